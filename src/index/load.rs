@@ -146,7 +146,12 @@ impl Shared {
         let cache = self.caches.of(route.provider.name(), &route.location.root);
         let cache = cache.map_err(PackageError::Cache)?;
         let name = route.location.path.clone();
-        let mut remembered = cache.find(&name);
+        // Another setting of what counts as a version makes another package of the same lines.
+        let is_alike = |record: &Record| {
+            let listing = record.listing.as_ref();
+            listing.is_none_or(|listing| listing.location.lenient == route.location.lenient)
+        };
+        let mut remembered = cache.find(&name).filter(is_alike);
         let is_fresh = |record: &mut Record| self.run.is_fresh(record.checked, record.max_age);
         if let Some(record) = remembered.take_if(is_fresh) {
             self.run.progress().detail(&|| {

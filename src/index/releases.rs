@@ -321,7 +321,7 @@ impl Releases {
 
 /// The three numbers of a version without further parts, if they are small enough to be stored so.
 pub fn plain(version: &Version) -> Option<[u32; 3]> {
-    let semver = version.as_semver()?;
+    let semver = version.as_semver().filter(|_| !version.is_spelt())?;
     if !semver.pre.is_empty() || !semver.build.is_empty() {
         return None;
     }

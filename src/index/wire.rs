@@ -143,14 +143,19 @@ pub(super) fn details(id: &PackageId, release: &Release) -> Details {
             .collect(),
         moved_to: moved_to(id, release),
         upgrade: release.upgrade.as_ref().map(|upgrade| Upgrade {
-            replaces: upgrade.replaces.as_deref().and_then(|text| Version::parse(text).ok()),
-            skips: upgrade.skips.iter().filter_map(|text| Version::parse(text).ok()).collect(),
+            replaces: upgrade.replaces.as_deref().and_then(step),
+            skips: upgrade.skips.iter().filter_map(|text| step(text)).collect(),
             skip_range: upgrade
                 .skip_range
                 .as_deref()
                 .and_then(|text| VersionSpec::parse(text).ok()),
         }),
     }
+}
+
+/// A version in `upgrade`. One that leaves numbers out can only be of a package that does so.
+fn step(text: &str) -> Option<Version> {
+    Version::parse_lenient(text).ok()
 }
 
 /// The package that took the place of `id`, according to its line; `None` if that is not a package.
@@ -215,7 +220,7 @@ pub(super) fn version_of(release: &Release, lenient: bool) -> Option<Version> {
         None
     } else if is_composite(release) {
         Version::composite(release.app_version.as_deref()?, &release.version).ok()
-    } else if lenient {
+    } else if lenient || release.is_lenient() {
         Version::parse_lenient(&release.version).ok()
     } else {
         Version::parse(&release.version).ok()

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use crate::fs;
-use crate::manifest::Manifest;
 use crate::manifest::edit::with_version;
+use crate::manifest::{Manifest, Versions};
 use crate::ops::session::member;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Version;
@@ -52,6 +52,7 @@ pub fn version(session: &Session, request: &VersionRequest) -> Result<OwnVersion
     let Some(change) = &request.change else { return Ok(found) };
     let wanted = match change.as_str() {
         "patch" | "minor" | "major" => raised(current, change, &found)?,
+        text if member.manifest.versions == Versions::Lenient => Version::parse_lenient(text)?,
         text => Version::parse(text).map_err(|error| {
             CommandError::from(error)
                 .while_doing(format!("cannot set the version to `{text}`"))
@@ -89,5 +90,11 @@ fn raised(
         _ if is_released => (major, minor, patch + 1),
         _ => (major, minor, patch),
     };
-    Ok(Version::parse(&format!("{major}.{minor}.{patch}"))?)
+    // `1.28` becomes `1.29`: what was left out stays left out, where it is zero.
+    let written = found.from.as_deref().unwrap_or_default().split('.').count().min(3);
+    let mut text = format!("{major}.{minor}.{patch}");
+    for _ in written..3 {
+        text = text.strip_suffix(".0").map(str::to_owned).unwrap_or(text);
+    }
+    Ok(Version::parse_lenient(&text)?)
 }

@@ -43,6 +43,7 @@ mod info;
 mod json;
 #[cfg(feature = "keyring")]
 mod keyring;
+mod lenient;
 mod library;
 mod lock;
 mod login;

@@ -1,7 +1,9 @@
 //! A foreign package as the manifest that the rest of mu knows.
 
 use mu_manifest::reference::{Range, Reference, Version};
-use mu_manifest::{Capability, Constraint, Globs, Manifest, Person, Requirement, Versioning};
+use mu_manifest::{
+    Capability, Constraint, Globs, Manifest, Person, Requirement, Versioning, Versions,
+};
 use mu_provider::{Dependency, Maintainer, Release};
 
 use crate::format::Package;
@@ -30,6 +32,7 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
         written_version: Some(release.version.clone()),
         app_version: release.app_version.clone(),
         versioning: Versioning::Semver,
+        versions: Versions::Strict,
         api_version: None,
         mu_version: release.mu_version.as_deref().and_then(|text| Range::parse(text).ok()),
         description: release.description.clone(),

@@ -98,7 +98,14 @@ impl Lines {
 
     fn position(&self, version: &str) -> Option<usize> {
         let version = without_build(version);
-        self.0.iter().position(|line| without_build(&line.full_version()) == version)
+        let is_it = |line: &Line| without_build(&line.full_version()) == version;
+        self.0.iter().position(is_it).or_else(|| {
+            // 1.28 and 1.28.0 are one version, however it was written.
+            let number = Version::parse_lenient(version).ok()?;
+            let lenient =
+                |line: &Line| line.is_lenient() && line.number().as_ref() == Some(&number);
+            self.0.iter().position(lenient)
+        })
     }
 }
 
@@ -144,6 +151,19 @@ impl Line {
     /// The version alone: the revision, where versions are composite.
     pub(crate) fn version(&self) -> &str {
         self.text("version").unwrap_or_default()
+    }
+
+    /// Whether the version may leave numbers out.
+    pub(crate) fn is_lenient(&self) -> bool {
+        self.text("versions") == Some("lenient") && self.composite_app().is_none()
+    }
+
+    /// The version as versions compare; of a composite one the revision.
+    fn number(&self) -> Option<Version> {
+        match self.is_lenient() {
+            true => Version::parse_lenient(self.version()).ok(),
+            false => Version::parse(self.version()).ok(),
+        }
     }
 
     /// The app version, if it is a part of the version.
@@ -197,7 +217,7 @@ impl Line {
     /// Whether the line breaks a rule that holds for every version, however long ago it was published.
     pub(crate) fn check(&self) -> Result<(), HubError> {
         names::check_name(self.name())?;
-        names::check_version(self.version())?;
+        names::check_version(self.version(), self.is_lenient())?;
         if let Some(app) = self.composite_app() {
             names::check_app_version(app)?;
         }
@@ -229,7 +249,7 @@ impl Line {
 
     /// What decides which line stands for the package.
     pub(crate) fn standing(&self) -> Standing {
-        let revision = || Version::parse(self.version()).ok();
+        let revision = || self.number();
         let composite = self.composite_app().map(|app| Version::composite(app, self.version()));
         let number = composite.and_then(Result::ok).or_else(revision);
         let is_release = number.as_ref().is_some_and(|version| !version.is_prerelease());

@@ -36,16 +36,21 @@ pub(crate) fn check_name(name: &str) -> Result<(), HubError> {
     Ok(())
 }
 
-/// Checks a version number as it is published.
-pub(crate) fn check_version(version: &str) -> Result<(), HubError> {
+/// Checks a version number as it is published; one of a package with lenient versions may leave numbers out.
+pub(crate) fn check_version(version: &str, is_lenient: bool) -> Result<(), HubError> {
     let is_plain = version.starts_with(|first: char| first.is_ascii_digit());
-    if version.len() <= LONGEST && is_plain && Version::parse(version).is_ok() {
+    let is_version = match is_lenient {
+        true => Version::parse_lenient(version).is_ok(),
+        false => Version::parse(version).is_ok(),
+    };
+    if version.len() <= LONGEST && is_plain && is_version {
         return Ok(());
     }
     let what = format!("the version `{}`", printable(version));
     Err(refused(
         &what,
-        "expected three numbers, such as 1.4.0, perhaps with a prerelease behind `-`",
+        "expected three numbers, such as 1.4.0, perhaps with a prerelease behind `-`; a package with `versions: lenient` \
+         may leave numbers out",
     ))
 }
 

@@ -40,7 +40,8 @@ pub use self::requirement::{Requirement, is_version_alone};
 pub use self::schema::schema;
 pub use self::source::render::quoted;
 pub use self::types::{
-    API_VERSION, Build, Export, ExportKind, Head, Manifest, Person, Upgrade, Versioning, Warning,
+    API_VERSION, Build, Export, ExportKind, Head, Manifest, Person, Upgrade, Versioning, Versions,
+    Warning,
 };
 
 #[cfg(test)]

@@ -91,6 +91,17 @@ impl Manifest {
         Ok(Loaded { manifest, path: path.to_owned(), text, warnings })
     }
 
+    /// Reads the manifest of a published package in `folder`, as [`Manifest::parse_published`] does.
+    ///
+    /// # Errors
+    ///
+    /// When both forms are there, the file cannot be read, or it is wrong.
+    pub fn load_published(folder: &Path) -> Result<Option<Self>, ManifestError> {
+        let Some(path) = Self::locate(folder)? else { return Ok(None) };
+        let text = read_text(&path, fs::open(&path)?)?;
+        Ok(Some(Self::parse_published(&path, &text)?))
+    }
+
     /// Reads name, version and exports of the package in `folder`, if it has a manifest.
     ///
     /// # Errors

@@ -15,7 +15,17 @@ impl Manifest {
     ///
     /// When the text is not well formed or says something that no manifest may say.
     pub fn parse(path: &Path, text: &str) -> Result<(Self, Vec<Warning>), SourceError> {
-        read::manifest(&Document::read(path, text)?)
+        read::manifest(&Document::read(path, text)?, true)
+    }
+
+    /// Reads the manifest of a package that was published by somebody: its version may leave numbers out, whether or not it
+    /// says `versions: lenient`, since a registry's settings may say that.
+    ///
+    /// # Errors
+    ///
+    /// As [`Manifest::parse`].
+    pub fn parse_published(path: &Path, text: &str) -> Result<Self, SourceError> {
+        Ok(read::manifest(&Document::read(path, text)?, false)?.0)
     }
 }
 

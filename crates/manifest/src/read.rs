@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use super::source::{Document, Problem, SourceError, Table, Text, Value};
 use super::{
     API_VERSION, Build, Capability, Constraint, Export, Globs, Head, Manifest, Outline, Person,
-    Upgrade, Versioning, Warning, requirement, schema,
+    Upgrade, Versioning, Versions, Warning, requirement, schema,
 };
 use crate::reference::{Name, Range, Reference, ReferenceError, Version};
 
@@ -22,7 +22,11 @@ impl From<ReferenceError> for Problem {
     }
 }
 
-pub(super) fn manifest(document: &Document<'_>) -> Result<(Manifest, Vec<Warning>), SourceError> {
+/// Reads a manifest. The author of one that is not `is_own` has been checked by others: its version may leave numbers out.
+pub(super) fn manifest(
+    document: &Document<'_>,
+    is_own: bool,
+) -> Result<(Manifest, Vec<Warning>), SourceError> {
     let root = document.root();
     if root.is_null() {
         return Err(root.error("the manifest is empty").help("it needs at least `name`"));
@@ -42,13 +46,14 @@ pub(super) fn manifest(document: &Document<'_>) -> Result<(Manifest, Vec<Warning
     };
     let dependencies = requirements("dependencies")?;
     let dev_dependencies = requirements("devDependencies")?;
-    let Versions { versioning, version, written, app_version } = versions(table)?;
+    let Numbers { versioning, version, versions, written, app_version } = numbers(table, is_own)?;
     let manifest = Manifest {
         name,
         version,
         written_version: written,
         app_version,
         versioning,
+        versions,
         api_version,
         mu_version: parsed(table, "muVersion", Range::parse)?,
         description: table.string("description")?,
@@ -68,7 +73,7 @@ pub(super) fn manifest(document: &Document<'_>) -> Result<(Manifest, Vec<Warning
         constraints: constraints(table)?,
         conflicts: table.list("conflicts", |value| value.text()?.parse(unversioned))?,
         channels: table.list("channels", |value| word(&value.text()?))?,
-        upgrade: upgrade(table, versioning)?,
+        upgrade: upgrade(table, versioning, versions == Versions::Lenient || !is_own)?,
         exports: exports(table)?,
         build: build(table)?,
         generated: table.flag(GENERATED_KEY)?,
@@ -83,7 +88,7 @@ pub(super) fn head(document: &Document<'_>) -> Result<Head, SourceError> {
     let table = root.table(schema::File::KEYS)?;
     Ok(Head {
         name: name(table)?,
-        version: versions(table)?.version,
+        version: numbers(table, false)?.version,
         exports: exports(table)?.into_keys().collect(),
         generated: table.flag(GENERATED_KEY)?,
     })
@@ -156,18 +161,22 @@ pub fn unversioned(text: &str) -> Result<Reference, Problem> {
     Ok(reference)
 }
 
-struct Versions {
+struct Numbers {
     versioning: Versioning,
+    versions: Versions,
     version: Option<Version>,
     written: Option<String>,
     app_version: Option<String>,
 }
 
-fn versions(table: Table<'_>) -> Result<Versions, SourceError> {
+fn numbers(table: Table<'_>, is_own: bool) -> Result<Numbers, SourceError> {
+    let versions: Versions = table.choice("versions")?.unwrap_or_default();
+    let is_lenient = versions == Versions::Lenient || !is_own;
     let versioning = table.choice("versioning")?.unwrap_or_default();
     let app = table.word("appVersion")?;
     let written = table.word("version")?;
-    let revision = written.as_ref().map(|text| text.parse(strict_version)).transpose()?;
+    let revision =
+        written.as_ref().map(|text| text.parse(|text| version_of(text, is_lenient))).transpose()?;
     let version = match (versioning, &written, revision) {
         (_, None, _) | (_, _, None) => None,
         (Versioning::Semver, _, revision) => revision,
@@ -180,7 +189,23 @@ fn versions(table: Table<'_>) -> Result<Versions, SourceError> {
         }
     };
     let owned = |text: Text<'_>| text.as_str().to_owned();
-    Ok(Versions { versioning, version, written: written.map(owned), app_version: app.map(owned) })
+    Ok(Numbers {
+        versioning,
+        version,
+        versions,
+        written: written.map(owned),
+        app_version: app.map(owned),
+    })
+}
+
+/// A version: semver to the letter, or with numbers left out.
+fn version_of(text: &str, is_lenient: bool) -> Result<Version, Problem> {
+    match strict_version(text) {
+        Err(_) if is_lenient && !text.starts_with(['v', 'V']) => {
+            Version::parse_lenient(text).map_err(Problem::from)
+        }
+        result => result,
+    }
 }
 
 /// Semver to the letter: no `v`, no missing parts.
@@ -196,7 +221,9 @@ fn strict_version(text: &str) -> Result<Version, Problem> {
         let whole = whole.into_iter().find(|whole| Version::parse(whole).is_ok());
         let problem = Problem::from(error);
         match whole {
-            Some(whole) => problem.help(format!("write `{whole}`")),
+            Some(whole) => problem.help(format!(
+                "write `{whole}`, or `versions: lenient` beside it if versions of this package have fewer numbers"
+            )),
             None => problem,
         }
     })
@@ -272,11 +299,15 @@ fn constraints(table: Table<'_>) -> Result<BTreeMap<String, Constraint>, SourceE
     value.entries()?.map(entry).collect()
 }
 
-fn upgrade(table: Table<'_>, versioning: Versioning) -> Result<Option<Upgrade>, SourceError> {
+fn upgrade(
+    table: Table<'_>,
+    versioning: Versioning,
+    is_lenient: bool,
+) -> Result<Option<Upgrade>, SourceError> {
     let Some(value) = table.get("upgrade") else { return Ok(None) };
     let table = value.table(schema::Upgrade::KEYS)?;
     let version = |text: &str| match versioning {
-        Versioning::Semver => strict_version(text),
+        Versioning::Semver => version_of(text, is_lenient),
         Versioning::Composite => Version::parse_composite(text).map_err(Problem::from),
     };
     Ok(Some(Upgrade {

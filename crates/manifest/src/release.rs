@@ -3,7 +3,7 @@
 use mu_provider::{Maintainer, Release, Upgrade};
 use serde_json::{Map, Value};
 
-use super::{Constraint, Manifest, Person, Requirement, Versioning};
+use super::{Constraint, Manifest, Person, Requirement, Versioning, Versions};
 
 impl Manifest {
     /// The package's index line, as far as the manifest alone knows it: digests, size and time are for
@@ -19,6 +19,8 @@ impl Manifest {
             version: self.written_version.clone().unwrap_or_default(),
             app_version: self.app_version.clone(),
             versioning,
+            versions: (self.versions != Versions::Strict)
+                .then(|| self.versions.as_str().to_owned()),
             api_version: self.api_version.clone(),
             mu_version: self.mu_version.as_ref().map(ToString::to_string),
             dependencies: Some(self.dependencies.iter().map(Requirement::to_wire).collect()),

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 use crate::source::keys;
-use crate::types::{ExportKind, Versioning};
+use crate::types::{ExportKind, Versioning, Versions};
 
 /// The JSON schema of `Mu.yaml` and `Mu.json`.
 pub fn schema() -> Value {
@@ -30,7 +30,9 @@ keys! {
         /// The package's name, such as `acmecorp/elk`, or base and name.
         "name" name: String,
         /// The version (semver); where `versioning` is `composite`, the revision.
-        "version" version: Option<String>,
+        "version" version: Option<Word>,
+        /// Which texts are versions: with `lenient`, also those that leave numbers out, such as `1.28`.
+        "versions" versions: Option<Versions>,
         /// The version of what the package packages.
         "appVersion" app_version: Option<Word>,
         /// How versions of the package are made.

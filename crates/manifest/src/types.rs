@@ -28,6 +28,8 @@ pub struct Manifest {
     pub app_version: Option<String>,
     /// How versions of the package are made.
     pub versioning: Versioning,
+    /// Which texts are versions of the package.
+    pub versions: Versions,
     /// The manifest's format, if it says so.
     pub api_version: Option<String>,
     /// The versions of mu that can use the package.
@@ -74,6 +76,18 @@ pub struct Manifest {
     pub build: Option<Build>,
     /// Whether mu wrote this manifest, for a package that has none (`x-generated: true`).
     pub generated: bool,
+}
+
+choice! {
+    /// Which texts are versions of a package.
+    #[derive(Default)]
+    pub enum Versions {
+        /// Semantic versions.
+        #[default]
+        Strict = "strict",
+        /// Also versions that leave numbers out, which are 0 then: `1.28`.
+        Lenient = "lenient",
+    }
 }
 
 choice! {

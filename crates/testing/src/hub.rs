@@ -15,7 +15,7 @@ pub struct Hub {
 }
 
 /// What an index line says of what is in the manifest, too.
-const IN_MANIFEST: [&str; 11] = [
+const IN_MANIFEST: [&str; 12] = [
     "dependencies",
     "provides",
     "requires",
@@ -27,6 +27,7 @@ const IN_MANIFEST: [&str; 11] = [
     "muVersion",
     "appVersion",
     "versioning",
+    "versions",
 ];
 
 /// A version of a package that is about to be published.

@@ -33,6 +33,9 @@ pub struct Release {
     /// `semver` (the default) or `composite`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub versioning: Option<String>,
+    /// `lenient`, where versions of the package may leave numbers out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub versions: Option<String>,
     /// The manifest format it needs, such as `mu/v1`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub api_version: Option<String>,
@@ -126,6 +129,13 @@ pub struct Release {
     /// Git: whether this is the tip of the default branch.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub tip: bool,
+}
+
+impl Release {
+    /// Whether its version may leave numbers out, whatever the registry's settings say.
+    pub fn is_lenient(&self) -> bool {
+        self.versions.as_deref() == Some("lenient")
+    }
 }
 
 /// One dependency, as a manifest and an index line write it.

@@ -14,7 +14,7 @@ use crate::version;
 use crate::wire::{Advertisement, Ref};
 
 /// Raised when the same refs are listed otherwise than before, so that no old listing is kept.
-const FORMAT: &str = "mu git listing 1";
+const FORMAT: &str = "mu git listing 2";
 
 /// What package in a repository is asked for.
 #[derive(Debug, Clone, Copy)]
@@ -163,7 +163,8 @@ impl<'refs> Sorted<'refs> {
             (false, _) => 2,
         };
         let mut release = self.release(tag, &[]);
-        release.version = version.to_string();
+        // Versions that leave numbers out print as they were published.
+        release.version = short.strip_prefix('v').unwrap_or(short).to_owned();
         match self.versions.entry(version) {
             std::collections::btree_map::Entry::Vacant(entry) => {
                 entry.insert(Versioned { release, rank });
@@ -326,7 +327,7 @@ mod tests {
         let other = [("refs/tags/1.0.0", 1), ("refs/tags/v1.0.0", 2)];
         check("", false, &other, &["1.0.0 v1.0.0 2", " 1.0.0 1"]);
         let lenient = [("refs/tags/v1", 1), ("refs/tags/1.0.0", 2), ("refs/tags/1.28", 3)];
-        check("", true, &lenient, &["1.0.0 1.0.0 2", "1.28.0 1.28 3", " v1 1"]);
+        check("", true, &lenient, &["1.0.0 1.0.0 2", "1.28 1.28 3", " v1 1"]);
     }
 
     #[test]

@@ -48,7 +48,7 @@ impl Package {
         let path = self.shown(file);
         let read = match formats::format_of(&path) {
             Some(format) => formats::parse(format, &path, &file.text, &Reading::default()),
-            None => Manifest::parse(&path, &file.text).map(|(manifest, _)| manifest),
+            None => Manifest::parse_published(&path, &file.text),
         };
         read.map_err(|source| match &*version {
             "" => PackageError::ManifestInFolder { id: self.id().clone(), source },

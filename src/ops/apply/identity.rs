@@ -114,17 +114,14 @@ impl Content<'_> {
 
     fn load(&self, session: &Session) -> Result<Option<Manifest>, ManifestError> {
         match self.manifest {
-            Some(text) => Ok(Some(Manifest::parse(&self.folder.join(YAML_NAME), text)?.0)),
+            Some(text) => Ok(Some(Manifest::parse_published(&self.folder.join(YAML_NAME), text)?)),
             None => {
-                let loaded = match Manifest::load(self.folder)? {
-                    None => {
-                        let aliases = formats::helms_aliases(&session.environment);
-                        let around = Reading { is_own: false, aliases: Some(&aliases) };
-                        formats::load(self.folder, &around)?
-                    }
-                    own => own,
-                };
-                Ok(loaded.map(|loaded| loaded.manifest))
+                if let Some(own) = Manifest::load_published(self.folder)? {
+                    return Ok(Some(own));
+                }
+                let aliases = formats::helms_aliases(&session.environment);
+                let around = Reading { is_own: false, aliases: Some(&aliases) };
+                Ok(formats::load(self.folder, &around)?.map(|loaded| loaded.manifest))
             }
         }
     }

@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use mu_provider::Yanked;
 use serde_json::{Map, Value};
 
+use crate::reference::Version;
+
 /// An index line.
 pub(super) type Line = Map<String, Value>;
 
@@ -16,6 +18,14 @@ pub(super) fn full_version(line: &Map<String, Value>) -> String {
         "composite" => format!("{}-{}", text("appVersion"), text("version")),
         _ => text("version").to_owned(),
     }
+}
+
+/// Whether a line is about this version. One of a package with lenient versions is `1.28` as well as `1.28.0`.
+pub(super) fn is_version(line: &Line, version: &str) -> bool {
+    let own = full_version(line);
+    let is_lenient = line.get("versions").is_some_and(|versions| versions == "lenient");
+    let number = |text: &str| Version::parse_lenient(text).ok();
+    own == version || is_lenient && number(&own).is_some() && number(&own) == number(version)
 }
 
 /// The line of the same version with the same archive; of a place whose index does not name archives, with the same content.

@@ -337,6 +337,12 @@ pub(super) fn named(
     let written = reference.version_text().unwrap_or_default();
     let version = match reference.version() {
         Some(crate::reference::VersionSpec::Pin(pin)) => pin.version().to_string(),
+        // Of a package with lenient versions, `1.28` is one; the hub says if it has no such version.
+        Some(crate::reference::VersionSpec::Range(_))
+            if crate::reference::Version::parse_lenient(written).is_ok() =>
+        {
+            written.trim_start_matches('v').to_owned()
+        }
         Some(spec) if spec.is_pinned() => written.to_owned(),
         _ => {
             let message = format!("`{text}` does not name a single version");

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::manifest::rename::Rename;
 use crate::ops::publication::hub;
-use crate::ops::publication::lines::{full_version, tags, yanked};
+use crate::ops::publication::lines::{is_version, tags, yanked};
 #[cfg(feature = "oci")]
 use crate::ops::publication::oci::OciRegistry;
 use crate::ops::publication::server::Server;
@@ -175,7 +175,7 @@ impl Target {
         if let Kind::Oci(registry) = &self.kind {
             return registry.line(name, version);
         }
-        Ok(self.lines(name)?.into_iter().find(|line| full_version(line) == version))
+        Ok(self.lines(name)?.into_iter().find(|line| is_version(line, version)))
     }
 
     /// All index lines of a package, as they were published; none if there is no such package.

@@ -18,5 +18,10 @@ pub(crate) fn pin_of(package: &LockedPackage, commits: bool) -> Result<VersionSp
         Some(commit) if !names_version => commit,
         _ => &package.version,
     };
-    Ok(VersionSpec::parse(text)?)
+    // A version that leaves numbers out is a range where it is asked for.
+    let whole = package.parsed_version().filter(|version| names_version && version.is_spelt());
+    match whole {
+        Some(version) => Ok(VersionSpec::parse(&version.in_full().to_string())?),
+        None => Ok(VersionSpec::parse(text)?),
+    }
 }

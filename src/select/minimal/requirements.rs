@@ -168,7 +168,7 @@ pub(in crate::select) fn at_least(
 pub fn beginning_at(before: Option<&VersionSpec>, version: &Version) -> VersionSpec {
     match (before, version.as_semver()) {
         (_, None) | (Some(VersionSpec::Pin(_) | VersionSpec::Commit(_)), _) => {
-            parse(&version.to_string())
+            parse(&version.in_full().to_string())
         }
         (Some(VersionSpec::Range(range)), Some(semver)) => {
             parse(range.beginning_at(semver).as_str())

@@ -1,4 +1,4 @@
-//! Versions: semantic ones, and composite ones of an app and a revision.
+//! Versions: semantic ones, those that are spelt in another way, and composite ones of an app and a revision.
 //!
 //! A plain version holds no memory of its own and compares as three numbers. What a requirement
 //! accepts is said in `range` and `pin`.
@@ -14,14 +14,23 @@ use super::version_text;
 /// A version of a package: `1.2.3-rc.1+b5`, or `2.3.0-1.0.0` of an app and a revision.
 ///
 /// Composite versions order by app, then by revision. Where two versions have the same precedence
-/// (only their build metadata or their spelling differs), the order is still a fixed one.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// (only their build metadata or, of composite ones, their spelling differs), the order is still a fixed one. A version that
+/// leaves numbers out, `1.28`, is the same as the whole one, and prints as it was written.
+#[derive(Debug, Clone)]
 pub struct Version(Kind);
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 enum Kind {
     Semantic(semver::Version),
+    Spelt(Arc<Spelt>),
     Composite(Arc<Composite>),
+}
+
+/// A semantic version, and how it was written.
+#[derive(Debug, Clone)]
+struct Spelt {
+    version: semver::Version,
+    text: Box<str>,
 }
 
 /// An app version and the revision that packages it.
@@ -52,9 +61,27 @@ impl Version {
     ///
     /// When the text is none even so.
     pub fn parse_lenient(text: &str) -> Result<Self, ReferenceError> {
-        version_text::lenient(text)
-            .map(Self::from)
-            .map_err(|fault| ReferenceError::new("version", text, fault))
+        let version = version_text::lenient(text);
+        let version = version.map_err(|fault| ReferenceError::new("version", text, fault))?;
+        let written = text.strip_prefix('v').unwrap_or(text);
+        let is_plain = version.to_string() == written;
+        Ok(match is_plain {
+            true => Self::from(version),
+            false => Self(Kind::Spelt(Arc::new(Spelt { version, text: written.into() }))),
+        })
+    }
+
+    /// The same version as a pin names it: with all its numbers.
+    pub fn in_full(&self) -> Self {
+        match &self.0 {
+            Kind::Spelt(spelt) => Self::from(spelt.version.clone()),
+            Kind::Semantic(_) | Kind::Composite(_) => self.clone(),
+        }
+    }
+
+    /// Whether it is written in another way than it is usual: `1.28`.
+    pub fn is_spelt(&self) -> bool {
+        matches!(self.0, Kind::Spelt(_))
     }
 
     /// The version of a package of `app` in its `revision`; the app's version may be lenient.
@@ -88,6 +115,7 @@ impl Version {
     pub fn is_prerelease(&self) -> bool {
         match &self.0 {
             Kind::Semantic(version) => !version.pre.is_empty(),
+            Kind::Spelt(spelt) => !spelt.version.pre.is_empty(),
             Kind::Composite(composite) => {
                 !composite.app.pre.is_empty() || !composite.revision.pre.is_empty()
             }
@@ -98,6 +126,7 @@ impl Version {
     pub fn as_semver(&self) -> Option<&semver::Version> {
         match &self.0 {
             Kind::Semantic(version) => Some(version),
+            Kind::Spelt(spelt) => Some(&spelt.version),
             Kind::Composite(_) => None,
         }
     }
@@ -119,7 +148,7 @@ impl Version {
 
     pub(super) fn as_composite(&self) -> Option<&Composite> {
         match &self.0 {
-            Kind::Semantic(_) => None,
+            Kind::Semantic(_) | Kind::Spelt(_) => None,
             Kind::Composite(composite) => Some(composite),
         }
     }
@@ -128,6 +157,7 @@ impl Version {
     pub(super) fn leading(&self) -> &semver::Version {
         match &self.0 {
             Kind::Semantic(version) => version,
+            Kind::Spelt(spelt) => &spelt.version,
             Kind::Composite(composite) => &composite.app,
         }
     }
@@ -166,11 +196,24 @@ impl Ord for Version {
                 (&one.app, &one.revision, &one.text).cmp(&(&two.app, &two.revision, &two.text))
             }
             // A package that became composite midway: the plain version is the older one.
-            (Kind::Semantic(one), Kind::Composite(two)) => one.cmp(&two.app).then(Ordering::Less),
-            (Kind::Composite(one), Kind::Semantic(two)) => one.app.cmp(two).then(Ordering::Greater),
+            (_, Kind::Composite(two)) => self.leading().cmp(&two.app).then(Ordering::Less),
+            (Kind::Composite(one), _) => one.app.cmp(other.leading()).then(Ordering::Greater),
+            _ => self.leading().cmp(other.leading()),
         }
     }
 }
+
+impl PartialEq for Version {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Kind::Composite(one), Kind::Composite(two)) => one == two,
+            (Kind::Composite(_), _) | (_, Kind::Composite(_)) => false,
+            _ => self.leading() == other.leading(),
+        }
+    }
+}
+
+impl Eq for Version {}
 
 impl PartialOrd for Version {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
@@ -181,7 +224,7 @@ impl PartialOrd for Version {
 impl Hash for Version {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match &self.0 {
-            Kind::Semantic(version) => version.hash(state),
+            Kind::Semantic(_) | Kind::Spelt(_) => self.leading().hash(state),
             Kind::Composite(composite) => composite.text.hash(state),
         }
     }
@@ -191,6 +234,7 @@ impl fmt::Display for Version {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Kind::Semantic(version) => fmt::Display::fmt(version, formatter),
+            Kind::Spelt(spelt) => formatter.pad(&spelt.text),
             Kind::Composite(composite) => formatter.pad(&composite.text),
         }
     }
