@@ -42,9 +42,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         save: Some(Save { package: arguments.package.clone(), dev: arguments.dev }),
         update: false,
         dry_run: arguments.dry_run,
-        channel: arguments.narrowing.channel.clone(),
-        app_version: arguments.narrowing.app_version.clone(),
-        prereleases: arguments.narrowing.pre,
+        narrowing: arguments.narrowing.to_operation(),
     };
     change::print(context, &get(&mut session, &request)?)
 }

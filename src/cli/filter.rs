@@ -10,6 +10,9 @@ pub(crate) struct Filter {
     /// Only versions whose app version is this, or starts with it: 2.3 is not 2.30
     #[arg(long, value_name = "VERSION")]
     app_version: Option<String>,
+    /// Only versions of this revision: of APP-REVISION the second part, else the version itself
+    #[arg(long, value_name = "VERSION")]
+    revision: Option<String>,
     /// Only versions that start with this
     #[arg(long = "version", value_name = "PREFIX")]
     prefix: Option<String>,
@@ -32,6 +35,7 @@ impl Filter {
     pub(crate) fn to_versions(&self) -> VersionFilter {
         VersionFilter {
             app_version: self.app_version.clone(),
+            revision: self.revision.clone(),
             version: self.prefix.clone(),
             channel: self.channel.clone(),
             mu_version: self.mu_version.clone(),

@@ -6,6 +6,7 @@ use crate::cli::change;
 use crate::cli::context::{Context, Ending};
 use crate::ops::Scope;
 use crate::ops::get::{GetRequest, Save, check_not_empty, get};
+use crate::ops::solve::narrowed;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -53,9 +54,24 @@ pub(crate) struct Narrowing {
     /// Only versions of this app version
     #[arg(long, value_name = "VERSION")]
     pub(crate) app_version: Option<String>,
+    /// Only versions of this revision: of APP-REVISION the second part, else the version itself
+    #[arg(long, value_name = "VERSION")]
+    pub(crate) revision: Option<String>,
     /// Accept prereleases too
     #[arg(long)]
     pub(crate) pre: bool,
+}
+
+impl Narrowing {
+    /// The same, as operations take it.
+    pub(crate) fn to_operation(&self) -> narrowed::Narrowing {
+        narrowed::Narrowing {
+            channel: self.channel.clone(),
+            app_version: self.app_version.clone(),
+            revision: self.revision.clone(),
+            prereleases: self.pre,
+        }
+    }
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
@@ -75,9 +91,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         save: arguments.save.then(|| Save { package: arguments.package.clone(), dev: false }),
         update: arguments.update,
         dry_run: arguments.dry_run,
-        channel: arguments.narrowing.channel.clone(),
-        app_version: arguments.narrowing.app_version.clone(),
-        prereleases: arguments.narrowing.pre,
+        narrowing: arguments.narrowing.to_operation(),
     };
     change::print(context, &get(&mut session, &request)?)
 }

@@ -109,6 +109,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         exclude: arguments.exclude.clone(),
         channel: arguments.narrowing.channel.clone(),
         app_version: arguments.narrowing.app_version.clone(),
+        revision: arguments.narrowing.revision.clone(),
         prereleases: arguments.narrowing.pre,
         resolution: None,
         tidies: context.shell.is_json(),

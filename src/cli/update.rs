@@ -4,9 +4,10 @@ use clap::Args;
 
 use crate::cli::change;
 use crate::cli::context::{Context, Ending};
+use crate::cli::get::Narrowing;
 use crate::ops::Scope;
 use crate::ops::get::check_not_empty;
-use crate::ops::update::update;
+use crate::ops::update::{UpdateRequest, update};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -20,6 +21,7 @@ Examples:
   mu update
   mu update aws/ec2
   mu update 'aws/ec2#1.1.0'            to this version, up or down
+  mu update ops/kafka --app-version 2.3
   mu update --installed 'ops/kafka#1.0.0' --dry-run")]
 pub(crate) struct Arguments {
     /// The packages to move, and to which version
@@ -34,6 +36,8 @@ pub(crate) struct Arguments {
     /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    narrowing: Narrowing,
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
@@ -42,8 +46,12 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     if arguments.packages.is_empty() {
         check_not_empty(&session)?;
     }
-    change::print(
-        context,
-        &update(&mut session, &arguments.packages, &arguments.installed, arguments.dry_run)?,
-    )
+    let request = UpdateRequest {
+        packages: arguments.packages.clone(),
+        narrowing: arguments.narrowing.to_operation(),
+        installed: arguments.installed.clone(),
+    };
+    let outcome = update(&mut session, &request, arguments.dry_run)?;
+    change::note_apps(context, &outcome);
+    change::print(context, &outcome)
 }

@@ -4,7 +4,9 @@ use clap::Args;
 
 use crate::cli::change;
 use crate::cli::context::{Context, Ending};
+use crate::cli::get::Narrowing;
 use crate::ops::get::check_not_empty;
+use crate::ops::update::UpdateRequest;
 use crate::ops::upgrade::upgrade;
 use crate::ops::{Code, CommandError, Scope, update};
 
@@ -16,6 +18,7 @@ Pins move only if they are named; tags, branches and commits stay. To stay withi
 Examples:
   mu upgrade
   mu upgrade aws/ec2
+  mu upgrade ops/kafka --app-version 3
   mu upgrade --dry-run")]
 pub(crate) struct Arguments {
     /// The packages to upgrade [default: every range]
@@ -24,6 +27,8 @@ pub(crate) struct Arguments {
     /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
+    #[command(flatten)]
+    narrowing: Narrowing,
 }
 
 #[derive(Debug, Args)]
@@ -49,7 +54,16 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     if arguments.packages.is_empty() {
         check_not_empty(&session)?;
     }
-    change::print(context, &upgrade(&mut session, &arguments.packages, arguments.dry_run)?)
+    let narrowing = arguments.narrowing.to_operation();
+    let outcome = if narrowing.is_empty() {
+        upgrade(&mut session, &arguments.packages, arguments.dry_run)?
+    } else {
+        let packages = arguments.packages.clone();
+        let request = UpdateRequest { packages, narrowing, ..UpdateRequest::default() };
+        update::upgrade_within(&mut session, &request, arguments.dry_run)?
+    };
+    change::note_apps(context, &outcome);
+    change::print(context, &outcome)
 }
 
 pub(crate) fn downgrade(context: &Context, arguments: &DowngradeArguments) -> Ending {

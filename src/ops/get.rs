@@ -15,6 +15,7 @@ use crate::ops::session::error::no_folder;
 use crate::ops::session::member;
 use crate::ops::session::source::relative;
 use crate::ops::solve::names;
+use crate::ops::solve::narrowed::Narrowing;
 use crate::ops::solve::planning::{beginning, wish};
 use crate::ops::{Code, CommandError, Outcome, Scope, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
@@ -31,12 +32,8 @@ pub struct GetRequest {
     pub update: bool,
     /// Whether this is a dry run.
     pub dry_run: bool,
-    /// Only versions in this channel; an empty text removes the channel in a manifest.
-    pub channel: Option<String>,
-    /// Only versions of this app version; an empty text removes the one in a manifest.
-    pub app_version: Option<String>,
-    /// Whether prereleases are allowed.
-    pub prereleases: bool,
+    /// Further limits on versions; an empty channel or app version removes the one in a manifest.
+    pub narrowing: Narrowing,
 }
 
 /// Into which manifest references are written.
@@ -51,7 +48,8 @@ pub struct Save {
 impl GetRequest {
     /// Whether it contains more than versions.
     fn is_narrowing(&self) -> bool {
-        self.channel.is_some() || self.app_version.is_some() || self.prereleases
+        let narrowing = &self.narrowing;
+        narrowing.channel.is_some() || narrowing.app_version.is_some() || narrowing.prereleases
     }
 }
 
@@ -105,12 +103,14 @@ fn get_noting(
             }
             (Some(folder), None) => seen_from(session, &reference, folder, &session.lock_folder())?,
         };
-        dependencies.push(manifest::Requirement {
-            channel: request.channel.clone().filter(|channel| !channel.is_empty()),
-            app_version: request.app_version.clone().filter(|version| !version.is_empty()),
-            prerelease: request.prereleases,
+        let narrowing = &request.narrowing;
+        let dependency = manifest::Requirement {
+            channel: narrowing.channel.clone().filter(|channel| !channel.is_empty()),
+            app_version: narrowing.app_version.clone().filter(|version| !version.is_empty()),
+            prerelease: narrowing.prereleases,
             ..manifest::Requirement::new(reference)
-        });
+        };
+        dependencies.push(narrowing.at_revision(session, dependency)?);
     }
     let from = match target {
         Some(target) => session.workspace.members[target].folder.clone(),
@@ -140,9 +140,11 @@ fn get_noting(
     let mut plan = Plan::default();
     if let Some((save, member)) = request.save.as_ref().zip(target)
         && request.is_narrowing()
+        && request.narrowing.revision.is_none()
     {
         let list = (member, save.section());
-        let narrowing = [request.channel.as_ref(), request.app_version.as_ref()];
+        let narrowing = &request.narrowing;
+        let narrowing = [narrowing.channel.as_ref(), narrowing.app_version.as_ref()];
         let mut left = Vec::new();
         for dependency in dependencies {
             let editing = &mut plan.editing;

@@ -42,7 +42,7 @@ pub mod version;
 pub mod what_if;
 pub mod which;
 
-pub use self::apply::outcome::{Change, Outcome};
+pub use self::apply::outcome::{AppMove, Change, Outcome};
 pub use self::apply::written::Written;
 pub use self::graph::{tree, why};
 pub use self::lookup::{filter, info, readme, search, versions};

@@ -6,31 +6,114 @@ use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::dependencies::{self, Meant, NewVersion, beginning_with};
 use crate::ops::apply::plan::Plan;
-use crate::ops::requirements::Asked;
 use crate::ops::requirements::pins::MARK;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::installed;
+use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::error::quoted;
 use crate::ops::session::locked::{find_locked, find_used};
+use crate::ops::solve::names;
+use crate::ops::solve::narrowed::{Narrowing, pin};
 use crate::ops::solve::planning::{in_use, rewrites};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{Move, Selection, Update};
 
-/// Moves everything to the newest that fits, or only what `texts` name (`PKG` or `PKG#VERSION`). Upgrades that go step by
-/// step begin at what is locked, or at what is supposed to be installed, `ID#VERSION`.
+/// Moves everything to the newest that fits, or only what is named (`PKG` or `PKG#VERSION`). Upgrades that go step by
+/// step begin at what is locked, or at what is supposed to be installed.
 ///
 /// # Errors
 ///
 /// When one of them is not locked, and for all that [`install`](crate::ops::apply::install::install) fails for.
 pub fn update(
     session: &mut Session,
-    texts: &[String],
-    supposed: &[String],
+    request: &UpdateRequest,
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
-    let plan = Plan { installed: installed(session, supposed)?, ..Plan::new(session)? };
-    run(session, &Requester::Update, texts, dry_run, plan)
+    let installed = installed(session, &request.installed)?;
+    let plan = Plan { installed, ..Plan::new(session)? };
+    let texts = match request.narrowing.is_empty() {
+        true => request.packages.clone(),
+        false => targets(session, &plan, request)?.into_iter().map(|target| target.text).collect(),
+    };
+    run(session, &Requester::Update, &texts, dry_run, plan)
+}
+
+/// What is moved, and how far.
+#[derive(Debug, Clone, Default)]
+pub struct UpdateRequest {
+    /// The packages, each perhaps with the version to move to; none means all.
+    pub packages: Vec<String>,
+    /// What their new versions must be.
+    pub narrowing: Narrowing,
+    /// What is supposed to be installed, `ID#VERSION`.
+    pub installed: Vec<String>,
+}
+
+/// A package that moves, and the version that it moves to.
+struct Target {
+    id: PackageId,
+    version: Version,
+    /// The same as a reference.
+    text: String,
+}
+
+/// The newest version of each package that is so narrow, and fits what the workspace requires of it.
+fn targets(
+    session: &Session,
+    plan: &Plan,
+    request: &UpdateRequest,
+) -> Result<Vec<Target>, CommandError> {
+    let requirements = names::collect(session, plan.extra.clone())?;
+    narrowed(session, plan, request, |id| {
+        let asked = requirements.asked.iter().map(|asked| &asked.requirement);
+        asked.filter(|asked| asked.id == *id).cloned().collect()
+    })
+}
+
+/// The newest version of each package that is so narrow, and that `asked` accept besides what its reference says.
+fn narrowed(
+    session: &Session,
+    plan: &Plan,
+    request: &UpdateRequest,
+    asked: impl Fn(&PackageId) -> Vec<Requirement>,
+) -> Result<Vec<Target>, CommandError> {
+    if request.packages.is_empty() {
+        let message =
+            "--app-version, --revision, --channel and --pre need the packages that they are about";
+        return Err(CommandError::new(Code::Usage, message)
+            .hint("name them, such as `mu update ops/kafka --app-version 2.3`"));
+    }
+    Requirements::collect(session, plan.extra.clone())?.declare(session);
+    let known = in_use(session, &plan.extra)?;
+    let target = |text: &String| {
+        let reference = Reference::parse(text)?;
+        let id = find_used(session, &known, &reference)?;
+        let mut all = asked(&id);
+        all.push(Requirement::new(id.clone(), reference.spec()));
+        let version = request.narrowing.newest(session, &id, &all.iter().collect::<Vec<_>>())?;
+        let text = reference.with_version(Some(pin(&version)?)).to_string();
+        Ok(Target { id, version, text })
+    };
+    request.packages.iter().map(target).collect()
+}
+
+/// Moves packages to the newest version that is so narrow, and raises or lowers what the workspace's manifests ask for to it.
+///
+/// # Errors
+///
+/// As [`update`].
+pub fn upgrade_within(
+    session: &mut Session,
+    request: &UpdateRequest,
+    dry_run: bool,
+) -> Result<Outcome, CommandError> {
+    let mut plan = Plan::new(session)?;
+    let targets = narrowed(session, &plan, request, |_| Vec::new())?;
+    let wanted = targets.iter().map(|target| (target.id.clone(), target.version.clone())).collect();
+    retarget(session, &mut plan, &wanted, true)?;
+    let texts: Vec<String> = targets.into_iter().map(|target| target.text).collect();
+    run(session, &Requester::Update, &texts, dry_run, plan)
 }
 
 /// Moves versions for `command`.
@@ -121,6 +204,17 @@ fn lower(
             wanted.insert(known.used_for(&id).clone(), version);
         }
     }
+    retarget(session, plan, &wanted, false)
+}
+
+/// Makes what the workspace's manifests ask for begin at these versions; a range keeps its form. What accepts them already
+/// stays, unless it `moves_all`.
+fn retarget(
+    session: &mut Session,
+    plan: &mut Plan,
+    wanted: &BTreeMap<PackageId, Version>,
+    moves_all: bool,
+) -> Result<(), CommandError> {
     let meant = Meant { names: &[], mark: MARK };
     dependencies::change(session, &mut plan.editing, &meant, |dependency| {
         let reference = &dependency.reference;
@@ -130,7 +224,7 @@ fn lower(
         let (Some(version), Some(written)) = (version, reference.version_text()) else {
             return Ok(None);
         };
-        if reference.spec().accepts(version, true) {
+        if !moves_all && reference.spec().accepts(version, true) {
             return Ok(None);
         }
         let lowered = VersionSpec::parse(&beginning_with(written, &version.to_string()))?;

@@ -363,3 +363,64 @@ fn a_folder_has_the_version_of_its_manifest() {
     ");
     sandbox.mu(&["versions", "../nowhere"]).fails().says(&["there is no folder `[DIR]/nowhere`"]);
 }
+
+#[test]
+fn a_revision_narrows_wherever_an_app_version_does() {
+    for (sandbox, chosen) in [(composite(), "2.3.0-1.1.0"), (single(), "1.1.0")] {
+        let of = ["--app-version", "2.3.0", "--revision", "1.1.0"];
+        let listed = sandbox.mu(&[&["versions", "ops/kafka", "--json"][..], &of].concat());
+        assert_eq!(shown(&listed.ok().json()), [chosen]);
+        for command in ["resolve", "get"] {
+            let json = sandbox.mu(&[&[command, "ops/kafka", "--json"][..], &of].concat());
+            assert_eq!(json.ok().json()["packages"][0]["version"], chosen, "{command}");
+        }
+        let none = ["get", "ops/kafka", "--app-version", "2.3.0", "--revision", "9"];
+        let run = sandbox.mu(&none).fails();
+        run.says(&["has no version of app version 2.3.0 and of revision 9", "mu versions"]);
+        let wrong = ["resolve", "ops/kafka", "--revision", "beta1", "--json"];
+        sandbox.mu(&wrong).fails_with("usage");
+    }
+}
+
+#[test]
+fn an_update_leaves_an_app_versions_line_not_unsaid_and_can_stay_in_it() {
+    let sandbox = single();
+    sandbox.write("Mu.yaml", "name: acme/web\nversion: 0.1.0\ndependencies:\n  - ops/kafka#>=1\n");
+    sandbox.mu(&["get", "ops/kafka#1.1.0"]).ok();
+    sandbox.mu(&["remove", "ops/kafka"]).ok();
+    sandbox
+        .write("Mu.yaml", "name: acme/web\nversion: 0.1.0\ndependencies:\n  - ops/kafka#1.1.0\n");
+    sandbox.mu(&["get"]).ok();
+    sandbox.write("Mu.yaml", "name: acme/web\nversion: 0.1.0\ndependencies:\n  - ops/kafka#>=1\n");
+    let stays = sandbox.mu(&["update", "ops/kafka", "--app-version", "2.3"]).ok();
+    assert_eq!(sandbox.lock()["packages"][0]["version"], "1.2.1", "{}", stays.shown());
+    assert!(!stays.stderr.contains("instead of"), "{}", stays.shown());
+    insta::assert_snapshot!(sandbox.mu(&["update"]).ok().shown(), @"
+    $ mu update
+    ~ ops/kafka 1.2.1 → 2.2.1
+    note: ops/kafka packages 3.0.0 instead of 2.3.1: `mu update ops/kafka --app-version 2.3` stays with that
+    installed 1 package (1 downloaded, 0 from cache)
+    [exit 0]
+    ");
+    let back = sandbox.mu(&["update", "ops/kafka", "--app-version", "2.3", "--json"]).ok().json();
+    assert_eq!(back["packages"][0]["version"], "1.2.1");
+    let moved = json!([{ "id": "hub.mu.com/ops/kafka", "from": "3.0.0", "to": "2.3.1" }]);
+    assert_eq!(back["appMoves"], moved);
+    sandbox.mu(&["update", "--app-version", "2.3", "--json"]).fails_with("usage");
+}
+
+#[test]
+fn an_upgrade_goes_to_an_app_version_and_raises_the_bound() {
+    for resolution in ["highest", "minimal"] {
+        let mut sandbox = single();
+        sandbox.set("MU_RESOLUTION", resolution);
+        let manifest = "name: acme/web\nversion: 0.1.0\ndependencies:\n  - ops/kafka#^1.0.0\n";
+        sandbox.write("Mu.yaml", manifest);
+        sandbox.mu(&["get"]).ok();
+        let to = ["upgrade", "ops/kafka", "--app-version", "3.0", "--revision", "2.1"];
+        let run = sandbox.mu(&to).ok();
+        assert_eq!(sandbox.lock()["packages"][0]["version"], "2.1.0", "{}", run.shown());
+        let written = sandbox.read("Mu.yaml");
+        assert!(written.contains("ops/kafka#^2.1.0"), "{resolution}: {written}");
+    }
+}

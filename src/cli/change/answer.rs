@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::lock::{LockedPackage, Requested, Source};
-use crate::ops::{Change, Outcome, Written};
+use crate::ops::{AppMove, Change, Outcome, Written};
 use crate::reference::PackageId;
 use crate::select::{Because, Lowered};
 use crate::workspace::Resolution;
@@ -20,6 +20,9 @@ pub(crate) struct Answer<'a> {
     requirements: &'a [String],
     /// What moved, came or went, by id.
     changes: &'a [Change],
+    /// Packages whose new version packages another minor line of its app; left out if there are none.
+    #[serde(rename = "appMoves", skip_serializing_if = "<[AppMove]>::is_empty")]
+    app_moves: &'a [AppMove],
     /// The packages that something else is used for, by id.
     replaced: Vec<Replaced<'a>>,
     /// What became of requirements in manifests.
@@ -146,6 +149,7 @@ impl<'a> Answer<'a> {
             packages: packages.map(|(at, package)| Package::new(outcome, at, package)).collect(),
             requirements: &outcome.requirements,
             changes: &outcome.changes,
+            app_moves: &outcome.app_moves,
             replaced: replaced
                 .map(|one| {
                     let needs_consent = outcome.unagreed.contains(&one.id);

@@ -10,7 +10,7 @@ use anstyle::Style;
 
 pub(crate) use crate::cli::change::answer::Answer;
 use crate::cli::context::{Context, Ending};
-use crate::ops::{Change, Outcome};
+use crate::ops::{AppMove, Change, Outcome};
 use crate::reference::PackageId;
 use crate::report::{BAD, FAINT, GOOD, NOTICE, count};
 use crate::select::{Because, Lowered};
@@ -57,6 +57,18 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
     }
     context.shell.status(&summary(outcome));
     Ok(0)
+}
+
+/// Says which packages left the minor line of their app version, and how to stay in it.
+pub(crate) fn note_apps(context: &Context, outcome: &Outcome) {
+    for AppMove { id, from, to } in &outcome.app_moves {
+        let line: Vec<&str> = from.split('.').take(2).collect();
+        let name = context.name(id);
+        context.shell.status(&format!(
+            "note: {name} packages {to} instead of {from}: `mu update {name} --app-version {}` stays with that",
+            line.join(".")
+        ));
+    }
 }
 
 /// `+ id 1.0.0`, `- id 1.0.0`, `~ id 1.0.0 → 1.1.0`.

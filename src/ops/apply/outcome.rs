@@ -44,6 +44,8 @@ pub struct Outcome {
     pub indirect: BTreeSet<PackageId>,
     /// Where the installed packages are, by their place in `lock.packages`.
     pub folders: BTreeMap<usize, PathBuf>,
+    /// Packages that left the minor line of their app version.
+    pub app_moves: Vec<AppMove>,
     /// What was fetched.
     pub counts: Fetched,
     /// Packs that were made or removed on disk.
@@ -68,6 +70,17 @@ pub struct Outcome {
     pub unagreed: BTreeSet<PackageId>,
     /// What a downgrade lowered or dropped besides what it was asked to lower.
     pub lowered: Vec<Lowered>,
+}
+
+/// A package whose new version packages another minor line of its app.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
+pub struct AppMove {
+    /// The package.
+    pub id: PackageId,
+    /// The app version before.
+    pub from: String,
+    /// The app version now.
+    pub to: String,
 }
 
 /// One package that moved, came or went.
@@ -159,6 +172,7 @@ impl Outcome {
         Self {
             newly_replaced: new.map(|new| (new.id.clone(), new.by.clone())).collect(),
             changes: changes(previous, &lock),
+            app_moves: app_moves(previous, &lock),
             lock,
             requirements: asked,
             roots,
@@ -210,6 +224,27 @@ impl Outcome {
         is_asked(&package.id, &package.requested)
             || replaced.any(|replaced| is_asked(&replaced.id, &replaced.requested))
     }
+}
+
+/// The packages that left the minor line of their app version. App versions that are not numbers have no lines.
+fn app_moves(before: &Lockfile, after: &Lockfile) -> Vec<AppMove> {
+    let app = |package: &LockedPackage| {
+        let composite =
+            package.parsed_version().and_then(|version| version.app().map(str::to_owned));
+        composite.or_else(|| package.app_version.clone())
+    };
+    let line = |app: &str| {
+        let version = Version::parse_lenient(app).ok()?;
+        let version = version.as_semver()?;
+        Some((version.major, version.minor))
+    };
+    let moved = after.packages.iter().filter_map(|package| {
+        let to = app(package)?;
+        let from = app(before.find(&package.id).last()?)?;
+        let is_left = line(&from)? != line(&to)?;
+        is_left.then(|| AppMove { id: package.id.clone(), from, to })
+    });
+    moved.collect()
 }
 
 /// The differences between two locks, by id.

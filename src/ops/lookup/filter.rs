@@ -5,6 +5,7 @@
 use crate::index::releases::{Details, Position, Releases};
 use crate::manifest::API_VERSION;
 use crate::ops::requirements::supposition::supposed_mu;
+use crate::ops::solve::narrowed::Revision;
 use crate::ops::{Code, CommandError};
 use crate::reference::{AppVersioning, Version, VersionSpec};
 
@@ -13,6 +14,8 @@ use crate::reference::{AppVersioning, Version, VersionSpec};
 pub struct VersionFilter {
     /// An app version, or the first components of one.
     pub app_version: Option<String>,
+    /// A revision, or the first components of one: of a composite version its second part, else the version itself.
+    pub revision: Option<String>,
     /// A version, or the first components of one, or a range.
     pub version: Option<String>,
     /// A channel that they are in.
@@ -31,6 +34,7 @@ pub struct VersionFilter {
 pub(super) struct Sieve<'filter> {
     filter: &'filter VersionFilter,
     version: Option<VersionSpec>,
+    revision: Option<Revision>,
     mu_version: Option<Version>,
 }
 
@@ -49,7 +53,8 @@ impl VersionFilter {
         let version = self.version.as_deref().map(VersionSpec::parse).transpose();
         let version = version.map_err(|error| usage("--version", &error))?;
         let mu_version = supposed_mu(self.mu_version.as_deref())?;
-        Ok(Sieve { filter: self, version, mu_version })
+        let revision = self.revision.as_deref().map(Revision::parse).transpose()?;
+        Ok(Sieve { filter: self, version, revision, mu_version })
     }
 }
 
@@ -60,6 +65,9 @@ fn usage(flag: &str, error: &dyn std::error::Error) -> CommandError {
 impl Sieve<'_> {
     /// Whether the version itself passes.
     pub(super) fn passes(&self, version: &Version) -> bool {
+        if self.revision.as_ref().is_some_and(|revision| !revision.accepts(version)) {
+            return false;
+        }
         let Some(spec) = &self.version else { return true };
         let begins_so = || {
             // `2.3.0-1` is the first part of a composite version, and a whole one otherwise.

@@ -270,7 +270,7 @@ impl Target {
 
     fn existing(&self, name: &str, version: &str) -> Result<Map<String, Value>, CommandError> {
         let lines = self.lines(name)?;
-        lines.into_iter().find(|line| full_version(line) == version).ok_or_else(|| {
+        lines.into_iter().find(|line| is_version(line, version)).ok_or_else(|| {
             let message = format!("the hub at `{}` has no {name} {version}", self.name);
             CommandError::new(Code::NotFound, message)
         })

@@ -27,6 +27,8 @@ pub struct WhatIf {
     pub channel: Option<String>,
     /// Only versions of this app version, of the references given here.
     pub app_version: Option<String>,
+    /// Only versions of this revision, of the references given here.
+    pub revision: Option<String>,
     /// Whether prereleases are allowed, for the references given here.
     pub prereleases: bool,
     /// The strategy, if not the one in effect.

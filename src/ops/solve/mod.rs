@@ -3,6 +3,7 @@
 pub(crate) mod ceiling;
 mod locked_universe;
 pub(crate) mod names;
+pub mod narrowed;
 pub(crate) mod planning;
 pub(crate) mod record;
 pub(crate) mod replacement_consent;

@@ -12,6 +12,7 @@ use crate::ops::explain::other_places;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::{WhatIf, facts, installed, supposed_mu};
+use crate::ops::solve::narrowed::Narrowing;
 use crate::ops::solve::resolve::resolve_from;
 use crate::ops::solve::{names, planning, replacement_consent};
 use crate::ops::{CommandError, Outcome, Session};
@@ -43,6 +44,12 @@ fn answer(
         suppose_installed(&mut Arc::make_mut(&mut supposed).packages, id, version);
     }
     let base = requirements.clone();
+    let narrowing = Narrowing {
+        channel: request.channel.clone(),
+        app_version: request.app_version.clone(),
+        revision: request.revision.clone(),
+        prereleases: request.prereleases,
+    };
     let given = request.references.iter().map(|text| (Requester::Question, text));
     for (by, text) in given.chain(request.with.iter().map(|text| (Requester::QuestionToo, text))) {
         let reference = match Reference::parse(text)? {
@@ -59,6 +66,8 @@ fn answer(
             prerelease: request.prereleases,
             ..manifest::Requirement::new(reference)
         };
+        let dependency = narrowing.at_revision(session, dependency)?;
+        let is_open = is_open && dependency.reference.version().is_none();
         let mut begun = None;
         if is_open {
             session.index().declare(&id, &dependency.reference, &session.environment.current);

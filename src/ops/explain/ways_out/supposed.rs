@@ -124,6 +124,7 @@ pub(crate) fn command(question: &WhatIf) -> String {
     ] {
         words.extend(texts.iter().map(|text| format!("{flag} {}", quoted(text))));
     }
+    words.extend(question.revision.iter().map(|text| format!("--revision {}", quoted(text))));
     words.extend(question.mu_version.iter().map(|text| format!("--mu-version {}", quoted(text))));
     let flags = narrowing(
         question.channel.as_deref(),

@@ -1,0 +1,154 @@
+//! What a command line narrows besides versions: channel, app version, revision and prereleases.
+//!
+//! Channel and app version are requirements like others. A revision is not, since no manifest can ask for one: the newest
+//! version that has it is asked for instead.
+
+use crate::index::releases::{Position, Releases};
+use crate::index::{Requirement, Universe as _};
+use crate::manifest;
+use crate::ops::explain::failure::unavailable;
+use crate::ops::session::error::quoted;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::{PackageId, Version, VersionSpec};
+use crate::select::incompatibilities;
+
+/// What versions must be besides what a reference says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Narrowing {
+    /// Only versions in this channel.
+    pub channel: Option<String>,
+    /// Only versions of this app version, or of one that begins so.
+    pub app_version: Option<String>,
+    /// Only versions of this revision, or of one that begins so.
+    pub revision: Option<String>,
+    /// Whether prereleases will do.
+    pub prereleases: bool,
+}
+
+impl Narrowing {
+    /// Whether it leaves everything as it is.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// A dependency on the newest version of the revision, if one is asked for; else the dependency as it is.
+    ///
+    /// # Errors
+    ///
+    /// When the registry cannot be asked, or there is no such version.
+    pub(crate) fn at_revision(
+        &self,
+        session: &Session,
+        dependency: manifest::Requirement,
+    ) -> Result<manifest::Requirement, CommandError> {
+        if self.revision.is_none() || dependency.reference.local().is_some() {
+            return Ok(dependency);
+        }
+        let id = session.id_of(&dependency.reference);
+        session.index().declare(&id, &dependency.reference, &session.environment.current);
+        let asked = Requirement::new(id.clone(), dependency.reference.spec());
+        let newest = self.newest(session, &id, &[&asked])?;
+        let reference = dependency.reference.with_version(Some(pin(&newest)?));
+        // The version says what was asked for.
+        Ok(manifest::Requirement { reference, app_version: None, ..dependency })
+    }
+
+    /// The newest version of a package that is so, and that all of `asked` accept.
+    ///
+    /// # Errors
+    ///
+    /// When the registry cannot be asked, the revision is not one, or there is no such version.
+    pub(crate) fn newest(
+        &self,
+        session: &Session,
+        id: &PackageId,
+        asked: &[&Requirement],
+    ) -> Result<Version, CommandError> {
+        let revision = self.revision.as_deref().map(Revision::parse).transpose()?;
+        let index = session.index();
+        let releases = index.releases(id).map_err(|error| unavailable(session, error))?;
+        let apps = releases.app_versioning();
+        let runtime = &session.workspace.settings.runtime;
+        let own = Version::parse(env!("CARGO_PKG_VERSION")).ok();
+        let fits = |position: &Position| {
+            let version = releases.version(*position);
+            let details = releases.details(*position);
+            let is_asked = asked
+                .iter()
+                .all(|one| one.spec.accepts(&version, self.prereleases || one.prerelease));
+            let of_app = self.app_version.as_ref().is_none_or(|wanted| {
+                let app = releases.app_version(*position);
+                app.is_some_and(|app| apps.accepts(wanted, app))
+            });
+            let in_channel = self.channel.as_ref().is_none_or(|channel| {
+                details.is_some_and(|details| details.channels.contains(channel))
+            });
+            let can_be_used = details.is_none_or(|details| {
+                details.yanked.is_none()
+                    && incompatibilities(details, runtime, own.as_ref()).next().is_none()
+            });
+            let of_revision = revision.as_ref().is_none_or(|wanted| wanted.accepts(&version));
+            let is_release = self.prereleases || !version.is_prerelease();
+            is_asked && of_app && in_channel && can_be_used && of_revision && is_release
+        };
+        match (0..releases.len()).rev().find(fits) {
+            Some(newest) => Ok(releases.version(newest)),
+            None => Err(self.missing(session, &releases)),
+        }
+    }
+
+    fn missing(&self, session: &Session, releases: &Releases) -> CommandError {
+        let id = releases.id();
+        let words = [
+            self.app_version.as_ref().map(|app| format!("of app version {app}")),
+            self.revision.as_ref().map(|revision| format!("of revision {revision}")),
+            self.channel.as_ref().map(|channel| format!("in channel {channel}")),
+        ];
+        let words: Vec<String> = words.into_iter().flatten().collect();
+        let message = format!(
+            "`{id}` has no version {} that can be used and fits what is required of it",
+            words.join(" and ")
+        );
+        let name = quoted(session.short_name(id));
+        let error = CommandError::new(Code::NotFound, message);
+        error.hint(format!("`mu versions {name}` shows which versions there are"))
+    }
+}
+
+/// A revision, or the first numbers of one: of a composite version its second part, of any other the version itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Revision(VersionSpec);
+
+impl Revision {
+    /// Reads a revision.
+    ///
+    /// # Errors
+    ///
+    /// When it is not a version, the beginning of one, or a range.
+    pub(crate) fn parse(text: &str) -> Result<Self, CommandError> {
+        match VersionSpec::parse(text) {
+            Ok(spec @ (VersionSpec::Pin(_) | VersionSpec::Range(_))) => Ok(Self(spec)),
+            Ok(_) => Err(CommandError::new(
+                Code::Usage,
+                format!(
+                    "--revision takes a version such as 1.2.0, or the first numbers of one, not `{text}`"
+                ),
+            )),
+            Err(error) => Err(CommandError::new(Code::Usage, format!("--revision: {error}"))),
+        }
+    }
+
+    /// Whether a version is of this revision.
+    pub(crate) fn accepts(&self, version: &Version) -> bool {
+        match version.revision() {
+            Some(revision) => Version::parse_lenient(revision)
+                .is_ok_and(|revision| self.0.accepts(&revision, true)),
+            None => self.0.accepts(version, true),
+        }
+    }
+}
+
+/// Exactly this version.
+pub(crate) fn pin(version: &Version) -> Result<VersionSpec, CommandError> {
+    Ok(VersionSpec::parse(&version.in_full().to_string())?)
+}
