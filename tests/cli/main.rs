@@ -57,6 +57,8 @@ mod names;
 mod no_lock;
 #[cfg(feature = "oci")]
 mod oci;
+#[cfg(feature = "oci")]
+mod oci_auth;
 mod pack;
 mod packs;
 mod packs_here;

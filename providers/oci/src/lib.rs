@@ -14,6 +14,7 @@
 // What a registry says leads to no place that nobody looked at.
 #![deny(clippy::indexing_slicing)]
 
+mod auth;
 pub mod listing;
 mod registry;
 mod repository;
@@ -35,6 +36,8 @@ use mu_provider_hub::archive::Layout;
 use mu_provider_hub::{Archives, Place};
 use serde::{Deserialize, Serialize};
 
+pub use crate::auth::Stores;
+use crate::auth::{Keys, RepositoryGuard};
 use crate::listing::Entries;
 use crate::registry::{Call, Registry, To};
 use crate::repository::{Listed, Repository};
@@ -54,12 +57,15 @@ pub struct OciOptions {
     pub downloads: PathBuf,
     /// The largest archive that is accepted, in bytes.
     pub largest_archive: u64,
+    /// Where passwords are looked for, besides mu's own.
+    pub stores: Stores,
 }
 
 impl OciOptions {
     /// The usual limits.
     pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>) -> Self {
-        Self { http, downloads: downloads.into(), largest_archive: 4 << 30 }
+        let (downloads, stores) = (downloads.into(), Stores::default());
+        Self { http, downloads, largest_archive: 4 << 30, stores }
     }
 }
 
@@ -70,6 +76,7 @@ impl OciOptions {
 pub struct OciProvider {
     http: Arc<Http>,
     archives: Archives,
+    keys: Arc<Keys>,
     /// By host and port, and whether plain http is fine.
     registries: Mutex<HashMap<(String, bool), Arc<Registry>>>,
     /// What manifests say, by repository and tag.
@@ -106,8 +113,9 @@ impl Known {
 impl OciProvider {
     /// A provider that has not asked any registry yet.
     pub fn new(options: OciOptions) -> Self {
-        let OciOptions { http, downloads, largest_archive } = options;
+        let OciOptions { http, downloads, largest_archive, stores } = options;
         Self {
+            keys: Arc::new(Keys::new(Arc::clone(&http), stores)),
             archives: Archives::new(Arc::clone(&http), downloads, largest_archive),
             http,
             registries: Mutex::default(),
@@ -130,7 +138,7 @@ impl OciProvider {
     ///
     /// When no registry can have a repository of that name.
     pub fn writer(&self, location: &Location) -> Result<Writer, ProviderError> {
-        let repository = self.repository(location).ok_or_else(|| {
+        let repository = self.repository_for(location, true).ok_or_else(|| {
             let text = format!("nothing can be published at `{}`: {NAMES}", location.describe());
             ProviderError::new(ErrorKind::Refused, text)
         })?;
@@ -140,8 +148,18 @@ impl OciProvider {
 
     /// The repository of a package; `None` if no registry can have one of that name.
     fn repository(&self, location: &Location) -> Option<Repository> {
-        let name = repository::name_of(location)?;
-        Some(Repository { registry: self.registry(location), name, guard: None })
+        self.repository_for(location, false)
+    }
+
+    fn repository_for(&self, location: &Location, writes: bool) -> Option<Repository> {
+        let (name, registry) = (repository::name_of(location)?, self.registry(location));
+        let guard = RepositoryGuard {
+            keys: Arc::clone(&self.keys),
+            host: registry.host.clone(),
+            repository: name.clone(),
+            writes,
+        };
+        Some(Repository { registry, name, guard: Some(Arc::new(guard)) })
     }
 
     /// The same, where it must be there.

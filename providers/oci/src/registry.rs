@@ -251,7 +251,7 @@ impl Registry {
     fn with_hint(&self, error: ProviderError) -> ProviderError {
         match error.kind() {
             ErrorKind::Auth => {
-                error.hint(format!("mu also knows what `docker login {}` stored", self.host))
+                error.hint(format!("mu also finds what `docker login {}` has stored", self.host))
             }
             _ => error,
         }

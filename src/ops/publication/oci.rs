@@ -6,10 +6,11 @@ use jiff::Timestamp;
 use mu_hub::{HubError, Published};
 use mu_provider::publishable::check_line;
 use mu_provider::{Location, SafeUrl, without_secrets};
-use mu_provider_oci::{OciOptions, OciProvider, Pushed, Writer};
+use mu_provider_oci::{OciProvider, Pushed, Writer};
 use serde_json::{Map, Value};
 
 use crate::ops::publication::target::Upload;
+use crate::ops::session::providers::oci;
 use crate::ops::{Code, CommandError, Session};
 
 /// A registry that takes packages.
@@ -37,9 +38,8 @@ impl OciRegistry {
             return Err(CommandError::new(Code::Usage, text)
                 .hint(format!("`mu login {}` stores one", url.host_and_port())));
         }
-        let downloads = session.environment.cache.join("downloads");
         Ok(Self {
-            provider: OciProvider::new(OciOptions::new(session.http(), downloads)),
+            provider: OciProvider::new(oci(&session.environment, &session.http())),
             root: url.as_folder(),
             insecure: insecure || session.options.allow_insecure,
             now: Timestamp::from_second(session.environment.now).unwrap_or_default(),

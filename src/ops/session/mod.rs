@@ -14,7 +14,7 @@ pub mod locked;
 mod lockfile;
 pub(crate) mod member;
 pub(crate) mod places;
-mod providers;
+pub(crate) mod providers;
 pub(crate) mod source;
 
 use std::collections::BTreeMap;

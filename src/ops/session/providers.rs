@@ -35,12 +35,22 @@ pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) ->
     providers.add(Arc::new(mu_provider_helm::HelmProvider::new(options)));
     #[cfg(feature = "oci")]
     {
-        let downloads = environment.cache.join("downloads");
-        let options = mu_provider_oci::OciOptions::new(Arc::clone(http), downloads);
-        providers.add(Arc::new(mu_provider_oci::OciProvider::new(options)));
+        let provider = mu_provider_oci::OciProvider::new(oci(environment, http));
+        providers.add(Arc::new(provider));
     }
     #[cfg(feature = "path")]
     providers.add(Arc::new(mu_provider_path::PathProvider::new()));
     let _ = offline;
     providers
+}
+
+/// What the provider of OCI registries works with: it finds passwords where container tools keep them.
+#[cfg(feature = "oci")]
+pub(crate) fn oci(environment: &Environment, http: &Arc<Http>) -> mu_provider_oci::OciOptions {
+    let downloads = environment.cache.join("downloads");
+    let stores = mu_provider_oci::Stores::of(&environment.home, &environment.variables);
+    mu_provider_oci::OciOptions {
+        stores,
+        ..mu_provider_oci::OciOptions::new(Arc::clone(http), downloads)
+    }
 }

@@ -1,0 +1,110 @@
+//! What a server wants to see, as it says in `WWW-Authenticate` (RFC 9110, section 11.6.1).
+
+use std::collections::BTreeMap;
+
+/// What a server wants to see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Challenge {
+    /// A user and a password.
+    Basic,
+    /// A token of whoever it names.
+    Bearer {
+        /// Where tokens are handed out.
+        realm: String,
+        /// What the server is called there.
+        service: Option<String>,
+        /// What the token has to be for.
+        scope: Option<String>,
+    },
+}
+
+impl Challenge {
+    /// The best that one of these headers asks for; `None` if nothing of it is known here.
+    pub(crate) fn best(headers: &[&str]) -> Option<Self> {
+        let all: Vec<(String, BTreeMap<String, String>)> =
+            headers.iter().flat_map(|header| parse(header)).collect();
+        let bearer = all.iter().find_map(|(scheme, parameters)| {
+            let realm = parameters.get("realm").filter(|_| scheme == "bearer")?.clone();
+            let (service, scope) =
+                (parameters.get("service").cloned(), parameters.get("scope").cloned());
+            Some(Self::Bearer { realm, service, scope })
+        });
+        bearer.or_else(|| all.iter().any(|(scheme, _)| scheme == "basic").then_some(Self::Basic))
+    }
+}
+
+/// The schemes of a header, each with its parameters; names in lower case.
+fn parse(header: &str) -> Vec<(String, BTreeMap<String, String>)> {
+    let mut all: Vec<(String, BTreeMap<String, String>)> = Vec::new();
+    let mut rest = header;
+    loop {
+        rest = rest.trim_start_matches([' ', '\t', ',']);
+        let end = rest.find([' ', '\t', ',', '=']).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        if word.is_empty() {
+            return all;
+        }
+        let Some(value) = after.trim_start_matches([' ', '\t']).strip_prefix('=') else {
+            all.push((word.to_ascii_lowercase(), BTreeMap::new()));
+            rest = after;
+            continue;
+        };
+        let (value, after) = parameter(value.trim_start_matches([' ', '\t']));
+        if let Some((_, parameters)) = all.last_mut() {
+            parameters.insert(word.to_ascii_lowercase(), value);
+        }
+        rest = after;
+    }
+}
+
+/// The value that a text begins with, and what follows it.
+fn parameter(text: &str) -> (String, &str) {
+    let Some(quoted) = text.strip_prefix('"') else {
+        let end = text.find([',', ' ', '\t']).unwrap_or(text.len());
+        let (value, after) = text.split_at(end);
+        return (value.to_owned(), after);
+    };
+    let mut value = String::new();
+    let mut characters = quoted.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '"' => return (value, quoted.get(at + 1..).unwrap_or_default()),
+            '\\' => value.extend(characters.next().map(|(_, escaped)| escaped)),
+            other => value.push(other),
+        }
+    }
+    (value, "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn challenges_are_read() {
+        let docker = r#"Bearer realm="https://auth.docker.io/token",service="registry.docker.io",scope="repository:a/b:pull,push""#;
+        let bearer = |realm: &str, service: Option<&str>, scope: Option<&str>| Challenge::Bearer {
+            realm: realm.to_owned(),
+            service: service.map(str::to_owned),
+            scope: scope.map(str::to_owned),
+        };
+        let expected = bearer(
+            "https://auth.docker.io/token",
+            Some("registry.docker.io"),
+            Some("repository:a/b:pull,push"),
+        );
+        assert_eq!(Challenge::best(&[docker]), Some(expected));
+        for (header, expected) in [
+            ("Basic realm=\"x, Bearer realm=y\"", Some(Challenge::Basic)),
+            ("basic", Some(Challenge::Basic)),
+            ("Basic realm=x, BEARER Realm = \"a\\\"b\"", Some(bearer("a\"b", None, None))),
+            ("Bearer", None),
+            ("Negotiate", None),
+            ("=,\"", None),
+            ("Bearer realm=\"unclosed", Some(bearer("unclosed", None, None))),
+        ] {
+            assert_eq!(Challenge::best(&[header]), expected, "{header}");
+        }
+        assert_eq!(Challenge::best(&["Negotiate", "Basic"]), Some(Challenge::Basic));
+    }
+}

@@ -1,0 +1,107 @@
+//! Runs the programs that container tools keep passwords in: `docker-credential-NAME get`.
+//!
+//! They are looked for where the search path names whole paths, and ended when they take too long. What they print is a secret.
+
+use std::collections::BTreeMap;
+use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use mu_provider::http::Secret;
+use mu_provider::{ErrorKind, ProviderError, fs};
+use serde::Deserialize;
+
+use super::stores::Credential;
+
+/// How long a program may take. Some ask whoever sits in front of the machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How much a program may print, in bytes.
+const LONGEST_ANSWER: u64 = 64 << 10;
+
+/// What a program prints.
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Answer {
+    #[serde(default)]
+    username: String,
+    secret: String,
+}
+
+/// Asks the helper of this name for the password of a server; `None` if it has none, or there is no such program.
+///
+/// # Errors
+///
+/// When it takes too long, or answers nonsense.
+pub(crate) fn ask(
+    name: &str,
+    server: &str,
+    variables: &BTreeMap<String, String>,
+    patience: Duration,
+) -> Result<Option<Credential>, ProviderError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    if name.is_empty() || !name.bytes().all(is_plain) {
+        return Ok(None);
+    }
+    let program = format!("docker-credential-{name}");
+    let Some(path) = find(&program, variables) else { return Ok(None) };
+    let failed = |why: String| {
+        let text = format!("`{program}`, which is to know the password for `{server}`, failed");
+        ProviderError::new(ErrorKind::Auth, text).because(why)
+    };
+    let mut process = Command::new(&path)
+        .arg("get")
+        .env_clear()
+        .envs(variables)
+        .current_dir("/")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(|error| failed(error.to_string()))?;
+    if let Some(mut stdin) = process.stdin.take() {
+        // One that does not read will not answer either.
+        let _ = stdin.write_all(server.as_bytes());
+    }
+    let (send, receive) = mpsc::channel();
+    let stdout = process.stdout.take();
+    let reading = std::thread::spawn(move || {
+        let mut text = String::new();
+        let read = stdout.map(|stdout| stdout.take(LONGEST_ANSWER).read_to_string(&mut text));
+        let _ = send.send(read.map(|read| read.map(|_| text)));
+    });
+    let answer = receive.recv_timeout(patience);
+    if answer.is_err() {
+        // If it has ended already, so much the better. Whoever it has started may hold its output open.
+        let _ = process.kill();
+        let _ = process.wait();
+        return Err(failed(format!("it did not answer for {} s", patience.as_secs_f32())));
+    }
+    drop(reading);
+    let status = process.wait().map_err(|error| failed(error.to_string()))?;
+    let text = answer.ok().flatten().and_then(Result::ok).unwrap_or_default();
+    if !status.success() {
+        // So it says that it has none.
+        return Ok(None);
+    }
+    let answer: Answer =
+        serde_json::from_str(&text).map_err(|_| failed("it answered something else".to_owned()))?;
+    Ok(Some(match answer.username.as_str() {
+        "<token>" => Credential::Identity(Secret::new(answer.secret)),
+        user => {
+            Credential::Password { user: user.to_owned(), password: Secret::new(answer.secret) }
+        }
+    }))
+}
+
+/// Where a program is.
+fn find(program: &str, variables: &BTreeMap<String, String>) -> Option<PathBuf> {
+    let path = variables.get("PATH")?;
+    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
+    folders
+        .into_iter()
+        .map(|folder| folder.join(program))
+        .find(|file| fs::metadata(file).is_ok_and(|metadata| metadata.is_file()))
+}
