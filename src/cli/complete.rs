@@ -55,9 +55,8 @@ fn expected(words: &[String]) -> Option<Names> {
     match commands.next()? {
         "get" | "install" | "i" | "add" | "resolve" | "what-if" | "mirror" => Some(Names::Known),
         "info" | "versions" | "which" => Some(Names::Any),
-        "remove" | "rm" | "update" | "up" | "upgrade" | "downgrade" | "pin" | "unpin" | "why" => {
-            Some(Names::Locked)
-        }
+        "remove" | "rm" | "update" | "up" | "upgrade" | "downgrade" | "pin" | "unpin" | "why"
+        | "tree" => Some(Names::Locked),
         "pack" | "publish" => Some(Names::Members),
         "config" if matches!(commands.next(), Some("get" | "set")) && commands.next().is_none() => {
             Some(Names::Settings)
@@ -171,7 +170,7 @@ mod tests {
             ("add aws/ec2 -p ", Some(Names::Members)),
             ("remove aws", Some(Names::Locked)),
             ("tree -i ", Some(Names::Locked)),
-            ("tree ", None),
+            ("tree ", Some(Names::Locked)),
             ("config ", None),
             ("config get res", Some(Names::Settings)),
             ("config set link ", None),

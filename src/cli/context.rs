@@ -111,7 +111,12 @@ impl Context {
             self.shell.status(empty);
             return Ok(());
         }
-        self.print(&table.render())
+        self.print_table(table)
+    }
+
+    /// Prints a table, as wide as the terminal is.
+    pub(crate) fn print_table(&self, table: &Table) -> Result<(), Stop> {
+        self.print(&table.render(self.shell.columns()))
     }
 
     /// A path for people: relative to the current folder, if it is below.

@@ -144,6 +144,7 @@ impl Global {
                 Cutoff::Age(0) => i64::MAX,
                 cutoff => cutoff.moment(environment.now),
             }),
+            dated: false,
             prereleases: false,
             patience: self.patience(),
             yes: self.yes,

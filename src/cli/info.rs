@@ -192,7 +192,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     if arguments.readme {
         return show_readme(context, &arguments.reference);
     }
-    let session = context.open(Scope::Workspace)?;
+    let mut session = context.open(Scope::Workspace)?;
+    session.options.dated = true;
     let found = info(&session, &arguments.reference, &arguments.runtime)?;
     if context.shell.is_json() {
         return context.json(&Answer::new(&found));

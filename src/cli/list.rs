@@ -40,13 +40,13 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let empty = format!("nothing is installed {place}; `{get} REF` installs something");
     let installed = Packages { packages: list(&session)? };
     context.answer(&installed, |installed| {
-        context.table(&table(context, &installed.packages, get), &empty)
+        context.table(&table(context, &installed.packages, get).without_empty_columns(), &empty)
     })
 }
 
 /// What is installed; `get` is the command that installs what is not.
 fn table(context: &Context, packages: &[Listed], get: &str) -> Table {
-    let mut table = Table::new(&["package", "version", "from", ""]);
+    let mut table = Table::new(&["package", "version", "from", "note"]);
     for package in packages {
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         let id = context.name(&package.id);

@@ -30,7 +30,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     check_not_empty(&session)?;
     let found = Packages { packages: outdated(&session)? };
     context.answer(&found, |found| {
-        let mut table = Table::new(&["package", "current", "allowed", "newest", "held back by"]);
+        let mut table = Table::new(&["package", "current", "allowed", "newest", "note"]);
         for package in &found.packages {
             let moves = if package.allowed == package.current { Style::new() } else { GOOD };
             let beyond = if package.newest == package.allowed { Style::new() } else { NOTICE };
@@ -39,7 +39,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
                 (Style::new(), package.current.clone()),
                 (moves, package.allowed.clone()),
                 (beyond, package.newest.clone()),
-                (FAINT, context.short(&held_back_by(package)).into_owned()),
+                (FAINT, context.short(&note(package)).into_owned()),
             ]);
         }
         context.table(&table, "everything is at its newest version")
@@ -47,7 +47,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
 }
 
 /// What keeps a package from being newer, and where it has moved.
-fn held_back_by(package: &Outdated) -> String {
+fn note(package: &Outdated) -> String {
     let mut reasons = package.held_back_by.clone();
     if reasons.is_empty() && package.allowed != package.current {
         let reason = if package.only_locked { "only Mu.lock" } else { "nothing requires more" };

@@ -54,7 +54,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     if context.shell.is_json() {
         return context.json(&Answer::new(&packed));
     }
-    context.print(&files(&packed))?;
+    context.print_table(&files(&packed))?;
     context.line(&context.short(&summary(&packed)))?;
     if let Some(path) = &packed.path {
         context.shell.status(&format!("wrote {}", printable(&context.shown(path))));
@@ -63,7 +63,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
 }
 
 /// The files with their sizes.
-pub(super) fn files(packed: &Packed) -> String {
+pub(super) fn files(packed: &Packed) -> Table {
     let mut table = Table::new(&["file", "size"]);
     for entry in packed.archive.tree.entries() {
         let mark = match entry.mode {
@@ -73,7 +73,7 @@ pub(super) fn files(packed: &Packed) -> String {
         };
         table.row([(Style::new(), format!("{}{mark}", entry.path)), (FAINT, size(entry.size))]);
     }
-    table.render()
+    table
 }
 
 /// What was packed, and what tells it from everything else.

@@ -70,7 +70,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     for publishing in &published {
         if let Some(packed) = &publishing.packed {
             if arguments.dry_run {
-                context.print(&pack::files(packed))?;
+                context.print_table(&pack::files(packed))?;
             }
             context.line(&context.short(&pack::contents(packed)))?;
         }

@@ -166,7 +166,7 @@ fn beside(context: &Context, comparison: &Comparison) -> Ending {
         let (highest, minimal) = (text(&row.highest), text(&row.minimal));
         table.row([(STRONG, context.name(&row.id)), (differs, highest), (differs, minimal)]);
     }
-    context.print(&table.render())?;
+    context.print_table(&table)?;
     for (name, outcome) in [("highest", &comparison.highest), ("minimal", &comparison.minimal)] {
         if let Err(error) = outcome {
             context.line("")?;

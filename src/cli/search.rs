@@ -55,7 +55,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         context.shell.status(&format!("found nothing for `{words}`"));
         return Ok(0);
     }
-    let mut table = Table::new(&["package", "newest", "app version", "", "description"]);
+    let mut table = Table::new(&["package", "newest", "app version", "note", "description"]);
     for package in &found.packages {
         table.row([
             (STRONG, context.name(&package.id)),
@@ -65,7 +65,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             (FAINT, short(package.line.description.as_deref().unwrap_or_default())),
         ]);
     }
-    context.print(&table.without_empty_columns().render())?;
+    context.print_table(&table.without_empty_columns())?;
     let more = found.total.saturating_sub(found.packages.len());
     if more > 0 {
         context.shell.status(&format!("and {more} more; `--limit` shows more of them"));

@@ -1,11 +1,12 @@
 //! `mu status`.
 
+use anstyle::Style;
 use clap::Args;
 
 use crate::cli::context::{Context, Ending, Stop};
 use crate::ops::Scope;
 use crate::ops::status::{Member, Placed, Status, status};
-use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, count};
+use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, Table, count};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -21,14 +22,38 @@ pub(crate) fn run(context: &Context, _arguments: &Arguments) -> Ending {
     context.answer(&status(&session)?, |status| print(context, status))
 }
 
+/// The packages of the workspace, and which of them others use.
+fn members(context: &Context, status: &Status) -> Table {
+    let mut table = Table::new(&["package", "version", "folder", "note"]);
+    for member in &status.members {
+        let placed = status.placed.iter().filter(|placed| is_at(member, placed));
+        let notes = placed.map(|Placed { id, .. }| match id.as_str().ends_with(&member.name) {
+            true => "used by others here".to_owned(),
+            false => format!("used by others here as {}", context.name(id)),
+        });
+        let notes: Vec<String> = notes.collect();
+        table.row([
+            (STRONG, context.short(&member.name).into_owned()),
+            (Style::new(), member.version.clone().unwrap_or_else(|| "-".to_owned())),
+            (FAINT, member.path.clone()),
+            (NOTICE, notes.join(", ")),
+        ]);
+    }
+    table.without_empty_columns()
+}
+
+/// Whether a package that is used from the workspace is this one.
+fn is_at(member: &Member, placed: &Placed) -> bool {
+    member.path == if placed.path.is_empty() { "." } else { &placed.path }
+}
+
 fn print(context: &Context, status: &Status) -> Result<(), Stop> {
     context.line(&format!("workspace {STRONG}{}{STRONG:#}", status.root.display()))?;
-    for Member { name, version, path } in &status.members {
-        let version = version.as_deref().unwrap_or("without a version");
-        let name = context.short(name);
-        context.line(&format!("  {name} {version} {FAINT}{path}{FAINT:#}"))?;
+    if !status.members.is_empty() {
+        context.print_table(&members(context, status))?;
     }
-    for Placed { id, path } in &status.placed {
+    let is_member = |placed: &&Placed| status.members.iter().any(|member| is_at(member, placed));
+    for Placed { id, path } in status.placed.iter().filter(|placed| !is_member(placed)) {
         let path = if path.is_empty() { "." } else { path };
         context.line(&format!(
             "{NOTICE}used from the workspace{NOTICE:#}: {} {FAINT}{path}{FAINT:#}",

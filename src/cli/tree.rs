@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::cli::context::{Context, Ending};
 use crate::cli::global::number;
 use crate::ops::Scope;
-use crate::ops::tree::{Tree, tree};
+use crate::ops::tree::{Roots, Tree, tree};
 use crate::report::{FAINT, STRONG};
 
 #[derive(Debug, Args)]
@@ -19,35 +19,63 @@ on itself is marked (cycle). With --json, these are `repeated` and `cycle`.
 Examples:
   mu tree
   mu tree --depth 1
-  mu tree --invert aws/vpc             who needs it")]
+  mu tree web/proxy                    what one package needs
+  mu tree --invert aws/vpc             what needs it
+  mu tree --duplicates                 what brings several versions of a package")]
 pub(crate) struct Arguments {
+    /// Show what this package needs, which may be any that is in use
+    #[arg(value_name = "PKG")]
+    name: Option<String>,
+    /// Show what this package of the workspace needs
+    #[arg(short, long, value_name = "PACKAGE", conflicts_with = "name")]
+    package: Option<String>,
     /// Show what needs this package: the tree upside down
-    #[arg(short, long, value_name = "PKG")]
+    #[arg(short, long, value_name = "PKG", conflicts_with_all = ["name", "package"])]
     invert: Option<String>,
+    /// Show the packages that are in use in several versions, and what needs each
+    #[arg(short, long, conflicts_with_all = ["name", "package", "invert"])]
+    duplicates: bool,
     /// Show at most N levels
     #[arg(long, value_name = "N", value_parser = number)]
     depth: Option<usize>,
 }
 
+impl Arguments {
+    fn roots(&self) -> Roots {
+        match (&self.name, &self.package, &self.invert) {
+            (Some(name), _, _) => Roots::Package(name.clone()),
+            (_, Some(member), _) => Roots::Member(member.clone()),
+            (_, _, Some(package)) => Roots::Inverted(package.clone()),
+            _ if self.duplicates => Roots::Duplicates,
+            _ => Roots::Workspace,
+        }
+    }
+}
+
 /// What `mu tree` answers.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Answer {
-    /// The workspace's packages, and the command line; upside down, the package.
+    /// The workspace's packages, and the command line; else the packages that were asked about.
     roots: Vec<Tree>,
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;
     let depth = arguments.depth.unwrap_or(usize::MAX);
-    let answer = Answer { roots: tree(&session, arguments.invert.as_deref(), depth)? };
+    let answer = Answer { roots: tree(&session, &arguments.roots(), depth)? };
+    let verb =
+        if arguments.invert.is_some() || arguments.duplicates { "requires" } else { "required" };
     context.answer(&answer, |answer| {
         let mut text = String::new();
         for root in &answer.roots {
             text.push_str(&format!("{}\n", name(root)));
-            draw(&root.dependencies, "", &mut text);
+            draw(&root.dependencies, verb, "", &mut text);
         }
         if text.is_empty() {
-            context.shell.status("nothing is installed here");
+            context.shell.status(match arguments.duplicates {
+                true => "no package is in use in several versions",
+                false => "nothing is installed here",
+            });
         }
         context.print(&context.short(&text))
     })
@@ -56,8 +84,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
 /// What asks for packages without being one.
 const COMMAND: &str = "mu get";
 
-/// Draws what is below a package, a line each.
-fn draw(trees: &[Tree], indent: &str, text: &mut String) {
+/// Draws what is below a package, a line each; `verb` says what the versions behind them are.
+fn draw(trees: &[Tree], verb: &str, indent: &str, text: &mut String) {
     for (index, tree) in trees.iter().enumerate() {
         let (branch, stem) = if index + 1 == trees.len() {
             ("└── ", "    ")
@@ -69,11 +97,20 @@ fn draw(trees: &[Tree], indent: &str, text: &mut String) {
             (_, true) => " (*)",
             _ => "",
         };
-        let (name, spec) = (name(tree), tree.spec.as_deref().unwrap_or_default());
+        let (name, spec) = (name(tree), spec(tree));
         text.push_str(&format!(
-            "{FAINT}{indent}{branch}{FAINT:#}{name} {FAINT}{spec}{mark}{FAINT:#}\n"
+            "{FAINT}{indent}{branch}{FAINT:#}{name} {FAINT}[{verb}: {spec}]{mark}{FAINT:#}\n"
         ));
-        draw(&tree.dependencies, &format!("{indent}{stem}"), text);
+        draw(&tree.dependencies, verb, &format!("{indent}{stem}"), text);
+    }
+}
+
+/// What is asked of a package, or by it; `latest` would read as if its version were that.
+fn spec(tree: &Tree) -> String {
+    let spec = tree.spec.as_deref().unwrap_or_default();
+    match spec.strip_prefix("latest") {
+        Some(rest) if rest.is_empty() || rest.starts_with(' ') => format!("any version{rest}"),
+        _ => spec.to_owned(),
     }
 }
 

@@ -31,7 +31,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let session = context.open(Scope::Workspace)?;
+    let mut session = context.open(Scope::Workspace)?;
+    session.options.dated = true;
     let found = versions(&session, &arguments.reference, &arguments.filter.to_versions())?;
     if context.shell.is_json() {
         return context.json(&found);
@@ -40,7 +41,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         context.shell.status(&emptiness(&found));
         return Ok(0);
     }
-    let mut table = Table::new(&["version", "app version", "published", "channels", ""]);
+    let mut table =
+        Table::new(&["version", "app version", "published", "commit", "channels", "note"]);
     for version in &found.shown {
         let is_plain = version.usable && version.yanked.is_none() && !version.prerelease;
         let style = if is_plain { STRONG } else { FAINT };
@@ -50,11 +52,12 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             (style, version.version.clone()),
             (Style::new(), version.app_version.clone().unwrap_or_default()),
             (FAINT, version.day().unwrap_or_default().to_owned()),
+            (FAINT, version.short_commit().unwrap_or_default().to_owned()),
             (Style::new(), version.channels.join(", ")),
             (mark_style, mark),
         ]);
     }
-    context.print(&table.without_empty_columns().render())?;
+    context.print_table(&table.without_empty_columns())?;
     Ok(0)
 }
 

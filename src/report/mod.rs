@@ -172,6 +172,13 @@ impl Shell {
         names::short(text, self.base.get_or_init(Base::default))
     }
 
+    /// The columns that the terminal has that the answer goes to; none where it goes elsewhere.
+    pub fn columns(&self) -> Option<usize> {
+        let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
+        // Some say that they have none.
+        Some(usize::from(width.0)).filter(|columns| *columns > 0)
+    }
+
     /// A style for the answer; plain if it is not coloured.
     pub fn style(&self, style: Style) -> Style {
         let choice = threads::lock(&self.out).current_choice();

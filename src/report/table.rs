@@ -44,38 +44,119 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The text, a line a row.
-    pub fn render(&self) -> String {
-        let width_of = |text: &str| text.chars().count();
-        let widths: Vec<usize> = (0..self.heading.len())
-            .map(|column| {
-                let cells = self.rows.iter().filter_map(|row| row.get(column));
-                let widest = cells.map(|(_, text)| width_of(text)).max().unwrap_or(0);
-                widest.max(width_of(self.heading[column]))
-            })
-            .collect();
+    /// The text for a terminal of so many columns; where it is none, a row is a line, however long.
+    ///
+    /// What is too wide is wrapped in the column that has the longest texts, or, where that does not help either, shown in
+    /// blocks: a row each, with a line for each cell.
+    pub fn render(&self, room: Option<usize>) -> String {
+        let mut widths: Vec<usize> = (0..self.heading.len()).map(|at| self.width(at)).collect();
+        let all = widths.iter().sum::<usize>() + BETWEEN * widths.len().saturating_sub(1);
+        if let Some(excess) = room.and_then(|room| all.checked_sub(room)).filter(|more| *more > 0) {
+            match self.wrappable(&widths, excess) {
+                Some(column) => widths[column] -= excess,
+                None => return self.blocks(room.unwrap_or(all)),
+            }
+        }
+        self.columns(&widths)
+    }
+
+    /// How wide a column is.
+    fn width(&self, column: usize) -> usize {
+        let cells = self.rows.iter().filter_map(|row| row.get(column));
+        let widest = cells.map(|(_, text)| width_of(text)).max().unwrap_or(0);
+        widest.max(width_of(self.heading[column]))
+    }
+
+    /// The widest column, if its words still fit into it when it is so much narrower.
+    fn wrappable(&self, widths: &[usize], excess: usize) -> Option<usize> {
+        let column = (0..widths.len()).max_by_key(|column| widths[*column])?;
+        let room = widths[column].checked_sub(excess).filter(|room| *room >= NARROWEST)?;
+        let mut cells = self.rows.iter().filter_map(|row| row.get(column));
+        let fits = |text: &str| text.split(' ').all(|word| width_of(word) <= room);
+        cells.all(|(_, text)| fits(text)).then_some(column)
+    }
+
+    fn columns(&self, widths: &[usize]) -> String {
         let mut text = String::new();
         let heading: Vec<(Style, String)> =
             self.heading.iter().map(|title| (crate::report::FAINT, (*title).to_owned())).collect();
         for row in std::iter::once(&heading).chain(&self.rows) {
-            for (column, (style, cell)) in row.iter().enumerate() {
-                let is_last = column + 1 == row.len();
-                // An empty text gets no style, which would hide the spaces before it from the trimming below.
-                if !cell.is_empty() {
-                    text.push_str(&format!("{style}{cell}{style:#}"));
+            let wrapped = row.iter().zip(widths).map(|((_, cell), width)| wrap(cell, *width));
+            let wrapped: Vec<Vec<String>> = wrapped.collect();
+            let height = wrapped.iter().map(Vec::len).max().unwrap_or(0);
+            for line in 0..height {
+                for (column, (style, _)) in row.iter().enumerate() {
+                    let cell = wrapped[column].get(line).map_or("", String::as_str);
+                    // Nothing needs no style, which would hide the spaces before it from the trimming below.
+                    if !cell.is_empty() {
+                        text.push_str(&format!("{style}{cell}{style:#}"));
+                    }
+                    if column + 1 < row.len() {
+                        let padding = widths[column] + BETWEEN - width_of(cell);
+                        text.extend(std::iter::repeat_n(' ', padding));
+                    }
                 }
-                if !is_last {
-                    let padding = widths[column] + 2 - width_of(cell);
-                    text.extend(std::iter::repeat_n(' ', padding));
-                }
+                text.truncate(text.trim_end_matches(' ').len());
+                text.push('\n');
             }
-            while text.ends_with(' ') {
-                text.pop();
-            }
-            text.push('\n');
         }
         text
     }
+
+    /// A block a row: its first cell, and below it the others with their headings.
+    fn blocks(&self, room: usize) -> String {
+        let faint = crate::report::FAINT;
+        let titles = self.heading.iter().skip(1).map(|title| width_of(title)).max().unwrap_or(0);
+        let indent = BETWEEN + titles + if titles > 0 { BETWEEN } else { 0 };
+        let mut text = String::new();
+        for row in &self.rows {
+            for (column, (style, cell)) in row.iter().enumerate() {
+                if column == 0 {
+                    text.push_str(&format!("{style}{cell}{style:#}\n"));
+                    continue;
+                }
+                if cell.is_empty() {
+                    continue;
+                }
+                let title = self.heading[column];
+                let padding = indent - BETWEEN - width_of(title);
+                text.push_str(&format!("  {faint}{title}{faint:#}{:padding$}", ""));
+                for (number, line) in wrap(cell, room.saturating_sub(indent)).iter().enumerate() {
+                    let before = if number == 0 { 0 } else { indent };
+                    text.push_str(&format!("{:before$}{style}{line}{style:#}\n", ""));
+                }
+            }
+        }
+        text
+    }
+}
+
+/// The columns between two columns.
+const BETWEEN: usize = 2;
+
+/// No column is made narrower than this.
+const NARROWEST: usize = 24;
+
+fn width_of(text: &str) -> usize {
+    text.chars().count()
+}
+
+/// The lines of a text that is no wider than `width`, if its words are not.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    if width_of(text) <= width {
+        return vec![text.to_owned()];
+    }
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        match lines.last_mut() {
+            Some(line) if width_of(line) + 1 + width_of(word) <= width => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -86,7 +167,7 @@ mod tests {
     fn rows_end_where_their_text_ends() {
         let mut table = Table::new(&["a", ""]);
         table.row([(Style::new(), "1".to_owned()), (crate::report::GOOD, String::new())]);
-        let text = anstream::adapter::strip_str(&table.render()).to_string();
+        let text = anstream::adapter::strip_str(&table.render(None)).to_string();
         assert_eq!(text, "a\n1\n");
     }
 
@@ -96,7 +177,7 @@ mod tests {
         let cell = |text: &str| (Style::new(), text.to_owned());
         table.row([cell("1"), cell(""), cell("3")]);
         let text =
-            anstream::adapter::strip_str(&table.without_empty_columns().render()).to_string();
+            anstream::adapter::strip_str(&table.without_empty_columns().render(None)).to_string();
         assert_eq!(text, "a  c\n1  3\n");
     }
 
@@ -104,7 +185,7 @@ mod tests {
     fn a_row_is_a_line_whatever_is_in_it() {
         let mut table = Table::new(&["a", "b"]);
         table.row([(Style::new(), "1\n2\t\u{1b}[2J".to_owned()), (Style::new(), "3".to_owned())]);
-        let text = anstream::adapter::strip_str(&table.render()).to_string();
+        let text = anstream::adapter::strip_str(&table.render(None)).to_string();
         assert_eq!(text, "a              b\n1 2 \\u{1b}[2J  3\n");
     }
 
@@ -113,7 +194,44 @@ mod tests {
         let mut table = Table::new(&["package", "version"]);
         table.row([(Style::new(), "a".to_owned()), (Style::new(), "1.0.0".to_owned())]);
         table.row([(Style::new(), "hub.mu.com/aws".to_owned()), (Style::new(), "2".to_owned())]);
-        let text = anstream::adapter::strip_str(&table.render()).to_string();
+        let text = anstream::adapter::strip_str(&table.render(None)).to_string();
         assert_eq!(text, "package         version\na               1.0.0\nhub.mu.com/aws  2\n");
+    }
+    fn outdated() -> Table {
+        let mut table = Table::new(&["package", "current", "note"]);
+        let cell = |text: &str| (Style::new(), text.to_owned());
+        let note = "^1.0 by git.acme.example/ops/logs, ^1.1 by web/proxy";
+        table.row([cell("web/tls"), cell("1.1.0"), cell(note)]);
+        table.row([cell("web/proxy"), cell("1.2.0"), cell("")]);
+        table
+    }
+
+    fn plain(text: &str) -> String {
+        anstream::adapter::strip_str(text).to_string()
+    }
+
+    #[test]
+    fn a_table_that_is_too_wide_is_wrapped_in_its_widest_column() {
+        insta::assert_snapshot!(plain(&outdated().render(Some(54))), @"
+        package    current  note
+        web/tls    1.1.0    ^1.0 by git.acme.example/ops/logs,
+                            ^1.1 by web/proxy
+        web/proxy  1.2.0
+        ");
+    }
+
+    #[test]
+    fn where_columns_have_no_room_each_row_is_a_block() {
+        insta::assert_snapshot!(plain(&outdated().render(Some(40))), @"
+        web/tls
+          current  1.1.0
+          note     ^1.0 by
+                   git.acme.example/ops/logs,
+                   ^1.1 by web/proxy
+        web/proxy
+          current  1.2.0
+        ");
+        // A word that is too long is not cut: it may have to be copied.
+        assert!(plain(&outdated().render(Some(10))).contains("git.acme.example/ops/logs,\n"));
     }
 }

@@ -244,7 +244,8 @@ fn names_are_completed_without_the_network() {
     assert_eq!(complete(&["remove", ""]), ["aws/ec2"]);
     assert_eq!(complete(&["add", "net/vpc", "-p", ""]), ["acme/web"]);
     assert_eq!(complete(&["config", "get", "res"]), ["resolution"]);
-    assert!(complete(&["tree", ""]).is_empty() && complete(&[]).is_empty());
+    assert_eq!(complete(&["tree", ""]), ["aws/ec2"]);
+    assert!(complete(&["doctor", ""]).is_empty() && complete(&[]).is_empty());
 
     // As bash does it: the function that the script is for fills COMPREPLY.
     let script = sandbox.mu(&["completions", "bash"]).ok().stdout;

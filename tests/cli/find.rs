@@ -51,7 +51,7 @@ fn every_registry_is_asked_and_the_exact_name_comes_first() {
     let run = sandbox.mu(&["search", "kafka"]).ok();
     insta::assert_snapshot!(run.shown(), @r"
     $ mu search kafka
-    package             newest  app version                      description
+    package             newest  app version  note                description
     acme.example/kafka  9.0.0
     internal/kafka      7.0.0
     ops/kafka           2.2.1   3.0.0                            Streams of \u{1b}[31mevents

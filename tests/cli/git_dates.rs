@@ -72,7 +72,7 @@ fn a_server_that_does_not_tell_dates_is_named() {
     for _ in 0..2 {
         let run = sandbox.mu(&["update", "--exclude-newer", "2021-06-01"]).fails();
         run.says(&[
-            "how old the versions of",
+            "it is not known how old the versions of",
             "r.git",
             "too new",
             "does not say when they were published",

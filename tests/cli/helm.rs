@@ -107,11 +107,11 @@ fn questions_about_charts_are_answered() {
     insta::assert_snapshot!(sandbox.mu(&["tree"]).ok().shown(), @"
     $ mu tree
     acme/web 0.1.0
-    ├── [HOST]/stable/stack 1.0.0 1.0.0
-    │   ├── [HOST]/stable/common 2.1.0 ^2.0.0
-    │   └── [HOST]/stable/exporter 4.47.3 4.47.*
-    └── [HOST]/stable/web 0.3.0 latest
-        └── [HOST]/stable/common 2.1.0 2.x.x
+    ├── [HOST]/stable/stack 1.0.0 [required: 1.0.0]
+    │   ├── [HOST]/stable/common 2.1.0 [required: ^2.0.0]
+    │   └── [HOST]/stable/exporter 4.47.3 [required: 4.47.*]
+    └── [HOST]/stable/web 0.3.0 [required: any version]
+        └── [HOST]/stable/common 2.1.0 [required: 2.x.x]
     [exit 0]
     ");
     sandbox.mu(&["why", &repository.chart("common")]).ok().says(&[
@@ -269,7 +269,10 @@ fn a_folder_with_a_chart_is_a_workspace_that_commands_edit() {
     sandbox.write("charts/local/Chart.yaml", "apiVersion: v2\nname: local\nversion: 0.1.0\n");
     sandbox.mu(&["get"]).ok();
     assert!(sandbox.locked().contains(&repository.id("stack 1.0.0")), "{:?}", sandbox.locked());
-    sandbox.mu(&["tree"]).ok().says(&["shop 0.1.0", "[HOST]/stable/stack 1.0.0 ~1.0.0"]);
+    sandbox
+        .mu(&["tree"])
+        .ok()
+        .says(&["shop 0.1.0", "[HOST]/stable/stack 1.0.0 [required: ~1.0.0]"]);
     sandbox.mu_in("work/charts/local", &["status"]).ok();
     // What is added stands as its neighbours do.
     sandbox.mu(&["add", &repository.chart("web#^0.3.0")]).ok().says(&["(Chart.yaml)"]);

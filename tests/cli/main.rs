@@ -81,6 +81,7 @@ mod settings;
 mod stopped;
 #[path = "../support/mod.rs"]
 mod support;
+mod tables;
 mod team;
 mod update;
 mod upgrades;

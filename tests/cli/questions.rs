@@ -69,32 +69,32 @@ fn tree_shows_cycles_once() {
     insta::assert_snapshot!(run.shown(), @"
     $ mu tree
     acme/web 0.1.0
-    ├── aws/app 1.0.0 ^1
-    │   └── aws/ec2 1.0.6 ^1.0
-    │       └── aws/vpc 1.1.0 ~1.1
-    │           └── aws/ec2 1.0.6 ^1 (cycle)
-    ├── aws/s3 2.0.0 ~2.0
-    └── aws/vpc 1.1.0 ^1 (*)
+    ├── aws/app 1.0.0 [required: ^1]
+    │   └── aws/ec2 1.0.6 [required: ^1.0]
+    │       └── aws/vpc 1.1.0 [required: ~1.1]
+    │           └── aws/ec2 1.0.6 [required: ^1] (cycle)
+    ├── aws/s3 2.0.0 [required: ~2.0]
+    └── aws/vpc 1.1.0 [required: ^1] (*)
     [exit 0]
     ");
     let run = sandbox.mu(&["tree", "--depth", "1"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu tree --depth 1
     acme/web 0.1.0
-    ├── aws/app 1.0.0 ^1
-    ├── aws/s3 2.0.0 ~2.0
-    └── aws/vpc 1.1.0 ^1
+    ├── aws/app 1.0.0 [required: ^1]
+    ├── aws/s3 2.0.0 [required: ~2.0]
+    └── aws/vpc 1.1.0 [required: ^1]
     [exit 0]
     ");
     let run = sandbox.mu(&["tree", "--invert", "aws/ec2"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu tree --invert aws/ec2
     aws/ec2 1.0.6
-    ├── aws/app 1.0.0 ^1.0
-    │   └── acme/web 0.1.0 ^1
-    └── aws/vpc 1.1.0 ^1
-        ├── acme/web 0.1.0 ^1
-        └── aws/ec2 1.0.6 ~1.1 (cycle)
+    ├── aws/app 1.0.0 [requires: ^1.0]
+    │   └── acme/web 0.1.0 [requires: ^1]
+    └── aws/vpc 1.1.0 [requires: ^1]
+        ├── acme/web 0.1.0 [requires: ^1]
+        └── aws/ec2 1.0.6 [requires: ~1.1] (cycle)
     [exit 0]
     ");
     let json = sandbox.mu(&["tree", "--json"]).ok().json();
@@ -181,7 +181,7 @@ fn outdated_tells_of_locked_versions_that_were_yanked_since() {
     sandbox.mu(&["get"]).ok().does_not_say(&["yanked"]);
     insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @"
     $ mu outdated
-    package  current  allowed  newest  held back by
+    package  current  allowed  newest  note
     aws/s3   1.0.0    1.0.0    1.0.0   1.0.0 is yanked
     aws/vpc  1.1.0    1.1.0    1.0.0   1.1.0 is yanked: loses data
     [exit 0]
@@ -239,7 +239,7 @@ fn outdated_shows_what_may_move_and_what_holds_back() {
     let run = sandbox.mu(&["outdated"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu outdated
-    package  current  allowed  newest  held back by
+    package  current  allowed  newest  note
     aws/s3   2.0.0    2.0.9    3.0.0   ~2.0 by acme/web
     aws/vpc  1.1.0    1.1.0    1.2.0   ~1.1 by aws/ec2
     [exit 0]
@@ -268,7 +268,8 @@ fn status_tells_what_get_would_mend() {
     insta::assert_snapshot!(run.shown(), @"
     $ mu status
     workspace [DIR]/work
-      acme/web 0.1.0 .
+    package   version  folder
+    acme/web  0.1.0    .
     up to date: 4 packages locked and installed
     [exit 0]
     ");
@@ -278,7 +279,8 @@ fn status_tells_what_get_would_mend() {
     insta::assert_snapshot!(run.shown(), @"
     $ mu status
     workspace [DIR]/work
-      acme/web 0.1.0 .
+    package   version  folder
+    acme/web  0.1.0    .
     Mu.lock is out of date:
       acme/web requires aws/vpc ^2
       acme/web no longer requires aws/s3 ~2.0

@@ -160,7 +160,7 @@ fn outdated_tells_what_holds_each_back() {
     let sandbox = sandbox();
     insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @"
     $ mu outdated
-    package       current  allowed  newest  held back by
+    package       current  allowed  newest  note
     aws/asked     1.0.0    1.0.0    1.2.0   ~1.0 by acme/web
     aws/conflict  1.0.0    1.0.0    2.0.0   aws/net ^1 by acme/web
     aws/excluded  1.0.0    1.0.0    1.2.0   1.2.0 is excluded
@@ -189,7 +189,7 @@ fn a_version_that_needs_a_folder_of_its_author_is_passed_over() {
     sandbox.mu(&["get"]).ok();
     insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @"
     $ mu outdated
-    package  current  allowed  newest  held back by
+    package  current  allowed  newest  note
     aws/app  1.1.0    1.1.0    1.2.0   1.2.0 cannot be used: it depends on the folder `/srv/lib`, which is on its author's machine
     [exit 0]
     ");
@@ -218,7 +218,7 @@ fn a_newer_version_whose_own_needs_cannot_be_met_is_told_with_them() {
     sandbox.mu(&["why", "aws/ec2"]).ok().says(&["aws/ec2 2.0.0 requires aws/vpc ^2"]);
     insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @"
     $ mu outdated
-    package  current  allowed  newest  held back by
+    package  current  allowed  newest  note
     aws/ec2  1.0.0    1.0.0    2.0.0   aws/ec2 2.0.0 requires aws/vpc ^2
     [exit 0]
     ");

@@ -179,7 +179,7 @@ fn the_old_pack_stays_until_it_is_removed() {
     sandbox.mu(&["verify"]).ok();
     insta::assert_snapshot!(sandbox.mu(&["list"]).ok().shown(), @"
     $ mu list
-    package         version  from
+    package         version  from                             note
     app/tool        1.0.0    hub+file://[DIR]/hub/
     app/web         1.0.0    hub+file://[DIR]/hub/
     contrib/family  1.2.0    hub+file://[DIR]/hub/
@@ -202,10 +202,10 @@ fn the_old_pack_stays_until_it_is_removed() {
     insta::assert_snapshot!(sandbox.mu(&["tree"]).ok().shown(), @"
     $ mu tree
     acme/web 0.1.0
-    ├── app/tool 1.0.0 ^1.0.0
-    │   └── contrib/family 1.2.0 ^1
-    └── app/web 1.0.0 latest
-        └── contrib/family 1.2.0 ^1 as upbound/family
+    ├── app/tool 1.0.0 [required: ^1.0.0]
+    │   └── contrib/family 1.2.0 [required: ^1]
+    └── app/web 1.0.0 [required: any version]
+        └── contrib/family 1.2.0 [required: ^1 as upbound/family]
     [exit 0]
     ");
     insta::assert_snapshot!(sandbox.mu(&["why", "upbound/family"]).ok().shown(), @"

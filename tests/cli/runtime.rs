@@ -40,7 +40,7 @@ fn versions_that_cannot_run_are_marked_with_the_reason() {
     let ask = ["versions", "aws/ec2", "--runtime", "kubernetes=1.24"];
     insta::assert_snapshot!(sandbox.mu(&ask).ok().shown(), @"
     $ mu versions aws/ec2 --runtime kubernetes=1.24
-    version
+    version  note
     1.0.0
     1.1.0    needs kubernetes <1.20, but it is 1.24
     2.0.0    needs kubernetes >=1.28, but it is 1.24
@@ -93,7 +93,7 @@ fn a_search_marks_what_cannot_run() {
     let ask = ["search", "machines", "--runtime", "kubernetes=1.24"];
     insta::assert_snapshot!(sandbox.mu(&ask).ok().shown(), @"
     $ mu search machines --runtime kubernetes=1.24
-    package  newest                                                              description
+    package  newest  note                                                        description
     aws/ec2  2.0.0   needs kubernetes >=1.28, but it is 1.24; 1.0.0 can be used  Machines
     [exit 0]
     ");

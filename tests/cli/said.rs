@@ -124,7 +124,7 @@ fn what_get_was_given_is_kept_in_the_lock() {
     $ mu tree
     acme/web 0.1.0
     installed by `mu get`
-    └── mid/p3 1.0.0 latest
+    └── mid/p3 1.0.0 [required: any version]
     [exit 0]
     ");
     sandbox.mu(&["status"]).ok().says(&["installed by `mu get`: mid/p3 kept in Mu.lock"]);

@@ -161,15 +161,15 @@ fn versions_with_all_that_is_known_of_them() {
     ]);
     sandbox.mu(&["get", "aws/ec2"]).ok();
     let run = sandbox.mu(&["versions", "aws/ec2"]).ok();
-    insta::assert_snapshot!(run.shown(), @r#"
+    insta::assert_snapshot!(run.shown(), @r"
     $ mu versions aws/ec2
-    version       published   channels
+    version       published   channels      note
     1.2.0                                   yanked: \u{1b}[31mloses data
     1.10.0        2025-06-11  stable, fast  tagged lts; in Mu.lock
     2.0.0-beta.1              fast          prerelease
     2.0.0                                   needs the manifest format mu/v2; needs mu >=9
     [exit 0]
-    "#);
+    ");
     let json = sandbox.mu(&["versions", "aws/ec2", "--json"]).ok().json();
     insta::assert_snapshot!(serde_json::to_string_pretty(&json).expect("prints"), @r#"
     {
@@ -336,11 +336,11 @@ fn a_repository_has_the_versions_of_its_tags_and_what_their_manifests_say() {
     let reference = format!("git+{}ops/kafka.git", server.root());
     let run = sandbox.mu(&["versions", &reference]).ok();
     insta::assert_snapshot!(format!("{}{}", run.stdout, run.stderr), @"
-    version  app version  channels
-    1.0.0    2.3.0        stable
-    1.1.0    2.30.0
-    1.2.0    2.3.1                  needs mu >=9
-    1.3.0
+    version  app version  published   commit   channels  note
+    1.0.0    2.3.0        2026-01-01  70ff94b  stable
+    1.1.0    2.30.0       2026-01-01  22e7424
+    1.2.0    2.3.1        2026-01-01  7ba1026            needs mu >=9
+    1.3.0                 2026-01-01  6e1762f
     warning: the manifest of `HOST/ops/kafka` 1.3.0 cannot be read, so only its version is shown
     ");
     let json = sandbox.mu(&["versions", &reference, "--app-version", "2.3", "--json"]).ok().json();

@@ -339,7 +339,7 @@ fn a_full_disk_is_explained() {
     }
     let run = sandbox.shell("bash", &inside(&format!("{mount} && mu get"))).fails();
     run.says(&[
-        "cannot fetch `hub.mu.com/big/data 1.0.0`",
+        "cannot fetch `big/data 1.0.0`",
         "caused by: No space left on device",
         "hint: free some space and run the command again",
         "`mu cache prune` removes what no workspace uses from the cache, and MU_CACHE_DIR names another",

@@ -149,8 +149,8 @@ impl Provider for GitProvider {
         if location.dated && !is_dated {
             let remote = settled.repository.remote();
             progress.warning(&format!(
-                "nobody knows how old the versions of `{remote}` are, so all count as too new: its server \
-                 gives no commits without their files"
+                "it is not known how old the versions of `{remote}` are: its server gives no commits without \
+                 their files"
             ));
         }
         // Where dates are missing, they are asked for again next time.

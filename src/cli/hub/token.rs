@@ -196,7 +196,7 @@ fn list(context: &Context, place: &str) -> Ending {
                 (plain, token.expires.clone().unwrap_or_else(|| "never".to_owned())),
             ]);
         }
-        context.print(&table.render())
+        context.print_table(&table)
     })
 }
 

@@ -16,7 +16,7 @@ use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::locked::version_of;
 use crate::ops::{CommandError, Session};
-use crate::reference::PackageId;
+use crate::reference::{PackageId, Version};
 
 /// A package of the workspace, the command line, or a locked package.
 pub type Node = usize;
@@ -117,7 +117,15 @@ impl Graph {
                 let members = &session.workspace.members;
                 members.iter().position(|member| member.folder == local.folder)
             });
-            let to = local.or_else(|| by_id.get(id)?.last().copied());
+            // Of several majors, the one that is asked for.
+            let fits = |node: &&Node| {
+                let version = self.vertices[**node].version.as_deref();
+                let version = version.and_then(|version| Version::parse(version).ok());
+                version.is_some_and(|version| asked.requirement.spec.accepts(&version, true))
+            };
+            let locked = by_id.get(id).map_or(&[][..], Vec::as_slice);
+            let locked = || locked.iter().rev().find(fits).or_else(|| locked.last()).copied();
+            let to = local.or_else(locked);
             let asked = asked.requirement.to_string();
             if let Some(to) = to {
                 edges.insert((*from, to, asked));
@@ -196,6 +204,18 @@ impl Graph {
         (0..self.vertices.len())
             .filter(|node| self.vertices[*node].id.as_ref() == Some(id))
             .collect()
+    }
+
+    /// The nodes of packages that are in use in several versions.
+    pub fn duplicates(&self) -> Vec<Node> {
+        let id = |node: Node| self.vertices[node].id.as_ref();
+        let is_one = |node: &Node| {
+            let mut others = (0..self.vertices.len()).filter(|other| other != node);
+            id(*node).is_some() && others.any(|other| id(other) == id(*node))
+        };
+        let mut found: Vec<Node> = (0..self.vertices.len()).filter(is_one).collect();
+        found.sort_by_key(|node| (id(*node), *node));
+        found
     }
 
     /// The requirers of each node, as reversed edges.

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::ops::graph::{Edge, Graph, Node};
 use crate::ops::session::locked::find_used;
+use crate::ops::session::member::target;
 use crate::ops::{CommandError, Session};
 use crate::reference::Reference;
 
@@ -33,26 +34,50 @@ pub struct Tree {
     pub is_root: bool,
 }
 
-/// The trees below the workspace's own packages; or, of the package that `invert` names, what needs it.
+/// Which trees are shown.
+#[derive(Debug, Clone, Default)]
+pub enum Roots {
+    /// Below the workspace's own packages, and what `mu get` was given.
+    #[default]
+    Workspace,
+    /// Below this package of the workspace.
+    Member(String),
+    /// Below this package, which may be any that is in use.
+    Package(String),
+    /// Upside down: what needs this package.
+    Inverted(String),
+    /// Upside down: what needs each version of the packages that are in use in several.
+    Duplicates,
+}
+
+/// The trees that `roots` names, at most `depth` levels deep.
 ///
 /// # Errors
 ///
-/// When the lock cannot be read, or `invert` names no package that is in use.
-pub fn tree(
-    session: &Session,
-    invert: Option<&str>,
-    depth: usize,
-) -> Result<Vec<Tree>, CommandError> {
+/// When the lock cannot be read, or what `roots` names is not in use.
+pub fn tree(session: &Session, roots: &Roots, depth: usize) -> Result<Vec<Tree>, CommandError> {
     let (graph, lock) = Graph::load(session)?;
-    let (roots, edges) = match invert {
-        Some(text) => {
-            let id = find_used(session, &lock, &Reference::parse(text)?)?;
-            (graph.find(&id), graph.inverted())
+    let in_use = |text: &str| -> Result<Vec<Node>, CommandError> {
+        let reference = Reference::parse(text)?;
+        let own = graph.find(&session.id_of(&reference));
+        match own.is_empty() {
+            true => Ok(graph.find(&find_used(session, &lock, &reference)?)),
+            false => Ok(own),
         }
-        None => {
-            let edges = graph.vertices.iter().map(|vertex| vertex.edges.clone()).collect();
-            (graph.roots().collect(), edges)
+    };
+    let is_inverted = matches!(roots, Roots::Inverted(_) | Roots::Duplicates);
+    let roots = match roots {
+        Roots::Workspace => graph.roots().collect(),
+        Roots::Member(name) => {
+            let member = target(session, Some(name), "mu tree -p")?;
+            graph.find(&session.workspace.members[member].id)
         }
+        Roots::Package(text) | Roots::Inverted(text) => in_use(text)?,
+        Roots::Duplicates => graph.duplicates(),
+    };
+    let edges = match is_inverted {
+        true => graph.inverted(),
+        false => graph.vertices.iter().map(|vertex| vertex.edges.clone()).collect(),
     };
     let mut walk = Walk::new(&graph, &edges, depth);
     Ok(roots.into_iter().map(|root| walk.tree(root, None)).collect())

@@ -72,6 +72,11 @@ pub struct ListedVersion {
 }
 
 impl ListedVersion {
+    /// The beginning of its commit.
+    pub fn short_commit(&self) -> Option<&str> {
+        self.commit.as_deref().map(|commit| commit.get(..7).unwrap_or(commit))
+    }
+
     /// The day on which it was published.
     pub fn day(&self) -> Option<&str> {
         self.published.as_deref().map(|moment| moment.get(..10).unwrap_or(moment))

@@ -58,6 +58,8 @@ pub struct Options {
     /// The latest time of publication, in seconds since 1970; [`i64::MAX`] allows everything, whatever the
     /// settings say.
     pub published_before: Option<i64>,
+    /// Whether to find out when versions were published, also where selection does not need it.
+    pub dated: bool,
     /// Every range accepts prereleases.
     pub prereleases: bool,
     /// How many steps a search for versions may take, if requested.
@@ -368,7 +370,8 @@ impl Session {
             cache: self.environment.cache.clone(),
             offline: self.options.offline,
             allow_insecure: self.options.allow_insecure,
-            dated: self.options.published_before.is_some()
+            dated: self.options.dated
+                || self.options.published_before.is_some()
                 || self.workspace.settings.minimum_release_age.is_some(),
             now: self.environment.now,
             jobs: self.question_jobs(),
