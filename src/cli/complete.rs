@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
 /// What a word names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Names {
-    /// Packages that there are.
+    /// Existing packages.
     Known,
     /// Packages that are locked.
     Locked,
@@ -101,7 +101,7 @@ fn names(environment: &Environment, expected: Names) -> Option<BTreeSet<String>>
     Some(names)
 }
 
-/// What is added to the script of a shell, so that it also asks for names.
+/// The addition to a shell's script that completes names.
 pub(super) fn script(shell: &str) -> &'static str {
     match shell {
         "bash" => BASH,

@@ -39,7 +39,7 @@ pub(crate) struct ManArguments {
 pub(super) struct Completions {
     /// The shell.
     shell: String,
-    /// The script that makes it complete.
+    /// The completion script.
     script: String,
 }
 

@@ -13,7 +13,7 @@ use crate::ops::{CommandError, Events, Options, Scope, Session};
 use crate::reference::PackageId;
 use crate::report::{Shell, Table};
 
-/// What a command needs to run.
+/// Everything that a command needs to run.
 pub(crate) struct Context {
     pub(crate) environment: Environment,
     pub(crate) global: Global,
@@ -24,7 +24,7 @@ pub(crate) struct Context {
 pub(crate) enum Stop {
     /// It failed.
     Failed(Box<CommandError>),
-    /// Nobody reads its answer any more.
+    /// Its output was closed.
     Closed(std::io::Error),
 }
 
@@ -43,7 +43,7 @@ impl Context {
         Session::open(self.environment.clone(), self.options()?, scope, self.events())
     }
 
-    /// Opens the workspace for its settings alone.
+    /// Opens the workspace only for its settings.
     pub(crate) fn open_settings(&self) -> Result<Session, CommandError> {
         Session::open_settings(self.environment.clone(), self.options()?, self.events())
     }
@@ -61,7 +61,7 @@ impl Context {
         Arc::clone(&self.shell) as Arc<dyn Events>
     }
 
-    /// Opens for a command that changes something, unless it only says what it would do.
+    /// Opens for a command that changes something, except in a dry run.
     pub(crate) fn open_for(&self, scope: Scope, dry_run: bool) -> Result<Session, CommandError> {
         if dry_run { self.open(scope) } else { self.open_to_change(scope) }
     }
@@ -105,7 +105,7 @@ impl Context {
         Ok(0)
     }
 
-    /// Prints a table, or says that it would be empty.
+    /// Prints a table, or a message if it is empty.
     pub(crate) fn table(&self, table: &Table, empty: &str) -> Result<(), Stop> {
         if table.is_empty() {
             self.shell.status(empty);

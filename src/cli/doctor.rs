@@ -18,10 +18,10 @@ Examples:
   mu doctor --json")]
 pub(crate) struct Arguments {}
 
-/// What `mu doctor` answers; where a check fails, the `details` of the error.
+/// What `mu doctor` answers; if a check fails, the `details` of the error.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Answer {
-    /// What was looked at.
+    /// What was checked.
     findings: Vec<Finding>,
 }
 

@@ -13,7 +13,7 @@ use crate::ops::{Code, CommandError, Options};
 use crate::report::{ColorChoice, ShellOptions, Verbosity};
 use crate::workspace::{Cutoff, Registry, Resolution, prefix};
 
-/// What they are called in help.
+/// Their heading in help.
 pub(super) const HEADING: &str = "Global options";
 
 /// The flags that every command takes.
@@ -84,7 +84,7 @@ pub(crate) struct Global {
 }
 
 impl Global {
-    /// How output looks, with what the variables `MU_LOG` and `FORCE_COLOR` say.
+    /// How output looks, including the variables `MU_LOG` and `FORCE_COLOR`.
     pub(crate) fn shell_options(&self, environment: Option<&Environment>) -> ShellOptions {
         let variable = |name| environment.and_then(|environment| environment.variable(name));
         let logged = match variable("MU_LOG") {
@@ -201,7 +201,7 @@ fn registry(text: &str, current: &Path) -> Result<Registry, CommandError> {
     Ok(registry)
 }
 
-/// When output is coloured, where `FORCE_COLOR` may say that it is.
+/// When output is coloured; `FORCE_COLOR` may enable it.
 pub(super) fn color(asked: ColorChoice, environment: Option<&Environment>) -> ColorChoice {
     let variable = |name| environment.and_then(|environment| environment.variable(name));
     let is_forced = variable("FORCE_COLOR").is_some_and(|value| value != "0");
@@ -209,7 +209,7 @@ pub(super) fn color(asked: ColorChoice, environment: Option<&Environment>) -> Co
     if asked == ColorChoice::Auto && is_forced { ColorChoice::Always } else { asked }
 }
 
-/// When output is coloured, by a command line that may not be understood.
+/// When output is coloured, from a command line that may be invalid.
 pub(super) fn color_of(arguments: &[OsString], environment: Option<&Environment>) -> ColorChoice {
     let words = arguments.iter().filter_map(|argument| argument.to_str());
     let after = words.clone().skip_while(|word| *word != "--color").nth(1);
@@ -225,7 +225,7 @@ fn color_choice(text: String) -> ColorChoice {
     }
 }
 
-/// Reads how many things to do at once.
+/// Reads the number of parallel jobs.
 fn jobs(text: &str) -> Result<u16, String> {
     let number = number(text)?;
     let jobs = u16::try_from(number).ok().filter(|jobs| (1..=256).contains(jobs));

@@ -34,18 +34,18 @@ pub(crate) struct Arguments {
 pub(super) struct Answer<'a> {
     /// The packages; roots come first.
     nodes: &'a [Vertex],
-    /// What they ask of each other.
+    /// What they require of each other.
     edges: Vec<Arrow<'a>>,
 }
 
-/// What one package asks of another.
+/// What one package requires of another.
 #[derive(Serialize, JsonSchema)]
 struct Arrow<'a> {
-    /// The place of the one that asks, in `nodes`.
+    /// The place of the requiring one in `nodes`.
     from: Node,
-    /// The place of the one that is asked for.
+    /// The place of the required one.
     to: Node,
-    /// What is asked.
+    /// The required spec.
     spec: &'a str,
 }
 
@@ -88,10 +88,10 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     Ok(0)
 }
 
-/// More packages than this are not drawn unless it is said how deep.
+/// The most packages that are drawn without `--depth`.
 const MOST_DRAWN: usize = 500;
 
-/// The graph as a picture, unless that would be too large for anybody to read.
+/// The graph as a picture, unless that would be too large to read.
 fn picture(graph: &Graph, depth: Option<usize>) -> Result<String, CommandError> {
     let count = graph.vertices.len();
     let too_large = |why: String| {

@@ -67,7 +67,7 @@ fn show_readme(context: &Context, reference: &str) -> Ending {
 pub(super) struct Answer<'a> {
     /// The package.
     id: &'a PackageId,
-    /// The version that all else is about.
+    /// The version that everything else describes.
     version: &'a str,
     /// What it is, in a sentence.
     description: &'a Option<String>,
@@ -75,9 +75,9 @@ pub(super) struct Answer<'a> {
     license: &'a Option<String>,
     /// Where to read more.
     website: &'a Option<String>,
-    /// Where its source is: the URL of a repository, and behind `#` the folder in it.
+    /// Where its source is: the URL of a repository, and after `#` the folder in it.
     repository: &'a Option<String>,
-    /// Who looks after it, as `Name <email>`.
+    /// Its maintainers, as `Name <email>`.
     maintainers: &'a [String],
     /// Words to find it by.
     keywords: &'a [String],
@@ -97,7 +97,7 @@ pub(super) struct Answer<'a> {
     yanked: &'a Option<String>,
     /// The package that took its place.
     moved_to: &'a Option<PackageId>,
-    /// The manifest format that it has, if it says so.
+    /// Its manifest format, if it states one.
     api_version: &'a Option<String>,
     /// The range of mu versions that can use it.
     mu_version: &'a Option<String>,
@@ -115,11 +115,11 @@ pub(super) struct Answer<'a> {
     requires: &'a [String],
     /// Packages that it supersedes.
     replaces: &'a [String],
-    /// Packages and capabilities that may not be chosen beside it.
+    /// Packages and capabilities that it conflicts with.
     conflicts: &'a [String],
     /// Ranges, or exact words, over facts of the runtime.
     constraints: &'a BTreeMap<String, String>,
-    /// Which versions there are.
+    /// The existing versions.
     versions: Span<'a>,
     /// Where it comes from.
     source: &'a Source,
@@ -127,16 +127,16 @@ pub(super) struct Answer<'a> {
     locked: &'a [String],
     /// The folder of the workspace's own package of this name, relative to its root.
     workspace: &'a Option<String>,
-    /// The command that depends on it, if anyone should.
+    /// The command that adds it as a dependency, if that is advisable.
     install: Option<String>,
 }
 
-/// Which versions of a package there are.
+/// The existing versions of a package.
 #[derive(Serialize, JsonSchema)]
 struct Span<'a> {
-    /// How many.
+    /// Their number.
     total: usize,
-    /// How many of them were withdrawn.
+    /// The number of withdrawn ones.
     yanked: usize,
     /// The oldest.
     oldest: Option<&'a str>,
@@ -228,7 +228,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     Ok(0)
 }
 
-/// What is shown below the description; nothing is shown of what has no text.
+/// The facts below the description; those without text are left out.
 fn facts(context: &Context, found: &Info) -> Vec<(&'static str, Vec<String>)> {
     let Info { version, about, .. } = found;
     let one = |text: &Option<String>| text.iter().cloned().collect::<Vec<_>>();
@@ -274,7 +274,7 @@ fn facts(context: &Context, found: &Info) -> Vec<(&'static str, Vec<String>)> {
     ]
 }
 
-/// How many versions there are, from which to which.
+/// The number of versions, with the oldest and the newest.
 fn span(found: &Info) -> Option<String> {
     let (oldest, newest) = found.span.as_ref()?;
     let mut text = match found.total {
@@ -304,7 +304,7 @@ fn install(found: &Info) -> Option<String> {
     }
 }
 
-/// Foreign text in one line, so that it can look like no other line.
+/// Foreign text in one line, so that it cannot imitate another line.
 fn in_line(text: &str) -> String {
     printable(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
 }

@@ -94,7 +94,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     })
 }
 
-/// How a registry names the mirror; none for a bucket, which is read through a web server.
+/// The mirror's URL for a registry; none for a bucket, which is read through a web server.
 fn registry_place(session: &Session, place: &str) -> Option<String> {
     match place.split_once("://") {
         Some((scheme, _)) => scheme.starts_with("http").then(|| place.to_owned()),
@@ -107,7 +107,7 @@ fn registry_place(session: &Session, place: &str) -> Option<String> {
     }
 }
 
-/// Why a package was not copied, and how it can be.
+/// Why a package was not copied, and how to copy it.
 fn left(elsewhere: &Elsewhere) -> String {
     let Elsewhere { id, provider, place, reason } = elsewhere;
     match (reason, &**provider) {

@@ -91,7 +91,7 @@ Examples:
   mu which aws/ec2                     show the folder of a package
   mu update                            move to newer versions that Mu.yaml allows";
 
-/// The version, with the commit that this mu was built from where the build was told: `MU_COMMIT`.
+/// The version, with the commit that this mu was built from, if `MU_COMMIT` was set for the build.
 static VERSION: LazyLock<String> = LazyLock::new(|| match option_env!("MU_COMMIT") {
     Some(commit) => format!("{} ({commit})", env!("CARGO_PKG_VERSION")),
     None => env!("CARGO_PKG_VERSION").to_owned(),
@@ -230,7 +230,7 @@ fn clap_color(color: ColorChoice) -> clap::ColorChoice {
     }
 }
 
-/// Says how a command ended; returns the exit status.
+/// Prints how a command ended; returns the exit status.
 fn end(ending: Ending, shell: &Shell) -> u8 {
     match ending {
         Ok(status) => status,

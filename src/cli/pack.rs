@@ -76,7 +76,7 @@ pub(super) fn files(packed: &Packed) -> Table {
     table
 }
 
-/// What was packed, and what tells it from everything else.
+/// What was packed, and its digests.
 pub(super) fn summary(packed: &Packed) -> String {
     let archive = &packed.archive;
     format!(
@@ -109,11 +109,11 @@ pub(super) struct Answer<'a> {
     archive: String,
     /// The bytes of the archive.
     size: u64,
-    /// The bytes of what is in it.
+    /// The bytes of its content.
     unpacked: u64,
     /// What is in it.
     files: Vec<File<'a>>,
-    /// Where it was written; none if nothing was.
+    /// Where it was written; none if it was not.
     path: Option<String>,
 }
 

@@ -14,7 +14,8 @@ use crate::cli::{Cli, Command};
 
 /// Reads a command line.
 ///
-/// What a program with one command does not understand is read again by the whole one, which says best what is wrong.
+/// A command line that the program with one command cannot parse is parsed again by the whole program, which
+/// has the best errors.
 pub(super) fn parse(arguments: &[OsString], color: ColorChoice) -> Result<Cli, clap::Error> {
     let is_word = |argument: &OsString| !argument.as_encoded_bytes().starts_with(b"-");
     let first = arguments.iter().skip(1).position(is_word).map(|index| index + 1);
@@ -42,7 +43,7 @@ fn whole(arguments: &[OsString], color: ColorChoice) -> Result<Cli, clap::Error>
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut program))
 }
 
-/// The program with no command but the one that is named first.
+/// The program with only the command that is named first.
 fn narrow(arguments: &[OsString]) -> clap::Command {
     let program = || clap::Command::new("mu").version(crate::cli::VERSION.as_str());
     let is_name = |argument: &&OsString| !argument.as_encoded_bytes().starts_with(b"-");

@@ -84,7 +84,7 @@ pub(super) struct Wrote {
     replaced: Option<String>,
 }
 
-/// Where a registry is that has no URL of its own.
+/// The text for a registry without its own URL.
 const AT_BASE: &str = "at the base";
 
 /// What `mu registry list` answers.
@@ -101,17 +101,17 @@ pub(super) struct Registries<'a> {
 struct Registry<'a> {
     /// What their ids begin with.
     prefix: &'a str,
-    /// Where they are; none for where the prefix says.
+    /// Where they are; none if the prefix says it.
     url: Option<String>,
-    /// The provider that is set; none if that is found out.
+    /// The configured provider; none if it is detected.
     provider: &'a Option<String>,
-    /// Whether names there leave out the segments that the prefix has.
+    /// Whether names there leave out the segments of the prefix.
     strip: bool,
     /// Whether plain http to another machine is allowed.
     insecure: bool,
     /// Whether tags such as `v1` and `1.28` are versions.
     lenient: bool,
-    /// The settings that say so.
+    /// The file that sets it.
     file: String,
 }
 
@@ -153,7 +153,7 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
     }
 }
 
-/// Where a registry is, and what else is said of it, in a line.
+/// A registry's place and its other settings, in a line.
 fn described(registry: &workspace::Registry) -> String {
     let url = registry.url.as_ref().map_or_else(|| AT_BASE.to_owned(), ToString::to_string);
     let provider = registry.provider.as_ref().map(|provider| format!("provider {provider}"));

@@ -63,15 +63,15 @@ pub(crate) struct Arguments {
 /// What `mu resolve --compare` answers.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Compared<'a> {
-    /// By the highest strategy.
+    /// With the highest strategy.
     highest: Side<'a>,
-    /// By the minimal strategy.
+    /// With the minimal strategy.
     minimal: Side<'a>,
     /// Every package that either chooses.
     packages: &'a [Row],
 }
 
-/// What one strategy would choose, or why it would not.
+/// What one strategy would choose, or why it fails.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 pub(super) enum Side<'a> {
@@ -91,7 +91,7 @@ impl<'a> Side<'a> {
 }
 
 impl Arguments {
-    /// The same with `--explain`.
+    /// The answer of `mu resolve --explain`.
     pub(crate) fn explained(self) -> Self {
         Self { explain: true, ..self }
     }
@@ -129,7 +129,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     change::print(context, &outcome)
 }
 
-/// A line for each package that was chosen, and below it what it was asked for by, if that is to be explained.
+/// A line for each chosen package, and below it its requirements, if `--explain` is given.
 fn chosen(context: &Context, outcome: &Outcome, explains: bool) -> String {
     let (strong, faint) = (context.shell.style(STRONG), context.shell.style(FAINT));
     let mut lines = String::new();
@@ -152,7 +152,7 @@ fn chosen(context: &Context, outcome: &Outcome, explains: bool) -> String {
     lines
 }
 
-/// Prints both selections, package by package, and what stands in the way of one of them.
+/// Prints both selections, package by package, and the errors.
 fn beside(context: &Context, comparison: &Comparison) -> Ending {
     let rows = comparison.rows();
     if context.shell.is_json() {

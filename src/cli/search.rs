@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
     filter: Filter,
 }
 
-/// More of a description than this is for `mu info`.
+/// The longest description that is shown; `mu info` shows all of it.
 const LONGEST_DESCRIPTION: usize = 72;
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
@@ -101,7 +101,7 @@ fn short(text: &str) -> String {
 pub(super) struct Answer<'a> {
     /// The packages, best first.
     packages: Vec<Package<'a>>,
-    /// How many there are; with a filter only those that are listed are counted.
+    /// Their number; with a filter only those that are listed are counted.
     total: usize,
 }
 
@@ -113,7 +113,7 @@ struct Package<'a> {
     id: &'a PackageId,
     /// Its name in its registry.
     name: &'a str,
-    /// Its newest release, of those that the filter lets through.
+    /// Its newest release that passes the filter.
     latest: &'a str,
     /// The version of what that packages.
     app_version: &'a Option<String>,

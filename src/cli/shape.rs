@@ -9,7 +9,7 @@ use clap::{ColorChoice, Command};
 use crate::cli::global::HEADING;
 use crate::cli::topics;
 
-/// What is shown of the options that every command takes.
+/// How the options that every command takes are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Globals {
     /// All of them.
@@ -18,19 +18,22 @@ pub(super) enum Globals {
     Named,
 }
 
-/// The commands by what they are for. One that is in none is shown last.
+/// The commands in groups. Commands without a group are shown last.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["init", "get", "add", "remove"]),
-    ("Depend", &["update", "upgrade", "downgrade", "pin", "unpin", "resolve", "what-if", "vendor"]),
     (
-        "Ask",
+        "Versions",
+        &["update", "upgrade", "downgrade", "pin", "unpin", "resolve", "what-if", "vendor"],
+    ),
+    (
+        "Inspect",
         &[
             "which", "list", "tree", "graph", "why", "outdated", "status", "search", "info",
             "versions", "verify",
         ],
     ),
     ("Publish", &["version", "pack", "publish", "yank", "tag", "mirror", "login", "logout", "hub"]),
-    ("Care", &["registry", "config", "env", "cache", "doctor", "completions", "man", "schema"]),
+    ("Maintain", &["registry", "config", "env", "cache", "doctor", "completions", "man", "schema"]),
 ];
 
 const HEAD: Style = AnsiColor::Green.on_default().bold();

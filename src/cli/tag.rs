@@ -48,9 +48,9 @@ pub(super) struct Answer {
     tag: String,
     /// Whether the version has it now.
     tagged: bool,
-    /// Whether that was not so before.
+    /// Whether this is new.
     changed: bool,
-    /// Whether it is only said what would be done.
+    /// Whether this was a dry run.
     dry_run: bool,
 }
 

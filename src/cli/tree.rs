@@ -81,7 +81,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     })
 }
 
-/// What asks for packages without being one.
+/// What requires packages without being one.
 const COMMAND: &str = "mu get";
 
 /// Draws what is below a package, a line each; `verb` says what the versions behind them are.

@@ -66,7 +66,7 @@ fn is_json(arguments: &[OsString]) -> bool {
     arguments.iter().any(|argument| argument == "--json")
 }
 
-/// What clap says, without what is there for the eye.
+/// Clap's text, without its styles.
 fn for_programs(text: &str) -> CommandError {
     let mut lines = text.lines();
     let first = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
@@ -86,7 +86,7 @@ fn for_programs(text: &str) -> CommandError {
     error.hint(format!("see `{command} --help`"))
 }
 
-/// What the words of other tools are here.
+/// The words of other tools, and what they are here.
 const WORDS: &[(&[&str], &str)] = &[
     (&["new", "create"], "`mu init` starts a package"),
     (

@@ -41,11 +41,11 @@ pub(super) struct Place {
     path: String,
     /// The folder of the package.
     folder: String,
-    /// Which of the eight places that is; none for a folder that the reference itself names.
+    /// Which of the eight places it is; none for a folder that the reference itself names.
     place: Option<u8>,
     /// The package's version, if it is known.
     version: Option<String>,
-    /// The exported element that was asked for, if the reference names one.
+    /// The exported element, if the reference names one.
     element: Option<String>,
     /// What that element is: `module`, `class`, `function` or `variable`, if the manifest says so.
     kind: Option<&'static str>,
@@ -67,7 +67,7 @@ pub(super) struct Looked {
     path: String,
     /// What was found there.
     state: Looks,
-    /// Why a package that is there will not do.
+    /// Why an existing package does not satisfy the reference.
     why: Option<String>,
 }
 
@@ -75,11 +75,11 @@ pub(super) struct Looked {
 #[derive(Clone, Copy, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 enum Looks {
-    /// A package that will do.
+    /// A package that satisfies the reference.
     Hit,
     /// No package.
     Miss,
-    /// A package that will not do.
+    /// A package that does not satisfy the reference.
     #[serde(rename = "passed over")]
     PassedOver,
 }

@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     all: bool,
 }
 
-/// Without `--all`, so many paths are shown.
+/// The number of paths that are shown without `--all`.
 const SHORTEST: usize = 20;
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;

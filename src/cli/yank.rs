@@ -45,9 +45,9 @@ pub(super) struct Answer {
     place: String,
     /// Whether the version is withdrawn now.
     yanked: bool,
-    /// Whether that was not so before.
+    /// Whether this is new.
     changed: bool,
-    /// Whether it is only said what would be done.
+    /// Whether this was a dry run.
     dry_run: bool,
 }
 

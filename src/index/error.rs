@@ -19,7 +19,7 @@ pub(crate) enum PackageError {
     Provider(#[from] ProviderError),
     #[error("cannot read the index cache")]
     Cache(#[source] Arc<FileError>),
-    #[error("{0} says that nothing changed, though it was never asked before")]
+    #[error("{0} says that nothing changed, although it was never asked before")]
     Unasked(String),
     #[error("the index line of `{id}` {version} cannot be read")]
     Line { id: PackageId, version: String, source: serde_json::Error },
@@ -41,7 +41,7 @@ pub(crate) enum PackageError {
         why: &'static str,
         remedy: &'static str,
     },
-    #[error("more than {most} packages were asked for; the last of them was `{id}`{way}")]
+    #[error("more than {most} packages were requested; the last one was `{id}`{way}")]
     TooMany {
         id: PackageId,
         most: usize,

@@ -188,7 +188,7 @@ impl Shared {
     /// A package that counts as absent, because it is excluded from lookups.
     fn not_looked_for(&self, id: &PackageId, route: Route) -> Package {
         let only = self.run.options.only.join("`, `");
-        let tried = [format!("nothing outside of `{only}`, which `--only` names")];
+        let tried = [format!("only `{only}`, because of `--only`")];
         let learned = Learned::absent(self.run.options.now, &tried, &route.location.root);
         Package::new(id, route, learned.record)
     }

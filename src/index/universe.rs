@@ -213,7 +213,7 @@ impl fmt::Display for Requirement {
 
 /// Says that something about a package could not be looked up.
 #[derive(Debug, Error)]
-#[error("could not find out about `{id}`")]
+#[error("could not look up `{id}`")]
 pub struct Unavailable {
     /// The package.
     pub id: PackageId,

@@ -45,7 +45,7 @@ pub enum LockError {
     #[error(transparent)]
     Source(#[from] SourceError),
     /// A newer mu wrote it.
-    #[error("`{}` has lock format {version}, and this mu knows formats up to {FORMAT}", path.display())]
+    #[error("`{}` has lock format {version}, but this mu supports formats up to {FORMAT}", path.display())]
     Newer {
         /// The file.
         path: PathBuf,

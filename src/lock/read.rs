@@ -78,7 +78,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Lockfile, LockError> {
 /// The error of an entry with an invalid value.
 fn damaged(path: &Path, text: &str, wrong: &str, id: &str) -> SourceError {
     let start = text.find(wrong).unwrap_or(0);
-    let message = format!("`{wrong}` in the entry of `{id}` is not what a lock holds there");
+    let message = format!("`{wrong}` in the entry of `{id}` is not valid there");
     SourceError::new(path, text, start..start + wrong.len(), message).help(DAMAGED)
 }
 
@@ -119,7 +119,7 @@ fn read_document(path: &Path, text: &str) -> Result<WireLock, SourceError> {
         let table = document.root().table(LOCK_KEYS)?;
         let version = table
             .word("version")?
-            .ok_or_else(|| document.root().error("a lock says its format: `version: 1`"))?;
+            .ok_or_else(|| document.root().error("a lock needs its format: `version: 1`"))?;
         let number = version.as_str().parse();
         Ok(WireLock {
             version: number.map_err(|_| version.error("the format is a number"))?,

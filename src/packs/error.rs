@@ -35,19 +35,19 @@ pub enum PacksError {
         found: Option<Digest>,
     },
     /// A symbolic link is in the place of a pack or a folder of packs.
-    #[error("`{}` is a symbolic link, and mu follows none in a packs folder: it could lead out of the workspace", path.display())]
+    #[error("`{}` is a symbolic link, and mu follows no links in a packs folder: it could lead out of the workspace", path.display())]
     Link {
         /// The link.
         path: PathBuf,
     },
     /// A tree in the store is not the content of the pack. The caller that found this knows why.
-    #[error("what the store has for `{id}` is another package or version")]
+    #[error("the store has another package or version for `{id}`")]
     Refused {
         /// The package's id.
         id: String,
     },
     /// The state was written by a newer mu.
-    #[error("`{}` was written by a newer mu (format {version}; this one knows {known})", path.display())]
+    #[error("`{}` was written by a newer mu (format {version}; this one supports {known})", path.display())]
     NewerState {
         /// The state file.
         path: PathBuf,

@@ -18,7 +18,7 @@ pub enum HashError {
     #[error(transparent)]
     File(#[from] FileError),
     /// Something in it cannot be in a package.
-    #[error("`{}` is neither file nor link, or its name is not UTF-8", path.display())]
+    #[error("`{}` is neither a file nor a link, or its name is not UTF-8", path.display())]
     Kind {
         /// The entry.
         path: std::path::PathBuf,

@@ -295,7 +295,7 @@ impl Names {
             [one] if one == ANY && clash.rejected.is_empty() => format!("{name} has no release"),
             [one] if one == ANY => format!("no version of {name} can be used"),
             [one] if let Some(what) = revision(one, clash) => format!("{name} has no {what} {one}"),
-            [] => format!("no version of {name} does all of that"),
+            [] => format!("no version of {name} meets all of these"),
             [one] if let Some(narrowed) = one.strip_prefix(ANY_THAT) => {
                 format!("{name} has no version {narrowed}")
             }

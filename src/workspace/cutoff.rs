@@ -43,17 +43,17 @@ impl Cutoff {
         let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.is_empty();
         if is_number {
             return Err(
-                Problem::new(format!("`{text}` of what?")).help(format!("write `{text} days`"))
+                Problem::new(format!("`{text}` has no unit")).help(format!("write `{text} days`"))
             );
         }
-        let span: Span = text
-            .parse()
-            .map_err(|_| Problem::new(format!("`{text}` is no age and no date")).help(help))?;
+        let span: Span = text.parse().map_err(|_| {
+            Problem::new(format!("`{text}` is neither an age nor a date")).help(help)
+        })?;
         let duration = span.to_duration(SpanRelativeTo::days_are_24_hours()).map_err(|_| {
             Problem::new("months and years differ in length").help("write it in days")
         })?;
         if duration.is_negative() {
-            return Err(Problem::new("an age is not negative").help(help));
+            return Err(Problem::new("an age cannot be negative").help(help));
         }
         Ok(Self::Age(duration.as_secs()))
     }
@@ -115,10 +115,10 @@ mod tests {
         check("2026-11-01T00:00:01Z", Ok(Cutoff::Moment(1_793_491_201)));
         check("2026-11-01T02:00:00+02:00", Ok(Cutoff::Moment(1_793_491_200)));
         check("3", Err("`3` of what?"));
-        check("soon", Err("`soon` is no age and no date"));
-        check("", Err("`` is no age and no date"));
+        check("soon", Err("`soon` is neither an age nor a date"));
+        check("", Err("`` is neither an age nor a date"));
         check("1 month", Err("months and years differ in length"));
-        check("-3 days", Err("an age is not negative"));
+        check("-3 days", Err("an age cannot be negative"));
     }
 
     #[test]

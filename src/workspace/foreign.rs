@@ -18,7 +18,7 @@ use crate::manifest::{JSON_NAME, YAML_NAME};
 pub enum ForeignError {
     /// Something is a symbolic link that must not be one.
     #[error(
-        "`{}` is a symbolic link, and mu follows none there: it could lead to files that are not this workspace's",
+        "`{}` is a symbolic link, and mu follows no links there: it could lead to files outside the workspace",
         path.display()
     )]
     Link {

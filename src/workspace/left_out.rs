@@ -82,7 +82,7 @@ impl fmt::Display for Why {
                 write!(formatter, "`{}` is a link, which is not followed", path.display())
             }
             Self::Shared(folder) => {
-                write!(formatter, "everybody may put packages into `{}`", folder.display())
+                write!(formatter, "anyone can put packages into `{}`", folder.display())
             }
             Self::Disk => write!(
                 formatter,

@@ -211,14 +211,13 @@ fn place(root: &Path, folder: &Path) -> Option<String> {
 fn objection(entry: &DirEntry, root: &Path) -> Option<&'static str> {
     let path = entry.path();
     if !entry.path_is_symlink() {
-        return (!entry.file_type().is_file()).then_some("this is no file and not read");
+        return (!entry.file_type().is_file()).then_some("this is not a file, so it is not read");
     }
     let target = fs::canonicalize(path);
     match (target, fs::canonicalize(root)) {
-        (Err(_), _) => Some("this link leads nowhere"),
-        (Ok(target), Ok(root)) if target.starts_with(&root) => {
-            (!target.is_file()).then_some("this link leads to no file and is not followed")
-        }
-        _ => Some("this link leads out of the workspace and is not followed"),
+        (Err(_), _) => Some("this link is broken"),
+        (Ok(target), Ok(root)) if target.starts_with(&root) => (!target.is_file())
+            .then_some("this link does not point to a file, so it is not followed"),
+        _ => Some("this link points out of the workspace, so it is not followed"),
     }
 }

@@ -146,7 +146,7 @@ fn refuse_workspace_keys(root: Value<'_>) -> Result<(), SourceError> {
     for (key, _) in root.entries()? {
         if KEYS.0.contains(&key.as_str()) {
             return Err(key
-                .error(format!("`{}` is no setting for every workspace", key.as_str()))
+                .error(format!("`{}` cannot be set for every workspace", key.as_str()))
                 .help("move it to the workspace's `.mu/workspace.yaml`"));
         }
     }
@@ -157,7 +157,7 @@ fn refuse_workspace_keys(root: Value<'_>) -> Result<(), SourceError> {
 fn base(text: &str) -> Result<Base, Problem> {
     if let Some(colon) = text.find("://") {
         let end = colon + "://".len();
-        let help = format!("write the host alone: `{}`", &text[end..]);
+        let help = format!("write only the host: `{}`", &text[end..]);
         return Err(Problem::new("no protocol belongs here").at(0..end).help(help));
     }
     let with_slash = if text.ends_with('/') { text.to_owned() } else { format!("{text}/") };
@@ -186,7 +186,7 @@ fn registries(table: Table<'_>, folder: &Path) -> Result<Vec<Registry>, SourceEr
         let (key, value) = entry;
         let registry = registry::read(&key, value, folder)?;
         if registries.iter().any(|other| other.prefix == registry.prefix) {
-            return Err(key.error(format!("`{}` is here twice", registry.prefix)));
+            return Err(key.error(format!("`{}` appears twice", registry.prefix)));
         }
         registries.push(registry);
     }
@@ -255,7 +255,7 @@ fn trusted_workspaces(table: Table<'_>, kind: Kind) -> Result<Vec<String>, Sourc
         return Ok(Vec::new());
     };
     if kind == Kind::Workspace {
-        let message = "a workspace does not say of itself that it is trusted";
+        let message = "a workspace cannot declare itself trusted";
         return Err(value.error(message).help("write it into `~/.mu/config.yaml`"));
     }
     value.list()?.map(|folder| folder.text().map(|text| text.as_str().to_owned())).collect()

@@ -94,7 +94,7 @@ pub fn prefix(text: &str) -> Result<String, Problem> {
     if let Some((scheme, rest)) = text.split_once("://") {
         let end = scheme.len() + "://".len();
         return Err(Problem::new("a registry's key has no protocol").at(0..end).help(format!(
-            "write `{}/`, and the URL behind the colon",
+            "write `{}/`, and the URL after the colon",
             rest.trim_end_matches('/')
         )));
     }
@@ -144,8 +144,8 @@ fn provider(text: &str) -> Result<String, Problem> {
     if starts_well && text.chars().all(plain) {
         return Ok(text.to_owned());
     }
-    Err(Problem::new(format!("`{text}` is no provider's name"))
-        .help("there are `hub`, `git` and `path`"))
+    Err(Problem::new(format!("`{text}` is not a provider"))
+        .help("the providers are `hub`, `git` and `path`"))
 }
 
 /// Reads a URL, or a folder relative to `folder`, into a URL that ends in a slash.
@@ -166,7 +166,7 @@ pub(super) fn place(text: &str, folder: &Path) -> Result<SafeUrl, Problem> {
         return Err(Problem::new(format!("`{text}` is neither a URL nor a folder")).help(help));
     }
     let url = SafeUrl::parse(text)
-        .map_err(|error| Problem::new(format!("this is no URL: {error}")).help(help))?;
+        .map_err(|error| Problem::new(format!("this is not a valid URL: {error}")).help(help))?;
     if url.may_hold_secret() {
         let what = match url.as_url().password() {
             Some(_) => "a password does not belong in this file",
@@ -179,7 +179,7 @@ pub(super) fn place(text: &str, folder: &Path) -> Result<SafeUrl, Problem> {
     }
     if url.as_url().query().is_some() || url.as_url().fragment().is_some() {
         return Err(Problem::new("the URL of a registry has no `?` and no `#`")
-            .help("what follows them would not be sent for the files below it"));
+            .help("the part after them would not be sent with requests for its files"));
     }
     Ok(url.as_folder())
 }

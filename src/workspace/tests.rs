@@ -233,11 +233,7 @@ fn wrong_settings_are_pointed_at() {
         "registries: {a.co/: 'https://u:p@a.co/'}",
         "1:21: a password does not belong in this file",
     );
-    check_wrong(
-        file,
-        "registries: {a.co/: {provider: ../x}}",
-        "1:32: `../x` is no provider's name",
-    );
+    check_wrong(file, "registries: {a.co/: {provider: ../x}}", "1:32: `../x` is not a provider");
     check_wrong(file, "registries: {a.co/: ./x, a.co: ./y}", "1:26: `a.co/` is here twice");
     check_wrong(file, "minimumReleaseAge: 3", "1:20: `3` of what?");
     check_wrong(file, "namespace: https://a.co/b", "1:12: no protocol belongs here");
@@ -245,7 +241,7 @@ fn wrong_settings_are_pointed_at() {
     check_wrong(
         "home/.mu/config.yaml",
         "members: []",
-        "1:1: `members` is no setting for every workspace",
+        "1:1: `members` cannot be set for every workspace",
     );
 }
 
@@ -458,9 +454,9 @@ fn links_are_not_followed_out() {
     assert_eq!(places, ["in"]);
     let warnings: Vec<&str> = workspace.warnings.iter().map(Warning::message).collect();
     let expected = [
-        "this link leads out of the workspace and is not followed",
-        "this link leads nowhere",
-        "this is no file and not read",
+        "this link points out of the workspace, so it is not followed",
+        "this link is broken",
+        "this is not a file, so it is not read",
     ];
     assert_eq!(warnings, expected);
 }

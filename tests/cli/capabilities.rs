@@ -283,7 +283,7 @@ fn a_list_that_makes_no_sense_says_so() {
     let hub = sandbox.hub();
     write(hub.folder(), "capabilities/net.mu.com/v1/Network.json", "[]");
     let run = sandbox.mu(&["get"]).fails();
-    assert!(run.stderr.contains("is no list of packages"), "{}", run.stderr);
+    assert!(run.stderr.contains("is not a list of packages"), "{}", run.stderr);
 }
 
 #[test]

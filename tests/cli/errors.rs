@@ -85,7 +85,7 @@ fn workspace() {
     sandbox.write(".mu/workspace.yaml", "registrys: {}\n");
     check(&sandbox, &["list"], "workspace", &["workspace.yaml", "registries"]);
     sandbox.write(".mu/workspace.yaml", "base: https://hub.mu.com/\n");
-    check(&sandbox, &["list"], "workspace", &["no protocol belongs here", "the host alone"]);
+    check(&sandbox, &["list"], "workspace", &["no protocol belongs here", "only the host"]);
     sandbox.write(".mu/workspace.yaml", "");
     sandbox.place("work/a", &Package::new("acme/x", "1.0.0"));
     sandbox.place("work/b", &Package::new("acme/x", "1.0.0"));

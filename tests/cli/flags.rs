@@ -42,8 +42,8 @@ fn offline_takes_what_is_here() {
     let run = sandbox.mu(&["get", "aws/s3"]).fails();
     insta::assert_snapshot!(run.shown(), @"
     $ mu get aws/s3
-    error: could not find out about `aws/s3`
-      caused by: `https://hub.invalid/hub.json` is not asked: mu is offline
+    error: could not look up `aws/s3`
+      caused by: `https://hub.invalid/hub.json` was not requested: mu is offline
 
     hint: run the command once with MU_OFFLINE unset, so that mu can look up `aws/s3`
     [exit 1]

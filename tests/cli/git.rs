@@ -308,7 +308,7 @@ fn a_folder_outside_the_repository_is_refused() {
     let reference = format!("{}g/mono.git/a", server.root());
     let run = sandbox.mu(&["get", &reference]).fails();
     insta::assert_snapshot!(run.stderr, @"
-    error: could not find out about `HOST/g/mono/a`
+    error: could not look up `HOST/g/mono/a`
       caused by: `HOST/g/mono/a` COMMIT cannot be used, because of one of its dependencies
     error: the folder `../../other` is not in its repository
      --> http://HOST/g/mono.git/a/Mu.yaml:3:5

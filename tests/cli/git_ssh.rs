@@ -57,7 +57,7 @@ fn who_is_not_let_in_is_told_what_to_do() {
     assert!(error["message"].as_str().expect("is text").contains("org/other"), "{error}");
     sandbox.set("SSH_AUTH_SOCK", "/nowhere");
     sandbox.mu(&["get", &reference, "--json"]).fails_with("auth");
-    sandbox.mu(&["get", &reference]).fails().says(&["was not let in", "ssh-agent"]);
+    sandbox.mu(&["get", &reference]).fails().says(&["was denied access", "ssh-agent"]);
     server.change_known_host();
     sandbox.mu(&["get", &reference, "--json"]).fails_with("auth");
     sandbox.mu(&["get", &reference]).fails().says(&["does not trust the host", "ssh-keygen -R"]);

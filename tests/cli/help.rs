@@ -5,7 +5,7 @@ use crate::support::{Run, Sandbox};
 /// The commands that a help lists.
 fn commands(help: &str) -> Vec<String> {
     const TITLES: [&str; 7] =
-        ["Start:", "Depend:", "Ask:", "Publish:", "Care:", "Others:", "Commands:"];
+        ["Start:", "Versions:", "Inspect:", "Publish:", "Maintain:", "Others:", "Commands:"];
     let mut title = "";
     let mut found = Vec::new();
     for line in help.lines() {
@@ -109,7 +109,7 @@ fn mu_alone_teaches() {
         "mu init acme/web",
         "mu add 'aws/ec2#^1.0'",
         "Start:",
-        "Care:",
+        "Maintain:",
         "mu help files",
     ])
     .does_not_say(&["Others:", "--offline"]);

@@ -518,7 +518,7 @@ fn a_folder_of_another_user_is_refused_with_the_line_that_allows_it() {
     sandbox.mu(&["get"]).ok();
     // A workspace does not trust itself.
     sandbox.write(".mu/workspace.yaml", "trust: {workspaces: [\"*\"]}\n");
-    sandbox.mu(&["get"]).fails().says(&["does not say of itself that it is trusted"]);
+    sandbox.mu(&["get"]).fails().says(&["cannot declare itself trusted"]);
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn what_is_wrong_is_said_and_what_follows_from_the_index_is_put_right() {
     let run = sandbox.mu(&["hub", "check", "../hub"]).ok();
     insta::assert_snapshot!(run.shown(), @"
     $ mu hub check ../hub
-    leftover  packs/aws/ec2/left.tgz: no version leads to it
+    leftover  packs/aws/ec2/left.tgz: no version uses it
     1 package with 2 versions checked (216 B)
     `mu hub check --repair` removes leftovers
     [exit 0]

@@ -352,28 +352,28 @@ fn who_claims_to_replace_whom_is_said_with_whether_the_other_agrees() {
     assert_eq!(
         notices("evil/family"),
         [
-            "!Careful: This package claims to replace old/family , but that package does not say so. mu takes the one for the other only if you agree."
+            "!Careful: This package claims to replace old/family , but that package does not say so. mu uses one in place of the other only if you agree."
         ]
     );
     assert_eq!(
         notices("old/family"),
         [
             "Note: This package has moved to hub.acme.co/new/family . That package agrees: it says that it replaces this one.",
-            "!Careful: evil/family claims to replace this package, but this one does not say so. mu takes the one for the other only if you agree.",
+            "!Careful: evil/family claims to replace this package, but this one does not say so. mu uses one in place of the other only if you agree.",
             "Note: old/next of the same namespace says that it replaces this package.",
         ]
     );
     assert_eq!(
         notices("old/next"),
         [
-            "Note: This package claims to replace family . Both belong to one namespace, so mu takes the one for the other."
+            "Note: This package claims to replace family . Both belong to one namespace, so mu uses one in place of the other."
         ]
     );
     assert_eq!(
         notices("a/far"),
         [
             "!Careful: This package claims to replace other.co/x/y , which is not in this hub, so whether that package \
-          agrees is not known here. mu looks for itself."
+          agrees is not known here. mu checks that itself."
         ]
     );
     assert_eq!(

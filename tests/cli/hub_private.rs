@@ -52,7 +52,7 @@ fn a_private_hub_stands_beside_a_public_one_with_names_unchanged() {
     // Reading is all that it may do.
     sandbox.write("Mu.yaml", "name: secret/new\nversion: 1.0.0\n");
     let run = sandbox.mu(&["publish"]).fails();
-    run.says(&["the token `team` may read, and not publish `secret/new`"]);
+    run.says(&["the token `team` may read, but not publish `secret/new`"]);
     let (_, log) = served.end();
     let shown = log.iter().filter(|line| line.contains("\"token\":\"team\"")).count();
     assert!(shown > 1 && !log.join("\n").contains(&reader), "{log:?}");

@@ -229,10 +229,10 @@ fn a_server_speaks_tls_with_certificates_from_files() {
     sandbox.mu_in("author", &publish).ok();
     digests(&mut sandbox, 1, &url);
     let swapped = ["hub", "serve", "../srv", "--tls-certificate", &key, "--tls-key", &certificate];
-    sandbox.mu(&swapped).fails().says(&["for TLS", "there is no certificate in it"]);
+    sandbox.mu(&swapped).fails().says(&["for TLS", "it contains no PEM certificate"]);
     let (other, nothing) = (file("authority.pem"), sandbox.path("nowhere").display().to_string());
     for (certificate, key, expected) in [
-        (&certificate, &certificate, "there is no private key in it"),
+        (&certificate, &certificate, "it contains no PEM private key"),
         (&other, &key, "it is not the key of the certificate in"),
         (&nothing, &key, "No such file"),
     ] {

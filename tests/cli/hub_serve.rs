@@ -167,7 +167,7 @@ fn what_is_published_to_a_server_is_got_from_it() {
     let other = package.file("more.txt", "other content");
     let bytes = archive(&sandbox, &other, "acme/web", "1.0.0");
     let problem = served.put(&token, "acme/web/1.0.0", &bytes).is(409).json();
-    assert!(problem["detail"].as_str().is_some_and(|why| why.contains("published already")));
+    assert!(problem["detail"].as_str().is_some_and(|why| why.contains("already published")));
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn changes_need_a_token_that_allows_them() {
 
     let other = token_for(&sandbox, "other", &["--namespace", "acm"]);
     let problem = served.put(&other, "acme/web/1.0.0", &bytes).is(403).json();
-    insta::assert_snapshot!(problem["detail"].as_str().unwrap_or_default(), @"the token `other` is for `acm`, not `acme`; ask for: `mu hub token add PLACE NAME --namespace acme`");
+    insta::assert_snapshot!(problem["detail"].as_str().unwrap_or_default(), @"the token `other` is for `acm`, not `acme`; request one: `mu hub token add PLACE NAME --namespace acme`");
     let yanks = token_for(&sandbox, "yanks", &["--namespace", "acme", "--can", "yank"]);
     served.put(&yanks, "acme/web/1.0.0", &bytes).is(403);
     let publishes = token_for(&sandbox, "ci", &["--namespace", "acme/web", "--can", "publish"]);
@@ -280,7 +280,7 @@ fn why_a_token_is_refused_is_told() {
     let only_yank = token_for(&sandbox, "ci", &["--namespace", "acme", "--can", "yank"]);
     for (token, expected) in [
         ("mu_unknown", "this hub does not know the token"),
-        (only_yank.as_str(), "the token `ci` may yank, and not publish `acme/web`"),
+        (only_yank.as_str(), "the token `ci` may yank, but not publish `acme/web`"),
     ] {
         sandbox.set_token(&served.address.to_string(), token);
         let run =
@@ -334,7 +334,7 @@ fn archives_that_are_not_what_they_should_be_are_refused() {
     let package = Package::new("acme/two", "1.0.0").file("Mu.json", "{}");
     let two = archive(&sandbox, &package, "acme/two", "1.0.0");
     let problem = served.put(&token, "acme/two/1.0.0", &two).is(422).json();
-    insta::assert_snapshot!(problem["detail"].as_str().unwrap_or_default(), @"acme/two 1.0.0 is refused: `the archive` holds both `Mu.yaml` and `Mu.json`: remove one of them");
+    insta::assert_snapshot!(problem["detail"].as_str().unwrap_or_default(), @"acme/two 1.0.0 is refused: `the archive` contains both `Mu.yaml` and `Mu.json`: remove one of them");
     served.put(&token, "acme/web/1.0.0", b"garbage").is(422);
     served.put(&token, "acme/web/1.0.0", &[]).is(422);
     served.put(&token, "acme/web/1.0.0", &bytes[..bytes.len() / 2]).is(422);
@@ -639,7 +639,7 @@ fn what_says_too_much_is_refused_with_the_key_the_size_and_the_limit() {
     let tags: Vec<String> = (0..5_000).map(|number| format!("t{number}")).collect();
     let change = json!({ "tags": tags }).to_string();
     let problem = served.patch(&token, "acme/web/1.0.0", &change).is(422).json();
-    insta::assert_snapshot!(problem["detail"].as_str().unwrap_or_default(), @"the change of acme/web 1.0.0 is refused: 5000 tags would be on it, and at most 100 are allowed");
+    insta::assert_snapshot!(problem["detail"].as_str().unwrap_or_default(), @"the change of acme/web 1.0.0 is refused: it would have 5000 tags, and at most 100 are allowed");
 }
 
 #[cfg(unix)]

@@ -88,7 +88,7 @@ fn a_change_of_what_was_seen_is_refused_once_it_is_another() {
     let first = seen();
     patch(&first, "one").is(200);
     let problem = patch(&first, "two").is(412).json();
-    assert_eq!(problem["detail"], "acme/web has changed meanwhile");
+    assert_eq!(problem["detail"], "acme/web has changed in the meantime");
     assert_eq!(tags(&served)[0].1, BTreeSet::from(["one".to_owned()]));
     for known in [format!("\"other\", W/{}", seen()), "*".to_owned()] {
         patch(&known, "three").is(200);

@@ -169,7 +169,7 @@ fn a_conflict_that_a_merge_left_is_told_with_what_to_do() {
     let line = merged.lines().position(|line| line == "<<<<<<< ours").expect("is there") + 1;
     let place = format!("Mu.lock:{line}:1");
     sandbox.mu(&["get"]).fails().says(&[
-        "a merge left a conflict",
+        "unresolved merge conflict",
         &place,
         "to here",
         "git checkout --ours Mu.lock",
@@ -187,7 +187,7 @@ fn a_conflict_that_a_merge_left_is_told_with_what_to_do() {
     }
     sandbox.write("Mu.yaml", "name: acme/web\n<<<<<<< ours\nversion: 1.0.0\n=======\n>>>>>>> x\n");
     let run = sandbox.mu(&["get"]).fails();
-    run.says(&["a merge left a conflict", "Mu.yaml:2:1", "keep what should stand there"]);
+    run.says(&["unresolved merge conflict", "Mu.yaml:2:1", "keep the right lines"]);
 }
 
 #[test]

@@ -40,7 +40,9 @@ fn packages_in_dockers_registry_are_published_resolved_locked_and_got_from_the_l
     let sandbox = sandbox(&registry.host());
     offer(&sandbox);
     publish(&sandbox, "web/log", "1.1.0", "").ok().says(&["already"]);
-    publish(&sandbox, "web/log", "1.1.0", "keywords: [x]\n").fails().says(&["with other content"]);
+    publish(&sandbox, "web/log", "1.1.0", "keywords: [x]\n")
+        .fails()
+        .says(&["with different content"]);
     sandbox.asks_for(&["web/proxy#^2"]);
     sandbox.mu(&["get"]).ok().says(&["web/log 1.1.0", "web/proxy 2.0.0"]);
     let lock = sandbox.lock();
@@ -226,7 +228,7 @@ fn an_image_beside_the_versions_is_passed_over() {
     let pinned = sandbox.mu(&["resolve", "web/log#1.9.0"]).fails();
     pinned.says(&["application/vnd.oci.image.config.v1+json"]);
     // Nothing is put in its place.
-    publish(&sandbox, "web/log", "1.9.0", "").fails().says(&["is there already"]);
+    publish(&sandbox, "web/log", "1.9.0", "").fails().says(&["already exists"]);
     publish(&sandbox, "web/log", "1.2.0", "").ok();
 }
 

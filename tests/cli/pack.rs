@@ -145,8 +145,8 @@ fn what_nobody_could_unpack_is_not_packed() {
         ("out", "-> ../secret", "its target is outside the package"),
         ("absolute", "-> /etc/passwd", "its target is not a relative path"),
         ("Mu.YAML", "x", "differ only in case"),
-        ("a\\b", "x", "holds a backslash"),
-        ("sub/GIT~1/x", "x", "`.git` and `.mu` folders may not be in a package"),
+        ("a\\b", "x", "contains a backslash"),
+        ("sub/GIT~1/x", "x", "a package may not contain `.git` or `.mu` folders"),
     ];
     for (path, content, reason) in refused {
         let sandbox = Sandbox::with_dependencies(&[]);

@@ -75,9 +75,12 @@ fn a_published_version_never_changes() {
     let before = lines(&sandbox, "acme/site");
     sandbox.mu_in("author", &["publish"]).ok().says(&["already"]);
     write(&sandbox.path("author"), "new.txt", "");
-    sandbox.mu_in("author", &["publish"]).fails().says(&["published already, with other content"]);
+    sandbox
+        .mu_in("author", &["publish"])
+        .fails()
+        .says(&["already published with different content"]);
     let dry = sandbox.mu_in("author", &["publish", "--dry-run"]).fails();
-    dry.says(&["published already, with other content"]);
+    dry.says(&["already published with different content"]);
     sandbox.mu_in("author", &["publish", "--json"]).fails_with("conflict");
     assert_eq!(lines(&sandbox, "acme/site"), before);
     author(&sandbox, "name: acme/site\nversion: 1.1.0\n");

@@ -101,7 +101,7 @@ fn nothing_is_looked_for_elsewhere_than_where_it_may_be() {
     assert_eq!(found(&["--only", "private.example/secret/"]), ["private.example/secret/tool"]);
     assert_eq!(found(&[&only[..], &["--only", "hub.mu.com/"]].concat()), found(&[]));
     let run = sandbox.mu(&["resolve", "aws/lib", "--only", "private.example/"]).fails();
-    run.says(&["looked at nothing outside of `private.example/`, which `--only` names"]);
+    run.says(&["looked at only `private.example/`, because of `--only`"]);
     let resolve = ["resolve", "private.example/secret/kit", "--only", "private.example/", "--json"];
     let resolved = sandbox.mu(&resolve).ok().json();
     assert_eq!(resolved["packages"].as_array().map(Vec::len), Some(1));

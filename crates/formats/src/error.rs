@@ -9,7 +9,7 @@ use mu_manifest::source::{SourceError, line_of, printable};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {reason}")]
 pub struct FormatError {
-    /// The file, as it is called inside of the package.
+    /// The name of the file inside the package.
     pub file: String,
     /// The line, counted from 1.
     pub line: usize,

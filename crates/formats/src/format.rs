@@ -9,7 +9,7 @@ use crate::files::Files;
 /// A kind of foreign package.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {
-    /// Its name, which also stands before the `+` in a protocol: `helm`.
+    /// Its name, which also comes before the `+` in a protocol: `helm`.
     pub name: &'static str,
     /// The file at the package's top that makes a folder one.
     pub manifest: &'static str,

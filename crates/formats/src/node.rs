@@ -12,7 +12,7 @@ use crate::error::Fault;
 /// How deep lists and maps may be nested.
 const MAX_DEPTH: usize = 64;
 
-/// A value and the bytes it stands in; of a list or map, those where it begins.
+/// A value and its bytes; for a list or map, those of its start.
 #[derive(Debug, Clone)]
 pub(crate) struct Node<'t> {
     pub(crate) span: Range<usize>,
@@ -29,7 +29,7 @@ pub(crate) enum Kind<'t> {
     Alias,
 }
 
-/// A key of a map, and the bytes it stands in.
+/// A key of a map, and its bytes.
 pub(crate) type Key<'t> = (Cow<'t, str>, Range<usize>);
 
 #[derive(Debug, Clone)]
@@ -59,7 +59,7 @@ impl<'t> Node<'t> {
         let mut found = entries.iter().filter(|entry| entry.key == key);
         let first = found.next();
         if let Some(second) = found.next() {
-            return Err(Fault::new(second.span.clone(), format!("`{key}` stands here twice")));
+            return Err(Fault::new(second.span.clone(), format!("`{key}` appears twice")));
         }
         let value = first.map(|entry| &entry.value);
         Ok(value.filter(|value| !matches!(value.kind, Kind::Null)))

@@ -35,7 +35,7 @@ pub fn rewritten(text: &str) -> Result<Rewritten, String> {
         is_same &= terms.iter().all(|term| term.is_same);
         alternatives.extend(spelled_out(&terms)?);
         if alternatives.len() > MOST_ALTERNATIVES {
-            return Err("leaves out too many versions".to_owned());
+            return Err("excludes too many versions".to_owned());
         }
     }
     let text = if is_same { text.to_owned() } else { alternatives.join(" || ") };
@@ -68,7 +68,7 @@ struct Partial<'t> {
 fn terms(alternative: &str) -> Result<Vec<Term<'_>>, String> {
     let mut rest = alternative.trim();
     if rest.is_empty() {
-        return Err("says nothing between two `||`, or at all".to_owned());
+        return Err("is empty, or has an empty part at a `||`".to_owned());
     }
     let mut terms = Vec::new();
     while !rest.is_empty() {
@@ -140,7 +140,7 @@ fn spelled_out(terms: &[Term<'_>]) -> Result<Vec<String>, String> {
         let version = term.version.written();
         if term.operator == "!=" {
             if term.version.numbers.first() == Some(&"x") {
-                return Err("leaves out every version".to_owned());
+                return Err("excludes every version".to_owned());
             }
             let (below, above) = (format!("<{version}"), format!(">{version}"));
             let mut others = alternatives.clone();
@@ -148,7 +148,7 @@ fn spelled_out(terms: &[Term<'_>]) -> Result<Vec<String>, String> {
             others.iter_mut().for_each(|alternative| alternative.push(above.clone()));
             alternatives.append(&mut others);
             if alternatives.len() > MOST_ALTERNATIVES {
-                return Err("leaves out too many versions".to_owned());
+                return Err("excludes too many versions".to_owned());
             }
             continue;
         }

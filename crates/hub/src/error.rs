@@ -14,7 +14,7 @@ use crate::place::metadata::NoCredentials;
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
     /// The text names no place where a hub can be.
-    #[error("`{place}` is no place for a hub: {reason}")]
+    #[error("`{place}` is not a place for a hub: {reason}")]
     Place {
         /// The text.
         place: String,
@@ -76,7 +76,9 @@ pub enum HubError {
         difference: String,
     },
     /// The version is there already, with other content.
-    #[error("{package} is published already, with other content (there {present}, here {offered})")]
+    #[error(
+        "{package} is already published with different content (published: {present}, new: {offered})"
+    )]
     Exists {
         /// The package and version.
         package: String,
@@ -93,8 +95,8 @@ pub enum HubError {
         /// The package, perhaps with a version.
         package: String,
     },
-    /// The package is not as the one who changes it has seen it.
-    #[error("{package} has changed meanwhile")]
+    /// The package has changed after it was read.
+    #[error("{package} has changed in the meantime")]
     Changed {
         /// The package.
         package: String,
@@ -124,7 +126,7 @@ pub enum HubError {
     File(#[from] FileError),
     /// Others changed the same file each time that this was tried.
     #[error(
-        "gave up changing `{path}` of the hub at `{place}`: others changed it {attempts} times meanwhile"
+        "gave up changing `{path}` of the hub at `{place}`: others changed it {attempts} times in the meantime"
     )]
     Busy {
         /// The file, relative to the hub.
@@ -200,16 +202,16 @@ impl HubError {
     /// What can be done about it.
     pub fn hint(&self) -> Option<String> {
         match self {
-            Self::Missing { place } => Some(format!("`mu hub init {place}` makes one there")),
+            Self::Missing { place } => Some(format!("`mu hub init {place}` creates one there")),
             Self::Broken { place, path, .. } if path == HUB_FILE => Some(format!(
-                "put back a copy of it; or remove it, and run `mu hub init {place}` and \
-                 `mu hub check {place} --repair`, which make it anew"
+                "restore it from a backup; or remove it, and run `mu hub init {place}` and \
+                 `mu hub check {place} --repair`, which rebuild it"
             )),
             Self::Store { place, action: "write", source, .. }
                 if matches!(*source.0, object_store::Error::NotFound { .. }) =>
             {
                 Some(format!(
-                    "the bucket of `{place}` has to be there: make it with its store's own tools"
+                    "the bucket of `{place}` must exist: create it with the tools of its store"
                 ))
             }
             Self::Store { place, .. } => credentials_hint(place).map(str::to_owned),
@@ -220,8 +222,7 @@ impl HubError {
                 Some("a published version never changes: publish a higher one".to_owned())
             }
             Self::Differs { .. } => Some(
-                "whoever publishes it must mend the index line; `mu hub check` lists such lines"
-                    .to_owned(),
+                "its publisher must fix the index line; `mu hub check` lists such lines".to_owned(),
             ),
             Self::Busy { .. } | Self::Changed { .. } => Some("try again".to_owned()),
             _ => None,

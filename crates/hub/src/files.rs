@@ -28,7 +28,7 @@ use crate::staging::Staging;
 const LOCK_FILE: &str = "hub.lock";
 
 /// What is wrong with a link.
-pub(crate) const LINK: &str = "it is a link, and none is followed in a hub's folder, because it may lead to any file of the machine";
+pub(crate) const LINK: &str = "it is a link, and links in a hub's folder are not followed, because they may lead to any file on the machine";
 
 /// How often a write is tried that others come in between of.
 const ATTEMPTS: u32 = 1_000;
@@ -46,7 +46,7 @@ pub(crate) struct Files {
     pub(crate) broken_off_after: Duration,
 }
 
-/// What is in a folder that no reader of a hub asks for.
+/// The content of a folder that no reader of a hub requests.
 #[derive(Debug, Default)]
 pub(crate) struct Odd {
     /// Files that a writer left half written when it died.
@@ -86,7 +86,7 @@ impl Version {
 pub(crate) enum Got {
     /// The file.
     Found(Box<GetResult>),
-    /// It is as the one who asks knows it.
+    /// It has not changed for this reader.
     Unchanged,
     /// There is none.
     Absent,
@@ -159,7 +159,7 @@ impl Files {
         }
     }
 
-    /// Makes the folder for what nobody else is to read. In a bucket its owner says who reads what.
+    /// Creates the folder for private files. In a bucket, its owner decides who reads what.
     pub(crate) fn make_private(&self) -> Result<(), HubError> {
         let Some(folder) = &self.folder else { return Ok(()) };
         Ok(private::make(folder)?)
@@ -244,7 +244,7 @@ impl Files {
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
                 // A folder is not there for who reads a file, and would be in the way for ever.
                 if self.folder.as_ref().is_some_and(|folder| folder.join(path).is_dir()) {
-                    return Err(self.broken(path, "it is a folder, where a file belongs"));
+                    return Err(self.broken(path, "it is a folder, but must be a file"));
                 }
                 Ok(None)
             }
@@ -368,7 +368,7 @@ fn link_on<'path>(folder: &std::path::Path, path: &'path str) -> Option<&'path s
     None
 }
 
-/// Whether there is no such file: nor can there be, where its name is longer than those of files.
+/// Whether there is no such file, which is also true if its name is too long for a file.
 fn is_absent(error: &Error) -> bool {
     let causes =
         std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
@@ -377,7 +377,7 @@ fn is_absent(error: &Error) -> bool {
         || causes.any(|error| error.kind() == std::io::ErrorKind::InvalidFilename)
 }
 
-/// How long to wait before trying again: longer and longer, and different for everybody.
+/// How long to wait before trying again: increasing, and random.
 fn wait(attempt: u32) -> Duration {
     let longest = LONGEST_WAIT.min(Duration::from_millis(1 << attempt.min(10)));
     let share = f64::from(u16::try_from(random() & 0xffff).expect("is 16 bits")) / 65_536.0;

@@ -121,8 +121,8 @@ impl Line {
         if text.len() > LONGEST_LINE {
             return Err(format!("it is longer than {LONGEST_LINE} bytes"));
         }
-        let map =
-            serde_json::from_str(text).map_err(|error| format!("it is no index line: {error}"))?;
+        let map = serde_json::from_str(text)
+            .map_err(|error| format!("it is not an index line: {error}"))?;
         let line = Self { text: text.trim_end().to_owned(), map };
         match (line.name(), line.version()) {
             ("", _) => Err("it has no name".to_owned()),

@@ -75,11 +75,9 @@ pub fn check_tag(tag: &str) -> Result<(), HubError> {
     match parsed {
         None => Err(refuse("expected letters, digits, `_`, `-`, `.` and `/`")),
         Some(VersionSpec::Tag(_)) => Ok(()),
-        Some(VersionSpec::Commit(_)) => Err(refuse("it reads like a commit")),
-        Some(VersionSpec::Latest | VersionSpec::Tip) => {
-            Err(refuse("the word has a meaning of its own"))
-        }
-        Some(VersionSpec::Pin(_) | VersionSpec::Range(_)) => Err(refuse("it reads like a version")),
+        Some(VersionSpec::Commit(_)) => Err(refuse("it looks like a commit")),
+        Some(VersionSpec::Latest | VersionSpec::Tip) => Err(refuse("the word is reserved")),
+        Some(VersionSpec::Pin(_) | VersionSpec::Range(_)) => Err(refuse("it looks like a version")),
     }
 }
 
@@ -87,12 +85,12 @@ pub fn check_tag(tag: &str) -> Result<(), HubError> {
 pub(crate) fn check_dependency(reference: &str) -> Result<(), HubError> {
     if Reference::parse(reference).is_ok_and(|reference| reference.local().is_some()) {
         let what = format!("the dependency `{}`", printable(reference));
-        return Err(refused(&what, "it is a folder, which nobody else has"));
+        return Err(refused(&what, "it is a folder, which others do not have"));
     }
     Ok(())
 }
 
-/// Checks why a version was withdrawn, which is shown as one line to whoever is affected.
+/// Checks the reason of a withdrawal, which is shown as one line to affected users.
 pub fn check_reason(reason: &str) -> Result<(), HubError> {
     let refuse = |why: &str| Err(refused(&format!("the reason `{}`", printable(reason)), why));
     if reason.chars().any(char::is_control) {

@@ -40,10 +40,10 @@ impl Marker {
         files.remove(&self.path).await
     }
 
-    /// Finds the writes of others that broke off.
+    /// Finds interrupted writes of others.
     pub(crate) async fn broken_off(&self, files: &Files) -> Result<BrokenOff, HubError> {
         let found = files.list(FOLDER).await?;
-        // Both times are the store's: the clocks of those who write need not agree.
+        // Both times are the store's: the clocks of writers need not agree.
         let own = found.iter().find(|file| file.location.as_ref() == self.path);
         let Some(now) = own.map(|file| file.last_modified) else { return Ok(BrokenOff::default()) };
         let mut broken_off = BrokenOff::default();
@@ -58,7 +58,7 @@ impl Marker {
 }
 
 impl BrokenOff {
-    /// All writes that are under way, or broke off.
+    /// All writes that are in progress or interrupted.
     pub(crate) async fn all(files: &Files) -> Result<Self, HubError> {
         let mut all = Self::default();
         for file in files.list(FOLDER).await? {

@@ -57,7 +57,7 @@ fn restrict(folder: &Path, path: &Path, most: u32) {
     if own.is_symlink() {
         return;
     }
-    // What an administrator makes is for whoever serves the hub. Nobody else can give anything away.
+    // Files of an administrator are given to the user that serves the hub. Nobody else can change the owner.
     if (own.uid(), own.gid()) != (hub.uid(), hub.gid()) && own.uid() == 0 {
         let _ = lchown(path, Some(hub.uid()), Some(hub.gid()));
     }

@@ -71,7 +71,7 @@ impl Root {
             return Ok(root);
         }
         let reason = root.too_high();
-        Err(files.broken(HUB_FILE, format!("{reason}; `mu hub check --repair` counts anew")))
+        Err(files.broken(HUB_FILE, format!("{reason}; `mu hub check --repair` counts again")))
     }
 
     pub(crate) fn parse(bytes: &[u8], files: &Files) -> Result<Self, HubError> {
@@ -93,7 +93,7 @@ impl Root {
                 .clone()
                 .any(|part| matches!(part, "" | "." | "..") || part.contains([':', '%', '\\']))
             {
-                return Err(broken(format!("`{folder}` is no folder inside the hub")));
+                return Err(broken(format!("`{folder}` is not a folder inside the hub")));
             }
         }
         Ok(Self { map, file })
@@ -172,7 +172,7 @@ impl Root {
 
     /// What is wrong where there cannot.
     pub(crate) fn too_high(&self) -> String {
-        format!("its generation {} is higher than any hub counts to", self.generation())
+        format!("its generation {} is higher than any real one", self.generation())
     }
 
     /// Counts from `generation` on, whatever it was before.

@@ -15,7 +15,7 @@ use crate::{Hub, HubError};
 /// The file of the tokens.
 pub(crate) const TOKENS_FILE: &str = "private/tokens.json";
 
-/// What a token begins with, so that one that leaked is found by those who look for such.
+/// The start of every token, so that secret scanners find leaked ones.
 const PREFIX: &str = "mu_";
 
 /// What one can be allowed to do.
@@ -155,7 +155,7 @@ impl Hub {
         };
         self.change_tokens(|tokens| {
             if tokens.tokens.iter().any(|other| other.name == token.name) {
-                return Err(refused(&what, "there is one of that name; revoke it first"));
+                return Err(refused(&what, "a token with that name exists; revoke it first"));
             }
             tokens.tokens.push(token.clone());
             Ok(true)

@@ -238,7 +238,7 @@ impl Writer {
         let short = digest.trim_start_matches("sha256:").get(..16).unwrap_or_default();
         let other = format!("{}~{short}.tgz", usual.trim_end_matches(".tgz"));
         if !self.place(&other, &bytes).await? {
-            return Err(self.files.broken(&other, "it holds something else than its name says"));
+            return Err(self.files.broken(&other, "its content does not match its name"));
         }
         let mut map = line.map().clone();
         map.insert("urls".to_owned(), json!([other]));
@@ -400,7 +400,7 @@ fn check_tags(line: &Line) -> Result<(), HubError> {
     if count <= MOST_TAGS {
         return Ok(());
     }
-    let reason = format!("{count} tags would be on it, and at most {MOST_TAGS} are allowed");
+    let reason = format!("it would have {count} tags, and at most {MOST_TAGS} are allowed");
     Err(names::refused(&format!("the change of {}", line.describe()), &reason))
 }
 

@@ -23,7 +23,7 @@ impl Capability {
         let name = Name::parse(text).map_err(|error| Problem::from(error).help(expected))?;
         if name.segments().count() != 3 || name.as_str() != text {
             return Err(Problem::new(format!(
-                "`{text}` is no capability: expected GROUP/VERSION/KIND"
+                "`{text}` is not a valid capability: expected GROUP/VERSION/KIND"
             ))
             .help(expected));
         }

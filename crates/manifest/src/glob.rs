@@ -239,7 +239,7 @@ fn expand(pattern: &str) -> Result<Vec<String>, Problem> {
         let whole = format!("{}{alternative}{}", &pattern[..open], &pattern[close + 1..]);
         expanded.extend(expand(&whole)?);
         if expanded.len() > MAX_ALTERNATIVES {
-            return Err(problem("the braces stand for too many patterns", open..close + 1));
+            return Err(problem("the braces expand to too many patterns", open..close + 1));
         }
     }
     Ok(expanded)
@@ -264,7 +264,7 @@ fn segments(pattern: &str) -> Result<Vec<Segment>, Problem> {
     for text in pattern.split('/') {
         match text {
             "" | "." => {}
-            ".." => return Err(Problem::new("a pattern must not hold `..`")),
+            ".." => return Err(Problem::new("a pattern must not contain `..`")),
             // Two in a row mean what one means.
             "**" if segments.last() == Some(&Segment::Any) => {}
             "**" => segments.push(Segment::Any),
@@ -392,10 +392,10 @@ mod tests {
         check("a{b", "this `{` is not closed");
         check("a}", "this `}` closes nothing");
         check("[a", "a `[` is not closed");
-        check("../a", "a pattern must not hold `..`");
+        check("../a", "a pattern must not contain `..`");
         check(
             "{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}{a,b}",
-            "the braces stand for too many patterns",
+            "the braces expand to too many patterns",
         );
     }
 

@@ -24,7 +24,7 @@ pub enum ManifestError {
     #[error(transparent)]
     Source(#[from] SourceError),
     /// Both forms are there, and they might differ.
-    #[error("`{}` holds both `{YAML_NAME}` and `{JSON_NAME}`: remove one of them", .folder.display())]
+    #[error("`{}` contains both `{YAML_NAME}` and `{JSON_NAME}`: remove one of them", .folder.display())]
     Both {
         /// The folder that holds them.
         folder: PathBuf,

@@ -29,7 +29,7 @@ pub fn error_at_key(path: &Path, text: &str, key: &str, message: &str) -> Option
     Some(value.error(message))
 }
 
-/// What stands for a reference in each dependency, in either form.
+/// The reference of each dependency, in either form.
 fn values(dependencies: Value<'_>) -> Vec<Value<'_>> {
     let listed = dependencies.list().map(Iterator::collect::<Vec<_>>);
     let named = || dependencies.entries().map(|entries| entries.map(|(_, value)| value).collect());

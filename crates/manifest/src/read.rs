@@ -37,7 +37,7 @@ pub(super) fn manifest(
         let start = root.span().start;
         document
             .error(start..start, "the manifest has no `name`")
-            .help("add what others call the package, such as `name: acme/web`")
+            .help("add the name of the package, such as `name: acme/web`")
     })?;
     let mut warnings = Vec::new();
     let mut requirements = |key| match table.get(key) {
@@ -211,7 +211,7 @@ fn version_of(text: &str, is_lenient: bool) -> Result<Version, Problem> {
 /// Semver to the letter: no `v`, no missing parts.
 fn strict_version(text: &str) -> Result<Version, Problem> {
     if let Some(rest) = text.strip_prefix(['v', 'V']).filter(|rest| Version::parse(rest).is_ok()) {
-        return Err(Problem::new("a version has no `v` before it here")
+        return Err(Problem::new("write the version without `v` here")
             .at(0..1)
             .help(format!("write `{rest}`")));
     }
@@ -231,7 +231,7 @@ fn strict_version(text: &str) -> Result<Version, Problem> {
 
 fn authors(table: Table<'_>) -> Result<Vec<Person>, SourceError> {
     match (table.get("author"), table.get("authors")) {
-        (Some(author), Some(_)) => Err(author.error("`author` and `authors` are one key")),
+        (Some(author), Some(_)) => Err(author.error("`author` and `authors` are the same key")),
         (author, authors) => people(author.or(authors)),
     }
 }
@@ -346,7 +346,7 @@ fn build(table: Table<'_>) -> Result<Option<Build>, SourceError> {
     if !command.is_list() {
         return Err(command
             .error("`command` must be a list")
-            .help("write the program and each argument apart: `[\"make\", \"pack\"]`"));
+            .help("write the program and each argument separately: `[\"make\", \"pack\"]`"));
     }
     let command = table.strings("command")?;
     if command.first().is_none_or(String::is_empty) {

@@ -31,7 +31,7 @@ pub struct Requirement {
     pub prerelease: bool,
     /// Whether only other packages need it; written as the comment `# indirect`.
     pub indirect: bool,
-    /// The line of the manifest it stands in, counted from 1; 0 if it is from no file.
+    /// Its line in the manifest, counted from 1; 0 if it is not from a file.
     pub line: usize,
 }
 
@@ -133,7 +133,7 @@ fn cut_off(requirement: &Requirement, value: Value<'_>) -> Option<Warning> {
         return None;
     }
     let message = format!(
-        "`#{version}` is a comment, because a space is before it; write `{reference}#{version}` for that version"
+        "`#{version}` is a comment, because there is a space before it; write `{reference}#{version}` for that version"
     );
     Some(Warning::new(document.path(), Some(requirement.line), message))
 }
@@ -144,11 +144,11 @@ fn pointless(requirement: &Requirement, value: Value<'_>) -> Option<Warning> {
     if !requirement.prerelease {
         return None;
     }
-    let message = format!("`prerelease` has no effect beside the exact version `{pinned}`");
+    let message = format!("`prerelease` has no effect with the exact version `{pinned}`");
     Some(Warning::new(value.document().path(), Some(requirement.line), message))
 }
 
-/// A dependency as it stands in the file.
+/// A dependency as written in the file.
 struct Written<'d> {
     key: Option<Text<'d>>,
     value: Value<'d>,
@@ -170,7 +170,7 @@ impl<'d> Written<'d> {
         } else {
             let text = self.value.word().map_err(|error| match &self.key {
                 Some(key) if self.value.is_null() => {
-                    key.error("no version stands behind this key").help("write `latest` for any")
+                    key.error("this key has no version").help("write `latest` for any")
                 }
                 _ => error,
             })?;
@@ -199,7 +199,7 @@ impl<'d> Written<'d> {
             let single = self.key.is_none() && self.value.entries().is_ok_and(|e| e.count() == 1);
             if single && error.help_text().is_none_or(|help| !help.starts_with("did you mean")) {
                 return error
-                    .help("in a list, write the name and the version as one: `name#version`");
+                    .help("in a list, write the name and the version together: `name#version`");
             }
             error
         })
@@ -220,7 +220,7 @@ impl<'d> Written<'d> {
         match version {
             None => Ok((reference, text)),
             Some(version) if reference.version().is_some() => {
-                Err(version.error("the version stands in `ref` already"))
+                Err(version.error("the version is already in `ref`"))
             }
             Some(version) => {
                 let spec = version.parse(VersionSpec::parse)?;
@@ -265,7 +265,7 @@ fn named_by_key(key: &Text<'_>, version: &Text<'_>) -> Result<Reference, SourceE
     if reference.version().is_some() {
         let at = key.as_str().find('#').unwrap_or_default();
         return Err(key.problem(
-            Problem::new("the version stands behind the colon, not in the key")
+            Problem::new("the version goes after the colon, not into the key")
                 .at(at..key.as_str().len()),
         ));
     }

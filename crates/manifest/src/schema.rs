@@ -44,11 +44,11 @@ keys! {
         "muVersion" mu_version: Option<Word>,
         /// What the package is, in a sentence.
         "description" description: Option<String>,
-        /// Who wrote it; the same as `authors`.
+        /// Its author; the same as `authors`.
         "author" author: Option<OneOrMore<Person>>,
-        /// Who wrote it.
+        /// Its authors.
         "authors" authors: Option<OneOrMore<Person>>,
-        /// Who looks after it.
+        /// Its maintainers.
         "maintainers" maintainers: Option<OneOrMore<Person>>,
         /// Where to read more.
         "website" website: Option<String>,

@@ -256,7 +256,7 @@ fn wrong_values_are_pointed_at() {
     check_error(
         "version: 1.4",
         r"
-error: `1.4` is not a valid version: expected `.`, as a version has three numbers, found the end
+error: `1.4` is not a valid version: expected `.`, because a version has three numbers, found the end
  --> Mu.yaml:2:13
   |
 2 | version: 1.4
@@ -268,7 +268,7 @@ error: `1.4` is not a valid version: expected `.`, as a version has three number
     check_error(
         "version: v1.4.0",
         r"
-error: a version has no `v` before it here
+error: write the version without `v` here
  --> Mu.yaml:2:10
   |
 2 | version: v1.4.0
@@ -328,13 +328,13 @@ error: unknown key `utils`
 3 |   - utils: ^1
   |     ^^^^^
   |
-  = help: in a list, write the name and the version as one: `name#version`
+  = help: in a list, write the name and the version together: `name#version`
 ",
     );
     check_error(
         "dependencies:\n  utils#^1: ^1",
         r"
-error: the version stands behind the colon, not in the key
+error: the version goes after the colon, not into the key
  --> Mu.yaml:3:8
   |
 3 |   utils#^1: ^1
@@ -367,7 +367,7 @@ error: `b/c` is listed twice, on lines 3 and 6
     check_error(
         "dependencies:\n  b:\n",
         r"
-error: no version stands behind this key
+error: this key has no version
  --> Mu.yaml:3:3
   |
 3 |   b:
@@ -379,7 +379,7 @@ error: no version stands behind this key
     check_error(
         "provides: [VM]",
         r"
-error: `VM` is no capability: expected GROUP/VERSION/KIND
+error: `VM` is not a valid capability: expected GROUP/VERSION/KIND
  --> Mu.yaml:2:12
   |
 2 | provides: [VM]
@@ -417,7 +417,7 @@ error: `command` must be a list
 2 | build: {command: make pack}
   |                  ^^^^^^^^^
   |
-  = help: write the program and each argument apart: `["make", "pack"]`
+  = help: write the program and each argument separately: `["make", "pack"]`
 "#,
     );
     check_error(
@@ -460,6 +460,8 @@ error: expected text, found a list
   |
 2 | description: [a]
   |              ^^^
+  |
+  = help: write `a`, without brackets
 ",
     );
     check_error(
@@ -489,7 +491,7 @@ error: no version belongs here
     check_error(
         "author: a\nauthors: [b]",
         r"
-error: `author` and `authors` are one key
+error: `author` and `authors` are the same key
  --> Mu.yaml:2:9
   |
 2 | author: a
@@ -525,7 +527,7 @@ fn a_version_that_became_a_comment_is_warned_of() {
     let shown: Vec<String> = warnings.iter().map(ToString::to_string).collect();
     let expected = |line: usize, version: &str, whole: &str| {
         format!(
-            "Mu.yaml:{line}: `{version}` is a comment, because a space is before it; write `{whole}` for that version"
+            "Mu.yaml:{line}: `{version}` is a comment, because there is a space before it; write `{whole}` for that version"
         )
     };
     assert_eq!(shown, [expected(3, "#^1.0", "b/b#^1.0"), expected(8, "#1.2.3", "./g#1.2.3")]);
@@ -534,7 +536,7 @@ fn a_version_that_became_a_comment_is_warned_of() {
     assert_eq!(warnings.len(), 1, "{warnings:?}");
     let brackets = "name: a\ndependencies: [b #^1]\n";
     let error = Manifest::parse(Path::new("Mu.yaml"), brackets).expect_err("is never closed");
-    assert!(error.help_text().is_some_and(|help| help.contains("begins a comment")), "{error}");
+    assert!(error.help_text().is_some_and(|help| help.contains("starts a comment")), "{error}");
 }
 
 #[test]
@@ -542,7 +544,7 @@ fn what_has_no_effect_is_warned_of() {
     let text = "name: a\ndependencies:\n  - {ref: 'b#1.0.0', prerelease: true}\n  - {ref: 'c#^1', channel: x}\n";
     let (_, warnings) = Manifest::parse(Path::new("Mu.yaml"), text).expect("is right");
     let shown: Vec<String> = warnings.iter().map(ToString::to_string).collect();
-    assert_eq!(shown, ["Mu.yaml:3: `prerelease` has no effect beside the exact version `1.0.0`"]);
+    assert_eq!(shown, ["Mu.yaml:3: `prerelease` has no effect with the exact version `1.0.0`"]);
 }
 
 #[test]
@@ -583,7 +585,10 @@ fn folders_hold_one_manifest() {
     assert_eq!(loaded.path, folder.path().join("Mu.json"));
     write("Mu.yaml", "name: a\n");
     let error = Manifest::load(folder.path()).expect_err("are two").to_string();
-    assert!(error.ends_with("holds both `Mu.yaml` and `Mu.json`: remove one of them"), "{error}");
+    assert!(
+        error.ends_with("contains both `Mu.yaml` and `Mu.json`: remove one of them"),
+        "{error}"
+    );
     remove("Mu.json");
     assert!(misspelt(folder.path()).is_none());
     std::fs::write(folder.path().join("Mu.yaml"), b"name: a\ndescription: \xff\n").expect("writes");

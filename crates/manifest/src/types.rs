@@ -36,9 +36,9 @@ pub struct Manifest {
     pub mu_version: Option<Range>,
     /// What the package is, in a sentence.
     pub description: Option<String>,
-    /// Who wrote it.
+    /// Its authors.
     pub authors: Vec<Person>,
-    /// Who looks after it.
+    /// Its maintainers.
     pub maintainers: Vec<Person>,
     /// Where to read more.
     pub website: Option<String>,

@@ -34,7 +34,7 @@ pub struct Edge {
 /// What is to be drawn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Picture {
-    /// What it shows, for who cannot see it.
+    /// Its description, for readers who cannot see it.
     pub title: String,
     /// The same in sentences.
     pub description: String,

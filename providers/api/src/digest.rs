@@ -18,7 +18,7 @@ pub struct DigestError {
     expected: &'static str,
 }
 
-/// A text that is no digest, in one line that is no longer than a digest could be.
+/// A text that is not a digest, in one line that is no longer than a digest.
 fn shown(text: &str) -> String {
     const LONGEST: usize = 80;
     let shown: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();

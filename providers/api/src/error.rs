@@ -12,7 +12,7 @@ use std::fmt;
 pub enum ErrorKind {
     /// The place answered, and it has no such package, version, tag or commit.
     NotFound,
-    /// The place could not be reached, or broke off, or answered with a server error.
+    /// The place could not be reached, the connection was lost, or it answered with a server error.
     Network,
     /// The place wants credentials, or refused those it was given.
     Auth,

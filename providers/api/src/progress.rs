@@ -17,7 +17,7 @@ pub trait Progress: Send + Sync {
     /// What the work consists of from now on, such as `cloning https://…`.
     fn doing(&self, _what: &str) {}
 
-    /// Something about how it is done, for those who ask for that; it is put into words only then.
+    /// A detail, which is put into words only if it is shown.
     fn detail(&self, _text: &dyn Fn() -> String) {}
 }
 

@@ -111,7 +111,7 @@ pub struct Release {
     /// The licence, usually an SPDX expression.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_nothing")]
     pub license: Option<String>,
-    /// Who looks after it.
+    /// Its maintainers.
     #[serde(skip_serializing_if = "Vec::is_empty", deserialize_with = "or_nothing")]
     pub maintainers: Vec<Maintainer>,
     /// Where to read more.

@@ -25,7 +25,7 @@ pub(crate) fn find(
     let prefix = revision.to_ascii_lowercase();
     let is_hex = prefix.bytes().all(|digit| digit.is_ascii_hexdigit());
     if !is_hex || !(SHORTEST..=FULL).contains(&prefix.len()) {
-        let text = format!("`{revision}` is no commit of `{}`", repository.remote());
+        let text = format!("`{revision}` is not a commit of `{}`", repository.remote());
         return Err(ProviderError::new(ErrorKind::NotFound, text)
             .hint(format!("a commit is written with {SHORTEST} to {FULL} hex digits")));
     }

@@ -34,7 +34,7 @@ pub(crate) enum ObjectError {
     #[error("the object {0} is damaged")]
     Damaged(Oid, #[source] git2::Error),
     /// It is something else than what refers to it says.
-    #[error("the object {0} is no {1}")]
+    #[error("the object {0} is not a {1}")]
     Kind(Oid, ObjectType),
     /// It is larger than is accepted.
     #[error("the object {0} has {1} bytes, over the limit of {2}")]
@@ -127,7 +127,7 @@ impl Database {
             }
             let object = objects.read(oid).map_err(failed)?;
             if !is_named(oid, kind, object.data()) {
-                let error = git2::Error::from_str("its content has another name");
+                let error = git2::Error::from_str("its content does not match its name");
                 return Err(ObjectError::Damaged(oid, error));
             }
             Ok(with(object.data()))

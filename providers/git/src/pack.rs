@@ -178,7 +178,7 @@ impl PackScan {
             self.left -= 1;
             self.next();
         } else if used == 0 && made == 0 {
-            return Err(PackError::Damaged("an object that does not go on"));
+            return Err(PackError::Damaged("an object that ends early"));
         }
         for size in found.into_iter().flatten() {
             self.check_size(size)?;
@@ -217,7 +217,7 @@ impl Sizes {
 /// Seven bits of a size at their place.
 fn shifted(bits: u8, shift: u32) -> Result<u64, PackError> {
     let fits = shift < 64 && u64::from(bits) <= u64::MAX >> shift;
-    fits.then(|| u64::from(bits) << shift).ok_or(PackError::Damaged("a size beyond all bounds"))
+    fits.then(|| u64::from(bits) << shift).ok_or(PackError::Damaged("a size beyond all limits"))
 }
 
 /// Reads a pack while looking through it.

@@ -48,7 +48,7 @@ impl RemoteUrl {
         let text = url.as_url().as_str();
         let url = match text.strip_prefix("git+") {
             Some(plain) => {
-                SafeUrl::parse(plain).map_err(|error| refused(url, "no URL").because(error))?
+                SafeUrl::parse(plain).map_err(|error| refused(url, "not a URL").because(error))?
             }
             None => url.clone(),
         };
@@ -81,11 +81,11 @@ impl RemoteUrl {
         }
         let insecure =
             |url: &SafeUrl| parent.insecure && url.host_and_port() == parent.url.host_and_port();
-        let remote = Self::parse(text, insecure)?.ok_or_else(|| refuse("it is no URL"))?;
+        let remote = Self::parse(text, insecure)?.ok_or_else(|| refuse("it is not a URL"))?;
         remote.check_user()?;
         match remote.scheme {
             Scheme::File if parent.scheme != Scheme::File => {
-                Err(refuse("a repository elsewhere may not name folders of this machine"))
+                Err(refuse("a repository elsewhere may not name folders on this machine"))
             }
             Scheme::Http if !matches!(parent.scheme, Scheme::Http | Scheme::File) => {
                 Err(refuse("plain http is less safe than how the repository itself came"))
@@ -99,7 +99,7 @@ impl RemoteUrl {
         Self::parse(text, |_| remote.insecure)?.ok_or_else(|| {
             let text = shown(text);
             let text = format!(
-                "Git is told to use `{text}` instead of `{remote}`: that is not a valid URL"
+                "Git's configuration uses `{text}` instead of `{remote}`, which is not a valid URL"
             );
             ProviderError::new(ErrorKind::Refused, text)
         })
@@ -158,7 +158,7 @@ impl RemoteUrl {
         let url = self.url.as_url();
         let host = url.host_str().unwrap_or_default();
         if url.password().is_some() {
-            return Err(refused(&self.url, "it holds a password").hint(
+            return Err(refused(&self.url, "it contains a password").hint(
                 "leave the password out; credentials come from `MU_TOKEN_<HOST>` or Git's credential helpers",
             ));
         }
@@ -178,7 +178,7 @@ impl RemoteUrl {
             self.check_words()?;
         }
         if self.scheme == Scheme::Http && !self.insecure && !self.url.is_loopback() {
-            return Err(refused(&self.url, "plain http is open to everybody on the way").hint(
+            return Err(refused(&self.url, "plain http can be read and changed in transit").hint(
                 "use https, or allow it with `--allow-insecure` or `insecure: true` for the registry",
             ));
         }
@@ -195,11 +195,11 @@ impl RemoteUrl {
         let is_user = |character: char| is_host(character) || matches!(character, '+' | '~');
         let is_address = matches!(url.host(), Some(url::Host::Ipv6(_)));
         if !is_address && !self.host().chars().all(is_host) {
-            let why = "its host has other characters than letters, digits and `.-_`";
+            let why = "its host has characters other than letters, digits and `.-_`";
             return Err(refused(&self.url, why));
         }
         if !url.username().chars().all(is_user) {
-            let why = "its user has other characters than letters, digits and `.-_+~`";
+            let why = "its user has characters other than letters, digits and `.-_+~`";
             return Err(refused(&self.url, why));
         }
         Ok(())

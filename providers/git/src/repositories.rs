@@ -72,7 +72,7 @@ impl Repositories {
         }
         if remote.scheme() == Scheme::Git && !remote.url().is_loopback() {
             progress.warning(&format!(
-                "`{remote}` is neither encrypted nor authenticated: what comes may have been changed on its way"
+                "`{remote}` is neither encrypted nor authenticated: its content may have been changed in transit"
             ));
         }
         let name = folder_name(remote);

@@ -46,7 +46,7 @@ pub(crate) fn candidates(location: &Location) -> Result<Vec<Candidate>, Provider
     }
     if KNOWN_HOSTS.contains(&location.root.as_url().host_str().unwrap_or_default()) {
         if segments.len() < 2 {
-            return Err(not_a_repository(location, "repositories there are two segments deep"));
+            return Err(not_a_repository(location, "repositories there have two segments"));
         }
         return Ok(vec![split(2, "")?]);
     }
@@ -78,7 +78,7 @@ fn check_folder(location: &Location, folder: &str) -> Result<(), ProviderError> 
 
 fn not_a_repository(location: &Location, why: &str) -> ProviderError {
     let place = location.describe();
-    ProviderError::new(ErrorKind::NotFound, format!("`{place}` is no Git repository: {why}"))
+    ProviderError::new(ErrorKind::NotFound, format!("`{place}` is not a Git repository: {why}"))
 }
 
 #[cfg(test)]

@@ -226,7 +226,7 @@ impl Provider for HelmProvider {
         let error = ProviderError::new(ErrorKind::NotFound, text);
         Err(match tried.is_empty() {
             true => error,
-            false => error.because(format!("it was looked for at {}", tried.join(" and "))),
+            false => error.because(format!("mu looked for it at {}", tried.join(" and "))),
         })
     }
 }

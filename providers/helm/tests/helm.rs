@@ -202,14 +202,14 @@ fn hostile_archives_are_refused() {
     let cache = tempfile::tempdir().expect("a temporary folder can be made");
     let honest = ("a/Chart.yaml", "name: a\nversion: 1.0.0\n");
     for (version, archive, reason) in [
-        ("1.0.0", archive(&[honest, ("b/values.yaml", "x: 1\n")]), "in another folder"),
-        ("1.0.1", archive(&[("Chart.yaml", "name: a\n")]), "not inside of the archive's folder"),
+        ("1.0.0", archive(&[honest, ("b/values.yaml", "x: 1\n")]), "not in the same folder"),
+        ("1.0.1", archive(&[("Chart.yaml", "name: a\n")]), "not inside the archive's folder"),
         ("1.0.2", archive(&[honest, ("a/link", "-> ../../../etc/passwd")]), "link"),
         ("1.0.3", archive(&[honest, ("a/.git/config", "x")]), ".git"),
         ("1.0.4", archive(&[honest, ("a/x", "1"), ("a/X", "2")]), "X"),
         ("1.0.5", b"no archive".to_vec(), "gzip"),
-        ("1.0.6", [archive(&[honest]), b"more".to_vec()].concat(), "follows its end"),
-        ("1.0.7", archive(&[honest])[..90].to_vec(), "in the middle"),
+        ("1.0.6", [archive(&[honest]), b"more".to_vec()].concat(), "after its end"),
+        ("1.0.7", archive(&[honest])[..90].to_vec(), "ends early"),
     ] {
         charts.add_with(&Chart::new("a", version), &archive);
         let provider = provider(cache.path());

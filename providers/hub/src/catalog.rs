@@ -109,7 +109,7 @@ fn ask_server(
     })?;
     let Some(bytes) = answer else { return Ok(None) };
     let answer: SearchAnswer = serde_json::from_slice(&bytes).map_err(|error| {
-        let text = format!("the answer from `{url}` is not what a search answers");
+        let text = format!("the answer from `{url}` is not a search result");
         ProviderError::new(ErrorKind::Protocol, text).because(error)
     })?;
     let total = answer.total.unwrap_or(0).max(answer.packages.len());

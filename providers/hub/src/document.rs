@@ -208,6 +208,6 @@ impl Asking<'_> {
 /// The path of a `file:` URL.
 pub(crate) fn file_path(url: &SafeUrl) -> Result<PathBuf, ProviderError> {
     url.as_url().to_file_path().map_err(|()| {
-        ProviderError::new(ErrorKind::Refused, format!("`{url}` is no path on this machine"))
+        ProviderError::new(ErrorKind::Refused, format!("`{url}` is not a path on this machine"))
     })
 }

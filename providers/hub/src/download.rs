@@ -312,7 +312,7 @@ impl Wanted {
             "the archive `{url}` is not the one that was expected: expected {expected}, got {got}"
         );
         Err(ProviderError::new(ErrorKind::Integrity, text).hint(
-            "a published version never changes: whoever runs the hub, or something on the way, has changed it",
+            "a published version never changes: the hub's operator, or something in between, has changed it",
         ))
     }
 }

@@ -198,13 +198,13 @@ impl Tried {
         let error = ProviderError::new(ErrorKind::NotFound, text);
         match self.urls.first().filter(|_| self.is_hidden.get()) {
             None => error.hint(
-                "its index lists that version, so the hub is incomplete: tell whoever runs it to try `mu hub check`",
+                "its index lists that version, so the hub is incomplete: ask its operator to run `mu hub check`",
             ),
             Some(url) => {
                 let host = url.host_and_port();
                 let variable = or_variable(&host);
                 error.hint(format!(
-                    "it was answered 403: the archive is not there, or needs a token (`mu login {host}` stores one{variable})"
+                    "the server answered 403: the archive does not exist, or needs a token (`mu login {host}` stores one{variable})"
                 ))
             }
         }

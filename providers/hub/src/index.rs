@@ -64,10 +64,10 @@ pub fn check(bytes: Vec<u8>, name: &str, url: &SafeUrl) -> Result<Vec<u8>, Provi
             return Err(fail(ErrorKind::Protocol, &what));
         }
         if !line.starts_with('{') {
-            return Err(fail(ErrorKind::Protocol, "is no index line"));
+            return Err(fail(ErrorKind::Protocol, "is not an index line"));
         }
         let parsed: Line<'_> = serde_json::from_str(line)
-            .map_err(|error| fail(ErrorKind::Protocol, "is no index line").because(error))?;
+            .map_err(|error| fail(ErrorKind::Protocol, "is not an index line").because(error))?;
         if parsed.name != name {
             let what = format!("is about another package than `{name}`");
             return Err(fail(ErrorKind::Integrity, &what));
@@ -80,8 +80,7 @@ pub fn check(bytes: Vec<u8>, name: &str, url: &SafeUrl) -> Result<Vec<u8>, Provi
             Entry::Occupied(entry) => {
                 let (first, other) = entry.get();
                 if !is_same(line, other) {
-                    let what =
-                        format!("says something else of {} than line {first}", entry.key().0);
+                    let what = format!("disagrees with line {first} about {}", entry.key().0);
                     return Err(fail(ErrorKind::Integrity, &what));
                 }
             }
@@ -107,7 +106,7 @@ fn is_same(one: &str, other: &str) -> bool {
 /// When it is no such list.
 pub fn providers(bytes: &[u8], url: &SafeUrl) -> Result<Vec<u8>, ProviderError> {
     let file: ProvidersFile = serde_json::from_slice(bytes).map_err(|error| {
-        let text = format!("`{url}` is no list of packages");
+        let text = format!("`{url}` is not a list of packages");
         ProviderError::new(ErrorKind::Protocol, text).because(error)
     })?;
     let lines = file.packages.iter().map(|name| {
@@ -174,8 +173,8 @@ mod tests {
     fn a_broken_line_is_named() {
         let fine = "{\"name\":\"a\",\"version\":\"1\"}\n";
         for (line, what) in [
-            ("<html>", "line 2 of `https://h/index/a.jsonl` is no index line"),
-            ("{\"name\":\"a\"}", "line 2 of `https://h/index/a.jsonl` is no index line"),
+            ("<html>", "line 2 of `https://h/index/a.jsonl` is not an index line"),
+            ("{\"name\":\"a\"}", "line 2 of `https://h/index/a.jsonl` is not an index line"),
             (
                 "{\"name\":\"a\",\"version\":\"\"}",
                 "line 2 of `https://h/index/a.jsonl` has no version",
@@ -184,7 +183,7 @@ mod tests {
                 "{\"name\":\"b\",\"version\":\"1\"}",
                 "line 2 of `https://h/index/a.jsonl` is about another package than `a`",
             ),
-            ("[\"a\", \"1\"]", "line 2 of `https://h/index/a.jsonl` is no index line"),
+            ("[\"a\", \"1\"]", "line 2 of `https://h/index/a.jsonl` is not an index line"),
         ] {
             assert_eq!(check_text(format!("{fine}{line}\n{fine}")), Err(what.to_owned()));
         }

@@ -228,7 +228,7 @@ impl HubProvider {
                 let host = url.host_and_port();
                 let variable = or_variable(&host);
                 absent(format!(
-                    "{url}, which answered 403: it is not there, or needs a token (`mu login {host}` stores one{variable})"
+                    "{url}, which answered 403: it does not exist, or needs a token (`mu login {host}` stores one{variable})"
                 ))
             }
             Answer::Read(mut document) => {

@@ -69,19 +69,19 @@ impl Root {
             }
         };
         let Some(version) = version(&document.bytes) else {
-            let text = format!("`{place}` is not the file of a hub");
+            let text = format!("`{place}` is not a hub's description");
             let error = ProviderError::new(ErrorKind::Protocol, text);
             let start = document.bytes.trim_ascii_start();
             return Err(match start.starts_with(b"<") {
-                true => error.because("the answer is a web page").hint(
-                    "a page to log in may stand before it, or the URL is that of another page",
-                ),
+                true => error
+                    .because("the answer is a web page")
+                    .hint("it may be a login page, or the URL may be wrong"),
                 false => error,
             });
         };
         if version != u64::from(HUB_VERSION) {
             let text = format!(
-                "the hub at `{url}` has version {version}, and this mu reads version {HUB_VERSION}"
+                "the hub at `{url}` has version {version}, and this mu supports version {HUB_VERSION}"
             );
             let error = ProviderError::new(ErrorKind::Protocol, text);
             return Err(error.hint(format!("use a mu that reads hubs of version {version}")));

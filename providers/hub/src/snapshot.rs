@@ -66,7 +66,7 @@ pub(crate) fn read(root: &Root, asking: &Asking<'_>) -> Option<Snapshot> {
         Err(Unusable::Odd) => None,
         Err(Unusable::TooLarge(why)) => {
             asking.progress.warning(&format!(
-                "the snapshot of the hub at `{}` is not used, and packages are asked for one by one: {why}",
+                "the snapshot of the hub at `{}` is not used, and packages are requested one by one: {why}",
                 root.url
             ));
             None
@@ -196,7 +196,7 @@ fn inflate(bytes: Vec<u8>, most_sent: u64, longest: u64) -> Result<String, Unusa
     let sent = bytes.len() as u64;
     if sent > most_sent {
         return Err(Unusable::TooLarge(format!(
-            "it has {sent} bytes, and hub.json leaves room for {most_sent}"
+            "it has {sent} bytes, and hub.json allows for {most_sent}"
         )));
     }
     let longest = longest.min(sent * LARGEST_RATIO + SLACK);
@@ -204,7 +204,7 @@ fn inflate(bytes: Vec<u8>, most_sent: u64, longest: u64) -> Result<String, Unusa
     let mut inflated = GzDecoder::new(&*bytes).take(longest + 1);
     inflated.read_to_end(&mut text).map_err(|_| Unusable::Odd)?;
     if inflated.limit() == 0 {
-        let why = format!("its {sent} bytes become more than {longest}");
+        let why = format!("its {sent} bytes unpack to more than {longest}");
         return Err(Unusable::TooLarge(why));
     }
     String::from_utf8(text).map_err(|_| Unusable::Odd)

@@ -398,7 +398,7 @@ impl Provider for OciProvider {
                 ..own.clone()
             },
             Err(reason) => Release {
-                unusable: Some(format!("it is no package of mu: {reason}")),
+                unusable: Some(format!("it is not a mu package: {reason}")),
                 dependencies: Some(Vec::new()),
                 ..listed()
             },

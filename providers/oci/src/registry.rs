@@ -128,7 +128,7 @@ impl Answer {
             let text = format!("`{}` names a next page that is not read: {why}", shown(&self.url));
             ProviderError::new(ErrorKind::Protocol, text)
         };
-        let next = self.url.join(&target).map_err(|_| refused("it is no URL"))?;
+        let next = self.url.join(&target).map_err(|_| refused("it is not a URL"))?;
         let is_here = next.as_url().origin() == self.url.as_url().origin()
             && next.as_url().path().starts_with("/v2/");
         match is_here {
@@ -179,7 +179,7 @@ impl Registry {
     pub(crate) fn url(&self, scheme: &str, path: &str) -> Result<SafeUrl, ProviderError> {
         let text = format!("{scheme}://{}/{path}", self.host);
         SafeUrl::parse(&text).map_err(|error| {
-            ProviderError::new(ErrorKind::Refused, format!("`{text}` is no URL")).because(error)
+            ProviderError::new(ErrorKind::Refused, format!("`{text}` is not a URL")).because(error)
         })
     }
 

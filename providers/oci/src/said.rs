@@ -25,7 +25,7 @@ impl Said {
     /// When it is no version of a package.
     pub(crate) fn archive(&self, place: &str) -> Result<Release, ProviderError> {
         self.release.clone().map_err(|reason| {
-            let text = format!("`{place}` holds no package of mu: {reason}");
+            let text = format!("`{place}` contains no mu package: {reason}");
             ProviderError::new(ErrorKind::Integrity, text)
         })
     }
@@ -34,7 +34,7 @@ impl Said {
 /// Reads the manifest that `tag` leads to; says why it is none of a package.
 pub fn read(bytes: &[u8], tag: &str) -> Result<Release, String> {
     let Ok(manifest) = serde_json::from_slice::<Manifest>(bytes) else {
-        return Err("it is no manifest that mu can read".to_owned());
+        return Err("it is not a manifest that mu can read".to_owned());
     };
     match manifest.artifact_type.as_deref() {
         Some(PACKAGE) => {}
@@ -56,7 +56,7 @@ pub fn read(bytes: &[u8], tag: &str) -> Result<Release, String> {
     }
     let entry = Descriptor { annotations: manifest.annotations.clone(), ..Descriptor::default() };
     let Some(line) = listing::release(&entry) else {
-        return Err(format!("its annotation `{}` is no index line", wire::RELEASE_KEY));
+        return Err(format!("its annotation `{}` is not an index line", wire::RELEASE_KEY));
     };
     let version = wire::full_version(&line);
     if wire::version_of(tag).is_some_and(|tagged| tagged != version) {

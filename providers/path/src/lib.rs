@@ -122,7 +122,7 @@ fn folder(location: &Location) -> Result<PathBuf, ProviderError> {
     let root = location.root.as_url().to_file_path().map_err(|()| {
         ProviderError::new(
             ErrorKind::Protocol,
-            format!("`{}` is no folder on this machine", location.root),
+            format!("`{}` is not a folder on this machine", location.root),
         )
     })?;
     Ok(if location.path.is_empty() { root } else { root.join(&location.path) })

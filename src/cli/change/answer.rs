@@ -12,20 +12,20 @@ use crate::workspace::Resolution;
 /// The versions that were chosen, and how they differ from before.
 #[derive(Serialize, JsonSchema)]
 pub(crate) struct Answer<'a> {
-    /// The strategy that chose: `highest` or `minimal`.
+    /// The strategy: `highest` or `minimal`.
     resolution: &'a str,
     /// The packages, by id and version.
     packages: Vec<Package<'a>>,
-    /// What the manifests and the command line ask for, as `ID#SPEC`.
+    /// The requirements of the manifests and the command line, as `ID#SPEC`.
     requirements: &'a [String],
-    /// What moved, came or went, by id.
+    /// What was moved, added or removed, by id.
     changes: &'a [Change],
     /// Packages whose new version packages another minor line of its app; left out if there are none.
     #[serde(rename = "appMoves", skip_serializing_if = "<[AppMove]>::is_empty")]
     app_moves: &'a [AppMove],
     /// The packages that something else is used for, by id.
     replaced: Vec<Replaced<'a>>,
-    /// What became of requirements in manifests.
+    /// The changed requirements in manifests.
     #[serde(skip_serializing_if = "<[Written]>::is_empty")]
     written: &'a [Written],
     /// What `mu get` was given now: Mu.lock keeps these packages until `mu remove`.
@@ -33,9 +33,9 @@ pub(crate) struct Answer<'a> {
     kept: &'a [String],
     /// Packages that were fetched.
     fetched: usize,
-    /// Packages that were on this machine already.
+    /// Packages that were already on this machine.
     reused: usize,
-    /// Under the minimal strategy, what a downgrade lowered or dropped besides what it was asked to lower.
+    /// With the minimal strategy, what else a downgrade lowered or dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     lowered: Option<Vec<Lowering<'a>>>,
 }
@@ -53,34 +53,34 @@ struct Package<'a> {
     commit: &'a Option<String>,
     /// The digest of its content, if that is known.
     digest: Option<String>,
-    /// Who asks for it.
+    /// What requires it.
     requested: Vec<Asker<'a>>,
-    /// The packages that it leads to.
+    /// The packages that it depends on.
     dependencies: Vec<&'a PackageId>,
-    /// Whether a manifest or the command line asks for it.
+    /// Whether a manifest or the command line requires it.
     direct: bool,
     /// Its folder, if it is installed.
     path: Option<String>,
 }
 
-/// One that asks for a package.
+/// One that requires a package.
 #[derive(Serialize, JsonSchema)]
 struct Asker<'a> {
     /// Its name.
     by: &'a str,
-    /// What it asks for.
+    /// What it requires.
     spec: &'a str,
-    /// The package that it asks for, where another one is used for that.
+    /// The package that it requires, if another one is used instead.
     #[serde(skip_serializing_if = "Option::is_none")]
     of: Option<&'a PackageId>,
 }
 
-/// A package that something else is used for.
+/// A replaced package.
 #[derive(Serialize, JsonSchema)]
 struct Replaced<'a> {
     /// The package.
     id: &'a PackageId,
-    /// What is used for it.
+    /// Its replacement.
     by: &'a PackageId,
     /// Whether nobody has agreed to that yet, so that only a dry run or a question can show it; left out otherwise.
     #[serde(rename = "needsConsent", skip_serializing_if = "std::ops::Not::not")]
@@ -96,11 +96,11 @@ struct Lowering<'a> {
     from: &'a str,
     /// Its version now; none if it was dropped.
     to: &'a Option<String>,
-    /// What would not let it stay; none if nothing needs it any more.
+    /// Why it could not stay; none if nothing needs it any more.
     because: Option<Cause<'a>>,
 }
 
-/// What would not let a package stay as it was.
+/// Why a package could not stay.
 #[derive(Serialize, JsonSchema)]
 #[serde(untagged)]
 enum Cause<'a> {
@@ -111,26 +111,26 @@ enum Cause<'a> {
         /// The version.
         version: &'a str,
     },
-    /// It asks for this of another package.
+    /// It requires this of another package.
     Asks {
         /// The other package.
         id: &'a PackageId,
-        /// What it asks for.
+        /// What it requires.
         spec: String,
     },
-    /// Somebody asks for this of it.
+    /// Something requires this of it.
     Asked {
-        /// Who asks.
+        /// What requires it.
         by: &'a str,
-        /// What is asked.
+        /// The required spec.
         spec: String,
     },
-    /// It may not be chosen beside another package.
+    /// It conflicts with another package.
     Conflicts {
         /// The other package.
         conflicts: &'a PackageId,
     },
-    /// It does not fit with what provides a capability then.
+    /// It does not fit with the new provider of a capability.
     Capability {
         /// The capability.
         capability: String,

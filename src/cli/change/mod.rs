@@ -74,7 +74,7 @@ pub(crate) fn note_apps(context: &Context, outcome: &Outcome) {
 /// `+ id 1.0.0`, `- id 1.0.0`, `~ id 1.0.0 → 1.1.0`.
 struct Shown<'c> {
     change: &'c Change,
-    /// For what is faint, new, gone and changed.
+    /// The styles of faint, new, removed and changed text.
     styles: [Style; 4],
 }
 

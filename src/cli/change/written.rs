@@ -3,10 +3,10 @@
 use crate::cli::context::Context;
 use crate::ops::{Outcome, Written};
 
-/// What a requirement is called that accepts any version.
+/// The text for a requirement that accepts any version.
 const ANY: &str = "any version";
 
-/// What was written, or would be.
+/// What was written, or would be written.
 pub(super) fn lines(context: &Context, outcome: &Outcome) -> Vec<String> {
     let mut lines: Vec<String> =
         outcome.written.iter().map(|written| line(context, outcome.dry_run, written)).collect();

@@ -73,7 +73,7 @@ pub(super) struct Init<'a> {
     new: bool,
 }
 
-/// What `mu hub check` answers; of a hub that is not sound, the `details` of the error.
+/// What `mu hub check` answers; for a hub with problems, the `details` of the error.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Check<'a> {
     /// Packages that were checked.
@@ -82,20 +82,20 @@ pub(super) struct Check<'a> {
     versions: u64,
     /// Bytes of their archives.
     bytes: u64,
-    /// What is wrong, or was.
+    /// The problems, including repaired ones.
     findings: Vec<Finding<'a>>,
 }
 
-/// One thing that is not as it should be.
+/// One problem.
 #[derive(Serialize, JsonSchema)]
 struct Finding<'a> {
     /// The file, relative to the hub.
     path: &'a str,
     /// What is wrong with it.
     what: &'a str,
-    /// Whether it does no harm: what a write left that broke off.
+    /// Whether it is harmless: left by an interrupted write.
     leftover: bool,
-    /// Whether it was put right.
+    /// Whether it was repaired.
     repaired: bool,
 }
 

@@ -102,7 +102,7 @@ pub(crate) struct Tokens {
     tokens: Vec<Token>,
 }
 
-/// A token, without what makes it one.
+/// A token, without its secret.
 #[derive(Serialize, JsonSchema)]
 struct Token {
     /// Its name.
@@ -111,7 +111,7 @@ struct Token {
     namespaces: Vec<String>,
     /// What it is for: `publish`, `yank`, `read`.
     can: Vec<&'static str>,
-    /// When it was made, RFC 3339.
+    /// When it was created, RFC 3339.
     created: String,
     /// When it expires, RFC 3339; none if it does not.
     expires: Option<String>,

@@ -15,7 +15,7 @@ fn find(name: &str) -> Option<&'static str> {
     TOPICS.iter().find(|(topic, _, _)| *topic == name).map(|(_, _, text)| *text)
 }
 
-/// The topic that a command line asks for: `mu help versions`.
+/// The topic that a command line requests: `mu help versions`.
 pub(super) fn asked_for(arguments: &[OsString]) -> Option<&'static str> {
     let words = arguments.iter().skip(1).filter_map(|argument| argument.to_str());
     let words: Vec<&str> = words.filter(|word| !word.starts_with('-')).collect();

@@ -22,7 +22,7 @@ pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<(Release, bool
     let missing = |key: &str| root.fault(format!("the chart has no `{key}`"));
     let (own, node) = root.text("name")?.ok_or_else(|| missing("name"))?;
     if name.is_some_and(|name| name != own) {
-        return Err(node.fault(format!("it calls itself `{own}`")));
+        return Err(node.fault(format!("its name is `{own}`")));
     }
     check_name(own).map_err(|reason| node.fault(reason))?;
     let (version, node) = root.text("version")?.ok_or_else(|| missing("version"))?;
@@ -34,9 +34,9 @@ pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<(Release, bool
         None | Some(("v1", _)) => true,
         Some(("v2", _)) => false,
         Some((other, node)) => {
-            return Err(
-                node.fault(format!("charts of the format `{other}` are not read: only v1 and v2"))
-            );
+            return Err(node.fault(format!(
+                "charts of the format `{other}` are not supported, only v1 and v2"
+            )));
         }
     };
     let release = Release {

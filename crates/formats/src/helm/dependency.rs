@@ -56,7 +56,7 @@ pub(super) fn add(
     })?;
     let reference = format!("{base}{name}#{}", range.text);
     if let Err(error) = Reference::parse(&reference) {
-        return Err(at.fault(format!("the dependency `{name}` cannot be asked for: {error}")));
+        return Err(at.fault(format!("the dependency `{name}` has no valid reference: {error}")));
     }
     let dependency = match range.prerelease {
         false => Dependency::Reference(reference),
@@ -112,7 +112,7 @@ fn url_of(text: &str) -> Result<Repository, String> {
         "oci" => "oci",
         other => {
             return Err(format!(
-                "its repository has the scheme `{other}`, which only a plugin of Helm's knows"
+                "its repository has the scheme `{other}`, which only a Helm plugin supports"
             ));
         }
     };

@@ -27,7 +27,7 @@ pub fn is_index(text: &str) -> bool {
     loop {
         match reader.key() {
             Ok(Some((key, _))) if key == "entries" => return true,
-            // What else stands before it is small.
+            // Anything else before it is small.
             Ok(Some(_)) => {
                 let value = reader.next().and_then(|(event, span)| reader.node(event, span));
                 if value.is_err() {
@@ -73,7 +73,7 @@ impl Lines<'_> {
                     self.entries(&mut reader)?;
                 }
                 _ if key == "entries" && has_entries => {
-                    return Err(Fault::new(span, "`entries` stands here twice"));
+                    return Err(Fault::new(span, "`entries` appears twice"));
                 }
                 event => {
                     let node = reader.node(event, begin)?;

@@ -153,10 +153,10 @@ fn what_is_wrong_is_pointed_at() {
         ("version: 1.0.0\n", "Chart.yaml:1:1: the chart has no `name`"),
         ("name: a/b\nversion: 1.0.0\n", "Chart.yaml:1:7: `a/b` is not the name of a chart"),
         ("name: web\nversion: one\n", "Chart.yaml:2:10: `one` is not a version"),
-        ("name: web\nname: web\nversion: 1.0.0\n", "Chart.yaml:2:1: `name` stands here twice"),
+        ("name: web\nname: web\nversion: 1.0.0\n", "Chart.yaml:2:1: `name` appears twice"),
         (
             "apiVersion: v3\nname: web\nversion: 1.0.0\n",
-            "Chart.yaml:1:13: charts of the format `v3` are not read: only v1 and v2",
+            "Chart.yaml:1:13: charts of the format `v3` are not supported, only v1 and v2",
         ),
         (
             &format!("{head}kubeVersion: '>=latest'\n"),
@@ -172,7 +172,7 @@ fn what_is_wrong_is_pointed_at() {
         ),
         (
             &dependency("  version: 1.x\n  repository: s3://bucket/charts\n"),
-            "Chart.yaml:7:15: its repository has the scheme `s3`, which only a plugin of Helm's knows",
+            "Chart.yaml:7:15: its repository has the scheme `s3`, which only a Helm plugin supports",
         ),
         (
             &dependency("  version: 1.x\n  repository: [a]\n"),
@@ -255,7 +255,7 @@ fn an_index_is_read_chart_by_chart() {
         unusable,
         [
             "the range `newest` of the dependency `common` is not a range: `newest` is not a version",
-            "it calls itself `other`",
+            "its name is `other`",
             "the index does not say where its archive is",
             "its digest is not SHA-256 in hexadecimal",
         ]
@@ -280,7 +280,7 @@ fn what_is_no_index_is_refused() {
         ("<html>\n", "index.yaml:1:1: this is not an index of charts: it has no `entries`"),
         ("", "index.yaml:1:1: this is not an index of charts: it has no `entries`"),
         ("apiVersion: v1\n", "index.yaml:1:1: this is not an index of charts: it has no `entries`"),
-        ("entries: {}\nentries: {}\n", "index.yaml:2:1: `entries` stands here twice"),
+        ("entries: {}\nentries: {}\n", "index.yaml:2:1: `entries` appears twice"),
     ] {
         let read = index("index.yaml", text, &Aliases::default());
         assert_eq!(read.map_err(|error| error.to_string()), Err(expected.to_owned()));

@@ -55,9 +55,9 @@ pub struct Finding {
     pub path: String,
     /// What is wrong with it.
     pub what: String,
-    /// Whether it does no harm: what a write left that broke off, and nobody reads.
+    /// Whether it is harmless: left by an interrupted write, and never read.
     pub is_leftover: bool,
-    /// Whether it was put right.
+    /// Whether it was repaired.
     pub is_repaired: bool,
 }
 
@@ -112,7 +112,7 @@ pub(crate) async fn check(
         check.lasting(&link, LINK);
     }
     for path in &half_written {
-        check.leftover(&path.display().to_string(), "was not written to its end");
+        check.leftover(&path.display().to_string(), "was not written completely");
     }
     if repair {
         check.repair(pending, &orphans).await?;
@@ -143,7 +143,7 @@ struct Check<'hub> {
     behind: BTreeSet<String>,
     /// Packages whose derived files are wrong.
     wrong: BTreeSet<String>,
-    /// Files that are wrong, and that only people can put right.
+    /// Files with mistakes that only people can fix.
     lasting: BTreeSet<String>,
 }
 
@@ -191,7 +191,7 @@ impl Check<'_> {
         for line in lines.iter() {
             self.report.versions += 1;
             if !seen.insert(line.full_version()) {
-                self.problem(&path, format!("{} is there twice", line.describe()));
+                self.problem(&path, format!("{} appears twice", line.describe()));
             }
             if let Err(error) = line.check() {
                 self.problem(&path, format!("{}: {error}", line.describe()));
@@ -239,7 +239,7 @@ impl Check<'_> {
             return Ok(());
         }
         if !is_elsewhere {
-            self.problem(index, format!("the archive of {} is not there", line.describe()));
+            self.problem(index, format!("the archive of {} is missing", line.describe()));
         }
         Ok(())
     }
@@ -256,7 +256,7 @@ impl Check<'_> {
         if generation > 0
             && log::names(files, &self.root, generation - 1, generation).await?.is_none()
         {
-            self.problem(HUB_FILE, format!("the log does not tell of generation {generation}"));
+            self.problem(HUB_FILE, format!("the log does not mention generation {generation}"));
         }
         if let Some(catalog) = self.root.catalog()
             && let Some(names) =
@@ -271,10 +271,7 @@ impl Check<'_> {
     async fn tokens(&mut self) -> Result<(), HubError> {
         match Tokens::read(&self.writer.files).await {
             Err(HubError::Broken { path, reason, .. }) => {
-                self.lasting(
-                    &path,
-                    format!("{reason}; until that is put right, nobody can publish"),
-                );
+                self.lasting(&path, format!("{reason}; until that is fixed, nobody can publish"));
                 Ok(())
             }
             tokens => tokens.map(drop),
@@ -292,7 +289,7 @@ impl Check<'_> {
             let Some(read) = self.read(&path).await? else { continue };
             match serde_json::from_slice::<File>(&read.bytes) {
                 Ok(file) => drop(present.insert(path, file.packages)),
-                Err(_) => self.problem(&path, "it is no list of packages"),
+                Err(_) => self.problem(&path, "it is not a list of packages"),
             }
         }
         let expected: BTreeMap<String, BTreeSet<String>> = self
@@ -310,7 +307,7 @@ impl Check<'_> {
             differing.push((path.clone(), names.into_iter().cloned().collect::<Vec<_>>()));
         }
         for (path, names) in differing {
-            self.derived(&path, &names, "does not agree with the index about");
+            self.derived(&path, &names, "disagrees with the index about");
         }
         Ok(())
     }
@@ -322,11 +319,11 @@ impl Check<'_> {
             let path = meta.location.to_string();
             let name = path.strip_prefix(&folder).and_then(|path| path.strip_suffix(".json"));
             if !name.is_some_and(|name| self.dependencies.contains_key(name)) {
-                self.leftover(&path, "it is of no package");
+                self.leftover(&path, "it belongs to no package");
             } else if let Some(read) = self.read(&path).await?
                 && closures::parse(&read.bytes).is_none()
             {
-                self.problem(&path, "it is no list of packages");
+                self.problem(&path, "it is not a list of packages");
             }
         }
         Ok(())
@@ -354,7 +351,7 @@ impl Check<'_> {
             .filter(|name| present.get(*name) != self.catalog.get(*name))
             .cloned()
             .collect();
-        self.derived(CATALOG_FILE, &differing, "does not agree with the index about");
+        self.derived(CATALOG_FILE, &differing, "disagrees with the index about");
         Ok(())
     }
 
@@ -364,7 +361,7 @@ impl Check<'_> {
             return Ok(());
         }
         let Some(snapshot) = snapshot::read(files).await? else {
-            self.problem(SNAPSHOT_FILE, "it cannot be read, or its digests are others");
+            self.problem(SNAPSHOT_FILE, "it cannot be read, or its digests differ");
             return Ok(());
         };
         let generation = self.root.generation().max(snapshot.generation);
@@ -383,7 +380,7 @@ impl Check<'_> {
         let names: BTreeSet<String> =
             keys.iter().filter(differs).map(|(name, _)| name.clone()).collect();
         let names: Vec<String> = names.into_iter().collect();
-        self.derived(SNAPSHOT_FILE, &names, "does not agree with the index about");
+        self.derived(SNAPSHOT_FILE, &names, "disagrees with the index about");
         Ok(())
     }
 
@@ -413,9 +410,9 @@ impl Check<'_> {
             let path = meta.location.as_ref();
             let package = path.strip_prefix(&packs).and_then(|path| path.rsplit_once('/'));
             let is_broken = package.is_some_and(|(name, _)| self.broken.contains(name));
-            // What is no archive was put there by somebody, and no write leaves such behind.
+            // Somebody put other files there; no write leaves such files.
             if path.ends_with(".tgz") && !self.used.contains(path) && !is_broken {
-                self.leftover(path, "no version leads to it");
+                self.leftover(path, "no version uses it");
                 orphans.push(meta);
             }
         }

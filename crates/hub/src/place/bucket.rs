@@ -100,7 +100,7 @@ impl Bucket {
         Ok(Some(Self { store, name: name.to_owned(), prefix, variables }))
     }
 
-    /// A client of the bucket. Nothing is asked of it yet.
+    /// A client of the bucket. Sends no request yet.
     ///
     /// # Errors
     ///
@@ -198,16 +198,14 @@ pub(crate) fn credentials_hint(place: &str) -> Option<&'static str> {
     let (store, _) = Store::of(place)?;
     Some(match store {
         Store::S3 => {
-            "credentials of a bucket, its region and its endpoint are those in AWS_ACCESS_KEY_ID, \
+            "the credentials, region and endpoint of a bucket come from AWS_ACCESS_KEY_ID, \
              AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL"
         }
         Store::Google => {
-            "credentials of a bucket are in the file that GOOGLE_APPLICATION_CREDENTIALS names, or \
-             those that `gcloud auth application-default login` left"
+            "the credentials of a bucket come from the file that GOOGLE_APPLICATION_CREDENTIALS names, or from `gcloud auth application-default login`"
         }
         Store::Azure => {
-            "the account of a container is AZURE_STORAGE_ACCOUNT_NAME, its credentials are \
-             AZURE_STORAGE_ACCOUNT_KEY, or AZURE_STORAGE_SAS_TOKEN, or AZURE_CLIENT_ID with \
+            "the account of a container comes from AZURE_STORAGE_ACCOUNT_NAME, its credentials from AZURE_STORAGE_ACCOUNT_KEY, or AZURE_STORAGE_SAS_TOKEN, or AZURE_CLIENT_ID with \
              AZURE_CLIENT_SECRET and AZURE_TENANT_ID"
         }
     })

@@ -38,7 +38,7 @@ struct Client {
     failed: AtomicU32,
 }
 
-/// There are no credentials, and nobody who would know some.
+/// There are no credentials, and no service that provides them.
 #[derive(Debug)]
 pub(crate) enum NoCredentials {
     /// No metadata service answers.
@@ -110,8 +110,7 @@ impl fmt::Display for NoCredentials {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreachable(_) => formatter.write_str(
-                "no credentials are set, and this machine has no metadata service of a cloud that would \
-                 have some",
+                "no credentials are set, and no cloud metadata service on this machine provides any",
             ),
             Self::Refused(status) => write!(
                 formatter,

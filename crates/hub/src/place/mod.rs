@@ -74,8 +74,9 @@ impl Place {
         }
         match text.split_once("://") {
             Some(("file", _)) => {
-                let url = url::Url::parse(text).map_err(|_| wrong("it is no URL"))?;
-                let path = url.to_file_path().map_err(|()| wrong("it names no local folder"))?;
+                let url = url::Url::parse(text).map_err(|_| wrong("it is not a URL"))?;
+                let path =
+                    url.to_file_path().map_err(|()| wrong("it does not name a local folder"))?;
                 Ok(Self::folder(path))
             }
             Some(_) => Err(wrong(

@@ -12,7 +12,7 @@ use super::problem::Problem;
 use super::reading;
 use super::server::Server;
 
-/// Who asked: the name of the token, for the log.
+/// The client: the name of the token, for the log.
 #[derive(Debug, Clone)]
 pub(super) struct Asker(pub(super) String);
 
@@ -29,9 +29,9 @@ pub(super) async fn answer_file(
     reading::file(&server, method, request.headers(), path.trim_start_matches('/')).await
 }
 
-/// What whoever tries to change something here is told.
+/// The answer to attempts to change something here.
 pub(super) async fn only_read() -> Problem {
-    let detail = "this is only read; changes go to `api/v1/packages/NAME/VERSION`";
+    let detail = "this path is read-only; changes go to `api/v1/packages/NAME/VERSION`";
     Problem::method("GET, HEAD", detail)
 }
 
@@ -42,7 +42,7 @@ pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Response {
     (status, [(header::CONTENT_TYPE, kind)], format!("{text}\n")).into_response()
 }
 
-/// A path with its `%XX` replaced; none if that is no text, or a `%` has no two digits behind it.
+/// A path with its `%XX` replaced; `None` if that is not UTF-8, or a `%` is not followed by two digits.
 pub(super) fn decoded(path: &str) -> Option<String> {
     let is_whole = |rest: &str| {
         rest.as_bytes()
@@ -53,9 +53,9 @@ pub(super) fn decoded(path: &str) -> Option<String> {
     path.split('%').skip(1).all(is_whole).then(|| text.into_owned())
 }
 
-/// The answer to whoever asks for too much.
+/// The answer to a client with too many requests.
 pub(super) fn too_many(wait: std::time::Duration) -> Problem {
-    let detail = "this address asks for too much in too short a time";
+    let detail = "this address sends too many requests";
     Problem::new(StatusCode::TOO_MANY_REQUESTS, detail).retry_after(wait.as_secs() + 1)
 }
 

@@ -27,10 +27,10 @@ use super::routes;
 use super::server::Server;
 use crate::HubError;
 
-/// How many connections are open at the same time. Whoever comes then waits to be accepted.
+/// How many connections are open at the same time. Further ones wait to be accepted.
 const CONNECTIONS: usize = 4_096;
 
-/// How many of them one address may have. Whoever comes from it then is sent away.
+/// How many of them one address may have. Further ones from it are refused.
 const CONNECTIONS_OF_ONE: usize = 512;
 
 /// How long a client may take for a TLS handshake, for its first request, and for the head of each.
@@ -63,7 +63,7 @@ impl Peer {
         self.has_asked.store(true, Ordering::Relaxed);
     }
 
-    /// Ends when the client has had its time, and has asked for nothing.
+    /// Ends when the client's time is over without a request.
     async fn asks_nothing(&self) {
         tokio::time::sleep(HEAD).await;
         if self.has_asked.load(Ordering::Relaxed) {
@@ -82,7 +82,7 @@ pub(super) fn tls(chain: &Path, key: &Path) -> Result<TlsAcceptor, HubError> {
         .and_then(Iterator::collect)
         .map_err(|error| failed(chain, in_words(&error)))?;
     if certificates.is_empty() {
-        return Err(failed(chain, "there is no certificate in it, in PEM".to_owned()));
+        return Err(failed(chain, "it contains no PEM certificate".to_owned()));
     }
     let private =
         PrivateKeyDer::from_pem_file(key).map_err(|error| failed(key, in_words(&error)))?;
@@ -105,8 +105,8 @@ pub(super) fn tls(chain: &Path, key: &Path) -> Result<TlsAcceptor, HubError> {
 fn in_words(error: &pem::Error) -> String {
     match error {
         pem::Error::Io(error) => error.to_string(),
-        pem::Error::NoItemsFound => "there is no private key in it, in PEM".to_owned(),
-        error => format!("it is no PEM: {error}"),
+        pem::Error::NoItemsFound => "it contains no PEM private key".to_owned(),
+        error => format!("it is not PEM: {error}"),
     }
 }
 
@@ -157,7 +157,7 @@ pub(super) async fn listen(
     drop(listener);
     tokio::select! {
         _ = tokio::time::timeout(ENDING, graceful.shutdown()) => {}
-        // Whoever asks twice does not want to wait.
+        // A second signal means that the user does not want to wait.
         _ = end.changed() => {}
     }
     Ok(())
@@ -187,7 +187,7 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     let router = routes::router(server).layer(Extension(peer.clone()));
     let connection = builder.serve_connection(socket, TowerToHyperService::new(router));
     tokio::select! {
-        // That a client went away is no error of the server's.
+        // A client that disconnects is not an error of the server.
         _ = watcher.watch(connection.into_owned()) => {}
         // The protocols' own limits begin only when it is clear which one is spoken.
         () = peer.asks_nothing() => {}

@@ -14,7 +14,7 @@ pub(super) fn check(request: &Request) -> Result<(), Problem> {
     match (named.next(), named.next()) {
         (_, Some(_)) => refuse("the request has more than one `Host`"),
         (None, None) if request.version() == Version::HTTP_11 => {
-            refuse("the request has no `Host`, which HTTP/1.1 asks for")
+            refuse("the request has no `Host`, which HTTP/1.1 requires")
         }
         (Some(host), None) if !is_host(host.as_bytes()) => {
             refuse("the `Host` of the request is not a host with or without a port")

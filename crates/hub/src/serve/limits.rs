@@ -64,7 +64,7 @@ impl Buckets {
     }
 }
 
-/// Who stands behind an address: of IPv6, one customer has a whole /64.
+/// The customer behind an address: in IPv6, one customer has a whole /64.
 pub(super) fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V6(address) if address.to_ipv4_mapped().is_none() => {

@@ -24,7 +24,7 @@ pub(super) struct Metrics {
     pub(super) changed: AtomicU64,
     /// Requests that were refused for want of a token, or of what it allows.
     pub(super) unauthorized: AtomicU64,
-    /// Requests that were put off because the client asked for too much.
+    /// Requests that were refused because the client sent too many.
     pub(super) limited: AtomicU64,
 }
 
@@ -78,7 +78,11 @@ impl Metrics {
                 "Requests without a token that allows them.",
                 &self.unauthorized,
             ),
-            ("limited_total", "Requests of clients that asked for too much.", &self.limited),
+            (
+                "limited_total",
+                "Requests that were refused because their client sent too many.",
+                &self.limited,
+            ),
         ] {
             text.push_str(&head(name, "counter", help));
             let _ = writeln!(text, "mu_hub_{name} {}", value(counter));

@@ -20,7 +20,7 @@ pub(super) struct Problem {
     allow: Option<&'static str>,
     /// What only the server's log says.
     cause: Option<String>,
-    /// Packages whose names look like the one that was asked for.
+    /// Packages with names like the requested one.
     similar: Vec<String>,
 }
 
@@ -88,7 +88,7 @@ impl From<HubError> for Problem {
             HubError::Busy { .. } => {
                 return Self::new(
                     StatusCode::SERVICE_UNAVAILABLE,
-                    "too many change this package at the same time",
+                    "too many clients are changing this package at the same time",
                 )
                 .retry_after(1);
             }
@@ -141,7 +141,7 @@ impl IntoResponse for Problem {
         if let Some(cause) = &self.cause {
             response.extensions_mut().insert(Cause(cause.clone()));
         }
-        // For whoever tells people what it tells programs.
+        // For readers that show people what it tells programs.
         response.extensions_mut().insert(self);
         response
     }

@@ -41,7 +41,7 @@ impl Shown {
     }
 }
 
-/// Who reads; nobody where that needs no token.
+/// The reader; `None` if reading needs no token.
 ///
 /// # Errors
 ///

@@ -23,7 +23,7 @@ const SMALL: u64 = 1 << 20;
 /// An archive never changes, so nobody needs to ask for it twice.
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
-/// What changes may be kept, but is asked for again.
+/// Changing content may be cached, but is revalidated.
 const ASK_AGAIN: &str = "no-cache";
 
 /// Where changes go, as `hub.json` says.
@@ -154,7 +154,7 @@ fn content_type(path: &str) -> &'static str {
     }
 }
 
-/// What a `Range` header asks for.
+/// The request of a `Range` header.
 enum Asked {
     /// All: it is no range of bytes, several ranges, or of another content.
     Whole,

@@ -23,7 +23,7 @@ use super::{host, page, readers, search, writing};
 /// The longest part of a client's text that is logged, in characters.
 const LOGGED: usize = 300;
 
-/// The longest error that is logged, in characters. It may name what a client asked for.
+/// The longest error that is logged, in characters. It may contain text from the request.
 const LOGGED_ERROR: usize = 1_000;
 
 /// All requests that the server answers.

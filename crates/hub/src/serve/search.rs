@@ -39,7 +39,7 @@ pub(super) async fn search(
     limit: usize,
 ) -> Result<SearchAnswer, Problem> {
     if words.len() > LONGEST {
-        let detail = format!("a search may be {LONGEST} bytes long");
+        let detail = format!("a search may be at most {LONGEST} bytes long");
         return Err(Problem::new(axum::http::StatusCode::BAD_REQUEST, detail));
     }
     let catalog = server.catalog.read(&server.files).await?;

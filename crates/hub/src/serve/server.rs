@@ -37,7 +37,7 @@ pub struct Serving {
     pub requests_per_second: u32,
     /// Whether reading needs a token, too.
     pub private: bool,
-    /// Whether everybody may read the counters; without it only programs of this machine may.
+    /// Whether everyone may read the counters; otherwise only programs on this machine may.
     pub public_metrics: bool,
     /// Where the access log goes.
     pub log: WriteLog,

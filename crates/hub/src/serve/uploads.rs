@@ -37,7 +37,7 @@ pub(super) struct Uploads {
     /// How many units the largest archive takes.
     largest: usize,
     shared: Semaphore,
-    /// Room for one archive of the largest size, for who finds no other.
+    /// Room for one archive of the largest size, for a client that finds no other room.
     reserve: Semaphore,
     tokens: Mutex<HashMap<String, Weak<Semaphore>>>,
 }

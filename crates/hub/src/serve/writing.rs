@@ -112,7 +112,7 @@ fn allow(server: &Server, token: &Token, name: &str, can: Can) -> Result<(), Pro
     let detail = if token.is_for(name) {
         let words: Vec<&str> = token.can.iter().map(|can| can.as_str()).collect();
         format!(
-            "the token `{}` may {}, and not {} `{name}`",
+            "the token `{}` may {}, but not {} `{name}`",
             token.name,
             words.join(" and "),
             can.as_str()
@@ -120,7 +120,7 @@ fn allow(server: &Server, token: &Token, name: &str, can: Can) -> Result<(), Pro
     } else {
         let namespace = name.rsplit_once('/').map_or(name, |(namespace, _)| namespace);
         format!(
-            "the token `{}` is for `{}`, not `{namespace}`; ask for: `mu hub token add PLACE NAME --namespace {namespace}`",
+            "the token `{}` is for `{}`, not `{namespace}`; request one: `mu hub token add PLACE NAME --namespace {namespace}`",
             token.name,
             token.namespaces.join("`, `"),
         )
@@ -174,7 +174,7 @@ async fn publish(
     };
     let is_it = line.name() == name && line.full_version() == version;
     if !is_it {
-        let reason = format!("its manifest is of {}", line.describe());
+        let reason = format!("its manifest is for {}", line.describe());
         return Err(names::refused(&described, &reason).into());
     }
     let answer = json!({
@@ -268,7 +268,7 @@ async fn patch(
     let expected = expected.into_iter().map(str::to_owned).collect();
     let bytes = body(request.into_body(), LARGEST_CHANGE, None).await?;
     let patch: Patch = serde_json::from_slice(&bytes).map_err(|error| {
-        Problem::new(StatusCode::BAD_REQUEST, format!("the body is no such change: {error}"))
+        Problem::new(StatusCode::BAD_REQUEST, format!("the body is not a valid change: {error}"))
     })?;
     if patch.yanked.is_none() && patch.tags.is_none() && patch.moved_to.is_none() {
         let detail = "the body changes nothing: expected `yanked`, `tags` or `movedTo`";
@@ -313,7 +313,7 @@ async fn write<T: Send + 'static>(
         Ok(result) => Ok(result?),
         Err(_) => Err(Problem::new(
             StatusCode::INTERNAL_SERVER_ERROR,
-            "the change broke off; try it again",
+            "the change was interrupted; try again",
         )),
     }
 }
@@ -328,7 +328,7 @@ fn too_large(length: Option<u64>, largest: u64) -> Result<(), Problem> {
 }
 
 fn larger_than(largest: u64) -> Problem {
-    let detail = format!("the body is larger than the {largest} bytes that are taken");
+    let detail = format!("the body is larger than the {largest} bytes that are accepted");
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
 }
 
@@ -348,7 +348,7 @@ async fn body(
             Err(_) => return Err(slow()),
             Ok(None) => return Ok(bytes.freeze()),
             Ok(Some(Err(_))) => {
-                let detail = "the body broke off";
+                let detail = "the body ended early";
                 return Err(Problem::new(StatusCode::BAD_REQUEST, detail));
             }
             Ok(Some(Ok(frame))) => frame,
@@ -367,5 +367,5 @@ async fn body(
 }
 
 fn slow() -> Problem {
-    Problem::new(StatusCode::REQUEST_TIMEOUT, "the body came too slowly")
+    Problem::new(StatusCode::REQUEST_TIMEOUT, "the body arrived too slowly")
 }

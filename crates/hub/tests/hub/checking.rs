@@ -45,7 +45,7 @@ fn edit(path: &Path, change: impl FnOnce(String) -> String) {
 fn everything_that_is_wrong_is_found() {
     let archive = "packs/a/a-1.0.0.tgz";
     let (what, _) = one(|hub| fs::remove_file(hub.join(archive)).expect("is there"));
-    assert_eq!(what, "index/a.jsonl: the archive of a 1.0.0 is not there");
+    assert_eq!(what, "index/a.jsonl: the archive of a 1.0.0 is missing");
     let (what, is_leftover) = one(|hub| {
         let other = fs::read(hub.join("packs/a/a-1.1.0.tgz")).expect("is there");
         fs::write(hub.join(archive), other).expect("is ours");
@@ -64,26 +64,23 @@ fn everything_that_is_wrong_is_found() {
     assert_eq!(twice, ("index/a.jsonl: a 1.1.0 is there twice".to_owned(), false));
     let (what, is_leftover) =
         one(|hub| fs::write(hub.join("packs/a/other.tgz"), "x").expect("is ours"));
-    assert_eq!((what.as_str(), is_leftover), ("packs/a/other.tgz: no version leads to it", true));
+    assert_eq!((what.as_str(), is_leftover), ("packs/a/other.tgz: no version uses it", true));
     let (what, is_leftover) =
         one(|hub| fs::write(hub.join("index/a.jsonl#1"), "x").expect("is ours"));
-    assert!(what.ends_with("index/a.jsonl#1: was not written to its end") && is_leftover, "{what}");
+    assert!(what.ends_with("index/a.jsonl#1: was not written completely") && is_leftover, "{what}");
     let (what, is_leftover) = one(|hub| {
         edit(&hub.join("catalog.jsonl"), |text| text.replace("1.1.0", "9.0.0"));
     });
     assert_eq!(
         (what.as_str(), is_leftover),
-        ("catalog.jsonl: it does not agree with the index about a", false)
+        ("catalog.jsonl: it disagrees with the index about a", false)
     );
     let (what, _) = one(|hub| {
         edit(&hub.join("capabilities/g/v1/K.json"), |text| text.replace("b/c", "x"));
     });
-    assert_eq!(
-        what,
-        "capabilities/g/v1/K.json: it does not agree with the index about b/c and 1 more"
-    );
+    assert_eq!(what, "capabilities/g/v1/K.json: it disagrees with the index about b/c and 1 more");
     let (what, _) = one(|hub| fs::remove_file(hub.join("log/000000.txt")).expect("is there"));
-    assert_eq!(what, "hub.json: the log does not tell of generation 3");
+    assert_eq!(what, "hub.json: the log does not mention generation 3");
 }
 
 #[test]
@@ -162,11 +159,11 @@ fn a_generation_that_nobody_can_count_on_from_is_refused_and_repaired() {
     let root = folder.path().join("hub.json");
     edit(&root, |text| text.replacen("\"generation\":3", "\"generation\":18446744073709551615", 1));
     let error = hub.publish(&publication("d", "1.0.0", "x")).expect_err("cannot be counted");
-    assert!(error.to_string().contains("`mu hub check --repair` counts anew"), "{error}");
+    assert!(error.to_string().contains("`mu hub check --repair` counts again"), "{error}");
     let report = hub.check(false, &mut |_| {}).expect("can be read");
     let finding = report.findings.iter().find(|finding| finding.path == "hub.json");
     let what = &finding.expect("is found").what;
-    assert!(what.contains("18446744073709551615 is higher than any hub counts to"), "{what}");
+    assert!(what.contains("18446744073709551615 is higher than any real one"), "{what}");
     let report = hub.check(true, &mut |_| {}).expect("can be repaired");
     assert!(report.is_sound(), "{report:?}");
     assert_eq!(hub_file(folder.path())["generation"], 2_001);
@@ -236,7 +233,7 @@ fn links_are_found_and_not_followed() {
     let links: Vec<_> =
         found.iter().filter(|(what, _)| what.starts_with("packs/a: it is a link")).collect();
     assert_eq!(links.len(), 1, "{found:?}");
-    assert!(found.iter().any(|(what, _)| what.contains("the archive of a 1.0.0 is not there")));
+    assert!(found.iter().any(|(what, _)| what.contains("the archive of a 1.0.0 is missing")));
 
     let folder = tempfile::tempdir().expect("there is room");
     let real = hub(folder.path());

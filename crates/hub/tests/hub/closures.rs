@@ -97,7 +97,7 @@ fn a_closure_that_is_none_is_found_and_mended() {
         ["nonsense", "{}", r#"{"packages":["../x"]}"#, &json!({ "packages": many }).to_string()]
     {
         fs::write(&path, nonsense).expect("is ours");
-        assert_eq!(findings(&hub), ["closures/a.json: it is no list of packages"]);
+        assert_eq!(findings(&hub), ["closures/a.json: it is not a list of packages"]);
         // The next change of the package does not build on it.
         hub.tag("a", "1.0.0", &mu_hub::Tags::Set(vec!["lts".to_owned()])).expect("is there");
         hub.tag("a", "1.0.0", &mu_hub::Tags::Set(Vec::new())).expect("is there");

@@ -141,7 +141,7 @@ fn what_does_not_belong_together_is_refused_and_leaves_nothing() {
         (cut, "is refused"),
         (hostile, "is refused"),
         (without, "it has no Mu.yaml"),
-        (two, "holds both `Mu.yaml` and `Mu.json`"),
+        (two, "contains both `Mu.yaml` and `Mu.json`"),
     ] {
         let error = hub.publish(&publication).expect_err(expected).to_string();
         assert!(error.contains(expected), "{error}");
@@ -216,7 +216,7 @@ fn a_bucket_that_is_not_there_is_to_be_made_first() {
     let google = GoogleServer::start();
     let place = Place::parse("gs://nothing/hub", std::path::Path::new("/"), google.variables());
     let error = Hub::init(&place.expect("is one")).expect_err("is not there");
-    assert!(error.hint().is_some_and(|hint| hint.contains("has to be there")), "{error}");
+    assert!(error.hint().is_some_and(|hint| hint.contains("must exist")), "{error}");
 }
 
 #[test]

@@ -93,7 +93,7 @@ pub(super) fn mark(
     })
 }
 
-/// The text with a section that stands in brackets on one line written as lines, if that can be done.
+/// The text with a section in brackets on one line rewritten as lines, if that is possible.
 fn opened(path: &Path, text: &str, section: Section) -> Result<Option<String>, EditError> {
     let opened = step(path, text, section, |patch, collection| match collection {
         Some(collection) if !collection.takes_comments() => patch.unfold(collection),
@@ -107,7 +107,7 @@ fn opened(path: &Path, text: &str, section: Section) -> Result<Option<String>, E
     }
 }
 
-/// Writes one note of a comment anew: the mark before all others, anything else right behind it.
+/// Rewrites one note of a comment: the mark before all others, anything else right after it.
 fn set<'d>(
     patch: &mut Patch<'d>,
     collection: Collection<'d>,
@@ -135,7 +135,7 @@ fn notes(comment: &str) -> impl Iterator<Item = &str> {
     words.split(';').map(str::trim).filter(|note| !note.is_empty())
 }
 
-/// What follows the words `about` in a note that begins with them; the mark stands alone.
+/// What follows the words `about` in a note that starts with them; the mark is alone.
 fn after<'n>(note: &'n str, about: &str) -> Option<&'n str> {
     let rest = note.strip_prefix(about)?;
     let is_about_it = rest.is_empty() || (rest.starts_with(' ') && about != INDIRECT);

@@ -7,7 +7,7 @@ use crate::source::SourceError;
 use crate::source::layout::{Collection, NewEntry, Patch};
 use crate::source::render::New;
 
-/// What is written where only a version can stand and none is asked for.
+/// What is written if only a version is possible and none is required.
 const ANY_VERSION: &str = "latest";
 
 /// A dependency as a new entry of a list.

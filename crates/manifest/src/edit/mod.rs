@@ -27,7 +27,7 @@ pub enum EditError {
     #[error(transparent)]
     Source(#[from] SourceError),
     /// The changed text would not have meant what was intended.
-    #[error("cannot change `{}` without changing what else it says; it was left as it is", .path.display())]
+    #[error("cannot change `{}` without changing other parts of it; the file was not changed", .path.display())]
     Unsafe {
         /// The manifest.
         path: PathBuf,

@@ -8,7 +8,7 @@ use super::version_text;
 /// How the app versions of one package are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppVersioning {
-    /// All of them read as versions: `2.3` is asked for, and `2.3.1` is one of those.
+    /// All of them parse as versions: a filter of `2.3` accepts `2.3.1`.
     Semver,
     /// At least one is another text: they are equal, or they are not.
     FreeForm,
@@ -25,7 +25,8 @@ impl AppVersioning {
         }
     }
 
-    /// Whether `wanted` asks for the app version `actual`: for itself, or by its first components.
+    /// Whether `wanted` accepts the app version `actual`: the same version, or its first components.
+    /// Components are whole, so `2.3` does not accept `2.30`; and a release does not accept its prereleases.
     ///
     /// Components are whole, so `2.3` does not ask for `2.30`; and a release is none of its prereleases.
     pub fn accepts(self, wanted: &str, actual: &str) -> bool {

@@ -37,7 +37,7 @@ impl Commit {
         full.get(..self.0.len()).is_some_and(|start| start.eq_ignore_ascii_case(&self.0))
     }
 
-    /// What digits that are all decimal mean where there are no commits: any version that begins so.
+    /// The meaning of decimal digits if there are no commits: any version that starts with them.
     pub fn as_range(&self) -> Option<Range> {
         if self.is_full() { None } else { Range::from_text(&self.0).ok() }
     }

@@ -59,7 +59,7 @@ pub struct Reference {
     version: Option<VersionSpec>,
 }
 
-/// What stands in for the parts that a reference leaves out; by default `hub.mu.com/` and no namespace.
+/// The values of the parts that a reference leaves out; by default `hub.mu.com/` and no namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Defaults {
     /// The base of references without one.
@@ -114,7 +114,7 @@ impl Reference {
         self.text.split_once('#').map(|(_, version)| version)
     }
 
-    /// Which versions are asked for: what was written, else the latest.
+    /// The required versions: what was written, else the latest.
     pub fn spec(&self) -> VersionSpec {
         self.version.clone().unwrap_or(VersionSpec::Latest)
     }

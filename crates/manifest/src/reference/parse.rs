@@ -6,16 +6,15 @@ use std::sync::Arc;
 use super::error::{Fault, is_harmful};
 use super::{Base, Name, Protocol, Reference, VersionSpec};
 
-/// Longer texts are no references: nobody writes them, and errors must stay readable.
+/// Longer texts are not references: nobody writes them, and errors must stay readable.
 const MAX_LENGTH: usize = 4096;
 
 const REFERENCE: &str = "a reference, such as `aws/ec2` or `https://host/name#^1.2`";
 const NAME: &str = "`/` and a name after the host";
-const USER: &str =
-    "no user but `git` over http, for it may be a token: use `mu login` or `MU_TOKEN_<HOST>`";
+const USER: &str = "no user except `git` over http, because it may be a token: use `mu login` or `MU_TOKEN_<HOST>`";
 const FOLDER: &str = "a folder's path, without control characters";
 
-/// What stands before the `#`.
+/// The part before the `#`.
 struct Place {
     protocol: Option<Protocol>,
     user: Option<Arc<str>>,
@@ -168,7 +167,8 @@ fn on_host(text: &str, start: usize, protocol: Option<Protocol>) -> Result<Place
 fn user(authority: &str) -> Result<(Option<Arc<str>>, &str), Fault> {
     let Some((user, host)) = authority.rsplit_once('@') else { return Ok((None, authority)) };
     if let Some(colon) = user.find(':') {
-        let expected = "no password, for references end up in lock files: use `MU_TOKEN_<HOST>`";
+        let expected =
+            "no password, because references end up in lock files: use `MU_TOKEN_<HOST>`";
         return Err(Fault::new(colon, expected));
     }
     let is_odd = |character: char| {

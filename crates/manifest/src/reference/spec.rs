@@ -64,7 +64,7 @@ impl VersionSpec {
         }
     }
 
-    /// Whether it stands for one thing for good: a pin, a commit or a tag.
+    /// Whether it always means the same thing: a pin, a commit or a tag.
     pub fn is_pinned(&self) -> bool {
         matches!(self, Self::Pin(_) | Self::Commit(_) | Self::Tag(_))
     }

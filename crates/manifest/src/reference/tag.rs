@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::error::{Fault, is_harmful};
 
 const TAG: &str = "a version, a range or a tag";
-const TAG_REST: &str = "a character that a tag may hold";
+const TAG_REST: &str = "a character that a tag may contain";
 const MAX_LENGTH: usize = 255;
 
 /// A tag, or a branch: `beta1`, `release/2024`.

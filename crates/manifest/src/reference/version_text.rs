@@ -10,12 +10,12 @@ const MAX_LENGTH: usize = 256;
 const NUMBER: &str = "a number";
 const NO_LEADING_ZERO: &str = "a number without leading zeros";
 const SMALLER_NUMBER: &str = "a number below 18446744073709551615";
-const THREE_NUMBERS: &str = "`.`, as a version has three numbers";
+const THREE_NUMBERS: &str = "`.`, because a version has three numbers";
 const VERSION_END: &str = "the end, `-` and a prerelease, or `+` and build metadata";
 const TOO_LONG: &str = "a version of at most 256 characters";
 const IDENTIFIER: &str = "letters, digits or `-`";
 
-/// Where reading stands in a text.
+/// The current position in a text.
 pub(super) struct Cursor<'a> {
     text: &'a str,
     at: usize,

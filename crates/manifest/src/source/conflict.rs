@@ -9,12 +9,13 @@ use std::path::Path;
 use super::SourceError;
 
 /// What to do about a conflict in a file that people write.
-const HELP: &str = "keep what should stand there, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`";
+const HELP: &str =
+    "keep the right lines, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`";
 
 /// The error of a file in which a merge left a conflict; `None` where there is none.
 pub fn conflict(path: &Path, text: &str) -> Option<SourceError> {
     let (begin, end) = (marker(text, "<<<<<<<"), marker(text, ">>>>>>>"));
-    let message = "a merge left a conflict in this file";
+    let message = "this file has an unresolved merge conflict";
     let error = |span| SourceError::new(path, text, span, message).help(HELP);
     match (begin, end) {
         (Some(begin), Some(end)) => Some(error(begin).related(end, "to here")),

@@ -14,7 +14,7 @@ pub trait Choice: Copy + 'static {
     /// The word for it in files, flags and answers.
     fn word(self) -> &'static str;
 
-    /// The one that a word stands for.
+    /// The value of a word.
     fn of_word(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|one| one.word() == word)
     }
@@ -104,7 +104,7 @@ impl Text<'_> {
 }
 
 impl Table<'_> {
-    /// The one of a few words that stands behind `key`.
+    /// The word of `key`, one of a few.
     ///
     /// # Errors
     ///

@@ -164,7 +164,7 @@ impl fmt::Display for SourceError {
 
 impl std::error::Error for SourceError {}
 
-/// The line that the byte at `offset` stands in, counted from 1.
+/// The line of the byte at `offset`, counted from 1.
 pub fn line_of(text: &str, offset: usize) -> usize {
     text.bytes().take(offset).filter(|byte| *byte == b'\n').count() + 1
 }
@@ -250,14 +250,14 @@ error: wrong
             Path::new("Mu.yaml"),
             "a: 1\nb: 2\na: 3\n",
             10..11,
-            "`a` stands here twice",
+            "`a` appears twice",
         )
         .related(0..1, "first here")
         .help("remove one");
         assert_eq!((error.line(), error.column()), (3, 1));
-        assert_eq!(error.to_string(), "Mu.yaml:3:1: `a` stands here twice");
+        assert_eq!(error.to_string(), "Mu.yaml:3:1: `a` appears twice");
         insta::assert_snapshot!(error.render(false), @r"
-        error: `a` stands here twice
+        error: `a` appears twice
          --> Mu.yaml:3:1
           |
         1 | a: 1

@@ -67,7 +67,7 @@ impl<'t> Reader<'t> {
         if !(matches!(word, "null" | "true" | "false") || is_json_number(word)) {
             return Err(match (word, self.peek()) {
                 ("", Some('/' | '#')) => self.fault("it has no comments"),
-                ("", Some('\'')) => self.fault("text stands in double quotes"),
+                ("", Some('\'')) => self.fault("text must be in double quotes"),
                 _ => self.fault("expected a value"),
             });
         }
@@ -108,7 +108,7 @@ impl<'t> Reader<'t> {
         Ok(Kind::Table { entries, flow: true })
     }
 
-    /// Reads what stands between the bracket here and `close`, separated by commas.
+    /// Reads the items between the bracket here and `close`, separated by commas.
     fn sequence(
         &mut self,
         close: char,

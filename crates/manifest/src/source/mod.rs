@@ -62,7 +62,7 @@ pub struct Document<'t> {
     format: Format,
     root: Node<'t>,
     comments: Vec<Comment>,
-    /// Where the line breaks are, found when a line is first asked for.
+    /// The positions of line breaks, found when a line is first needed.
     breaks: OnceCell<Vec<usize>>,
 }
 
@@ -96,7 +96,7 @@ impl<'t> Document<'t> {
         self.text
     }
 
-    /// The line that the byte at `offset` stands in, counted from 1.
+    /// The line of the byte at `offset`, counted from 1.
     pub fn line_of(&self, offset: usize) -> usize {
         let breaks = self
             .breaks
@@ -139,7 +139,7 @@ impl<'t> Document<'t> {
 
 /// What is said of a file that is larger than [`MAX_BYTES`].
 pub(crate) fn too_large() -> String {
-    format!("the file is too large: {MAX_BYTES} bytes are read at most")
+    format!("the file is too large: at most {MAX_BYTES} bytes are allowed")
 }
 
 /// What a reader hands back.
@@ -192,7 +192,7 @@ impl SeenKeys {
         match self.0.insert(key.to_owned(), span.clone()) {
             None => Ok(()),
             Some(first) => {
-                let mut fault = Fault::new(span.clone(), format!("the key `{key}` is here twice"));
+                let mut fault = Fault::new(span.clone(), format!("the key `{key}` appears twice"));
                 fault.related = Some((first, "first here"));
                 Err(fault)
             }

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// A value and the bytes it stands in.
+/// A value and its bytes.
 #[derive(Debug, Clone)]
 pub struct Node<'t> {
     pub(crate) span: Range<usize>,
@@ -42,7 +42,7 @@ pub(crate) enum Style {
 }
 
 impl<'t> Node<'t> {
-    /// The bytes of the file that the value stands in.
+    /// The bytes of the value in the file.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
@@ -53,7 +53,7 @@ impl<'t> Node<'t> {
             if matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
     }
 
-    /// Says what stands here, for messages.
+    /// Describes the value here, for messages.
     pub fn describe(&self) -> &'static str {
         match &self.kind {
             Kind::Scalar { .. } if self.is_null() => "nothing",

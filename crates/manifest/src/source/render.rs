@@ -24,7 +24,7 @@ pub enum New {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Manner {
     pub(crate) format: Format,
-    /// Whether it stands inside brackets, where more characters need quotes.
+    /// Whether it is inside brackets, where more characters need quotes.
     pub(crate) flow: bool,
     /// The quotes that its neighbours have.
     pub(crate) style: Style,

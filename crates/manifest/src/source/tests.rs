@@ -97,8 +97,8 @@ fn check_error(path: &str, text: &str, expected: &str) {
 
 #[test]
 fn mistakes_are_said_with_their_place() {
-    check_error("a.yaml", "a: 1\nb: 2\na: 3\n", "a.yaml:3:1: the key `a` is here twice");
-    check_error("a.yaml", "a: {b: 1, b: 2}\n", "a.yaml:1:11: the key `b` is here twice");
+    check_error("a.yaml", "a: 1\nb: 2\na: 3\n", "a.yaml:3:1: the key `a` appears twice");
+    check_error("a.yaml", "a: {b: 1, b: 2}\n", "a.yaml:1:11: the key `b` appears twice");
     check_error("a.yaml", "a: 1\n---\nb: 2\n", "a.yaml:3:1: a second document starts here");
     check_error("a.yaml", "a: [1, 2\n", "a.yaml:1:4: this is not YAML: unclosed bracket '['");
     check_error(
@@ -118,19 +118,19 @@ fn mistakes_are_said_with_their_place() {
         "a.yaml:3:2: this is not YAML: a tab cannot indent",
     );
     check_error("a.yaml", "? [a]\n: b\n", "a.yaml:1:3: a key must be text");
-    check_error("a.yaml", "a: !secret x\n", "a.yaml:1:4: the tag `!secret` means nothing here");
+    check_error("a.yaml", "a: !secret x\n", "a.yaml:1:4: the tag `!secret` has no meaning here");
     check_error(
         "a.yaml",
         "a: &x 1\nb:\n  <<: *x\n",
-        "a.yaml:3:3: merge keys (`<<`) are not read here",
+        "a.yaml:3:3: merge keys (`<<`) are not supported here",
     );
     check_error(
         "a.yaml",
         "a: *x\n",
         "a.yaml:1:4: this is not YAML: while parsing node, found unknown anchor",
     );
-    check_error("a.yaml", "a: &x [*x]\n", "a.yaml:1:8: an alias inside of what it stands for");
-    check_error("a.json", "{\"a\": 1, \"a\": 2}", "a.json:1:10: the key `a` is here twice");
+    check_error("a.yaml", "a: &x [*x]\n", "a.yaml:1:8: an alias inside its own anchor");
+    check_error("a.json", "{\"a\": 1, \"a\": 2}", "a.json:1:10: the key `a` appears twice");
     check_error(
         "a.json",
         "{\"a\": 1,}",
@@ -144,7 +144,7 @@ fn mistakes_are_said_with_their_place() {
     check_error("a.json", "{\"a\" 1}", "a.json:1:6: this is not JSON: expected `:`");
     check_error("a.json", "[1 2]", "a.json:1:4: this is not JSON: expected `,` or `]`");
     check_error("a.json", "[01]", "a.json:1:2: this is not JSON: expected a value");
-    check_error("a.json", "['a']", "a.json:1:2: this is not JSON: text stands in double quotes");
+    check_error("a.json", "['a']", "a.json:1:2: this is not JSON: text must be in double quotes");
     check_error("a.json", "// a\n{}", "a.json:1:1: this is not JSON: it has no comments");
     check_error("a.json", "\"a", "a.json:1:3: this is not JSON: the text is not closed");
     check_error("a.json", "\"\\ud800\"", "a.json:1:2: this is not JSON: no such escape");
@@ -169,7 +169,7 @@ fn hostile_files_are_refused() {
     let error = Document::read(Path::new("a.yaml"), &large).expect_err("is too large");
     assert_eq!(
         error.to_string(),
-        "a.yaml:1:1: the file is too large: 1048576 bytes are read at most"
+        "a.yaml:1:1: the file is too large: at most 1048576 bytes are allowed"
     );
     let comments = "# many\n".repeat(1000);
     assert!(Document::read(Path::new("a.yaml"), &format!("a:\n{comments}  - b\n")).is_ok());

@@ -59,7 +59,7 @@ impl<'d> Value<'d> {
         self.document
     }
 
-    /// The bytes of the file that the value stands in.
+    /// The bytes of the value in the file.
     pub fn span(self) -> Range<usize> {
         self.node.span.clone()
     }
@@ -322,7 +322,7 @@ impl<'d> Text<'d> {
         self.text
     }
 
-    /// The bytes of the file that it stands in, quotes and all.
+    /// Its bytes in the file, including quotes.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }

@@ -31,7 +31,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed<'_>, Fault> {
             Event::StreamEnd => break,
             _ if root.is_some() => {
                 return Err(Fault::new(bytes(&span), "a second document starts here")
-                    .help("keep one document to a file, and remove the `---` before this line"));
+                    .help("keep one document per file, and remove the `---` before this line"));
             }
             event => root = Some(reader.node(event, &span, 0)?),
         }
@@ -44,7 +44,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed<'_>, Fault> {
 struct Reader<'t> {
     text: &'t str,
     parser: Parser<'t, StrInput<'t>>,
-    /// What each anchor stands for, once it is complete.
+    /// The value of each anchor, once it is complete.
     anchors: HashMap<usize, Node<'t>>,
     /// Nodes that aliases have copied so far.
     copied: usize,
@@ -76,7 +76,7 @@ impl<'t> Reader<'t> {
         let (kind, anchor, tag) = match event {
             Event::Alias(id) => return self.alias(id, span, depth),
             Event::Scalar(text, style, anchor, tag) => {
-                // The parser writes `~` where nothing stands.
+                // The parser writes `~` for an empty value.
                 let text =
                     if span.is_empty() && style == ScalarStyle::Plain { "".into() } else { text };
                 (Kind::Scalar { text, style: style_of(style) }, anchor, tag)
@@ -95,7 +95,7 @@ impl<'t> Reader<'t> {
 
     fn alias(&mut self, id: usize, span: &Span, depth: usize) -> Result<Node<'t>, Fault> {
         let Some(node) = self.anchors.get(&id) else {
-            return Err(Fault::new(bytes(span), "an alias inside of what it stands for"));
+            return Err(Fault::new(bytes(span), "an alias inside its own anchor"));
         };
         if depth + node.depth() > MAX_DEPTH {
             return Err(Fault::new(
@@ -149,7 +149,7 @@ impl<'t> Reader<'t> {
                     if style == ScalarStyle::Plain && key == "<<" {
                         return Err(Fault::new(
                             bytes(&span),
-                            "merge keys (`<<`) are not read here",
+                            "merge keys (`<<`) are not supported here",
                         )
                         .help("write the keys out"));
                     }
@@ -187,7 +187,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// A copy, unless the file has asked for too many: a few lines of nested aliases mean millions of values.
+/// A copy, unless the file needs too many: a few lines of nested aliases mean millions of values.
 fn copy<'t>(copied: &mut usize, node: &Node<'t>, span: Range<usize>) -> Result<Node<'t>, Fault> {
     *copied += node.size();
     if *copied > MAX_COPIED_NODES {
@@ -200,7 +200,7 @@ fn refuse_tag(tag: Option<&yaml::Tag>, span: &Span) -> Result<(), Fault> {
     match tag {
         Some(tag) if !tag.is_yaml_core_schema() => {
             let place = span.tag_span().map_or_else(|| bytes(span), |tag| bytes(&tag));
-            Err(Fault::new(place, format!("the tag `{}` means nothing here", tag.original())))
+            Err(Fault::new(place, format!("the tag `{}` has no meaning here", tag.original())))
         }
         _ => Ok(()),
     }
@@ -305,6 +305,7 @@ fn deeper(text: &str, at: usize) -> Option<Fault> {
     })
 }
 
-const COMMENT: &str = "a `#` behind a space begins a comment, in which nothing is closed";
+const COMMENT: &str =
+    "a `#` after a space starts a comment, and a quote in a comment closes nothing";
 
-const NO_TABS: &str = "indent with spaces; YAML does not take tabs there";
+const NO_TABS: &str = "indent with spaces; YAML does not allow tabs there";

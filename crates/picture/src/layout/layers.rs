@@ -80,7 +80,7 @@ impl Layered {
         let (left, right) = if is_back { (edge.to, edge.from) } else { (edge.from, edge.to) };
         let mut chain = Chain { nodes: vec![left], label: 0, is_back };
         let inner = self.layer[left] + 1..self.layer[right];
-        // The label stands beside the node that asks.
+        // The label is beside the requiring node.
         let labelled = if is_back { inner.end - 1 } else { inner.start };
         for layer in inner {
             let bend = Size { width: 0.0, height: BEND_HEIGHT };

@@ -11,7 +11,7 @@ use crate::{Entry, FileDigest, Mode, Tree};
 ///
 /// # Panics
 ///
-/// When something there cannot be read, or is neither file, folder nor link.
+/// When something there cannot be read, or is not a file, a folder or a link.
 pub fn read_tree(folder: &Path) -> Tree {
     let mut entries = Vec::new();
     read_folder(folder, "", &mut entries);
@@ -31,7 +31,7 @@ fn read_folder(folder: &Path, prefix: &str, entries: &mut Vec<Entry>) {
             let target = fs::read_link(item.path()).expect("the link can be read");
             (Mode::Symlink, target.to_str().expect("targets are UTF-8").as_bytes().to_vec())
         } else {
-            assert!(kind.is_file(), "`{path}` is neither file, folder nor link");
+            assert!(kind.is_file(), "`{path}` is not a file, a folder or a link");
             (file_mode(&item.path()), fs::read(item.path()).expect("the file can be read"))
         };
         entries.push(Entry {

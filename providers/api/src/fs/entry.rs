@@ -35,7 +35,7 @@ pub fn symlink_metadata(path: &Path) -> Result<Metadata, FileError> {
     fs::symlink_metadata(path).at("look at", path)
 }
 
-/// Whether something is at `path`, or where a link there leads.
+/// Whether something is at `path`, or at the target of a link there.
 ///
 /// # Errors
 ///
@@ -114,7 +114,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<(), FileError> {
 ///
 /// # Errors
 ///
-/// When it belongs to somebody else.
+/// When it belongs to another user.
 pub fn set_permissions(path: &Path, permissions: Permissions) -> Result<(), FileError> {
     changing();
     fs::set_permissions(path, permissions).at("change the permissions of", path)

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{AtPath as _, FileError, create_folder};
 
-/// Who may hold a lock at the same time.
+/// Which locks may be held at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
     /// One process alone.
@@ -45,7 +45,7 @@ impl Lock {
                 Sharing::Shared => file.lock_shared(),
             }
             .at("lock", path)?;
-            // Whoever held it may have removed the file, which is then another one than the next finds.
+            // The last holder may have removed the file; the next one then locks a new file.
             if is_at(&file, path) {
                 return Ok(Self { _file: file });
             }

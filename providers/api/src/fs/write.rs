@@ -45,7 +45,7 @@ pub fn write_through_links(path: &Path, content: &[u8]) -> Result<(), FileError>
 /// is then as it was.
 pub fn copy_atomic(path: &Path, content: &mut dyn io::Read) -> Result<(), FileError> {
     if path.is_symlink() {
-        let problem = "it is a symbolic link, and what it leads to may be somebody else's";
+        let problem = "it is a symbolic link, and its target may belong to somebody else";
         let error = io::Error::new(io::ErrorKind::InvalidInput, problem);
         return Err(FileError::new("write", path, error));
     }

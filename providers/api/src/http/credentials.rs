@@ -85,7 +85,7 @@ pub trait Credentials: Send + Sync {
     }
 }
 
-/// Credentials of somebody who has none.
+/// No credentials.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoCredentials;
 

@@ -104,7 +104,7 @@ pub(super) struct Answer {
 /// What follows an answer's head.
 #[derive(Debug)]
 pub(super) enum Body {
-    /// All that is left of it, or why that broke off.
+    /// The rest of it, or why it ended early.
     Whole(Option<io::Result<Bytes>>),
     /// Its pieces as they come, and that it ended.
     Pieces(mpsc::Receiver<io::Result<Option<Bytes>>>),
@@ -278,7 +278,7 @@ impl Body {
         match self {
             Self::Whole(piece) => match piece.take() {
                 Some(Err(error)) => {
-                    // What broke off does not end well when it is asked again.
+                    // An answer that ended early stays incomplete when it is read again.
                     *piece = Some(lost());
                     Err(error)
                 }

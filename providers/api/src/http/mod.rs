@@ -67,7 +67,7 @@ pub struct HttpOptions {
     pub retries: usize,
     /// The pause before the first repetition; each one after it is about twice as long.
     pub first_delay: Duration,
-    /// The longest pause, also where the server asks for a longer one.
+    /// The longest pause, even if the server requests a longer one.
     pub longest_delay: Duration,
     /// How long servers that ask for pauses are waited for at most, all together. What is waited for at the same time counts
     /// once.
@@ -76,7 +76,7 @@ pub struct HttpOptions {
     pub sleep: Arc<dyn Fn(Duration) + Send + Sync>,
     /// Where tokens come from.
     pub credentials: Arc<dyn Credentials>,
-    /// Whoever wants to know what happens to requests.
+    /// The observer of requests.
     pub watch: Option<Watch>,
     /// The proxies that the environment names, as messages call them.
     pub proxies: Proxies,
@@ -122,11 +122,11 @@ impl fmt::Debug for HttpOptions {
 #[derive(Debug)]
 pub struct Http {
     options: HttpOptions,
-    /// What was asked for before anybody waits for it.
+    /// Requests that were sent before anything waits for them.
     ahead: Mutex<HashMap<SafeUrl, Pending>>,
     /// How many requests were sent.
     sent: AtomicUsize,
-    /// The servers that asked for a token: readers show it to no others.
+    /// The servers that required a token: reads send it only to these.
     asked: Mutex<HashSet<Origin>>,
     /// How long servers were waited for.
     waits: Mutex<Waits>,

@@ -20,7 +20,7 @@ const REDIRECTS: usize = 10;
 /// The longest answer that is read for why a request was refused, in bytes.
 const LONGEST_PROBLEM: u64 = 16 << 10;
 
-/// How much of that is told, in characters.
+/// How many characters of it are shown.
 const LONGEST_REASON: usize = 300;
 
 /// The slowest sending that still counts as progress, in bytes a second.
@@ -171,7 +171,7 @@ impl<'http> Request<'http> {
         if self.http.options.offline {
             return Err(ProviderError::new(
                 ErrorKind::Offline,
-                format!("`{}` is not asked: mu is offline", self.url),
+                format!("`{}` was not requested: mu is offline", self.url),
             ));
         }
         rules::check_scheme(&self.url, self.insecure)
@@ -203,7 +203,7 @@ impl<'http> Request<'http> {
         Ok(true)
     }
 
-    /// Whether its URL says all that it asks for.
+    /// Whether its URL is the whole request.
     fn is_plain(&self) -> bool {
         self.method == Method::GET
             && self.guard.is_none()
@@ -222,7 +222,7 @@ impl<'http> Request<'http> {
         }
         match response.header("location") {
             location @ Some(_) if matches!(self.method, Method::GET | Method::HEAD) => Ok(location),
-            // Whoever sends something says where to, instead of being led there.
+            // A request with a body goes only to the given URL, never along a redirect.
             location => Err(ProviderError::new(
                 ErrorKind::Protocol,
                 format!(
@@ -260,7 +260,7 @@ impl<'http> Request<'http> {
         if number >= options.most_requests {
             let most = options.most_requests;
             let text = format!(
-                "`{url}` is not asked: this run has sent {most} requests, and no more are sent"
+                "`{url}` was not requested: this run has sent {most} requests, and may send no more"
             );
             return Err(ProviderError::new(ErrorKind::Refused, text));
         }
@@ -347,16 +347,16 @@ impl<'http> Request<'http> {
                 (format!("the token in `{name}`"), "set it to the token alone".to_owned())
             }
             None => {
-                (format!("the token for `{host}`"), format!("`mu login {host}` stores another"))
+                (format!("the token for `{host}`"), format!("`mu login {host}` stores a new one"))
             }
         };
         let text = format!(
-            "`{url}` is not asked: {token} holds a line break or another character that no token has"
+            "`{url}` was not requested: {token} contains a line break or another character that no token has"
         );
         ProviderError::new(ErrorKind::Auth, text).hint(hint)
     }
 
-    /// An answer, or the error that its status stands for.
+    /// An answer, or the error of its status.
     fn judge(&self, response: Response) -> Result<Response, Failure> {
         let status = response.status();
         if (200..300).contains(&status) || status == 304 || self.allowed.contains(&status) {
@@ -411,7 +411,7 @@ impl<'http> Request<'http> {
         if !rules::same_origin(url, &self.url) {
             let from = self.url.host_and_port();
             return error.hint(format!(
-                "`{from}` redirects there, and tokens are not taken along to another host"
+                "`{from}` redirects there, and tokens are not sent to another host"
             ));
         }
         let variable = or_variable(&host);
@@ -423,12 +423,12 @@ impl<'http> Request<'http> {
                 "the token in `{name}` was refused; set another, or unset it to use what `mu login {host}` stored"
             )),
             (None, 401) => error.hint(format!(
-                "the token for `{host}` was not accepted; `mu login {host}` stores another{variable}"
+                "the token for `{host}` was not accepted; `mu login {host}` stores a new one{variable}"
             )),
             // It was accepted, and does not allow this.
             (Some(name), _) => error.hint(format!("the token in `{name}` does not allow this")),
             (None, _) => error.hint(format!(
-                "the token for `{host}` does not allow this; `mu login {host}` stores another{variable}"
+                "the token for `{host}` does not allow this; `mu login {host}` stores a new one{variable}"
             )),
         }
     }
@@ -444,7 +444,7 @@ fn header_value(name: &str, value: &str) -> Result<HeaderValue, ProviderError> {
     HeaderValue::from_str(value).map_err(|_| {
         ProviderError::new(
             ErrorKind::Protocol,
-            format!("the value of the `{name}` header has characters that no header can hold"),
+            format!("the value of the `{name}` header has characters that no header can contain"),
         )
     })
 }

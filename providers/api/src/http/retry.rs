@@ -68,10 +68,10 @@ impl Failure {
         })
     }
 
-    /// The answer from `url` broke off.
+    /// The answer from `url` ended early.
     pub fn broken_off(error: &io::Error, url: &SafeUrl) -> Self {
         let failed =
-            ProviderError::new(ErrorKind::Network, format!("the answer from `{url}` broke off"));
+            ProviderError::new(ErrorKind::Network, format!("the answer from `{url}` ended early"));
         Self::may_pass(failed.because(root_cause(error)))
     }
 
@@ -126,7 +126,7 @@ impl Http {
                 Some(_) => {
                     let longest = self.options.longest_wait.as_secs();
                     let hint = format!(
-                        "servers asked for more pauses than the {longest} s that a run waits for them"
+                        "servers asked for longer pauses than the {longest} s that a run waits in all"
                     );
                     return Err(failure.error.hint(hint));
                 }
@@ -145,7 +145,7 @@ impl Http {
 }
 
 impl Http {
-    /// Whether a server that asks for it is waited for.
+    /// Whether to wait if a server requests it.
     fn may_wait(&self, delay: Duration) -> bool {
         let mut waits = lock(&self.waits);
         waits.add(Instant::now(), delay) <= self.options.longest_wait
@@ -197,7 +197,7 @@ pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
 /// What is wrong with a certificate, where the library's name for it says little.
 fn in_words(cause: &str) -> String {
     let known = [
-        ("UnknownIssuer", "no certificate authority that this machine knows has signed it"),
+        ("UnknownIssuer", "it is not signed by a certificate authority that this machine trusts"),
         (
             "CaUsedAsEndEntity",
             "its certificate is that of a certificate authority, or signed by itself",

@@ -18,7 +18,7 @@ pub(super) fn check_scheme(url: &SafeUrl, insecure: bool) -> Result<(), Provider
             format!("`{url}` is refused: plain http can be read and changed in transit"),
         )
         .hint("use https, or accept the risk with `--allow-insecure` or `insecure: true` for that registry")),
-        _ => Err(ProviderError::new(ErrorKind::Refused, format!("`{url}` is refused: it is no http URL"))),
+        _ => Err(ProviderError::new(ErrorKind::Refused, format!("`{url}` is refused: it is not an http URL"))),
     }
 }
 
@@ -28,7 +28,7 @@ fn check_user(url: &SafeUrl) -> Result<(), ProviderError> {
         return Ok(());
     }
     let text = format!(
-        "`{url}` is refused: the user name in it may be a token, which is no part of a URL"
+        "`{url}` is refused: the user name in it may be a token, which does not belong in a URL"
     );
     let host = url.host_and_port();
     let variable = or_variable(&host);
@@ -73,8 +73,8 @@ pub(super) fn redirected(
 ///
 /// # Errors
 ///
-/// When it leads from https to plain http, or from the network to this machine or to an address of a private network. A server
-/// may name itself.
+/// When it goes from https to plain http, or from the network to this machine or to an address of a private
+/// network. A server may name itself.
 pub fn check_lead(from: &SafeUrl, to: &SafeUrl) -> Result<(), ProviderError> {
     match trespass(from, to) {
         None => Ok(()),
@@ -85,30 +85,28 @@ pub fn check_lead(from: &SafeUrl, to: &SafeUrl) -> Result<(), ProviderError> {
     }
 }
 
-/// Why whoever is at `from` may not lead to `to`.
+/// Why `from` may not redirect to `to`.
 fn trespass(from: &SafeUrl, to: &SafeUrl) -> Option<&'static str> {
     if from.scheme() == "https" && to.scheme() == "http" {
-        return Some("it leads from https to plain http");
+        return Some("it goes from https to plain http");
     }
     if from.as_url().host() == to.as_url().host() || reach(to) >= reach(from) {
         return None;
     }
     Some(match reach(to) {
-        Reach::Machine => "it leads from the network to this machine",
-        Reach::Private | Reach::Network => {
-            "it leads from the network to an address of a private one"
-        }
+        Reach::Machine => "it goes from the network to this machine",
+        Reach::Private | Reach::Network => "it goes from the network to a private address",
     })
 }
 
-/// Who can reach a host.
+/// The networks that can reach a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Reach {
     /// This machine alone.
     Machine,
-    /// Whoever is in the same network: the address says so. Of a name nobody knows it before asking.
+    /// The same network, according to the address. For a name this is unknown before the lookup.
     Private,
-    /// Everybody, as far as can be told.
+    /// Everyone, as far as known.
     Network,
 }
 

@@ -28,18 +28,18 @@ pub(super) fn check<'path>(path: &'path [u8], limits: &Limits) -> Result<&'path 
         depth += 1;
         match segment {
             "" | "." => return Err(refuse("it has an empty or `.` segment")),
-            ".." => return Err(refuse("it leaves the package")),
+            ".." => return Err(refuse("it points out of the package")),
             _ if segment.len() > 255 => {
                 return Err(refuse("a segment is longer than 255 bytes"));
             }
             _ if is_reserved(segment) => {
-                return Err(refuse("`.git` and `.mu` folders may not be in a package"));
+                return Err(refuse("a package may not contain `.git` or `.mu` folders"));
             }
             _ if matches!(segment.as_bytes(), [.., b'.' | b' ']) => {
                 return Err(refuse("Windows drops the dot or space at the end of a name"));
             }
             _ if cfg!(windows) && is_device(segment) => {
-                return Err(refuse("Windows has a device of that name"));
+                return Err(refuse("it is the name of a device on Windows"));
             }
             _ => {}
         }
@@ -74,15 +74,15 @@ const ODD: [bool; 128] = {
 /// Why a path with an odd character is refused.
 fn why_odd(path: &str) -> &'static str {
     if path.contains('\\') || path.contains(char::is_control) {
-        return "it holds a backslash or a control character";
+        return "it contains a backslash or a control character";
     }
     if path.contains(is_invisible) {
-        return "it holds a character that turns text around or breaks its line, so that it looks like another path";
+        return "it contains a character that reverses text or breaks its line, so that it looks like another path";
     }
     if path.split('/').any(is_drive) {
         return "it names a drive";
     }
-    "Windows cannot hold names with one of `<>:\"|?*`"
+    "Windows does not allow names with one of `<>:\"|?*`"
 }
 
 /// Beyond ASCII: control characters, line breaks, and what overrides the direction of text. Marks that languages and emoji
@@ -134,7 +134,7 @@ pub(super) fn check_target<'target>(
     for segment in target.split('/') {
         match segment {
             ".." if descending => {
-                return Err(refuse("`..` may stand only at the beginning of its target"));
+                return Err(refuse("`..` is allowed only at the beginning of its target"));
             }
             ".." => climbed += 1,
             "" | "." => {}
@@ -231,14 +231,14 @@ mod tests {
             ("a.", "dot or space"),
             ("a /b", "dot or space"),
             ("...", "dot or space"),
-            ("a?", "Windows cannot hold"),
-            ("a*b", "Windows cannot hold"),
-            ("a/2026-01-01T10:00", "Windows cannot hold"),
-            ("a|\"<>", "Windows cannot hold"),
+            ("a?", "Windows does not allow"),
+            ("a*b", "Windows does not allow"),
+            ("a/2026-01-01T10:00", "Windows does not allow"),
+            ("a|\"<>", "Windows does not allow"),
             ("C:/x", "a drive"),
             ("a/c:", "a drive"),
-            ("a\u{202e}gpj.exe", "turns text around"),
-            ("a\u{2066}b", "turns text around"),
+            ("a\u{202e}gpj.exe", "reverses text"),
+            ("a\u{2066}b", "reverses text"),
             ("a\u{2028}b", "breaks its line"),
             ("a\u{85}b", "control character"),
         ] {

@@ -178,7 +178,7 @@ impl<'call> Export<'call> {
             return Err(refuse(format!("there are more than {MOST}")));
         }
         if self.above.len() > DEEPEST {
-            return Err(refuse(format!("it lies more than {DEEPEST} repositories deep")));
+            return Err(refuse(format!("it is more than {DEEPEST} repositories deep")));
         }
         let url = RemoteUrl::submodule(remote, url)?;
         let repository = self.repositories.at(&url, self.progress);

@@ -155,6 +155,6 @@ impl Repository {
     /// The error for a commit that the remote does not have.
     pub(crate) fn no_such_commit(&self, commit: &str) -> ProviderError {
         ProviderError::new(ErrorKind::NotFound, format!("`{}` has no commit {commit}", self.remote))
-            .hint("commits that no branch or tag leads to any more cannot be fetched everywhere")
+            .hint("not every server lets you fetch commits that no branch or tag contains")
     }
 }

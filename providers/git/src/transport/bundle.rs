@@ -69,7 +69,7 @@ fn header(
             return Ok(refs);
         }
         if line.starts_with('-') {
-            return Err("it builds on commits that it does not hold; make it with `--all`".into());
+            return Err("it needs commits that it does not contain; create it with `--all`".into());
         }
         if let Some(capability) = line.strip_prefix('@') {
             if capability != "object-format=sha1" {

@@ -53,7 +53,7 @@ fn explain(remote: &RemoteUrl, ending: Ending) -> ProviderError {
     if words.contains("dubious ownership") {
         return ProviderError::new(
             ErrorKind::Refused,
-            format!("the Git repository `{remote}` belongs to somebody else"),
+            format!("the Git repository `{remote}` belongs to another user"),
         )
         .because(words)
         .hint("to trust it, `git config --global --add safe.directory` its folder");

@@ -97,20 +97,20 @@ fn unauthorized(
         let place = answered.host_and_port();
         return ProviderError::new(
             ErrorKind::Auth,
-            format!("`{remote}` redirects to `{place}`, which wants credentials"),
+            format!("`{remote}` redirects to `{place}`, which requires credentials"),
         )
-        .hint("credentials are not taken along to another host: use its URL instead");
+        .hint("credentials are not sent to another host: use its URL instead");
     }
     let variable = or_variable(&host);
     if KNOWN_HOSTS.contains(&remote.host()) && *shown == Authorization::Nothing {
         return not_a_repository(remote)
-            .because("the host wants credentials, as it does for everything that is not there")
+            .because("the host requires credentials, as it also does for repositories that do not exist")
             .hint(format!(
                 "if the repository is private, `mu login {host}` stores a token{variable}, or use ssh"
             ));
     }
     let error = match shown {
-        Authorization::Nothing => format!("`{remote}` wants credentials, and there are none"),
+        Authorization::Nothing => format!("`{remote}` requires credentials, and there are none"),
         _ => format!("`{remote}` does not accept the credentials for `{host}`"),
     };
     ProviderError::new(ErrorKind::Auth, error).hint(format!(

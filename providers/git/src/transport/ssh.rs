@@ -70,9 +70,9 @@ fn command(
         Variant::Simple if remote.port().is_some() => {
             return Err(ProviderError::new(
                 ErrorKind::Refused,
-                format!("`{remote}` has a port, and `{name}` is not known to take one"),
+                format!("`{remote}` has a port, and mu does not know whether `{name}` accepts one"),
             )
-            .hint("say which options it takes in GIT_SSH_VARIANT: `ssh` or `plink`"));
+            .hint("set GIT_SSH_VARIANT to the kind of its options: `ssh` or `plink`"));
         }
         Variant::Simple => {}
     }
@@ -119,13 +119,13 @@ fn explain(remote: &RemoteUrl, ending: Ending) -> ProviderError {
         }
         Some(SSH_FAILED) if reason.contains("Permission denied") => failed(
             ErrorKind::Auth,
-            "ssh was not let in to",
+            "ssh was denied access to",
         )
         .hint(
             "mu never asks for a passphrase: add the key to ssh-agent, and to the host's account",
         ),
         None | Some(0 | SSH_FAILED) => failed(ErrorKind::Network, "ssh could not reach"),
-        Some(127) => failed(ErrorKind::Protocol, "there is no git at the host of"),
+        Some(127) => failed(ErrorKind::Protocol, "git is not installed on the host of"),
         Some(_) => failed(ErrorKind::NotFound, "there is no Git repository at"),
     }
     .because(reason)

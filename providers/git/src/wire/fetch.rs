@@ -315,7 +315,7 @@ mod tests {
             PackReader::open(bytes.as_bytes(), &pace, &handshake, &FetchRequest::default())
                 .expect("is an answer");
         let error = reader.read(&mut [0; 8]).expect_err("is an error");
-        assert_eq!(error.to_string(), "the server broke off: broke");
+        assert_eq!(error.to_string(), "the server stopped: broke");
     }
 
     #[test]

@@ -29,19 +29,19 @@ impl<'buffer> Packet<'buffer> {
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WireError {
     /// The server ended the conversation in the middle.
-    #[error("the connection broke off")]
+    #[error("the connection ended early")]
     Cut,
     /// The server said why it will not go on.
     #[error("the server says: {0}")]
     Remote(String),
     /// The server gave up in the middle of what it sent.
-    #[error("the server broke off: {0}")]
+    #[error("the server stopped: {0}")]
     Abandoned(String),
     /// What came is not Git's protocol.
     #[error("the answer is not Git's protocol: {0}")]
     Malformed(&'static str),
     /// The server names its objects by SHA-256.
-    #[error("the repository names its objects by `{0}`, and only sha1 is understood")]
+    #[error("the repository names its objects by `{0}`, and only sha1 is supported")]
     ObjectFormat(String),
     /// The server sends more than is accepted.
     #[error("the server sends more than {0} {1}")]
@@ -103,7 +103,7 @@ impl<R: Read> PacketReader<R> {
     fn count(&mut self, bytes: usize) -> Result<(), WireError> {
         self.read += bytes as u64;
         if self.read > self.limit {
-            return Err(WireError::TooMuch(self.limit, "bytes that are no files"));
+            return Err(WireError::TooMuch(self.limit, "bytes that are not files"));
         }
         Ok(())
     }
@@ -203,7 +203,7 @@ mod tests {
             ("<!DOCTYPE html>", "the answer is not Git's protocol: a packet without a length"),
             ("0003", "the answer is not Git's protocol: a packet of an unknown kind"),
             ("ffff", "the answer is not Git's protocol: a packet too long"),
-            ("0009done", "the connection broke off"),
+            ("0009done", "the connection ended early"),
             ("0010ERR no\x1b[31m\n", "the server says: no\\u{1b}[31m"),
         ] {
             let error =

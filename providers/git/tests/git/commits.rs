@@ -177,7 +177,7 @@ fn a_release_without_a_commit_is_refused() {
     let world = World::new();
     for commit in ["", "abc", "zz"] {
         let error =
-            world.fetch(&local(origin.folder()), &locked(commit)).expect_err("is no commit");
+            world.fetch(&local(origin.folder()), &locked(commit)).expect_err("is not a commit");
         assert_eq!(error.kind(), ErrorKind::NotFound);
     }
 }

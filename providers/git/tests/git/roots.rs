@@ -89,7 +89,7 @@ fn a_host_that_wants_credentials_for_everything_is_asked_on() {
     let location = written(&server.root(), "group/mono/sub/dir");
     assert_eq!(world.list(&location).len(), 2);
     let error = world.provider.list(&written(&server.root(), "a/b"), None, &world.notes);
-    assert_eq!(error.expect_err("wants credentials").kind(), ErrorKind::Auth);
+    assert_eq!(error.expect_err("requires credentials").kind(), ErrorKind::Auth);
 }
 
 #[test]

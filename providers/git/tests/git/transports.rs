@@ -224,7 +224,7 @@ fn a_bundle_that_is_not_whole_is_refused() {
     let damaged = origin.root().join("damaged.bundle");
     fs::write(&damaged, "# v2 git bundle\nnonsense\n\n").expect("can be written");
     for (path, words) in
-        [(&partial, "does not hold"), (&cut, "cannot read"), (&damaged, "header is damaged")]
+        [(&partial, "does not contain"), (&cut, "cannot read"), (&damaged, "header is damaged")]
     {
         let world = World::new();
         let error = world.provider.list(&local(path), None, &world.notes).expect_err(words);

@@ -29,12 +29,12 @@ impl<'block> Header<'block> {
 
     /// Bytes of content.
     pub(super) fn size(&self) -> Result<u64, &'static str> {
-        number(&self.block[124..136]).ok_or("its size is no number")
+        number(&self.block[124..136]).ok_or("its size is not a number")
     }
 
     /// Permission bits.
     pub(super) fn mode(&self) -> Result<u64, &'static str> {
-        number(&self.block[100..108]).ok_or("its mode is no number")
+        number(&self.block[100..108]).ok_or("its mode is not a number")
     }
 
     /// The path.

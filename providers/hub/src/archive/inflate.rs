@@ -69,7 +69,7 @@ fn ends_with_member(archive: &[u8], content: &[u8]) -> bool {
 fn inflate_exactly(archive: &[u8], memory: &mut [u8]) -> Result<usize, ArchiveError> {
     let mut state = Decompress::new_gzip(MAX_WINDOW);
     let status = state.decompress(archive, memory, FlushDecompress::Finish).map_err(|error| {
-        let reason = error.message().unwrap_or("its content makes no sense").to_owned();
+        let reason = error.message().unwrap_or("its content is not valid").to_owned();
         ArchiveError::Gzip(io::Error::new(io::ErrorKind::InvalidData, reason))
     })?;
     let length = usize::try_from(state.total_out()).expect("is no longer than the memory");
@@ -77,7 +77,7 @@ fn inflate_exactly(archive: &[u8], memory: &mut [u8]) -> Result<usize, ArchiveEr
         Status::StreamEnd if state.total_in() < archive.len() as u64 => Err(ArchiveError::Trailing),
         Status::StreamEnd => Ok(length),
         _ if length == memory.len() => {
-            Err(ArchiveError::Gzip(io::Error::other("its size is not the one it names")))
+            Err(ArchiveError::Gzip(io::Error::other("its size is not the size that it states")))
         }
         _ => Err(ArchiveError::Truncated),
     }

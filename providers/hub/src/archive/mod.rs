@@ -31,10 +31,10 @@ pub enum ArchiveError {
     #[error("it is not gzip, or is damaged")]
     Gzip(#[source] io::Error),
     /// It breaks off.
-    #[error("it ends in the middle")]
+    #[error("it ends early")]
     Truncated,
     /// Something follows its end.
-    #[error("something follows its end, which other tools may take for more files")]
+    #[error("there is data after its end, which other tools may read as more files")]
     Trailing,
     /// An entry's header makes no sense, or could be read in two ways.
     #[error("its entry {number} is malformed: {reason}")]
@@ -45,7 +45,7 @@ pub enum ArchiveError {
         reason: &'static str,
     },
     /// It inflates to nothing of use.
-    #[error("it holds far more headers and padding than files")]
+    #[error("it contains far more headers and padding than files")]
     Bomb,
     /// What is in it may not be in a package, or the disk refused it.
     #[error(transparent)]

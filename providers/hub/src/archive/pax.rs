@@ -28,7 +28,7 @@ impl Extension {
             b"size" => {
                 let text = std::str::from_utf8(value).ok();
                 let size = text.and_then(|text| text.parse().ok());
-                set(&mut self.size, size.ok_or("its size is no number")?)
+                set(&mut self.size, size.ok_or("its size is not a number")?)
             }
             _ if is_sparse(key) => Err("it is a sparse file"),
             _ => Ok(()),

@@ -142,7 +142,7 @@ impl<R: Source> Archive<'_, R> {
             return Err(self.tree.refuse(path, what).into());
         }
         if !matches!(kind, b'0' | b'\0') && size != 0 {
-            return Err(self.malformed("it has content, but is no file"));
+            return Err(self.malformed("it has content, but is not a file"));
         }
         match kind {
             b'0' | b'\0' if path.ends_with(b"/") => {
@@ -163,10 +163,10 @@ impl<R: Source> Archive<'_, R> {
     fn below_top<'path>(&mut self, path: &'path [u8]) -> Result<&'path [u8], ArchiveError> {
         let slash = path.iter().position(|byte| *byte == b'/');
         let Some((top, below)) = slash.and_then(|at| path.split_at_checked(at)) else {
-            return Err(self.malformed("it is not inside of the archive's folder"));
+            return Err(self.malformed("it is not inside the archive's folder"));
         };
         if self.top.get_or_insert_with(|| top.to_vec()) != top {
-            return Err(self.malformed("it is in another folder than what stands before it"));
+            return Err(self.malformed("it is not in the same folder as the entries before it"));
         }
         Ok(below.strip_prefix(b"/").unwrap_or(below))
     }
@@ -176,7 +176,7 @@ impl<R: Source> Archive<'_, R> {
         if self.folders.insert(path.strip_suffix(b"/").unwrap_or(path).to_vec()) {
             return Ok(());
         }
-        Err(self.malformed("its folder was there before"))
+        Err(self.malformed("its folder appears twice"))
     }
 
     fn file(&mut self, path: &[u8], executable: bool, size: u64) -> Result<(), ArchiveError> {
@@ -217,7 +217,7 @@ impl<R: Source> Archive<'_, R> {
         let mut block = [0; BLOCK];
         self.reader.read_exact(&mut block)?;
         if !is_zero(&block) {
-            return Err(self.malformed("an empty header stands before it"));
+            return Err(self.malformed("an empty header comes before it"));
         }
         let mut padding = [0; 8 << 10];
         loop {

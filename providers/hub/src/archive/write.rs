@@ -88,7 +88,7 @@ impl<W: Write> ArchiveWriter<W> {
 
     fn follow(&mut self, path: &str) -> io::Result<()> {
         if path.as_bytes() <= self.last.as_bytes() {
-            return Err(io::Error::other(format!("`{path}` is added behind `{}`", self.last)));
+            return Err(io::Error::other(format!("`{path}` is added after `{}`", self.last)));
         }
         path.clone_into(&mut self.last);
         Ok(())

@@ -33,7 +33,7 @@ fn a_cut_archive_is_fetched_again() {
     let client = Client::new();
     client.fetch(&at(&server.url(""), "a"), &release(&package())).expect("comes at last");
     assert_eq!(server.requests(), ["GET /packs/a/a-1.0.0.tgz"; 3]);
-    assert!(client.said().contains("broke off"), "{}", client.said());
+    assert!(client.said().contains("ended early"), "{}", client.said());
 }
 
 #[test]
@@ -274,9 +274,9 @@ fn a_snapshot_that_is_more_than_was_told_is_not_taken() {
     let bomb = gzip(&vec![b'\n'; 40 << 20]);
     assert!(bomb.len() < 64 << 10);
     for (snapshot, digests, asked, why) in [
-        (bomb, Vec::new(), "/snapshot.jsonl.gz", "bytes become more than"),
+        (bomb, Vec::new(), "/snapshot.jsonl.gz", "bytes unpack to more than"),
         (noise(1, 100_000), Vec::new(), "/snapshot.jsonl.gz", ""),
-        (gzip(&noise(1, 100_000)), Vec::new(), "/snapshot.jsonl.gz", "leaves room for"),
+        (gzip(&noise(1, 100_000)), Vec::new(), "/snapshot.jsonl.gz", "allows for"),
         (Vec::new(), vec![0; 100_000], "/snapshot.digests", "longer than"),
     ] {
         let server = with_snapshot(snapshot, digests);

@@ -172,7 +172,7 @@ fn the_same_path_twice() {
     refused(Tar::default().file(b"a", b"1").file(b"a", b"2").end(), "differ only in case");
     refused(Tar::default().file(b"a", b"1").file(b"./a", b"2").end(), "differ only in case");
     let folder = |tar: Tar, path: &[u8]| tar.entry(b'5', path, b"", 0o755, b"");
-    refused(folder(folder(Tar::default(), b"a/"), b"./a").end(), "was there before");
+    refused(folder(folder(Tar::default(), b"a/"), b"./a").end(), "appears twice");
 }
 
 #[test]
@@ -238,7 +238,7 @@ fn a_size_beyond_the_archive() {
     let tar = Tar::default().file(b"a", b"").changed(|header| {
         header[124..136].copy_from_slice(b"\x80\0\0\0\x7f\xff\xff\xff\xff\xff\xff\xff");
     });
-    refused(tar.end(), "ends in the middle");
+    refused(tar.end(), "ends early");
 }
 
 #[test]
@@ -250,7 +250,7 @@ fn a_file_that_looks_like_a_folder() {
 fn a_tar_without_its_end() {
     let whole = Tar::default().file(b"a", b"content").end();
     for length in [0, 100, 512, 515, 1024, 1100, 1536] {
-        refused(whole[..length].to_vec(), "ends in the middle");
+        refused(whole[..length].to_vec(), "ends early");
     }
     accepted(whole, &["a"]);
 }
@@ -261,7 +261,7 @@ fn something_behind_the_end() {
     padded.resize(10_240, 0);
     accepted(padded.clone(), &["a"]);
     let more = Tar::default().file(b"b", b"").end();
-    refused([padded, more].concat(), "something follows");
+    refused([padded, more].concat(), "there is data after");
     let mut gap = Tar::default().file(b"a", b"").0;
     gap.extend_from_slice(&[0; 512]);
     gap.extend_from_slice(&Tar::default().file(b"b", b"").end());

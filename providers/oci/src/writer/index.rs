@@ -63,7 +63,7 @@ impl Writer {
             self.pause(own, attempt);
         }
         let text = format!(
-            "gave up writing the index of `{}`: others wrote it {ATTEMPTS} times meanwhile",
+            "gave up writing the index of `{}`: others wrote it {ATTEMPTS} times in the meantime",
             self.place
         );
         Err(ProviderError::new(ErrorKind::Network, text).hint(

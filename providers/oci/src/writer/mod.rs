@@ -155,7 +155,8 @@ impl Writer {
         let tag = wire::tag_of(version);
         let Some(bytes) = self.repository.manifest(&tag, &Silent)? else { return Ok(None) };
         let own = said::read(&bytes, &tag).map_err(|reason| {
-            let text = format!("`{}:{tag}` is there already, and no package: {reason}", self.place);
+            let text =
+                format!("`{}:{tag}` already exists, and is not a package: {reason}", self.place);
             ProviderError::new(ErrorKind::Refused, text)
                 .hint("publish the package in another repository, or under another version")
         })?;

@@ -54,7 +54,7 @@ pub(super) struct Related {
     pub(super) text: String,
     /// Its page, if it is of this hub.
     pub(super) page: Option<String>,
-    /// What is asked of its version, and more.
+    /// The required version, and more.
     pub(super) asked: Vec<String>,
 }
 
@@ -206,7 +206,7 @@ pub(super) async fn required(
     Ok(required)
 }
 
-/// The packages of this hub that provide a capability; none of what is no capability.
+/// The packages of this hub that provide a capability; none of what is not a valid capability.
 pub(super) async fn providers(files: &Files, capability: &str) -> Result<Vec<String>, Problem> {
     if names::capability_path(capability).is_none() {
         return Ok(Vec::new());

@@ -14,7 +14,7 @@ const LONGEST: usize = 260;
 /// The header by which a proxy says below which path of its own it shows this server.
 const PREFIX: &str = "x-forwarded-prefix";
 
-/// What stands before a name.
+/// The part before a name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Address {
     /// The base, with its slash, as in a package's id; empty if it is not known.

@@ -23,7 +23,7 @@ const SMALL: usize = 512;
 pub(super) enum Keeping {
     /// For ever: its name changes with its content.
     Forever,
-    /// It may be, but is asked for again.
+    /// It may be cached, but is revalidated.
     AskAgain,
     /// Not at all.
     Never,

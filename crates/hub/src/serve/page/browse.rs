@@ -69,7 +69,7 @@ struct CapabilityPage<'asked> {
     required_by: (Vec<String>, usize),
 }
 
-/// Answers with who provides a capability, and who requires it.
+/// Answers with the packages that provide and require a capability.
 pub(super) async fn capability(
     State(server): State<Arc<Server>>,
     request: Request,

@@ -55,7 +55,7 @@ impl Asked {
         (is_person && !request.uri().path().starts_with("/api/")).then(|| Self::of(server, request))
     }
 
-    /// Whether a browser asks for a page.
+    /// Whether a browser requests a page.
     pub(super) fn is_of_person(&self) -> bool {
         takes_html(&self.headers)
     }
@@ -122,7 +122,7 @@ impl Frame<'_> {
         format!("{}{NAMESPACES}{namespace}", self.root)
     }
 
-    /// The page of a capability; none for what is no capability.
+    /// The page of a capability; none for what is not a valid capability.
     pub(super) fn capability(&self, capability: &str) -> Option<String> {
         names::capability_path(capability)?;
         Some(format!("{}{CAPABILITIES}{capability}", self.root))

@@ -117,7 +117,7 @@ impl Sort {
         }
     }
 
-    /// What is asked for; without words nothing is more relevant than anything else.
+    /// The search; without words nothing is more relevant than anything else.
     fn of(asked: &Asked) -> Self {
         let named = asked.query("sort");
         Self::ALL.into_iter().find(|sort| sort.name() == named).unwrap_or(Self::Relevance)

@@ -116,15 +116,15 @@ fn claim(subject: Subject<'_>, known: &Known, reference: &str) -> Notice {
             (false, ", and that package agrees: it says that it has moved here.")
         }
         Some((old, _)) if are_neighbours(old, name) => {
-            (false, ". Both belong to one namespace, so mu takes the one for the other.")
+            (false, ". Both belong to one namespace, so mu uses one in place of the other.")
         }
         Some(_) => (
             true,
-            ", but that package does not say so. mu takes the one for the other only if you agree.",
+            ", but that package does not say so. mu uses one in place of the other only if you agree.",
         ),
         None => (
             true,
-            ", which is not in this hub, so whether that package agrees is not known here. mu looks for itself.",
+            ", which is not in this hub, so whether that package agrees is not known here. mu checks that itself.",
         ),
     };
     parts.push(text(rest));
@@ -143,7 +143,7 @@ fn claimed(subject: Subject<'_>, known: &Known, claimant: &str) -> Option<Notice
         true => (false, " of the same namespace says that it replaces this package."),
         false => (
             true,
-            " claims to replace this package, but this one does not say so. mu takes the one for the other only if you agree.",
+            " claims to replace this package, but this one does not say so. mu uses one in place of the other only if you agree.",
         ),
     };
     Some(Notice { is_warning, parts: vec![package, text(rest)] })

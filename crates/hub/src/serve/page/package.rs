@@ -24,7 +24,7 @@ use crate::serve::answers::{answer_file, decoded};
 use crate::serve::problem::Problem;
 use crate::serve::server::Server;
 
-/// How many versions are shown, unless all are asked for.
+/// How many versions are shown, unless all are requested.
 const VERSIONS: usize = 50;
 
 /// How many dependents are shown.
@@ -86,7 +86,7 @@ pub(super) async fn answer(
     let root = Root::read(&server.files).await?;
     let index = root.index(name);
     let read = server.files.read(&index).await?;
-    // What is wrong with one line is no reason not to show the others.
+    // A mistake in one line does not hide the others.
     let lines = read.map(|read| Lines::parse_all(&read.bytes, name).0).unwrap_or_default();
     let Some(latest) = lines.latest() else {
         let missing =

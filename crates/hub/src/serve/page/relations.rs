@@ -196,7 +196,7 @@ impl Known {
         })
     }
 
-    /// The packages whose newest version depends on `name`, by name, each with what it asks for.
+    /// The packages whose newest version depends on `name`, by name, each with its requirement.
     pub(super) fn dependents(&self, name: &str, base: &str) -> Vec<(&str, &str)> {
         let found = self.leading_to(&self.dependents, name, base);
         let spec = |own: &&str| {

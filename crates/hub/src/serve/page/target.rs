@@ -8,7 +8,7 @@ pub(super) struct Target<'text> {
     /// The base, with its slash; `None` where it is that of the package that names it.
     pub(super) base: Option<&'text str>,
     pub(super) name: &'text str,
-    /// What is asked of the version; empty where nothing is.
+    /// The required version; empty if any.
     pub(super) spec: &'text str,
 }
 
@@ -49,7 +49,7 @@ fn split_base(text: &str) -> Option<(Option<&str>, &str)> {
     is_host.then_some((Some(&text[..end]), &text[end..]))
 }
 
-/// All of a name but its last segment; empty where there is no more.
+/// All of a name except its last segment; empty if there is no more.
 pub(super) fn namespace(name: &str) -> &str {
     name.rsplit_once('/').map_or("", |(namespace, _)| namespace)
 }

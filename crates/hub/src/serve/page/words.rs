@@ -81,7 +81,7 @@ pub(super) fn parts(word: &str) -> Vec<&str> {
     let (name, spec) = word.split_at(word.find('#').unwrap_or(word.len()));
     let (mut parts, mut begin) = (Vec::new(), 0);
     for (at, _) in name.match_indices('/') {
-        // What stands before `//` belongs to it.
+        // The part before `//` belongs to it.
         if !name[at + 1..].starts_with('/') {
             parts.push(&name[begin..=at]);
             begin = at + 1;

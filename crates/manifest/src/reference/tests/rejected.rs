@@ -123,8 +123,8 @@ fn points_at_the_offending_character_of_a_version() {
         "\na#^1.2-beta\n      ^ expected a space, `,`, `||` or the end, found `-`",
     );
     check("a#^01.2", "\na#^01.2\n   ^ expected a number without leading zeros, found `0`");
-    check("a#my tag", "\na#my tag\n    ^ expected a character that a tag may hold, found ` `");
-    check("a#x..y", "\na#x..y\n    ^ expected a character that a tag may hold, found `.`");
+    check("a#my tag", "\na#my tag\n    ^ expected a character that a tag may contain, found ` `");
+    check("a#x..y", "\na#x..y\n    ^ expected a character that a tag may contain, found `.`");
     check("a#-x", "\na#-x\n  ^ expected a version, a range or a tag, found `-`");
     check(
         "a#^99999999999999999999",
@@ -142,7 +142,7 @@ fn counts_columns_as_a_terminal_does() {
         "./日本\u{7}",
         "\n./日本\\u{7}\n      ^ expected a folder's path, without control characters, found `\\u{7}`",
     );
-    check("a#日本:x", "\na#日本:x\n      ^ expected a character that a tag may hold, found `:`");
+    check("a#日本:x", "\na#日本:x\n      ^ expected a character that a tag may contain, found `:`");
     check(
         "a\u{1b}[31m",
         "\na\\u{1b}[31m\n ^ expected a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end, found `\\u{1b}`",
@@ -153,7 +153,7 @@ fn counts_columns_as_a_terminal_does() {
     );
     check(
         "a#x\u{202e}y",
-        "\na#x\\u{202e}y\n   ^ expected a character that a tag may hold, found `\\u{202e}`",
+        "\na#x\\u{202e}y\n   ^ expected a character that a tag may contain, found `\\u{202e}`",
     );
 }
 
@@ -171,11 +171,11 @@ fn shows_a_screenful_of_a_long_text() {
 fn never_shows_a_password() {
     check(
         "ssh://git:hunter2@host/x",
-        "\nssh://git:****@host/x\n         ^ expected no password, for references end up in lock files: use `MU_TOKEN_<HOST>`, found `:`",
+        "\nssh://git:****@host/x\n         ^ expected no password, because references end up in lock files: use `MU_TOKEN_<HOST>`, found `:`",
     );
     check(
         "https://hunter2@host/x",
-        "\nhttps://****@host/x\n            ^ expected no user but `git` over http, for it may be a token: use `mu login` or `MU_TOKEN_<HOST>`, found `@`",
+        "\nhttps://****@host/x\n            ^ expected no user except `git` over http, because it may be a token: use `mu login` or `MU_TOKEN_<HOST>`, found `@`",
     );
     assert!(Reference::parse("https://git@host/x").is_ok());
     for text in [

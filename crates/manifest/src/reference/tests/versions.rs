@@ -228,7 +228,7 @@ fn points_at_what_is_no_version() {
     let check = |text: &str, expected: &str| {
         assert_eq!(Version::parse(text).expect_err(text).render(), expected);
     };
-    check("1.2", "1.2\n   ^ expected `.`, as a version has three numbers, found the end");
+    check("1.2", "1.2\n   ^ expected `.`, because a version has three numbers, found the end");
     check("1.02.3", "1.02.3\n  ^ expected a number without leading zeros, found `0`");
     check(
         "1.2.3x",

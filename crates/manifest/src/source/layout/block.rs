@@ -31,7 +31,7 @@ impl<'d> Patch<'d> {
         collection.key.is_some() && collection.len() == 0 && !has_comments
     }
 
-    /// Writes the first entry on the line below a key behind which nothing, `[]` or `{}` stands.
+    /// Writes the first entry on the line below a key that has no value, `[]` or `{}`.
     pub(super) fn open_block(
         &mut self,
         collection: Collection<'d>,
@@ -119,7 +119,7 @@ impl<'d> Patch<'d> {
         Ok(())
     }
 
-    /// Removes what stands behind the key of a list or map; returns where that ended.
+    /// Removes the value of the key of a list or map; returns where it ended.
     fn clear_value(&mut self, collection: Collection<'d>) -> Result<usize, SourceError> {
         let node = collection.node;
         let Some(entry) = collection.key else {

@@ -53,7 +53,7 @@ impl Document<'_> {
     }
 }
 
-/// The text of the file at `path` after a change to what stands under `key`.
+/// The text of the file at `path` after a change under `key`.
 ///
 /// # Errors
 ///

@@ -21,7 +21,7 @@ pub(super) fn is_list(node: &Node<'_>) -> bool {
 impl<'t> Document<'t> {
     /// Says that mu would have to guess.
     pub(crate) fn not_understood(&self, span: Range<usize>) -> SourceError {
-        self.error(span, "this is laid out in a way that mu cannot change without changing more")
+        self.error(span, "mu cannot change this layout without changing more than that")
             .help("make the change by hand, or put each entry on a line of its own")
     }
 
@@ -58,14 +58,14 @@ impl<'t> Document<'t> {
         }
     }
 
-    /// What stands before byte `start` on its line, which must be white space.
+    /// The text before byte `start` on its line, which must be white space.
     pub(super) fn indent_at(&self, start: usize) -> Result<&'t str, SourceError> {
         let before = self.text[self.line_start(start)..start].trim_start_matches('\u{feff}');
         let is_indent = before.trim().is_empty();
         if is_indent { Ok(before) } else { Err(self.not_understood(start..start + 1)) }
     }
 
-    /// White space as wide as what stands before byte `start` on its line.
+    /// White space as wide as the text before byte `start` on its line.
     pub(super) fn column_at(&self, start: usize) -> String {
         let before = self.text[self.line_start(start)..start].trim_start_matches('\u{feff}');
         before.chars().map(|character| if character == '\t' { '\t' } else { ' ' }).collect()

@@ -37,9 +37,9 @@ pub struct NewEntry {
 #[derive(Debug, Clone, Copy)]
 pub struct Collection<'d> {
     node: &'d Node<'d>,
-    /// The key of the outermost map that it stands behind; `None` for what is deeper inside.
+    /// Its key in the outermost map; `None` if it is deeper inside.
     key: Option<&'d Entry<'d>>,
-    /// Whether it stands inside brackets.
+    /// Whether it is inside brackets.
     in_flow: bool,
 }
 

@@ -15,7 +15,7 @@ pub(in crate::serve::page) struct Language {
     /// What texts stand between.
     quotes: &'static str,
     words: &'static [&'static str],
-    /// What stands behind a key: `:` or `=`.
+    /// The separator after a key: `:` or `=`.
     key: Option<char>,
     /// Whether lines that begin so are commands, and all others what they print.
     is_console: bool,
@@ -272,7 +272,7 @@ impl Language {
         (first.len_utf8(), None)
     }
 
-    /// Whether `part` is a key, by what stands behind it.
+    /// Whether `part` is a key, by what follows it.
     fn is_key(&self, part: &str, after: &str) -> bool {
         let Some(key) = self.key else { return false };
         let first = part.chars().next();

@@ -35,7 +35,7 @@ pub(super) fn language(path: &str) -> Option<Language> {
     }
 }
 
-/// What stands behind the last dot of a file's name, in lower case.
+/// The part after the last dot of a file's name, in lower case.
 fn ending(path: &str) -> String {
     let leaf = path.rsplit('/').next().unwrap_or(path);
     leaf.rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase()).unwrap_or_default()

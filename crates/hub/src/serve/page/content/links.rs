@@ -30,13 +30,13 @@ const ESCAPED: &AsciiSet = &CONTROLS
 /// Where the links of one text lead.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    /// What stands before the path of a file of the package, on the page that shows the text.
+    /// The prefix of the path of a file of the package, on the page that shows the text.
     pub(super) files: String,
     /// The folder of the text in the package, with a slash behind it; empty at its root.
     pub(super) folder: String,
     /// The package's files.
     pub(super) paths: BTreeSet<String>,
-    /// What stands before the path of a file of the repository, if that can be looked at.
+    /// The prefix of the path of a file of the repository, if that has web pages.
     pub(super) repository: Option<String>,
 }
 

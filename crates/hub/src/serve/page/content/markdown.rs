@@ -190,7 +190,7 @@ fn depth(html: &str) -> usize {
     deepest
 }
 
-/// Makes a link of a picture that says that it is one; inside of a link, of its text alone.
+/// Replaces a picture by a link that says so; inside a link, by its text alone.
 fn without_picture<'arena>(node: Node<'arena>, arena: &'arena Arena<'arena>) {
     let NodeValue::Image(picture) = node.data().value.clone() else { return };
     let is_link = |node: Node<'arena>| matches!(node.data().value, NodeValue::Link(_));

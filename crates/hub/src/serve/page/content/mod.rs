@@ -89,7 +89,7 @@ pub(super) enum Shown {
     Html(String),
     /// Code or other text, as HTML with its parts marked.
     Code(String),
-    /// What is no text.
+    /// Anything that is not text.
     Binary,
     TooLarge,
 }
@@ -150,7 +150,7 @@ impl Contents {
             return Ok(known);
         }
         let Ok(_turn) = self.turns.acquire().await else { return Ok(Arc::default()) };
-        // Somebody else may have asked for the same meanwhile.
+        // Another request may have loaded the same in the meantime.
         if let Some(known) = self.contents.find(&key) {
             return Ok(known);
         }
@@ -215,7 +215,7 @@ pub(super) fn place(root: &Root, line: &Line) -> String {
     told.unwrap_or_else(|| format!("{}{}", root.packs_folder(), line.usual_archive()))
 }
 
-/// An archive as it was asked for.
+/// An archive as it was requested.
 enum Fetched {
     Whole(Bytes),
     Absent,
