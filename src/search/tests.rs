@@ -200,7 +200,7 @@ fn a_wrong_manifest_in_the_workspace_is_an_error() {
         .with("w/aws/ec2", "")
         .with_file("w/aws/ec2/Mu.json", "{\"name\": \"aws/ec2\"}");
     let error = world.refused("aws/ec2");
-    assert!(world.relative(&error.to_string()).contains("`w/aws/ec2` holds both"), "{error}");
+    assert!(world.relative(&error.to_string()).contains("`w/aws/ec2` contains both"), "{error}");
 }
 
 #[test]

@@ -114,7 +114,7 @@ mod tests {
         check("2026-11-01", Ok(Cutoff::Moment(1_793_491_200)));
         check("2026-11-01T00:00:01Z", Ok(Cutoff::Moment(1_793_491_201)));
         check("2026-11-01T02:00:00+02:00", Ok(Cutoff::Moment(1_793_491_200)));
-        check("3", Err("`3` of what?"));
+        check("3", Err("`3` has no unit"));
         check("soon", Err("`soon` is neither an age nor a date"));
         check("", Err("`` is neither an age nor a date"));
         check("1 month", Err("months and years differ in length"));
