@@ -35,7 +35,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     }
     let (place, get) = match scope {
         Scope::Workspace => ("here", "mu get"),
-        Scope::Global => ("for every workspace", "mu get --global"),
+        Scope::Global => ("globally", "mu get --global"),
     };
     let empty = format!("nothing is installed {place}; `{get} REF` installs something");
     let installed = Packages { packages: list(&session)? };

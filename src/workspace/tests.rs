@@ -235,7 +235,7 @@ fn wrong_settings_are_pointed_at() {
     );
     check_wrong(file, "registries: {a.co/: {provider: ../x}}", "1:32: `../x` is not a provider");
     check_wrong(file, "registries: {a.co/: ./x, a.co: ./y}", "1:26: `a.co/` appears twice");
-    check_wrong(file, "minimumReleaseAge: 3", "1:20: `3` of what?");
+    check_wrong(file, "minimumReleaseAge: 3", "1:20: `3` has no unit");
     check_wrong(file, "namespace: https://a.co/b", "1:12: no protocol belongs here");
     check_wrong(file, "members: ['[']", "1:11: a `[` is not closed");
     check_wrong(
