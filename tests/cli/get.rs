@@ -159,7 +159,7 @@ fn an_element_installs_its_package() {
     sandbox.mu(&["get", "https://hub.mu.com/aws/ec2/VM#^1"]).ok();
     assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.0.0"]);
     let run = sandbox.mu(&["which", "aws/ec2/VM"]).ok();
-    assert_eq!(run.stdout, "[DIR]/work/.mu/packs/hub.mu.com/aws/ec2\n");
+    assert_eq!(run.stdout, "[DIR]/work/.mu/packs/hub.mu.com/aws/ec2/vm.ts  class\n");
 }
 
 #[test]
