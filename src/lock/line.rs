@@ -1,4 +1,5 @@
-//! One line of a lock, as mu writes it: a key with a text or a list of texts.
+//! One line of a lock, as mu writes it: a key with a text or a list of texts. Any other form, even if it is
+//! the same YAML, is not read here.
 //!
 //! Any other form, even if it is the same YAML, is not read here.
 

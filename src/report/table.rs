@@ -87,7 +87,8 @@ impl Table {
             for line in 0..height {
                 for (column, (style, _)) in row.iter().enumerate() {
                     let cell = wrapped[column].get(line).map_or("", String::as_str);
-                    // Nothing needs no style, which would hide the spaces before it from the trimming below.
+                    // An empty text gets no style, which would hide the spaces before it from the trimming
+                    // below.
                     if !cell.is_empty() {
                         text.push_str(&format!("{style}{cell}{style:#}"));
                     }

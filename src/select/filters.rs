@@ -1,4 +1,6 @@
-//! Which versions can be candidates at all, and why the others cannot.
+//! Which versions can be candidates at all, and why the others cannot. The rules are the same for every
+//! strategy. Reasons are computed again when a message needs them, so the common case costs nothing. What a
+//! single requirement narrows (ranges, channels) is not here but in `candidates`.
 //!
 //! The rules are the same for every strategy. Reasons are computed again when a message needs them, so the
 //! common case costs nothing. What a single requirement narrows (ranges, channels) is not here but in

@@ -1,4 +1,5 @@
-//! The folders of a workspace that are not searched for its packages, and why.
+//! The folders of a workspace that are not searched for its packages, and why. Collected on the walk that
+//! finds the packages, so that an ignored package can be told from a missing one. The disk is not read again.
 //!
 //! Collected on the walk that finds the packages, so that an ignored package can be told from a missing one.
 //! The disk is not read again.

@@ -1,4 +1,5 @@
-//! Registries: which place and provider serve the packages below a prefix.
+//! Registries: which place and provider serve the packages below a prefix. Data only. The index finds the
+//! provider of a registry without one, and sends requests.
 //!
 //! Data only. The index finds the provider of a registry without one, and sends requests.
 

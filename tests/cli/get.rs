@@ -226,7 +226,10 @@ fn the_home_folder_is_no_workspace_for_the_global_packs() {
 fn hints_about_global_packs_are_commands_for_them() {
     let sandbox = Sandbox::new();
     sandbox.publish(&[Package::new("aws/ec2", "1.0.0")]);
-    sandbox.mu(&["list", "-g"]).ok().says(&["nothing is installed globally", "`mu get --global REF`"]);
+    sandbox
+        .mu(&["list", "-g"])
+        .ok()
+        .says(&["nothing is installed globally", "`mu get --global REF`"]);
     sandbox.mu(&["get", "-g"]).fails().says(&["no global packages", "`mu get --global REF`"]);
     let run = sandbox.mu(&["get", "-g", "aws/ec2#^2"]).fails();
     run.says(&["`mu get --global 'aws/ec2#^1.0.0'`"]);

@@ -49,7 +49,7 @@ pub(crate) fn check_version(version: &str, is_lenient: bool) -> Result<(), HubEr
     let what = format!("the version `{}`", printable(version));
     Err(refused(
         &what,
-        "expected three numbers, such as 1.4.0, perhaps with a prerelease behind `-`; a package with `versions: lenient` \
+        "expected three numbers, such as 1.4.0, optionally with a prerelease after `-`; a package with `versions: lenient` \
          may leave numbers out",
     ))
 }

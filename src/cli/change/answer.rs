@@ -23,7 +23,7 @@ pub(crate) struct Answer<'a> {
     /// Packages whose new version packages another minor line of its app; left out if there are none.
     #[serde(rename = "appMoves", skip_serializing_if = "<[AppMove]>::is_empty")]
     app_moves: &'a [AppMove],
-    /// The packages that something else is used for, by id.
+    /// The replaced packages, by id.
     replaced: Vec<Replaced<'a>>,
     /// The changed requirements in manifests.
     #[serde(skip_serializing_if = "<[Written]>::is_empty")]

@@ -1,5 +1,7 @@
 //! What partly qualified names in the workspace's own manifests mean: the missing parts come from the package
-//! that declares them, as everywhere.
+//! that declares them, as everywhere. A name of one segment means the declaring package's namespace first,
+//! and no namespace if there is no such package. The workspace, the lock, or earlier requests of this run
+//! know whether there is one; nothing here sends a request.
 //!
 //! A name of one segment means the declaring package's namespace first, and no namespace if there is no such
 //! package. The workspace, the lock, or earlier requests of this run know whether there is one; nothing here

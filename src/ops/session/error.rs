@@ -1,4 +1,5 @@
-//! The error of every operation: a code that programs can rely on, the error itself, and hints.
+//! The error of every operation: a code that programs can rely on, the error itself, and hints. The error
+//! types of all modules are converted here. [`crate::report`] prints it.
 //!
 //! The error types of all modules are converted here. [`crate::report`] prints it.
 

@@ -21,7 +21,7 @@ pub struct Narrowing {
     pub app_version: Option<String>,
     /// Only versions of this revision, or of one that begins so.
     pub revision: Option<String>,
-    /// Whether prereleases will do.
+    /// Whether prereleases are allowed.
     pub prereleases: bool,
 }
 

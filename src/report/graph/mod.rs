@@ -1,4 +1,5 @@
-//! The dependency graph as text for other programs, or as a picture.
+//! The dependency graph as text for other programs, or as a picture. The same graph gives the same bytes.
+//! [`crate::ops::graph`] builds the graph.
 //!
 //! The same graph gives the same bytes. [`crate::ops::graph`] builds the graph.
 

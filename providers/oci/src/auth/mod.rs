@@ -170,7 +170,7 @@ impl Keys {
     ) -> Result<Token, ProviderError> {
         let registry = url.host_and_port();
         let place = SafeUrl::parse(realm).map_err(|error| {
-            let text = format!("`{registry}` names a place for tokens that is no URL");
+            let text = format!("`{registry}` names a place for tokens that is not a valid URL");
             ProviderError::new(ErrorKind::Protocol, text).because(error)
         })?;
         if place.may_hold_secret() || !matches!(place.scheme(), "https" | "http") {

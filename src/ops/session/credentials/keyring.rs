@@ -1,4 +1,5 @@
-//! Tokens in the keyring of the operating system: Keychain, Credential Manager, Secret Service.
+//! Tokens in the keyring of the operating system: Keychain, Credential Manager, Secret Service. A missing or
+//! locked keyring is not an error here: then the file is used.
 //!
 //! A missing or locked keyring is not an error here: then the file is used.
 

@@ -1,4 +1,5 @@
-//! Tokens for registries: from `MU_TOKEN_<HOST>`, else those that `mu login` has stored.
+//! Tokens for registries: from `MU_TOKEN_<HOST>`, else those that `mu login` has stored. The HTTP client
+//! decides which requests may have a token.
 //!
 //! The HTTP client decides which requests may have a token.
 
