@@ -18,6 +18,7 @@ and Mu.lock is not used. Mu.yaml is kept in step: dependencies start at the vers
 
 Examples:
   mu get
+  mu get --locked --no-dev             exactly Mu.lock, without what only devDependencies need
   mu get 'aws/ec2#^1.0.6'
   mu get --global https://hub.mu.com/aws/ec2
   mu get 'https://git.acme.co/infra.git/modules/vpc#v1.2.0'
@@ -38,6 +39,9 @@ pub(crate) struct Arguments {
     /// Also move everything to its newest version (see `mu update`)
     #[arg(short, long)]
     update: bool,
+    /// Install nothing that only devDependencies need; Mu.lock names it all the same
+    #[arg(long, conflicts_with_all = ["references", "global"])]
+    no_dev: bool,
     /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
@@ -86,6 +90,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     if arguments.references.is_empty() {
         check_not_empty(&session)?;
     }
+    session.options.no_dev = arguments.no_dev;
     let request = GetRequest {
         references: arguments.references.clone(),
         save: arguments.save.then(|| Save { package: arguments.package.clone(), dev: false }),

@@ -139,6 +139,7 @@ impl Global {
             offline: self.offline || is_set("MU_OFFLINE"),
             locked: self.locked,
             frozen: self.frozen,
+            no_dev: false,
             resolution,
             published_before: cutoff.map(|cutoff| match cutoff {
                 Cutoff::Age(0) => i64::MAX,

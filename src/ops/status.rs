@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ops::apply::fetch::placed_fault;
-use crate::ops::explain::{other_places, own_packages};
+use crate::ops::explain::{other_places, own_conflicts, own_packages};
 use crate::ops::requirements::Requirements;
 use crate::ops::session::installed_packs::{named, wanted};
 use crate::ops::session::json;
@@ -90,7 +90,8 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
         }
     }
     let own = own_packages::warnings(session, &requirements, &lock);
-    for warning in other_places::left_out(session, &lock).into_iter().chain(own) {
+    let apart = own_conflicts::warnings(session);
+    for warning in other_places::left_out(session, &lock).into_iter().chain(own).chain(apart) {
         session.events.warning(&warning);
     }
     let mut placed: Vec<Placed> =

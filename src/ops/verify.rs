@@ -10,11 +10,13 @@ use mu_provider::threads::{at_once, into_inner, lock};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::ops::apply::development;
 use crate::ops::apply::fetch::{check_installed, placed_fault, placed_folder};
+use crate::ops::requirements::Requirements;
 use crate::ops::session::installed_packs::wanted;
 use crate::ops::session::json;
 use crate::ops::{CommandError, Session, Stage};
-use crate::packs::{HashError, hash_folder};
+use crate::packs::{HashError, Wanted, hash_folder};
 
 /// What is wrong with one pack or stored tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -48,7 +50,13 @@ pub fn verify(session: &Session) -> Result<Report, CommandError> {
     let packs = session.packs();
     let state = packs.state()?;
     let record = packs.record()?;
-    let wanted: Vec<_> = wanted(&lock).collect();
+    let requirements = Requirements::collect(session, lock.extra.clone())?;
+    let for_development = development::only(&requirements, &lock);
+    // What only development needs may have been left out.
+    let is_left_out = |(index, wanted): &(usize, Wanted)| {
+        for_development.contains(index) && !packs.pack_path(&wanted.place).exists()
+    };
+    let wanted: Vec<_> = wanted(&lock).filter(|wanted| !is_left_out(wanted)).collect();
     let asked: Vec<&str> = wanted.iter().map(|(_, wanted)| &*wanted.place).collect();
     let places: BTreeSet<&str> = wanted
         .iter()

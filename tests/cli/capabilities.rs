@@ -320,3 +320,40 @@ fn what_conflicts_with_a_package_is_not_chosen_beside_it() {
     sandbox.mu(&["get"]).ok();
     assert!(sandbox.read("Mu.lock").contains("net/cilium"));
 }
+
+#[test]
+fn packages_of_one_workspace_that_conflict_are_told_and_not_used_together() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    sandbox.write("net/calico/Mu.yaml", "name: net/calico\nprovides: [net.mu.com/v1/Network]\n");
+    for conflicts in ["net/calico", "net.mu.com/v1/Network"] {
+        let manifest = format!("name: net/cilium\nversion: 1.0.0\nconflicts: [{conflicts}]\n");
+        sandbox.write("net/cilium/Mu.yaml", &manifest);
+        let said = "`net/cilium` conflicts with `net/calico`, and this workspace has both: no package can \
+                    depend on both (`conflicts` in `[DIR]/work/net/cilium/Mu.yaml`)";
+        for command in ["get", "status"] {
+            let run = sandbox.mu(&[command]).ok();
+            assert_eq!(run.stderr.matches(said).count(), 1, "{}", run.shown());
+        }
+    }
+    // Through another package, and with one that is needed only to develop.
+    sandbox.write("base/Mu.yaml", "name: base\ndependencies: [hub.mu.com/net/calico]\n");
+    sandbox.write(
+        "Mu.yaml",
+        "name: acme/web\ndependencies: [hub.mu.com/base]\ndevDependencies: [net/cilium]\n",
+    );
+    insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @"
+    $ mu get
+    error: no versions fit together
+      acme/web requires net/cilium
+      acme/web requires base
+      base requires net/calico
+      net/cilium conflicts with net/calico
+
+    hint: remove one of the dependencies, or the entry under `conflicts` of the package in `net/cilium`
+    [exit 1]
+    ");
+    sandbox.mu(&["get", "--json"]).fails_with("no-solution");
+    sandbox.write("net/cilium/Mu.yaml", "name: net/cilium\nversion: 1.0.0\n");
+    let run = sandbox.mu(&["get"]).ok();
+    run.does_not_say(&["conflicts"]);
+}

@@ -318,3 +318,52 @@ fn archives_in_an_unusual_place_are_looked_for_in_the_usual_one_for_few_packages
     assert!(wrong <= 16, "{wrong} of {}: {asked:?}", asked.len());
     assert_eq!(asked.len(), wrong + names.len() + 1, "and `hub.json` once: {asked:?}");
 }
+
+#[test]
+fn what_only_development_needs_is_left_out_on_request() {
+    let sandbox = Sandbox::new();
+    sandbox.offer(
+        "aws/ec2 1.0.0: aws/vpc#^1
+         aws/vpc 1.0.0:
+         test/run 1.0.0: aws/vpc#^1 test/report#^1
+         test/report 1.0.0:",
+    );
+    sandbox.write(
+        "Mu.yaml",
+        "name: acme/web\ndependencies: [aws/ec2#^1]\ndevDependencies: [test/run#^1]\n",
+    );
+    let packs = || -> Vec<&str> {
+        let all = ["aws/ec2", "aws/vpc", "test/run", "test/report"];
+        let is_there =
+            |name: &&str| sandbox.has(&format!("work/.mu/packs/hub.mu.com/{name}/Mu.yaml"));
+        all.into_iter().filter(is_there).collect()
+    };
+    let run = sandbox.mu(&["get", "--no-dev"]).ok();
+    run.says(&[
+        "installed 2 packages (2 downloaded, 0 from cache); 2 are left out, which only devDependencies need",
+    ]);
+    assert_eq!(packs(), ["aws/ec2", "aws/vpc"]);
+    // The lock is the same, and says all.
+    assert_eq!(sandbox.locked().len(), 4);
+    let lock = sandbox.read("Mu.lock");
+    sandbox.mu(&["verify"]).ok();
+    let answer = sandbox.mu(&["get", "--locked", "--no-dev", "--json"]).ok().json();
+    let without: Vec<&str> = answer["packages"]
+        .as_array()
+        .expect("is a list")
+        .iter()
+        .filter(|package| package["path"].is_null())
+        .map(|package| package["id"].as_str().expect("is text"))
+        .collect();
+    assert_eq!(without, ["hub.mu.com/test/report", "hub.mu.com/test/run"]);
+    // The next run without it brings the rest, and one with it takes that away.
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(packs().len(), 4);
+    sandbox.mu(&["get", "--no-dev"]).ok();
+    assert_eq!(packs(), ["aws/ec2", "aws/vpc"]);
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+    // What both need stays; a second manifest may need what the first only develops with.
+    sandbox.write("b/Mu.yaml", "name: acme/b\ndependencies: [test/run#^1]\n");
+    sandbox.mu(&["get", "--no-dev"]).ok();
+    assert_eq!(packs().len(), 4);
+}

@@ -110,8 +110,17 @@ fn reason(lowered: &Lowered) -> String {
 }
 
 fn summary(outcome: &Outcome) -> String {
+    let left_out = match outcome.left_out {
+        0 => String::new(),
+        1 => "; 1 is left out, which only devDependencies need".to_owned(),
+        several => format!("; {several} are left out, which only devDependencies need"),
+    };
+    format!("{}{left_out}", what_was_done(outcome))
+}
+
+fn what_was_done(outcome: &Outcome) -> String {
     let packages = outcome.lock.packages.iter().filter(|package| !package.source.is_workspace());
-    let total = packages.count();
+    let total = packages.count() - outcome.left_out;
     if outcome.dry_run {
         return format!("{} would be in use; nothing was written", count(total, "package"));
     }

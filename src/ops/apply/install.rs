@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex};
 use crate::fs;
 use crate::lock::Lockfile;
 use crate::manifest::{generated_manifest, manifest_name};
+use crate::ops::apply::development;
 use crate::ops::apply::fetch::{self, Fetching, fetch};
 use crate::ops::apply::outcome::Fetched;
-use crate::ops::explain::{other_places, own_packages};
+use crate::ops::explain::{other_places, own_conflicts, own_packages};
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Edit;
 use crate::ops::session::installed_packs::{folder_of, kept, named, place, wanted};
@@ -38,7 +39,8 @@ pub fn install(
     refuse_misspelt(session)?;
     let left_out = other_places::left_out(session, &resolved.lock);
     let own = own_packages::warnings(session, requirements, &resolved.lock);
-    for warning in resolved.warnings.iter().chain(&left_out).chain(&own) {
+    let apart = own_conflicts::warnings(session);
+    for warning in resolved.warnings.iter().chain(&left_out).chain(&own).chain(&apart) {
         session.events.warning(warning);
     }
     let unagreed = replacement_consent::check(session, &resolved.previous, &resolved, dry_run)?;
@@ -48,6 +50,9 @@ pub fn install(
         let outcome = outcome.by_way_of(&resolved.ways);
         let edited = changed(edits)?.into_iter().map(|edit| edit.path.clone()).collect();
         return Ok(Outcome { dry_run, edited, unagreed, ..outcome });
+    }
+    if session.options.no_dev {
+        resolved.left_out = development::only(requirements, &resolved.lock);
     }
     // Without a lock, `--frozen` has nothing to install, and takes nothing away.
     let has_lock = !session.options.frozen || session.lockfile()?.is_some();
@@ -73,16 +78,17 @@ pub fn install(
         edited.push(edit.path.clone());
     }
     session.save_index();
-    let Resolved { lock, previous, ways, .. } = resolved;
+    let Resolved { lock, previous, ways, left_out, .. } = resolved;
     let mut outcome = Outcome::new(lock, &previous, requirements).by_way_of(&ways);
     outcome.counts = counts;
     outcome.installed = made + removed;
     outcome.made = made;
     outcome.has_members = !session.workspace.members.is_empty();
+    outcome.left_out = left_out.len();
     outcome.frozen = session.options.frozen;
     outcome.edited = edited;
     let packs = session.packs();
-    for (index, wanted) in wanted(&outcome.lock) {
+    for (index, wanted) in wanted(&outcome.lock).filter(|(index, _)| !left_out.contains(index)) {
         outcome.folders.insert(index, packs.pack_path(&wanted.place));
     }
     for (index, package) in outcome.lock.packages.iter().enumerate() {
@@ -158,7 +164,7 @@ fn make_packs(
             .iter()
             .all(|package| package.digest.is_some() || package.source.is_workspace());
     if resolved.is_unchanged() && is_known {
-        let wanted = packs_of(session, &resolved.lock)?;
+        let wanted = packs_of(session, resolved)?;
         if is_news {
             fetch::check_recognized(session, &resolved.lock, &state)?;
         }
@@ -169,6 +175,7 @@ fn make_packs(
                 session.store.note_linked(packs.path())?;
             }
             let reused = resolved.lock.packages.iter().filter(|one| one.digest.is_some()).count();
+            let reused = reused - resolved.left_out.len();
             let counts = Fetched { fetched: 0, reused };
             return Ok(Made { counts, ..Made::default() });
         }
@@ -184,10 +191,10 @@ fn make_packs(
         }
         // Asked for before the rest is planned, so that something has come when it is waited for.
         let fetching = is_known.then(|| Fetching::begin(session, resolved));
-        let mut plan = Installation::plan(&packs, packs_of(session, &resolved.lock)?, link)?;
+        let mut plan = Installation::plan(&packs, packs_of(session, resolved)?, link)?;
         let lost = lost(session, &resolved.lock, plan.installs());
         if !lost.is_empty() {
-            let mut wanted = packs_of(session, &resolved.lock)?;
+            let mut wanted = packs_of(session, resolved)?;
             wanted.retain(|wanted| !lost.contains(&wanted.place));
             plan = Installation::plan(&packs, wanted, link)?;
         }
@@ -249,8 +256,10 @@ fn fetch_and_build(
 }
 
 /// The packs that should be there, and those of replaced packages that still are.
-fn packs_of(session: &Session, lock: &Lockfile) -> Result<Vec<Wanted>, CommandError> {
-    let mut all: Vec<Wanted> = wanted(lock).map(|(_, wanted)| wanted).collect();
+fn packs_of(session: &Session, resolved: &Resolved) -> Result<Vec<Wanted>, CommandError> {
+    let lock = &resolved.lock;
+    let wanted = wanted(lock).filter(|(index, _)| !resolved.left_out.contains(index));
+    let mut all: Vec<Wanted> = wanted.map(|(_, wanted)| wanted).collect();
     if lock.replaced.is_empty() {
         return Ok(all);
     }

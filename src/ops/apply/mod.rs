@@ -2,6 +2,7 @@
 
 mod at_once;
 pub(crate) mod dependencies;
+pub(crate) mod development;
 pub(crate) mod element;
 pub mod fetch;
 mod identity;

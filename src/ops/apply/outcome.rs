@@ -60,6 +60,8 @@ pub struct Outcome {
     pub has_members: bool,
     /// Packs that were made.
     pub made: usize,
+    /// Packages that are locked and not installed, because only `devDependencies` need them.
+    pub left_out: usize,
     /// Whether the lock was used unchecked, so that nothing else was done.
     pub frozen: bool,
     /// Whether anything was written at all.

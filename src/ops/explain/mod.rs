@@ -6,5 +6,6 @@ pub(crate) mod disk;
 pub(crate) mod failure;
 pub(crate) mod not_asked_for;
 pub(crate) mod other_places;
+pub(crate) mod own_conflicts;
 pub(crate) mod own_packages;
 mod ways_out;

@@ -53,6 +53,8 @@ pub struct Options {
     pub locked: bool,
     /// Use the lock without checking it against the manifests.
     pub frozen: bool,
+    /// Install nothing that only `devDependencies` need.
+    pub no_dev: bool,
     /// The strategy, if one was requested.
     pub resolution: Option<Resolution>,
     /// The latest time of publication, in seconds since 1970; [`i64::MAX`] allows everything, whatever the

@@ -107,7 +107,8 @@ pub(crate) fn record(
     let ways = ways
         .map(|chosen| (chosen.id.clone(), chosen.way.iter().map(ToString::to_string).collect()))
         .collect();
-    Ok(Some(Resolved { lock: lock.into(), previous, releases, warnings, ways }))
+    let left_out = BTreeSet::new();
+    Ok(Some(Resolved { lock: lock.into(), previous, releases, left_out, warnings, ways }))
 }
 
 /// Asks the places themselves what these versions are, where their listings are only hints, all at once; says whether each is

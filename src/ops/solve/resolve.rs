@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::index::{Requirement as IndexRequirement, Universe};
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::explain::failure::failed;
+use crate::ops::explain::own_conflicts;
 use crate::ops::requirements::{Requirements, overrides};
 use crate::ops::solve::locked_universe::LockedUniverse;
 use crate::ops::solve::record::{record, unsatisfied};
@@ -56,6 +57,7 @@ pub fn resolve_from(
     update: Update,
     previous: Arc<Lockfile>,
 ) -> Result<Resolved, CommandError> {
+    own_conflicts::check(session)?;
     let differences = requirements.differences(session, &previous);
     let has_folders = previous.packages.iter().any(|package| package.source.is_folder());
     let is_fine = differences.is_empty()

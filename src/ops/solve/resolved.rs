@@ -1,6 +1,6 @@
 //! The result of resolving: a lock, and what is known about its new entries.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mu_provider::Release;
@@ -19,6 +19,8 @@ pub struct Resolved {
     pub previous: Arc<Lockfile>,
     /// The routes of the packages that were looked up in this run, by their place in `lock.packages`.
     pub releases: FxHashMap<usize, (Arc<Route>, Arc<Release>)>,
+    /// The packages that are locked and not installed, by their place in `lock.packages`.
+    pub left_out: BTreeSet<usize>,
     /// Warnings for the user.
     pub warnings: Vec<String>,
     /// The versions that packages move through, step by step.

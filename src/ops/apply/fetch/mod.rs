@@ -97,7 +97,9 @@ impl<'run> Fetching<'run> {
         let (mut present, mut missing) = (Vec::new(), Vec::new());
         let is_empty = session.store.is_empty();
         for (index, package) in resolved.lock.packages.iter().enumerate() {
-            if package.source.is_workspace() {
+            // The lock has to name the digest of what is left out, too.
+            let is_left_out = package.digest.is_some() && resolved.left_out.contains(&index);
+            if package.source.is_workspace() || is_left_out {
                 continue;
             }
             if package.source.is_placed() {

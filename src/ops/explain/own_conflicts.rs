@@ -1,0 +1,110 @@
+//! Packages of one workspace that conflict with each other.
+//!
+//! A workspace may hold two packages that nobody can use together, such as two implementations of one thing: that is said.
+//! If one of its packages depends on both, nobody can install that one: that is refused.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::index::conflicting;
+use crate::ops::explain::own_packages::shown;
+use crate::ops::requirements::names::id_in;
+use crate::ops::{Code, CommandError, Session};
+
+/// A package of the workspace that conflicts with another one, by their places in its members.
+struct Apart {
+    by: usize,
+    with: usize,
+}
+
+/// What there is to say about each two that conflict.
+pub(crate) fn warnings(session: &Session) -> Vec<String> {
+    let members = &session.workspace.members;
+    let warning = |Apart { by, with }: Apart| {
+        let by = &members[by];
+        format!(
+            "`{}` conflicts with `{}`, and this workspace has both: no package can depend on both (`conflicts` in `{}`)",
+            by.manifest.name,
+            members[with].manifest.name,
+            by.manifest_path.display()
+        )
+    };
+    apart(session).into_iter().map(warning).collect()
+}
+
+/// Refuses a workspace in which a package needs two others that conflict with each other.
+///
+/// # Errors
+///
+/// When there is such a package: the error names the way to each of the two.
+pub(crate) fn check(session: &Session) -> Result<(), CommandError> {
+    let members = &session.workspace.members;
+    for Apart { by, with } in apart(session) {
+        for start in 0..members.len() {
+            let from = reached(session, start);
+            if !from.contains_key(&by) || !from.contains_key(&with) {
+                continue;
+            }
+            let name = |at: usize| &members[at].manifest.name;
+            let mut lines: Vec<String> = Vec::new();
+            for end in [by, with] {
+                let mut way = vec![end];
+                while let Some(before) = way.last().and_then(|at| from[at]) {
+                    way.push(before);
+                }
+                for step in way.windows(2).rev() {
+                    let line = format!("  {} requires {}", name(step[1]), name(step[0]));
+                    if !lines.contains(&line) {
+                        lines.push(line);
+                    }
+                }
+            }
+            lines.push(format!("  {} conflicts with {}", name(by), name(with)));
+            let message = format!("no versions fit together\n{}", lines.join("\n"));
+            let file = shown(&members[by].place);
+            return Err(CommandError::new(Code::NoSolution, message).hint(format!(
+                "remove one of the dependencies, or the entry under `conflicts` of the package in `{file}`"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// All that conflict.
+fn apart(session: &Session) -> Vec<Apart> {
+    let members = &session.workspace.members;
+    let mut all = Vec::new();
+    for (by, member) in members.iter().enumerate() {
+        for reference in &member.manifest.conflicts {
+            let named = conflicting(&reference.to_string(), &reference.id(&member.defaults()));
+            let is_meant = |other: &crate::workspace::Member| {
+                let mut provides = other.manifest.provides.iter().map(ToString::to_string);
+                named.iter().any(|name| name == other.id.as_str())
+                    || provides.any(|capability| named.contains(&capability))
+            };
+            let others = (0..members.len()).filter(|with| *with != by && is_meant(&members[*with]));
+            all.extend(others.map(|with| Apart { by, with }));
+        }
+    }
+    all
+}
+
+/// The packages of the workspace that one of them needs, itself among them, each with the one that brought it.
+fn reached(session: &Session, start: usize) -> BTreeMap<usize, Option<usize>> {
+    let members = &session.workspace.members;
+    let mut from = BTreeMap::from([(start, None)]);
+    let mut open = VecDeque::from([start]);
+    while let Some(at) = open.pop_front() {
+        let member = &members[at];
+        // What others develop with is not for those who use them.
+        let dev = member.manifest.dev_dependencies.iter().filter(|_| at == start);
+        for dependency in member.manifest.dependencies.iter().chain(dev) {
+            let id = id_in(session, member, &dependency.reference);
+            let Some(next) = members.iter().position(|other| other.id == id) else { continue };
+            if let std::collections::btree_map::Entry::Vacant(entry) = from.entry(next) {
+                entry.insert(Some(at));
+                open.push_back(next);
+            }
+        }
+    }
+    from
+}
