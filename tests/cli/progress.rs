@@ -226,7 +226,7 @@ fn an_upload_is_watched() {
     sandbox.write("data.txt", &big);
     let server = slow_reader();
     let to = server.url("");
-    uploads(&sandbox, &format!("publish --to {to}"), "publishing", "hub.mu.com/acme/big");
+    uploads(&sandbox, &format!("publish --to {to}"), "publishing", "acme/big");
     let mirror = format!("mirror big/data --to {to}");
     uploads(&sandbox, &mirror, "mirroring", "sending hub.mu.com/big/data 1.0.0");
     let sent = server.seen().into_iter().filter(|seen| seen.method == "PUT");

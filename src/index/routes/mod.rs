@@ -204,7 +204,7 @@ impl Routes {
         }
         let path = hint.path.clone().unwrap_or_else(|| id.name_str().to_owned());
         if let Some(protocol) = &hint.protocol
-            && !self.is_placed(id, protocol)
+            && (is_misspelt(protocol) || !self.is_placed(id, protocol))
             && let Some(route) = self.explicit(id, protocol, &hint, &path)?
         {
             return Ok(Some(route));
@@ -296,6 +296,12 @@ impl Routes {
         let scheme = if lock(&self.plain).contains(&base) { "http" } else { "https" };
         parse(&format!("{scheme}://{base}"))
     }
+}
+
+/// Whether a protocol is nearly one of those that references have: a mistake, whatever registry has the package.
+fn is_misspelt(protocol: &Protocol) -> bool {
+    let Protocol::Plugin(scheme) = protocol else { return false };
+    crate::manifest::source::nearest(scheme, ["https", "http", "git+https", "git+ssh"]).is_some()
 }
 
 /// The folder inside a place, whatever its name contains.

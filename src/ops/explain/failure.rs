@@ -225,6 +225,9 @@ pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError
             if session.lockfile().ok().flatten().is_some() {
                 hints.push("`--offline` uses only what is already on this machine".to_owned());
             }
+            if hints.is_empty() {
+                hints.push("`mu doctor` checks registries, the proxy and certificates".to_owned());
+            }
         }
         Code::Offline => {
             let what = session.short_name(&error.id);
