@@ -115,7 +115,7 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     ("registry remove", &[shape::<registry::Wrote>]),
     ("remove", &[shape::<change::Answer<'_>>]),
     ("resolve", &[shape::<change::Answer<'_>>, shape::<resolve::Compared<'_>>]),
-    ("search", &[shape::<search::Answer<'_>>]),
+    ("search", &[shape::<search::Answer<'_>>, shape::<search::Capabilities>]),
     ("status", &[shape::<Status>]),
     #[cfg(feature = "publish")]
     ("tag", &[shape::<tag::Answer>]),

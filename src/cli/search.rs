@@ -1,5 +1,7 @@
 //! `mu search`.
 
+use std::collections::BTreeSet;
+
 use anstyle::Style;
 use clap::Args;
 use schemars::JsonSchema;
@@ -8,10 +10,11 @@ use serde::Serialize;
 use crate::cli::context::{Context, Ending};
 use crate::cli::filter::Filter;
 use crate::lock::Source;
-use crate::ops::Scope;
-use crate::ops::search::{FoundPackage, SearchRequest, search};
+use crate::manifest::Capability;
+use crate::ops::search::{FoundPackage, SearchRequest, capabilities, search};
+use crate::ops::{Scope, Session};
 use crate::reference::PackageId;
-use crate::report::{FAINT, NOTICE, STRONG, Table};
+use crate::report::{FAINT, NOTICE, STRONG, Table, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -23,11 +26,16 @@ Examples:
   mu search postgres
   mu search log collector --limit 50
   mu search kafka --app-version 3 --channel stable
+  mu search --provides                            which capabilities there are
+  mu search --provides compute.mu.com/v1/VM       which packages provide it
   mu search kafka --json")]
 pub(crate) struct Arguments {
     /// The words to search for
-    #[arg(value_name = "WORDS", required = true)]
+    #[arg(value_name = "WORDS", required_unless_present = "provides", conflicts_with = "provides")]
     words: Vec<String>,
+    /// Show who provides this capability; without CAP, which capabilities there are
+    #[arg(long, value_name = "CAP", num_args = 0..=1)]
+    provides: Option<Option<String>>,
     /// Show at most N packages
     #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
@@ -40,7 +48,12 @@ const LONGEST_DESCRIPTION: usize = 72;
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;
+    if let Some(None) = arguments.provides {
+        return list_capabilities(context, &session);
+    }
+    let provides = arguments.provides.clone().flatten();
     let request = SearchRequest {
+        provides: provides.clone(),
         words: arguments.words.clone(),
         filter: arguments.filter.to_versions(),
         limit: usize::from(arguments.limit),
@@ -52,7 +65,14 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     }
     if found.packages.is_empty() {
         let words = arguments.words.join(" ");
-        context.shell.status(&format!("found nothing for `{words}`"));
+        let text = match provides {
+            Some(capability) => format!("no package provides `{capability}`"),
+            None if Capability::parse(&words).is_ok() => format!(
+                "found nothing for `{words}`; `mu search --provides {words}` shows who provides that capability"
+            ),
+            None => format!("found nothing for `{words}`"),
+        };
+        context.shell.status(&text);
         return Ok(0);
     }
     let mut table = Table::new(&["package", "newest", "app version", "note", "description"]);
@@ -71,6 +91,26 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         context.shell.status(&format!("and {more} more; `--limit` shows more of them"));
     }
     Ok(0)
+}
+
+/// Lists the capabilities that there are.
+fn list_capabilities(context: &Context, session: &Session) -> Ending {
+    let answer = Capabilities { capabilities: capabilities(session)? };
+    context.answer(&answer, |answer| {
+        if answer.capabilities.is_empty() {
+            context
+                .shell
+                .status("no package provides a capability, as far as registries list them");
+        }
+        answer.capabilities.iter().try_for_each(|capability| context.line(&printable(capability)))
+    })
+}
+
+/// What `mu search --provides` answers without a capability.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Capabilities {
+    /// The capabilities that packages of the registries provide.
+    capabilities: BTreeSet<String>,
 }
 
 fn state(package: &FoundPackage) -> String {

@@ -231,3 +231,43 @@ fn a_line_of_a_catalog_that_is_too_long_hides_no_other_package() {
         ["hub.mu.com/ops/kafka"]
     );
 }
+
+#[test]
+fn who_provides_a_capability_and_which_there_are() {
+    let package = |name: &str, version: &str, provides: &str| {
+        format!("name: {name}\nversion: {version}\ndescription: Machines\nprovides: [{provides}]\n")
+    };
+    let sandbox = Sandbox::new();
+    sandbox.mu(&["hub", "init", "../own"]).ok();
+    for manifest in [
+        package("aws/ec2", "1.0.0", "compute.mu.com/v1/VM, net.mu.com/v1/Port"),
+        package("aws/ec2", "1.1.0", "compute.mu.com/v1/VM"),
+        package("gcp/vm", "2.0.0", "compute.mu.com/v1/VM"),
+    ] {
+        sandbox.write("Mu.yaml", &manifest);
+        sandbox.mu(&["publish", "--to", "../own"]).ok();
+    }
+    std::fs::remove_file(sandbox.path("work/Mu.yaml")).expect("is ours");
+    let nginx = Nginx::serve(&sandbox.path("own"), "");
+    for place in [format!("file://{}/", sandbox.path("own").display()), nginx.url("")] {
+        sandbox.hub_is_at(&place);
+        let run = sandbox.mu(&["search", "--provides", "compute.mu.com/v1/VM"]).ok();
+        let expected =
+            "package  newest  description\naws/ec2  1.1.0   Machines\ngcp/vm   2.0.0   Machines\n";
+        assert_eq!(run.stdout, expected, "{place}");
+        let ports = ["search", "--provides", "net.mu.com/v1/Port", "--json"];
+        let json = sandbox.mu(&ports).ok().json();
+        assert_eq!(json["packages"][0]["latest"], "1.0.0", "the newest version that provides it");
+        let json = sandbox.mu(&["search", "--provides", "--json"]).ok().json();
+        let expected: &[&str] = match place.starts_with("file:") {
+            true => &["compute.mu.com/v1/VM", "net.mu.com/v1/Port"],
+            // A catalog speaks of newest versions.
+            false => &["compute.mu.com/v1/VM"],
+        };
+        assert_eq!(json["capabilities"], json!(expected), "{place}");
+    }
+    let run = sandbox.mu(&["search", "compute.mu.com/v1/VM"]).ok();
+    run.says(&["`mu search --provides compute.mu.com/v1/VM`"]);
+    sandbox.mu(&["search", "--provides", "a.b/v1/None"]).ok().says(&["no package provides"]);
+    sandbox.mu(&["search", "--provides", "VM", "--json"]).fails_with("usage");
+}

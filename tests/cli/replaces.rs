@@ -51,7 +51,7 @@ fn nothing_is_replaced_without_consent() {
     assert_eq!(error["details"], json!({ "id": OLD, "by": NEW }));
     sandbox.mu(&["get", "--dry-run"]).ok().says(&[
         "warning: `contrib/family` would take the place of `upbound/family`, and nobody has agreed \
-         to that yet: to agree, put `allowReplaces: {upbound/family: contrib/family}` into \
+         to that yet: to agree, add `allowReplaces: {upbound/family: contrib/family}` to \
          `.mu/workspace.yaml`, or install it with `--yes`",
         "nothing was written",
     ]);

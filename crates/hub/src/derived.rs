@@ -29,7 +29,7 @@ use mu_provider::threads::lock;
 const BYTES_OF_A_CHANGE: u64 = 256 << 10;
 
 /// The keys of a catalog line that are those of the index line.
-const CATALOG_KEYS: [&str; 4] = ["description", "keywords", "appVersion", "movedTo"];
+const CATALOG_KEYS: [&str; 5] = ["description", "keywords", "appVersion", "provides", "movedTo"];
 
 /// A line of the catalog that is no longer, in bytes, is not looked at for what is too long in it.
 const SHORT: usize = 512;

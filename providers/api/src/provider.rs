@@ -3,6 +3,7 @@
 //! Calls block; whoever wants many answers at once calls from many threads. A provider keeps what it
 //! needs between calls (connections, bare repositories) behind `&self`.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::catalog::{Hits, Query};
@@ -122,6 +123,19 @@ pub trait Provider: Send + Sync + fmt::Debug {
         _progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
         Ok(Listing::Absent { tried: Vec::new() })
+    }
+
+    /// Lists the capabilities (`GROUP/VERSION/KIND`) that packages of the registry provide. `None` where it cannot tell.
+    ///
+    /// # Errors
+    ///
+    /// When the place cannot be asked or answers nonsense.
+    fn capabilities(
+        &self,
+        _location: &Location,
+        _progress: &dyn Progress,
+    ) -> Result<Option<BTreeSet<String>>, ProviderError> {
+        Ok(None)
     }
 
     /// Finds one revision that no listing holds: a commit, full or abbreviated.

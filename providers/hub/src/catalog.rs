@@ -4,6 +4,7 @@
 //! changed; one in a folder is read where it lies. How well a package answers is said in
 //! [`mu_provider::catalog`].
 
+use std::collections::BTreeSet;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
@@ -16,9 +17,13 @@ use sha2::{Digest as _, Sha256};
 use crate::HubProvider;
 use crate::document::{Answer, Asking, Validator, file_path};
 use crate::root::{Root, below};
+use crate::wire::ProvidersFile;
 
 /// The name of a catalog below a hub's root.
 pub const CATALOG: &str = "catalog.jsonl";
+
+/// The folder of the files that say who provides a capability, below a hub's root.
+const CAPABILITIES: &str = "capabilities";
 
 /// The longest catalog, in bytes.
 const LONGEST_CATALOG: u64 = 512 << 20;
@@ -68,6 +73,35 @@ impl HubProvider {
             let text = format!("the hub at `{url}` cannot be searched: there is no `{catalog}`");
             ProviderError::new(ErrorKind::NotFound, text)
         })
+    }
+
+    /// The capabilities of a hub: in a folder, those that it has files of; else those in its catalog, where that names them.
+    pub(crate) fn capabilities_of_hub(
+        &self,
+        location: &Location,
+        progress: &dyn Progress,
+    ) -> Result<Option<BTreeSet<String>>, ProviderError> {
+        let url = location.root.as_folder();
+        let asking = Asking { limit: LONGEST_CATALOG, ..self.asking(location, progress) };
+        let is_folder = url.scheme() == "file";
+        if is_folder {
+            let root = self.root(&url, &asking)?;
+            return Ok(Some(in_folder(&file_path(&below(&root.url, CAPABILITIES)?)?)?));
+        }
+        let kept = self.kept(&url);
+        if !self.options.http.options().offline {
+            let root = self.root(&url, &asking)?;
+            let catalog = below(&root.url, CATALOG)?;
+            if !bring(&root, &catalog, &kept, &asking)? {
+                return Ok(None);
+            }
+        }
+        let Some(file) = fs::open_if_there(&kept)? else { return Ok(None) };
+        let mut found = BTreeSet::new();
+        let every = Query::new("", usize::MAX);
+        let hits = every.search(BufReader::with_capacity(256 << 10, file)).at("read", &kept)?;
+        found.extend(hits.packages.into_iter().flat_map(|line| line.provides));
+        Ok(Some(found))
     }
 
     /// Where the catalog of a hub is kept.
@@ -148,6 +182,30 @@ fn bring(
             Ok(true)
         }
     }
+}
+
+/// The capabilities that have a file below a folder, `GROUP/VERSION/KIND.json`, in which some package is named.
+fn in_folder(folder: &Path) -> Result<BTreeSet<String>, ProviderError> {
+    let mut found = BTreeSet::new();
+    for group in fs::entries_if_there(folder)? {
+        for version in fs::entries_if_there(&group.path()).unwrap_or_default() {
+            for kind in fs::entries_if_there(&version.path()).unwrap_or_default() {
+                let names = [group.file_name(), version.file_name(), kind.file_name()];
+                let [Some(group), Some(version), Some(kind)] =
+                    names.each_ref().map(|name| name.to_str())
+                else {
+                    continue;
+                };
+                let Some(kind_name) = kind.strip_suffix(".json") else { continue };
+                let bytes = fs::read(&folder.join(group).join(version).join(kind))?;
+                let file = serde_json::from_slice::<ProvidersFile>(&bytes).unwrap_or_default();
+                if !file.packages.is_empty() {
+                    found.insert(format!("{group}/{version}/{kind_name}"));
+                }
+            }
+        }
+    }
+    Ok(found)
 }
 
 /// Searches a catalog on this machine; `None` if there is none.

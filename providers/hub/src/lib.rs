@@ -30,6 +30,7 @@ mod root;
 mod snapshot;
 pub mod wire;
 
+use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
@@ -422,6 +423,14 @@ impl Provider for HubProvider {
             archive.unpack(&self.scratch, archive::Layout::Files, tree)
         };
         self.fetch_release(location, release, take, progress)
+    }
+
+    fn capabilities(
+        &self,
+        location: &Location,
+        progress: &dyn Progress,
+    ) -> Result<Option<BTreeSet<String>>, ProviderError> {
+        self.capabilities_of_hub(location, progress)
     }
 
     fn search(

@@ -1,13 +1,15 @@
 //! `search`: packages by words, in every registry that can be searched, all at once.
 
+use std::collections::BTreeSet;
 use std::error::Error;
 
-use mu_provider::ProviderError;
 use mu_provider::catalog::{CatalogLine, Hits, LONGEST_LINE, Query};
+use mu_provider::{Listing as Listed, ProviderError};
 
 use crate::index::releases::Position;
-use crate::index::{Route, RouteError, Searchable};
+use crate::index::{Candidate, Route, RouteError, Searchable};
 use crate::lock::Source;
+use crate::manifest::Capability;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::lookup::filter::{Sieve, VersionFilter};
 use crate::ops::lookup::here::Here;
@@ -33,6 +35,8 @@ pub struct SearchRequest {
     pub filter: VersionFilter,
     /// How many packages are wanted.
     pub limit: usize,
+    /// A capability that the packages provide; then words do not count.
+    pub provides: Option<String>,
 }
 
 /// What was found.
@@ -86,6 +90,9 @@ struct Answered {
 ///
 /// When the filter cannot be read, or no registry answers.
 pub fn search(session: &Session, request: &SearchRequest) -> Result<SearchResult, CommandError> {
+    if let Some(capability) = &request.provides {
+        return providing(session, request, capability);
+    }
     let sieve = request.filter.read()?;
     let here = Here::new(session, &request.filter)?;
     let is_filtered = !request.filter.is_empty();
@@ -105,6 +112,143 @@ pub fn search(session: &Session, request: &SearchRequest) -> Result<SearchResult
     }
     session.save_index();
     Ok(SearchResult { packages, total })
+}
+
+/// The packages that provide a capability, each with its newest version that does.
+fn providing(
+    session: &Session,
+    request: &SearchRequest,
+    capability: &str,
+) -> Result<SearchResult, CommandError> {
+    if Capability::parse(capability).is_err() {
+        let message = format!("`{capability}` is not a capability");
+        return Err(CommandError::new(Code::Usage, message)
+            .hint("a capability is GROUP/VERSION/KIND, such as `compute.mu.com/v1/VM`")
+            .hint("`mu search --provides` lists the capabilities there are"));
+    }
+    let sieve = request.filter.read()?;
+    let here = Here::new(session, &request.filter)?;
+    let mut answered = Vec::new();
+    let mut failed = None;
+    for place in session.index().registries() {
+        match providers(session, place, capability) {
+            Ok(found) => answered.extend(found),
+            Err(error) => {
+                session.events.warning(&described(&*error.error));
+                failed = Some(error);
+            }
+        }
+    }
+    if let (Some(error), true) = (failed, answered.is_empty()) {
+        return Err(error);
+    }
+    let mut packages = merged(session, answered)?;
+    let ids: Vec<PackageId> = packages.iter().map(|package| package.id.clone()).collect();
+    session.index().ask_for_releases(&ids);
+    let mut found = Vec::new();
+    for package in packages.drain(..) {
+        found.extend(with_newest(session, &sieve, package, capability)?);
+    }
+    found.sort_by(|one, other| one.id.cmp(&other.id));
+    let total = found.len();
+    found.truncate(request.limit);
+    judge(session, &here, &mut found);
+    session.save_index();
+    Ok(SearchResult { packages: found, total })
+}
+
+/// A package with its newest version that provides a capability and passes the filter; `None` if there is none.
+fn with_newest(
+    session: &Session,
+    sieve: &Sieve<'_>,
+    package: FoundPackage,
+    capability: &str,
+) -> Result<Option<FoundPackage>, CommandError> {
+    let failed = |error| unavailable(session, error);
+    let releases = session.index().published(&package.id).map_err(failed)?;
+    let apps = releases.app_versioning();
+    let provides = |position: &Position| {
+        releases.details(*position).is_some_and(|details| {
+            let app_version = releases.app_version(*position);
+            details.yanked.is_none()
+                && details.provides.iter().any(|provided| provided == capability)
+                && sieve.passes(&releases.version(*position))
+                && sieve.passes_details(Some(details), app_version, apps)
+        })
+    };
+    let positions = (0..releases.len()).filter(provides);
+    let newest = positions.max_by_key(|&at| (!releases.version(at).is_prerelease(), at));
+    let Some(newest) = newest else { return Ok(None) };
+    let candidate = Candidate::Release(newest);
+    let (_, release) = session.index().release(&package.id, candidate).map_err(failed)?;
+    let line = CatalogLine {
+        name: package.line.name,
+        description: release.description.clone(),
+        keywords: release.keywords.clone(),
+        app_version: releases.app_version(newest).map(str::to_owned),
+        moved_to: release.moved_to.clone(),
+        ..CatalogLine::default()
+    };
+    Ok(Some(FoundPackage { latest: releases.version(newest).to_string(), line, ..package }))
+}
+
+/// What one registry lists as providers of a capability; `None` if it is of a kind that lists none.
+fn providers(
+    session: &Session,
+    place: Searchable,
+    capability: &str,
+) -> Result<Option<Answered>, CommandError> {
+    let Searchable { prefix, before_names, route } = place;
+    let Some(route) = usable(route)? else { return Ok(None) };
+    let progress = Work::begin(&session.events, prefix.as_str());
+    let listing = route.provider.providers(&route.location, capability, None, &progress)?;
+    let Listed::Found(found) = listing else { return Ok(None) };
+    let lines = found.lines.split(|byte| *byte == b'\n');
+    let lines = lines.filter_map(|line| serde_json::from_slice::<CatalogLine>(line).ok());
+    let hits = Hits { packages: lines.collect(), ..Hits::default() };
+    let query = Query::new("", usize::MAX);
+    Ok(Some(Answered { prefix, before_names, route, query, hits }))
+}
+
+/// The way to a registry; `None` if this mu has no provider for it.
+fn usable(route: Result<Route, RouteError>) -> Result<Option<Route>, CommandError> {
+    match route {
+        Ok(route) => Ok(Some(route)),
+        Err(RouteError::NoProvider { .. }) => Ok(None),
+        Err(RouteError::Provider(error)) => Err(error.into()),
+        Err(error) => Err(CommandError::from_error(Code::Reference, error)),
+    }
+}
+
+/// The capabilities that packages of the registries provide.
+///
+/// # Errors
+///
+/// When no registry answers.
+pub fn capabilities(session: &Session) -> Result<BTreeSet<String>, CommandError> {
+    let mut found = BTreeSet::new();
+    let (mut has_answer, mut failed) = (false, None);
+    for place in session.index().registries() {
+        let answer = usable(place.route).and_then(|route| {
+            let Some(route) = route else { return Ok(None) };
+            let progress = Work::begin(&session.events, place.prefix.as_str());
+            Ok(route.provider.capabilities(&route.location, &progress)?)
+        });
+        match answer {
+            Ok(capabilities) => {
+                has_answer = true;
+                found.extend(capabilities.into_iter().flatten());
+            }
+            Err(error) => {
+                session.events.warning(&described(&*error.error));
+                failed = Some(error);
+            }
+        }
+    }
+    match failed {
+        Some(error) if !has_answer => Err(error),
+        _ => Ok(found),
+    }
 }
 
 /// Asks every registry; warns about those that fail, if another answers.

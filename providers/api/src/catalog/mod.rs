@@ -30,6 +30,9 @@ pub struct CatalogLine {
     /// The package that took its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<String>,
+    /// Capabilities that its newest release provides.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub provides: Vec<String>,
 }
 
 /// What `GET api/v1/search?q=` answers.
