@@ -1,6 +1,4 @@
-//! The entry of a package in a lock, as it is written: the one declaration of its keys. The known keys, both
-//! ways to read them, their schema and their order on disk are derived from it. `read.rs` and `write.rs` know
-//! what the texts mean.
+//! The entry of a package in a lock, as it is written: the one declaration of its keys.
 //!
 //! The known keys, both ways to read them, their schema and their order on disk are derived from it.
 //! `read.rs` and `write.rs` know what the texts mean.

@@ -1,5 +1,4 @@
-//! One line of a lock, as mu writes it: a key with a text or a list of texts. Any other form, even if it is
-//! the same YAML, is not read here.
+//! One line of a lock, as mu writes it: a key with a text or a list of texts.
 //!
 //! Any other form, even if it is the same YAML, is not read here.
 

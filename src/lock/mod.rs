@@ -1,7 +1,4 @@
-//! `Mu.lock`: which version of every package was chosen, from where, and with what content. One lock covers a
-//! workspace, another the global packs. Goals of the format: a person can read a change in it, two branches
-//! merge, the same selection gives the same bytes, and a mu that is too old says so instead of guessing.
-//! [`crate::select`] decides which versions belong in it.
+//! `Mu.lock`: which version of every package was chosen, from where, and with what content.
 //!
 //! One lock covers a workspace, another the global packs. Goals of the format: a person can read a change in
 //! it, two branches merge, the same selection gives the same bytes, and a mu that is too old says so instead

@@ -1,5 +1,4 @@
 //! `vendor`: keeps packs as plain files that are committed, so that a checkout needs no network.
-//! `packs/vendored.json` records this, so every later command that installs keeps packs that way.
 //!
 //! `packs/vendored.json` records this, so every later command that installs keeps packs that way.
 

@@ -1,7 +1,4 @@
 //! Vendored packs: plain files that are committed with the workspace, instead of links to the store.
-//! `packs/vendored.json` says so to every checkout, and contains what a checkout could not tell: which parts
-//! packs leave out to make room for others inside them. It is not trusted: files and left-out parts are
-//! hashed together and compared with the lock, and a pack may only leave out what is in the way of another.
 //!
 //! `packs/vendored.json` says so to every checkout, and contains what a checkout could not tell: which parts
 //! packs leave out to make room for others inside them. It is not trusted: files and left-out parts are

@@ -1,7 +1,4 @@
-//! Shrinks a refutation to a smallest set of facts that cannot hold together. Works on the facts alone, in
-//! memory: each trial leaves some out and solves what remains. Trials are bounded by the number of facts they
-//! look at, so a huge refutation costs no more than the search that found it. The result is then small, but
-//! not smallest.
+//! Shrinks a refutation to a smallest set of facts that cannot hold together.
 //!
 //! Works on the facts alone, in memory: each trial leaves some out and solves what remains. Trials are
 //! bounded by the number of facts they look at, so a huge refutation costs no more than the search that found

@@ -1,6 +1,4 @@
-//! Which versions can be candidates at all, and why the others cannot. The rules are the same for every
-//! strategy. Reasons are computed again when a message needs them, so the common case costs nothing. What a
-//! single requirement narrows (ranges, channels) is not here but in `candidates`.
+//! Which versions can be candidates at all, and why the others cannot.
 //!
 //! The rules are the same for every strategy. Reasons are computed again when a message needs them, so the
 //! common case costs nothing. What a single requirement narrows (ranges, channels) is not here but in

@@ -1,8 +1,4 @@
-//! The search for the newest versions that fit together: pubgrub's, over a world. The search is complete. Our
-//! part is the order in which nodes are decided ([`Turn`]): first what has no choice left, then what the user
-//! wants to move, then what the lock holds, then the rest; among equals, whatever was in the most conflicts,
-//! then whatever has the fewest candidates. The order decides which of several answers is found, never
-//! whether one is found.
+//! The search for the newest versions that fit together: pubgrub's, over a world.
 //!
 //! The search is complete. Our part is the order in which nodes are decided ([`Turn`]): first what has no
 //! choice left, then what the user wants to move, then what the lock holds, then the rest; among equals,

@@ -1,5 +1,5 @@
 //! Tries whether other requirements could be met: one world, searched again and again, in a bounded number of
-//! steps. Later trials use what earlier ones read, so they read little that is new.
+//! steps.
 //!
 //! Later trials use what earlier ones read, so they read little that is new.
 

@@ -1,5 +1,4 @@
-//! The folders of a workspace that are not searched for its packages, and why. Collected on the walk that
-//! finds the packages, so that an ignored package can be told from a missing one. The disk is not read again.
+//! The folders of a workspace that are not searched for its packages, and why.
 //!
 //! Collected on the walk that finds the packages, so that an ignored package can be told from a missing one.
 //! The disk is not read again.

@@ -1,5 +1,4 @@
-//! Registries: which place and provider serve the packages below a prefix. Data only. The index finds the
-//! provider of a registry without one, and sends requests.
+//! Registries: which place and provider serve the packages below a prefix.
 //!
 //! Data only. The index finds the provider of a registry without one, and sends requests.
 

@@ -1,7 +1,4 @@
-//! What a command is about to change, and how that is carried out. With a strategy that does not follow the
-//! lock, the manifests are the state, and every command leaves them tidy: direct requirements start at the
-//! chosen version, and indirect ones are listed if the selection would be lower without them. The lock is
-//! derived from them, and adds nothing.
+//! What a command is about to change, and how that is carried out.
 //!
 //! With a strategy that does not follow the lock, the manifests are the state, and every command leaves them
 //! tidy: direct requirements start at the chosen version, and indirect ones are listed if the selection would

@@ -1,6 +1,4 @@
-//! `publish`: packs packages and puts them where others find them. `check.rs` looks for what would be wrong
-//! for others, `target.rs` knows the places, `server.rs` talks to hubs with a server. `mu-hub` decides what
-//! is written where, and in which order.
+//! `publish`: packs packages and puts them where others find them.
 //!
 //! `check.rs` looks for what would be wrong for others, `target.rs` knows the places, `server.rs` talks to
 //! hubs with a server. `mu-hub` decides what is written where, and in which order.

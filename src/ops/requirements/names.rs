@@ -1,7 +1,5 @@
 //! What partly qualified names in the workspace's own manifests mean: the missing parts come from the package
-//! that declares them, as everywhere. A name of one segment means the declaring package's namespace first,
-//! and no namespace if there is no such package. The workspace, the lock, or earlier requests of this run
-//! know whether there is one; nothing here sends a request.
+//! that declares them, as everywhere.
 //!
 //! A name of one segment means the declaring package's namespace first, and no namespace if there is no such
 //! package. The workspace, the lock, or earlier requests of this run know whether there is one; nothing here

@@ -1,5 +1,4 @@
-//! The error of every operation: a code that programs can rely on, the error itself, and hints. The error
-//! types of all modules are converted here. [`crate::report`] prints it.
+//! The error of every operation: a code that programs can rely on, the error itself, and hints.
 //!
 //! The error types of all modules are converted here. [`crate::report`] prints it.
 

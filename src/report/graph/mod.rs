@@ -1,5 +1,4 @@
-//! The dependency graph as text for other programs, or as a picture. The same graph gives the same bytes.
-//! [`crate::ops::graph`] builds the graph.
+//! The dependency graph as text for other programs, or as a picture.
 //!
 //! The same graph gives the same bytes. [`crate::ops::graph`] builds the graph.
 

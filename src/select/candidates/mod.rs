@@ -1,6 +1,4 @@
-//! The candidates of one package, and which of them a requirement accepts. Positions below the number of
-//! releases are those releases, ascending. After them come revisions without a version tag, which exist only
-//! because something names them: a commit, a tag, a branch, the lock.
+//! The candidates of one package, and which of them a requirement accepts.
 //!
 //! Positions below the number of releases are those releases, ascending. After them come revisions without a
 //! version tag, which exist only because something names them: a commit, a tag, a branch, the lock.

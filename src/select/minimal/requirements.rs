@@ -1,6 +1,4 @@
-//! The fewest requirements that give a build list: Russ Cox's algorithm R. Direct requirements of the roots
-//! are always listed. Anything else is listed only if no listed requirement already leads to it at the chosen
-//! version.
+//! The fewest requirements that give a build list: Russ Cox's algorithm R.
 //!
 //! Direct requirements of the roots are always listed. Anything else is listed only if no listed requirement
 //! already leads to it at the chosen version.

@@ -1,8 +1,4 @@
-//! The graph as strategies walk it: nodes, their candidates, and the edges that requirements become. It grows
-//! on demand and forgets nothing, so a second search over the same world reads nothing. Nodes that are not
-//! packages (the root, one major of a package, the choice among majors, a capability) turn every rule into an
-//! edge from a candidate to a set of candidates, so strategies need to know no rules. What is known of
-//! packages is [`Packages`].
+//! The graph as strategies walk it: nodes, their candidates, and the edges that requirements become.
 //!
 //! It grows on demand and forgets nothing, so a second search over the same world reads nothing. Nodes that
 //! are not packages (the root, one major of a package, the choice among majors, a capability) turn every rule

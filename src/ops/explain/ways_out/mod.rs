@@ -1,5 +1,4 @@
-//! How a way out of a conflict is taken: the command to paste, or the file to edit. Selection found it and
-//! tried it; here it is put into words.
+//! How a way out of a conflict is taken: the command to paste, or the file to edit.
 //!
 //! Selection found it and tried it; here it is put into words.
 

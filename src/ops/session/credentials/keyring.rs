@@ -1,5 +1,4 @@
-//! Tokens in the keyring of the operating system: Keychain, Credential Manager, Secret Service. A missing or
-//! locked keyring is not an error here: then the file is used.
+//! Tokens in the keyring of the operating system: Keychain, Credential Manager, Secret Service.
 //!
 //! A missing or locked keyring is not an error here: then the file is used.
 

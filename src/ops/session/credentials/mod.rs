@@ -1,5 +1,4 @@
-//! Tokens for registries: from `MU_TOKEN_<HOST>`, else those that `mu login` has stored. The HTTP client
-//! decides which requests may have a token.
+//! Tokens for registries: from `MU_TOKEN_<HOST>`, else those that `mu login` has stored.
 //!
 //! The HTTP client decides which requests may have a token.
 
