@@ -30,11 +30,11 @@ pub struct Environment {
 
 /// What mu keeps in its cache.
 pub const IN_CACHE: &[&str] =
-    &["catalogs", "downloads", "git", "hub-staging", "index", "packs", "store"];
+    &["catalogs", "downloads", "git", "hub-staging", "index", "packs", "plugins", "store"];
 
 /// What is in `~/.mu`.
 pub const IN_HOME: &[&str] =
-    &["Mu.lock", "config.yaml", "credentials.json", "credentials.lock", "packs"];
+    &["Mu.lock", "config.yaml", "credentials.json", "credentials.lock", "packs", "plugins"];
 
 /// The process does not say where it is.
 #[derive(Debug, thiserror::Error)]

@@ -25,6 +25,8 @@ mod outdated;
 mod pack;
 mod parse;
 mod pin;
+#[cfg(feature = "exec")]
+mod plugin;
 #[cfg(feature = "publish")]
 mod publish;
 mod registry;
@@ -184,6 +186,9 @@ enum Command {
     Config(config::Command),
     /// Show folders and variables, and where each comes from
     Env(config::EnvironmentArguments),
+    #[cfg(feature = "exec")]
+    #[command(subcommand)]
+    Plugin(plugin::Command),
     /// Check the setup of this machine, and contact each registry
     Doctor(doctor::Arguments),
     /// Print the names that can follow what was typed
@@ -324,6 +329,8 @@ fn carry_out(context: &Context, command: Command) -> Ending {
         Command::Cache(command) => cache::run(context, &command),
         Command::Config(command) => config::run(context, &command),
         Command::Env(arguments) => config::environment(context, &arguments),
+        #[cfg(feature = "exec")]
+        Command::Plugin(command) => plugin::run(context, &command),
         Command::Doctor(arguments) => doctor::run(context, &arguments),
         Command::Complete(arguments) => complete::run(context, &arguments),
         Command::Completions(arguments) => {

@@ -187,7 +187,7 @@ fn list(context: &Context) -> Ending {
     for registry in registries {
         let url = registry.url.as_ref().map_or_else(|| AT_BASE.to_owned(), ToString::to_string);
         let provider = match session.index().provider_of(registry) {
-            Ok(provider) => provider.to_owned(),
+            Ok(provider) => provider,
             Err(_) => format!("{} (unknown)", registry.provider.as_deref().unwrap_or_default()),
         };
         let left_out = match registry.left_out() {

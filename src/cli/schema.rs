@@ -7,6 +7,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::cli::context::{Context, Ending, Packages};
 #[cfg(feature = "hub")]
 use crate::cli::pack;
+#[cfg(feature = "exec")]
+use crate::cli::plugin;
 use crate::cli::{
     cache, change, completions, config, doctor, graph, info, init, login, registry, resolve,
     search, tree, vendor, version, which,
@@ -108,6 +110,12 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     #[cfg(feature = "hub")]
     ("pack", &[shape::<pack::Answer<'_>>]),
     ("pin", &[shape::<change::Answer<'_>>]),
+    #[cfg(feature = "exec")]
+    ("plugin check", &[shape::<plugin::Checked>]),
+    #[cfg(feature = "exec")]
+    ("plugin list", &[shape::<plugin::Listed>]),
+    #[cfg(feature = "exec")]
+    ("plugin run", &[shape::<plugin::Said>]),
     #[cfg(feature = "publish")]
     ("publish", &[shape::<Packages<publish::Package<'_>>>]),
     ("registry add", &[shape::<registry::Wrote>]),

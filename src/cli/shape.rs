@@ -33,7 +33,10 @@ const GROUPS: [(&str, &[&str]); 5] = [
         ],
     ),
     ("Publish", &["version", "pack", "publish", "yank", "tag", "mirror", "login", "logout", "hub"]),
-    ("Maintain", &["registry", "config", "env", "cache", "doctor", "completions", "man", "schema"]),
+    (
+        "Maintain",
+        &["registry", "plugin", "config", "env", "cache", "doctor", "completions", "man", "schema"],
+    ),
 ];
 
 const HEAD: Style = AnsiColor::Green.on_default().bold();

@@ -48,7 +48,7 @@ use mu_provider::threads::lock;
 pub use self::error::{Cause, cause};
 pub use self::limit::MOST_PACKAGES;
 pub use self::options::{Begin, IndexOptions, Installed, Placed};
-pub use self::routes::{Providers, Route, RouteError, Searchable};
+pub use self::routes::{Plugins, Providers, Route, RouteError, Searchable};
 pub use self::similar::nearest;
 pub use self::universe::{
     Candidate, Level, Requirement, Revision, Unavailable, Universe, Untagged,
@@ -122,7 +122,7 @@ impl Index {
     /// # Errors
     ///
     /// When its place cannot be read, or this program has no such provider.
-    pub fn provider_of(&self, registry: &Registry) -> Result<&str, RouteError> {
+    pub fn provider_of(&self, registry: &Registry) -> Result<String, RouteError> {
         self.shared.run.routes.provider_of(registry)
     }
 

@@ -114,7 +114,8 @@ entry! {
     /// The version of what it packages.
     #[schemars(default)]
     "appVersion" app_version: Option<String>,
-    /// `hub+URL`, `git+URL`, `path+REL`, `workspace+REL`, or `pack+` and a place in a packs folder of this machine.
+    /// `hub+URL`, `git+URL`, `path+REL`, `workspace+REL`, `pack+` and a place in a packs folder of this machine, or a plugin's
+    /// name and `+URL`.
     "source" source: String,
     /// Git: the folder inside the repository.
     #[schemars(default)]
@@ -134,6 +135,9 @@ entry! {
     /// Where the archive is, if that is not the usual place.
     #[schemars(default)]
     "url" url: Option<String>,
+    /// What a plugin needs to find it again, in the plugin's own words.
+    #[schemars(default)]
+    "locator" locator: Option<String>,
     /// `SPEC by REQUIRER`.
     #[schemars(default)]
     "requested" requested: Vec<String>,

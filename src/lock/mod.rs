@@ -92,6 +92,8 @@ pub struct LockedPackage {
     pub archive: Option<ArchiveDigest>,
     /// Where the archive is, if that is not the usual place.
     pub url: Option<String>,
+    /// What a plugin needs to find it again.
+    pub locator: Option<String>,
     /// Its requirements, and what has them.
     pub requested: Vec<Requested>,
     /// What it depends on.
@@ -153,6 +155,7 @@ impl LockedPackage {
             digest: None,
             archive: None,
             url: None,
+            locator: None,
             requested: Vec::new(),
             dependencies: Vec::new(),
             provides: Vec::new(),
@@ -370,6 +373,7 @@ mod tests {
                 ),
                 archive: None,
                 url: None,
+                locator: None,
                 requested: vec![
                     Requested { spec: ">=1, <2".into(), by: "acmecorp/elk".into() },
                     Requested { spec: "*".into(), by: "hub.mu.com/aws/vpc".into() },

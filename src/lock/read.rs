@@ -162,6 +162,7 @@ impl WirePackage {
             digest: self.digest.map(|text| text.parse().map_err(|_| text)).transpose()?,
             archive: self.archive.map(|text| text.parse().map_err(|_| text)).transpose()?,
             url: self.url,
+            locator: self.locator,
             requested: self
                 .requested
                 .into_iter()

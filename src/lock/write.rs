@@ -81,6 +81,7 @@ fn entry(package: &LockedPackage, names: &Names<'_>) -> WirePackage {
         digest: package.digest.map(|digest| digest.to_string()),
         archive: package.archive.map(|digest| digest.to_string()),
         url: package.url.clone(),
+        locator: package.locator.clone(),
         requested: package.requested.iter().map(requested).collect(),
         dependencies: ids(&package.dependencies),
         provides: package.provides.clone(),

@@ -29,6 +29,8 @@ pub mod login;
 mod lookup;
 pub mod outdated;
 pub mod pin;
+#[cfg(feature = "exec")]
+pub mod plugin;
 #[cfg(feature = "hub")]
 mod publication;
 pub mod registry;

@@ -3,7 +3,7 @@
 //! Lists and single values of the workspace replace those of the home folder; maps are merged entry by entry.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::members::Patterns;
 use super::settings::{Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust};
@@ -34,6 +34,7 @@ pub(super) struct Layer {
     link: Option<Link>,
     trusted_builds: Option<Globs>,
     trusted_workspaces: Vec<String>,
+    plugins: BTreeMap<String, PathBuf>,
 }
 
 /// Which of the two files is read.
@@ -77,6 +78,7 @@ pub(super) fn layer(
         link: table.choice("link")?,
         trusted_builds: trusted_builds(table)?,
         trusted_workspaces: trusted_workspaces(table, kind)?,
+        plugins: plugins(table, kind, folder)?,
     })
 }
 
@@ -125,6 +127,7 @@ impl Layer {
                 build: self.trusted_builds.or(below.trusted_builds).unwrap_or_default(),
             },
             base,
+            plugins: below.plugins,
         }
     }
 }
@@ -259,4 +262,22 @@ fn trusted_workspaces(table: Table<'_>, kind: Kind) -> Result<Vec<String>, Sourc
         return Err(value.error(message).help("write it into `~/.mu/config.yaml`"));
     }
     value.list()?.map(|folder| folder.text().map(|text| text.as_str().to_owned())).collect()
+}
+
+/// The programs of plugins, which only the user names: whoever can write into a checkout could run anything otherwise.
+fn plugins(
+    table: Table<'_>,
+    kind: Kind,
+    folder: &Path,
+) -> Result<BTreeMap<String, PathBuf>, SourceError> {
+    let Some(value) = table.get("plugins") else { return Ok(BTreeMap::new()) };
+    if kind == Kind::Workspace {
+        let message = "a workspace cannot say which program a plugin is";
+        return Err(value.error(message).help("write it into `~/.mu/config.yaml`"));
+    }
+    let program = |(name, program): (Text<'_>, Value<'_>)| {
+        let program = crate::env::absolute(folder, Path::new(program.text()?.as_str()));
+        Ok((name.as_str().to_owned(), program))
+    };
+    Ok(entries(table, "plugins", program)?.into_iter().collect())
 }

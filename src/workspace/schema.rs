@@ -56,6 +56,8 @@ keys! {
         "link" link: Option<Link>,
         /// What is trusted to do more than being installed.
         "trust" trust: Option<Trust>,
+        /// In `~/.mu/config.yaml` alone: programs of provider plugins, by the plugin's name.
+        "plugins" plugins: Option<BTreeMap<String, String>>,
     }
 }
 
@@ -69,7 +71,7 @@ enum Registry {
 
 keys! {
     pub(super) struct RegistryTable {
-        /// `hub`, `git` or `path`.
+        /// `hub`, `git`, `path`, or a plugin's name.
         "provider" provider: Option<String>,
         /// A URL, or a folder relative to the workspace's root.
         "url" url: Option<String>,

@@ -3,6 +3,7 @@
 //! Plain data with queries; `read.rs` fills it from the two files.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use super::{Cutoff, Registry};
 use crate::manifest::Globs;
@@ -34,6 +35,8 @@ pub struct Settings {
     pub link: Link,
     /// What is trusted to do more than being installed.
     pub trust: Trust,
+    /// Programs of provider plugins, by the plugin's name; from the user's own file alone.
+    pub plugins: BTreeMap<String, PathBuf>,
 }
 
 impl Settings {

@@ -65,6 +65,8 @@ mod packs_here;
 mod pin;
 mod placement;
 mod places;
+#[cfg(feature = "exec")]
+mod plugins;
 #[cfg(unix)]
 mod progress;
 mod publish;

@@ -117,6 +117,8 @@ fn providers_know_only_the_protocol() {
             "helm" => &["mu-formats", "mu-provider-hub"],
             // Archives are those of hubs.
             "oci" => &["mu-provider-hub"],
+            // A plugin hands out archives or folders.
+            "exec" => &["mu-provider-hub", "mu-provider-path"],
             _ => &[],
         };
         for line in dependencies.lines().filter(|line| line.starts_with("mu")) {
@@ -136,7 +138,10 @@ fn crates_use_only_those_below_them() {
         ("crates/manifest", &["mu-provider"][..]),
         ("crates/formats", &["mu-manifest", "mu-provider"]),
         ("crates/picture", &[]),
-        ("crates/hub", &["mu-manifest", "mu-picture", "mu-provider", "mu-provider-hub"]),
+        (
+            "crates/hub",
+            &["mu-formats", "mu-manifest", "mu-picture", "mu-provider", "mu-provider-hub"],
+        ),
     ] {
         let text = read(&format!("{path}/Cargo.toml"));
         let dependencies = text.split("[dependencies]").nth(1).unwrap_or_default();

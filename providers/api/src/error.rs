@@ -26,6 +26,8 @@ pub enum ErrorKind {
     Refused,
     /// The manifest that was found cannot be read.
     Manifest,
+    /// A plugin broke the protocol, kept silent, or died.
+    Plugin,
     /// A file on this machine could not be read or written.
     Io,
 }

@@ -126,6 +126,9 @@ pub struct Release {
     /// Git: the full name of the ref it was listed for, such as `refs/tags/v1.2.0`.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
+    /// What a plugin needs to find it again, in the plugin's own words: a locked package needs no listing then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub locator: Option<String>,
     /// Git: whether this is the tip of the default branch.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub tip: bool,

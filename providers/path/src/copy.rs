@@ -11,7 +11,11 @@ use mu_provider::fs::{self, AtPath as _, FileError};
 use mu_provider::{ErrorKind, ProviderError, TreeError, TreeWriter};
 
 /// Copies what is below `folder`, except for `.git` and `.mu` at any depth.
-pub(crate) fn folder(folder: &Path, tree: &mut TreeWriter) -> Result<(), ProviderError> {
+///
+/// # Errors
+///
+/// When a file cannot be read, or `tree` refuses one.
+pub fn folder(folder: &Path, tree: &mut TreeWriter) -> Result<(), ProviderError> {
     below(folder, &[], tree)
 }
 

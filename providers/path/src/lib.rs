@@ -10,6 +10,8 @@
 
 mod copy;
 
+pub use copy::folder as copy_folder;
+
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 

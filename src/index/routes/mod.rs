@@ -9,6 +9,7 @@ mod hint;
 mod registry;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -20,14 +21,28 @@ use crate::reference::{PackageId, Protocol, Reference};
 use crate::workspace::Registry;
 use mu_provider::threads::lock;
 
-/// The providers that this program has, by name.
+/// The providers that this program has, by name, and those that plugins are.
 #[derive(Debug, Clone, Default)]
-pub struct Providers(BTreeMap<String, Arc<dyn Provider>>);
+pub struct Providers {
+    built_in: BTreeMap<String, Arc<dyn Provider>>,
+    plugins: Option<Arc<dyn Plugins>>,
+}
+
+/// Knows the plugins of this machine.
+pub trait Plugins: fmt::Debug + Send + Sync {
+    /// The plugin that serves a scheme, which is also its name; the same one in every call.
+    fn find(&self, name: &str) -> Option<Arc<dyn Provider>>;
+}
 
 impl Providers {
     /// Adds a provider under its own name.
     pub fn add(&mut self, provider: Arc<dyn Provider>) {
-        self.0.insert(provider.name().to_owned(), provider);
+        self.built_in.insert(provider.name().to_owned(), provider);
+    }
+
+    /// Adds the plugins, which serve what no provider of this program does.
+    pub fn add_plugins(&mut self, plugins: Arc<dyn Plugins>) {
+        self.plugins = Some(plugins);
     }
 
     /// The provider with this name.
@@ -36,9 +51,13 @@ impl Providers {
     ///
     /// When this program does not have it; the error names those that it has.
     pub fn get(&self, name: &str) -> Result<Arc<dyn Provider>, RouteError> {
-        self.0.get(name).map(Arc::clone).ok_or_else(|| RouteError::NoProvider {
+        if let Some(provider) = self.built_in.get(name) {
+            return Ok(Arc::clone(provider));
+        }
+        let plugin = self.plugins.as_ref().and_then(|plugins| plugins.find(name));
+        plugin.ok_or_else(|| RouteError::NoProvider {
             name: name.to_owned(),
-            known: self.0.keys().cloned().collect::<Vec<_>>().join(", "),
+            known: self.built_in.keys().cloned().collect::<Vec<_>>().join(", "),
             set_in: String::new(),
         })
     }
@@ -48,7 +67,9 @@ impl Providers {
 #[derive(Debug, thiserror::Error)]
 pub enum RouteError {
     /// No provider has that name.
-    #[error("there is no protocol or provider `{name}`; the providers are: {known}{set_in}")]
+    #[error(
+        "there is no protocol or provider `{name}`: the built-in providers are {known}, and no plugin `mu-provider-{name}` is in `~/.mu/plugins` or on `PATH`{set_in}"
+    )]
     NoProvider {
         /// The name.
         name: String,

@@ -119,10 +119,10 @@ impl Routes {
     /// # Errors
     ///
     /// When its place cannot be read, or this program has no such provider.
-    pub(in crate::index) fn provider_of(&self, registry: &Registry) -> Result<&str, RouteError> {
+    pub(in crate::index) fn provider_of(&self, registry: &Registry) -> Result<String, RouteError> {
         let (name, _) = self.place(registry)?;
-        let provider = self.providers.0.get_key_value(name);
-        provider.map(|(name, _)| name.as_str()).ok_or_else(|| self.no_provider(registry, name))
+        let provider = self.providers.get(name).map_err(|_| self.no_provider(registry, name))?;
+        Ok(provider.name().to_owned())
     }
 
     fn no_provider(&self, registry: &Registry, name: &str) -> RouteError {

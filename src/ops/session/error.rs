@@ -53,6 +53,8 @@ pub enum Code {
     Usage,
     /// Something that is not trusted would have to be.
     Untrusted,
+    /// A provider plugin broke its protocol, kept silent, or died.
+    Plugin,
 }
 
 impl Code {
@@ -298,6 +300,7 @@ pub fn code_of(kind: ErrorKind) -> Code {
         ErrorKind::Offline => Code::Offline,
         ErrorKind::Refused => Code::Untrusted,
         ErrorKind::Manifest => Code::Manifest,
+        ErrorKind::Plugin => Code::Plugin,
         ErrorKind::Io => Code::Io,
         _ => Code::Network,
     }

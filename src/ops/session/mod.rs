@@ -14,7 +14,10 @@ pub mod locked;
 mod lockfile;
 pub(crate) mod member;
 pub(crate) mod places;
+#[cfg(feature = "exec")]
+pub(crate) mod plugins;
 pub(crate) mod providers;
+mod proxies;
 pub(crate) mod source;
 
 use std::collections::BTreeMap;
@@ -22,8 +25,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use mu_provider::SafeUrl;
-use mu_provider::http::{Http, HttpOptions, Proxies, Watch};
+use mu_provider::http::{Http, HttpOptions, Watch};
 
 use crate::env::Environment;
 use crate::formats;
@@ -397,7 +399,7 @@ impl Session {
                 most_requests: REQUESTS_OF_A_PACKAGE * self.most_packages().max(MOST_PACKAGES),
                 credentials: Arc::new(Tokens::new(&self.environment, Arc::clone(&self.events))),
                 watch: Some(watch),
-                proxies: proxies(&self.environment),
+                proxies: proxies::proxies(&self.environment),
                 ..HttpOptions::default()
             })
         }))
@@ -413,29 +415,24 @@ impl Session {
         self.options.most.unwrap_or(MOST_PACKAGES)
     }
 
+    /// The plugins of this machine, none of which has been started.
+    #[cfg(feature = "exec")]
+    pub(crate) fn plugins(&self) -> plugins::OfThisMachine {
+        let (environment, workspace) = (&self.environment, &self.workspace);
+        plugins::OfThisMachine::new(environment, workspace, self.options.offline, self.http())
+    }
+
     fn make_providers(&self) -> Providers {
         let http = self.http();
-        providers::all(&self.environment, self.options.offline, &http)
+        let providers = providers::all(&self.environment, self.options.offline, &http);
+        #[cfg(feature = "exec")]
+        let providers = {
+            let mut providers = providers;
+            providers.add_plugins(Arc::new(self.plugins()));
+            providers
+        };
+        providers
     }
-}
-
-/// The proxies that the environment names, as messages call them.
-fn proxies(environment: &Environment) -> Proxies {
-    let names = [
-        ("https", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]),
-        ("http", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"]),
-    ];
-    let named = names.into_iter().filter_map(|(scheme, names)| {
-        let name = names.into_iter().find(|name| environment.variable(name).is_some())?;
-        let value = environment.variable(name)?;
-        let shown = SafeUrl::parse(value).map_or_else(
-            |_| "that is not a valid URL".to_owned(),
-            |url| format!("`{}://{}`", url.scheme(), url.host_and_port()),
-        );
-        Some((scheme, format!("{shown} ({name})")))
-    });
-    let no_proxy = ["NO_PROXY", "no_proxy"].into_iter().find_map(|name| environment.variable(name));
-    Proxies::new(named.collect(), no_proxy.unwrap_or_default())
 }
 
 impl Drop for Session {

@@ -346,6 +346,7 @@ fn new_entry(
     // The lock is shared, so possible secrets stay out of it: the index has the URL, if it is useful.
     let is_fine = |url: &&String| !url.contains('@') || secrets_in(url).is_empty();
     package.url = release.urls.first().filter(is_fine).cloned();
+    package.locator.clone_from(&release.locator);
     let wrong = |what: &str, error: DigestError| {
         let text =
             format!("the index of `{}` has {what} of {version} that cannot be read", chosen.id);

@@ -233,6 +233,7 @@ pub(super) fn release_of(
         return Ok(Arc::new(Release {
             archive: package.archive.map(|digest| digest.to_string()),
             urls: package.url.clone().into_iter().collect(),
+            locator: package.locator.clone(),
             ..release
         }));
     }

@@ -1,0 +1,94 @@
+//! Questions for single packages, put to a plugin several at once.
+//!
+//! Whoever comes first asks for all that wait by then. While that question is on its way, others gather for the next.
+
+use std::sync::Mutex;
+use std::sync::mpsc::{Sender, channel};
+
+use mu_provider::threads::lock;
+use mu_provider::{ErrorKind, ProviderError};
+use serde_json::Value;
+
+type Reply = Result<Value, Failed>;
+
+/// An error that several have met.
+#[derive(Debug, Clone)]
+pub(crate) struct Failed {
+    kind: ErrorKind,
+    text: String,
+    hints: Vec<String>,
+    cause: Option<String>,
+}
+
+impl From<ProviderError> for Failed {
+    fn from(error: ProviderError) -> Self {
+        let cause = std::error::Error::source(&error).map(ToString::to_string);
+        Self { kind: error.kind(), text: error.to_string(), hints: error.hints().to_vec(), cause }
+    }
+}
+
+impl From<Failed> for ProviderError {
+    fn from(failed: Failed) -> Self {
+        let mut error = Self::new(failed.kind, failed.text);
+        for hint in failed.hints {
+            error = error.hint(hint);
+        }
+        match failed.cause {
+            Some(cause) => error.because(cause),
+            None => error,
+        }
+    }
+}
+
+/// Packages that nobody has asked about yet.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    waiting: Mutex<Vec<(Value, Sender<Reply>)>>,
+    /// Held by whoever takes questions out, so that those who come meanwhile are taken together.
+    turn: Mutex<()>,
+}
+
+impl Batch {
+    /// The answer to a question, which `ask` asks together with at most `most` in all. It answers in their order, or says why
+    /// there is no answer to any.
+    pub(crate) fn ask(
+        &self,
+        question: Value,
+        most: usize,
+        ask: impl Fn(&[Value]) -> Result<Vec<Value>, ProviderError>,
+    ) -> Reply {
+        let (sender, reply) = channel();
+        lock(&self.waiting).push((question, sender));
+        loop {
+            let turn = lock(&self.turn);
+            if let Ok(reply) = reply.try_recv() {
+                return reply;
+            }
+            let mut waiting = lock(&self.waiting);
+            let count = waiting.len().min(most);
+            let (questions, senders): (Vec<Value>, Vec<_>) = waiting.drain(..count).unzip();
+            drop(waiting);
+            if questions.is_empty() {
+                // Somebody else has taken it, and answers.
+                drop(turn);
+                return reply.recv().expect("whoever takes a question answers it");
+            }
+            // One at a time where it takes many at once; else as many at once as it can.
+            let _turn = (most > 1).then_some(turn);
+            let answers = ask(&questions);
+            match answers {
+                Ok(answers) => {
+                    for (sender, answer) in senders.iter().zip(answers) {
+                        let _ = sender.send(Ok(answer));
+                    }
+                }
+                Err(error) => {
+                    let error = Failed::from(error);
+                    for sender in &senders {
+                        let _ = sender.send(Err(error.clone()));
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! Plugins: programs that serve kinds of places which mu itself does not know.
+//!
+//! A plugin is a program `mu-provider-X` that speaks JSON-RPC over its standard input and output. `find.rs` looks for it,
+//! `process.rs` runs it, `plugin.rs` starts and introduces it, `message.rs` has its messages. It runs with the rights of
+//! the user, who has put it where programs are; what it hands out is as hostile as what any other place hands out, and
+//! passes through the same door.
+
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
+)]
+
+mod batch;
+mod find;
+mod message;
+mod plugin;
+mod process;
+
+use std::path::{Component, Path};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mu_provider::catalog::{CatalogLine, Hits, Query};
+use mu_provider::http::Http;
+use mu_provider::{
+    ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
+    SafeUrl, TreeWriter, fs,
+};
+use mu_provider_hub::archive::Layout;
+use mu_provider_hub::{Archives, Place};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use url::Url;
+
+use crate::batch::Batch;
+pub use crate::find::{PREFIX, Places};
+use crate::message::{Fetched, Introduction, Package};
+pub use crate::plugin::Program;
+use crate::plugin::{Answer, Plugin};
+
+/// How long a plugin may keep silent while it is asked something, unless a test is in a hurry.
+pub const SILENCE: Duration = Duration::from_secs(60);
+
+/// The largest archive that is unpacked for a plugin, in bytes.
+const LARGEST_ARCHIVE: u64 = 8 << 30;
+
+/// How many releases a package may have.
+const MOST_LINES: usize = 1_000_000;
+
+/// The longest locator, in bytes.
+const LONGEST_LOCATOR: usize = 4 << 10;
+
+/// Serves the places that a plugin knows.
+#[derive(Debug)]
+pub struct ExecProvider {
+    plugin: Plugin,
+    archives: Archives,
+    batch: Batch,
+}
+
+/// What a plugin says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct About {
+    /// Its name, in its own words.
+    pub name: String,
+    /// Its version, in its own words.
+    pub version: String,
+    /// The schemes of references that it serves.
+    pub schemes: Vec<String>,
+}
+
+impl ExecProvider {
+    /// A provider whose program has not been started yet.
+    pub fn new(program: Program, http: Arc<Http>) -> Self {
+        let downloads = program.folder.join("downloads");
+        Self {
+            archives: Archives::new(http, downloads, LARGEST_ARCHIVE),
+            plugin: Plugin::new(program),
+            batch: Batch::default(),
+        }
+    }
+
+    /// Starts the plugin, and gives what it says of itself.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be started, or does not introduce itself as the protocol says.
+    pub fn about(&self) -> Result<About, ProviderError> {
+        let running = self.plugin.running()?;
+        let Introduction { name, version, schemes, .. } = &*running.introduction;
+        Ok(About { name: name.clone(), version: version.clone(), schemes: schemes.clone() })
+    }
+
+    /// The plugin's answer to any question; `None` if it does not know the method.
+    ///
+    /// # Errors
+    ///
+    /// When the plugin says that it cannot answer, or does not answer.
+    pub fn call(
+        &self,
+        method: &str,
+        params: &Value,
+        progress: &dyn Progress,
+    ) -> Result<Option<Value>, ProviderError> {
+        self.ask(method, params, progress)
+    }
+
+    /// The answer to a question, in the shape that it must have.
+    fn ask<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &Value,
+        progress: &dyn Progress,
+    ) -> Result<Option<T>, ProviderError> {
+        let value = match self.plugin.ask(method, params, progress)? {
+            Answer::Is(value) => value,
+            Answer::Unsupported => return Ok(None),
+        };
+        serde_json::from_value(value).map(Some).map_err(|error| self.unreadable(method, error))
+    }
+
+    fn unreadable(&self, method: &str, error: serde_json::Error) -> ProviderError {
+        self.plugin
+            .error(&format!("answered `{method}` in a way that mu cannot read"))
+            .because(error)
+    }
+
+    fn cannot(&self, what: &str) -> ProviderError {
+        self.plugin.error(&format!("cannot {what}"))
+    }
+
+    /// Hands over what the plugin says of a package.
+    fn listing(&self, location: &Location, package: Package) -> Result<Listing, ProviderError> {
+        let Package { lines, validator, max_age, unchanged, absent, tried, error } = package;
+        if let Some(failure) = error {
+            return Err(failure.into_error(&self.plugin.called()));
+        }
+        if unchanged {
+            return Ok(Listing::Unchanged { max_age, validator });
+        }
+        if absent {
+            let tried: Vec<String> =
+                tried.iter().take(8).map(|place| message::readable(place)).collect();
+            let tried = if tried.is_empty() { vec![location.describe()] } else { tried };
+            return Ok(Listing::Absent { tried });
+        }
+        let Some(lines) = lines else {
+            return Err(self.plugin.error("answered `versions` without `lines`"));
+        };
+        if lines.len() > MOST_LINES {
+            return Err(self.plugin.error("answered `versions` with more than a million releases"));
+        }
+        let mut text = Vec::new();
+        for line in lines {
+            if line
+                .get("locator")
+                .and_then(Value::as_str)
+                .is_some_and(|text| text.len() > LONGEST_LOCATOR)
+            {
+                return Err(self.plugin.error("gave a release a locator of more than 4 KiB"));
+            }
+            serde_json::to_writer(&mut text, &line).expect("a value is JSON");
+            text.push(b'\n');
+        }
+        let location = location.clone();
+        Ok(Listing::Found(Found {
+            lines: text,
+            validator,
+            max_age,
+            location,
+            leads_to: Vec::new(),
+        }))
+    }
+
+    /// Hands the files to `tree` that a plugin has put into `into`, or says where they are.
+    fn take(
+        &self,
+        location: &Location,
+        release: &Release,
+        into: &Path,
+        fetched: Fetched,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let url = match fetched {
+            Fetched { url: Some(url), archive } => {
+                let place = Archives::place(&location.root.as_folder(), &url)?;
+                let archive = release.archive.clone().or(archive);
+                let release = Release { archive, size: None, ..release.clone() };
+                return self.unpack(location, &release, &place, tree, progress);
+            }
+            Fetched { archive: None, .. } => return mu_provider_path::copy_folder(into, tree),
+            Fetched { archive: Some(archive), .. } => self.archive_in(into, &archive)?,
+        };
+        self.unpack(location, release, &url, tree, progress)
+    }
+
+    /// The archive that a plugin has put into the folder that it was given.
+    fn archive_in(&self, into: &Path, archive: &str) -> Result<SafeUrl, ProviderError> {
+        let name = Path::new(archive);
+        let is_inside = name.components().all(|part| matches!(part, Component::Normal(_)));
+        let file = into.join(name);
+        let is_file = is_inside
+            && fs::symlink_metadata(&file).is_ok_and(|metadata| metadata.is_file())
+            && fs::canonicalize(&file)?.starts_with(fs::canonicalize(into)?);
+        let url = is_file.then(|| Url::from_file_path(&file).ok()).flatten();
+        url.map(SafeUrl::from).ok_or_else(|| {
+            let archive = message::readable(archive);
+            self.plugin.error(&format!(
+                "names an archive `{archive}` that is not in the folder it was given"
+            ))
+        })
+    }
+
+    fn unpack(
+        &self,
+        location: &Location,
+        release: &Release,
+        url: &SafeUrl,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let place = Place { url: url.clone(), insecure: location.insecure, guard: None };
+        self.archives.unpack(&place, release, Layout::Files, tree, progress)
+    }
+}
+
+impl Provider for ExecProvider {
+    fn name(&self) -> &str {
+        self.plugin.name()
+    }
+
+    fn probe(&self, _location: &Location) -> Result<bool, ProviderError> {
+        // Nothing leads to a plugin but its scheme or the settings.
+        self.plugin.running().map(|_| true)
+    }
+
+    fn list(
+        &self,
+        location: &Location,
+        validator: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<Listing, ProviderError> {
+        let most = self.plugin.running()?.introduction.capabilities.versions.most.max(1);
+        let question = json!({
+            "base": base(location), "url": location.root.to_string(),
+            "name": location.path, "validator": validator,
+        });
+        let answer = self.batch.ask(question, most, |questions| {
+            let params = json!({"packages": questions});
+            #[derive(serde::Deserialize)]
+            struct Packages {
+                packages: Vec<Value>,
+            }
+            let count = questions.len();
+            let answer: Option<Packages> = self.ask("versions", &params, progress)?;
+            let answer = answer.ok_or_else(|| self.cannot("list versions"))?;
+            let said = answer.packages.len();
+            if said != count {
+                let what =
+                    format!("answered `versions` for {said} packages, and was asked for {count}");
+                return Err(self.plugin.error(&what));
+            }
+            Ok(answer.packages)
+        });
+        let package = serde_json::from_value(answer.map_err(ProviderError::from)?);
+        self.listing(location, package.map_err(|error| self.unreadable("versions", error))?)
+    }
+
+    fn resolve(
+        &self,
+        location: &Location,
+        revision: &str,
+        progress: &dyn Progress,
+    ) -> Result<Release, ProviderError> {
+        let can = self.plugin.running()?.introduction.capabilities.resolve;
+        let params = json!({
+            "base": base(location), "url": location.root.to_string(),
+            "name": location.path, "revision": revision,
+        });
+        let found =
+            if can { self.ask::<Option<Release>>("resolve", &params, progress)? } else { None };
+        found.flatten().ok_or_else(|| {
+            let text = format!("there is no revision `{revision}` of `{}`", location.describe());
+            ProviderError::new(ErrorKind::NotFound, text)
+        })
+    }
+
+    fn manifest(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Option<ManifestFile>, ProviderError> {
+        if !self.plugin.running()?.introduction.capabilities.manifest {
+            return Ok(None);
+        }
+        #[derive(serde::Deserialize)]
+        struct Manifest {
+            name: String,
+            text: String,
+        }
+        let params = about(location, release);
+        let found: Option<Option<Manifest>> = self.ask("manifest", &params, progress)?;
+        let Some(Manifest { name, text }) = found.flatten() else { return Ok(None) };
+        if !["Mu.yaml", "Mu.json"].contains(&name.as_str()) {
+            let name = message::readable(&name);
+            return Err(self.plugin.error(&format!("gave a manifest called `{name}`")));
+        }
+        Ok(Some(ManifestFile { name, text }))
+    }
+
+    fn fetch(
+        &self,
+        location: &Location,
+        release: &Release,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let folder = self.plugin.running()?.folder;
+        let into = fs::private_folder();
+        let into =
+            fs::AtPath::at(into.tempdir_in(folder.path()), "make a folder in", folder.path())?;
+        let mut params = about(location, release);
+        params["into"] = json!(into.path());
+        let fetched: Option<Fetched> = self.ask("fetch", &params, progress)?;
+        let fetched = fetched.ok_or_else(|| self.cannot("fetch packages"))?;
+        self.take(location, release, into.path(), fetched, tree, progress)
+    }
+
+    fn search(
+        &self,
+        location: &Location,
+        query: &Query,
+        progress: &dyn Progress,
+    ) -> Result<Option<Hits>, ProviderError> {
+        if !self.plugin.running()?.introduction.capabilities.search {
+            return Ok(None);
+        }
+        #[derive(serde::Deserialize)]
+        struct Results {
+            results: Vec<Hit>,
+        }
+        #[derive(serde::Deserialize)]
+        struct Hit {
+            name: String,
+            #[serde(default)]
+            version: String,
+            #[serde(default)]
+            description: Option<String>,
+        }
+        let params = json!({
+            "base": base(location), "url": location.root.to_string(),
+            "words": query.text(), "limit": query.limit(),
+        });
+        let Some(Results { results }) = self.ask("search", &params, progress)? else {
+            return Ok(None);
+        };
+        let lines = results.into_iter().take(query.limit()).map(|hit| CatalogLine {
+            name: hit.name,
+            latest: hit.version,
+            description: hit.description.map(|text| message::readable(&text)),
+            ..CatalogLine::default()
+        });
+        let packages: Vec<CatalogLine> = lines.collect();
+        Ok(Some(Hits { total: packages.len(), packages, passed_over: 0 }))
+    }
+}
+
+/// What a reference has before the name.
+fn base(location: &Location) -> String {
+    let root = location.root.as_folder().to_string();
+    root.split_once("://").map_or(root.clone(), |(_, rest)| rest.to_owned())
+}
+
+/// A release, as the plugin listed it.
+fn about(location: &Location, release: &Release) -> Value {
+    json!({
+        "base": base(location), "url": location.root.to_string(),
+        "name": location.path, "line": release,
+    })
+}

@@ -1,0 +1,194 @@
+//! The messages between mu and a plugin: JSON-RPC 2.0, one message a line.
+//!
+//! Source: <https://www.jsonrpc.org/specification>. Batches are not used. Members that are not known are ignored, so that
+//! plugins can say more than this mu reads.
+
+use mu_provider::{ErrorKind, ProviderError};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// The version of the protocol.
+pub(crate) const PROTOCOL: u32 = 1;
+
+/// The longest line, in bytes.
+pub(crate) const LONGEST_LINE: u64 = 64 << 20;
+
+/// The longest text of a plugin that is shown, in characters.
+const LONGEST_TEXT: usize = 1_000;
+
+/// What mu sends: a question, or a notification where there is no `id`.
+#[derive(Debug, Serialize)]
+pub(crate) struct Outgoing<'a> {
+    jsonrpc: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<u64>,
+    method: &'a str,
+    params: &'a Value,
+}
+
+impl<'a> Outgoing<'a> {
+    /// A question.
+    pub(crate) fn question(id: u64, method: &'a str, params: &'a Value) -> Self {
+        Self { jsonrpc: "2.0", id: Some(id), method, params }
+    }
+
+    /// A notification, which nobody answers.
+    pub(crate) fn notification(method: &'a str, params: &'a Value) -> Self {
+        Self { jsonrpc: "2.0", id: None, method, params }
+    }
+}
+
+/// What a plugin sends: an answer, a question or a notification.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Incoming {
+    /// Of an answer the number of the question; of a question whatever the plugin likes.
+    #[serde(default)]
+    pub(crate) id: Option<Value>,
+    /// Of a question or a notification.
+    #[serde(default)]
+    pub(crate) method: Option<String>,
+    #[serde(default)]
+    pub(crate) params: Value,
+    #[serde(default)]
+    pub(crate) result: Value,
+    #[serde(default)]
+    pub(crate) error: Option<Failure>,
+}
+
+/// Why a plugin could not answer.
+#[derive(Debug, Clone, Deserialize)]
+pub(crate) struct Failure {
+    #[serde(default)]
+    code: i64,
+    #[serde(default)]
+    message: String,
+    #[serde(default)]
+    data: Details,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+struct Details {
+    kind: String,
+    hints: Vec<String>,
+}
+
+/// The code of a method that a plugin does not have.
+const METHOD_NOT_FOUND: i64 = -32601;
+
+impl Failure {
+    /// Whether the plugin does not know the method, or cannot do what was asked.
+    pub(crate) fn is_unsupported(&self) -> bool {
+        self.code == METHOD_NOT_FOUND || self.data.kind == "unsupported"
+    }
+
+    /// As the error of a provider; `plugin` is the program's name.
+    pub(crate) fn into_error(self, plugin: &str) -> ProviderError {
+        let kind = match self.data.kind.as_str() {
+            "not-found" => ErrorKind::NotFound,
+            "auth" => ErrorKind::Auth,
+            "network" => ErrorKind::Network,
+            "offline" => ErrorKind::Offline,
+            "refused" => ErrorKind::Refused,
+            "protocol" => ErrorKind::Protocol,
+            _ => ErrorKind::Plugin,
+        };
+        let text = match readable(&self.message) {
+            text if text.is_empty() => "it does not say why".to_owned(),
+            text => text,
+        };
+        let error = ProviderError::new(kind, format!("{plugin}: {text}"));
+        self.data.hints.iter().take(4).fold(error, |error, hint| error.hint(readable(hint)))
+    }
+}
+
+/// What a plugin says of itself when it starts.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Introduction {
+    pub(crate) protocol: u32,
+    pub(crate) name: String,
+    pub(crate) version: String,
+    pub(crate) schemes: Vec<String>,
+    pub(crate) concurrency: usize,
+    pub(crate) hosts: Vec<String>,
+    pub(crate) capabilities: Capabilities,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Capabilities {
+    pub(crate) versions: Versions,
+    pub(crate) resolve: bool,
+    pub(crate) manifest: bool,
+    pub(crate) search: bool,
+}
+
+/// How many packages it can be asked for at once.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(default)]
+pub(crate) struct Versions {
+    pub(crate) most: usize,
+}
+
+impl Default for Versions {
+    fn default() -> Self {
+        Self { most: 1 }
+    }
+}
+
+/// What it knows of one package.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Package {
+    #[serde(default)]
+    pub(crate) lines: Option<Vec<Value>>,
+    #[serde(default)]
+    pub(crate) validator: Option<String>,
+    #[serde(default)]
+    pub(crate) max_age: u32,
+    #[serde(default)]
+    pub(crate) unchanged: bool,
+    #[serde(default)]
+    pub(crate) absent: bool,
+    #[serde(default)]
+    pub(crate) tried: Vec<String>,
+    #[serde(default)]
+    pub(crate) error: Option<Failure>,
+}
+
+/// What it made of a question for files.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Fetched {
+    /// A file in the folder that it was given, or with `url` the digest of what is there.
+    pub(crate) archive: Option<String>,
+    pub(crate) url: Option<String>,
+}
+
+/// What it says of how far a question is.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Step {
+    pub(crate) id: u64,
+    pub(crate) done: u64,
+    pub(crate) total: Option<u64>,
+    pub(crate) unit: String,
+    pub(crate) text: String,
+}
+
+/// Something that it tells.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Remark {
+    pub(crate) level: String,
+    pub(crate) text: String,
+}
+
+/// A text of a plugin as a terminal may show it: one line without control characters, of bounded length.
+pub(crate) fn readable(text: &str) -> String {
+    let words: Vec<&str> = text.split(|character: char| character.is_whitespace()).collect();
+    let text = words.join(" ");
+    let shown = text.trim().chars().filter(|character| !character.is_control());
+    shown.take(LONGEST_TEXT).collect()
+}

@@ -1,0 +1,274 @@
+//! One plugin: started at the first question, introduced, started once more if it dies.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex};
+use std::time::Duration;
+
+use mu_provider::fs::RunFolder;
+use mu_provider::http::Credentials;
+use mu_provider::threads::lock;
+use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
+use serde_json::{Value, json};
+
+use crate::find::PREFIX;
+use crate::message::{Introduction, LONGEST_LINE, PROTOCOL};
+use crate::process::{Keeper, NoAnswer, Process};
+
+/// How long a plugin may take to introduce itself.
+const INTRODUCTION: Duration = Duration::from_secs(10);
+
+/// How often a plugin is started in a run.
+const MOST_STARTS: usize = 2;
+
+/// How many questions a plugin may have at once, whatever it says.
+const MOST_AT_ONCE: usize = 64;
+
+/// How a plugin is started.
+#[derive(Clone)]
+pub struct Program {
+    /// The plugin's name, which is its scheme.
+    pub name: String,
+    /// The program.
+    pub program: PathBuf,
+    /// The whole environment that it sees.
+    pub environment: BTreeMap<String, String>,
+    /// A folder for what it writes while it runs; made when it is needed.
+    pub folder: PathBuf,
+    /// Whether it may not use the network.
+    pub offline: bool,
+    /// How long it may keep silent while it is asked something.
+    pub silence: Duration,
+    /// Tokens of the user, of which it gets those for hosts that it declares.
+    pub credentials: Arc<dyn Credentials>,
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // The environment may hold what its owner does not want shown.
+        formatter
+            .debug_struct("Program")
+            .field("name", &self.name)
+            .field("program", &self.program)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A plugin, running or not.
+#[derive(Debug)]
+pub(crate) struct Plugin {
+    program: Program,
+    state: Mutex<State>,
+    gate: Gate,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    running: Option<Running>,
+    starts: usize,
+    /// Where it runs and writes.
+    folder: Option<Arc<RunFolder>>,
+}
+
+/// A process that has introduced itself.
+#[derive(Debug, Clone)]
+pub(crate) struct Running {
+    process: Arc<Process>,
+    /// What it said.
+    pub(crate) introduction: Arc<Introduction>,
+    /// Where it writes.
+    pub(crate) folder: Arc<RunFolder>,
+}
+
+impl Plugin {
+    pub(crate) fn new(program: Program) -> Self {
+        Self { program, state: Mutex::default(), gate: Gate::default() }
+    }
+
+    /// The plugin's name.
+    pub(crate) fn name(&self) -> &str {
+        &self.program.name
+    }
+
+    /// What errors call it.
+    pub(crate) fn called(&self) -> String {
+        format!("the plugin `{PREFIX}{}`", self.program.name)
+    }
+
+    /// An error about what it did.
+    pub(crate) fn error(&self, what: &str) -> ProviderError {
+        ProviderError::new(ErrorKind::Plugin, format!("{} {what}", self.called()))
+    }
+
+    /// The running process, which is started if there is none.
+    pub(crate) fn running(&self) -> Result<Running, ProviderError> {
+        let mut state = lock(&self.state);
+        if let Some(running) = &state.running {
+            return Ok(running.clone());
+        }
+        if state.starts >= MOST_STARTS {
+            return Err(self.error("ended twice, and is not started again in this run"));
+        }
+        state.starts += 1;
+        let folder = match &state.folder {
+            Some(folder) => Arc::clone(folder),
+            None => {
+                Arc::clone(state.folder.insert(Arc::new(RunFolder::new(&self.program.folder)?)))
+            }
+        };
+        let work = folder.path().join("work");
+        mu_provider::fs::create_folder(&work)?;
+        let introduced = Arc::new(Mutex::new(Vec::new()));
+        let keeper = self.keeper(Arc::clone(&introduced));
+        let Program { program, environment, .. } = &self.program;
+        let process = Process::start(&self.called(), program, environment, &work, keeper)?;
+        let question = json!({
+            "protocols": [PROTOCOL],
+            "mu": env!("CARGO_PKG_VERSION"),
+            "offline": self.program.offline,
+            "cache": self.program.folder.join(format!("{}.cache", self.program.name)),
+            "limits": {"line": LONGEST_LINE, "silence": self.program.silence.as_secs()},
+        });
+        let answer = process.ask("initialize", &question, INTRODUCTION, &Silent);
+        let answer = answer.map_err(|error| self.told(error))?;
+        let introduction: Introduction = serde_json::from_value(answer).map_err(|error| {
+            self.error("introduces itself in a way that mu cannot read").because(error)
+        })?;
+        if introduction.protocol != PROTOCOL {
+            let spoken = introduction.protocol;
+            let what =
+                format!("speaks version {spoken} of the protocol, and this mu speaks {PROTOCOL}");
+            return Err(self.error(&what).hint("install a newer version of the plugin or of mu"));
+        }
+        lock(&introduced).clone_from(&introduction.hosts);
+        self.gate.open(introduction.concurrency.clamp(1, MOST_AT_ONCE));
+        let running =
+            Running { process: Arc::new(process), introduction: Arc::new(introduction), folder };
+        Ok(state.running.insert(running).clone())
+    }
+
+    /// Asks; starts a process that died once more.
+    pub(crate) fn ask(
+        &self,
+        method: &str,
+        params: &Value,
+        progress: &dyn Progress,
+    ) -> Result<Answer, ProviderError> {
+        loop {
+            let running = self.running()?;
+            let answer = {
+                let _place = self.gate.enter();
+                running.process.ask(method, params, self.program.silence, progress)
+            };
+            match answer {
+                Ok(value) => return Ok(Answer::Is(value)),
+                Err(NoAnswer::Failed(failure)) if failure.is_unsupported() => {
+                    return Ok(Answer::Unsupported);
+                }
+                Err(NoAnswer::Ended(error)) => {
+                    if !self.forget(&running) {
+                        return Err(error);
+                    }
+                    progress.warning(&format!("{error}; it is started once more"));
+                }
+                Err(broken @ NoAnswer::Broken(_)) => {
+                    self.forget(&running);
+                    return Err(self.told(broken));
+                }
+                Err(failed) => return Err(self.told(failed)),
+            }
+        }
+    }
+
+    /// Drops a process that is no more; says whether it may be started again.
+    fn forget(&self, gone: &Running) -> bool {
+        let mut state = lock(&self.state);
+        let is_it = |running: &Running| Arc::ptr_eq(&running.process, &gone.process);
+        if state.running.as_ref().is_some_and(is_it) {
+            state.running = None;
+        }
+        state.running.is_some() || state.starts < MOST_STARTS
+    }
+
+    fn told(&self, error: NoAnswer) -> ProviderError {
+        match error {
+            NoAnswer::Failed(failure) => failure.into_error(&self.called()),
+            NoAnswer::Ended(error) | NoAnswer::Broken(error) => error,
+        }
+    }
+
+    /// Hands out the user's token for a URL, if it is of a host that the plugin has declared.
+    fn keeper(&self, hosts: Arc<Mutex<Vec<String>>>) -> Keeper {
+        let credentials = Arc::clone(&self.program.credentials);
+        Box::new(move |params| {
+            let url = params.get("url").and_then(Value::as_str);
+            let Some(url) = url.and_then(|url| SafeUrl::parse(url).ok()) else {
+                return Value::Null;
+            };
+            let is_safe = url.scheme() == "https" || (url.scheme() == "http" && url.is_loopback());
+            let host = url.host_and_port();
+            let is_declared = lock(&hosts).iter().any(|pattern| is_of(pattern, &host));
+            match credentials.token(&url).filter(|_| is_safe && is_declared) {
+                Some(token) => {
+                    json!({"headers": {"Authorization": format!("Bearer {}", token.expose())}})
+                }
+                None => Value::Null,
+            }
+        })
+    }
+}
+
+/// What a plugin answered.
+pub(crate) enum Answer {
+    /// This.
+    Is(Value),
+    /// It cannot do that.
+    Unsupported,
+}
+
+/// Whether a host is one of those that a pattern means: itself, or with `*.` all below it.
+fn is_of(pattern: &str, host: &str) -> bool {
+    match pattern.strip_prefix('*') {
+        Some(below) => below.starts_with('.') && below.len() > 1 && host.ends_with(below),
+        None => pattern == host,
+    }
+}
+
+/// Lets in as many as the plugin can answer at once.
+#[derive(Debug, Default)]
+pub(crate) struct Gate {
+    inside: Mutex<Inside>,
+    left: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Inside {
+    count: usize,
+    most: usize,
+}
+
+impl Gate {
+    fn open(&self, most: usize) {
+        lock(&self.inside).most = most;
+        self.left.notify_all();
+    }
+
+    fn enter(&self) -> Place<'_> {
+        let mut inside = lock(&self.inside);
+        while inside.count >= inside.most {
+            inside = self.left.wait(inside).unwrap_or_else(std::sync::PoisonError::into_inner);
+        }
+        inside.count += 1;
+        Place(self)
+    }
+}
+
+/// A place inside of a gate, until it is dropped.
+struct Place<'gate>(&'gate Gate);
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        lock(&self.0.inside).count -= 1;
+        self.0.left.notify_one();
+    }
+}

@@ -1,0 +1,341 @@
+//! A plugin's process: questions go in, answers come out in any order.
+//!
+//! Three threads serve it: one writes, so that a plugin that does not read blocks nobody; one reads answers and hands each
+//! to whoever asked; one keeps the end of what it prints on standard error. What the answers mean is not known here.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use mu_provider::threads::lock;
+use mu_provider::{ErrorKind, Progress, ProviderError};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use crate::message::{Failure, Incoming, LONGEST_LINE, Outgoing, Remark, Step, readable};
+
+/// How much of what a plugin prints on standard error is kept, in bytes.
+const LONGEST_WORDS: usize = 1 << 20;
+
+/// How many of its last lines an error shows.
+const LAST_LINES: usize = 5;
+
+/// How long a plugin that was told to end may take.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Answers questions of a plugin for credentials.
+pub(crate) type Keeper = Box<dyn Fn(&Value) -> Value + Send>;
+
+/// Why there is no answer.
+pub(crate) enum NoAnswer {
+    /// The plugin says why.
+    Failed(Failure),
+    /// The process ended; it may be started again.
+    Ended(ProviderError),
+    /// It broke the protocol or kept silent, and was ended for that.
+    Broken(ProviderError),
+}
+
+/// A running plugin.
+pub(crate) struct Process {
+    /// What it is called in errors.
+    name: String,
+    child: Mutex<Child>,
+    shared: Arc<Shared>,
+    next: AtomicU64,
+    ended: Mutex<Receiver<()>>,
+}
+
+/// What the threads share.
+struct Shared {
+    /// Takes the lines that it is sent; `None` once it was told to end.
+    input: Mutex<Option<Sender<Vec<u8>>>>,
+    /// Whoever waits for an answer; `None` once there will be none.
+    waiting: Mutex<Option<HashMap<u64, Sender<Event>>>>,
+    /// When it last said something.
+    heard: Mutex<Instant>,
+    /// The end of what it printed on standard error.
+    words: Mutex<VecDeque<u8>>,
+    /// How it broke the protocol.
+    fault: Mutex<Option<String>>,
+}
+
+enum Event {
+    Answer(Result<Value, Failure>),
+    Step(Step),
+    Remark(Remark),
+}
+
+impl std::fmt::Debug for Process {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Process").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Process {
+    /// Starts `program` in `folder`, with `environment` and nothing else.
+    pub(crate) fn start(
+        name: &str,
+        program: &Path,
+        environment: &BTreeMap<String, String>,
+        folder: &Path,
+        keeper: Keeper,
+    ) -> Result<Self, ProviderError> {
+        let mut command = Command::new(program);
+        command.env_clear().envs(environment).current_dir(folder);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // In a group of its own, so that what it starts ends with it, and Ctrl-C is for mu alone.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.spawn().map_err(|error| {
+            let text = format!("{name} cannot be started: `{}`", program.display());
+            ProviderError::new(ErrorKind::Plugin, text).because(error)
+        })?;
+        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            unreachable!("all three were asked for")
+        };
+        let (input, lines) = channel();
+        let shared = Arc::new(Shared {
+            input: Mutex::new(Some(input)),
+            waiting: Mutex::new(Some(HashMap::new())),
+            heard: Mutex::new(Instant::now()),
+            words: Mutex::default(),
+            fault: Mutex::default(),
+        });
+        let (end, ended) = channel();
+        thread::spawn(move || write(stdin, &lines));
+        let (reading, listening) = (Arc::clone(&shared), Arc::clone(&shared));
+        let words = thread::spawn(move || listening.keep_words(stderr));
+        thread::spawn(move || {
+            reading.read(stdout, &keeper);
+            // Its last words are worth waiting for, unless something that it started holds the pipe.
+            let (said, all) = channel();
+            thread::spawn(move || {
+                let _ = words.join();
+                let _ = said.send(());
+            });
+            let _ = all.recv_timeout(Duration::from_millis(200));
+            lock(&reading.waiting).take();
+            let _ = end.send(());
+        });
+        Ok(Self {
+            name: name.to_owned(),
+            child: Mutex::new(child),
+            shared,
+            next: AtomicU64::new(1),
+            ended: Mutex::new(ended),
+        })
+    }
+
+    /// Asks, and waits for the answer as long as the plugin says anything at least every `silence`.
+    pub(crate) fn ask(
+        &self,
+        method: &str,
+        params: &Value,
+        silence: Duration,
+        progress: &dyn Progress,
+    ) -> Result<Value, NoAnswer> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (sender, events) = channel();
+        let is_waited_for =
+            lock(&self.shared.waiting).as_mut().map(|waiting| waiting.insert(id, sender)).is_some();
+        let is_sent = is_waited_for && self.shared.send(&Outgoing::question(id, method, params));
+        if !is_sent {
+            return Err(self.gone(method));
+        }
+        let asked = Instant::now();
+        loop {
+            let heard = (*lock(&self.shared.heard)).max(asked);
+            match events.recv_timeout(silence.saturating_sub(heard.elapsed())) {
+                Ok(Event::Answer(answer)) => return answer.map_err(NoAnswer::Failed),
+                Ok(Event::Step(step)) => tell_step(&step, progress),
+                Ok(Event::Remark(remark)) => self.tell(&remark, progress),
+                Err(RecvTimeoutError::Disconnected) => return Err(self.gone(method)),
+                Err(RecvTimeoutError::Timeout) => {
+                    if (*lock(&self.shared.heard)).max(asked).elapsed() < silence {
+                        continue;
+                    }
+                    self.kill();
+                    let seconds = silence.as_secs();
+                    let text =
+                        format!("{} said nothing for {seconds} s after `{method}`", self.name);
+                    return Err(NoAnswer::Broken(self.error(&text)));
+                }
+            }
+        }
+    }
+
+    /// Why there is no answer to a question though the process is no more.
+    fn gone(&self, method: &str) -> NoAnswer {
+        if let Some(fault) = lock(&self.shared.fault).clone() {
+            return NoAnswer::Broken(self.error(&format!("{} {fault}", self.name)));
+        }
+        NoAnswer::Ended(self.error(&format!("{} ended before it answered `{method}`", self.name)))
+    }
+
+    fn error(&self, text: &str) -> ProviderError {
+        let error = ProviderError::new(ErrorKind::Plugin, text);
+        let words: Vec<u8> = lock(&self.shared.words).iter().copied().collect();
+        let words = String::from_utf8_lossy(&words);
+        let lines: Vec<String> =
+            words.lines().map(readable).filter(|line| !line.is_empty()).collect();
+        let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
+        if last.is_empty() {
+            return error;
+        }
+        error.because(format!("its last words: {}", last.join(" / ")))
+    }
+
+    fn tell(&self, remark: &Remark, progress: &dyn Progress) {
+        let text = || format!("{}: {}", self.name, readable(&remark.text));
+        match remark.level.as_str() {
+            "error" | "warning" | "warn" => progress.warning(&text()),
+            _ => progress.detail(&text),
+        }
+    }
+
+    /// Ends the process and all that it started.
+    fn kill(&self) {
+        let mut child = lock(&self.child);
+        #[cfg(unix)]
+        {
+            use rustix::process::{Pid, Signal, kill_process_group};
+
+            // One that has ended and was waited for is no more; its number may be another's.
+            if !matches!(child.try_wait(), Ok(Some(_))) {
+                let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
+            }
+        }
+        let _ = child.kill();
+        let _ = child.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.shared.send(&Outgoing::notification("shutdown", &json!({})));
+        lock(&self.shared.input).take();
+        let _ = lock(&self.ended).recv_timeout(FAREWELL);
+        self.kill();
+    }
+}
+
+fn tell_step(step: &Step, progress: &dyn Progress) {
+    if !step.text.is_empty() {
+        progress.doing(&readable(&step.text));
+    }
+    if step.unit.is_empty() || step.unit == "bytes" {
+        progress.bytes(step.done, step.total);
+    }
+}
+
+/// Writes lines until there will be no more, or nobody reads them.
+fn write(mut stdin: ChildStdin, lines: &Receiver<Vec<u8>>) {
+    while let Ok(line) = lines.recv() {
+        if stdin.write_all(&line).and_then(|()| stdin.flush()).is_err() {
+            return;
+        }
+    }
+}
+
+impl Shared {
+    /// Sends a message; says whether there is still somebody to send it to.
+    fn send(&self, message: &impl Serialize) -> bool {
+        let mut line = serde_json::to_vec(message).expect("a message is plain JSON");
+        line.push(b'\n');
+        lock(&self.input).as_ref().is_some_and(|input| input.send(line).is_ok())
+    }
+
+    /// Reads messages until there are no more, or one is none.
+    fn read(&self, stdout: ChildStdout, keeper: &Keeper) {
+        let mut stdout = BufReader::new(stdout);
+        let mut line = Vec::new();
+        loop {
+            line.clear();
+            match stdout.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut line) {
+                Ok(0) | Err(_) => return,
+                Ok(_) => {}
+            }
+            *lock(&self.heard) = Instant::now();
+            let is_whole = line.last() == Some(&b'\n');
+            if !is_whole && line.len() as u64 > LONGEST_LINE {
+                return self.give_up("sent a line of more than 64 MiB");
+            }
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            let Ok(message) = serde_json::from_slice::<Incoming>(&line) else {
+                let text = readable(&String::from_utf8_lossy(&line[..line.len().min(200)]));
+                return self.give_up(&format!("sent something that is not a message: `{text}`"));
+            };
+            if let Err(fault) = self.handle(message, keeper) {
+                return self.give_up(&fault);
+            }
+        }
+    }
+
+    fn give_up(&self, fault: &str) {
+        lock(&self.fault).get_or_insert_with(|| fault.to_owned());
+    }
+
+    fn handle(&self, message: Incoming, keeper: &Keeper) -> Result<(), String> {
+        let Some(method) = message.method else {
+            let id = message.id.as_ref().and_then(Value::as_u64);
+            let waiting = id.and_then(|id| lock(&self.waiting).as_mut()?.remove(&id));
+            let Some(waiting) = waiting else {
+                return Err("answered a question that nobody asked".to_owned());
+            };
+            let answer = message.error.map_or(Ok(message.result), Err);
+            // Whoever asked may have given up.
+            let _ = waiting.send(Event::Answer(answer));
+            return Ok(());
+        };
+        match (method.as_str(), message.id) {
+            ("$/progress", _) => {
+                let step: Step = serde_json::from_value(message.params).unwrap_or_default();
+                if let Some(asker) = lock(&self.waiting).as_ref().and_then(|all| all.get(&step.id))
+                {
+                    let _ = asker.send(Event::Step(step));
+                }
+            }
+            ("log", _) => {
+                let remark = serde_json::from_value(message.params).unwrap_or_default();
+                let waiting = lock(&self.waiting);
+                let first = waiting.as_ref().and_then(|all| all.iter().min_by_key(|(id, _)| **id));
+                if let Some((_, asker)) = first {
+                    let _ = asker.send(Event::Remark(remark));
+                }
+            }
+            (method, Some(id)) => {
+                let answer = match method {
+                    "credential" => {
+                        json!({"jsonrpc": "2.0", "id": id, "result": keeper(&message.params)})
+                    }
+                    _ => json!({"jsonrpc": "2.0", "id": id,
+                        "error": {"code": -32601, "message": format!("mu has no method `{method}`")}}),
+                };
+                self.send(&answer);
+            }
+            // A notification that this mu does not know.
+            (_, None) => {}
+        }
+        Ok(())
+    }
+
+    fn keep_words(&self, mut stderr: ChildStderr) {
+        let mut piece = [0; 4096];
+        while let Ok(length @ 1..) = stderr.read(&mut piece) {
+            let mut words = lock(&self.words);
+            words.extend(&piece[..length]);
+            let excess = words.len().saturating_sub(LONGEST_WORDS);
+            words.drain(..excess);
+        }
+    }
+}

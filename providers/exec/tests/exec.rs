@@ -1,0 +1,156 @@
+//! The plugin of `examples/`, as every provider is tried.
+
+// Plugins are run as on Unix here.
+#![cfg(unix)]
+#![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use mu_provider::conformance::Fixture;
+use mu_provider::http::{Http, HttpOptions};
+use mu_provider::{Digest, ErrorKind, Location, Provider as _, Release, SafeUrl, Silent};
+use mu_provider_exec::{ExecProvider, Places, Program};
+use mu_testing::{digest_of, write};
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins").join(name)
+}
+
+/// A provider of a program that may keep silent for `silence`.
+fn provider(program: PathBuf, folder: &Path, silence: Duration) -> ExecProvider {
+    let http = Http::new(HttpOptions::default());
+    let shelf = folder.join("shelf").display().to_string();
+    let program = Program {
+        name: "shelf".to_owned(),
+        program,
+        // Python of the system: one that a version manager brings needs more variables.
+        environment: BTreeMap::from([
+            ("PATH".to_owned(), "/usr/bin:/bin".to_owned()),
+            ("MU_PLUGIN_SHELF".to_owned(), shelf),
+        ]),
+        folder: folder.join("plugins"),
+        offline: false,
+        silence,
+        credentials: Arc::clone(&http.options().credentials),
+    };
+    ExecProvider::new(program, http)
+}
+
+fn at(name: &str) -> Location {
+    Location::new(SafeUrl::parse("shelf://books.example/").expect("is a URL"), name)
+}
+
+#[test]
+fn the_example_conforms() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    for version in ["1.0.0", "1.1.0"] {
+        let place = folder.path().join("shelf/books.example/tools/lamp").join(version);
+        write(&place, "Mu.yaml", format!("name: tools/lamp\nversion: {version}\n"));
+        write(&place, "src/light.txt", "on\n");
+    }
+    let newest = folder.path().join("shelf/books.example/tools/lamp/1.1.0");
+    let digest: Digest = digest_of(&newest).parse().expect("is a digest");
+    let provider = provider(example("mu-provider-shelf"), folder.path(), Duration::from_secs(60));
+    let unknown = Release {
+        version: "9.9.9".to_owned(),
+        locator: Some("9.9.9".to_owned()),
+        ..Release::default()
+    };
+    Fixture {
+        provider: &provider,
+        location: at("tools/lamp"),
+        absent: at("tools/rope"),
+        other_kind: None,
+        versions: vec!["1.0.0", "1.1.0"],
+        fetched: 1,
+        digest,
+        manifest: Some("version: 1.1.0"),
+        unknown: Some(unknown),
+        scratch: folder.path().join("trees"),
+    }
+    .check();
+}
+
+/// A program of these lines of shell.
+fn script(folder: &Path, lines: &str) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    write(folder, "plugin", format!("#!/bin/sh\n{lines}\n"));
+    let path = folder.join("plugin");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("can be set");
+    path
+}
+
+#[test]
+fn one_that_keeps_silent_is_ended_with_all_that_it_has_started() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let left = folder.path().join("left");
+    let lines = format!(
+        "read line\necho '{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"protocol\":1}}}}'\n\
+         sh -c 'echo $$ > {}; exec sleep 1000' &\nwait",
+        left.display()
+    );
+    let provider =
+        provider(script(folder.path(), &lines), folder.path(), Duration::from_millis(300));
+    let error = provider.list(&at("a"), None, &Silent).expect_err("nobody answers");
+    assert_eq!(error.kind(), ErrorKind::Plugin);
+    assert!(error.to_string().contains("said nothing for 0 s after `versions`"), "{error}");
+    drop(provider);
+    let pid = fs::read_to_string(&left).expect("it has started something");
+    let state = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
+    // What nobody has waited for yet is no more than a name in a list.
+    assert!(state.is_empty() || state.contains(") Z "), "it still runs: {state}");
+}
+
+#[test]
+fn one_that_speaks_another_protocol_is_not_used() {
+    for (answer, said) in [
+        ("{\"protocol\":7}", "speaks version 7 of the protocol, and this mu speaks 1"),
+        ("7", "introduces itself in a way that mu cannot read"),
+    ] {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let lines = format!(
+            "read line\necho '{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{answer}}}'\nread line"
+        );
+        let provider =
+            provider(script(folder.path(), &lines), folder.path(), Duration::from_secs(60));
+        let error = provider.about().expect_err("cannot be used");
+        assert!(error.to_string().contains(said), "{error}");
+    }
+}
+
+#[test]
+fn programs_are_looked_for_where_the_user_puts_them() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let root = folder.path();
+    for place in ["home", "path", "work/bin"] {
+        for name in ["a", place.split('/').next().expect("has one")] {
+            let file = format!("mu-provider-{name}");
+            write(&root.join(place), &file, "");
+            let mode = fs::Permissions::from_mode(0o755);
+            fs::set_permissions(root.join(place).join(&file), mode).expect("can be set");
+        }
+        write(&root.join(place), "mu-provider-text", "");
+    }
+    std::os::unix::fs::symlink(root.join("work/bin"), root.join("link")).expect("can be made");
+    let places = Places {
+        named: BTreeMap::from([("mine".to_owned(), root.join("mine"))]),
+        folder: root.join("home"),
+        path: [root.join("work/bin"), root.join("link"), PathBuf::from("bin"), root.join("path")]
+            .into(),
+        never: vec![root.join("work")],
+    };
+    let names: Vec<String> = places.all().into_keys().collect();
+    assert_eq!(names, ["a", "home", "mine", "path"]);
+    assert_eq!(places.find("a"), Some(root.join("home/mu-provider-a")));
+    assert_eq!(places.find("mine"), Some(root.join("mine")));
+    for absent in ["work", "text", "../path/mu-provider-path", "A", ""] {
+        assert_eq!(places.find(absent), None, "{absent}");
+    }
+}

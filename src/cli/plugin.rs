@@ -1,0 +1,117 @@
+//! `mu plugin`.
+
+use clap::Subcommand;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::cli::context::{Context, Ending};
+use crate::ops::plugin::{self, Check, Plugin};
+use crate::ops::{Code, CommandError, Scope};
+use crate::report::{BAD, GOOD, STRONG, Table, printable};
+
+/// List provider plugins, and check what they do
+#[derive(Debug, Subcommand)]
+#[command(after_help = "\
+A plugin is a program `mu-provider-X`. It serves references such as X://HOST/NAME, and registries with `provider: X`. mu \
+looks for it under `plugins` in ~/.mu/config.yaml, in ~/.mu/plugins, and on PATH.
+
+Examples:
+  mu plugin list
+  mu plugin check shelf shelf://books.example/tools/lamp
+  mu plugin run shelf versions '{\"packages\": [{\"base\": \"books.example/\", \"name\": \"tools/lamp\"}]}'")]
+pub(crate) enum Command {
+    /// List the plugins on this machine
+    List,
+    /// Check that a plugin does what the protocol says
+    Check {
+        /// The plugin's name
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// A package of the plugin to try it with
+        #[arg(value_name = "REF")]
+        reference: Option<String>,
+    },
+    /// Ask a plugin one question, and print its answer
+    Run {
+        /// The plugin's name
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// The method, such as `versions`
+        #[arg(value_name = "METHOD")]
+        method: String,
+        /// What the method takes, as JSON
+        #[arg(value_name = "PARAMS", default_value = "{}")]
+        params: String,
+    },
+}
+
+/// What `mu plugin list` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Listed {
+    /// The plugins, by name.
+    plugins: Vec<Plugin>,
+}
+
+/// What `mu plugin check` answers; where a check fails, the `details` of the error.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Checked {
+    /// What was tried, in this order.
+    checks: Vec<Check>,
+}
+
+/// What `mu plugin run` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Said {
+    /// What the plugin said.
+    result: serde_json::Value,
+}
+
+pub(crate) fn run(context: &Context, command: &Command) -> Ending {
+    let session = context.open(Scope::Workspace)?;
+    match command {
+        Command::List => {
+            let listed = Listed { plugins: plugin::list(&session) };
+            context.answer(&listed, |Listed { plugins }| {
+                let mut table = Table::new(&["plugin", "version", "program", "problem"]);
+                for plugin in plugins {
+                    table.row([
+                        (STRONG, plugin.name.clone()),
+                        (anstyle::Style::new(), plugin.version.clone().unwrap_or_default()),
+                        (anstyle::Style::new(), plugin.path.clone()),
+                        (BAD, plugin.problem.clone().unwrap_or_default()),
+                    ]);
+                }
+                context.table(&table, "no plugins in ~/.mu/plugins, and none on PATH")
+            })
+        }
+        Command::Check { name, reference } => {
+            let checked = Checked { checks: plugin::check(&session, name, reference.as_deref())? };
+            let failed = checked.checks.iter().filter(|check| !check.ok).count();
+            if context.shell.is_json() && failed == 0 {
+                return context.json(&checked);
+            }
+            if !context.shell.is_json() {
+                for Check { what, found, ok } in &checked.checks {
+                    let mark =
+                        if *ok { format!("{GOOD}✓{GOOD:#}") } else { format!("{BAD}✗{BAD:#}") };
+                    context.line(&format!("{mark} {what}: {}", printable(found)))?;
+                }
+            }
+            if failed == 0 {
+                return Ok(0);
+            }
+            let checks =
+                if failed == 1 { "1 check".to_owned() } else { format!("{failed} checks") };
+            let message =
+                format!("the plugin `{name}` does not do what the protocol says: {checks} failed");
+            Err(CommandError::new(Code::Plugin, message).with_details(&checked).into())
+        }
+        Command::Run { name, method, params } => {
+            let params = serde_json::from_str(params).map_err(|error| {
+                CommandError::new(Code::Usage, format!("`{params}` is not JSON: {error}"))
+            })?;
+            let said = Said { result: plugin::run(&session, name, method, &params)? };
+            context.answer(&said, |said| context.line(&printable(&format!("{:#}", said.result))))
+        }
+    }
+}

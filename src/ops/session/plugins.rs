@@ -1,0 +1,115 @@
+//! The plugins of this machine: where they are looked for, and what they may see.
+//!
+//! How they are spoken to is known in `mu-provider-exec`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use mu_provider::Provider;
+use mu_provider::http::Http;
+use mu_provider::threads::lock;
+use mu_provider_exec::{ExecProvider, Places, Program, SILENCE};
+
+use crate::env::Environment;
+use crate::index::Plugins;
+use crate::workspace::Workspace;
+
+/// Variables that a plugin sees. No token is among them.
+const VARIABLES: [&str; 16] = [
+    "ALL_PROXY",
+    "HOME",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "LANG",
+    "LC_ALL",
+    "NO_PROXY",
+    "PATH",
+    "SSL_CERT_FILE",
+    "SystemRoot",
+    "TMPDIR",
+    "TZ",
+    "all_proxy",
+    "http_proxy",
+    "https_proxy",
+    "no_proxy",
+];
+
+/// What the names of variables for plugins begin with.
+const FOR_PLUGINS: &str = "MU_PLUGIN_";
+
+/// The plugins of this machine, each of which is started when it is first asked something.
+#[derive(Debug)]
+pub(crate) struct OfThisMachine {
+    places: Places,
+    offline: bool,
+    environment: Environment,
+    http: Arc<Http>,
+    found: Mutex<HashMap<String, Arc<ExecProvider>>>,
+}
+
+impl OfThisMachine {
+    pub(crate) fn new(
+        environment: &Environment,
+        workspace: &Workspace,
+        offline: bool,
+        http: Arc<Http>,
+    ) -> Self {
+        Self {
+            places: places(environment, workspace),
+            offline,
+            environment: environment.clone(),
+            http,
+            found: Mutex::default(),
+        }
+    }
+
+    /// The names of all plugins, with their programs.
+    pub(crate) fn all(&self) -> BTreeMap<String, PathBuf> {
+        self.places.all()
+    }
+
+    /// The plugin with this name, if there is one.
+    pub(crate) fn named(&self, name: &str) -> Option<Arc<ExecProvider>> {
+        let mut found = lock(&self.found);
+        if let Some(plugin) = found.get(name) {
+            return Some(Arc::clone(plugin));
+        }
+        let program = Program {
+            name: name.to_owned(),
+            program: self.places.find(name)?,
+            environment: variables(&self.environment),
+            folder: self.environment.cache.join("plugins"),
+            offline: self.offline,
+            silence: SILENCE,
+            credentials: Arc::clone(&self.http.options().credentials),
+        };
+        let plugin = Arc::new(ExecProvider::new(program, Arc::clone(&self.http)));
+        Some(Arc::clone(found.entry(name.to_owned()).or_insert(plugin)))
+    }
+}
+
+impl Plugins for OfThisMachine {
+    fn find(&self, name: &str) -> Option<Arc<dyn Provider>> {
+        self.named(name).map(|plugin| plugin as Arc<dyn Provider>)
+    }
+}
+
+fn places(environment: &Environment, workspace: &Workspace) -> Places {
+    let path = environment.variable("PATH").unwrap_or_default();
+    Places {
+        named: workspace.settings.plugins.clone(),
+        folder: environment.mu_home.join("plugins"),
+        path: std::env::split_paths(path).collect(),
+        never: [workspace.root.as_path(), &environment.mu_root, &environment.mu_home.join("packs")]
+            .map(Path::to_owned)
+            .to_vec(),
+    }
+}
+
+/// The environment of a plugin.
+fn variables(environment: &Environment) -> BTreeMap<String, String> {
+    let is_for_it = |name: &str| VARIABLES.contains(&name) || name.starts_with(FOR_PLUGINS);
+    let all = environment.variables.iter().filter(|(name, _)| is_for_it(name));
+    all.map(|(name, value)| (name.clone(), value.clone())).collect()
+}

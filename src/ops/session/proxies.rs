@@ -1,0 +1,25 @@
+//! The proxies that the environment names, for messages: the HTTP client finds them by itself.
+
+use mu_provider::SafeUrl;
+use mu_provider::http::Proxies;
+
+use crate::env::Environment;
+
+/// The proxies that the environment names, as messages call them.
+pub(super) fn proxies(environment: &Environment) -> Proxies {
+    let names = [
+        ("https", ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"]),
+        ("http", ["HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"]),
+    ];
+    let named = names.into_iter().filter_map(|(scheme, names)| {
+        let name = names.into_iter().find(|name| environment.variable(name).is_some())?;
+        let value = environment.variable(name)?;
+        let shown = SafeUrl::parse(value).map_or_else(
+            |_| "that is not a valid URL".to_owned(),
+            |url| format!("`{}://{}`", url.scheme(), url.host_and_port()),
+        );
+        Some((scheme, format!("{shown} ({name})")))
+    });
+    let no_proxy = ["NO_PROXY", "no_proxy"].into_iter().find_map(|name| environment.variable(name));
+    Proxies::new(named.collect(), no_proxy.unwrap_or_default())
+}

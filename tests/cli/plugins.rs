@@ -1,0 +1,307 @@
+//! Provider plugins: an honest one from `examples/`, and programs that break the protocol in every way.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use mu_testing::tar_gz;
+
+use crate::support::{Sandbox, digest_of, tree, write};
+
+/// A sandbox in which the plugin of `examples/` serves `books.example/`.
+fn with_shelf() -> Sandbox {
+    let mut sandbox = Sandbox::new();
+    // Python of the system: one that a version manager brings needs more than the variables that a plugin sees.
+    sandbox.set("PATH", "/usr/bin:/bin");
+    let shelf = sandbox.path("shelf").display().to_string();
+    sandbox.set("MU_PLUGIN_SHELF", &shelf);
+    let program = fs::read("examples/plugins/mu-provider-shelf").expect("is there");
+    install(&sandbox, "home/.mu/plugins/mu-provider-shelf", program);
+    for (name, version, needs) in [
+        ("tools/lamp", "1.0.0", ""),
+        ("tools/lamp", "1.1.0", "dependencies:\n  - tools/bulb#^2\n"),
+        ("tools/bulb", "2.0.0", ""),
+        ("tools/bulb", "2.3.0", ""),
+    ] {
+        let folder = sandbox.path("shelf").join("books.example").join(name).join(version);
+        write(&folder, "Mu.yaml", format!("name: {name}\nversion: {version}\n{needs}"));
+        write(&folder, "README.md", format!("{name} {version}\n"));
+    }
+    sandbox
+}
+
+/// Puts a program where it can be run.
+fn install(sandbox: &Sandbox, path: &str, program: impl AsRef<[u8]>) {
+    let path = sandbox.path(path);
+    write(
+        path.parent().expect("is in a folder"),
+        path.file_name().and_then(|name| name.to_str()).expect("is UTF-8"),
+        program,
+    );
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("can be set");
+}
+
+/// A plugin `odd`, which answers `initialize` as it should, and then runs these lines of Python for each message in `ask`.
+fn odd(sandbox: &Sandbox, lines: &str) {
+    let lines: String = lines.lines().map(|line| format!("    {line}\n")).collect();
+    let program = format!(
+        r#"#!/usr/bin/python3
+import json, os, sys, time
+def answer(ask, result):
+    print(json.dumps({{"jsonrpc": "2.0", "id": ask["id"], "result": result}}), flush=True)
+for line in sys.stdin:
+    ask = json.loads(line)
+    if ask["method"] == "shutdown":
+        break
+    if ask["method"] == "initialize":
+        answer(ask, {{"protocol": 1, "name": "odd", "version": "1", "schemes": ["odd"],
+            "hosts": ["*.example"], "capabilities": {{"manifest": True}}}})
+        continue
+    if ask["method"] == "manifest":
+        answer(ask, None)
+        continue
+{lines}"#
+    );
+    install(sandbox, "home/.mu/plugins/mu-provider-odd", program);
+    sandbox.asks_for(&["odd://odd.example/a/b#^1"]);
+}
+
+/// Answers `versions` with one release.
+const LISTS: &str = r#"if ask["method"] == "versions":
+    answer(ask, {"packages": [{"lines": [{"version": "1.0.0"}]} for _ in ask["params"]["packages"]]})
+    continue
+"#;
+
+#[test]
+fn a_plugin_serves_its_scheme() {
+    let sandbox = with_shelf();
+    sandbox.asks_for(&["shelf://books.example/tools/lamp#^1"]);
+    sandbox.mu(&["get"]).ok().says(&[
+        "+ books.example/tools/bulb 2.3.0",
+        "+ books.example/tools/lamp 1.1.0",
+        "installed 2 packages",
+    ]);
+    let pack = sandbox.path("work/.mu/packs/books.example/tools/lamp");
+    let there = sandbox.path("shelf/books.example/tools/lamp/1.1.0");
+    assert_eq!(digest_of(&pack), digest_of(&there));
+    let lock = sandbox.lock();
+    let lamp = &lock["packages"][1];
+    assert_eq!(lamp["source"], "shelf+shelf://books.example/");
+    assert_eq!(lamp["locator"], "1.1.0");
+    assert_eq!(lamp["digest"], *digest_of(&there));
+    // From the lock alone, in an empty cache, where newer versions change nothing.
+    fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    let newer = sandbox.path("shelf/books.example/tools/bulb/2.4.0");
+    write(&newer, "Mu.yaml", "name: tools/bulb\nversion: 2.4.0\n");
+    sandbox.mu(&["get", "--locked"]).ok();
+    assert!(sandbox.read(".mu/packs/books.example/tools/bulb/README.md").contains("2.3.0"));
+    sandbox.mu(&["verify"]).ok();
+    sandbox.mu(&["update"]).ok().says(&["~ books.example/tools/bulb 2.3.0 → 2.4.0"]);
+    sandbox.mu(&["get", "--offline", "--locked"]).ok();
+}
+
+#[test]
+fn content_that_is_not_what_was_locked_is_not_installed() {
+    let sandbox = with_shelf();
+    sandbox.asks_for(&["shelf://books.example/tools/bulb#=2.0.0"]);
+    sandbox.mu(&["get"]).ok();
+    fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    let place = sandbox.path("shelf/books.example/tools/bulb/2.0.0");
+    write(&place, "README.md", "changed\n");
+    sandbox.mu(&["get", "--locked", "--json"]).fails_with("integrity");
+    assert!(!sandbox.has(".mu/packs/books.example/tools/bulb"));
+}
+
+#[test]
+fn a_registry_names_a_plugin() {
+    let sandbox = with_shelf();
+    fs::create_dir_all(sandbox.path("home/.mu")).expect("can be made");
+    sandbox.write(
+        ".mu/workspace.yaml",
+        "registries:\n  hub.mu.com/: {provider: shelf, url: \"https://books.example/\"}\n",
+    );
+    sandbox.asks_for(&["tools/lamp#^1"]);
+    sandbox.mu(&["get"]).ok().says(&["tools/bulb 2.3.0", "tools/lamp 1.1.0"]);
+    sandbox.mu(&["versions", "tools/lamp"]).ok().says(&["1.1.0", "1.0.0"]);
+    sandbox.mu(&["search", "bulb"]).ok().says(&["tools/bulb", "2.3.0"]);
+    sandbox.mu(&["why", "tools/bulb"]).ok().says(&["tools/lamp ^1 → "]);
+}
+
+#[test]
+fn a_plugin_is_listed_checked_and_asked() {
+    let sandbox = with_shelf();
+    sandbox.mu(&["plugin", "list"]).ok().says(&["shelf", "1.0.0", ".mu/plugins/mu-provider-shelf"]);
+    let json = sandbox.mu(&["plugin", "list", "--json"]).ok().json();
+    assert_eq!(json["plugins"][0]["schemes"][0], "shelf");
+    let run = sandbox.mu(&["plugin", "check", "shelf", "shelf://books.example/tools/lamp"]).ok();
+    run.says(&[
+        "✓ starts and introduces itself: `shelf` 1.0.0, schemes: shelf",
+        "✓ lists the package: 2 releases",
+        "✓ lists it again: unchanged",
+        "✓ knows what is not there: looked at ",
+        "✓ gives the manifest of 1.1.0: Mu.yaml",
+        "✓ fetches 1.1.0: 2 files, h1:",
+        "✓ fetches 1.1.0 from what a lock keeps: the same",
+    ]);
+    let check = ["plugin", "check", "shelf", "shelf://books.example/tools/lamp", "--json"];
+    let json = sandbox.mu(&check).ok().json();
+    assert!(json["checks"].as_array().is_some_and(|checks| checks.len() == 7), "{json}");
+    let question = r#"{"base": "books.example/", "words": "lamp", "limit": 3}"#;
+    let json = sandbox.mu(&["plugin", "run", "shelf", "search", question, "--json"]).ok().json();
+    assert_eq!(json["result"]["results"][0]["name"], "tools/lamp");
+    sandbox.mu(&["plugin", "run", "shelf", "nonsense", "--json"]).fails_with("plugin");
+    sandbox.mu(&["plugin", "run", "missing", "versions", "--json"]).fails_with("not-found");
+    // One that is wrong is told as such.
+    odd(&sandbox, "answer(ask, {\"packages\": []})");
+    sandbox.mu(&["plugin", "check", "odd", "odd://odd.example/a/b"]).fails().says(&[
+        "✗ lists the package: the plugin `mu-provider-odd` answered `versions` for 0 packages, and was asked for 1",
+        "1 check failed",
+    ]);
+}
+
+#[test]
+fn a_plugin_hands_out_archives_and_urls() {
+    let sandbox = with_shelf();
+    let files = sandbox.path("files");
+    write(&files, "Mu.yaml", "name: a/b\nversion: 1.0.0\n");
+    let archive = tar_gz(tree(&files));
+    fs::write(sandbox.path("a.tgz"), &archive).expect("can be written");
+    let place = sandbox.path("a.tgz").display().to_string();
+    odd(
+        &sandbox,
+        &format!(
+            "{LISTS}import shutil\nshutil.copy({place:?}, ask[\"params\"][\"into\"] + \"/a.tgz\")\nanswer(ask, {{\"archive\": \"a.tgz\"}})"
+        ),
+    );
+    sandbox.mu(&["get"]).ok().says(&["+ odd.example/a/b 1.0.0"]);
+    assert_eq!(digest_of(&sandbox.path("work/.mu/packs/odd.example/a/b")), digest_of(&files));
+    // An archive elsewhere on the machine is not the plugin's to name.
+    for archive in ["../../a.tgz", &place] {
+        let _ = fs::remove_dir_all(sandbox.path("cache"));
+        let _ = fs::remove_dir_all(sandbox.path("work/.mu/packs"));
+        odd(&sandbox, &format!("{LISTS}answer(ask, {{\"archive\": {archive:?}}})"));
+        sandbox.mu(&["get", "--json"]).fails_with("plugin");
+        odd(&sandbox, &format!("{LISTS}answer(ask, {{\"url\": \"file://{place}\"}})"));
+        sandbox.mu(&["get"]).fails();
+        assert!(!sandbox.has(".mu/packs/odd.example/a/b"));
+    }
+}
+
+#[test]
+fn what_breaks_the_protocol_is_ended_and_named() {
+    for (lines, said) in [
+        ("print('hello', flush=True)", "sent something that is not a message: `hello`"),
+        ("ask['id'] = 99\nanswer(ask, {})", "answered a question that nobody asked"),
+        (
+            "answer(ask, {'packages': [{}, {}]})",
+            "answered `versions` for 2 packages, and was asked for 1",
+        ),
+        ("answer(ask, {'packages': [{}]})", "answered `versions` without `lines`"),
+        ("answer(ask, 7)", "answered `versions` in a way that mu cannot read"),
+        (
+            "print('no more paper \\x1b[31m', file=sys.stderr)\nsys.exit(3)",
+            "its last words: no more paper [31m",
+        ),
+        (
+            "answer(ask, {'packages': [{'lines': [{'version': '1.0.0', 'locator': 'x' * 5000}]}]})",
+            "a locator of more than 4 KiB",
+        ),
+    ] {
+        let sandbox = with_shelf();
+        odd(&sandbox, lines);
+        let error = sandbox.mu(&["get", "--json"]).fails_with("plugin");
+        let text = error.to_string();
+        assert!(
+            text.contains("the plugin `mu-provider-odd`") && text.contains(said),
+            "{said}: {text}"
+        );
+        assert!(!sandbox.has("Mu.lock"), "{said}");
+    }
+}
+
+#[test]
+fn a_failure_keeps_its_kind_and_its_hints() {
+    let sandbox = with_shelf();
+    odd(
+        &sandbox,
+        r#"print(json.dumps({"jsonrpc": "2.0", "id": ask["id"], "error": {"code": -32000,
+    "message": "the door is locked", "data": {"kind": "auth", "hints": ["fetch the key"]}}}), flush=True)"#,
+    );
+    sandbox
+        .mu(&["get"])
+        .fails()
+        .says(&["the plugin `mu-provider-odd`: the door is locked", "hint: fetch the key"]);
+    sandbox.mu(&["get", "--json"]).fails_with("auth");
+}
+
+#[test]
+fn a_plugin_that_dies_is_started_once_more() {
+    let sandbox = with_shelf();
+    let mark = sandbox.path("died").display().to_string();
+    let died = format!(
+        "if not os.path.exists({mark:?}):\n    open({mark:?}, 'w').close()\n    os._exit(1)\n"
+    );
+    odd(
+        &sandbox,
+        &format!(
+            "{died}{LISTS}open(ask['params']['into'] + '/a', 'w').write('a')\nanswer(ask, {{}})"
+        ),
+    );
+    sandbox.mu(&["get"]).ok().says(&["+ odd.example/a/b 1.0.0", "it is started once more"]);
+}
+
+#[test]
+fn a_plugin_sees_no_token_but_those_of_its_hosts() {
+    let mut sandbox = with_shelf();
+    sandbox.set_token("api.example", "for-the-plugin");
+    sandbox.set_token("hub.mu.com", "not-for-it");
+    let seen = sandbox.path("seen").display().to_string();
+    let lines = format!(
+        r#"if ask["method"] == "versions":
+    with open({seen:?}, "w") as file:
+        json.dump(dict(os.environ), file)
+        for url in ["https://api.example/x", "https://hub.mu.com/", "http://api.example/", "https://example/"]:
+            print(json.dumps({{"jsonrpc": "2.0", "id": 1, "method": "credential", "params": {{"url": url}}}}), flush=True)
+            file.write("\n" + sys.stdin.readline())
+    answer(ask, {{"packages": [{{"absent": True}}]}})
+    continue
+"#
+    );
+    odd(&sandbox, &lines);
+    sandbox.mu(&["get", "--json"]).fails_with("not-found");
+    let seen = fs::read_to_string(sandbox.path("seen")).expect("the plugin has written it");
+    assert!(!seen.contains("not-for-it") && !seen.contains("MU_TOKEN"), "{seen}");
+    let answers: Vec<&str> = seen.lines().filter(|line| line.contains("\"result\"")).collect();
+    let has_token = |line: &&str| line.contains("Bearer for-the-plugin");
+    assert_eq!(
+        answers.iter().map(has_token).collect::<Vec<_>>(),
+        [true, false, false, false],
+        "{seen}"
+    );
+}
+
+#[test]
+fn a_workspace_does_not_say_what_is_run() {
+    let mut sandbox = with_shelf();
+    fs::remove_dir_all(sandbox.path("home/.mu/plugins")).expect("is there");
+    // In the workspace, in a relative folder of `PATH`, and in the settings of the workspace.
+    install(&sandbox, "work/bin/mu-provider-odd", "#!/bin/sh\ntouch ran\n");
+    let path = format!("bin:.:{}:/usr/bin:/bin", sandbox.path("work/bin").display());
+    sandbox.set("PATH", &path);
+    sandbox.asks_for(&["odd://odd.example/a/b#^1"]);
+    sandbox
+        .mu(&["get"])
+        .fails()
+        .says(&["no protocol or provider `odd`", "no plugin `mu-provider-odd`"]);
+    sandbox.mu(&["plugin", "list"]).ok().does_not_say(&["odd"]);
+    sandbox.write(".mu/workspace.yaml", "plugins: {odd: bin/mu-provider-odd}\n");
+    sandbox
+        .mu(&["get"])
+        .fails()
+        .says(&["a workspace cannot say which program a plugin is", "config.yaml"]);
+    // The user says it.
+    sandbox.write(".mu/workspace.yaml", "");
+    odd(&sandbox, LISTS);
+    sandbox.mu(&["plugin", "list"]).ok().says(&["odd"]);
+}
