@@ -372,6 +372,16 @@ fn a_hub_is_mirrored_into_a_registry() {
     sandbox.mu(&["get", "--locked"]).ok();
     assert_eq!(sandbox.lock(), before);
     sandbox.mu(&["verify"]).ok();
+    // And back into a hub, under the names that they have inside.
+    sandbox.hub_is_at(&format!("{place}/web"));
+    sandbox
+        .write(".mu/workspace.yaml", &format!("registries: {{hub.mu.com/web/: '{place}/web'}}\n"));
+    sandbox.mu(&["hub", "init", "../second"]).ok();
+    sandbox.mu(&["mirror", "--lock", "--to", "../second"]).ok().says(&["2"]);
+    sandbox.write(".mu/workspace.yaml", "registries: {hub.mu.com/web/: ../second}\n");
+    fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    sandbox.mu(&["get", "--locked"]).ok();
 }
 
 #[test]

@@ -148,7 +148,16 @@ fn line(
             line.insert("commit".to_owned(), commit.as_str().into());
             line
         }
-        None => listed(session, id, package)?,
+        None => {
+            let mut line = listed(session, id, package)?;
+            // Some registries do not care what the archive calls it.
+            let own = Manifest::load(&stored.folder).ok().flatten();
+            if let Some(own) = own.filter(|_| !line.contains_key("format")) {
+                line.shift_remove("origin");
+                line.insert("name".to_owned(), own.manifest.name.name().as_str().into());
+            }
+            line
+        }
     };
     line.insert("digest".to_owned(), stored.digest.to_string().into());
     Ok(line)
