@@ -136,6 +136,7 @@ impl Global {
         let is_set =
             |name| environment.variable(name).is_some_and(|value| value != "0" && value != "false");
         Ok(Options {
+            without_packs: false,
             offline: self.offline || is_set("MU_OFFLINE"),
             locked: self.locked,
             frozen: self.frozen,

@@ -24,6 +24,8 @@ pub struct IndexOptions {
     pub instead_of: HashMap<PackageId, PackageId>,
     /// Whether a package is found in the workspace, whatever registries say.
     pub is_local: Box<dyn Fn(&PackageId) -> bool + Send + Sync>,
+    /// The name by which a package of the workspace is known that is asked for by another one.
+    pub own_name: Box<dyn Fn(PackageId) -> PackageId + Send + Sync>,
     /// What is installed of a package, for [`crate::index::Index::use_installed`].
     pub installed: Installed,
     /// What packs of the user and the runtime there are of a package, which count where no registry has it.

@@ -6,7 +6,7 @@ use mu_testing::http::{Reply, Seen, TestServer};
 use serde_json::{Value, json};
 
 use crate::support::git::Origin;
-use crate::support::{Nginx, Package, Sandbox, Served, digest_of, write};
+use crate::support::{Hub, Nginx, Package, Sandbox, Served, digest_of, write};
 
 /// A workspace at `author/` that others' packages are published from; `hub.mu.com/` is the sandbox's hub.
 fn author(sandbox: &Sandbox, manifest: &str) {
@@ -126,13 +126,14 @@ fn what_would_not_work_for_others_is_refused() {
     hint: fix the dependencies in the manifest, or publish what is missing first
     [exit 1]
     ");
-    author(&sandbox, "name: acme/site\nversion: 1.0.0\ndependencies: [\"aws/vpc#^1\"]\n");
+    author(&sandbox, "name: acme/site\nversion: 1.0.0\ndependencies: [\"aws/none#^1\"]\n");
     let away = "registries: {hub.mu.com/: \"http://127.0.0.1:1/\"}\n";
     write(&sandbox.path("author"), ".mu/workspace.yaml", away);
     sandbox
         .mu_in("author", &["publish", "--to", "../hub"])
         .fails()
         .says(&["cannot reach", "`mu registry add hub.mu.com/ ../hub`"]);
+    author(&sandbox, "name: acme/site\nversion: 1.0.0\ndependencies: [\"aws/vpc#^1\"]\n");
     write(
         &sandbox.path("author"),
         ".mu/workspace.yaml",
@@ -469,4 +470,25 @@ fn an_archive_is_named_by_its_app_version_too() {
     }
     sandbox.mu(&["get", "--locked"]).ok();
     sandbox.mu(&["hub", "check", &hub]).ok();
+}
+
+#[test]
+fn what_others_need_must_be_where_they_look() {
+    let sandbox = Sandbox::new();
+    author(&sandbox, &format!("{WEB}dependencies:\n  - acme/kit#^1\n"));
+    write(&sandbox.path("author"), "README.md", "# A site\n");
+    // Its author has it, and nobody else.
+    sandbox.place("home/.mu/packs/acme/kit", &Package::new("acme/kit", "1.0.0"));
+    sandbox.mu_in("author", &["get"]).ok();
+    let run = sandbox.mu_in("author", &["publish"]).fails();
+    run.says(&["others could not install `acme/site`", "acme/kit"]);
+    // At the place that is published to, or in a registry.
+    let other = Hub::new(&sandbox.path("other"));
+    sandbox.mu_in("author", &["publish", "--to", "../other"]).fails();
+    other.publish(&Package::new("acme/kit", "2.0.0"));
+    sandbox.mu_in("author", &["publish", "--to", "../other"]).fails();
+    other.publish(&Package::new("acme/kit", "1.2.0"));
+    sandbox.mu_in("author", &["publish", "--to", "../other"]).ok();
+    sandbox.publish(&[Package::new("acme/kit", "1.1.0")]);
+    sandbox.mu_in("author", &["publish"]).ok();
 }

@@ -261,7 +261,7 @@ fn leads_elsewhere(
 }
 
 /// Chooses versions of the dependencies as others will have to, without this workspace's own packages, except
-/// `siblings`.
+/// `siblings`. What `there` says to be at the place that is published to was checked when it came there.
 ///
 /// # Errors
 ///
@@ -270,10 +270,16 @@ pub(super) fn dependencies(
     session: &Session,
     member: &Member,
     siblings: &Siblings,
+    there: &dyn Fn(&PackageId) -> Result<Vec<Version>, CommandError>,
 ) -> Result<(), CommandError> {
     let elsewhere = Session::open(
         session.environment.clone(),
-        crate::ops::Options { locked: false, frozen: false, ..session.options.clone() },
+        crate::ops::Options {
+            locked: false,
+            frozen: false,
+            without_packs: true,
+            ..session.options.clone()
+        },
         Scope::Global,
         std::sync::Arc::new(crate::ops::NoEvents),
     )?;
@@ -290,6 +296,11 @@ pub(super) fn dependencies(
                 );
                 return Err(CommandError::new(Code::NoSolution, message));
             }
+            continue;
+        }
+        let spec = dependency.reference.spec();
+        let has_it = |version: &Version| spec.accepts(version, dependency.prerelease);
+        if here.base() == member.id.base() && there(&here)?.iter().any(has_it) {
             continue;
         }
         let others = as_others_read(&elsewhere, member, &dependency.reference)?;

@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::lock::Lockfile;
 use crate::ops::publication::check::{self, Siblings};
 use crate::ops::publication::checkout;
-use crate::ops::publication::lines::full_version;
+use crate::ops::publication::lines::{full_version, yanked};
 use crate::ops::publication::pack::{self, Making, Packed};
 use crate::ops::publication::target::{Target, Upload};
 use crate::ops::requirements::names::id_in;
@@ -135,7 +135,7 @@ fn one(
     let making = Making { force, pinned, not: None, may_lack_versions: true };
     let published = target.line(&name, &version)?;
     if published.is_none() {
-        check_dependencies(session, request, index, siblings)?;
+        check_dependencies(session, request, index, siblings, &target)?;
     }
     let packed = pack::make(session, index, lock, making)?;
     let answer = |done, packed| {
@@ -158,7 +158,7 @@ fn one(
             }
             return Ok(answer(Done::Present, None));
         }
-        check_dependencies(session, request, index, siblings)?;
+        check_dependencies(session, request, index, siblings, &target)?;
     }
     let commit = checkout::commit(&member.folder, &packed, request.allow_dirty)?;
     doubts.extend(older(&target, &name, member)?);
@@ -191,9 +191,19 @@ fn check_dependencies(
     request: &PublishRequest,
     index: usize,
     siblings: &Siblings,
+    target: &Target,
 ) -> Result<(), CommandError> {
     let member = &session.workspace.members[index];
-    let Err(error) = check::dependencies(session, member, siblings) else { return Ok(()) };
+    let there = |id: &PackageId| -> Result<Vec<Version>, CommandError> {
+        if request.to.is_none() {
+            return Ok(Vec::new());
+        }
+        let lines = target.lines(id.name_str())?;
+        let lines = lines.iter().filter(|line| yanked(line).is_none());
+        Ok(lines.filter_map(|line| Version::parse(&full_version(line)).ok()).collect())
+    };
+    let checked = check::dependencies(session, member, siblings, &there);
+    let Err(error) = checked else { return Ok(()) };
     if let Some(circle) = circle(session, index) {
         return Err(in_circle(session, &error, &circle));
     }

@@ -68,6 +68,8 @@ pub struct Options {
     pub prereleases: bool,
     /// How many steps a search for versions may take, if requested.
     pub patience: Option<usize>,
+    /// Packs of this machine are no answer: what is asked is what everybody gets.
+    pub without_packs: bool,
     /// Every question is answered with yes.
     pub yes: bool,
     /// Plain http to other machines is allowed.
@@ -348,7 +350,7 @@ impl Session {
     fn make_index(&self) -> Index {
         // The code that writes into it reports if it cannot be created.
         let _ = create_private_folder(&self.environment.cache, crate::env::IN_CACHE);
-        let places = self.places.clone();
+        let (places, own) = (self.places.clone(), self.places.clone());
         let defaults = self.defaults();
         let root = &self.workspace.root;
         let overrides = self.workspace.settings.overrides.iter();
@@ -357,6 +359,7 @@ impl Session {
                 (places.id_of(reference, &defaults, root, &self.workspace), id.clone())
             })
             .collect();
+        let without_packs = self.options.without_packs;
         let packs = Arc::new(PacksHere::new(self));
         let (others, placed) = (Arc::clone(&packs), Arc::clone(&packs));
         let events = Arc::clone(&self.events);
@@ -367,10 +370,15 @@ impl Session {
             only: self.options.only.clone(),
             defaults,
             instead_of,
+            own_name: Box::new(move |id: PackageId| own.own_name(id)),
             is_local: Box::new(move |id: &PackageId| places.member_of(id).is_some()),
             installed: Box::new(move |id: &PackageId| packs.installed(id)),
-            elsewhere: Box::new(move |id: &PackageId| others.elsewhere(id)),
-            placed: Box::new(move |id: &PackageId| placed.placed(id)),
+            elsewhere: Box::new(
+                move |id: &PackageId| {
+                    if without_packs { Vec::new() } else { others.elsewhere(id) }
+                },
+            ),
+            placed: Box::new(move |id: &PackageId| placed.placed(id).filter(|_| !without_packs)),
             cache: self.environment.cache.clone(),
             offline: self.options.offline,
             allow_insecure: self.options.allow_insecure,
