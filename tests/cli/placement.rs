@@ -113,7 +113,7 @@ fn a_package_that_is_only_installed_is_used_from_its_place() {
         sandbox.place(folder, &Package::new("std/core", "1.2.0"));
         let place = format!("[DIR]/{folder}");
         assert_eq!(sandbox.mu(&["which", "std/core"]).ok().stdout, format!("{place}\n"));
-        sandbox.mu(&["get"]).ok().says(&["hub.mu.com/std/core 1.2.0"]);
+        sandbox.mu(&["get"]).ok().says(&["std/core 1.2.0"]);
         assert_eq!(sandbox.lock()["packages"][0]["source"], source);
         std::fs::remove_file(sandbox.path("work/Mu.lock")).expect("was written");
         std::fs::remove_dir_all(sandbox.path("work/.mu")).expect("was made");
@@ -191,4 +191,18 @@ fn an_override_may_name_a_version_alone() {
     sandbox.write(".mu/workspace.yaml", "");
     sandbox.mu(&["get"]).ok();
     assert_eq!(sandbox.locked()[1], "hub.mu.com/aws/utils 2.0.0");
+}
+
+#[test]
+fn a_folder_of_the_workspace_is_one_package_whatever_leads_to_it() {
+    let sandbox = Sandbox::with_dependencies(&["acme/api", "aws/front"]);
+    sandbox.write(".mu/workspace.yaml", "namespace: acme\n");
+    sandbox.write("api/Mu.yaml", "name: acme/api\nversion: 1.0.0\n");
+    sandbox.publish(&[Package::new("aws/front", "1.0.0").needs("hub.mu.com/api#^1")]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/acme/api 1.0.0", "hub.mu.com/aws/front 1.0.0"]);
+    let lock = sandbox.read("Mu.lock");
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), lock);
 }

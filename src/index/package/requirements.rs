@@ -91,7 +91,12 @@ impl Package {
         }
         let own = around.run().options.instead_of.get(self.id()).unwrap_or(self.id());
         let base = own.base();
-        around.run().plain.requirements(&base, &references, &around.run().commits)
+        let plain = around.run().plain.requirements(&base, &references, &around.run().commits)?;
+        // However it is asked for, a folder of the workspace is one package.
+        let options = &around.run().options;
+        let has_other_name =
+            |id: &PackageId| (options.is_local)(id) && (options.own_name)(id.clone()) != *id;
+        (!plain.iter().any(|one| has_other_name(&one.id))).then_some(plain)
     }
 
     /// What this package's dependencies leave out: an override fills in what the original package would, and
@@ -151,6 +156,11 @@ impl Package {
                 && !around.is_there(&declared.requirement.id)?
             {
                 declared.requirement.id = fallback;
+            }
+            if declared.reference.local().is_none() && (options.is_local)(&declared.requirement.id)
+            {
+                // However it is asked for, a folder of the workspace is one package.
+                declared.requirement.id = (options.own_name)(declared.requirement.id);
             }
             let from = match (declared.reference.local(), self.folder()) {
                 (Some(folder), None) => {
