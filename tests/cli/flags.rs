@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Package, Sandbox};
+use crate::support::{Nginx, Package, Sandbox};
 use crate::ways_out::ageless;
 
 fn sandbox() -> Sandbox {
@@ -249,4 +249,18 @@ fn one_job_is_enough() {
     let sandbox = sandbox();
     sandbox.mu(&["get", "--jobs", "1"]).ok();
     sandbox.mu(&["verify", "--jobs", "1"]).ok();
+}
+
+#[test]
+fn a_lock_that_answers_needs_no_registry_whatever_may_be_asked() {
+    let sandbox = Sandbox::with_dependencies(&["aws/app#^1"]);
+    sandbox.offer("aws/app 1.0.0: aws/lib#^1\n aws/lib 1.0.0:");
+    let nginx = Nginx::serve(sandbox.hub().folder(), "");
+    sandbox.hub_is_at(&nginx.url(""));
+    sandbox.mu(&["get"]).ok();
+    let before = nginx.log().len();
+    let run = sandbox.mu(&["resolve", "--only", "private.example/", "--json"]).ok().json();
+    assert_eq!(run["changes"], serde_json::json!([]));
+    assert_eq!(run["packages"].as_array().map(Vec::len), Some(2));
+    assert_eq!(nginx.log().len(), before);
 }

@@ -44,7 +44,7 @@ fn what_no_registry_has_is_taken_from_the_runtime_and_the_user() {
         }
         sandbox.mu(&["why", "aws/utils"]).ok().says(&["pack+global/aws/utils", "aws/elk"]);
         sandbox.mu(&["get"]).ok().says(&["up to date"]);
-        sandbox.mu(&["update"]).ok().says(&["nothing to do"]);
+        sandbox.mu(&["update"]).ok().says(&["up to date"]);
         let lock = sandbox.read("Mu.lock");
         for flag in ["--locked", "--frozen"] {
             remove(&sandbox, &["cache", "work/.mu/packs"]);
@@ -180,4 +180,24 @@ fn what_somebody_put_there_and_does_not_do_is_an_error_that_names_both() {
         assert!(source(&sandbox, 0).starts_with("hub+"));
         assert!(sandbox.has(&format!("{folder}/Mu.yaml")));
     }
+}
+
+#[test]
+fn an_override_leads_to_a_package_of_the_runtime_too() {
+    let sandbox = Sandbox::with_dependencies(&["aws/elk#^1"]);
+    sandbox.publish(&[Package::new("aws/elk", "1.0.0")]);
+    sandbox.place("runtime/lib/packs/mine/elk", &Package::new("mine/elk", "2.0.0"));
+    sandbox.write(".mu/workspace.yaml", "overrides: {aws/elk: mine/elk}\n");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/elk 2.0.0"]);
+    assert_eq!(source(&sandbox, 0), "pack+muroot/mine/elk");
+    let lock = sandbox.read("Mu.lock");
+    remove(&sandbox, &["cache", "work/.mu/packs"]);
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["verify"]).ok();
+    sandbox.mu(&["get"]).ok().says(&["up to date"]);
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+    remove(&sandbox, &["runtime/lib", "cache", "work/.mu/packs"]);
+    let run = sandbox.mu(&["get", "--locked"]).fails();
+    run.says(&["runtime/lib/packs/mine/elk", "not there"]);
 }

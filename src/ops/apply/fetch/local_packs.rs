@@ -1,6 +1,6 @@
 //! Packs that are already on this machine and may have the content that a lock names.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::{OsStr, OsString};
 use std::fs::DirEntry;
 use std::path::Path;
@@ -12,8 +12,10 @@ use crate::fs;
 use crate::lock::LockedPackage;
 use crate::manifest::YAML_NAME;
 use crate::ops::Session;
+use crate::ops::apply::fetch::route::used_instead;
 use crate::packs::hash_folder;
 use crate::reference::PackageId;
+use crate::search::Place;
 use crate::store::Stored;
 use crate::workspace::MU_FOLDER;
 
@@ -49,13 +51,14 @@ impl LocalPacks {
         package: &LockedPackage,
         digest: &Digest,
     ) -> Option<Stored> {
-        if !self.may_hold(&package.id) {
-            return None;
-        }
-        let places = session.places.search().places(&package.id);
+        // What an override puts in the place of a package has its own name among packs.
+        let ids = BTreeSet::from([package.id.clone(), used_instead(session, &package.id)]);
+        let search = session.places.search();
+        let ids = ids.iter().filter(|id| self.may_hold(id));
+        let places: Vec<Place> = ids.flat_map(|id| search.places(id).into_iter().skip(2)).collect();
         // No other file counts as the manifest of a pack: a link could point anywhere.
         let has_link = |folder: &Path| folder.join(YAML_NAME).is_symlink();
-        let packs = places[2..].iter().filter(|place| place.folder.is_dir());
+        let packs = places.iter().filter(|place| place.folder.is_dir());
         for place in packs.filter(|place| !has_link(&place.folder)) {
             let Ok(Some(head)) = formats::load_head(&place.folder) else {
                 continue;
