@@ -95,6 +95,14 @@ pub(super) struct Answer<'a> {
     #[serde(serialize_with = "json::yanked")]
     #[schemars(schema_with = "json::yanked_schema")]
     yanked: &'a Option<String>,
+    /// Why its authors no longer look after it, empty if no reason was given; `false` if they do.
+    #[serde(serialize_with = "json::yanked")]
+    #[schemars(schema_with = "json::yanked_schema")]
+    deprecated: &'a Option<String>,
+    /// The format of the package, where it is not one of mu's: `helm`.
+    format: &'a Option<String>,
+    /// What it carries inside, so that nobody else has to bring it.
+    bundled: &'a [String],
     /// The package that took its place.
     moved_to: &'a Option<PackageId>,
     /// Its manifest format, if it states one.
@@ -162,6 +170,9 @@ impl<'a> Answer<'a> {
             channels: &version.channels,
             tags: &version.tags,
             yanked: &version.yanked,
+            deprecated: &version.deprecated,
+            format: &found.format,
+            bundled: &found.bundled,
             moved_to: &version.moved_to,
             api_version: &version.api_version,
             mu_version: &version.mu_version,
@@ -208,9 +219,11 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         context.line(&in_line(description))?;
     }
     if let Some(reason) = &version.yanked {
-        let text =
-            if reason.is_empty() { "yanked".to_owned() } else { format!("yanked: {reason}") };
-        context.line(&format!("{BAD}{}{BAD:#}", in_line(&text)))?;
+        context.line(&format!("{BAD}{}{BAD:#}", in_line(&told("yanked", reason))))?;
+    }
+    if let Some(reason) = &version.deprecated {
+        let text = in_line(&told("deprecated", reason));
+        context.line(&format!("{NOTICE}{text}{NOTICE:#}"))?;
     }
     for reason in &version.reasons {
         let text = in_line(&format!("cannot be used here: {reason}"));
@@ -226,6 +239,11 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         }
     }
     Ok(0)
+}
+
+/// What was done to a version, and why, if that was said.
+fn told(what: &str, reason: &str) -> String {
+    if reason.is_empty() { what.to_owned() } else { format!("{what}: {reason}") }
 }
 
 /// The facts below the description; those without text are left out.
@@ -256,6 +274,7 @@ fn facts(context: &Context, found: &Info) -> Vec<(&'static str, Vec<String>)> {
         ("repository", one(&about.repository)),
         ("maintainers", about.maintainers.clone()),
         ("keywords", vec![about.keywords.join(", ")]),
+        ("format", one(&found.format)),
         ("app version", one(&version.app_version)),
         ("published", version.day().map(str::to_owned).into_iter().collect()),
         ("commit", one(&version.commit)),
@@ -263,6 +282,7 @@ fn facts(context: &Context, found: &Info) -> Vec<(&'static str, Vec<String>)> {
         ("versions", span(found).into_iter().collect()),
         ("usable", newest_usable.collect()),
         ("depends on", short(&about.dependencies)),
+        ("bundled", vec![found.bundled.join(", ")]),
         ("provides", about.provides.clone()),
         ("requires", about.requires.clone()),
         ("replaces", short(&about.replaces)),

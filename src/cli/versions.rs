@@ -81,6 +81,11 @@ fn mark(version: &ListedVersion) -> (Style, String) {
         Some(reason) => marks.push(format!("yanked: {reason}")),
         None => {}
     }
+    match version.deprecated.as_deref() {
+        Some("") => marks.push("deprecated".to_owned()),
+        Some(reason) => marks.push(format!("deprecated: {reason}")),
+        None => {}
+    }
     if version.prerelease {
         marks.push("prerelease".to_owned());
     }
@@ -97,6 +102,7 @@ fn mark(version: &ListedVersion) -> (Style, String) {
     let style = match version {
         ListedVersion { yanked: Some(_), .. } => BAD,
         ListedVersion { usable: false, .. } => NOTICE,
+        ListedVersion { deprecated: Some(_), .. } => NOTICE,
         ListedVersion { moved_to: Some(_), .. } => NOTICE,
         ListedVersion { locked: true, .. } => GOOD,
         _ => FAINT,

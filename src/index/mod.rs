@@ -302,6 +302,10 @@ impl Universe for Index {
         self.ask_ahead(level);
     }
 
+    fn carries_copies(&self, id: &PackageId) -> bool {
+        self.shared.package(id).is_ok_and(|package| package.route().provider.carries_copies())
+    }
+
     fn similar(&self, id: &PackageId) -> Vec<PackageId> {
         self.shared.similar(id)
     }

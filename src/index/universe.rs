@@ -75,6 +75,11 @@ pub trait Universe: Sync {
     /// Announces a level of the graph that will be needed soon, so that all of it can be fetched at once.
     fn expect(&self, _level: Level<'_>) {}
 
+    /// Whether the versions of a package carry copies of what they depend on, and can be used with those.
+    fn carries_copies(&self, _id: &PackageId) -> bool {
+        false
+    }
+
     /// Existing packages with names like that of `id`, best first: only for messages.
     fn similar(&self, _id: &PackageId) -> Vec<PackageId> {
         Vec::new()

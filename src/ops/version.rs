@@ -2,9 +2,10 @@
 
 use std::path::PathBuf;
 
+use crate::formats;
 use crate::fs;
+use crate::manifest::Versions;
 use crate::manifest::edit::with_version;
-use crate::manifest::{Manifest, Versions};
 use crate::ops::session::member;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Version;
@@ -63,7 +64,7 @@ pub fn version(session: &Session, request: &VersionRequest) -> Result<OwnVersion
     if !request.dry_run && found.from.as_ref() != Some(&to) {
         let text = fs::read_text(&found.file)?;
         let text = with_version(&found.file, &text, &to)?;
-        Manifest::parse(&found.file, &text)?;
+        formats::parse_own(&found.file, &text, &session.environment)?;
         fs::write_through_links(&found.file, text.as_bytes())?;
     }
     Ok(OwnVersion { to: Some(to), ..found })

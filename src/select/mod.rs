@@ -50,7 +50,8 @@ pub use minimal::{COMMAND, Minimal, beginning_at};
 pub use newer::{Asking, Ceiling, Newer, Obstacle};
 pub use plan::{Because, Change, Lowered, Move};
 pub use request::{
-    Exclusion, Local, Locked, Majors, Override, OwnCapabilities, Request, Root, Settings, Update,
+    Bundled, Exclusion, Local, Locked, Majors, Override, OwnCapabilities, Request, Root, Settings,
+    Update,
 };
 pub use selection::{
     Asker, Chosen, Demand, Demanded, Failure, Origin, Replaced, Selection, Warning,

@@ -123,6 +123,8 @@ pub struct Settings {
     pub exclude: Vec<Exclusion>,
     /// The packages to use instead of others, everywhere.
     pub overrides: BTreeMap<PackageId, Override>,
+    /// Packages that use the copies that they carry inside of what they depend on.
+    pub bundled: BTreeSet<Bundled>,
     /// Which package may replace another one; a package that is not named here may be replaced by any.
     pub replacements: BTreeMap<PackageId, PackageId>,
     /// How many versions of one package there may be.
@@ -139,6 +141,22 @@ pub struct Settings {
     pub patience: Option<usize>,
     /// The default base, which messages leave out.
     pub base: Base,
+}
+
+/// A package that uses the copies that it carries inside, so that it requires nothing.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Bundled {
+    /// The package.
+    pub by: PackageId,
+    /// The one package that it carries inside; `None` for all that it depends on.
+    pub id: Option<PackageId>,
+}
+
+impl Bundled {
+    /// Whether a package uses its own copy of another one.
+    pub fn holds(all: &BTreeSet<Self>, by: &PackageId, id: &PackageId) -> bool {
+        all.iter().any(|one| one.by == *by && one.id.as_ref().is_none_or(|only| only == id))
+    }
 }
 
 /// Versions of a package never to pick.

@@ -20,6 +20,8 @@ pub enum WayOut {
     Include(PackageId),
     /// Allow versions of any age.
     AnyAge,
+    /// Let a package use the copy that it carries inside of another one: the second.
+    Bundle(PackageId, PackageId),
     /// Use a package itself, not what the settings override it by.
     NoOverride(PackageId),
     /// Let only this package replace that one: the second replaces the first, or, if both are the same,

@@ -20,6 +20,9 @@ use crate::manifest::{
 /// Folders of other tools, which are not searched for packages.
 const SKIPPED: [&str; 2] = ["node_modules", "target"];
 
+/// Folders of packages of other ecosystems, in which there are others that they carry.
+const CARRIED: [&str; 2] = ["charts", "tests"];
+
 /// `members`: patterns of the folders that are searched, and the line of each.
 #[derive(Debug)]
 pub(super) struct Patterns {
@@ -77,14 +80,19 @@ pub(super) fn find(
     root: &Path,
     mu_home: &Path,
     patterns: &Patterns,
+    formats: &[&str],
     warnings: &mut Vec<Warning>,
 ) -> Result<Members, ManifestError> {
     let globs = &patterns.globs;
     let mut found: BTreeMap<String, Found> = BTreeMap::new();
+    let mut foreign: BTreeMap<String, PathBuf> = BTreeMap::new();
+    let is_foreign = |name: &str| {
+        formats::format_of(Path::new(name)).is_some_and(|format| formats.contains(&format.name))
+    };
     let mut nested = Vec::new();
     let left_out = RefCell::new(LeftOut::default());
     let is_searched = |entry: &DirEntry| {
-        let why = match look_at(entry, root, mu_home, globs) {
+        let why = match look_at(entry, root, mu_home, globs, &is_foreign) {
             Look::Search => return true,
             Look::PassBy => return false,
             Look::LeaveOut(why) => why,
@@ -131,6 +139,9 @@ pub(super) fn find(
         match entry.file_name().to_str() {
             Some(YAML_NAME) => found.entry(place).or_default().yaml = Some(entry.into_path()),
             Some(JSON_NAME) => found.entry(place).or_default().json = Some(entry.into_path()),
+            Some(name) if is_foreign(name) => {
+                foreign.entry(place).or_insert(entry.into_path());
+            }
             Some(name) => warnings.extend(misspelt_name(folder, name)),
             None => {}
         }
@@ -141,13 +152,39 @@ pub(super) fn find(
         .into_iter()
         .map(|(place, found)| Ok((place, found.manifest(root)?)))
         .collect::<Result<_, ManifestError>>()?;
-    // Those of other ecosystems count at the root alone: below it there are charts in charts.
-    let foreign = formats::locate(root)?.filter(|path| !path.is_symlink());
-    if let Some(path) = foreign.filter(|_| !manifests.contains_key("")) {
+    // One at the root always counts; below it there are charts in charts, so that the others have to be asked for.
+    let at_root = formats::locate(root)?.filter(|path| !path.is_symlink());
+    if let Some(path) = at_root.filter(|_| !manifests.contains_key("")) {
         manifests.insert(String::new(), path);
+    }
+    let is_whole = |path: &PathBuf| formats::format_of(path).is_some();
+    for (place, path) in foreign {
+        if !manifests.contains_key(&place)
+            && !is_inside_another(&place, |above| {
+                manifests.get(above).is_some_and(|path| !above.is_empty() || is_whole(path))
+            })
+        {
+            manifests.insert(place, path);
+        }
     }
     let manifests = manifests.into_iter().collect();
     Ok(Members { manifests, nested, left_out: left_out.into_inner() })
+}
+
+/// Whether a folder with a foreign manifest is a part of another package: it is in the folder of one, or among the charts or
+/// tests that one carries.
+fn is_inside_another(place: &str, is_package: impl Fn(&str) -> bool) -> bool {
+    let mut above = place;
+    loop {
+        let (rest, name) = above.rsplit_once('/').unwrap_or(("", above));
+        if CARRIED.contains(&name) || (!above.is_empty() && is_package(rest)) {
+            return true;
+        }
+        if rest.is_empty() {
+            return false;
+        }
+        above = rest;
+    }
 }
 
 impl Found {
@@ -172,7 +209,13 @@ enum Look {
     LeaveOut(Why),
 }
 
-fn look_at(entry: &DirEntry, root: &Path, mu_home: &Path, globs: &Globs) -> Look {
+fn look_at(
+    entry: &DirEntry,
+    root: &Path,
+    mu_home: &Path,
+    globs: &Globs,
+    is_foreign: &dyn Fn(&str) -> bool,
+) -> Look {
     if entry.depth() == 0 {
         return Look::Search;
     }
@@ -181,6 +224,7 @@ fn look_at(entry: &DirEntry, root: &Path, mu_home: &Path, globs: &Globs) -> Look
     if !entry.file_type().is_dir() {
         return match manifest_name(name) {
             Some(_) => Look::Search,
+            None if is_foreign(name) => Look::Search,
             None if entry.path_is_symlink() => Look::LeaveOut(Why::Link(path())),
             None => Look::PassBy,
         };

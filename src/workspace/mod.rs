@@ -26,7 +26,9 @@ use self::read::{Kind, Layer};
 pub use self::registry::{Registry, prefix};
 pub use self::root::{CONFIG_FILE, LOCK_FILE, MU_FOLDER, WORKSPACE_FILE, find_root};
 pub use self::schema::schema;
-pub use self::settings::{Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust};
+pub use self::settings::{
+    Bundled, Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust,
+};
 use mu_formats::Reading;
 use mu_formats::helm::Aliases;
 
@@ -143,7 +145,13 @@ impl Workspace {
     ) -> Result<Self, WorkspaceError> {
         let (mut workspace, patterns) = Self::read_settings(root, mu_home)?;
         if is_searched(root, mu_home) {
-            let members = members::find(root, mu_home, &patterns, &mut workspace.warnings)?;
+            let members = members::find(
+                root,
+                mu_home,
+                &patterns,
+                &workspace.settings.formats,
+                &mut workspace.warnings,
+            )?;
             workspace.add_members(members, aliases)?;
         } else {
             if let Some(path) = formats::locate(root)? {

@@ -5,8 +5,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use mu_formats::FORMATS;
+
 use super::members::Patterns;
-use super::settings::{Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust};
+use super::settings::{Bundled, Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust};
 use super::{Cutoff, Registry, registry, schema};
 use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value};
 use crate::manifest::{Globs, globs, is_version_alone, unversioned};
@@ -28,6 +30,8 @@ pub(super) struct Layer {
     runtime: BTreeMap<String, String>,
     overrides: Vec<(Reference, Reference)>,
     exclude: Option<Vec<Reference>>,
+    bundled: Option<Vec<(Reference, Option<Reference>)>>,
+    formats: Option<Vec<&'static str>>,
     majors: Option<Majors>,
     minimum_release_age: Option<Cutoff>,
     allow_replaces: Vec<(Reference, Reference)>,
@@ -72,6 +76,8 @@ pub(super) fn layer(
         runtime: runtime(table)?,
         overrides: overrides(table, kind, folder)?,
         exclude: exclude(table)?,
+        bundled: bundled(table)?,
+        formats: formats(table)?,
         majors: table.choice("majors")?,
         minimum_release_age: minimum_release_age(table)?,
         allow_replaces: allow_replaces(table)?,
@@ -102,6 +108,10 @@ impl Layer {
         let overrides = below.overrides.into_iter().chain(self.overrides);
         let allow_replaces = below.allow_replaces.into_iter().chain(self.allow_replaces);
         let exclude = self.exclude.or(below.exclude).unwrap_or_default();
+        let bundled = self.bundled.or(below.bundled).unwrap_or_default();
+        let bundled = bundled
+            .into_iter()
+            .map(|(by, id)| Bundled { by: by.id(&defaults), id: id.map(|id| id.id(&defaults)) });
         Settings {
             resolution: self.resolution.or(below.resolution).unwrap_or_default(),
             registries: merged(self.registries, below.registries),
@@ -114,6 +124,8 @@ impl Layer {
                     versions: reference.version().cloned(),
                 })
                 .collect(),
+            bundled: bundled.collect(),
+            formats: self.formats.or(below.formats).unwrap_or_default(),
             majors: self.majors.or(below.majors).unwrap_or_default(),
             minimum_release_age: self
                 .minimum_release_age
@@ -235,6 +247,39 @@ fn exclude(table: Table<'_>) -> Result<Option<Vec<Reference>>, SourceError> {
         return Ok(None);
     }
     table.list("exclude", |value| value.text()?.parse(Reference::parse)).map(Some)
+}
+
+fn bundled(table: Table<'_>) -> Result<Option<Vec<(Reference, Option<Reference>)>>, SourceError> {
+    if table.get("bundled").is_none() {
+        return Ok(None);
+    }
+    let read = |value: Value<'_>| {
+        value.text()?.parse(|text| -> Result<_, Problem> {
+            Ok(match text.split_once('>') {
+                Some((by, id)) => (unversioned(by.trim())?, Some(unversioned(id.trim())?)),
+                None => (unversioned(text)?, None),
+            })
+        })
+    };
+    table.list("bundled", read).map(Some)
+}
+
+fn formats(table: Table<'_>) -> Result<Option<Vec<&'static str>>, SourceError> {
+    if table.get("formats").is_none() {
+        return Ok(None);
+    }
+    let read = |value: Value<'_>| {
+        value.text()?.parse(|text| {
+            let known = FORMATS.iter().find(|format| format.name == text);
+            let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+            let unknown = || {
+                let help = format!("the formats are: `{}`", names.join("`, `"));
+                Problem::new(format!("`{text}` is not a format that mu reads")).help(help)
+            };
+            known.map(|format| format.name).ok_or_else(unknown)
+        })
+    };
+    table.list("formats", read).map(Some)
 }
 
 fn allow_replaces(table: Table<'_>) -> Result<Vec<(Reference, Reference)>, SourceError> {

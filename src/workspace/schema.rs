@@ -46,6 +46,10 @@ keys! {
         "overrides" overrides: Option<BTreeMap<String, Word>>,
         /// Versions never to pick.
         "exclude" exclude: Option<Vec<String>>,
+        /// Charts that use the copies of their dependencies that they carry inside: `ID`, or `ID>ID` for one of these.
+        "bundled" bundled: Option<Vec<String>>,
+        /// Formats of other ecosystems whose packages below the workspace's root are its own: `helm`.
+        "formats" formats: Option<Vec<String>>,
         /// Whether a package may be chosen once per major version.
         "majors" majors: Option<Majors>,
         /// How old a version must be to be picked, such as `3 days`.

@@ -25,6 +25,10 @@ pub struct Settings {
     pub overrides: BTreeMap<PackageId, Reference>,
     /// Versions never to pick.
     pub exclude: Vec<Exclusion>,
+    /// Charts that use the copies of their dependencies that they carry inside.
+    pub bundled: Vec<Bundled>,
+    /// The formats of other ecosystems whose packages below the root are the workspace's own.
+    pub formats: Vec<&'static str>,
     /// Whether a package may be chosen once per major version.
     pub majors: Majors,
     /// How old a version must be to be picked.
@@ -101,7 +105,16 @@ choice! {
     }
 }
 
-/// Versions of a package that are never picked.
+/// A chart that uses copies that it carries inside.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bundled {
+    /// The chart.
+    pub by: PackageId,
+    /// What it carries inside; `None` for all that it depends on.
+    pub id: Option<PackageId>,
+}
+
+/// Versions that are never picked.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exclusion {
     /// The package.

@@ -292,3 +292,156 @@ fn a_folder_with_a_chart_is_a_workspace_that_commands_edit() {
     sandbox.write("Chart.yaml", &chart(&stack("newest")));
     sandbox.mu(&["get"]).fails().says(&["Chart.yaml:7:14", "`newest` is not a version"]);
 }
+
+#[test]
+fn charts_that_clash_can_use_what_they_carry_inside() {
+    let mut repository = Repository::new();
+    let url = repository.nginx.url("stable");
+    repository.charts.add(&Chart::new("common", "1.4.0"));
+    repository.charts.add(&Chart::new("old", "1.0.0").needs("common", "^1.0.0", &url));
+    let sandbox = &repository.sandbox;
+    sandbox.asks_for(&[&repository.chart("web"), &repository.chart("old")]);
+    let (old, common) = (repository.id("old"), repository.id("common"));
+    let line = format!("bundled: [\"{old}>{common}\"]");
+    let said = line.replace(&repository.nginx.host(), "[HOST]");
+    sandbox.mu(&["get"]).fails().says(&[&format!("write `{said}` into `.mu/workspace.yaml`")]);
+    sandbox.write(".mu/workspace.yaml", &format!("{line}\n"));
+    sandbox.mu(&["get"]).ok();
+    let locked = [repository.id("common 2.1.0"), repository.id("old 1.0.0")];
+    assert_eq!(sandbox.locked(), [&locked[..], &[repository.id("web 0.3.0")]].concat());
+    sandbox.mu(&["get", "--locked"]).ok();
+    // All that a chart depends on, against a lock that has it.
+    sandbox.write(
+        ".mu/workspace.yaml",
+        &format!("bundled: [\"{old}\", \"{}\"]\n", repository.id("web")),
+    );
+    let run = sandbox.mu(&["get", "--locked"]).fails();
+    run.says(&["[HOST]/stable/web uses the [HOST]/stable/common that it carries inside now"]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), [repository.id("old 1.0.0"), repository.id("web 0.3.0")]);
+}
+
+#[test]
+fn charts_below_the_root_are_members_where_the_settings_say_so() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    let chart = |name: &str| format!("apiVersion: v2\nname: {name}\nversion: 0.1.0\n");
+    for place in ["api", "api/charts/inner", "api/tests/case", "api/part", "tests/other"] {
+        let name = place.rsplit('/').next().unwrap_or(place);
+        sandbox.write(&format!("deploy/{place}/Chart.yaml"), &chart(name));
+    }
+    let members = |sandbox: &Sandbox| {
+        let answer = sandbox.mu(&["list", "--workspace", "--json"]).ok().json();
+        let ids = answer["packages"].as_array().expect("is a list").iter();
+        ids.map(|one| one["id"].as_str().expect("is text").to_owned()).collect::<Vec<_>>()
+    };
+    sandbox.asks_for(&[]);
+    assert_eq!(members(sandbox), ["hub.mu.com/acme/web"]);
+    sandbox.write(".mu/workspace.yaml", "formats: [helm]\n");
+    assert_eq!(members(sandbox), ["hub.mu.com/acme/web", "hub.mu.com/api"]);
+    sandbox.mu_in("work/deploy/api", &["version", "minor"]).ok();
+    assert!(sandbox.read("deploy/api/Chart.yaml").contains("version: 0.2.0"));
+    sandbox.write(".mu/workspace.yaml", "formats: [chef]\n");
+    sandbox.mu(&["list"]).fails().says(&[
+        "`chef` is not a format",
+        "workspace.yaml:1:11",
+        "`helm`",
+    ]);
+}
+
+#[test]
+fn a_chart_that_somebody_put_there_is_a_pack() {
+    let mut repository = Repository::new();
+    let muroot = repository.sandbox.path("muroot").display().to_string();
+    repository.sandbox.set("MUROOT", &muroot);
+    let sandbox = &repository.sandbox;
+    let chart = |name: &str| Chart::new(name, "0.1.0").manifest();
+    let host = repository.nginx.host().replace(':', "+");
+    let base = format!("{host}/stable");
+    write(
+        &sandbox.path(&format!("muroot/lib/packs/{base}/runtime")),
+        "Chart.yaml",
+        &chart("runtime"),
+    );
+    sandbox.write(&format!(".mu/packs/{base}/placed/Chart.yaml"), &chart("placed"));
+    sandbox.asks_for(&[&repository.chart("runtime#^0.1"), &repository.chart("placed#^0.1")]);
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.lock();
+    let sources: Vec<&str> = lock["packages"]
+        .as_array()
+        .expect("is a list")
+        .iter()
+        .map(|one| one["source"].as_str().expect("is text"))
+        .collect();
+    assert_eq!(
+        sources,
+        [format!("pack+.mu/packs/{base}/placed"), format!("pack+muroot/{base}/runtime")]
+    );
+    assert_eq!(sandbox.read(&format!(".mu/packs/{base}/placed/Chart.yaml")), chart("placed"));
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["verify"]).ok();
+    let which = sandbox.mu(&["which", &repository.chart("runtime")]).ok();
+    assert!(which.stdout.contains("stable/runtime"), "{}", which.shown());
+}
+
+#[test]
+fn a_chart_of_the_first_format_says_where_its_dependencies_are() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    let url = repository.nginx.url("stable");
+    sandbox.write("Chart.yaml", "name: shop\nversion: 0.1.0\n");
+    let requirements =
+        format!("dependencies:\n- {{name: web, version: 0.3.x, repository: {url}}}\n");
+    sandbox.write("requirements.yaml", &requirements);
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.locked().contains(&repository.id("web 0.3.0")));
+    let exporter = repository.chart("exporter#4.46.0");
+    for (arguments, said) in [
+        (
+            &["add", &exporter][..],
+            "write `- {name: \"exporter\", version: \"4.46.0\", repository: \"http://",
+        ),
+        (&["pin"], "change `[DIR]/work/requirements.yaml` yourself"),
+        (&["remove", &repository.id("web")], "change `[DIR]/work/requirements.yaml` yourself"),
+    ] {
+        let run = sandbox.mu(arguments).fails();
+        run.says(&[
+            "`requirements.yaml`, which mu reads but does not edit",
+            said,
+            "apiVersion: v2",
+        ]);
+    }
+    assert_eq!(sandbox.read("requirements.yaml"), requirements);
+    sandbox.mu(&["version", "patch"]).ok();
+    assert_eq!(sandbox.read("Chart.yaml"), "name: shop\nversion: 0.1.1\n");
+    // The same in the second format.
+    sandbox.write(
+        "Chart.yaml",
+        &format!("apiVersion: v2\nname: shop\nversion: 0.1.0\n{requirements}"),
+    );
+    fs::remove_file(sandbox.path("work/requirements.yaml")).expect("is there");
+    sandbox.mu(&["pin"]).ok();
+    assert!(
+        sandbox.read("Chart.yaml").contains("version: 0.3.0"),
+        "{}",
+        sandbox.read("Chart.yaml")
+    );
+}
+
+#[test]
+fn a_chart_says_that_it_is_one_and_that_nobody_looks_after_it() {
+    let mut repository = Repository::new();
+    repository.charts.add(&Chart::new("lone", "1.0.0").lines(
+        "deprecated: true\ndependencies:\n- {name: inner, version: 1.0.0, repository: ''}\n",
+    ));
+    let sandbox = &repository.sandbox;
+    let lone = repository.chart("lone");
+    sandbox.mu(&["info", &lone]).ok().says(&[
+        "deprecated",
+        "format       helm",
+        "bundled      inner",
+    ]);
+    sandbox.mu(&["versions", &lone]).ok().says(&["deprecated"]);
+    let answer = sandbox.mu(&["info", &lone, "--json"]).ok().json();
+    assert_eq!((&answer["format"], &answer["deprecated"]), (&"helm".into(), &"".into()));
+}

@@ -58,6 +58,11 @@ pub trait Provider: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether its packages carry copies of what they depend on, and can be used with those.
+    fn carries_copies(&self) -> bool {
+        false
+    }
+
     /// Whether its places are hubs, whose archives and index lines can be copied as they are.
     fn is_hub(&self) -> bool {
         false

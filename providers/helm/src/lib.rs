@@ -125,6 +125,10 @@ impl Provider for HelmProvider {
         true
     }
 
+    fn carries_copies(&self) -> bool {
+        true
+    }
+
     fn lines_are_complete(&self) -> bool {
         true
     }

@@ -33,6 +33,10 @@ pub struct Info {
     pub version: ListedVersion,
     /// The newest version that can be used here, where that one cannot.
     pub newest_usable: Option<String>,
+    /// The format of the package, where it is not one of mu's: `helm`.
+    pub format: Option<String>,
+    /// What it carries inside, so that nobody else has to bring it.
+    pub bundled: Vec<String>,
     /// Its author's description of it.
     pub about: About,
     /// How many versions there are.
@@ -131,6 +135,8 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
         source: source_of(session, &route),
         version,
         newest_usable: newest_usable.map(|position| releases.version(position).to_string()),
+        format: release.format.clone(),
+        bundled: release.bundled.clone(),
         about: manifest.as_ref().map_or_else(|| of_release(&release), about),
         total: releases.len() as usize,
         yanked: (0..releases.len()).filter(is_yanked).count(),

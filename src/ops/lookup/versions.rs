@@ -53,6 +53,10 @@ pub struct ListedVersion {
     #[serde(serialize_with = "json::yanked")]
     #[schemars(schema_with = "json::yanked_schema")]
     pub yanked: Option<String>,
+    /// Why its authors no longer look after it, empty if no reason was given; `false` if they do.
+    #[serde(serialize_with = "json::yanked")]
+    #[schemars(schema_with = "json::yanked_schema")]
+    pub deprecated: Option<String>,
     /// When it was published, RFC 3339.
     pub published: Option<String>,
     /// Its commit (Git).
@@ -234,6 +238,7 @@ impl Listing<'_> {
             channels: details.channels,
             tags: details.tags,
             yanked: details.yanked,
+            deprecated: release.deprecated.reason(),
             published: release.published.clone(),
             commit: release.commit.clone(),
             api_version: details.api_version,

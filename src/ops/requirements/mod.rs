@@ -301,6 +301,7 @@ impl Requirements {
                 differences.push(format!("{} is {now} in the workspace", package.id));
             }
         }
+        differences.extend(bundled(session, lock));
         differences.extend(replacements(session, &self.replaced, lock));
         differences.extend(opposed(&self.own, lock));
         differences
@@ -316,6 +317,20 @@ impl Requirements {
         });
         required.collect()
     }
+}
+
+/// What is locked as required by a chart that uses its own copy of it, one line each.
+fn bundled(session: &Session, lock: &Lockfile) -> Vec<String> {
+    let settings = &session.workspace.settings.bundled;
+    let locked = lock.packages.iter().filter(|_| !settings.is_empty());
+    let pairs = locked.flat_map(|package| package.dependencies.iter().map(|id| (&package.id, id)));
+    let is_own = |(by, id): &(&PackageId, &PackageId)| {
+        settings.iter().any(|one| one.by == **by && one.id.as_ref().is_none_or(|only| only == *id))
+    };
+    pairs
+        .filter(is_own)
+        .map(|(by, id)| format!("{by} uses the {id} that it carries inside now"))
+        .collect()
 }
 
 /// The differences between the allowed replacements and those in `lock`, one line each.

@@ -10,7 +10,7 @@ use mu_provider::Release;
 
 use crate::formats;
 use crate::lock::{LockedPackage, Lockfile, Source};
-use crate::manifest::{Loaded, Manifest, manifest_name};
+use crate::manifest::{Loaded, manifest_name};
 use crate::ops::session::installed_packs::named;
 use crate::ops::session::source::relative;
 use crate::ops::{Places, Scope, Session};
@@ -69,7 +69,7 @@ impl PacksHere {
     /// has from elsewhere, is none.
     pub(crate) fn placed(&self, id: &PackageId) -> Option<(PathBuf, Release)> {
         let places = self.places.search().places(id);
-        let has_manifest = |folder: &Path| !matches!(Manifest::locate(folder), Ok(None));
+        let has_manifest = |folder: &Path| !matches!(formats::locate(folder), Ok(None));
         let there = places[2..4].iter().filter(|place| has_manifest(&place.folder));
         let there: Vec<&PathBuf> = there.map(|place| &place.folder).collect();
         if there.is_empty() || self.scope == Scope::Global || self.own.is_vendored() {
@@ -122,13 +122,18 @@ impl PacksHere {
 }
 
 fn release(folder: &Path, id: &PackageId) -> Option<Release> {
-    let Loaded { manifest, .. } = formats::load(folder, &Reading::default()).ok()??;
-    let is_named_so = manifest.name.name().as_str() == id.name_str();
+    let Loaded { manifest, path, .. } = formats::load(folder, &Reading::default()).ok()??;
+    let format = formats::format_of(&path);
+    let name = id.name_str();
+    // What another ecosystem calls a package is the end of its name here.
+    let name = if format.is_some() { name.rsplit('/').next().unwrap_or(name) } else { name };
+    let is_named_so = manifest.name.name().as_str() == name;
     if !is_named_so || manifest.generated || manifest.version.is_none() || holds_others(folder) {
         return None;
     }
     let digest = hash_folder(folder, &HashSet::new()).ok()?.digest().to_string();
-    Some(Release { digest: Some(digest), ..manifest.to_release() })
+    let format = format.map(|format| format.name.to_owned());
+    Some(Release { digest: Some(digest), format, ..manifest.to_release() })
 }
 
 /// Whether there are packages in folders below, which are probably separate packs.

@@ -215,6 +215,10 @@ impl Universe for LockedUniverse<'_> {
         }
     }
 
+    fn carries_copies(&self, id: &PackageId) -> bool {
+        self.index.carries_copies(id)
+    }
+
     fn expect(&self, level: Level<'_>) {
         match level {
             Level::Releases(ids) => {

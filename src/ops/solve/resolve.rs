@@ -16,8 +16,8 @@ use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{
-    Exclusion, Failure, Local, Locked, Majors, Override, Request, Selection, Settings, Strategy,
-    Update,
+    Bundled, Exclusion, Failure, Local, Locked, Majors, Override, Request, Selection, Settings,
+    Strategy, Update,
 };
 use crate::workspace::Cutoff;
 
@@ -320,6 +320,12 @@ pub fn ask<T>(
     }
 }
 
+/// The charts that use the copies that they carry inside, as selection takes them.
+fn bundled(session: &Session) -> BTreeSet<Bundled> {
+    let settings = session.workspace.settings.bundled.iter();
+    settings.map(|one| Bundled { by: one.by.clone(), id: one.id.clone() }).collect()
+}
+
 /// The request to selection.
 pub fn request(
     session: &Session,
@@ -385,6 +391,7 @@ pub fn request(
         settings: Settings {
             exclude: exclusions(requirements),
             overrides,
+            bundled: bundled(session),
             replacements: settings.allow_replaces.clone(),
             majors: match settings.majors {
                 crate::workspace::Majors::One => Majors::One,

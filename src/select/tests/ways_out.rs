@@ -59,6 +59,10 @@ fn take(request: &Request, way_out: &WayOut) -> (Request, bool) {
         }
         WayOut::Include(id) => request.settings.exclude.retain(|one| one.id != *id),
         WayOut::AnyAge => request.settings.published_before = None,
+        WayOut::Bundle(by, id) => {
+            let (by, id) = (by.clone(), Some(id.clone()));
+            request.settings.bundled.insert(crate::select::Bundled { by, id });
+        }
         WayOut::NoOverride(id) => {
             request.settings.overrides.remove(id);
         }

@@ -27,6 +27,7 @@ impl Finder<'_> {
         for wish in &wishes {
             self.loosen(wish)?;
         }
+        self.use_copies()?;
         self.provide()?;
         let cost = self.conflict.statistics.versions_read;
         let mut other = Trial::new(self.trial.world.universe(), original, cost);

@@ -109,6 +109,7 @@ impl<'a> Finder<'a> {
     fn look(&mut self) -> Result<(), Unavailable> {
         let wishes = wishes(self.request, self.conflict);
         let mut stuck = Vec::new();
+        self.use_copies()?;
         for wish in &wishes {
             self.loosen(wish)?;
         }

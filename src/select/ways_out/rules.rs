@@ -9,7 +9,7 @@ use crate::select::way_out::{Ask, WayOut};
 use crate::select::ways_out::asks::with;
 use crate::select::ways_out::{Finder, fewest_first};
 use crate::select::world::World;
-use crate::select::{Override, Request};
+use crate::select::{Bundled, Override, Request};
 
 /// For how many rules mu tries what would still be missing without them.
 const FIRST_STEPS: usize = 3;
@@ -40,6 +40,19 @@ impl Finder<'_> {
             self.try_step(Some(WayOut::NoOverride(id.clone())))?;
         }
         if anew { Ok(()) } else { self.settle_replacements() }
+    }
+
+    /// Tries to leave what packages clash over to the copies that they carry inside.
+    pub(super) fn use_copies(&mut self) -> Result<(), Unavailable> {
+        let conflict = self.conflict;
+        for fact in &conflict.facts {
+            let Fact::Requires { by: Requirer::Package(by, _), id, .. } = fact else { continue };
+            let clashes = conflict.clashes.iter().any(|clash| clash.id == *id);
+            if clashes && self.trial.world.universe().carries_copies(by) {
+                self.try_step(Some(WayOut::Bundle(by.clone(), id.clone())))?;
+            }
+        }
+        Ok(())
     }
 
     /// Tries to choose which of several packages replaces another one, or that none does.
@@ -213,6 +226,10 @@ pub(super) fn taking(request: &Request, way_out: &WayOut) -> Request {
         }
         WayOut::Include(id) => request.settings.exclude.retain(|exclusion| exclusion.id != *id),
         WayOut::AnyAge => request.settings.published_before = None,
+        WayOut::Bundle(by, id) => {
+            let (by, id) = (by.clone(), Some(id.clone()));
+            request.settings.bundled.insert(Bundled { by, id });
+        }
         WayOut::NoOverride(id) => {
             request.settings.overrides.remove(id);
         }

@@ -19,7 +19,7 @@ use crate::reference::{PackageId, Version};
 use crate::select::candidates::{Candidates, Inquiry};
 use crate::select::node::{Need, Opponent, Place};
 use crate::select::positions::PositionSet;
-use crate::select::{Locked, Request, Statistics};
+use crate::select::{Bundled, Locked, Request, Statistics};
 
 /// The known packages.
 pub(in crate::select) struct Packages<'a> {
@@ -191,7 +191,13 @@ impl<'a> Packages<'a> {
     ) -> Result<Arc<[Arc<Requirement>]>, Unavailable> {
         let package = &mut self.known[index];
         let (releases, candidate) = (package.releases(), package.candidate(position));
-        let required = self.universe.requirements(releases, candidate)?;
+        let mut required = self.universe.requirements(releases, candidate)?;
+        let bundled = &self.request.settings.bundled;
+        if bundled.iter().any(|one| one.by == *package.id()) {
+            let others =
+                required.iter().filter(|one| !Bundled::holds(bundled, package.id(), &one.id));
+            required = others.cloned().collect();
+        }
         if releases.is_told() {
             return Ok(required);
         }

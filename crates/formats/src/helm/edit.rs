@@ -7,11 +7,12 @@ use mu_manifest::edit::{Dialect, Placed};
 use mu_manifest::reference::{Protocol, Reference, VersionSpec};
 use mu_manifest::source::{New, Problem, SourceError};
 
-use super::{CHART, read};
+use super::{CHART, REQUIREMENTS, read};
 use crate::aliases::Aliases;
 use crate::files::Texts;
 use crate::format::Reading;
 use crate::manifest::manifest;
+use crate::node;
 use crate::range::rewritten;
 
 /// What Helm takes for any version.
@@ -32,6 +33,35 @@ impl Dialect for Charts {
         let read = manifest(&package).map(|manifest| manifest.dependencies).unwrap_or_default();
         let placed = package.places.iter().zip(read);
         Ok(placed.map(|(place, requirement)| Placed { index: place.index, requirement }).collect())
+    }
+
+    fn check(&self, path: &Path, text: &str, new: Option<&Requirement>) -> Result<(), Problem> {
+        let is_second = node::read(text)
+            .is_ok_and(|root| matches!(root.text("apiVersion"), Ok(Some(("v2", _)))));
+        let file = path.with_file_name(REQUIREMENTS);
+        if is_second {
+            return Ok(());
+        }
+        let line = new.and_then(|new| match self.entry(new).ok()?.0 {
+            New::Lines(pairs) => {
+                let pairs = pairs.iter().filter_map(|(key, value)| match value {
+                    New::Text(text) => Some(format!("{key}: {text:?}")),
+                    _ => None,
+                });
+                Some(format!("{{{}}}", pairs.collect::<Vec<_>>().join(", ")))
+            }
+            _ => None,
+        });
+        let what = match line {
+            Some(line) => format!("write `- {line}` under `dependencies` in `{}`", file.display()),
+            None => format!("change `{}` yourself", file.display()),
+        };
+        Err(Problem::new(format!(
+            "a chart of `apiVersion: v1` has its dependencies in `{REQUIREMENTS}`, which mu reads but does not edit"
+        ))
+        .help(format!(
+            "{what}; or write `apiVersion: v2` here, and move the `dependencies` here"
+        )))
     }
 
     fn entry(&self, new: &Requirement) -> Result<(New, Requirement), Problem> {

@@ -20,6 +20,13 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     /// When the text is no such manifest.
     fn requirements(&self, path: &Path, text: &str) -> Result<Vec<Placed>, SourceError>;
 
+    /// Whether the dependencies stand in the manifest itself, so that they can be changed there; `new` is what is to be added.
+    ///
+    /// # Errors
+    ///
+    /// When they stand elsewhere.
+    fn check(&self, path: &Path, text: &str, new: Option<&Requirement>) -> Result<(), Problem>;
+
     /// A new entry, and what it will be read as.
     ///
     /// # Errors
@@ -110,7 +117,13 @@ impl Editor {
         self.accept(section, text, &expected)
     }
 
-    fn problem(&self, problem: Problem) -> EditError {
+    /// Refuses to change dependencies that stand in another file.
+    pub(super) fn check_dialect(&self) -> Result<(), EditError> {
+        let Some(dialect) = &self.dialect else { return Ok(()) };
+        dialect.check(&self.path, &self.text, None).map_err(|problem| self.problem(problem))
+    }
+
+    pub(super) fn problem(&self, problem: Problem) -> EditError {
         let error = SourceError::new(&self.path, &self.text, 0..0, problem.message);
         match problem.help {
             Some(help) => error.help(help).into(),

@@ -124,6 +124,10 @@ impl Editor {
     ///
     /// When the manifest is wrong, or cannot be changed safely.
     pub fn add(&mut self, section: Section, new: &Requirement) -> Result<bool, EditError> {
+        if let Some(dialect) = self.dialect.clone() {
+            let checked = dialect.check(&self.path, &self.text, Some(new));
+            checked.map_err(|problem| self.problem(problem))?;
+        }
         let Some((index, old)) = self.find(section, &new.reference)? else {
             return self.append(section, new);
         };
@@ -202,7 +206,11 @@ impl Editor {
     ) -> Result<Option<(usize, Requirement)>, EditError> {
         let requirements = self.requirements(section)?;
         let mut entries = requirements.into_iter().enumerate();
-        Ok(entries.find(|(_, entry)| self.is_same_package(&entry.reference, package)))
+        let found = entries.find(|(_, entry)| self.is_same_package(&entry.reference, package));
+        if found.is_none() && section == Section::Dependencies {
+            self.check_dialect()?;
+        }
+        Ok(found)
     }
 
     fn is_same_package(&self, left: &Reference, right: &Reference) -> bool {

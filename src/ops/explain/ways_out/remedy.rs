@@ -67,6 +67,8 @@ pub(super) enum Kind {
     Include,
     /// Remove a package from `overrides`.
     NoOverride,
+    /// Say in `bundled` which copies a package carries inside are used.
+    Bundle,
     /// Say in `allowReplaces` what may replace a package.
     Replace,
     /// Use one version, whatever is required.
@@ -131,7 +133,9 @@ pub(super) fn meaning(session: &Session, way_out: &WayOut) -> Option<String> {
             let all: Option<Vec<String>> = all.iter().map(|one| meaning(session, one)).collect();
             all?.join(", and ")
         }
-        WayOut::NoOverride(_) | WayOut::Replace(..) | WayOut::Override(..) => return None,
+        WayOut::Bundle(..) | WayOut::NoOverride(_) | WayOut::Replace(..) | WayOut::Override(..) => {
+            return None;
+        }
     })
 }
 

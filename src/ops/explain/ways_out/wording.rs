@@ -100,6 +100,23 @@ impl Wording<'_> {
                 let what = format!("take {} out of", entries.join(" and "));
                 Some(self.edit(Kind::Include, id, &what, "exclude", None))
             }
+            WayOut::Bundle(by, id) => {
+                let (short, carried) = (self.short(by), self.short(id));
+                let what = format!("let {short} use the {carried} that it carries inside");
+                let entry = format!("{by}>{id}");
+                let remedy = if self.session.workspace.settings.bundled.is_empty() {
+                    let (line, file) =
+                        (format!("bundled: [\"{entry}\"]"), self.settings_with("bundled"));
+                    let text = format!("{what}: write `{line}` into `{file}`");
+                    let (file, line) = (Some(file), Some(line));
+                    let kind = Kind::Bundle;
+                    Remedy { kind, text, id: Some(id.clone()), file, line, ..Remedy::default() }
+                } else {
+                    let line = Some(format!("- \"{entry}\""));
+                    self.edit(Kind::Bundle, id, &what, "bundled", line)
+                };
+                Some(Remedy { by: Some(by.clone()), ..remedy })
+            }
             WayOut::NoOverride(id) => {
                 let what = format!("take `{}` out of", self.short(id));
                 Some(self.edit(Kind::NoOverride, id, &what, "overrides", None))
