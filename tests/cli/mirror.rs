@@ -198,7 +198,7 @@ fn what_the_lock_names_is_copied_at_exactly_those_versions() {
     line["digest"] = json!("h1:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU");
     for (lines, said) in [
         (format!("{line}\n"), "Mu.lock has h1:"),
-        (lines.lines().skip(1).collect(), "has no `aws/lib` 1.0.0"),
+        (lines.lines().skip(1).collect(), "does not have it"),
     ] {
         fs::write(&index, lines).expect("is ours");
         Hub::new(&sandbox.path("other"));
@@ -252,7 +252,10 @@ fn what_would_be_changed_can_be_asked_first() {
         sandbox.mu(&[arguments, &["--dry-run"]].concat()).ok().says(&[said]);
     }
     sandbox.mu(&["yank", "aws/lib#9.0.0", "--dry-run"]).fails().says(&["has no aws/lib 9.0.0"]);
-    sandbox.mu(&["tag", "aws/lib#1.0.0", "latest", "--dry-run"]).fails().says(&["of its own"]);
+    sandbox
+        .mu(&["tag", "aws/lib#1.0.0", "latest", "--dry-run"])
+        .fails()
+        .says(&["the word is reserved"]);
     assert_eq!(tree(&sandbox.path("hub")), before);
     let answer = sandbox.mu(&["yank", "aws/lib#1.0.0", "--dry-run", "--json"]).ok().json();
     assert_eq!((&answer["changed"], &answer["dryRun"]), (&json!(true), &json!(true)));

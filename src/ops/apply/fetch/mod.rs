@@ -18,8 +18,10 @@ use crate::ops::apply::at_once::work_at_once;
 pub(crate) use crate::ops::apply::fetch::here::{check_placed, placed_fault, placed_folder};
 use crate::ops::apply::fetch::local_packs::LocalPacks;
 pub(crate) use crate::ops::apply::fetch::local_packs::has_or_takes_back;
+pub(crate) use crate::ops::apply::fetch::route::source_now;
+#[cfg(feature = "publish")]
+pub(crate) use crate::ops::apply::fetch::route::used_instead;
 use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
-pub(crate) use crate::ops::apply::fetch::route::{source_now, used_instead};
 use crate::ops::apply::identity::{Content, check, check_all, check_label, is_checked};
 use crate::ops::apply::outcome::Fetched;
 use crate::ops::session::events::Work;
@@ -454,6 +456,7 @@ fn folder_has_changed() -> CommandError {
 /// # Errors
 ///
 /// When it cannot be fetched, or is not what the lock says.
+#[cfg(feature = "publish")]
 pub(crate) fn fetch_locked(
     session: &Session,
     package: &LockedPackage,
