@@ -40,7 +40,7 @@ fn a_private_hub_stands_beside_a_public_one_with_names_unchanged() {
     let refused = format!("the token in `{variable}` was refused");
     sandbox.mu(&["get"]).fails().says(&[&refused]).does_not_say(&["mu_unknown"]);
     sandbox.set_token(&host, "mu_a\nmu_b");
-    let broken = format!("the token in `{variable}` holds a line break");
+    let broken = format!("the token in `{variable}` contains a line break");
     sandbox.mu(&["get"]).fails().says(&[&broken]).does_not_say(&["mu_b"]);
     // With one that reads, both hubs serve what is theirs.
     sandbox.set_token(&host, &reader);

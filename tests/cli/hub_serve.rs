@@ -321,7 +321,7 @@ fn archives_that_are_not_what_they_should_be_are_refused() {
     let token = token(&sandbox);
     let bytes = simple(&sandbox, "acme/web", "1.0.0");
     let problem = served.put(&token, "acme/web/2.0.0", &bytes).is(422).json();
-    insta::assert_snapshot!(problem["detail"].as_str().unwrap_or_default(), @"acme/web 2.0.0 is refused: its manifest is of acme/web 1.0.0");
+    insta::assert_snapshot!(problem["detail"].as_str().unwrap_or_default(), @"acme/web 2.0.0 is refused: its manifest is for acme/web 1.0.0");
     served.put(&token, "acme/site/1.0.0", &bytes).is(422);
     for (dependency, expected) in [("../lib", "`../lib`"), ("file:///srv/lib", "`file:///srv/lib`")]
     {

@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn a_broken_line_is_named() {
         for (text, expected) in [
-            ("{\"name\":\"a\",\"version\":\"1\"}\n<html>", "line 2: it is no index line"),
+            ("{\"name\":\"a\",\"version\":\"1\"}\n<html>", "line 2: it is not an index line"),
             ("{\"name\":\"b\",\"version\":\"1\"}", "line 1: it is about another package"),
             ("{\"name\":\"a\"}", "line 1: it has no version"),
         ] {

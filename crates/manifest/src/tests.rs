@@ -262,7 +262,7 @@ error: `1.4` is not a valid version: expected `.`, because a version has three n
 2 | version: 1.4
   |             ^
   |
-  = help: write `1.4.0`
+  = help: write `1.4.0`, or `versions: lenient` beside it if versions of this package have fewer numbers
 ",
     );
     check_error(

@@ -2,6 +2,7 @@
 //! given, in the form that selection and the lock need.
 
 pub mod editing;
+mod extra;
 pub(crate) mod names;
 pub(crate) mod pins;
 pub mod requester;
@@ -14,11 +15,12 @@ use crate::index::{Requirement, conflicting};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
 use crate::manifest;
 use crate::manifest::edit::Section;
+pub use crate::ops::requirements::extra::{parse_extra, print_extra};
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::{CommandError, LocalPackage, Session};
-use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec};
+use crate::reference::{PackageId, Reference, Version};
 use crate::select::{Local, OwnCapabilities, Root, Strategy, strategy_named};
 use crate::workspace::{Exclusion, Resolution};
 
@@ -432,51 +434,6 @@ pub fn is_overridden_alike(session: &Session, package: &LockedPackage) -> bool {
     now.as_deref() == then.map(|requested| &*requested.spec)
 }
 
-/// A reference of the command line with what narrows it, as in `extra` of a lock.
-pub fn print_extra(dependency: &manifest::Requirement) -> String {
-    // Uses the words of a requirement, with the reference instead of the version in front.
-    let id = PackageId::new(&Defaults::default().base, dependency.reference.name());
-    let narrowed = Requirement {
-        prerelease: dependency.prerelease,
-        channel: dependency.channel.clone(),
-        app_version: dependency.app_version.clone(),
-        ..Requirement::new(id, VersionSpec::Latest)
-    };
-    let words = narrowed.to_string();
-    let suffix = words.strip_prefix(&VersionSpec::Latest.to_string()).unwrap_or_default();
-    let mark = if dependency.indirect { INDIRECT } else { "" };
-    format!("{}{suffix}{mark}", dependency.reference)
-}
-
-/// The mark after an entry of a lock's `extra` that is an indirect dependency.
-const INDIRECT: &str = " # indirect";
-
-/// Reads an entry of a lock's `extra`.
-///
-/// # Errors
-///
-/// When it does not start with a reference.
-pub fn parse_extra(text: &str) -> Result<manifest::Requirement, ReferenceError> {
-    let (text, indirect) = match text.strip_suffix(INDIRECT) {
-        Some(text) => (text, true),
-        None => (text, false),
-    };
-    let words = [" of app version ", " in channel ", " with prereleases"];
-    let end = words.iter().filter_map(|word| text.find(word)).min().unwrap_or(text.len());
-    let reference = Reference::parse(&text[..end])?;
-    let id = PackageId::new(&Defaults::default().base, reference.name());
-    let latest = VersionSpec::Latest.to_string();
-    let narrowed = Requirement::parse(id, &format!("{latest}{}", &text[end..]));
-    let mut dependency =
-        manifest::Requirement { indirect, ..manifest::Requirement::new(reference) };
-    if let Some(narrowed) = narrowed {
-        dependency.prerelease = narrowed.prerelease;
-        dependency.channel = narrowed.channel;
-        dependency.app_version = narrowed.app_version;
-    }
-    Ok(dependency)
-}
-
 /// The settings' `overrides`, by the id of the package that is overridden.
 pub fn overrides(session: &Session) -> Vec<(PackageId, Reference)> {
     session
@@ -505,26 +462,4 @@ pub fn without(session: &Session, extra: &[String], id: &PackageId) -> Vec<Strin
         })
         .cloned()
         .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn extra_keeps_what_narrows_a_reference() {
-        for text in [
-            "aws/vpc#^2",
-            "aws/vpc",
-            "aws/vpc#>=1 <2 in channel fast",
-            "aws/vpc of app version 2.3 in channel stable with prereleases",
-            "aws/vpc#>=1.2.0 # indirect",
-        ] {
-            let parsed = parse_extra(text).expect("is a reference");
-            assert_eq!(print_extra(&parsed), text);
-        }
-        let parsed =
-            parse_extra("aws/vpc#^2 in channel fast with prereleases").expect("is a reference");
-        assert_eq!((parsed.channel.as_deref(), parsed.prerelease), (Some("fast"), true));
-    }
 }

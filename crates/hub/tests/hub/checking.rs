@@ -54,7 +54,7 @@ fn everything_that_is_wrong_is_found() {
     let (what, _) = one(|hub| fs::write(hub.join(archive), "x").expect("is ours"));
     assert!(what.starts_with("packs/a/a-1.0.0.tgz: the archive of a 1.0.0 is refused: "), "{what}");
     let (what, _) = one(|hub| edit(&hub.join("index/a.jsonl"), |text| text + "<html>\n"));
-    assert!(what.starts_with("index/a.jsonl: line 3: it is no index line"), "{what}");
+    assert!(what.starts_with("index/a.jsonl: line 3: it is not an index line"), "{what}");
     let twice = one(|hub| {
         edit(&hub.join("index/a.jsonl"), |text| {
             let last = text.lines().last().expect("has lines").to_owned();

@@ -22,19 +22,32 @@ pub struct Version(Kind);
 #[derive(Debug, Clone)]
 enum Kind {
     Semantic(semver::Version),
-    Spelt(Arc<Spelt>),
-    Composite(Arc<Composite>),
+    // Both behind one pointer: so a version is no larger than a semantic one.
+    Other(Arc<Other>),
+}
+
+#[derive(Debug)]
+enum Other {
+    Spelt(Spelt),
+    Composite(Composite),
+}
+
+/// A version, whatever it is behind.
+enum Seen<'version> {
+    Semantic(&'version semver::Version),
+    Spelt(&'version Spelt),
+    Composite(&'version Composite),
 }
 
 /// A semantic version, and how it was written.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 struct Spelt {
     version: semver::Version,
     text: Box<str>,
 }
 
 /// An app version and the revision that packages it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) struct Composite {
     pub(super) app: semver::Version,
     pub(super) revision: semver::Version,
@@ -67,21 +80,35 @@ impl Version {
         let is_plain = version.to_string() == written;
         Ok(match is_plain {
             true => Self::from(version),
-            false => Self(Kind::Spelt(Arc::new(Spelt { version, text: written.into() }))),
+            false => Self::other(Other::Spelt(Spelt { version, text: written.into() })),
         })
+    }
+
+    fn other(other: Other) -> Self {
+        Self(Kind::Other(Arc::new(other)))
+    }
+
+    fn seen(&self) -> Seen<'_> {
+        match &self.0 {
+            Kind::Semantic(version) => Seen::Semantic(version),
+            Kind::Other(other) => match &**other {
+                Other::Spelt(spelt) => Seen::Spelt(spelt),
+                Other::Composite(composite) => Seen::Composite(composite),
+            },
+        }
     }
 
     /// The same version as a pin names it: with all its numbers.
     pub fn in_full(&self) -> Self {
-        match &self.0 {
-            Kind::Spelt(spelt) => Self::from(spelt.version.clone()),
-            Kind::Semantic(_) | Kind::Composite(_) => self.clone(),
+        match self.seen() {
+            Seen::Spelt(spelt) => Self::from(spelt.version.clone()),
+            Seen::Semantic(_) | Seen::Composite(_) => self.clone(),
         }
     }
 
     /// Whether it is written in another way than it is usual: `1.28`.
     pub fn is_spelt(&self) -> bool {
-        matches!(self.0, Kind::Spelt(_))
+        matches!(self.seen(), Seen::Spelt(_))
     }
 
     /// The version of a package of `app` in its `revision`; the app's version may be lenient.
@@ -91,7 +118,7 @@ impl Version {
     /// When either is not a version.
     pub fn composite(app: &str, revision: &str) -> Result<Self, ReferenceError> {
         Composite::new(app, revision)
-            .map(|composite| Self(Kind::Composite(Arc::new(composite))))
+            .map(|composite| Self::other(Other::Composite(composite)))
             .map_err(|fault| {
                 ReferenceError::new("composite version", &format!("{app}-{revision}"), fault)
             })
@@ -103,20 +130,20 @@ impl Version {
     ///
     /// When the text is not an app version, `-` and revision.
     pub fn parse_composite(text: &str) -> Result<Self, ReferenceError> {
-        Composite::parse(text)
-            .map(|composite| Self(Kind::Composite(Arc::new(composite))))
-            .ok_or_else(|| {
+        Composite::parse(text).map(|composite| Self::other(Other::Composite(composite))).ok_or_else(
+            || {
                 let expected = "an app version, `-` and a revision, such as `2.3.0-1.0.0`";
                 ReferenceError::new("composite version", text, Fault::new(0, expected))
-            })
+            },
+        )
     }
 
     /// Whether it comes before a release: of a composite version, whether its app or its revision does.
     pub fn is_prerelease(&self) -> bool {
-        match &self.0 {
-            Kind::Semantic(version) => !version.pre.is_empty(),
-            Kind::Spelt(spelt) => !spelt.version.pre.is_empty(),
-            Kind::Composite(composite) => {
+        match self.seen() {
+            Seen::Semantic(version) => !version.pre.is_empty(),
+            Seen::Spelt(spelt) => !spelt.version.pre.is_empty(),
+            Seen::Composite(composite) => {
                 !composite.app.pre.is_empty() || !composite.revision.pre.is_empty()
             }
         }
@@ -124,10 +151,10 @@ impl Version {
 
     /// The semantic version, unless it is a composite one.
     pub fn as_semver(&self) -> Option<&semver::Version> {
-        match &self.0 {
-            Kind::Semantic(version) => Some(version),
-            Kind::Spelt(spelt) => Some(&spelt.version),
-            Kind::Composite(_) => None,
+        match self.seen() {
+            Seen::Semantic(version) => Some(version),
+            Seen::Spelt(spelt) => Some(&spelt.version),
+            Seen::Composite(_) => None,
         }
     }
 
@@ -147,18 +174,18 @@ impl Version {
     }
 
     pub(super) fn as_composite(&self) -> Option<&Composite> {
-        match &self.0 {
-            Kind::Semantic(_) | Kind::Spelt(_) => None,
-            Kind::Composite(composite) => Some(composite),
+        match self.seen() {
+            Seen::Semantic(_) | Seen::Spelt(_) => None,
+            Seen::Composite(composite) => Some(composite),
         }
     }
 
     /// What ranges speak of: the version, or the app's part of it.
     pub(super) fn leading(&self) -> &semver::Version {
-        match &self.0 {
-            Kind::Semantic(version) => version,
-            Kind::Spelt(spelt) => &spelt.version,
-            Kind::Composite(composite) => &composite.app,
+        match self.seen() {
+            Seen::Semantic(version) => version,
+            Seen::Spelt(spelt) => &spelt.version,
+            Seen::Composite(composite) => &composite.app,
         }
     }
 }
@@ -190,14 +217,14 @@ impl From<semver::Version> for Version {
 
 impl Ord for Version {
     fn cmp(&self, other: &Self) -> Ordering {
-        match (&self.0, &other.0) {
-            (Kind::Semantic(one), Kind::Semantic(two)) => one.cmp(two),
-            (Kind::Composite(one), Kind::Composite(two)) => {
+        match (self.seen(), other.seen()) {
+            (Seen::Semantic(one), Seen::Semantic(two)) => one.cmp(two),
+            (Seen::Composite(one), Seen::Composite(two)) => {
                 (&one.app, &one.revision, &one.text).cmp(&(&two.app, &two.revision, &two.text))
             }
             // A package that became composite midway: the plain version is the older one.
-            (_, Kind::Composite(two)) => self.leading().cmp(&two.app).then(Ordering::Less),
-            (Kind::Composite(one), _) => one.app.cmp(other.leading()).then(Ordering::Greater),
+            (_, Seen::Composite(two)) => self.leading().cmp(&two.app).then(Ordering::Less),
+            (Seen::Composite(one), _) => one.app.cmp(other.leading()).then(Ordering::Greater),
             _ => self.leading().cmp(other.leading()),
         }
     }
@@ -205,9 +232,9 @@ impl Ord for Version {
 
 impl PartialEq for Version {
     fn eq(&self, other: &Self) -> bool {
-        match (&self.0, &other.0) {
-            (Kind::Composite(one), Kind::Composite(two)) => one == two,
-            (Kind::Composite(_), _) | (_, Kind::Composite(_)) => false,
+        match (self.seen(), other.seen()) {
+            (Seen::Composite(one), Seen::Composite(two)) => one == two,
+            (Seen::Composite(_), _) | (_, Seen::Composite(_)) => false,
             _ => self.leading() == other.leading(),
         }
     }
@@ -223,19 +250,19 @@ impl PartialOrd for Version {
 
 impl Hash for Version {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        match &self.0 {
-            Kind::Semantic(_) | Kind::Spelt(_) => self.leading().hash(state),
-            Kind::Composite(composite) => composite.text.hash(state),
+        match self.seen() {
+            Seen::Semantic(_) | Seen::Spelt(_) => self.leading().hash(state),
+            Seen::Composite(composite) => composite.text.hash(state),
         }
     }
 }
 
 impl fmt::Display for Version {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            Kind::Semantic(version) => fmt::Display::fmt(version, formatter),
-            Kind::Spelt(spelt) => formatter.pad(&spelt.text),
-            Kind::Composite(composite) => formatter.pad(&composite.text),
+        match self.seen() {
+            Seen::Semantic(version) => fmt::Display::fmt(version, formatter),
+            Seen::Spelt(spelt) => formatter.pad(&spelt.text),
+            Seen::Composite(composite) => formatter.pad(&composite.text),
         }
     }
 }

@@ -209,8 +209,8 @@ fn reads_lenient_versions() {
         let found = Version::parse_lenient(text).map(|version| version.to_string());
         assert_eq!(found.as_deref(), Ok(expected), "{text}");
     };
-    check("v1", "1.0.0");
-    check("1.28", "1.28.0");
+    check("v1", "1");
+    check("1.28", "1.28");
     check("2024.01.15", "2024.1.15");
     check("1.28-rc1+b", "1.28.0-rc1+b");
     check("v1.2.3", "1.2.3");

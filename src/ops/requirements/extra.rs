@@ -1,0 +1,72 @@
+//! How a lock's `extra` writes what `mu get` was given: a reference, and what narrows it.
+
+use crate::index::Requirement;
+use crate::manifest;
+use crate::reference::{Defaults, PackageId, Reference, ReferenceError, VersionSpec};
+
+/// A reference of the command line with what narrows it, as in `extra` of a lock.
+pub fn print_extra(dependency: &manifest::Requirement) -> String {
+    // Uses the words of a requirement, with the reference instead of the version in front.
+    let id = PackageId::new(&Defaults::default().base, dependency.reference.name());
+    let narrowed = Requirement {
+        prerelease: dependency.prerelease,
+        channel: dependency.channel.clone(),
+        app_version: dependency.app_version.clone(),
+        ..Requirement::new(id, VersionSpec::Latest)
+    };
+    let words = narrowed.to_string();
+    let suffix = words.strip_prefix(&VersionSpec::Latest.to_string()).unwrap_or_default();
+    let mark = if dependency.indirect { INDIRECT } else { "" };
+    format!("{}{suffix}{mark}", dependency.reference)
+}
+
+/// The mark after an entry of a lock's `extra` that is an indirect dependency.
+const INDIRECT: &str = " # indirect";
+
+/// Reads an entry of a lock's `extra`.
+///
+/// # Errors
+///
+/// When it does not start with a reference.
+pub fn parse_extra(text: &str) -> Result<manifest::Requirement, ReferenceError> {
+    let (text, indirect) = match text.strip_suffix(INDIRECT) {
+        Some(text) => (text, true),
+        None => (text, false),
+    };
+    let words = [" of app version ", " in channel ", " with prereleases"];
+    let end = words.iter().filter_map(|word| text.find(word)).min().unwrap_or(text.len());
+    let reference = Reference::parse(&text[..end])?;
+    let id = PackageId::new(&Defaults::default().base, reference.name());
+    let latest = VersionSpec::Latest.to_string();
+    let narrowed = Requirement::parse(id, &format!("{latest}{}", &text[end..]));
+    let mut dependency =
+        manifest::Requirement { indirect, ..manifest::Requirement::new(reference) };
+    if let Some(narrowed) = narrowed {
+        dependency.prerelease = narrowed.prerelease;
+        dependency.channel = narrowed.channel;
+        dependency.app_version = narrowed.app_version;
+    }
+    Ok(dependency)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extra_keeps_what_narrows_a_reference() {
+        for text in [
+            "aws/vpc#^2",
+            "aws/vpc",
+            "aws/vpc#>=1 <2 in channel fast",
+            "aws/vpc of app version 2.3 in channel stable with prereleases",
+            "aws/vpc#>=1.2.0 # indirect",
+        ] {
+            let parsed = parse_extra(text).expect("is a reference");
+            assert_eq!(print_extra(&parsed), text);
+        }
+        let parsed =
+            parse_extra("aws/vpc#^2 in channel fast with prereleases").expect("is a reference");
+        assert_eq!((parsed.channel.as_deref(), parsed.prerelease), (Some("fast"), true));
+    }
+}
