@@ -163,8 +163,7 @@ mod tests {
             [r#","appVersion":"1.0""#, r#","appVersion":"2.0""#],
             [&composite("1.0"), &format!("{},\"size\":1", composite("1.0"))],
         ] {
-            let expected =
-                "line 2 of `https://h/index/a.jsonl` says something else of 1.0.0 than line 1";
+            let expected = "line 2 of `https://h/index/a.jsonl` disagrees with line 1 about 1.0.0";
             assert_eq!(check(&lines), Err(expected.to_owned()), "{lines:?}");
         }
     }

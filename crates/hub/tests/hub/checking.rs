@@ -61,7 +61,7 @@ fn everything_that_is_wrong_is_found() {
             text + &last
         });
     });
-    assert_eq!(twice, ("index/a.jsonl: a 1.1.0 is there twice".to_owned(), false));
+    assert_eq!(twice, ("index/a.jsonl: a 1.1.0 appears twice".to_owned(), false));
     let (what, is_leftover) =
         one(|hub| fs::write(hub.join("packs/a/other.tgz"), "x").expect("is ours"));
     assert_eq!((what.as_str(), is_leftover), ("packs/a/other.tgz: no version uses it", true));
