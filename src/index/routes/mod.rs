@@ -40,9 +40,10 @@ impl Providers {
         self.built_in.insert(provider.name().to_owned(), provider);
     }
 
-    /// Adds the plugins, which serve what no provider of this program does.
-    pub fn add_plugins(&mut self, plugins: Arc<dyn Plugins>) {
-        self.plugins = Some(plugins);
+    /// The same with plugins, which serve what no provider of this program does.
+    #[must_use]
+    pub fn with_plugins(self, plugins: Arc<dyn Plugins>) -> Self {
+        Self { plugins: Some(plugins), ..self }
     }
 
     /// The provider with this name.

@@ -434,11 +434,7 @@ impl Session {
         let http = self.http();
         let providers = providers::all(&self.environment, self.options.offline, &http);
         #[cfg(feature = "exec")]
-        let providers = {
-            let mut providers = providers;
-            providers.add_plugins(Arc::new(self.plugins()));
-            providers
-        };
+        let providers = providers.with_plugins(Arc::new(self.plugins()));
         providers
     }
 }
