@@ -89,6 +89,8 @@ pub(super) struct Answer<'a> {
     commit: &'a Option<String>,
     /// The channels that it is in.
     channels: &'a [String],
+    /// The channel of the package that counts where none is asked for.
+    default_channel: &'a Option<String>,
     /// Names that point to it.
     tags: &'a [String],
     /// Why it was withdrawn, empty if no reason was given; `false` if it was not.
@@ -139,6 +141,18 @@ pub(super) struct Answer<'a> {
     install: Option<String>,
 }
 
+/// The channels of the version, and which one of the package comes first, where that is not the only one.
+fn channels(found: &Info) -> String {
+    let channels = found.version.channels.join(", ");
+    match &found.default_channel {
+        Some(default) if *default != channels => {
+            let channels = if channels.is_empty() { "none" } else { &channels };
+            format!("{channels} (default: {default})")
+        }
+        _ => channels,
+    }
+}
+
 /// The existing versions of a package.
 #[derive(Serialize, JsonSchema)]
 struct Span<'a> {
@@ -168,6 +182,7 @@ impl<'a> Answer<'a> {
             published: &version.published,
             commit: &version.commit,
             channels: &version.channels,
+            default_channel: &found.default_channel,
             tags: &version.tags,
             yanked: &version.yanked,
             deprecated: &version.deprecated,
@@ -278,7 +293,7 @@ fn facts(context: &Context, found: &Info) -> Vec<(&'static str, Vec<String>)> {
         ("app version", one(&version.app_version)),
         ("published", version.day().map(str::to_owned).into_iter().collect()),
         ("commit", one(&version.commit)),
-        ("channels", vec![version.channels.join(", ")]),
+        ("channels", vec![channels(found)]),
         ("versions", span(found).into_iter().collect()),
         ("usable", newest_usable.collect()),
         ("depends on", short(&about.dependencies)),

@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// Do not require this
     #[arg(long, value_name = "ID")]
     without: Vec<String>,
-    /// Suppose that this version is installed
+    /// Suppose that this version is installed: ID#VERSION, or ID#VERSION@CHANNEL
     #[arg(long, value_name = "ID#V")]
     installed: Vec<String>,
     /// Suppose this fact about the runtime

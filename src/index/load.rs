@@ -82,7 +82,7 @@ impl Shared {
                 Ok(Package::of_packs(
                     id,
                     route.clone(),
-                    self.learned(&in_packs(&route, releases)).record,
+                    self.learned(&in_packs(&route, releases))?.record,
                 ))
             }
             Err(error) if error.is_offline() && self.uses_installed.load(Ordering::SeqCst) => {
@@ -101,7 +101,7 @@ impl Shared {
         if releases.is_empty() || route.provider.is_repository() {
             return None;
         }
-        let record = self.learned(&in_packs(&route, releases)).record;
+        let record = self.learned(&in_packs(&route, releases)).ok()?.record;
         Some(Package::installed(id, route, record))
     }
 
@@ -117,7 +117,7 @@ impl Shared {
                 let route = Route::clone(package.route());
                 if let Some(listed) = listed_alike(&package, folder, &release)? {
                     // It is the registry's own, which everybody can have.
-                    let record = self.learned(&in_packs(&route, vec![listed])).record;
+                    let record = self.learned(&in_packs(&route, vec![listed]))?.record;
                     return Ok(Package::new(id, route, record));
                 }
                 route
@@ -128,7 +128,7 @@ impl Shared {
             }
             Err(error) => return Err(error),
         };
-        let record = self.learned(&in_packs(&route, vec![release])).record;
+        let record = self.learned(&in_packs(&route, vec![release]))?.record;
         Ok(Package::of_packs(id, route, record))
     }
 
@@ -210,7 +210,7 @@ impl Shared {
         let commits = self.run.commits.alone(id)?;
         let found = route.provider.recall(&route.location, &commits, self.run.progress())?;
         let listed = remembered.filter(|record| record.listing.is_some());
-        Some(listed.cloned().unwrap_or_else(|| self.learned(&found).record))
+        listed.cloned().or_else(|| Some(self.learned(&found).ok()?.record))
     }
 
     /// Takes what the place itself says of a version for what its listing says, from now on.
@@ -226,15 +226,15 @@ impl Shared {
         let found = Found { lines, validator: None, max_age: 0, location, leads_to: Vec::new() };
         let cache = self.caches.of(route.provider.name(), &route.location.root);
         let cache = cache.map_err(PackageError::Cache)?;
-        let record = cache.put(&route.location.path, self.learned(&found));
+        let record = cache.put(&route.location.path, self.learned(&found)?);
         let corrected = Package::new(id, route, record);
         let slot = Slot::from(Ok(Arc::new(corrected)));
         lock(&self.packages).insert(id.clone(), Arc::new(slot));
         Ok(())
     }
 
-    fn learned(&self, found: &Found) -> Learned {
-        wire::learned(self.run.options.now, found, &wire::fetched(found))
+    fn learned(&self, found: &Found) -> Result<Learned, PackageError> {
+        Ok(wire::learned(self.run.options.now, found, &wire::fetched(found)?))
     }
 
     /// The result of a request, given what is cached.
@@ -256,7 +256,7 @@ impl Shared {
             (Listing::Absent { tried }, _) => {
                 Answer::New(Learned::absent(checked, &tried, &route.location.root))
             }
-            (Listing::Found(found), _) => Answer::New(self.learned(&found)),
+            (Listing::Found(found), _) => Answer::New(self.learned(&found)?),
         })
     }
 }

@@ -97,8 +97,12 @@ pub struct Details {
     pub api_version: Option<String>,
     /// The range of mu versions that can use it.
     pub mu_version: Option<String>,
-    /// The channels it is in.
+    /// Whether its authors no longer look after it.
+    pub is_deprecated: bool,
+    /// The channels it is in, the best first.
     pub channels: Vec<String>,
+    /// The channel that counts where none is asked for.
+    pub default_channel: Option<String>,
     /// Names that point to it (hub and OCI).
     pub tags: Vec<String>,
     /// Ranges, or exact words, over facts of the runtime.
@@ -111,15 +115,19 @@ pub struct Details {
     pub replaces: Vec<PackageId>,
     /// The package ids and capabilities that it conflicts with.
     pub conflicts: Vec<String>,
+    /// The name in its archive, where it is a copy of a package with another name.
+    pub origin: Option<String>,
     /// The package that took its place.
     pub moved_to: Option<PackageId>,
     /// The versions from which it can be reached by an upgrade.
-    pub upgrade: Option<Upgrade>,
+    pub upgrade: Vec<Upgrade>,
 }
 
 /// The versions from which a release can be reached by an upgrade, in addition to itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Upgrade {
+    /// The channel in which it can; in every one, if none is named.
+    pub channel: Option<String>,
     /// The version right before it.
     pub replaces: Option<Version>,
     /// Versions that it can also follow.
@@ -287,10 +295,14 @@ impl Releases {
         (0..self.len()).rev().find(|&at| self.commit(at).is_some_and(|known| **known == *commit))
     }
 
-    /// The default channel: the first that the newest version is in.
+    /// The default channel: what the newest version that names one names, else the first that the newest version is in.
     pub fn default_channel(&self) -> Option<&str> {
-        let newest = self.details(self.len().checked_sub(1)?)?;
-        newest.channels.first().map(String::as_str)
+        let mut named = self.details.iter().rev().map(|(_, details)| &details.default_channel);
+        let named = named.find_map(Option::as_deref);
+        named.or_else(|| {
+            let newest = self.details(self.len().checked_sub(1)?)?;
+            newest.channels.first().map(String::as_str)
+        })
     }
 
     /// The details that only some versions have.

@@ -6,7 +6,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use mu_provider::{Dependency, Found, Release};
+use mu_provider::{Dependency, ErrorKind, Found, ProviderError, Release};
 
 use crate::index::cache::{Fetched, Head, Label, Learned, Line, Lines, Listing};
 use crate::index::releases::{Details, Entry, Upgrade, plain};
@@ -15,8 +15,12 @@ use crate::manifest::Capability;
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec};
 
 /// Sorts the lines of a listing, ascending by version; those that are not versions come last.
-pub(super) fn fetched(found: &Found) -> Vec<Fetched> {
-    let mut sorted: Vec<(Option<Version>, Fetched)> = line_ranges(&found.lines)
+///
+/// # Errors
+///
+/// When two lines say different things of one version: then nobody knows which of them is right.
+pub(super) fn fetched(found: &Found) -> Result<Vec<Fetched>, ProviderError> {
+    let mut sorted: Vec<(Option<Version>, Range<usize>, Fetched)> = line_ranges(&found.lines)
         .filter_map(|range| {
             let release: Release = serde_json::from_slice(found.lines.get(range.clone())?).ok()?;
             let version = version_of(&release, found.location.lenient);
@@ -26,18 +30,76 @@ pub(super) fn fetched(found: &Found) -> Vec<Fetched> {
                 detailed: has_details(&release),
                 published: release.published.as_deref().and_then(seconds),
                 commit: commit_of(&release).map(Box::from),
-                line: Line::fetched(range),
+                line: Line::fetched(range.clone()),
             };
-            Some((version, Fetched { head, needs: needs(release.dependencies) }))
+            Some((version, range, Fetched { head, needs: needs(release.dependencies) }))
         })
         .collect();
     // Stable, so that of two lines for one version the first stays first.
-    sorted.sort_by(|(left, _), (right, _)| match (left, right) {
+    sorted.sort_by(|(left, ..), (right, ..)| match (left, right) {
         (Some(left), Some(right)) => left.cmp(right),
         (left, right) => right.is_some().cmp(&left.is_some()),
     });
-    sorted.dedup_by(|(later, _), (first, _)| later.is_some() && later == first);
-    sorted.into_iter().map(|(_, fetched)| fetched).collect()
+    let mut doubled = Ok(());
+    sorted.dedup_by(|(later, other, _), (first, one, _)| {
+        let is_same = later.is_some() && later == first;
+        if let (true, Ok(()), Some(version)) = (is_same, &doubled, first) {
+            doubled = agree(found, version, [one, other]);
+        }
+        is_same
+    });
+    doubled.map(|()| sorted.into_iter().map(|(.., fetched)| fetched).collect())
+}
+
+/// Whether two lines for one version have the same content, whatever else they say.
+fn agree(found: &Found, version: &Version, lines: [&Range<usize>; 2]) -> Result<(), ProviderError> {
+    let read = |range: &Range<usize>| found.lines.get(range.clone());
+    let [one, other] = lines.map(|range| {
+        let release = serde_json::from_slice::<Release>(read(range).unwrap_or_default());
+        release.unwrap_or_default()
+    });
+    // What versions of a repository are, its commits say; two tags can be one version.
+    let is_in_repository = commit_of(&one).is_some() || commit_of(&other).is_some();
+    if is_in_repository || content(&one) == content(&other) {
+        return Ok(());
+    }
+    let told = |release: &Release| match (&release.digest, &release.archive) {
+        _ if one.digest == other.digest && one.archive == other.archive => None,
+        (Some(digest), _) if one.digest != other.digest => Some(digest.clone()),
+        (_, Some(archive)) => Some(archive.clone()),
+        (digest, None) => Some(digest.clone().unwrap_or_else(|| "no digest".to_owned())),
+    };
+    let how = match (told(&one), told(&other)) {
+        (Some(one), Some(other)) => format!("once as {one}, and once as {other}"),
+        _ => "with different dependencies or other facts".to_owned(),
+    };
+    let place = found.location.describe();
+    let message = format!("the index at `{place}` lists {version} twice: {how}");
+    Err(ProviderError::new(ErrorKind::Integrity, message).hint(
+        "a published version never changes: whoever runs the registry has to remove the wrong line",
+    ))
+}
+
+/// What may never change of a version, as far as selection and installing depend on it.
+fn content(release: &Release) -> Release {
+    Release {
+        digest: release.digest.clone(),
+        archive: release.archive.clone(),
+        origin: release.origin.clone(),
+        app_version: release.app_version.clone(),
+        api_version: release.api_version.clone(),
+        mu_version: release.mu_version.clone(),
+        dependencies: release.dependencies.clone(),
+        provides: release.provides.clone(),
+        requires: release.requires.clone(),
+        replaces: release.replaces.clone(),
+        conflicts: release.conflicts.clone(),
+        constraints: release.constraints.clone(),
+        channels: release.channels.clone(),
+        default_channel: release.default_channel.clone(),
+        upgrade: release.upgrade.clone(),
+        ..Release::default()
+    }
 }
 
 /// The cached form of a listing with the lines `fetched`.
@@ -131,7 +193,9 @@ pub(super) fn details(id: &PackageId, release: &Release) -> Details {
         app_version: release.app_version.clone(),
         api_version: release.api_version.clone(),
         mu_version: release.mu_version.clone(),
+        is_deprecated: !release.deprecated.is_no(),
         channels: release.channels.clone(),
+        default_channel: release.default_channel.clone(),
         tags: release.tags.clone(),
         constraints: release.constraints.clone(),
         provides: release.provides.clone(),
@@ -141,15 +205,19 @@ pub(super) fn details(id: &PackageId, release: &Release) -> Details {
             .filter_map(|text| Some(conflicting(text, &package(text)?)))
             .flatten()
             .collect(),
+        origin: release.origin.clone(),
         moved_to: moved_to(id, release),
-        upgrade: release.upgrade.as_ref().map(|upgrade| Upgrade {
-            replaces: upgrade.replaces.as_deref().and_then(step),
-            skips: upgrade.skips.iter().filter_map(|text| step(text)).collect(),
-            skip_range: upgrade
-                .skip_range
-                .as_deref()
-                .and_then(|text| VersionSpec::parse(text).ok()),
-        }),
+        upgrade: release.upgrade.iter().map(upgrade).collect(),
+    }
+}
+
+fn upgrade(upgrade: &mu_provider::Upgrade) -> Upgrade {
+    let range = upgrade.skip_range.as_deref();
+    Upgrade {
+        channel: upgrade.channel.clone(),
+        replaces: upgrade.replaces.as_deref().and_then(step),
+        skips: upgrade.skips.iter().filter_map(|text| step(text)).collect(),
+        skip_range: range.and_then(|text| VersionSpec::parse(text).ok()),
     }
 }
 
@@ -198,7 +266,10 @@ fn has_details(release: &Release) -> bool {
         || !release.replaces.is_empty()
         || !release.conflicts.is_empty()
         || release.moved_to.is_some()
-        || release.upgrade.is_some()
+        || release.origin.is_some()
+        || release.default_channel.is_some()
+        || !release.deprecated.is_no()
+        || !release.upgrade.is_empty()
         || authors_folder(release).is_some()
 }
 
@@ -287,7 +358,10 @@ mod tests {
              {\"tags\":[\"main\"],\"commit\":\"c0ffee\"}\n{\"version\":\"1.2.0\"}\n{\"version\":\"1.0.0\",\
              \"published\":\"1970-01-01T00:00:07Z\"}",
         );
-        let listing = learned(0, &found, &fetched(&found)).record.listing.expect("is there");
+        let listing = learned(0, &found, &fetched(&found).expect("no two contradict each other"))
+            .record
+            .listing
+            .expect("is there");
         let heads: Vec<Head> = listing.heads().collect();
         let versions: Vec<String> = heads.iter().map(|head| head.version.to_string()).collect();
         assert_eq!(versions, ["1.0.0", "1.2.0", "1.10.0", "", ""]);
@@ -298,6 +372,30 @@ mod tests {
         let yanked = entries[1].details.as_ref().and_then(|details| details.yanked.clone());
         assert_eq!(yanked.as_deref(), Some("bad"));
         assert!(entries[0].details.is_none());
+    }
+
+    #[test]
+    fn two_lines_for_one_version_have_to_agree() {
+        let twice = |one: &str, other: &str| {
+            let lines = format!("{{\"version\":\"1.2.0\"{one}}}\n{{\"version\":\"1.2.0\"{other}}}");
+            fetched(&found(&lines)).map(|fetched| fetched.len()).map_err(|error| error.to_string())
+        };
+        assert_eq!(twice(",\"digest\":\"h1:a\"", ",\"digest\":\"h1:a\",\"yanked\":true"), Ok(1));
+        let digests =
+            twice(",\"digest\":\"h1:a\"", ",\"digest\":\"h1:b\"").expect_err("contradicts");
+        assert_eq!(
+            digests,
+            "the index at `https://hub.example/aws/ec2` lists 1.2.0 twice: once as h1:a, and once as h1:b"
+        );
+        let one_has_none = twice(",\"archive\":\"sha256:a\"", "").expect_err("contradicts");
+        assert!(
+            one_has_none.ends_with("once as sha256:a, and once as no digest"),
+            "{one_has_none}"
+        );
+        let needs = twice("", ",\"dependencies\":[\"a\"]").expect_err("contradicts");
+        assert!(needs.ends_with("with different dependencies or other facts"), "{needs}");
+        let commit = |tag: &str| format!(",\"commit\":\"{tag}\",\"ref\":\"refs/tags/{tag}\"");
+        assert_eq!(twice(&commit("a"), &commit("b")), Ok(1));
     }
 
     #[test]

@@ -114,6 +114,9 @@ entry! {
     /// The version of what it packages.
     #[schemars(default)]
     "appVersion" app_version: Option<String>,
+    /// The channel that it was chosen from, if it is in one.
+    #[schemars(default)]
+    "channel" channel: Option<String>,
     /// `hub+URL`, `git+URL`, `path+REL`, `workspace+REL`, `pack+` and a place in a packs folder of this machine, or a plugin's
     /// name and `+URL`.
     "source" source: String,

@@ -78,6 +78,8 @@ pub struct LockedPackage {
     pub is_composite: bool,
     /// The version of what it packages, if the version does not contain it.
     pub app_version: Option<String>,
+    /// The channel that it was chosen from, if it is in one.
+    pub channel: Option<String>,
     /// Where it came from.
     pub source: Source,
     /// Git: the folder inside the repository, if that is not its root.
@@ -148,6 +150,7 @@ impl LockedPackage {
             version,
             is_composite: false,
             app_version: None,
+            channel: None,
             source,
             folder: None,
             commit: None,
@@ -364,6 +367,7 @@ mod tests {
                 version: "1.2.0".to_owned(),
                 is_composite: true,
                 app_version: Some("8".to_owned()),
+                channel: Some("stable".to_owned()),
                 source: Source::new("git", "https://github.com/aws/ec2.git"),
                 folder: Some("sub dir/x: y".to_owned()),
                 commit: Some("1895753000000000000000000000000000000000".to_owned()),

@@ -153,6 +153,7 @@ impl WirePackage {
             version: self.version,
             is_composite: self.versioning.as_deref() == Some("composite"),
             app_version: self.app_version,
+            channel: self.channel,
             source: Source::parse(&self.source)
                 .filter(|source| !holds_secret(&source.place))
                 .ok_or(self.source)?,

@@ -74,6 +74,7 @@ fn entry(package: &LockedPackage, names: &Names<'_>) -> WirePackage {
         version: package.version.clone(),
         versioning: package.is_composite.then(|| Versioning::Composite.as_str().to_owned()),
         app_version: package.app_version.clone(),
+        channel: package.channel.clone(),
         source: package.source.to_string(),
         folder: package.folder.clone(),
         commit: package.commit.clone(),

@@ -23,6 +23,9 @@ pub struct Listed {
     pub id: PackageId,
     /// Its version; for a replaced package, that of the pack that is still there.
     pub version: Option<String>,
+    /// The channel that it was chosen from, if it is in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
     /// Where it comes from.
     pub source: Option<Source>,
     /// Its commit (Git).
@@ -103,6 +106,7 @@ impl Listed {
         Self {
             id: id.clone(),
             version: package.map(|package| package.version.clone()),
+            channel: package.and_then(|package| package.channel.clone()),
             source: package.map(|package| package.source.clone()),
             commit: package.and_then(|package| package.commit.clone()),
             installed: false,

@@ -57,7 +57,7 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
     }
     let newest_lock = match resolve_newest(session, &requirements) {
         Ok(resolved) => resolved.lock,
-        // `mu update` says why nothing can move, for example because a pinned version was yanked.
+        // `mu update` says why nothing can move, for example because a package pins a yanked version.
         Err(error) if error.code == Code::NoSolution => lock.clone(),
         Err(error) => return Err(error),
     };

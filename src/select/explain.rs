@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::reference::{Base, PackageId, Range, VersionSpec};
 use crate::select::conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer};
-use crate::select::filters::Rejection;
+use crate::select::filters::{Passed, Rejection};
 use crate::select::fold::{Run, Versions};
 use crate::select::newer::{Newer, Obstacle};
 
@@ -75,6 +75,14 @@ impl Newer {
         let several = versions.count() > 1;
         match &self.obstacle {
             Obstacle::Rule(rule) => vec![format!("{versions} {}", reason(rule, versions))],
+            Obstacle::Passed(Passed::Channel(channel)) => {
+                let is = if several { "are" } else { "is" };
+                vec![format!("{versions} {is} not in channel {channel}, whose versions come first")]
+            }
+            Obstacle::Passed(Passed::Deprecated) => {
+                let is = if several { "are" } else { "is" };
+                vec![format!("{versions} {is} deprecated")]
+            }
             Obstacle::Asked(asked) => {
                 let is = if several { "are" } else { "is" };
                 let asked: Vec<String> = asked
@@ -103,6 +111,10 @@ impl Newer {
                 let one = Versions { runs: vec![Run::of(&self.newest)] };
                 format!("{} {}", self.newest, reason(rule, &one))
             }
+            Obstacle::Passed(Passed::Channel(channel)) => {
+                format!("{} is not in channel {channel}", self.newest)
+            }
+            Obstacle::Passed(Passed::Deprecated) => format!("{} is deprecated", self.newest),
             Obstacle::Asked(asked) => {
                 let asked: Vec<String> =
                     asked.iter().map(|(by, asked)| format!("{asked} by {by}")).collect();

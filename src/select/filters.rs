@@ -50,6 +50,15 @@ pub enum Rejection {
     },
 }
 
+/// Why other versions come before some.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Passed {
+    /// They are in this channel, which is the package's default, or that of what is installed.
+    Channel(String),
+    /// They are not deprecated.
+    Deprecated,
+}
+
 /// The rules about a version itself, independent of what requires it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Filters<'a> {
@@ -63,6 +72,8 @@ pub(super) struct Looks<'a> {
     pub(super) published: Option<i64>,
     pub(super) details: Option<&'a Details>,
     pub(super) is_locked: bool,
+    /// Whether someone outside the graph names exactly it.
+    pub(super) is_pinned: bool,
     /// Whether its age does not matter.
     pub(super) is_ageless: bool,
 }
@@ -74,13 +85,14 @@ impl<'a> Filters<'a> {
 
     /// Why a version of `id` is not a candidate; `None` if it is one.
     ///
-    /// A locked version may be yanked or too new: an existing build must not break for that.
+    /// A locked version may be yanked or too new: an existing build must not break for that. A version that the user names
+    /// exactly may be yanked.
     pub(super) fn rejection(&self, id: &PackageId, looks: &Looks<'_>) -> Option<Rejection> {
         if self.excludes(id, looks.version.as_ref()) {
             return Some(Rejection::Excluded);
         }
         if let Some(details) = looks.details {
-            if let (Some(reason), false) = (&details.yanked, looks.is_locked) {
+            if let (Some(reason), false) = (&details.yanked, looks.is_locked || looks.is_pinned) {
                 return Some(Rejection::Yanked(reason.clone()));
             }
             let (runtime, own) = (&self.settings.runtime, self.settings.mu_version.as_ref());

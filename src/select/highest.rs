@@ -10,8 +10,8 @@ use crate::select::search::{self, Answer};
 use crate::select::strategy::Strategy;
 use crate::select::world::{World, explore, unfinished};
 use crate::select::{
-    Change, Failure, Move, Request, Selection, WayOut, ahead, core, diagnose, outcome, raise,
-    ways_out,
+    Change, Failure, Move, Request, Selection, WayOut, ahead, core, diagnose, fewest, outcome,
+    raise, ways_out,
 };
 
 /// The newest versions that fit together, direct dependencies preferred, found by a complete search.
@@ -71,8 +71,9 @@ pub(super) fn answer(world: &mut World<'_>) -> Result<Selection, Failure> {
     }
 }
 
-/// The result of a search, after direct dependencies were raised.
+/// The result of a search, after direct dependencies were raised and unneeded providers left out.
 fn gather(world: &mut World<'_>, chosen: search::Choices) -> Result<Selection, Failure> {
     let chosen = raise::raise(world, chosen)?;
+    let chosen = fewest::fewest(world, chosen)?;
     Ok(outcome::gather(world, &|node| chosen.get(&node).copied(), &[])?)
 }

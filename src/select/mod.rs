@@ -15,6 +15,7 @@ mod core;
 mod diagnose;
 mod effort;
 mod explain;
+mod fewest;
 mod filters;
 mod fold;
 mod highest;
@@ -43,15 +44,15 @@ mod world;
 
 pub use conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer};
 pub use effort::STEPS;
-pub use filters::{Rejection, incompatibilities};
+pub use filters::{Passed, Rejection, incompatibilities};
 pub use fold::{Run, Versions};
 pub use highest::Highest;
 pub use minimal::{COMMAND, Minimal, beginning_at};
 pub use newer::{Asking, Ceiling, Newer, Obstacle};
 pub use plan::{Because, Change, Lowered, Move};
 pub use request::{
-    Bundled, Exclusion, Local, Locked, Majors, Override, OwnCapabilities, Request, Root, Settings,
-    Update,
+    Bundled, Exclusion, Installed, Local, Locked, Majors, Override, OwnCapabilities, Request, Root,
+    Settings, Update,
 };
 pub use selection::{
     Asker, Chosen, Demand, Demanded, Failure, Origin, Replaced, Selection, Warning,

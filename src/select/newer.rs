@@ -18,7 +18,7 @@ use crate::select::node::Place;
 use crate::select::positions::PositionSet;
 use crate::select::search::Answer;
 use crate::select::trial::Trial;
-use crate::select::{Request, Root};
+use crate::select::{Passed, Request, Root};
 
 /// Versions above the chosen one, and what prevents them.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,6 +36,8 @@ pub struct Newer {
 pub enum Obstacle {
     /// A rule excludes it.
     Rule(Rejection),
+    /// Others come before it: those of another channel, or those that are not deprecated.
+    Passed(Passed),
     /// These requirements do not accept it: what requires the package, and the spec.
     Asked(Vec<(String, String)>),
     /// Its dependencies or dependents do not fit with the rest.
@@ -103,7 +105,9 @@ impl<'a> Ceiling<'a> {
         });
         let mut rules: BTreeMap<Rejection, Vec<Position>> = BTreeMap::new();
         let mut asked: BTreeMap<Vec<(String, String)>, Vec<Position>> = BTreeMap::new();
+        let mut passed: BTreeMap<Passed, Vec<Position>> = BTreeMap::new();
         let mut open: Vec<Position> = Vec::new();
+        let own = releases.position(current);
         for position in above {
             let against = accepted.iter().filter(|(_, _, set)| !set.holds(position));
             let against: Vec<_> =
@@ -112,12 +116,16 @@ impl<'a> Ceiling<'a> {
             match (rejection, against.is_empty()) {
                 (_, false) => asked.entry(against).or_default().push(position),
                 (Some(rejection), true) => rules.entry(rejection).or_default().push(position),
-                (None, true) => open.push(position),
+                (None, true) => match own.and_then(|own| package.passed(position, own)) {
+                    Some(why) => passed.entry(why).or_default().push(position),
+                    None => open.push(position),
+                },
             }
         }
         let mut found: Vec<(Obstacle, Vec<Position>)> = Vec::new();
         found.extend(asked.into_iter().map(|(by, positions)| (Obstacle::Asked(by), positions)));
         found.extend(rules.into_iter().map(|(rule, positions)| (Obstacle::Rule(rule), positions)));
+        found.extend(passed.into_iter().map(|(why, positions)| (Obstacle::Passed(why), positions)));
         if let Some(&newest) = open.last() {
             let obstacle = if tries { self.try_it(id, place, newest)? } else { Obstacle::Unknown };
             found.push((obstacle, open));

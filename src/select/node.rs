@@ -70,6 +70,10 @@ pub(super) enum Kind {
     Named(Place, Position),
     /// What requires a package. Its candidates are the nodes that do.
     Requested(Place),
+    /// Which of a few slots a package takes that is there only for what it provides. Its candidates are the slots.
+    Brought(Place),
+    /// One of those slots. Its candidates are packages.
+    Slot(Position),
     /// What provides a capability. Its candidates are the possible providers.
     Provided(Capability),
     /// How a requirement on a replaceable package is met: 0 by the package itself, and from 1 on by its

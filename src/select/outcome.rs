@@ -317,6 +317,8 @@ fn describe(world: &World<'_>, target: Target, warnings: &mut Vec<Warning>) -> C
                 instead: package.instead().map(|instead| instead.id.clone()),
                 version,
                 commit: package.commit(position).cloned(),
+                channel: package.told_channel(position),
+                copy_of: package.origin(position),
                 way: package.way(position),
                 ..Chosen::new(id, origin)
             }

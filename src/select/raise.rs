@@ -85,17 +85,17 @@ fn met(
 
 /// The candidates of `node` within `set` that are preferred to `current`.
 fn better(world: &World<'_>, node: Node, set: &PositionSet, current: Position) -> PositionSet {
-    let above = set.intersection(&PositionSet::between(current + 1, Position::MAX));
     match world.kind(node) {
         Kind::Line(Line { place, .. }) => {
             let package = world.package(*place);
-            let releases = PositionSet::between(0, package.releases().len());
             match package.revision(current) {
-                Some(_) => set.intersection(&releases),
-                None => above.intersection(&releases),
+                Some(_) => set.intersection(&PositionSet::between(0, package.releases().len())),
+                None => package.preferred_to(set, current),
             }
         }
-        _ => above,
+        // A higher major may be in another channel.
+        Kind::Majors(place, _) if world.package(*place).has_preferences() => PositionSet::default(),
+        _ => set.intersection(&PositionSet::between(current + 1, Position::MAX)),
     }
 }
 

@@ -18,7 +18,7 @@ pub struct Request {
     /// Which locked packages may move although nothing forces them.
     pub update: Update,
     /// What is installed, if that differs from the lock: upgrades start there.
-    pub installed: BTreeMap<PackageId, Version>,
+    pub installed: BTreeMap<PackageId, Installed>,
     /// The workspace's own packages. They always win; what they require must be among the roots.
     pub local: BTreeMap<PackageId, Local>,
     /// The capabilities that the workspace's own packages provide and require.
@@ -82,8 +82,21 @@ pub struct Locked {
     pub commit: Option<String>,
     /// The tag or branch that was required, if one was.
     pub reference: Option<String>,
+    /// The channel that it was chosen from, if it is in one.
+    pub channel: Option<String>,
     /// The packages it depends on.
     pub dependencies: Vec<PackageId>,
+}
+
+/// What is installed of a package.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Installed {
+    /// The version.
+    pub version: Version,
+    /// The channel that it was chosen from, if that is known.
+    pub channel: Option<String>,
+    /// Whether the user says so, rather than the lock.
+    pub is_supposed: bool,
 }
 
 /// Which locked packages may move although nothing forces them.

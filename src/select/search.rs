@@ -148,7 +148,7 @@ impl Ranks {
         if set.len() > 1 {
             match world.kind(node) {
                 Kind::Role(_) | Kind::Apart(_) => return Turn::Idle,
-                Kind::Provided(_) | Kind::Requested(_) => return Turn::Last,
+                Kind::Provided(_) | Kind::Requested(_) | Kind::Brought(_) => return Turn::Last,
                 _ => {}
             }
         }
@@ -180,7 +180,9 @@ fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
         | Kind::Requested(_)
         | Kind::Provided(_)
         | Kind::Role(_)
-        | Kind::Apart(_) => None,
+        | Kind::Apart(_)
+        | Kind::Brought(_)
+        | Kind::Slot(_) => None,
         Kind::Met(need) => {
             let package = world.package(world.place(node)?);
             let is_kept = set.holds(0) && package.keeps(world.requirement(*need));
@@ -200,12 +202,24 @@ fn kept(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
 /// The candidate of `node` within `set` that is tried first.
 fn preferred(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Position> {
     kept(world, node, set).or_else(|| match world.kind(node) {
-        Kind::Root | Kind::Majors(..) | Kind::Named(..) | Kind::OneOf | Kind::Requested(_) => {
-            set.last()
+        Kind::Majors(place, versions) => {
+            let package = world.package(*place);
+            let majors = package.majors(versions);
+            // The major of the version that is preferred; that is the highest, unless channels say otherwise.
+            let within = || {
+                let major = |at: &Position| {
+                    let choice = majors.binary_search(&package.major(*at)).unwrap_or_default();
+                    set.holds(choice as Position)
+                };
+                let newest = package.newest(&versions.iter().filter(major).collect())?;
+                Some(majors.binary_search(&package.major(newest)).ok()? as Position)
+            };
+            if package.has_preferences() { within() } else { set.last() }
         }
+        Kind::Root | Kind::Named(..) | Kind::OneOf | Kind::Requested(_) => set.last(),
         Kind::Provided(capability) => world.packages.preferred_provider(*capability, set),
         Kind::Met(need) => world.preferred_way(*need, set),
-        Kind::Role(_) | Kind::Apart(_) => set.first(),
+        Kind::Role(_) | Kind::Apart(_) | Kind::Brought(_) | Kind::Slot(_) => set.first(),
         Kind::Line(Line { place, .. }) => world.package(*place).likely(set),
     })
 }

@@ -46,6 +46,10 @@ pub struct Chosen {
     pub version: Option<Version>,
     /// Its commit (Git).
     pub commit: Option<Arc<str>>,
+    /// The channel by which it is told: one that is asked for, else the one that comes first, else the first that it is in.
+    pub channel: Option<String>,
+    /// The name of the package that it is a copy of, if it is one.
+    pub copy_of: Option<String>,
     /// The versions to install in between, if its versions say that they follow each other step by step.
     pub way: Vec<Version>,
     /// Capabilities that it provides.
@@ -71,6 +75,8 @@ impl Chosen {
             origin,
             version: None,
             commit: None,
+            channel: None,
+            copy_of: None,
             way: Vec::new(),
             provides: Vec::new(),
             requires: Vec::new(),

@@ -17,26 +17,30 @@ use crate::select::positions::PositionSet;
 #[derive(Debug)]
 pub(super) struct Upgrades {
     installed: Vec<Version>,
+    /// The channels that steps may be of.
+    channels: Vec<String>,
     reachable: PositionSet,
     /// The version before each reachable one; `None` is the installed version.
     steps: FxHashMap<Position, Option<Position>>,
 }
 
 impl Upgrades {
-    /// Follows upgrades from the installed version over `allowed` versions; `None` if nothing is installed,
+    /// Follows upgrades from the installed version over `allowed` versions, in some channels; `None` if nothing is installed,
     /// or the package does not say how its versions follow each other.
     pub(super) fn from(
         releases: &Releases,
         allowed: &PositionSet,
         installed: &[&Version],
+        channels: Vec<String>,
     ) -> Option<Self> {
-        let edges: Vec<(Position, &Upgrade)> = releases
-            .all_details()
-            .filter_map(|(position, details)| Some((position, details.upgrade.as_ref()?)))
+        let all = releases.all_details();
+        let mut edges: Vec<(Position, &Upgrade)> = all
+            .flat_map(|(position, details)| details.upgrade.iter().map(move |one| (position, one)))
             .collect();
         if edges.is_empty() || installed.is_empty() {
             return None;
         }
+        edges.retain(|(_, upgrade)| is_in(upgrade, &channels));
         let mut steps: FxHashMap<Position, Option<Position>> = FxHashMap::default();
         let mut queue: VecDeque<(Version, Option<Position>)> =
             installed.iter().map(|&version| (version.clone(), None)).collect();
@@ -56,7 +60,7 @@ impl Upgrades {
             .chain(stays)
             .fold(PositionSet::empty(), |set, at| set.union(&PositionSet::singleton(at)));
         let installed = installed.iter().map(|&version| version.clone()).collect();
-        Some(Self { installed, reachable, steps })
+        Some(Self { installed, channels, reachable, steps })
     }
 
     /// The reachable versions, and the installed one.
@@ -88,30 +92,32 @@ impl Upgrades {
             return None;
         }
         let installed: Vec<String> = self.installed.iter().map(ToString::to_string).collect();
-        let upgrade = releases.details(position).and_then(|details| details.upgrade.as_ref());
+        let upgrades = releases.details(position).map(|details| &details.upgrade[..]);
         let missing = self
             .missing(releases, position)
             .and_then(|step| Some((releases.version(step).to_string(), Box::new(unusable(step)?))));
         Some(Rejection::NoUpgrade {
             from: installed.join(" or "),
-            follows: upgrade.map(describe).unwrap_or_default(),
+            follows: self.describe(upgrades.unwrap_or_default()),
             missing,
         })
     }
 
     /// The last unusable version on the shortest way to the one at `position`, over all published versions.
     fn missing(&self, releases: &Releases, position: Position) -> Option<Position> {
-        let upgrade = |at: Position| releases.details(at)?.upgrade.as_ref();
+        let follow = |at: Position, version: &Version| {
+            let details = releases.details(at);
+            let mut upgrades = details.into_iter().flat_map(|details| &details.upgrade);
+            upgrades.any(|one| is_in(one, &self.channels) && follows(one, version))
+        };
         let mut seen = PositionSet::singleton(position);
         let mut queue = VecDeque::from([(position, None)]);
         while let Some((at, missing)) = queue.pop_front() {
-            let Some(upgrade) = upgrade(at) else { continue };
-            let is_start = self.installed.iter().any(|version| follows(upgrade, version));
+            let is_start = self.installed.iter().any(|version| follow(at, version));
             if is_start || self.reachable.holds(at) {
                 return missing;
             }
-            for before in (0..releases.len()).filter(|&at| follows(upgrade, &releases.version(at)))
-            {
+            for before in (0..releases.len()).filter(|&one| follow(at, &releases.version(one))) {
                 if !seen.holds(before) {
                     seen = seen.union(&PositionSet::singleton(before));
                     let missing = if self.reachable.holds(before) { missing } else { Some(before) };
@@ -121,22 +127,38 @@ impl Upgrades {
         }
         None
     }
+
+    /// What a version can follow: `1.3.2, 1.3.0 or >=1.0.0 <1.3.0`; with the channel, where only another one has it.
+    fn describe(&self, upgrades: &[Upgrade]) -> String {
+        let mut all: Vec<String> = Vec::new();
+        let in_channel = upgrades.iter().filter(|one| is_in(one, &self.channels));
+        let others = upgrades.iter().filter(|one| !is_in(one, &self.channels));
+        for upgrade in in_channel.chain(others) {
+            let versions = upgrade.replaces.iter().chain(&upgrade.skips).map(ToString::to_string);
+            let range = upgrade.skip_range.as_ref().map(ToString::to_string);
+            let place = match &upgrade.channel {
+                Some(channel) if !self.channels.contains(channel) => {
+                    format!(" in channel {channel}")
+                }
+                _ => String::new(),
+            };
+            all.extend(versions.chain(range).map(|text| format!("{text}{place}")));
+        }
+        match all.split_last() {
+            Some((last, [])) => last.clone(),
+            Some((last, first)) => format!("{} or {last}", first.join(", ")),
+            None => String::new(),
+        }
+    }
+}
+
+/// Whether a step is in one of some channels, or in all.
+fn is_in(upgrade: &Upgrade, channels: &[String]) -> bool {
+    upgrade.channel.as_ref().is_none_or(|channel| channels.contains(channel))
 }
 
 fn follows(upgrade: &Upgrade, version: &Version) -> bool {
     upgrade.replaces.as_ref() == Some(version)
         || upgrade.skips.contains(version)
         || upgrade.skip_range.as_ref().is_some_and(|range| range.accepts(version, true))
-}
-
-/// What a version can follow: `1.3.2, 1.3.0 or >=1.0.0 <1.3.0`.
-fn describe(upgrade: &Upgrade) -> String {
-    let versions = upgrade.replaces.iter().chain(&upgrade.skips).map(ToString::to_string);
-    let mut all: Vec<String> = versions.collect();
-    all.extend(upgrade.skip_range.as_ref().map(ToString::to_string));
-    match all.split_last() {
-        Some((last, [])) => last.clone(),
-        Some((last, first)) => format!("{} or {last}", first.join(", ")),
-        None => String::new(),
-    }
 }

@@ -48,6 +48,30 @@ fn the_first_listed_provider_comes_along_and_stays() {
 }
 
 #[test]
+fn one_provider_of_two_capabilities_comes_before_two() {
+    let disk = "store.mu.com/v1/Disk";
+    for strategy in ["highest", "minimal"] {
+        let sandbox = sandbox();
+        let both = json!([NETWORK, disk]);
+        sandbox.publish(&[
+            Package::new("acme/db", "1.0.0").key("requires", json!([disk])),
+            Package::new("disks/local", "1.0.0").key("provides", json!([disk])),
+            Package::new("all/one", "1.0.0").key("provides", both),
+        ]);
+        let list = |capability: &str, packages: &[&str]| {
+            let path = format!("capabilities/{capability}.json");
+            write(sandbox.hub().folder(), &path, json!({ "packages": packages }).to_string());
+        };
+        list(NETWORK, &["net/cilium", "all/one", "net/calico"]);
+        list(disk, &["disks/local", "all/one"]);
+        sandbox.write("Mu.yaml", "name: acme/shop\ndependencies: [acme/api, acme/db]\n");
+        sandbox.mu(&["get", "--resolution", strategy]).ok();
+        let ids = ["acme/api 1.0.0", "acme/db 1.0.0", "all/one 1.0.0"];
+        assert_eq!(sandbox.locked(), ids.map(|id| format!("hub.mu.com/{id}")), "{strategy}");
+    }
+}
+
+#[test]
 fn the_workspace_itself_can_require_and_provide() {
     let sandbox = sandbox();
     let manifest = format!("name: acme/shop\nrequires: [{NETWORK}]\n");

@@ -32,7 +32,7 @@ fn the_explanation_names_both_repositories_and_the_hub() {
       [WEB]/a 1.0.0 requires aws/vpc ^1
       no version of aws/vpc is both ^2 and ^1
 
-    hint: use aws/vpc 2.0.0 against what packages require, at your own risk: write `aws/vpc: aws/vpc#2.0.0` under `overrides` in `.mu/workspace.yaml`
+    hint: use several majors of aws/vpc side by side: write `majors: many` in `.mu/workspace.yaml`
     [exit 1]
     ");
     let error = sandbox.mu(&["get", "--json"]).fails_with("no-solution");

@@ -154,6 +154,7 @@ fn no_solution() {
       no version of aws/vpc is both ^1 and ^2
 
     hint: in acme/web, require aws/vpc ^1.0.0 instead of ^2: `mu add 'aws/vpc#^1.0.0'`
+    hint: use several majors of aws/vpc side by side: write `majors: many` in `.mu/workspace.yaml`
     [exit 1]
     ");
 }

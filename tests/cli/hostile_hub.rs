@@ -170,3 +170,29 @@ fn the_same_version_twice_with_other_content_is_refused() {
     let message = error["message"].as_str().expect("is text");
     assert!(message.contains("line 3") && message.contains("line 1"), "{message}");
 }
+
+#[test]
+fn a_version_that_is_listed_twice_has_to_be_the_same() {
+    let sandbox = Sandbox::with_dependencies(&["a/app#^1"]);
+    sandbox.publish(&[Package::new("a/app", "1.0.0").needs("a/lib#^1")]);
+    let first = sandbox.hub().publish(&Package::new("a/lib", "1.2.0"));
+    let lines = fs::read_to_string(sandbox.hub().index("a/lib")).expect("is there");
+    let again = format!("{lines}{lines}");
+    fs::write(sandbox.hub().index("a/lib"), again).expect("is ours");
+    sandbox.mu(&["get"]).ok();
+    let other = sandbox.hub().publish(&Package::new("a/lib", "1.2.0").file("more", "more"));
+    sandbox.publish(&[Package::new("a/lib", "1.1.0")]);
+    for strategy in ["highest", "minimal"] {
+        let run = sandbox.mu(&["update", "--resolution", strategy]).fails();
+        let told =
+            "line 3 of `file://[DIR]/hub/index/a/lib.jsonl` disagrees with line 1 about 1.2.0";
+        run.says(&[told, &first, &other]);
+        let resolved = sandbox.mu(&["update", "--dry-run", "--json", "--resolution", strategy]);
+        resolved.fails_with("integrity");
+    }
+    sandbox.mu(&["info", "a/lib", "--json"]).fails_with("integrity");
+    // What is locked and here needs nobody's word.
+    sandbox.mu(&["get"]).ok();
+    let check = sandbox.mu(&["hub", "check", "../hub"]).fails();
+    check.says(&["a/lib 1.2.0 appears twice"]);
+}

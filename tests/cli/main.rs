@@ -10,6 +10,7 @@
 mod add;
 mod capabilities;
 mod care;
+mod channels;
 mod closures;
 mod conflict;
 mod digest;

@@ -226,3 +226,37 @@ fn a_newer_version_whose_own_needs_cannot_be_met_is_told_with_them() {
     let reasons = &json["packages"][0]["heldBackBy"];
     assert_eq!(*reasons, json!(["aws/ec2 2.0.0 requires aws/vpc ^2"]));
 }
+
+/// A pin in the workspace's own manifest is the user's word; a fetched package's is not.
+#[test]
+fn a_yanked_version_is_used_where_the_workspace_pins_it() {
+    let sandbox = Sandbox::with_dependencies(&["aws/lib#1.1.0"]);
+    sandbox.publish(&[
+        Package::new("aws/lib", "1.0.0"),
+        Package::new("aws/lib", "1.1.0").key("yanked", json!("loses data")),
+        Package::new("aws/strict", "1.0.0").needs("aws/lib#1.1.0"),
+    ]);
+    let why = "`aws/lib` 1.1.0 was yanked (loses data); it is used because acme/web \
+               requires exactly this version";
+    for strategy in ["highest", "minimal"] {
+        std::fs::remove_file(sandbox.path("Mu.lock")).ok();
+        sandbox.mu(&["get", "--resolution", strategy]).ok().says(&[why]);
+        assert!(sandbox.read("Mu.lock").contains("version: 1.1.0"));
+        sandbox.mu(&["update", "--resolution", strategy]).ok().says(&[why]);
+        sandbox.mu(&["get", "--locked", "--resolution", strategy]).ok();
+        sandbox.mu(&["verify"]).ok();
+        sandbox.mu(&["outdated", "--resolution", strategy]).says(&["yanked: loses data"]);
+    }
+    std::fs::remove_file(sandbox.path("Mu.lock")).ok();
+    sandbox.asks_for(&["aws/strict#^1"]);
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&["aws/strict 1.0.0 requires aws/lib 1.1.0", "1.1.0 is yanked: loses data"]);
+    sandbox.asks_for(&["aws/strict#^1", "aws/lib#=1.1.0"]);
+    sandbox.mu(&["get"]).ok().says(&[why]);
+    // The command line is the user's word, too.
+    sandbox.asks_for(&[]);
+    sandbox.mu(&["get"]).ok();
+    let run = sandbox.mu(&["get", "aws/lib#1.1.0"]).ok();
+    run.says(&["it is used because mu get requires exactly this version"]);
+    sandbox.mu(&["resolve", "aws/lib#1.1.0"]).ok().says(&["aws/lib 1.1.0"]);
+}

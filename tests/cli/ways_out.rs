@@ -48,7 +48,7 @@ fn take(sandbox: &Sandbox, shell: &str, way: &Value, failed: &[&str]) {
     let commands: Vec<&str> = commands.iter().map(|one| one.as_str().expect("is text")).collect();
     if commands.is_empty() {
         edit(sandbox, way);
-        sandbox.mu(&["get"]).ok();
+        sandbox.mu(failed).ok();
         return;
     }
     for step in way["steps"].as_array().into_iter().flatten() {
@@ -75,6 +75,7 @@ fn edit(sandbox: &Sandbox, way: &Value) {
             format!("overrides:\n  {}\n", way["line"].as_str().expect("is text"))
         }
         Some("runtime") => format!("runtime:\n  {}\n", way["line"].as_str().expect("is text")),
+        Some("many-majors") => format!("{}\n", way["line"].as_str().expect("is text")),
         Some("include" | "no-override" | "together") => String::new(),
         other => panic!("{other:?} has no commands"),
     };
@@ -122,6 +123,7 @@ fn requirements_to_relax_come_newer_first() {
 
     hint: in acme/web, require aws/vpc ~2.3.0 instead of ~1.4: `mu add 'aws/vpc#~2.3.0'`
     hint: in acme/web, require aws/app ^0.9.0 instead of ^1: `mu add 'aws/app#^0.9.0'`
+    hint: use several majors of aws/vpc side by side: write `majors: many` in `.mu/workspace.yaml`
     [exit 1]
     ");
     let sandbox = conflicting(&["aws/app#^1", "aws/vpc#^1"]);
@@ -161,6 +163,7 @@ fn a_pin_is_taken_back() {
       no version of aws/vpc is both ^1 and 2.3.0
 
     hint: unpin aws/vpc: `mu unpin aws/vpc && mu add aws/old`
+    hint: use several majors of aws/vpc side by side: write `majors: many` in `.mu/workspace.yaml`
     [exit 1]
     ");
 }
@@ -184,6 +187,7 @@ fn the_package_and_the_section_are_named() {
 
     hint: in acme/site, require aws/vpc ^2.3.0 instead of ^1: `mu add -p acme/site --dev 'aws/vpc#^2.3.0'`
     hint: in acme/api, require aws/app ^0.9.0 instead of ^1: `mu add -p acme/api 'aws/app#^0.9.0'`
+    hint: use several majors of aws/vpc side by side: write `majors: many` in `.mu/workspace.yaml`
     [exit 1]
     ");
 }
@@ -328,7 +332,7 @@ fn settings_that_override_are_told() {
       aws/two 1.0.0 requires aws/vpc ^2
       no version of aws/vpc is both ^1 and ^2
 
-    hint: use aws/vpc 2.0.0 against what packages require, at your own risk: write `aws/vpc: aws/vpc#2.0.0` under `overrides` in `.mu/workspace.yaml`
+    hint: use several majors of aws/vpc side by side: write `majors: many` in `.mu/workspace.yaml`
     [exit 1]
     ");
 }
@@ -353,6 +357,7 @@ fn several_requirements_are_relaxed_together() {
       no version of aws/vpc is both ^2 and ^1
 
     hint: in acme/web, require aws/vpc ^2.3.0 instead of ^1, and aws/net ^2.0.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' 'aws/net#^2.0.0'`
+    hint: use several majors of aws/vpc side by side: write `majors: many` in `.mu/workspace.yaml`
     [exit 1]
     ");
 }
@@ -370,6 +375,7 @@ fn what_a_command_asks_for_is_relaxed_too() {
 
     hint: in acme/web, require aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' && mu get 'aws/app#^1'`
     hint: ask `mu get` for aws/app ^0.9.0 instead of ^1: `mu get 'aws/app#^0.9.0'`
+    hint: use several majors of aws/vpc side by side: write `majors: many` in `.mu/workspace.yaml`
     [exit 1]
     ");
     insta::assert_snapshot!(told(make, &["update", "aws/vpc#2.0.0"]).shown(), @"
@@ -392,6 +398,7 @@ fn what_a_command_asks_for_is_relaxed_too() {
 
     hint: in acme/web, require aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' 'aws/app#^1'`
     hint: in acme/web, require aws/app ^0.9.0 instead of ^1: `mu add 'aws/app#^0.9.0'`
+    hint: use several majors of aws/vpc side by side: write `majors: many` in `.mu/workspace.yaml`
     [exit 1]
     ");
     insta::assert_snapshot!(told(make, &["add", "aws/app#^2"]).shown(), @"
@@ -432,16 +439,16 @@ fn ways_out_of_the_minimal_strategy_raise_what_brings_wider_bounds() {
 
     hint: in acme/web, require aws/app ^1.5.0 instead of ^1: `mu add 'aws/app#^1.5.0'`
     hint: versions fit together with the highest strategy: `mu get --resolution highest`
+    hint: use several majors of aws/net side by side: write `majors: many` in `.mu/workspace.yaml`
     [exit 1]
     ");
 }
 
 #[test]
-fn a_yanked_pin_gives_way_to_another_one() {
+fn a_pin_of_a_version_that_is_not_there_gives_way_to_another_one() {
     let make = || {
         let sandbox = conflicting(&["aws/vpc#>=1"]);
-        let yanked = Package::new("aws/vpc", "2.4.0").key("yanked", json!("loses data"));
-        sandbox.publish(&[yanked, Package::new("aws/vpc", "2.5.0")]);
+        sandbox.publish(&[Package::new("aws/vpc", "2.5.0")]);
         sandbox.mu(&["get"]).ok();
         sandbox
     };
@@ -464,6 +471,7 @@ fn what_is_only_supposed_is_supposed_otherwise() {
 
     hint: in acme/web, require aws/vpc ^2.3.0 instead of ^1: `mu resolve --with 'aws/app#^1' --with 'aws/vpc#^2.3.0'`
     hint: ask `mu resolve --with` for aws/app ^0.9.0 instead of ^1: `mu resolve --with 'aws/app#^0.9.0'`
+    hint: use several majors of aws/vpc side by side: write `majors: many` in `.mu/workspace.yaml`
     [exit 1]
     ");
     let arguments = ["resolve", "aws/app#^1", "aws/vpc#^1", "--exclude", "aws/app#0.9.0"];
@@ -476,6 +484,7 @@ fn what_is_only_supposed_is_supposed_otherwise() {
       no version of aws/vpc is both ^2 and ^1
 
     hint: ask `mu resolve` for aws/vpc ^2.3.0 instead of ^1: `mu resolve 'aws/app#^1' 'aws/vpc#^2.3.0' --exclude 'aws/app#0.9.0'`
+    hint: use several majors of aws/vpc side by side: write `majors: many` in `.mu/workspace.yaml`
     [exit 1]
     ");
     let arguments = ["resolve", "aws/app#1.0.0", "--exclude", "aws/app#>=1.0.0"];
@@ -502,6 +511,7 @@ fn what_is_only_supposed_is_supposed_otherwise() {
 
     hint: in acme/web, require aws/vpc ^2.0.0 instead of ^1: `mu resolve --with 'aws/app#^1' --with 'aws/vpc#^2.0.0' --resolution minimal`
     hint: ask `mu resolve --with` for aws/app ^0.9.0 instead of ^1: `mu resolve --with 'aws/app#^0.9.0' --resolution minimal`
+    hint: use several majors of aws/vpc side by side: write `majors: many` in `.mu/workspace.yaml`
     [exit 1]
     ");
 }
@@ -557,10 +567,12 @@ fn what_the_command_was_to_change_is_still_changed() {
     let ways = [
         "in acme/web, require aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' 'aws/app#^1'`",
         "in acme/web, require aws/app ^0.9.0 instead of ^1: `mu add 'aws/app#^0.9.0'`",
+        "use several majors of aws/vpc side by side: write `majors: many` in `.mu/workspace.yaml`",
     ];
     let least = [
         "in acme/web, require aws/vpc ^2.0.0 instead of ^1: `mu add 'aws/vpc#^2.0.0' 'aws/app#^1'`",
         ways[1],
+        ways[2],
     ];
     hints(&["aws/app#^0.9.0", "aws/vpc#^1"], &["add", "aws/app#^1"], &ways, &least);
 }
@@ -662,6 +674,7 @@ fn what_is_asked_now_is_told_apart_from_what_is_listed() {
       no version of aws/vpc is both ^2 and ^1
 
     hint: in acme/web, require aws/vpc ^2.3.0 instead of ^1: `mu add 'aws/vpc#^2.3.0' aws/app`
+    hint: use several majors of aws/vpc side by side: write `majors: many` in `.mu/workspace.yaml`
     [exit 1]
     ");
     told(all, &["add", "aws/app", "--channel", "fast"])
@@ -735,4 +748,47 @@ fn two_rules_are_lifted_together_where_neither_is_enough() {
     [exit 1]
     ");
     told(both, &["get", "--resolution", "minimal"]).says(&["take `ops/base` out of `exclude`"]);
+}
+
+#[test]
+fn a_yanked_version_is_offered_where_nothing_else_helps() {
+    let make = || {
+        let sandbox = Sandbox::with_dependencies(&["aws/lib#^1.1"]);
+        let lib = Package::new("aws/lib", "1.1.5").key("yanked", json!("loses data"));
+        sandbox.publish(&[Package::new("aws/app", "1.0.0").needs("aws/lib#^1.1"), lib]);
+        sandbox
+    };
+    for strategy in ["highest", "minimal"] {
+        let told = told(make, &["get", "--resolution", strategy]);
+        let hint = "in acme/web, require aws/lib 1.1.5 instead of ^1.1, although it is yanked";
+        told.says(&["aws/lib 1.1.5 is yanked: loses data", hint]);
+    }
+}
+
+#[test]
+fn two_majors_may_be_used_side_by_side() {
+    let make = || {
+        let sandbox = conflicting(&["aws/app#^1", "aws/old#^1"]);
+        sandbox.offer("aws/old 1.0.0: aws/vpc#^1\naws/app 1.1.0: aws/vpc#^2");
+        sandbox
+    };
+    let hint = "hint: use several majors of aws/vpc side by side: write `majors: many` in \
+                `.mu/workspace.yaml`";
+    for strategy in ["highest", "minimal"] {
+        told(make, &["get", "--resolution", strategy]).says(&[hint]);
+    }
+    let set = || {
+        let sandbox = make();
+        sandbox.write(".mu/workspace.yaml", "# rules\nmajors: one\n");
+        sandbox
+    };
+    told(set, &["get"]).says(&["change `majors` to `majors: many` in `.mu/workspace.yaml:2`"]);
+    // One major of it has no version that does, so this is no way out.
+    let make = || {
+        let sandbox = Sandbox::with_dependencies(&["aws/a", "aws/b"]);
+        sandbox.offer("aws/a 1.0.0: aws/vpc#~1.0\naws/b 1.0.0: aws/vpc#~1.1");
+        sandbox.offer("aws/vpc 1.0.0:\naws/vpc 1.1.0:\naws/vpc 2.0.0:");
+        sandbox
+    };
+    told(make, &["get"]).does_not_say(&["majors"]);
 }

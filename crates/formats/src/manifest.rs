@@ -54,7 +54,8 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
             .filter_map(|(fact, text)| Some((fact.clone(), Constraint::parse(text).ok()?)))
             .collect(),
         channels: release.channels.clone(),
-        upgrade: None,
+        default_channel: release.default_channel.clone(),
+        upgrade: Vec::new(),
         exports: Default::default(),
         build: None,
         generated: false,

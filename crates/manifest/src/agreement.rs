@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use mu_provider::{Dependency, Release};
+use mu_provider::{Dependency, Release, Upgrade};
 use serde_json::{Map, Value};
 
 use crate::reference::{Base, Defaults, Name, PackageId, Reference};
@@ -79,6 +79,7 @@ fn are_alike(line: &Release, own: &Release) -> bool {
         && line.conflicts == own.conflicts
         && line.constraints == own.constraints
         && line.channels == own.channels
+        && line.default_channel == own.default_channel
         && line.upgrade == own.upgrade
         && line.api_version == own.api_version
         && line.mu_version == own.mu_version
@@ -186,7 +187,18 @@ impl Reader {
         let one = |text: Option<&str>| text.map(Said::text).into_iter().collect();
         let usual =
             |text: &Option<String>, usual: &str| one(text.as_deref().filter(|text| *text != usual));
-        let upgrade = release.upgrade.clone().unwrap_or_default();
+        // The channel of a way to upgrade belongs to each of its versions.
+        let upgrades = |texts: fn(&Upgrade) -> Vec<String>| -> Vec<Said> {
+            let in_channel = |upgrade: &Upgrade| match &upgrade.channel {
+                Some(channel) => format!(" in channel {channel}"),
+                None => String::new(),
+            };
+            let all = release.upgrade.iter().flat_map(|upgrade| {
+                let place = in_channel(upgrade);
+                texts(upgrade).into_iter().map(move |text| Said::text(&format!("{text}{place}")))
+            });
+            all.collect()
+        };
         // Which of them comes first counts.
         let channels = Some(release.channels.join(", ")).filter(|channels| !channels.is_empty());
         vec![
@@ -203,9 +215,10 @@ impl Reader {
                 constraints.map(|(fact, range)| Said::text(&format!("{fact}: {range}"))).collect()
             }),
             ("channels", one(channels.as_deref())),
-            ("upgrade.replaces", one(upgrade.replaces.as_deref())),
-            ("upgrade.skips", texts(&upgrade.skips)),
-            ("upgrade.skipRange", one(upgrade.skip_range.as_deref())),
+            ("defaultChannel", one(release.default_channel.as_deref())),
+            ("upgrade.replaces", upgrades(|upgrade| upgrade.replaces.iter().cloned().collect())),
+            ("upgrade.skips", upgrades(|upgrade| upgrade.skips.clone())),
+            ("upgrade.skipRange", upgrades(|upgrade| upgrade.skip_range.iter().cloned().collect())),
             ("apiVersion", usual(&release.api_version, API_VERSION)),
             ("muVersion", one(release.mu_version.as_deref())),
             ("appVersion", one(release.app_version.as_deref())),

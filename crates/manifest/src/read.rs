@@ -73,6 +73,7 @@ pub(super) fn manifest(
         constraints: constraints(table)?,
         conflicts: table.list("conflicts", |value| value.text()?.parse(unversioned))?,
         channels: table.list("channels", |value| word(&value.text()?))?,
+        default_channel: table.text("defaultChannel")?.map(|text| word(&text)).transpose()?,
         upgrade: upgrade(table, versioning, versions == Versions::Lenient || !is_own)?,
         exports: exports(table)?,
         build: build(table)?,
@@ -299,22 +300,37 @@ fn constraints(table: Table<'_>) -> Result<BTreeMap<String, Constraint>, SourceE
     value.entries()?.map(entry).collect()
 }
 
+/// One way to upgrade, or a list of them.
 fn upgrade(
     table: Table<'_>,
     versioning: Versioning,
     is_lenient: bool,
-) -> Result<Option<Upgrade>, SourceError> {
-    let Some(value) = table.get("upgrade") else { return Ok(None) };
+) -> Result<Vec<Upgrade>, SourceError> {
+    match table.get("upgrade") {
+        None => Ok(Vec::new()),
+        Some(value) if value.is_list() => {
+            value.list()?.map(|value| one_upgrade(value, versioning, is_lenient)).collect()
+        }
+        Some(value) => Ok(vec![one_upgrade(value, versioning, is_lenient)?]),
+    }
+}
+
+fn one_upgrade(
+    value: Value<'_>,
+    versioning: Versioning,
+    is_lenient: bool,
+) -> Result<Upgrade, SourceError> {
     let table = value.table(schema::Upgrade::KEYS)?;
     let version = |text: &str| match versioning {
         Versioning::Semver => version_of(text, is_lenient),
         Versioning::Composite => Version::parse_composite(text).map_err(Problem::from),
     };
-    Ok(Some(Upgrade {
+    Ok(Upgrade {
+        channel: table.text("channel")?.map(|text| word(&text)).transpose()?,
         replaces: parsed(table, "replaces", version)?,
         skips: table.list("skips", |value| value.word()?.parse(version))?,
         skip_range: parsed(table, "skipRange", Range::parse)?,
-    }))
+    })
 }
 
 fn exports(table: Table<'_>) -> Result<BTreeMap<String, Export>, SourceError> {

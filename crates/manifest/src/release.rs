@@ -34,11 +34,8 @@ impl Manifest {
                 .collect(),
             conflicts: self.conflicts.iter().map(ToString::to_string).collect(),
             channels: self.channels.clone(),
-            upgrade: self.upgrade.as_ref().map(|upgrade| Upgrade {
-                replaces: upgrade.replaces.as_ref().map(ToString::to_string),
-                skips: upgrade.skips.iter().map(ToString::to_string).collect(),
-                skip_range: upgrade.skip_range.as_ref().map(ToString::to_string),
-            }),
+            default_channel: self.default_channel.clone(),
+            upgrade: self.upgrade.iter().map(to_wire).collect(),
             description: self.description.clone(),
             keywords: self.keywords.clone(),
             license: self.license.clone(),
@@ -55,6 +52,15 @@ impl Manifest {
         let Value::Object(mut line) = value else { return Map::new() };
         line.retain(|_, value| value.as_array().is_none_or(|list| !list.is_empty()));
         line
+    }
+}
+
+fn to_wire(upgrade: &super::Upgrade) -> Upgrade {
+    Upgrade {
+        channel: upgrade.channel.clone(),
+        replaces: upgrade.replaces.as_ref().map(ToString::to_string),
+        skips: upgrade.skips.iter().map(ToString::to_string).collect(),
+        skip_range: upgrade.skip_range.as_ref().map(ToString::to_string),
     }
 }
 

@@ -76,10 +76,12 @@ keys! {
         "constraints" constraints: Option<BTreeMap<String, Word>>,
         /// Packages and capabilities that may not be chosen beside it.
         "conflicts" conflicts: Option<Vec<String>>,
-        /// Channels that it is published to.
+        /// Channels that it is published to, the best first.
         "channels" channels: Option<Vec<String>>,
+        /// The channel that counts where none is asked for; the first of the newest version's, if none is named.
+        "defaultChannel" default_channel: Option<String>,
         /// From which versions it can be upgraded to.
-        "upgrade" upgrade: Option<Upgrade>,
+        "upgrade" upgrade: Option<OneOrMore<Upgrade>>,
         /// Elements that can be referred to below the package.
         "exports" exports: Option<BTreeMap<String, Option<Export>>>,
         /// How it is built; never run by what installs it.
@@ -148,6 +150,8 @@ keys! {
 
 keys! {
     pub(super) struct Upgrade {
+        /// The channel in which it can; in every one, if none is named.
+        "channel" channel: Option<String>,
         /// The version right before it.
         "replaces" replaces: Option<String>,
         /// Versions that it can also follow.

@@ -89,8 +89,9 @@ fn every_key_is_read() {
     assert_eq!(manifest.requires[0].parts(), ("net.mu.com", "v1", "Network"));
     assert!(manifest.constraints["kubernetes"].accepts("1.29.2"));
     assert_eq!(manifest.channels, ["stable", "fast"]);
-    let upgrade = manifest.upgrade.expect("is there");
-    assert_eq!(upgrade.replaces.map(|version| version.to_string()).as_deref(), Some("1.3.2"));
+    let [upgrade] = &manifest.upgrade[..] else { panic!("there is one") };
+    let replaces = upgrade.replaces.as_ref().map(ToString::to_string);
+    assert_eq!(replaces.as_deref(), Some("1.3.2"));
     assert_eq!((upgrade.skips.len(), upgrade.skip_range.is_some()), (1, true));
     assert_eq!(manifest.exports["VM"].kind, Some(ExportKind::Class));
     assert_eq!(manifest.build.expect("is there").command, ["make", "pack"]);
@@ -234,7 +235,7 @@ error: unknown key `from`
 2 | upgrade: {from: 1.0.0}
   |           ^^^^
   |
-  = help: known here: `replaces`, `skips`, `skipRange`
+  = help: known here: `channel`, `replaces`, `skips`, `skipRange`
 ",
     );
     check_error(

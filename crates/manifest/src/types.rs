@@ -66,10 +66,12 @@ pub struct Manifest {
     pub constraints: BTreeMap<String, Constraint>,
     /// Packages and capabilities that may not be chosen beside it.
     pub conflicts: Vec<Reference>,
-    /// Channels that it is published to.
+    /// Channels that it is published to, the best first.
     pub channels: Vec<String>,
+    /// The channel that counts where none is asked for.
+    pub default_channel: Option<String>,
     /// From which versions it can be upgraded to.
-    pub upgrade: Option<Upgrade>,
+    pub upgrade: Vec<Upgrade>,
     /// Elements that can be referred to below the package.
     pub exports: BTreeMap<String, Export>,
     /// How it is built.
@@ -147,6 +149,8 @@ impl fmt::Display for Person {
 /// From which versions a version can be upgraded to.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Upgrade {
+    /// The channel in which it can; in every one, if none is named.
+    pub channel: Option<String>,
     /// The version right before it.
     pub replaces: Option<Version>,
     /// Versions that it can also follow.

@@ -15,13 +15,14 @@ pub struct Hub {
 }
 
 /// What an index line says of what is in the manifest, too.
-const IN_MANIFEST: [&str; 12] = [
+const IN_MANIFEST: [&str; 13] = [
     "dependencies",
     "provides",
     "requires",
     "replaces",
     "constraints",
     "channels",
+    "defaultChannel",
     "upgrade",
     "apiVersion",
     "muVersion",

@@ -18,13 +18,14 @@ pub const MOST_TAGS: usize = 100;
 pub const LONGEST_PUBLISHED_LINE: usize = 256 << 10;
 
 /// Keys that hold one text, and how many bytes that may be long.
-const TEXTS: [(&str, usize); 6] = [
+const TEXTS: [(&str, usize); 7] = [
     ("description", LONGEST_DESCRIPTION),
     ("license", 1 << 10),
     ("website", 2 << 10),
     ("repository", 2 << 10),
     ("appVersion", 512),
     ("movedTo", 512),
+    ("defaultChannel", 512),
 ];
 
 /// Keys that hold many entries: how many there may be, and how many bytes each may be long.

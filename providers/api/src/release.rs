@@ -72,12 +72,15 @@ pub struct Release {
     /// Ranges, or exact words, over facts of the runtime.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub constraints: BTreeMap<String, String>,
-    /// Channels it was published to.
+    /// Channels it was published to, the best first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<String>,
-    /// From which versions it can be upgraded to.
+    /// The channel that counts where none is asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub upgrade: Option<Upgrade>,
+    pub default_channel: Option<String>,
+    /// From which versions it can be upgraded to; one of these stands there alone.
+    #[serde(skip_serializing_if = "Vec::is_empty", with = "one_or_more")]
+    pub upgrade: Vec<Upgrade>,
     /// Names that point to it: hub tags; in Git the tag or branch it was listed for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
@@ -229,10 +232,46 @@ fn or_nothing<'de, D: Deserializer<'de>, T: Default + DeserializeOwned>(
     Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
+/// A list, of which one entry is written alone.
+mod one_or_more {
+    use super::Upgrade;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    #[derive(Deserialize)]
+    #[serde(untagged)]
+    enum Either {
+        One(Box<Upgrade>),
+        More(Vec<Upgrade>),
+    }
+
+    pub(super) fn serialize<S: Serializer>(
+        all: &Vec<Upgrade>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match &all[..] {
+            [one] => one.serialize(serializer),
+            all => all.serialize(serializer),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<Upgrade>, D::Error> {
+        Ok(match Option::<Either>::deserialize(deserializer)? {
+            None => Vec::new(),
+            Some(Either::One(one)) => vec![*one],
+            Some(Either::More(all)) => all,
+        })
+    }
+}
+
 /// From which versions a release can be upgraded to.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Upgrade {
+    /// The channel in which it can; in every one, if none is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
     /// The version right before it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replaces: Option<String>,
@@ -312,6 +351,14 @@ mod tests {
         let odd = r#"{"version":"1.0.0","keywords":"logs","license":7,"maintainers":[{"name":"Ada"},"Bob"]}"#;
         let odd: Release = serde_json::from_str(odd).expect("is a line");
         assert_eq!((odd.keywords.len(), odd.license, odd.maintainers.len()), (0, None, 2));
+        for (line, expected) in [
+            (r#"{"upgrade":{"replaces":"1.0.0"}}"#, 1),
+            (r#"{"upgrade":[{"replaces":"1.0.0"},{"channel":"fast","skips":["0.9.0"]}]}"#, 2),
+        ] {
+            let release: Release = serde_json::from_str(line).expect("is a line");
+            assert_eq!(release.upgrade.len(), expected);
+            assert_eq!(serde_json::to_string(&release).expect("prints"), line);
+        }
         let open: Release = serde_json::from_str(r#"{"yanked":false}"#).expect("is a line");
         assert!(open.yanked.is_no());
         assert_eq!(serde_json::to_string(&open).expect("prints"), "{}");

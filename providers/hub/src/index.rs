@@ -80,7 +80,14 @@ pub fn check(bytes: Vec<u8>, name: &str, url: &SafeUrl) -> Result<Vec<u8>, Provi
             Entry::Occupied(entry) => {
                 let (first, other) = entry.get();
                 if !is_same(line, other) {
-                    let what = format!("disagrees with line {first} about {}", entry.key().0);
+                    let version = &entry.key().0;
+                    let digests = match [line, other].map(digest) {
+                        [Some(here), Some(there)] if here != there => {
+                            format!(": the digest is {here} here, and {there} there")
+                        }
+                        _ => String::new(),
+                    };
+                    let what = format!("disagrees with line {first} about {version}{digests}");
                     return Err(fail(ErrorKind::Integrity, &what));
                 }
             }
@@ -97,6 +104,13 @@ pub fn check(bytes: Vec<u8>, name: &str, url: &SafeUrl) -> Result<Vec<u8>, Provi
 fn is_same(one: &str, other: &str) -> bool {
     let value = |line: &str| serde_json::from_str::<Value>(line).ok();
     one == other || value(one).is_some_and(|one| value(other) == Some(one))
+}
+
+/// The digest that a line has for the content, or else for the archive.
+fn digest(line: &str) -> Option<String> {
+    let line: Value = serde_json::from_str(line).ok()?;
+    let digest = ["digest", "archive"].iter().find_map(|key| line.get(key)?.as_str());
+    digest.map(str::to_owned)
 }
 
 /// The packages that a list of providers, which came from `url`, names: a line for each, with its name alone.
@@ -161,11 +175,22 @@ mod tests {
         for lines in [
             ["", r#","yanked":"why""#],
             [r#","appVersion":"1.0""#, r#","appVersion":"2.0""#],
+            [r#","digest":"h1:a""#, r#","digest":"h1:a","size":1"#],
             [&composite("1.0"), &format!("{},\"size\":1", composite("1.0"))],
         ] {
             let expected = "line 2 of `https://h/index/a.jsonl` disagrees with line 1 about 1.0.0";
             assert_eq!(check(&lines), Err(expected.to_owned()), "{lines:?}");
         }
+    }
+
+    #[test]
+    fn both_digests_of_a_version_are_named() {
+        let line = |digest: &str| {
+            format!("{{\"name\":\"a\",\"version\":\"1.0.0\",\"digest\":\"{digest}\"}}\n")
+        };
+        let expected = "line 2 of `https://h/index/a.jsonl` disagrees with line 1 about 1.0.0: the digest is \
+                        h1:b here, and h1:a there";
+        assert_eq!(check_text(line("h1:a") + &line("h1:b")), Err(expected.to_owned()));
     }
 
     #[test]

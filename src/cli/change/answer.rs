@@ -47,6 +47,9 @@ struct Package<'a> {
     id: &'a PackageId,
     /// Its version.
     version: &'a str,
+    /// The channel that it was chosen from, if it is in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channel: &'a Option<String>,
     /// Where it comes from.
     source: &'a Source,
     /// Its commit (Git).
@@ -182,6 +185,7 @@ impl<'a> Package<'a> {
         Self {
             id: &package.id,
             version: &package.version,
+            channel: &package.channel,
             source: &package.source,
             commit: &package.commit,
             digest: package.digest.map(|digest| digest.to_string()),

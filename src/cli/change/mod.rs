@@ -11,7 +11,7 @@ use anstyle::Style;
 pub(crate) use crate::cli::change::answer::Answer;
 use crate::cli::context::{Context, Ending};
 use crate::ops::{AppMove, Change, Outcome};
-use crate::reference::PackageId;
+use crate::reference::{PackageId, Version};
 use crate::report::{BAD, FAINT, GOOD, NOTICE, count};
 use crate::select::{Because, Lowered};
 
@@ -34,6 +34,7 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
         let mark = if own.contains(&change.id) { " (workspace)" } else { "" };
         let lowered = outcome.lowered.iter().find(|lowered| lowered.id == change.id);
         let reason = lowered.map(reason).unwrap_or_default();
+        let reason = if reason.is_empty() { brought(outcome, change) } else { reason };
         let by = outcome.newly_replaced.iter().find(|(id, _)| *id == change.id);
         let reason = by.map_or(reason, |(_, by)| format!(" (replaced by {by})"));
         let change = Shown { change, styles };
@@ -106,6 +107,27 @@ fn reason(lowered: &Lowered) -> String {
         }
         Some(Because::Conflicts(id)) => format!(" ({from} may not be chosen beside {id})"),
         None => " (nothing needs it any more)".to_owned(),
+    }
+}
+
+/// Why a package is new, where it is only because others went to lower versions: ` (brought in because acme/b 1.1.0 requires
+/// it)`.
+fn brought(outcome: &Outcome, change: &Change) -> String {
+    let lowered = |by: &str| {
+        let other = outcome.changes.iter().find(|other| other.id.as_str() == by)?;
+        let [from, to] =
+            [&other.from, &other.to].map(|version| Version::parse(version.as_ref()?).ok());
+        (to.as_ref()? < from.as_ref()?).then(|| format!("{by} {}", to.expect("was compared")))
+    };
+    let package = outcome.lock.find(&change.id).last().filter(|_| change.from.is_none());
+    let requested = package.into_iter().flat_map(|package| &package.requested);
+    let by: Option<BTreeSet<String>> = requested.map(|one| lowered(&one.by)).collect();
+    match by.map(|by| by.into_iter().collect::<Vec<_>>()) {
+        Some(by) if !by.is_empty() => {
+            let requires = if by.len() == 1 { "requires" } else { "require" };
+            format!(" (brought in because {} {requires} it)", by.join(" and "))
+        }
+        _ => String::new(),
     }
 }
 

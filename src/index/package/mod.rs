@@ -117,7 +117,7 @@ impl Package {
         found: &Found,
     ) -> Result<Self, PackageError> {
         let now = around.run().options.now;
-        let mut fetched = wire::fetched(found);
+        let mut fetched = wire::fetched(found)?;
         let package = Self::new(id, route, wire::learned(now, found, &fetched).record);
         let [Fetched { head, .. }] = &mut *fetched else { return Ok(package) };
         if !head.version.is_empty() {

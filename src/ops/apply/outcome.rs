@@ -11,7 +11,7 @@ use crate::lock::{LockedPackage, Lockfile, Requested, Source};
 use crate::ops::apply::written::Written;
 use crate::ops::requirements::Requirements;
 use crate::reference::{PackageId, Version};
-use crate::select::Lowered;
+use crate::select::{Installed, Lowered};
 
 /// How many packages were fetched, and how many were already there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -197,10 +197,10 @@ impl Outcome {
     }
 
     /// Tells changes from what is supposed to be installed, where that is not what was locked.
-    pub(crate) fn suppose_installed(&mut self, installed: &BTreeMap<PackageId, Version>) {
-        for (id, version) in installed {
+    pub(crate) fn suppose_installed(&mut self, installed: &BTreeMap<PackageId, Installed>) {
+        for (id, supposed) in installed {
             let Some(now) = self.lock.find(id).last() else { continue };
-            let (from, to) = (version.to_string(), now.version.clone());
+            let (from, to) = (supposed.version.to_string(), now.version.clone());
             let change = self.changes.iter_mut().find(|change| change.id == *id);
             match change {
                 Some(change) => change.from = Some(from),

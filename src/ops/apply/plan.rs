@@ -21,8 +21,8 @@ use crate::ops::solve::record::restate;
 use crate::ops::solve::resolve::{is_settled, resolve};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::{PackageId, Version, VersionSpec};
-use crate::select::{Change, Lowered, Move, Selection, Update};
+use crate::reference::{PackageId, VersionSpec};
+use crate::select::{Change, Installed, Lowered, Move, Selection, Update};
 
 /// What a command is about to do.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ pub(crate) struct Plan {
     /// What else was lowered or dropped.
     pub(crate) lowered: Vec<Lowered>,
     /// What is supposed to be installed, where that is not what is locked.
-    pub(crate) installed: BTreeMap<PackageId, Version>,
+    pub(crate) installed: BTreeMap<PackageId, Installed>,
 }
 
 /// Dependencies that a manifest will require, still without a version.

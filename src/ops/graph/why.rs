@@ -61,6 +61,9 @@ impl Serialize for Paths {
 pub struct Reasons {
     /// The version.
     pub version: String,
+    /// The channel that it was chosen from, if it is in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
     /// Its commit (Git).
     pub commit: Option<String>,
     /// What requires it, in the order of the lock.
@@ -104,6 +107,8 @@ pub struct Obstructed {
 pub enum Reason {
     /// A rule, such as that they are yanked.
     Rule,
+    /// Others come before them: those of another channel, or those that are not deprecated.
+    Passed,
     /// A requirement of other versions.
     Asked,
     /// The other packages that they would need.
@@ -158,6 +163,7 @@ fn reasons(
         };
         let mut reasons = Reasons {
             version: package.version.clone(),
+            channel: package.channel.clone(),
             commit: package.commit.clone(),
             requested: package.requested.iter().map(asker).collect(),
             newer: Vec::new(),
@@ -209,6 +215,7 @@ fn obstructed(session: &Session, id: &PackageId, newer: &Newer, tries: bool) -> 
     let moves = format!("`mu update {}` moves up", session.short_name(id));
     let (reason, moves) = match &newer.obstacle {
         Obstacle::Rule(_) => (Reason::Rule, None),
+        Obstacle::Passed(_) => (Reason::Passed, None),
         Obstacle::Asked(_) => (Reason::Asked, None),
         Obstacle::Conflict(_) => (Reason::Conflict, None),
         Obstacle::Nothing => (Reason::Lock, Some(format!("{versions} would fit: {moves}"))),

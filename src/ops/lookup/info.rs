@@ -43,6 +43,8 @@ pub struct Info {
     pub total: usize,
     /// How many of them were withdrawn.
     pub yanked: usize,
+    /// The channel that counts where none is asked for.
+    pub default_channel: Option<String>,
     /// The oldest and the newest of them, if there are any.
     pub span: Option<(String, String)>,
     /// The versions in `Mu.lock` that are not the workspace's own.
@@ -140,6 +142,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
         about: manifest.as_ref().map_or_else(|| of_release(&release), about),
         total: releases.len() as usize,
         yanked: (0..releases.len()).filter(is_yanked).count(),
+        default_channel: releases.default_channel().map(ToOwned::to_owned),
         span: oldest.zip(newest),
         locked: locked.map(|package| package.version.clone()).collect(),
         workspace: session.places.member_of(&id).map(|member| member.place.clone()),

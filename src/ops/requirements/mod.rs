@@ -21,7 +21,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::{CommandError, LocalPackage, Session};
 use crate::reference::{PackageId, Reference, Version};
-use crate::select::{Local, OwnCapabilities, Root, Strategy, strategy_named};
+use crate::select::{Installed, Local, OwnCapabilities, Root, Strategy, strategy_named};
 use crate::workspace::{Exclusion, Resolution};
 
 /// The requirer, in messages, of what `mu add REF` was given, if the manifest already requires that package.
@@ -76,7 +76,7 @@ pub struct Requirements {
     /// The version of mu that is supposed; `None` is this one's.
     pub mu_version: Option<Version>,
     /// What is installed, if that differs from the lock: upgrades start there.
-    pub installed: BTreeMap<PackageId, Version>,
+    pub installed: BTreeMap<PackageId, Installed>,
     /// The strategy that chooses.
     pub resolution: Resolution,
 }

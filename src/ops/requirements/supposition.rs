@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
+use crate::select::Installed;
 use crate::workspace::Resolution;
 
 /// What to suppose.
@@ -65,7 +66,7 @@ pub(crate) fn supposed_mu(text: Option<&str>) -> Result<Option<Version>, Command
     version.map_err(|error| CommandError::new(Code::Usage, format!("--mu-version: {error}")))
 }
 
-/// Reads what is supposed to be installed, `ID#VERSION`.
+/// Reads what is supposed to be installed, `ID#VERSION` or `ID#VERSION@CHANNEL`.
 ///
 /// # Errors
 ///
@@ -73,15 +74,23 @@ pub(crate) fn supposed_mu(text: Option<&str>) -> Result<Option<Version>, Command
 pub(crate) fn installed(
     session: &Session,
     texts: &[String],
-) -> Result<BTreeMap<PackageId, Version>, CommandError> {
+) -> Result<BTreeMap<PackageId, Installed>, CommandError> {
     let one = |text: &String| {
-        let reference = Reference::parse(text)?;
-        let Some(VersionSpec::Pin(pin)) = reference.version() else {
-            let message = format!("--installed takes ID#VERSION with one version, not `{text}`");
+        // No version has an `@`; a user of a repository stands before it.
+        let channel = text.split_once('#').and_then(|(_, version)| version.split_once('@'));
+        let channel = channel.map(|(_, channel)| channel.to_owned());
+        let length = text.len() - channel.as_ref().map_or(0, |channel| channel.len() + 1);
+        let reference = Reference::parse(text.get(..length).unwrap_or(text))?;
+        let (Some(VersionSpec::Pin(pin)), false) =
+            (reference.version(), channel.as_deref() == Some(""))
+        else {
+            let form = "ID#VERSION or ID#VERSION@CHANNEL, with one version";
+            let message = format!("--installed takes {form}, not `{text}`");
             return Err(CommandError::new(Code::Usage, message)
                 .hint("such as `--installed 'aws/ec2#1.0.6'`"));
         };
-        Ok((session.id_of(&reference), Version::parse(&pin.version().to_string())?))
+        let version = Version::parse(&pin.version().to_string())?;
+        Ok((session.id_of(&reference), Installed { version, channel, is_supposed: true }))
     };
     texts.iter().map(one).collect()
 }

@@ -74,12 +74,14 @@ pub fn find_locked(
     }
 }
 
-/// A locked package's version for people: with its commit if the version says nothing.
+/// A locked package's version for people: with its commit if the version says nothing, and with its channel.
 pub fn version_of(package: &LockedPackage) -> String {
-    match &package.commit {
-        Some(commit) if package.version == "0.0.0" || package.reference.is_some() => {
-            format!("{} ({})", package.version, commit.get(..7).unwrap_or(commit))
-        }
-        _ => package.version.clone(),
+    let commit = package.commit.as_ref();
+    let commit = commit.filter(|_| package.version == "0.0.0" || package.reference.is_some());
+    let commit = commit.map(|commit| commit.get(..7).unwrap_or(commit));
+    let told: Vec<&str> = commit.into_iter().chain(package.channel.as_deref()).collect();
+    match told.is_empty() {
+        true => package.version.clone(),
+        false => format!("{} ({})", package.version, told.join(", ")),
     }
 }

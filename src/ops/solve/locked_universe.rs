@@ -87,6 +87,7 @@ fn releases(session: &Session, package: &LockedPackage) -> Releases {
 fn details(package: &LockedPackage) -> Details {
     Details {
         app_version: package.app_version.clone(),
+        channels: package.channel.clone().into_iter().collect(),
         tags: package.reference.clone().into_iter().collect(),
         provides: package.provides.clone(),
         requires: package.requires.clone(),

@@ -1,6 +1,7 @@
 //! From requirements to a lock: what is chosen, and how that is recorded. Nothing is fetched or written here.
 
 pub(crate) mod ceiling;
+mod copies;
 mod locked_universe;
 pub(crate) mod names;
 pub mod narrowed;

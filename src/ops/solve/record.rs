@@ -17,6 +17,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Requirements, is_overridden_alike, overrides};
 use crate::ops::session::installed_releases::PacksHere;
 use crate::ops::session::source::source_of;
+use crate::ops::solve::copies::copies;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
@@ -92,6 +93,10 @@ pub(crate) fn record(
                 package
             }
         };
+        // What the lock alone was asked about, it knows nothing more of.
+        if chosen.channel.is_some() {
+            package.channel = chosen.channel.clone();
+        }
         package.reference =
             chosen.requested.iter().find_map(Demand::reference).map(ToOwned::to_owned);
         if !chosen.is_local() {
@@ -103,6 +108,7 @@ pub(crate) fn record(
         package.dependencies = dependencies(session, requirements, selection, chosen);
         lock.packages.push(package);
     }
+    warnings.extend(copies(&lock, selection));
     let ways = selection.packages.iter().filter(|chosen| !chosen.way.is_empty());
     let ways = ways
         .map(|chosen| (chosen.id.clone(), chosen.way.iter().map(ToString::to_string).collect()))
@@ -345,6 +351,7 @@ fn new_entry(
     package.app_version = release.app_version.clone().filter(|_| !package.is_composite);
     // The lock is shared, so possible secrets stay out of it: the index has the URL, if it is useful.
     let is_fine = |url: &&String| !url.contains('@') || secrets_in(url).is_empty();
+    package.channel = chosen.channel.clone();
     package.url = release.urls.first().filter(is_fine).cloned();
     package.locator.clone_from(&release.locator);
     let wrong = |what: &str, error: DigestError| {
@@ -380,14 +387,22 @@ fn describe(requirements: &Requirements, warning: &Warning) -> String {
             )
         }
         Warning::Yanked { id, version, reason } => {
-            let version = version_text(version.as_ref());
             let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
-            let why = if requirements.strategy().follows_lock() {
-                "it stays because Mu.lock names it"
-            } else {
-                "it is used because it is exactly the lowest version of a requirement"
+            let mut asked = requirements.asked.iter().filter(|asked| asked.requirement.id == *id);
+            let pin = asked.find(|asked| {
+                let spec = &asked.requirement.spec;
+                matches!(spec, VersionSpec::Pin(_))
+                    && version.as_ref().is_some_and(|version| spec.begins_at(version))
+            });
+            let why = match pin {
+                Some(pin) => format!("it is used because {} requires exactly this version", pin.by),
+                None if requirements.strategy().follows_lock() => {
+                    "it stays because Mu.lock names it".to_owned()
+                }
+                None => "it is used because it is exactly the lowest version of a requirement"
+                    .to_owned(),
             };
-            format!("`{id}` {version} was yanked{reason}; {why}")
+            format!("`{id}` {} was yanked{reason}; {why}", version_text(version.as_ref()))
         }
     }
 }

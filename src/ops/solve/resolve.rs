@@ -366,6 +366,7 @@ pub fn request(
             version: package.parsed_version(),
             commit: package.commit.clone(),
             reference: package.reference.clone(),
+            channel: package.channel.clone(),
             dependencies: package
                 .dependencies
                 .iter()

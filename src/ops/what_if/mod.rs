@@ -16,8 +16,8 @@ use crate::ops::solve::narrowed::Narrowing;
 use crate::ops::solve::resolve::resolve_from;
 use crate::ops::solve::{names, planning, replacement_consent};
 use crate::ops::{CommandError, Outcome, Session};
-use crate::reference::{PackageId, Reference, Version};
-use crate::select::Update;
+use crate::reference::{PackageId, Reference};
+use crate::select::{Installed, Update};
 use crate::workspace::Exclusion;
 
 /// Chooses versions under the suppositions.
@@ -40,8 +40,8 @@ fn answer(
     let previous = session.lockfile()?.unwrap_or_default();
     let mut requirements = supposed(session, request, &previous)?;
     let mut supposed = previous.clone();
-    for (id, version) in &requirements.installed {
-        suppose_installed(&mut Arc::make_mut(&mut supposed).packages, id, version);
+    for (id, installed) in &requirements.installed {
+        suppose_installed(&mut Arc::make_mut(&mut supposed).packages, id, installed);
     }
     let base = requirements.clone();
     let narrowing = Narrowing {
@@ -129,9 +129,11 @@ fn supposed(
     Ok(requirements)
 }
 
-fn suppose_installed(packages: &mut Vec<LockedPackage>, id: &PackageId, version: &Version) {
+fn suppose_installed(packages: &mut Vec<LockedPackage>, id: &PackageId, installed: &Installed) {
     packages.retain(|package| package.id != *id);
     let source = Source::new("hub", "supposed");
-    packages.push(LockedPackage::new(id.clone(), version.to_string(), source));
+    let mut package = LockedPackage::new(id.clone(), installed.version.to_string(), source);
+    package.channel = installed.channel.clone();
+    packages.push(package);
     packages.sort_by(|left, right| left.id.cmp(&right.id));
 }

@@ -1,8 +1,10 @@
-//! The candidates of one package, and which of them a requirement accepts.
+//! The candidates of one package.
 //!
 //! Positions below the number of releases are those releases, ascending. After them come revisions without a
 //! version tag, which exist only because something names them: a commit, a tag, a branch, the lock.
 
+mod channels;
+mod matching;
 mod named;
 
 use std::cmp::Reverse;
@@ -12,9 +14,10 @@ use std::sync::Arc;
 use pubgrub::VersionSet;
 use rustc_hash::FxHashMap;
 
+use self::channels::Preference;
 use crate::index::releases::{Details, Position, Releases};
 use crate::index::{Candidate, Requirement, Unavailable, Universe, Untagged};
-use crate::reference::{AppVersioning, PackageId, Version, VersionSpec};
+use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::filters::{Filters, Looks, Rejection};
 use crate::select::positions::PositionSet;
 use crate::select::upgrades::Upgrades;
@@ -27,6 +30,22 @@ pub(super) struct Inquiry<'a> {
     pub(super) settings: &'a Settings,
 }
 
+/// What is known of a package besides what its registry says.
+pub(super) struct Known<'k> {
+    /// What the lock holds and nobody wants to move.
+    pub(super) kept: &'k [&'k Locked],
+    /// What there is to upgrade from.
+    pub(super) installed: &'k [&'k Version],
+    /// The channel that this came from, where the user says so.
+    pub(super) channel: Option<String>,
+    /// The channels that it came from, as the lock says.
+    pub(super) kept_channels: &'k [&'k str],
+    /// What the roots ask for that accepts one version alone.
+    pub(super) pins: &'k [&'k VersionSpec],
+    /// The channels that the roots ask for.
+    pub(super) channels: &'k [&'k str],
+}
+
 /// The candidates of one package.
 #[derive(Debug)]
 pub(super) struct Candidates {
@@ -36,6 +55,9 @@ pub(super) struct Candidates {
     allowed: PositionSet,
     upgrades: Option<Upgrades>,
     locked: Vec<LockedCandidate>,
+    /// Withdrawn versions that are there because someone outside the graph names exactly them.
+    pinned: PositionSet,
+    preference: Preference,
     revisions: Vec<Untagged>,
     /// The versions that are not candidates because of their manifests, and why.
     refused: FxHashMap<Position, Arc<Details>>,
@@ -53,13 +75,11 @@ struct LockedCandidate {
 }
 
 impl Candidates {
-    /// Gathers the candidates of `id`. `kept` are the candidates that the lock holds and nobody wants to
-    /// move, `installed` is the version to upgrade from.
+    /// Gathers the candidates of `id`.
     pub(super) fn gather(
         inquiry: Inquiry<'_>,
         id: &PackageId,
-        kept: &[&Locked],
-        installed: &[&Version],
+        known: &Known<'_>,
     ) -> Result<Self, Unavailable> {
         let instead = inquiry.settings.overrides.get(id).cloned();
         let asked = instead.as_ref().map_or(id, |instead| &instead.id);
@@ -71,17 +91,36 @@ impl Candidates {
             allowed: PositionSet::default(),
             upgrades: None,
             locked: Vec::new(),
+            pinned: PositionSet::default(),
+            preference: Preference::default(),
             revisions: Vec::new(),
             refused: FxHashMap::default(),
             named: FxHashMap::default(),
             sets: FxHashMap::default(),
             is_outdated: false,
         };
-        for locked in kept {
+        for locked in known.kept {
             candidates.keep(inquiry, locked)?;
         }
-        candidates.filter(inquiry.settings, installed);
+        // An override has the last word.
+        if candidates.instead.is_none() {
+            candidates.pin(known.pins);
+        }
+        candidates.preference = Preference::of(&candidates.releases, known);
+        candidates.filter(inquiry.settings, known);
         Ok(candidates)
+    }
+
+    /// Lets withdrawn versions in that are named exactly.
+    fn pin(&mut self, pins: &[&VersionSpec]) {
+        let is_pinned = |position: Position| {
+            let version = self.releases.version(position);
+            pins.iter().any(|pin| pin.begins_at(&version))
+        };
+        let all = self.releases.all_details().filter(|_| !pins.is_empty());
+        let withdrawn = all.filter(|(_, details)| details.yanked.is_some());
+        let pinned = withdrawn.map(|(position, _)| position).filter(|at| is_pinned(*at)).collect();
+        self.pinned = pinned;
     }
 
     /// Finds the candidates that the lock holds.
@@ -107,7 +146,7 @@ impl Candidates {
         Ok(())
     }
 
-    fn filter(&mut self, settings: &Settings, installed: &[&Version]) {
+    fn filter(&mut self, settings: &Settings, known: &Known<'_>) {
         let filters = Filters::new(settings);
         let passes = |position| filters.rejection(&self.id, &self.looks(position)).is_none();
         let length = self.releases.len();
@@ -118,7 +157,8 @@ impl Candidates {
         } else {
             PositionSet::matching(length, passes)
         };
-        self.upgrades = Upgrades::from(&self.releases, &allowed, installed);
+        let channels = self.preference.of_upgrades(&self.releases, known);
+        self.upgrades = Upgrades::from(&self.releases, &allowed, known.installed, channels);
         self.allowed = self.allowed.union(&allowed);
     }
 
@@ -174,6 +214,7 @@ impl Candidates {
             published: is_release.then(|| self.releases.published(position)).flatten(),
             details: self.details(position),
             is_locked: self.is_locked(position),
+            is_pinned: self.pinned.holds(position),
             // Something names the revision, so it is not reached by accident.
             is_ageless: !is_release || self.releases.is_ageless(),
         }
@@ -215,6 +256,11 @@ impl Candidates {
     /// Whether the lock holds the candidate at `position`.
     pub(super) fn is_locked(&self, position: Position) -> bool {
         self.locked.iter().any(|locked| locked.position == position)
+    }
+
+    /// Whether the candidate at `position` is withdrawn, and there only for those outside the graph who name exactly it.
+    pub(super) fn is_only_pinned(&self, position: Position) -> bool {
+        self.pinned.holds(position) && !self.is_locked(position)
     }
 
     /// The candidate at `position`, as the universe names it.
@@ -266,7 +312,7 @@ impl Candidates {
                 provided.entry(capability).or_default().push(position);
             }
         }
-        let default = if provided.is_empty() { None } else { self.releases.default_channel() };
+        let default = self.first_channel();
         let is_preferred = |position: &Position| {
             let details = self.releases.details(*position);
             default.is_some_and(|default| {
@@ -317,6 +363,11 @@ impl Candidates {
         }
     }
 
+    /// The name of the package that the candidate at `position` is a copy of, if it is one.
+    pub(super) fn origin(&self, position: Position) -> Option<String> {
+        self.details(position)?.origin.clone()
+    }
+
     /// Why the candidate at `position` was withdrawn, if it was.
     pub(super) fn yanked(&self, position: Position) -> Option<&str> {
         self.details(position)?.yanked.as_deref()
@@ -357,10 +408,9 @@ impl Candidates {
         self.sets.get(requirement).is_some_and(|set| self.kept(set).is_some())
     }
 
-    /// The newest candidate within `set`: a release if there is one, else a revision.
+    /// The newest candidate within `set`, of those that come first: a release if there is one, else a revision.
     pub(super) fn newest(&self, set: &PositionSet) -> Option<Position> {
-        let length = self.releases.len();
-        set.last_below(length).or_else(|| {
+        self.newest_release(set).or_else(|| {
             set.iter().max_by_key(|&position| {
                 let revision = self.revision(position);
                 let version = revision.and_then(|revision| revision.version.as_ref());
@@ -374,110 +424,5 @@ impl Candidates {
     /// newest.
     pub(super) fn likely(&self, set: &PositionSet) -> Option<Position> {
         self.kept(set).or_else(|| self.newest(set))
-    }
-
-    /// The candidates that `requirement` accepts.
-    pub(super) fn accepted(
-        &mut self,
-        inquiry: Inquiry<'_>,
-        requirement: &Arc<Requirement>,
-    ) -> Result<PositionSet, Unavailable> {
-        if let Some(set) = self.sets.get(requirement) {
-            return Ok(set.clone());
-        }
-        let set = self.matching(inquiry, requirement)?.intersection(&self.allowed);
-        self.sets.insert(Arc::clone(requirement), set.clone());
-        Ok(set)
-    }
-
-    /// The candidates that `requirement` accepts, including those that the filters exclude.
-    pub(super) fn matching(
-        &mut self,
-        inquiry: Inquiry<'_>,
-        requirement: &Requirement,
-    ) -> Result<PositionSet, Unavailable> {
-        let instead = self.instead.as_ref().map(|instead| instead.spec.clone());
-        let prereleases =
-            requirement.prerelease || inquiry.settings.prereleases || instead.is_some();
-        let spec = instead.as_ref().unwrap_or(&requirement.spec);
-        let named = self.named_by(inquiry, spec)?;
-        let mut set = match named {
-            Some(set) => set,
-            None => self.in_range(spec, prereleases),
-        };
-        if requirement.channel.is_some() || requirement.app_version.is_some() {
-            let apps = self.releases.app_versioning();
-            let is_narrowed = |position: &Position| self.is_narrowed(*position, requirement, apps);
-            set = set.iter().filter(is_narrowed).collect();
-        }
-        Ok(set)
-    }
-
-    /// Whether a spec about versions accepts the revision at `position`.
-    ///
-    /// Only something that names the revision makes it a candidate, so a prerelease version is no obstacle.
-    fn reaches(&self, spec: &VersionSpec, position: Position) -> bool {
-        let version = self.version(position);
-        match spec {
-            VersionSpec::Latest | VersionSpec::Tip => true,
-            VersionSpec::Range(_) => version.is_some_and(|version| spec.accepts(&version, true)),
-            VersionSpec::Commit(commit) => commit
-                .as_range()
-                .zip(version)
-                .is_some_and(|(range, version)| range.matches(&version, true)),
-            VersionSpec::Pin(_) => {
-                self.is_locked(position)
-                    && version.is_some_and(|version| spec.accepts(&version, true))
-            }
-            VersionSpec::Tag(_) => false,
-        }
-    }
-
-    /// The candidates whose version `spec` accepts.
-    fn in_range(&self, spec: &VersionSpec, prereleases: bool) -> PositionSet {
-        let length = self.releases.len();
-        let accepts = |version: &Version| match spec {
-            VersionSpec::Commit(commit) => {
-                commit.as_range().is_some_and(|range| range.matches(version, prereleases))
-            }
-            _ => spec.accepts(version, prereleases),
-        };
-        let version = |at: usize| self.releases.version(at as Position);
-        let span = match spec {
-            VersionSpec::Range(range) if self.releases.is_plain() => {
-                range.span(length as usize, version)
-            }
-            _ => None,
-        };
-        let releases = match span {
-            Some(span) => PositionSet::between(span.start as Position, span.end as Position),
-            None => PositionSet::matching(length, |at| accepts(&self.releases.version(at))),
-        };
-        if self.revisions.is_empty() {
-            return releases;
-        }
-        let revisions = (length..).take(self.revisions.len());
-        let reached: PositionSet = revisions.filter(|&at| self.reaches(spec, at)).collect();
-        releases.union(&reached)
-    }
-
-    /// Whether the candidate at `position` has the required channel and app version.
-    fn is_narrowed(
-        &self,
-        position: Position,
-        requirement: &Requirement,
-        apps: AppVersioning,
-    ) -> bool {
-        let details = self.details(position);
-        let in_channel = requirement.channel.as_ref().is_none_or(|channel| {
-            details.is_some_and(|details| details.channels.contains(channel))
-        });
-        let of_app = requirement.app_version.as_ref().is_none_or(|wanted| {
-            let stated = details.and_then(|details| details.app_version.as_deref());
-            let version = self.version(position);
-            let actual = version.as_ref().and_then(Version::app).or(stated);
-            actual.is_some_and(|actual| apps.accepts(wanted, actual))
-        });
-        in_channel && of_app
     }
 }

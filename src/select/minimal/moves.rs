@@ -80,7 +80,7 @@ pub(super) fn beginning(
     }
     let releases = world.package(place).releases().len();
     let releases = accepted.intersection(&PositionSet::between(0, releases));
-    for position in releases.iter().rev() {
+    for position in world.package(place).by_preference(&releases) {
         if providers::completed(&mut world, &[commanded(place, position)])?.is_some() {
             return Ok(Some(compatible(world.package(place), position)));
         }
@@ -217,8 +217,11 @@ fn higher(
 ) -> Result<Option<BuildList>, Failure> {
     let releases = world.package(line.place).releases().len();
     let newer = bounds(world, list, line)?;
+    let package = world.package(line.place);
     let newer = newer.intersection(&PositionSet::between(current + 1, releases));
-    for position in newer.iter().rev() {
+    // What others come before only for its channel is no reason to move.
+    let newer = newer.intersection(&package.preferred_to(&newer, current));
+    for position in package.by_preference(&newer) {
         wanted.push(commanded(line.place, position));
         if let Some(tried) = providers::completed(world, wanted)?
             && !lowers(world, list, &tried)

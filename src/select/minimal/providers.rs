@@ -13,7 +13,7 @@ use crate::index::releases::Position;
 use crate::reference::PackageId;
 use crate::select::Failure;
 use crate::select::conflict::{Conflict, Fact, Requirer};
-use crate::select::minimal::build::{Addition, BuildList, By, Pick, is_higher};
+use crate::select::minimal::build::{Addition, BuildList, By, Pick, Visit, is_higher};
 use crate::select::minimal::provision::{self, Missing};
 use crate::select::minimal::{apart, check, replaced};
 use crate::select::node::{Capability, Line, Place};
@@ -34,6 +34,7 @@ pub(in crate::select) fn complete(
 ) -> Result<BuildList, Failure> {
     let mut conflict = match attempt(world, additions) {
         Err(Failure::Conflict(conflict)) => conflict,
+        Ok(list) => return fewest(world, additions, list),
         result => return result,
     };
     let asked = world.roots().to_vec();
@@ -101,6 +102,76 @@ fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
         }
     }
     listed
+}
+
+/// How many build lists are made at most to find one with fewer providers.
+const TRIES: usize = 32;
+
+/// The same build list, or one in which fewer packages are there only for what they provide.
+fn fewest(
+    world: &mut World<'_>,
+    additions: &[Addition],
+    list: BuildList,
+) -> Result<BuildList, Failure> {
+    let is_brought = |visit: &&Visit| matches!(visit.by, By::Capability(_));
+    let places = |list: &BuildList| -> BTreeSet<Place> {
+        list.visits.iter().filter(is_brought).map(|visit| visit.place).collect()
+    };
+    let brought = places(&list);
+    if brought.len() < 2 {
+        return Ok(list);
+    }
+    let mut required: BTreeSet<String> = world.own_requires().keys().cloned().collect();
+    for (Line { place, .. }, position) in list.positions() {
+        required.extend(world.packages.capabilities_of(place, position)?.1);
+    }
+    let is_there = |place: Place| {
+        !brought.contains(&place) && list.chosen.range(Line::all_of(place)).next().is_some()
+    };
+    let least = world.packages.least_providers(&required, is_there).max(1);
+    let mut tries = TRIES;
+    for most in least..brought.len() {
+        if let Some(fewer) = within(world, additions, most, &mut tries)? {
+            return Ok(fewer);
+        }
+    }
+    // The world knows what stands for what in the list that was made last.
+    let providers = list.visits.iter().filter(is_brought);
+    let providers = providers.map(|visit| Addition {
+        place: visit.place,
+        position: visit.position,
+        by: visit.by,
+    });
+    let all: Vec<Addition> = additions.iter().copied().chain(providers).collect();
+    Ok(replaced::build(world, &all)?)
+}
+
+/// The first build list with at most so many providers besides `additions`, in which everything is provided.
+fn within(
+    world: &mut World<'_>,
+    additions: &[Addition],
+    most: usize,
+    tries: &mut usize,
+) -> Result<Option<BuildList>, Failure> {
+    let Some(left) = tries.checked_sub(1) else { return Ok(None) };
+    *tries = left;
+    let list = replaced::build(world, additions)?;
+    if check::conflict(world, &list)?.is_some() {
+        return Ok(None);
+    }
+    let Some(missing) = missing(world, &list)? else {
+        let is_fine =
+            provision::doubled(world, &list)?.is_none() && apart::conflict(world, &list)?.is_none();
+        return Ok(is_fine.then_some(list));
+    };
+    let Some(fewer) = most.checked_sub(1) else { return Ok(None) };
+    for provider in candidates(world, &list, missing.capability) {
+        let wanted: Vec<Addition> = additions.iter().copied().chain([provider]).collect();
+        if let Some(list) = within(world, &wanted, fewer, tries)? {
+            return Ok(Some(list));
+        }
+    }
+    Ok(None)
 }
 
 /// Tries one way after the other to provide what is missing; if none works, returns why each failed.

@@ -9,7 +9,7 @@ use crate::select::minimal::{providers, smallest};
 use crate::select::node::{Kind, Need, Node};
 use crate::select::outcome::{self, Claim};
 use crate::select::world::World;
-use crate::select::{Asker, Failure, Majors, Request, Selection};
+use crate::select::{Asker, Failure, Installed, Majors, Request, Selection};
 
 /// The lowest versions that meet everything reachable; fails with the smallest conflict.
 pub(super) fn select(universe: &dyn Universe, request: &Request) -> Result<Selection, Failure> {
@@ -33,7 +33,8 @@ pub(in crate::select) fn without_lock(request: &Request) -> Request {
     request.locked.retain(|locked| locked.commit.is_none() || !update.moves(&locked.id));
     for locked in request.locked.extract_if(.., |locked| locked.commit.is_none()) {
         if let Some(version) = locked.version {
-            request.installed.entry(locked.id).or_insert(version);
+            let installed = Installed { version, channel: locked.channel, is_supposed: false };
+            request.installed.entry(locked.id).or_insert(installed);
         }
     }
     request

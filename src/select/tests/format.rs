@@ -12,7 +12,8 @@ use crate::index::releases::{Details, Entry, Upgrade};
 use crate::index::{Requirement, Untagged};
 use crate::reference::{Defaults, VersionSpec};
 use crate::select::{
-    Exclusion, Local, Locked, Majors, Override, OwnCapabilities, Request, Root, Settings, Update,
+    Exclusion, Installed, Local, Locked, Majors, Override, OwnCapabilities, Request, Root,
+    Settings, Update,
 };
 
 /// One case.
@@ -75,6 +76,8 @@ struct FullRelease {
     api_version: Option<String>,
     mu_version: Option<String>,
     channels: Vec<String>,
+    default_channel: Option<String>,
+    deprecated: bool,
     tags: Vec<String>,
     constraints: BTreeMap<String, String>,
     composite: bool,
@@ -83,7 +86,21 @@ struct FullRelease {
     replaces: Vec<String>,
     conflicts: Vec<String>,
     moved_to: Option<String>,
-    upgrade: Option<UpgradeFrom>,
+    upgrade: Upgrades,
+}
+
+/// One way to upgrade, or a list of them.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+enum Upgrades {
+    One(Box<UpgradeFrom>),
+    More(Vec<UpgradeFrom>),
+}
+
+impl Default for Upgrades {
+    fn default() -> Self {
+        Self::More(Vec::new())
+    }
 }
 
 /// What packages of the workspace provide and require: capability → names.
@@ -98,6 +115,7 @@ struct Own {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 struct UpgradeFrom {
+    channel: Option<String>,
     replaces: Option<String>,
     skips: Vec<String>,
     skip_range: Option<String>,
@@ -126,6 +144,7 @@ struct Lock {
     commit: Option<String>,
     #[serde(rename = "ref")]
     reference: Option<String>,
+    channel: Option<String>,
     #[serde(default)]
     dependencies: Vec<String>,
 }
@@ -223,7 +242,14 @@ impl Scenario {
             installed: self
                 .installed
                 .iter()
-                .map(|(name, number)| (id(name), version(number)))
+                .map(|(name, text)| {
+                    let (number, channel) = match text.split_once('@') {
+                        Some((number, channel)) => (number, Some(channel.to_owned())),
+                        None => (text.as_str(), None),
+                    };
+                    let version = version(number);
+                    (id(name), Installed { version, channel, is_supposed: true })
+                })
                 .collect(),
             local: self
                 .local
@@ -271,6 +297,18 @@ fn opponent(text: &str) -> String {
     if text.contains("/v1/") { text.to_owned() } else { id(text).to_string() }
 }
 
+impl UpgradeFrom {
+    fn upgrade(&self) -> Upgrade {
+        let range = self.skip_range.as_ref();
+        Upgrade {
+            channel: self.channel.clone(),
+            replaces: self.replaces.as_deref().map(version),
+            skips: self.skips.iter().map(|text| version(text)).collect(),
+            skip_range: range.map(|range| VersionSpec::parse(range).expect("is a range")),
+        }
+    }
+}
+
 impl Lock {
     fn locked(&self) -> Locked {
         Locked {
@@ -278,6 +316,7 @@ impl Lock {
             version: self.version.as_deref().map(version),
             commit: self.commit.clone(),
             reference: self.reference.clone(),
+            channel: self.channel.clone(),
             dependencies: self.dependencies.iter().map(|name| id(name)).collect(),
         }
     }
@@ -347,13 +386,12 @@ fn releases(versions: &BTreeMap<String, Release>) -> Vec<(Entry, Vec<Requirement
             conflicts: full.conflicts.iter().map(|name| opponent(name)).collect(),
             replaces: full.replaces.iter().map(|name| id(name)).collect(),
             moved_to: full.moved_to.as_deref().map(id),
-            upgrade: full.upgrade.map(|upgrade| Upgrade {
-                replaces: upgrade.replaces.as_deref().map(version),
-                skips: upgrade.skips.iter().map(|text| version(text)).collect(),
-                skip_range: upgrade
-                    .skip_range
-                    .map(|range| VersionSpec::parse(&range).expect("is a range")),
-            }),
+            default_channel: full.default_channel,
+            is_deprecated: full.deprecated,
+            upgrade: match full.upgrade {
+                Upgrades::One(one) => vec![one.upgrade()],
+                Upgrades::More(all) => all.iter().map(UpgradeFrom::upgrade).collect(),
+            },
             ..Details::default()
         };
         let entry = Entry {

@@ -2,16 +2,19 @@
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use pubgrub::{Dependencies, DependencyProvider, Map, PackageResolutionStatistics, Ranges};
 
-use super::world::{Memory, requirement};
+use super::world::{Memory, Package, id, requirement, version};
 use crate::index::Requirement;
+use crate::index::releases::{Details, Entry};
+use crate::reference::PackageId;
 use crate::select::highest::answer;
 use crate::select::world::World;
-use crate::select::{Failure, Highest, Request, Root, Strategy as _};
+use crate::select::{Failure, Highest, OwnCapabilities, Request, Root, Strategy as _};
 
 /// A world of numbered packages whose versions are numbers: what each needs is a range of another's numbers.
 #[derive(Clone, Default)]
@@ -290,4 +293,47 @@ fn telling_a_conflict_reads_little_more_than_a_solution_does() {
     check_telling("layered", layered(1, 10, 3, 5));
     check_telling("tangled", tangled(0, 30, 3));
     check_telling("quarrelling", quarrelling(0, 30, 100, 90));
+}
+
+/// How many steps it takes to provide 16 capabilities, each of which has a provider of its own; with `pairs`, each two have
+/// one besides that provides both, but needs what is not there.
+fn steps_of_providing(pairs: bool) -> usize {
+    let mut memory = Memory::default();
+    let capabilities: Vec<String> =
+        (10..26).map(|number| format!("c.mu.com/v1/C{number}")).collect();
+    let mut listed: Vec<Vec<PackageId>> = vec![Vec::new(); capabilities.len()];
+    let mut add = |name: &str, provided: &[usize], needs: &[&str]| {
+        provided.iter().for_each(|&one| listed[one].push(id(name)));
+        let provides = provided.iter().map(|&one| capabilities[one].clone()).collect();
+        let details = Some(Arc::new(Details { provides, ..Details::default() }));
+        let entry = Entry { details, ..Entry::from(version("1.0.0")) };
+        let needs = needs.iter().map(|needed| requirement(needed)).collect();
+        memory.add(id(name), Package { versions: vec![(entry, needs)], ..Package::default() });
+    };
+    for one in 0..capabilities.len() {
+        add(&format!("single{one}"), &[one], &[]);
+        for other in (0..one).filter(|_| pairs) {
+            add(&format!("pair{one}-{other}"), &[one, other], &["missing"]);
+        }
+    }
+    for (capability, listed) in capabilities.iter().zip(listed) {
+        memory.list(capability, listed);
+    }
+    let by = BTreeMap::from([("shop".to_owned(), id("shop"))]);
+    let requires = capabilities.into_iter().map(|capability| (capability, by.clone())).collect();
+    let own = OwnCapabilities { requires, ..OwnCapabilities::default() };
+    let request = Request { own, ..Request::default() };
+    let mut world = World::new(&memory, &request);
+    let selection = answer(&mut world).expect("fits together");
+    assert_eq!(selection.packages.len(), 16);
+    world.budget.steps()
+}
+
+#[test]
+fn looking_for_fewer_providers_costs_little() {
+    // Where none provides two, nothing is looked for.
+    let alone = steps_of_providing(false);
+    assert!(alone < 100, "{alone}");
+    let pairs = steps_of_providing(true);
+    assert!(pairs < 10_000, "{pairs}");
 }

@@ -105,6 +105,7 @@ impl Case {
                 version: Some(version(VERSIONS[(*locked)?])),
                 commit: None,
                 reference: None,
+                channel: None,
                 dependencies: Vec::new(),
             })
         });
@@ -139,13 +140,18 @@ impl Case {
             let is_locked = locked.iter().any(|locked| {
                 locked.id == id(NAMES[package]) && locked.version == Some(version(VERSIONS[at]))
             });
-            if *is_yanked && !is_locked {
+            if *is_yanked && !is_locked && !self.is_pinned(package, at) {
                 continue;
             }
             choice.insert(package, at);
             self.extend(locked, choice, package + 1, solutions);
             choice.remove(&package);
         }
+    }
+
+    /// Whether a root asks for exactly this version.
+    fn is_pinned(&self, name: usize, at: usize) -> bool {
+        self.roots.iter().any(|&(asked, spec)| asked == name && SPECS[spec] == VERSIONS[at])
     }
 
     fn holds(&self, choice: &BTreeMap<usize, usize>) -> bool {
@@ -174,9 +180,10 @@ impl Case {
 pub(super) fn textbook(case: &Case) -> Option<Choice> {
     let lowest = |&(name, spec): &(usize, usize)| {
         let asked = requirement(&format!("{}#{}", NAMES[name], SPECS[spec])).spec;
-        case.packages[name].iter().zip(VERSIONS).position(|((_, is_yanked), number)| {
-            let number = version(number);
-            asked.accepts(&number, false) && (!is_yanked || asked.begins_at(&number))
+        case.packages[name].iter().enumerate().position(|(at, (_, is_yanked))| {
+            let number = version(VERSIONS[at]);
+            let is_named = || asked.begins_at(&number) || case.is_pinned(name, at);
+            asked.accepts(&number, false) && (!is_yanked || is_named())
         })
     };
     let mut visited: BTreeSet<(usize, usize)> = BTreeSet::new();

@@ -247,6 +247,24 @@ impl Case {
         reached.len() == choice.len()
     }
 
+    /// What is asked for by its name, of `from` or of what that leads to.
+    fn named(&self, choice: &Choice, from: &[Need]) -> BTreeSet<usize> {
+        let mut named = BTreeSet::new();
+        let mut open: Vec<usize> = from.iter().map(|need| need.name).collect();
+        while let Some(name) = open.pop() {
+            if named.insert(name) {
+                open.extend(self.packages[name][choice[&name]].needs.iter().map(|need| need.name));
+            }
+        }
+        named
+    }
+
+    /// How many packages are there only for what they provide.
+    fn brought(&self, choice: &Choice) -> usize {
+        let named: BTreeSet<usize> = self.needs(choice).map(|need| need.name).collect();
+        choice.keys().filter(|name| !named.contains(name)).count()
+    }
+
     /// Whether every package that provides something is listed for it.
     fn lists_all(&self) -> bool {
         let provides = |name: usize, one: usize| {
@@ -299,7 +317,16 @@ proptest! {
                 // Two packages that nothing else leads to may be each other's reason to be there.
                 prop_assert!(case.holds(&chosen, false), "{chosen:?} does not hold; {solutions:?} do");
                 let direct: BTreeSet<usize> = case.roots.iter().map(|need| need.name).collect();
+                let core = case.named(&chosen, &case.roots);
                 for other in &solutions {
+                    let is_alike = core.iter().all(|name| other.get(name) == chosen.get(name));
+                    // What a provider needs by its name may be a provider itself: that is no fewer.
+                    let has_fewer = other.len() < chosen.len()
+                        && case.brought(other) < case.brought(&chosen);
+                    prop_assert!(
+                        !is_alike || !has_fewer,
+                        "{other:?} has fewer providers than {chosen:?}"
+                    );
                     let is_higher = |name: &usize| other[name] > chosen[name];
                     let is_better = direct.iter().any(is_higher)
                         && direct.iter().all(|name| other[name] >= chosen[name]);

@@ -7,8 +7,8 @@ use super::random::{self, Case};
 use super::world::{Memory, id, requirement};
 use crate::reference::VersionSpec;
 use crate::select::{
-    Conflict, Exclusion, Fact, Failure, Highest, Minimal, Override, Request, Requirer, Root,
-    Selection, Strategy as Selecting, WayOut,
+    Conflict, Exclusion, Fact, Failure, Highest, Majors, Minimal, Override, Request, Requirer,
+    Root, Selection, Strategy as Selecting, WayOut,
 };
 
 /// A random question, some of whose packages have excluded versions.
@@ -69,6 +69,7 @@ fn take(request: &Request, way_out: &WayOut) -> (Request, bool) {
         WayOut::Replace(id, by) => {
             request.settings.replacements.insert(id.clone(), by.clone());
         }
+        WayOut::ManyMajors(_) => request.settings.majors = Majors::Many,
         WayOut::Override(id, version) => {
             let spec = VersionSpec::parse(version).expect("is a version");
             let instead = Override { id: id.clone(), spec };

@@ -144,6 +144,7 @@ impl<'a> Finder<'a> {
         if self.ways.is_empty() && !self.is_second_step {
             self.ask_together(wishes, false)?;
         }
+        self.allow_majors()?;
         self.look_for_pairs()?;
         self.take_withdrawn(wishes)?;
         if self.is_second_step { Ok(()) } else { self.force() }

@@ -1,15 +1,17 @@
 //! Ways out that change no requirement: settings that could be dropped, and versions that could be forced;
 //! and two steps if one is not enough, of which the first drops such a rule.
 
+use std::collections::BTreeSet;
+
 use crate::index::{Requirement, Unavailable};
 use crate::reference::{PackageId, VersionSpec};
-use crate::select::conflict::{Conflict, Fact, ReplacementClash, Requirer};
+use crate::select::conflict::{Clash, Conflict, Fact, ReplacementClash, Requirer};
 use crate::select::filters::Rejection;
 use crate::select::way_out::{Ask, WayOut};
 use crate::select::ways_out::asks::with;
-use crate::select::ways_out::{Finder, fewest_first};
+use crate::select::ways_out::{Finder, MOST, fewest_first};
 use crate::select::world::World;
-use crate::select::{Bundled, Override, Request};
+use crate::select::{Bundled, Majors, Override, Request};
 
 /// For how many rules mu tries what would still be missing without them.
 const FIRST_STEPS: usize = 3;
@@ -51,6 +53,44 @@ impl Finder<'_> {
             if clashes && self.trial.world.universe().carries_copies(by) {
                 self.try_step(Some(WayOut::Bundle(by.clone(), id.clone())))?;
             }
+        }
+        Ok(())
+    }
+
+    /// Tries to choose packages once for each major, where two majors of one clash. That is told even if there are other ways
+    /// enough: it alone leaves everything as it is required.
+    pub(super) fn allow_majors(&mut self) -> Result<(), Unavailable> {
+        if self.request.settings.majors == Majors::Many || self.is_second_step {
+            return Ok(());
+        }
+        let conflict = self.conflict;
+        // What a command asks for besides its own manifest is to take that one's place.
+        let is_of_others = |id: &PackageId| {
+            let mut roots: BTreeSet<&String> = BTreeSet::new();
+            let mut requirers = conflict.facts.iter().filter_map(|fact| match fact {
+                Fact::Requires { by, id: of, .. } if of == id => Some(by),
+                _ => None,
+            });
+            requirers.any(|by| match by {
+                Requirer::Package(..) => true,
+                Requirer::Roots(names) => {
+                    // No package has a space in its name.
+                    roots.extend(names.iter().filter(|name| !name.contains(' ')));
+                    roots.len() > 1
+                }
+            })
+        };
+        let is_pulled_apart = |clash: &&Clash| {
+            let is_apart = clash.asked.len() > 1 || clash.needed.is_some();
+            is_apart && clash.tried.is_none() && is_of_others(&clash.id)
+        };
+        let Some(clash) = conflict.clashes.iter().find(is_pulled_apart) else {
+            return Ok(());
+        };
+        let way_out = WayOut::ManyMajors(clash.id.clone());
+        if self.holds(&taking(self.request, &way_out))? {
+            self.ways.truncate(MOST - 1);
+            self.add(way_out);
         }
         Ok(())
     }
@@ -236,6 +276,7 @@ pub(super) fn taking(request: &Request, way_out: &WayOut) -> Request {
         WayOut::Replace(id, by) => {
             request.settings.replacements.insert(id.clone(), by.clone());
         }
+        WayOut::ManyMajors(_) => request.settings.majors = Majors::Many,
         WayOut::Override(id, version) => {
             if let Ok(spec) = VersionSpec::parse(version) {
                 request.settings.overrides.insert(id.clone(), Override { id: id.clone(), spec });

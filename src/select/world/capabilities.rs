@@ -3,6 +3,8 @@
 //! A package that is not listed as a provider counts only if a chosen package requires it. What that means
 //! for the graph is in [`super::providing`].
 
+use std::collections::BTreeSet;
+
 use pubgrub::VersionSet;
 use rustc_hash::FxHashMap;
 
@@ -242,6 +244,41 @@ impl Packages<'_> {
         ranks.sort_unstable();
         let ranked = ranks.into_iter();
         ranked.map(|rank| (&known.all[rank.index], rank.listed != usize::MAX)).collect()
+    }
+
+    /// How many packages there must be at least so that all of `required` is provided, besides the workspace's own and those
+    /// that `is_there` says; as many as can be told without trying.
+    pub(in crate::select) fn least_providers(
+        &self,
+        required: &BTreeSet<String>,
+        is_there: impl Fn(Place) -> bool,
+    ) -> usize {
+        let mut missing: Vec<BTreeSet<Place>> = Vec::new();
+        for name in required {
+            let ranked = self.ranked_providers(name);
+            let mut places = BTreeSet::new();
+            let is_met = ranked.iter().any(|(provider, _)| match provider {
+                Provider::Local(_) => true,
+                Provider::Package(place, _) => {
+                    places.insert(*place);
+                    is_there(*place)
+                }
+            });
+            if !is_met {
+                missing.push(places);
+            }
+        }
+        // Of capabilities that no package provides two of, each needs its own.
+        missing.sort_by_key(BTreeSet::len);
+        let mut taken: BTreeSet<Place> = BTreeSet::new();
+        let mut count = 0;
+        for places in missing {
+            if places.is_disjoint(&taken) {
+                count += 1;
+                taken.extend(places);
+            }
+        }
+        count
     }
 
     fn rank<'r>(&'r self, known: &'r Providers, index: usize) -> Rank<'r> {

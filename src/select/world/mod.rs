@@ -24,11 +24,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use pubgrub::VersionSet;
 use rustc_hash::FxHashMap;
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
-use crate::reference::PackageId;
+use crate::reference::{PackageId, VersionSpec};
 use crate::select::candidates::Candidates;
 use crate::select::effort::STEPS;
 use crate::select::namers::{Namer, Namers, Topic};
@@ -71,6 +72,8 @@ pub(super) struct World<'a> {
     one_of: Vec<Edge>,
     /// The sets of those edges, by the node that they lead to.
     raised: FxHashMap<Node, PositionSet>,
+    /// How many packages may be there only for what they provide, if that counts.
+    slots: Option<Position>,
 }
 
 impl<'a> World<'a> {
@@ -90,6 +93,7 @@ impl<'a> World<'a> {
             narrowed_root: None,
             one_of: Vec::new(),
             raised: FxHashMap::default(),
+            slots: None,
         }
     }
 
@@ -145,7 +149,13 @@ impl<'a> World<'a> {
     /// The package that a node is about; `None` for the root.
     pub(super) fn place(&self, node: Node) -> Option<Place> {
         match self.kind(node) {
-            Kind::Root | Kind::OneOf | Kind::Provided(_) | Kind::Role(_) | Kind::Apart(_) => None,
+            Kind::Root
+            | Kind::OneOf
+            | Kind::Provided(_)
+            | Kind::Role(_)
+            | Kind::Apart(_)
+            | Kind::Brought(_)
+            | Kind::Slot(_) => None,
             Kind::Met(need) => self.packages.place(&self.requirement(*need).id),
             Kind::Line(Line { place, .. })
             | Kind::Majors(place, _)
@@ -196,14 +206,22 @@ impl<'a> World<'a> {
             Kind::Requested(place) => Ok(self.edges_of_asker(place, position)),
             Kind::Provided(capability) => Ok(self.edges_of_provider(capability, position)),
             Kind::Met(need) => self.edges_of_way(node, need, position),
-            Kind::Role(_) | Kind::Apart(_) => Ok(Vec::new()),
+            Kind::Brought(Place(taker)) => {
+                let set = PositionSet::singleton(taker as Position);
+                Ok(vec![Edge { node: self.node(Kind::Slot(position)), set }])
+            }
+            Kind::Role(_) | Kind::Apart(_) | Kind::Slot(_) => Ok(Vec::new()),
             Kind::OneOf => Ok(vec![self.one_of[position as usize].clone()]),
         }
     }
 
-    /// A revision is available only if a chosen package names it; nothing more is needed if the root does.
+    /// A revision is available only if a chosen package names it, and a yanked version that is not locked only if the root
+    /// does; nothing more is needed if the root does.
     fn naming_edge(&mut self, place: Place, position: Position) -> Option<Edge> {
-        self.package(place).revision(position)?;
+        let package = self.package(place);
+        if package.revision(position).is_none() && !package.is_only_pinned(position) {
+            return None;
+        }
         let set = self.namers.of(Topic::Revision(place, position))?;
         Some(Edge { node: self.node(Kind::Named(place, position)), set })
     }
@@ -228,6 +246,9 @@ impl<'a> World<'a> {
             let set = set.clone();
             if self.notes_askers && self.place(by) != Some(place) {
                 self.note_namer(Topic::Package(place), Namer::by_name(by), position);
+            }
+            if by == Node::ROOT && matches!(self.requirement(need).spec, VersionSpec::Pin(_)) {
+                self.note_pinned(place, &set);
             }
             if let Some(edge) = self.edge_to_ways(need) {
                 edges.push(edge);
@@ -254,6 +275,15 @@ impl<'a> World<'a> {
     /// Notes that a candidate of `by` names something.
     fn note_namer(&mut self, topic: Topic, by: Namer, candidate: Position) {
         self.packages.is_outdated |= self.namers.note(topic, by, candidate);
+    }
+
+    /// Notes that the root names the withdrawn versions in `set`.
+    fn note_pinned(&mut self, place: Place, set: &PositionSet) {
+        let package = self.packages.get(place);
+        let pinned: Vec<Position> = set.iter().filter(|&at| package.is_only_pinned(at)).collect();
+        for position in pinned {
+            self.note_namer(Topic::Revision(place, position), Namer::by_name(Node::ROOT), 0);
+        }
     }
 
     /// Notes that a candidate of `by` names the revisions in `set`.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use pubgrub::VersionSet;
 use rustc_hash::FxHashMap;
 
 use super::capabilities::Capabilities;
@@ -15,8 +16,8 @@ use super::opponents::Opponents;
 use super::replacements::Replacements;
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
-use crate::reference::{PackageId, Version};
-use crate::select::candidates::{Candidates, Inquiry};
+use crate::reference::{PackageId, Version, VersionSpec};
+use crate::select::candidates::{Candidates, Inquiry, Known};
 use crate::select::node::{Need, Opponent, Place};
 use crate::select::positions::PositionSet;
 use crate::select::{Bundled, Locked, Request, Statistics};
@@ -26,6 +27,10 @@ pub(in crate::select) struct Packages<'a> {
     pub(super) universe: &'a dyn Universe,
     pub(in crate::select) request: &'a Request,
     locked: BTreeMap<&'a PackageId, Vec<&'a Locked>>,
+    /// What roots ask for that accepts one version alone.
+    pins: BTreeMap<&'a PackageId, Vec<&'a VersionSpec>>,
+    /// The channels that roots ask for.
+    channels: BTreeMap<&'a PackageId, Vec<&'a str>>,
     /// Whether versions that cannot be reached by an upgrade are excluded.
     pub(super) narrows_upgrades: bool,
     known: Vec<Candidates>,
@@ -44,10 +49,22 @@ impl<'a> Packages<'a> {
         for entry in &request.locked {
             locked.entry(&entry.id).or_default().push(entry);
         }
+        let mut pins: BTreeMap<&PackageId, Vec<&VersionSpec>> = BTreeMap::new();
+        let mut channels: BTreeMap<&PackageId, Vec<&str>> = BTreeMap::new();
+        for asked in request.roots.iter().flat_map(|root| &root.requirements) {
+            if matches!(asked.spec, VersionSpec::Pin(_)) {
+                pins.entry(&asked.id).or_default().push(&asked.spec);
+            }
+            if let Some(channel) = &asked.channel {
+                channels.entry(&asked.id).or_default().push(channel);
+            }
+        }
         Self {
             universe,
             request,
             locked,
+            pins,
+            channels,
             narrows_upgrades: true,
             known: Vec::new(),
             places: FxHashMap::default(),
@@ -91,13 +108,28 @@ impl<'a> Packages<'a> {
         }
         let request = self.request;
         let locked = self.locked.get(id).map(Vec::as_slice).unwrap_or_default();
-        let installed: Vec<&Version> = match request.installed.get(id) {
-            Some(version) => vec![version],
+        let supposed = request.installed.get(id);
+        let installed: Vec<&Version> = match supposed {
+            Some(installed) => vec![&installed.version],
             None => locked.iter().filter_map(|locked| locked.version.as_ref()).collect(),
         };
+        let supposed_channel = supposed.filter(|installed| installed.is_supposed);
+        let kept_channels: Vec<&str> = locked
+            .iter()
+            .filter_map(|locked| locked.channel.as_deref())
+            .chain(supposed.and_then(|installed| installed.channel.as_deref()))
+            .collect();
         let kept: Vec<&Locked> =
             locked.iter().copied().filter(|_| !request.update.moves(id)).collect();
-        let mut package = Candidates::gather(self.inquiry(), id, &kept, &installed)?;
+        let known = Known {
+            kept: &kept,
+            installed: &installed,
+            channel: supposed_channel.and_then(|installed| installed.channel.clone()),
+            kept_channels: &kept_channels,
+            pins: self.pins.get(id).map(Vec::as_slice).unwrap_or_default(),
+            channels: self.channels.get(id).map(Vec::as_slice).unwrap_or_default(),
+        };
+        let mut package = Candidates::gather(self.inquiry(), id, &known)?;
         if self.narrows_upgrades {
             package.narrow_upgrades();
         }
@@ -255,7 +287,14 @@ impl<'a> Packages<'a> {
         }
         let requirement = Arc::clone(self.requirement(need));
         let least = find(self, &requirement, place)?;
+        let takes_least = self.replacements.are_fixed();
         if let Some(meaning) = &mut self.needs.met[need.0].meaning {
+            // It may be withdrawn, and then only this requirement lets it in.
+            if let Some(least) =
+                least.filter(|&least| takes_least && !meaning.accepted.holds(least))
+            {
+                meaning.accepted = meaning.accepted.union(&PositionSet::singleton(least));
+            }
             meaning.least = Some(least);
         }
         Ok((place, least))

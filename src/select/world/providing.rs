@@ -11,6 +11,7 @@ use crate::index::releases::Position;
 use crate::reference::PackageId;
 use crate::select::namers::{Namer, Topic};
 use crate::select::node::{Capability, Edge, Kind, Node, Place};
+use crate::select::positions::PositionSet;
 
 impl World<'_> {
     /// Finds the possible providers of a capability that `near` requires, with those that the registry of
@@ -140,6 +141,31 @@ impl World<'_> {
         Some(Edge { node: self.node(Kind::Requested(place)), set })
     }
 
+    /// Lets no more than `most` packages be there only for what they provide, and fixes some of what is chosen.
+    pub(in crate::select) fn allow_providers(
+        &mut self,
+        fixed: &[(Place, PositionSet)],
+        most: Position,
+    ) -> Result<(), Unavailable> {
+        self.raised.clear();
+        let mut edges = self.root_edges()?;
+        edges.extend(fixed.iter().map(|(place, set)| self.edge_to(*place, set.clone())));
+        self.narrow_root(edges);
+        self.slots = Some(most);
+        Ok(())
+    }
+
+    /// Lets any number of packages be there for what they provide.
+    pub(in crate::select) fn allow_any_providers(&mut self) {
+        self.slots = None;
+    }
+
+    /// The edge to one of the slots for packages that are there only for what they provide, if those are counted.
+    fn edge_to_slot(&mut self, place: Place) -> Option<Edge> {
+        let set = PositionSet::between(0, self.slots?);
+        Some(Edge { node: self.node(Kind::Brought(place)), set })
+    }
+
     /// What a requirer of a package needs: it is chosen, and something requires it in turn.
     pub(super) fn edges_of_asker(&mut self, place: Place, asker: Position) -> Vec<Edge> {
         let Some((edge, way)) = self.namers.edge_to_namer(Topic::Package(place), asker) else {
@@ -151,6 +177,7 @@ impl World<'_> {
             edges.push(self.edge_to_some(capability, |provider| {
                 provider.package().is_some_and(|(own, _)| own == place)
             }));
+            edges.extend(self.edge_to_slot(place));
         }
         edges.extend(above.and_then(|above| self.edge_to_requested(above)));
         edges

@@ -71,6 +71,8 @@ pub(super) enum Kind {
     Bundle,
     /// Say in `allowReplaces` what may replace a package.
     Replace,
+    /// Let packages be chosen once for each major version.
+    ManyMajors,
     /// Use one version, whatever is required.
     Override,
     /// Remove a package, and add it again.
@@ -133,9 +135,11 @@ pub(super) fn meaning(session: &Session, way_out: &WayOut) -> Option<String> {
             let all: Option<Vec<String>> = all.iter().map(|one| meaning(session, one)).collect();
             all?.join(", and ")
         }
-        WayOut::Bundle(..) | WayOut::NoOverride(_) | WayOut::Replace(..) | WayOut::Override(..) => {
-            return None;
-        }
+        WayOut::Bundle(..)
+        | WayOut::NoOverride(_)
+        | WayOut::Replace(..)
+        | WayOut::ManyMajors(_)
+        | WayOut::Override(..) => return None,
     })
 }
 

@@ -36,6 +36,8 @@ impl Supposed<'_> {
             let reference = Reference::parse(text);
             reference.is_ok_and(|reference| session.id_of(&reference) == *id)
         };
+        // `ID#VERSION@CHANNEL`
+        let is_of = |id: &PackageId, text: &str| names(id, text.split('#').next().unwrap_or(text));
         let other = &mut self.question;
         match way_out {
             WayOut::Runtime(fact, value) => {
@@ -71,8 +73,8 @@ impl Supposed<'_> {
                     return None;
                 }
             }
-            WayOut::Forget(id, _) if other.installed.iter().any(|text| names(id, text)) => {
-                other.installed.retain(|text| !names(id, text));
+            WayOut::Forget(id, _) if other.installed.iter().any(|text| is_of(id, text)) => {
+                other.installed.retain(|text| !is_of(id, text));
             }
             WayOut::Together(all) => all.iter().try_for_each(|one| self.take(one))?,
             _ => return None,

@@ -132,6 +132,7 @@ impl Wording<'_> {
                 let remedy = self.edit(Kind::Replace, id, &what, "allowReplaces", line);
                 Some(Remedy { by: Some(by.clone()), ..remedy })
             }
+            WayOut::ManyMajors(id) => Some(self.many_majors(id)),
             WayOut::Override(id, version) => {
                 let short = self.short(id);
                 let what = format!(
@@ -189,6 +190,19 @@ impl Wording<'_> {
             None => format!("{what} `{key}` in `{}`", self.placed(&file, key, id.name_str())),
         };
         Remedy { kind, text, id: Some(id.clone()), file: Some(file), line, ..Remedy::default() }
+    }
+
+    /// An edit of the settings that lets packages be chosen once for each major.
+    fn many_majors(&self, id: &PackageId) -> Remedy {
+        let (key, line) = ("majors", "majors: many");
+        let file = self.settings_with(key);
+        let how = match line_in(&self.session.workspace.root.join(&file), key, key) {
+            Some(at) => format!("change `{key}` to `{line}` in `{file}:{at}`"),
+            None => format!("write `{line}` in `{file}`"),
+        };
+        let text = format!("use several majors of {} side by side: {how}", self.short(id));
+        let (id, file, line) = (Some(id.clone()), Some(file), Some(line.to_owned()));
+        Remedy { kind: Kind::ManyMajors, text, id, file, line, ..Remedy::default() }
     }
 
     /// An edit of a fact of the runtime, and the command that shows its effect.

@@ -1,0 +1,141 @@
+//! Channels: which one counts where none is asked for, and in what order versions are preferred because of it.
+//!
+//! What a requirement that names a channel accepts is not here. Where no version has a channel or is deprecated, nothing here
+//! costs anything.
+
+use pubgrub::VersionSet;
+
+use super::{Candidates, Known};
+use crate::index::releases::{Position, Releases};
+use crate::select::filters::Passed;
+use crate::select::positions::PositionSet;
+
+/// What channels mean for the candidates of a package.
+#[derive(Debug, Default)]
+pub(super) struct Preference {
+    /// The channel whose versions come first, if none is asked for.
+    first: Option<String>,
+    /// The channels that are asked for from outside.
+    asked: Vec<String>,
+    /// The releases, those that are preferred first; nothing where all are alike.
+    order: Vec<PositionSet>,
+}
+
+impl Preference {
+    pub(super) fn of(releases: &Releases, known: &Known<'_>) -> Self {
+        let asked: Vec<String> = known.channels.iter().map(|&one| one.to_owned()).collect();
+        let default = || releases.default_channel().map(ToOwned::to_owned);
+        let first = if asked.is_empty() { known.channel.clone().or_else(default) } else { None };
+        let all = PositionSet::between(0, releases.len());
+        let chosen = |is_meant: &dyn Fn(Position) -> bool| -> PositionSet {
+            releases.all_details().map(|(at, _)| at).filter(|&at| is_meant(at)).collect()
+        };
+        let deprecated =
+            chosen(&|at| releases.details(at).is_some_and(|details| details.is_deprecated));
+        let others = match &first {
+            Some(first) => {
+                let is_in = |at| {
+                    releases.details(at).is_some_and(|details| details.channels.contains(first))
+                };
+                all.without(&chosen(&is_in))
+            }
+            None => PositionSet::default(),
+        };
+        let preferred = all.without(&others).without(&deprecated);
+        let order = [preferred, others.without(&deprecated), deprecated];
+        let mut order: Vec<PositionSet> = order.into_iter().filter(|set| !set.is_empty()).collect();
+        if order.len() < 2 {
+            order.clear();
+        }
+        Self { first, asked, order }
+    }
+
+    /// The channels whose upgrades count, besides those that what is installed came from.
+    pub(super) fn of_upgrades(&self, releases: &Releases, known: &Known<'_>) -> Vec<String> {
+        if !self.asked.is_empty() {
+            return self.asked.clone();
+        }
+        if let Some(channel) = &known.channel {
+            return vec![channel.clone()];
+        }
+        let default = releases.default_channel().map(ToOwned::to_owned);
+        let locked = known.kept_channels.iter().map(|&one| one.to_owned());
+        default.into_iter().chain(locked).collect()
+    }
+}
+
+impl Candidates {
+    /// The channel whose versions come first, if none is asked for.
+    pub(in crate::select) fn first_channel(&self) -> Option<&str> {
+        self.preference.first.as_deref()
+    }
+
+    /// The channel by which the candidate at `position` is told: one that is asked for, else the one that comes first, else
+    /// the first that it is in.
+    pub(in crate::select) fn told_channel(&self, position: Position) -> Option<String> {
+        let channels = &self.details(position)?.channels;
+        let Preference { first, asked, .. } = &self.preference;
+        let mut meant = asked.iter().chain(first).filter(|one| channels.contains(one));
+        meant.next().or_else(|| channels.first()).cloned()
+    }
+
+    /// The newest release within `set` of those that come first.
+    pub(super) fn newest_release(&self, set: &PositionSet) -> Option<Position> {
+        let length = self.releases.len();
+        let order = self.preference.order.iter();
+        let mut preferred = order.filter_map(|these| set.intersection(these).last_below(length));
+        preferred.next().or_else(|| set.last_below(length))
+    }
+
+    /// The releases within `set`, those that are preferred first.
+    pub(in crate::select) fn by_preference(&self, set: &PositionSet) -> Vec<Position> {
+        let releases = set.intersection(&PositionSet::between(0, self.releases.len()));
+        if self.preference.order.is_empty() {
+            return releases.iter().rev().collect();
+        }
+        let order = self.preference.order.iter();
+        order
+            .flat_map(|these| releases.intersection(these).iter().rev().collect::<Vec<_>>())
+            .collect()
+    }
+
+    /// The releases within `set` that are preferred to the one at `current`.
+    pub(in crate::select) fn preferred_to(
+        &self,
+        set: &PositionSet,
+        current: Position,
+    ) -> PositionSet {
+        let length = self.releases.len();
+        let above = PositionSet::between(current + 1, length);
+        let mut preferred = PositionSet::default();
+        for these in &self.preference.order {
+            if these.holds(current) {
+                return preferred.union(&these.intersection(&above)).intersection(set);
+            }
+            preferred = preferred.union(these);
+        }
+        set.intersection(&above)
+    }
+
+    /// Why the release at `current` comes before the one at `position`, though that is newer.
+    pub(in crate::select) fn passed(
+        &self,
+        position: Position,
+        current: Position,
+    ) -> Option<Passed> {
+        let place = |at: Position| self.preference.order.iter().position(|these| these.holds(at));
+        if place(position) <= place(current) {
+            return None;
+        }
+        let is_deprecated = self.details(position).is_some_and(|details| details.is_deprecated);
+        match &self.preference.first {
+            Some(first) if !is_deprecated => Some(Passed::Channel(first.clone())),
+            _ => Some(Passed::Deprecated),
+        }
+    }
+
+    /// Whether it makes a difference which releases are preferred, besides how new they are.
+    pub(in crate::select) fn has_preferences(&self) -> bool {
+        !self.preference.order.is_empty()
+    }
+}

@@ -1,0 +1,118 @@
+//! Which candidates a requirement accepts.
+
+use std::sync::Arc;
+
+use pubgrub::VersionSet;
+
+use super::{Candidates, Inquiry};
+use crate::index::releases::Position;
+use crate::index::{Requirement, Unavailable};
+use crate::reference::{AppVersioning, Version, VersionSpec};
+use crate::select::positions::PositionSet;
+
+impl Candidates {
+    /// The candidates that `requirement` accepts.
+    pub(in crate::select) fn accepted(
+        &mut self,
+        inquiry: Inquiry<'_>,
+        requirement: &Arc<Requirement>,
+    ) -> Result<PositionSet, Unavailable> {
+        if let Some(set) = self.sets.get(requirement) {
+            return Ok(set.clone());
+        }
+        let set = self.matching(inquiry, requirement)?.intersection(&self.allowed);
+        self.sets.insert(Arc::clone(requirement), set.clone());
+        Ok(set)
+    }
+
+    /// The candidates that `requirement` accepts, with those that the filters took out.
+    pub(in crate::select) fn matching(
+        &mut self,
+        inquiry: Inquiry<'_>,
+        requirement: &Requirement,
+    ) -> Result<PositionSet, Unavailable> {
+        let instead = self.instead.as_ref().map(|instead| instead.spec.clone());
+        let prereleases =
+            requirement.prerelease || inquiry.settings.prereleases || instead.is_some();
+        let spec = instead.as_ref().unwrap_or(&requirement.spec);
+        let named = self.named_by(inquiry, spec)?;
+        let mut set = match named {
+            Some(set) => set,
+            None => self.in_range(spec, prereleases),
+        };
+        if requirement.channel.is_some() || requirement.app_version.is_some() {
+            let apps = self.releases.app_versioning();
+            let is_narrowed = |position: &Position| self.is_narrowed(*position, requirement, apps);
+            set = set.iter().filter(is_narrowed).collect();
+        }
+        Ok(set)
+    }
+
+    /// Whether a spec that speaks of versions accepts the revision at `position`.
+    ///
+    /// Only something that names the revision makes it a candidate, so a prerelease version is no obstacle.
+    pub(super) fn reaches(&self, spec: &VersionSpec, position: Position) -> bool {
+        let version = self.version(position);
+        match spec {
+            VersionSpec::Latest | VersionSpec::Tip => true,
+            VersionSpec::Range(_) => version.is_some_and(|version| spec.accepts(&version, true)),
+            VersionSpec::Commit(commit) => commit
+                .as_range()
+                .zip(version)
+                .is_some_and(|(range, version)| range.matches(&version, true)),
+            VersionSpec::Pin(_) => {
+                self.is_locked(position)
+                    && version.is_some_and(|version| spec.accepts(&version, true))
+            }
+            VersionSpec::Tag(_) => false,
+        }
+    }
+
+    /// The candidates whose version `spec` accepts.
+    fn in_range(&self, spec: &VersionSpec, prereleases: bool) -> PositionSet {
+        let length = self.releases.len();
+        let accepts = |version: &Version| match spec {
+            VersionSpec::Commit(commit) => {
+                commit.as_range().is_some_and(|range| range.matches(version, prereleases))
+            }
+            _ => spec.accepts(version, prereleases),
+        };
+        let version = |at: usize| self.releases.version(at as Position);
+        let span = match spec {
+            VersionSpec::Range(range) if self.releases.is_plain() => {
+                range.span(length as usize, version)
+            }
+            _ => None,
+        };
+        let releases = match span {
+            Some(span) => PositionSet::between(span.start as Position, span.end as Position),
+            None => PositionSet::matching(length, |at| accepts(&self.releases.version(at))),
+        };
+        if self.revisions.is_empty() {
+            return releases;
+        }
+        let revisions = (length..).take(self.revisions.len());
+        let reached: PositionSet = revisions.filter(|&at| self.reaches(spec, at)).collect();
+        releases.union(&reached)
+    }
+
+    /// Whether the candidate at `position` is in the channel and of the app version that are asked for.
+    fn is_narrowed(
+        &self,
+        position: Position,
+        requirement: &Requirement,
+        apps: AppVersioning,
+    ) -> bool {
+        let details = self.details(position);
+        let in_channel = requirement.channel.as_ref().is_none_or(|channel| {
+            details.is_some_and(|details| details.channels.contains(channel))
+        });
+        let of_app = requirement.app_version.as_ref().is_none_or(|wanted| {
+            let stated = details.and_then(|details| details.app_version.as_deref());
+            let version = self.version(position);
+            let actual = version.as_ref().and_then(Version::app).or(stated);
+            actual.is_some_and(|actual| apps.accepts(wanted, actual))
+        });
+        in_channel && of_app
+    }
+}

@@ -1,0 +1,120 @@
+//! Fewest providers: where several packages are there only for what they provide, looks whether fewer would do.
+//!
+//! The search takes the first provider of each capability that fits, in the order in which registries list them. Here
+//! everything that is asked for by its name stays as it is, and so does what the lock holds; only which packages are brought
+//! in for what they provide may change. One search for each smaller number, in few steps, and none where no package could
+//! do the work of two.
+
+use std::collections::BTreeSet;
+
+use pubgrub::VersionSet;
+use rustc_hash::FxHashSet;
+
+use crate::index::Unavailable;
+use crate::index::releases::Position;
+use crate::select::node::{Need, Node, Place};
+use crate::select::positions::PositionSet;
+use crate::select::search::{self, Answer, Choices};
+use crate::select::world::{ChosenProvider, World};
+
+/// How many steps it may take besides as many as were taken so far.
+const STEPS: usize = 2_000;
+
+/// The same choice, or one with fewer packages that are there only for what they provide.
+pub(super) fn fewest(world: &mut World<'_>, chosen: Choices) -> Result<Choices, Unavailable> {
+    if !world.packages.capabilities.is_any_required() {
+        return Ok(chosen);
+    }
+    let Some(known) = Brought::find(world, &chosen)? else { return Ok(chosen) };
+    let count = known.brought.len();
+    if count < 2 {
+        return Ok(chosen);
+    }
+    let least = world.packages.least_providers(&known.required, |place| {
+        known.fixed.iter().any(|(fixed, _)| *fixed == place)
+    });
+    let limit = 2 * world.budget.steps() + STEPS;
+    for fewer in least..count {
+        let steps = limit.saturating_sub(world.budget.steps());
+        world.allow_providers(&known.fixed, fewer as Position)?;
+        let answer = search::solve(world, steps);
+        world.allow_any_providers();
+        match answer? {
+            Answer::Chosen(better) => return Ok(better),
+            Answer::Refuted(_) => {}
+            Answer::GivenUp => break,
+        }
+    }
+    Ok(chosen)
+}
+
+/// What is there only for what it provides, and what is not to change.
+#[derive(Default)]
+struct Brought {
+    brought: BTreeSet<Place>,
+    required: BTreeSet<String>,
+    fixed: Vec<(Place, PositionSet)>,
+}
+
+impl Brought {
+    /// Follows everything that is chosen from the roots on; none where something provides nothing that it should.
+    fn find(world: &mut World<'_>, chosen: &Choices) -> Result<Option<Self>, Unavailable> {
+        let choices = |node: Node| chosen.get(&node).copied();
+        let roots = world.roots().to_vec();
+        let mut needs: Vec<Need> = Vec::new();
+        for requirement in roots.iter().flat_map(|root| &root.requirements) {
+            needs.push(world.packages.need_for(requirement));
+        }
+        let mut found = Self::default();
+        let mut named: FxHashSet<Place> = FxHashSet::default();
+        let mut seen: FxHashSet<(Place, Position)> = FxHashSet::default();
+        let mut open: Vec<String> = world.own_requires().keys().cloned().collect();
+        // Once to its end for what is asked for by name alone, and then for each provider.
+        let mut is_core = true;
+        loop {
+            while let Some(need) = needs.pop() {
+                let Some(edge) = world.edge_for(need)? else { continue };
+                let Some((place, position)) = world.reached(edge, &choices)? else {
+                    return Ok(None);
+                };
+                named.insert(place);
+                found.visit(world, (place, position), is_core, &mut seen, &mut needs, &mut open)?;
+            }
+            is_core = false;
+            let Some(name) = open.pop() else { break };
+            if !found.required.insert(name.clone()) {
+                continue;
+            }
+            let provider = world.packages.capabilities.chosen(&name, &|place, versions| {
+                let mut nodes = world.nodes_of(place).filter_map(choices);
+                nodes.find(|position| versions.holds(*position))
+            });
+            let Some(ChosenProvider::Package(place, position)) = provider else { continue };
+            found.brought.insert(place);
+            found.visit(world, (place, position), false, &mut seen, &mut needs, &mut open)?;
+        }
+        let fixed: FxHashSet<Place> = found.fixed.iter().map(|(place, _)| *place).collect();
+        found.brought.retain(|place| !named.contains(place) && !fixed.contains(place));
+        Ok(Some(found))
+    }
+
+    fn visit(
+        &mut self,
+        world: &mut World<'_>,
+        (place, position): (Place, Position),
+        is_core: bool,
+        seen: &mut FxHashSet<(Place, Position)>,
+        needs: &mut Vec<Need>,
+        open: &mut Vec<String>,
+    ) -> Result<(), Unavailable> {
+        if !seen.insert((place, position)) {
+            return Ok(());
+        }
+        if is_core || world.package(place).is_locked(position) {
+            self.fixed.push((place, PositionSet::singleton(position)));
+        }
+        needs.extend_from_slice(&world.packages.needs_of(place, position)?);
+        open.extend(world.packages.capabilities_of(place, position)?.1);
+        Ok(())
+    }
+}
