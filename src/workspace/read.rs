@@ -30,7 +30,7 @@ pub(super) struct Layer {
     runtime: BTreeMap<String, String>,
     overrides: Vec<(Reference, Reference)>,
     exclude: Option<Vec<Reference>>,
-    bundled: Option<Vec<(Reference, Option<Reference>)>>,
+    bundled: Option<Vec<BundledReferences>>,
     formats: Option<Vec<&'static str>>,
     majors: Option<Majors>,
     minimum_release_age: Option<Cutoff>,
@@ -40,6 +40,9 @@ pub(super) struct Layer {
     trusted_workspaces: Vec<String>,
     plugins: BTreeMap<String, PathBuf>,
 }
+
+/// A chart, and the only one inside of it that is meant, if not all are.
+type BundledReferences = (Reference, Option<Reference>);
 
 /// Which of the two files is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -249,7 +252,7 @@ fn exclude(table: Table<'_>) -> Result<Option<Vec<Reference>>, SourceError> {
     table.list("exclude", |value| value.text()?.parse(Reference::parse)).map(Some)
 }
 
-fn bundled(table: Table<'_>) -> Result<Option<Vec<(Reference, Option<Reference>)>>, SourceError> {
+fn bundled(table: Table<'_>) -> Result<Option<Vec<BundledReferences>>, SourceError> {
     if table.get("bundled").is_none() {
         return Ok(None);
     }

@@ -361,7 +361,7 @@ fn a_chart_that_somebody_put_there_is_a_pack() {
     write(
         &sandbox.path(&format!("muroot/lib/packs/{base}/runtime")),
         "Chart.yaml",
-        &chart("runtime"),
+        chart("runtime"),
     );
     sandbox.write(&format!(".mu/packs/{base}/placed/Chart.yaml"), &chart("placed"));
     sandbox.asks_for(&[&repository.chart("runtime#^0.1"), &repository.chart("placed#^0.1")]);

@@ -245,10 +245,10 @@ mod one_or_more {
     }
 
     pub(super) fn serialize<S: Serializer>(
-        all: &Vec<Upgrade>,
+        all: &[Upgrade],
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
-        match &all[..] {
+        match all {
             [one] => one.serialize(serializer),
             all => all.serialize(serializer),
         }
