@@ -266,9 +266,16 @@ proptest! {
             _ => None,
         }).collect();
         prop_assert!(!named.is_empty(), "{conflict}");
+        // A yanked version that any root pins may be chosen, whether or not that root is named.
+        let mut pinned = case.clone();
+        for (name, versions) in pinned.packages.iter_mut().enumerate() {
+            for (at, (_, is_yanked)) in versions.iter_mut().enumerate() {
+                *is_yanked &= !case.is_pinned(name, at);
+            }
+        }
         let only = |roots: Vec<usize>| Case {
             roots: roots.into_iter().map(|root| case.roots[root]).collect(),
-            ..case.clone()
+            ..pinned.clone()
         };
         let all = named.iter().flatten().copied().collect();
         prop_assert!(only(all).solutions(&[]).is_empty(), "{conflict}");

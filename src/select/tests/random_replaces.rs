@@ -305,8 +305,13 @@ proptest! {
                     // What can stand in for something is looked for where nothing else would do, not to raise what
                     // there is; unless the index of that tells of it.
                     let is_told = |name: &usize| case.tells && !case.packages[*name].is_empty();
+                    // Nor is a lower version looked at for what it would bring in.
+                    let is_seen = |(name, at): (&usize, &usize)| {
+                        direct.contains(name) || at + 1 == case.packages[*name].len()
+                    };
                     let is_better = mine.is_empty()
                         && case.stand_ins(other).keys().all(is_told)
+                        && other.iter().all(is_seen)
                         && direct.iter().all(|name| other.get(name) >= Some(&chosen[name]))
                         && direct.iter().any(|name| other[name] > chosen[name]);
                     prop_assert!(!is_better, "{other:?} is better than {chosen:?}");
