@@ -90,7 +90,7 @@ impl Process {
         let mut command = Command::new(program);
         command.env_clear().envs(environment).current_dir(folder);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // In a group of its own, so that what it starts ends with it, and Ctrl-C is for mu alone.
+        // In a group of its own, so that what it starts ends with it, and Ctrl-C reaches only mu.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(|error| {

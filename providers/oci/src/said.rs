@@ -8,7 +8,7 @@ use crate::wire::{self, ARCHIVE, Descriptor, Manifest, PACKAGE};
 /// The manifest of a version.
 #[derive(Debug, Clone)]
 pub(crate) struct Said {
-    /// What it says of itself, with its archive; else why it is no version of a package.
+    /// What it says of itself, with its archive; else why it is not a version of a package.
     pub(crate) release: Result<Release, String>,
 }
 
@@ -22,7 +22,7 @@ impl Said {
     ///
     /// # Errors
     ///
-    /// When it is no version of a package.
+    /// When it is not a version of a package.
     pub(crate) fn archive(&self, place: &str) -> Result<Release, ProviderError> {
         self.release.clone().map_err(|reason| {
             let text = format!("`{place}` contains no mu package: {reason}");

@@ -102,7 +102,7 @@ pub(crate) fn misplaced(session: &Session, member: &Member) -> String {
     )
 }
 
-/// A folder of the workspace for people: one that is called like a host is no package's name.
+/// A folder of the workspace for people: a folder that is called like a host is not the name of a package.
 pub(crate) fn shown(place: &str) -> Cow<'_, str> {
     match place.split_once('/') {
         _ if place.is_empty() => Cow::Borrowed("."),
