@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use super::random::{Case, NAMES, VERSIONS, case, least, unbounded};
+use super::random::{Case, NAMES, SPECS, VERSIONS, case, least, unbounded};
 use super::random_virtual;
 use super::world::{Memory, id, requirement, version};
 use super::{many, moved};
@@ -104,8 +104,19 @@ proptest! {
                 for (id, version) in versions(&newest.selection) {
                     prop_assert!(again.get(&id).is_none_or(|again| *again >= version));
                 }
+                // What nobody needs any more may come again, lower, where something new refuses what it was.
+                let chosen = positions(&newest.selection);
                 for (id, version) in versions(&newest.selection) {
-                    prop_assert!(before.get(&id).is_none_or(|before| *before <= version));
+                    let is_refused = |before: &Version| {
+                        let needs = chosen.iter().flat_map(|(&name, &at)| &case.packages[name][at].0);
+                        let on_it = |need: &&(usize, usize)| id.name_str() == NAMES[need.0];
+                        needs.filter(on_it).any(|need| {
+                            let spec = requirement(&format!("a#{}", SPECS[need.1])).spec;
+                            !spec.accepts(before, false)
+                        })
+                    };
+                    let may_be = |before: &Version| *before <= version || is_refused(before);
+                    prop_assert!(before.get(&id).is_none_or(may_be));
                 }
             }
             Err(failure) => prop_assert!(is_conflict(&failure)),

@@ -15,7 +15,7 @@ use crate::select::{
 
 pub(super) const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 pub(super) const VERSIONS: [&str; 4] = ["1.0.0", "1.1.0", "2.0.0", "2.1.0"];
-const SPECS: [&str; 10] =
+pub(super) const SPECS: [&str; 10] =
     ["latest", "^1", "^2", "~1.0", "1.1.0", ">=1.1", "<2", "~1.0 || ^2.1", "2.0.0", ">=2"];
 /// Those that have no upper bound, nor a gap.
 const UNBOUNDED: [usize; 3] = [0, 5, 9];
