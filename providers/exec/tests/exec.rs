@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use mu_provider::conformance::Fixture;
@@ -15,6 +15,12 @@ use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{Digest, ErrorKind, Location, Provider as _, Release, SafeUrl, Silent};
 use mu_provider_exec::{ExecProvider, Places, Program};
 use mu_testing::{digest_of, write};
+
+/// Held by each test: a program that one of them is writing cannot be started while another one's child has it open.
+fn alone() -> MutexGuard<'static, ()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    mu_provider::threads::lock(&ONE_AT_A_TIME)
+}
 
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins").join(name)
@@ -46,6 +52,7 @@ fn at(name: &str) -> Location {
 
 #[test]
 fn the_example_conforms() {
+    let _alone = alone();
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     for version in ["1.0.0", "1.1.0"] {
         let place = folder.path().join("shelf/books.example/tools/lamp").join(version);
@@ -87,6 +94,7 @@ fn script(folder: &Path, lines: &str) -> PathBuf {
 
 #[test]
 fn one_that_keeps_silent_is_ended_with_all_that_it_has_started() {
+    let _alone = alone();
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
     let left = folder.path().join("left");
     let lines = format!(
@@ -108,6 +116,7 @@ fn one_that_keeps_silent_is_ended_with_all_that_it_has_started() {
 
 #[test]
 fn one_that_speaks_another_protocol_is_not_used() {
+    let _alone = alone();
     for (answer, said) in [
         ("{\"protocol\":7}", "speaks version 7 of the protocol, and this mu speaks 1"),
         ("7", "introduces itself in a way that mu cannot read"),
@@ -125,6 +134,7 @@ fn one_that_speaks_another_protocol_is_not_used() {
 
 #[test]
 fn programs_are_looked_for_where_the_user_puts_them() {
+    let _alone = alone();
     use std::os::unix::fs::PermissionsExt as _;
 
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
