@@ -271,10 +271,13 @@ pub struct Found {
     pub leads_to: Vec<String>,
 }
 
+/// The names that a manifest of mu's own can have.
+pub const MANIFEST_NAMES: [&str; 2] = ["Mu.yaml", "Mu.json"];
+
 /// A manifest as it was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestFile {
-    /// `Mu.yaml` or `Mu.json`.
+    /// One of [`MANIFEST_NAMES`].
     pub name: String,
     /// Its text.
     pub text: String,

@@ -21,10 +21,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use mu_provider::catalog::{CatalogLine, Hits, Query};
+use mu_provider::fs::AtPath as _;
 use mu_provider::http::Http;
 use mu_provider::{
-    ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
-    SafeUrl, TreeWriter, fs,
+    ErrorKind, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress, Provider,
+    ProviderError, Release, SafeUrl, TreeWriter, fs,
 };
 use mu_provider_hub::archive::Layout;
 use mu_provider_hub::{Archives, Place};
@@ -35,8 +36,8 @@ use url::Url;
 use crate::batch::Batch;
 pub use crate::find::{PREFIX, Places};
 use crate::message::{Fetched, Introduction, Package};
+use crate::plugin::Plugin;
 pub use crate::plugin::Program;
-use crate::plugin::{Answer, Plugin};
 
 /// How long a plugin may keep silent while it is asked something, unless a test is in a hurry.
 pub const SILENCE: Duration = Duration::from_secs(60);
@@ -102,7 +103,7 @@ impl ExecProvider {
         params: &Value,
         progress: &dyn Progress,
     ) -> Result<Option<Value>, ProviderError> {
-        self.ask(method, params, progress)
+        self.plugin.ask(method, params, progress)
     }
 
     /// The answer to a question, in the shape that it must have.
@@ -112,11 +113,8 @@ impl ExecProvider {
         params: &Value,
         progress: &dyn Progress,
     ) -> Result<Option<T>, ProviderError> {
-        let value = match self.plugin.ask(method, params, progress)? {
-            Answer::Is(value) => value,
-            Answer::Unsupported => return Ok(None),
-        };
-        serde_json::from_value(value).map(Some).map_err(|error| self.unreadable(method, error))
+        let answer = self.plugin.ask(method, params, progress)?.map(serde_json::from_value);
+        answer.transpose().map_err(|error| self.unreadable(method, error))
     }
 
     fn unreadable(&self, method: &str, error: serde_json::Error) -> ProviderError {
@@ -242,10 +240,7 @@ impl Provider for ExecProvider {
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
         let most = self.plugin.running()?.introduction.capabilities.versions.most.max(1);
-        let question = json!({
-            "base": base(location), "url": location.root.to_string(),
-            "name": location.path, "validator": validator,
-        });
+        let question = asking(location, [("validator", json!(validator))]);
         let answer = self.batch.ask(question, most, |questions| {
             let params = json!({"packages": questions});
             #[derive(serde::Deserialize)]
@@ -274,10 +269,7 @@ impl Provider for ExecProvider {
         progress: &dyn Progress,
     ) -> Result<Release, ProviderError> {
         let can = self.plugin.running()?.introduction.capabilities.resolve;
-        let params = json!({
-            "base": base(location), "url": location.root.to_string(),
-            "name": location.path, "revision": revision,
-        });
+        let params = asking(location, [("revision", json!(revision))]);
         let found =
             if can { self.ask::<Option<Release>>("resolve", &params, progress)? } else { None };
         found.flatten().ok_or_else(|| {
@@ -300,10 +292,10 @@ impl Provider for ExecProvider {
             name: String,
             text: String,
         }
-        let params = about(location, release);
+        let params = asking(location, [("line", json!(release))]);
         let found: Option<Option<Manifest>> = self.ask("manifest", &params, progress)?;
         let Some(Manifest { name, text }) = found.flatten() else { return Ok(None) };
-        if !["Mu.yaml", "Mu.json"].contains(&name.as_str()) {
+        if !MANIFEST_NAMES.contains(&name.as_str()) {
             let name = message::readable(&name);
             return Err(self.plugin.error(&format!("gave a manifest called `{name}`")));
         }
@@ -319,10 +311,8 @@ impl Provider for ExecProvider {
     ) -> Result<(), ProviderError> {
         let folder = self.plugin.running()?.folder;
         let into = fs::private_folder();
-        let into =
-            fs::AtPath::at(into.tempdir_in(folder.path()), "make a folder in", folder.path())?;
-        let mut params = about(location, release);
-        params["into"] = json!(into.path());
+        let into = into.tempdir_in(folder.path()).at("make a folder in", folder.path())?;
+        let params = asking(location, [("line", json!(release)), ("into", json!(into.path()))]);
         let fetched: Option<Fetched> = self.ask("fetch", &params, progress)?;
         let fetched = fetched.ok_or_else(|| self.cannot("fetch packages"))?;
         self.take(location, release, into.path(), fetched, tree, progress)
@@ -349,10 +339,8 @@ impl Provider for ExecProvider {
             #[serde(default)]
             description: Option<String>,
         }
-        let params = json!({
-            "base": base(location), "url": location.root.to_string(),
-            "words": query.text(), "limit": query.limit(),
-        });
+        let words = [("words", json!(query.text())), ("limit", json!(query.limit()))];
+        let params = asking(location, words);
         let Some(Results { results }) = self.ask("search", &params, progress)? else {
             return Ok(None);
         };
@@ -367,16 +355,17 @@ impl Provider for ExecProvider {
     }
 }
 
-/// What a reference has before the name.
-fn base(location: &Location) -> String {
+/// A question about a package, or about its whole registry: where that is, and what else is asked.
+fn asking<const COUNT: usize>(location: &Location, more: [(&str, Value); COUNT]) -> Value {
     let root = location.root.as_folder().to_string();
-    root.split_once("://").map_or(root.clone(), |(_, rest)| rest.to_owned())
-}
-
-/// A release, as the plugin listed it.
-fn about(location: &Location, release: &Release) -> Value {
-    json!({
-        "base": base(location), "url": location.root.to_string(),
-        "name": location.path, "line": release,
-    })
+    // What a reference has before the name.
+    let base = root.split_once("://").map_or(root.as_str(), |(_, rest)| rest);
+    let mut question = json!({ "base": base, "url": location.root.to_string() });
+    if !location.path.is_empty() {
+        question["name"] = json!(location.path);
+    }
+    for (key, value) in more {
+        question[key] = value;
+    }
+    question
 }

@@ -147,13 +147,13 @@ impl Plugin {
         Ok(state.running.insert(running).clone())
     }
 
-    /// Asks; starts a process that died once more.
+    /// Asks, and starts a process that died once more; `None` if the plugin cannot do that.
     pub(crate) fn ask(
         &self,
         method: &str,
         params: &Value,
         progress: &dyn Progress,
-    ) -> Result<Answer, ProviderError> {
+    ) -> Result<Option<Value>, ProviderError> {
         loop {
             let running = self.running()?;
             let answer = {
@@ -161,9 +161,9 @@ impl Plugin {
                 running.process.ask(method, params, self.program.silence, progress)
             };
             match answer {
-                Ok(value) => return Ok(Answer::Is(value)),
+                Ok(value) => return Ok(Some(value)),
                 Err(NoAnswer::Failed(failure)) if failure.is_unsupported() => {
-                    return Ok(Answer::Unsupported);
+                    return Ok(None);
                 }
                 Err(NoAnswer::Ended(error)) => {
                     if !self.forget(&running) {
@@ -216,14 +216,6 @@ impl Plugin {
             }
         })
     }
-}
-
-/// What a plugin answered.
-pub(crate) enum Answer {
-    /// This.
-    Is(Value),
-    /// It cannot do that.
-    Unsupported,
 }
 
 /// Whether a host is one of those that a pattern means: itself, or with `*.` all below it.

@@ -1,13 +1,11 @@
 //! The manifest of a package in a commit, found and read, but not understood.
 
-use mu_provider::{ErrorKind, ManifestFile, ProviderError};
+use mu_provider::{ErrorKind, MANIFEST_NAMES, ManifestFile, ProviderError};
 
 use crate::snapshot::{Kind, Snapshot};
 
 /// A manifest longer than this was not written by a person.
 const LONGEST: usize = 1 << 20;
-
-const NAMES: [&str; 2] = ["Mu.yaml", "Mu.json"];
 
 /// The manifest in `folder`, if there is one.
 pub(crate) fn read(
@@ -24,7 +22,7 @@ pub(crate) fn read(
         )
     };
     let named = |name: &str| entries.iter().find(|entry| entry.name == name.as_bytes());
-    let (name, entry) = match NAMES.map(named) {
+    let (name, entry) = match MANIFEST_NAMES.map(named) {
         [Some(_), Some(_)] => {
             return Err(ProviderError::new(
                 ErrorKind::Manifest,
@@ -32,8 +30,8 @@ pub(crate) fn read(
             )
             .hint("a package has one manifest: remove one of them"));
         }
-        [Some(entry), None] => (NAMES[0], entry),
-        [None, Some(entry)] => (NAMES[1], entry),
+        [Some(entry), None] => (MANIFEST_NAMES[0], entry),
+        [None, Some(entry)] => (MANIFEST_NAMES[1], entry),
         [None, None] => {
             if named("mu.yaml").is_some() {
                 let text =

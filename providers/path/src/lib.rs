@@ -17,12 +17,9 @@ use std::path::{Path, PathBuf};
 
 use mu_provider::fs::{self, AtPath as _};
 use mu_provider::{
-    ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
-    TreeWriter,
+    ErrorKind, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress, Provider,
+    ProviderError, Release, TreeWriter,
 };
-
-/// The names that a manifest can have.
-const MANIFESTS: [&str; 2] = ["Mu.yaml", "Mu.json"];
 
 /// The longest manifest that is read, in bytes.
 const LONGEST_MANIFEST: u64 = 4 << 20;
@@ -94,7 +91,7 @@ impl Provider for PathProvider {
     ) -> Result<Option<ManifestFile>, ProviderError> {
         let folder = existing(location)?;
         let mut found = None;
-        for name in MANIFESTS {
+        for name in MANIFEST_NAMES {
             let Some(text) = read_manifest(&folder.join(name))? else { continue };
             if found.is_some() {
                 return Err(ProviderError::new(

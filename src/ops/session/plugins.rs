@@ -43,7 +43,10 @@ const FOR_PLUGINS: &str = "MU_PLUGIN_";
 pub(crate) struct OfThisMachine {
     places: Places,
     offline: bool,
-    environment: Environment,
+    /// The environment that each sees.
+    variables: BTreeMap<String, String>,
+    /// The folder that they write into.
+    folder: PathBuf,
     http: Arc<Http>,
     found: Mutex<HashMap<String, Arc<ExecProvider>>>,
 }
@@ -58,7 +61,8 @@ impl OfThisMachine {
         Self {
             places: places(environment, workspace),
             offline,
-            environment: environment.clone(),
+            variables: variables(environment),
+            folder: environment.cache.join("plugins"),
             http,
             found: Mutex::default(),
         }
@@ -78,8 +82,8 @@ impl OfThisMachine {
         let program = Program {
             name: name.to_owned(),
             program: self.places.find(name)?,
-            environment: variables(&self.environment),
-            folder: self.environment.cache.join("plugins"),
+            environment: self.variables.clone(),
+            folder: self.folder.clone(),
             offline: self.offline,
             silence: SILENCE,
             credentials: Arc::clone(&self.http.options().credentials),

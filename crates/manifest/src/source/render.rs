@@ -31,7 +31,7 @@ pub(crate) struct Manner {
 }
 
 impl New {
-    /// The value on one line, but for [`New::Lines`], whose lines are not indented.
+    /// The value on one line, except for [`New::Lines`], whose lines are not indented.
     pub(crate) fn render(&self, manner: Manner) -> String {
         match self {
             Self::Text(text) => render_text(text, manner),

@@ -13,8 +13,8 @@ use std::thread;
 
 pub use self::disk::read_tree;
 use crate::{
-    Digest, ErrorKind, Folder, Limits, Listing, Location, Provider, ProviderError, Release, Silent,
-    Tree, TreeWriter,
+    Digest, ErrorKind, Folder, Limits, Listing, Location, MANIFEST_NAMES, Provider, ProviderError,
+    Release, Silent, Tree, TreeWriter,
 };
 
 /// How many threads ask at once.
@@ -104,7 +104,7 @@ impl Fixture<'_> {
         match (self.manifest, file) {
             (None, None) => {}
             (Some(line), Some(file)) => {
-                assert!(["Mu.yaml", "Mu.json"].contains(&file.name.as_str()), "{}", file.name);
+                assert!(MANIFEST_NAMES.contains(&file.name.as_str()), "{}", file.name);
                 assert!(file.text.contains(line), "{}", file.text);
             }
             (expected, found) => panic!("expected {expected:?}, found {found:?}"),
