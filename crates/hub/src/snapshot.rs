@@ -1,12 +1,13 @@
 //! The snapshot: every index line of the hub in one file, for readers that know nothing yet.
 //!
 //! It is two files, and a reader of the one must never find another one's lines in the other. So lines
-//! keep their place for ever and new ones come last; and in a store where several write at the same
-//! time, whoever begins first puts a mark into the snapshot, so that one who began earlier cannot end.
+//! keep their place for ever and new ones come last. In a store where several write at the same time, each
+//! puts a mark into the snapshot when it begins: only the one that began last can end, and it always can.
+//! If that one dies in between, the two files may not fit each other. Then readers read the index instead, until
+//! the next write that is due, or a repair, writes both.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::ops::ControlFlow;
 
 use bytes::Bytes;
 use flate2::Compression;
@@ -49,8 +50,8 @@ const BYTES_OF_A_CHANGE: u64 = 1_600;
 /// The longest that is read, in bytes.
 const LONGEST: u64 = 4 << 30;
 
-/// How often it is tried to write it where others do so too.
-const MOST_TRIES: usize = 8;
+/// How many writers that began earlier may write the digests while the last one ends.
+const MOST_EARLIER_WRITERS: usize = 1_000;
 
 /// Index files that are read at once.
 const AT_ONCE: usize = 32;
@@ -82,51 +83,23 @@ pub(crate) async fn write(
     if !is_due && !is_wanted {
         return Ok(None);
     }
-    for _ in 0..MOST_TRIES {
-        match attempt(files, root, last, anew).await? {
-            ControlFlow::Break(written) => return Ok(written),
-            // Of two that lose to each other, one file each may be left: then nobody can use the snapshot.
-            ControlFlow::Continue(()) if read(files).await?.is_none() => {}
-            ControlFlow::Continue(()) => return Ok(None),
-        }
-    }
-    Ok(None)
-}
-
-/// Writes the snapshot once. Continues if somebody else wrote one of its two files meanwhile.
-async fn attempt(
-    files: &Files,
-    root: &Root,
-    last: u64,
-    anew: bool,
-) -> Result<ControlFlow<Option<Progress>>, HubError> {
-    let Some((mut snapshot, seen)) = begin(files).await? else {
-        return Ok(ControlFlow::Break(None));
-    };
+    let Some((mut snapshot, seen)) = begin(files).await? else { return Ok(None) };
     if anew {
         // People may have changed what is never changed else.
         snapshot.lines.clear();
     }
-    let digests = digests_path(SNAPSHOT_FILE);
-    let seen_digests = files.read(&digests).await?.map_or(Version::Absent, |read| read.version);
     let names = match log::names(files, root, snapshot.generation, last).await? {
         Some(names) if !snapshot.lines.is_empty() && snapshot.generation <= last => names,
         _ => derived::all_names(files, root).await?,
     };
-    let Some(mut snapshot) = update(files, root, snapshot, names).await? else {
-        return Ok(ControlFlow::Break(None));
-    };
+    let Some(mut snapshot) = update(files, root, snapshot, names).await? else { return Ok(None) };
     snapshot.generation = last;
     let rows: Bytes = snapshot.lines.iter().flat_map(|(_, row)| *row).collect::<Vec<u8>>().into();
     snapshot.digests = hex(&Sha256::digest(&rows));
     let file = snapshot.print();
     let bytes = (rows.len() + file.len()) as u64;
-    if files.replace(&digests, &seen_digests, rows).await?
-        && files.replace(SNAPSHOT_FILE, &seen, file).await?
-    {
-        return Ok(ControlFlow::Break(Some(Progress { generation: last, bytes })));
-    }
-    Ok(ControlFlow::Continue(()))
+    let is_written = end(files, &seen, rows, file).await?;
+    Ok(is_written.then_some(Progress { generation: last, bytes }))
 }
 
 /// Reads the snapshot, and makes sure that whoever began to write it earlier does not end.
@@ -140,6 +113,29 @@ async fn begin(files: &Files) -> Result<Option<(Snapshot, Version)>, HubError> {
     }
     let marked = files.replace_seen(SNAPSHOT_FILE, &seen, snapshot.print()).await?;
     Ok(marked.map(|seen| (snapshot, seen)))
+}
+
+/// Writes both files; `false` if somebody else has begun after this writer's mark, and is to do it.
+///
+/// One that began earlier may still write the digests. So they are written again until they are this writer's. Which
+/// digests are there is read before it is made sure that the mark is: they are not replaced once a later writer has
+/// put its own there.
+async fn end(files: &Files, mark: &Version, rows: Bytes, file: Bytes) -> Result<bool, HubError> {
+    let digests = digests_path(SNAPSHOT_FILE);
+    for _ in 0..MOST_EARLIER_WRITERS {
+        let seen = files.read(&digests).await?.map_or(Version::Absent, |read| read.version);
+        let is_marked = match files.read(SNAPSHOT_FILE).await? {
+            Some(read) => read.version.e_tag() == mark.e_tag(),
+            None => matches!(mark, Version::Absent),
+        };
+        if !is_marked {
+            return Ok(false);
+        }
+        if files.replace(&digests, &seen, rows.clone()).await? {
+            return files.replace(SNAPSHOT_FILE, mark, file).await;
+        }
+    }
+    Ok(false)
 }
 
 /// Reads the snapshot that is there; `None` if there is none, or the two files do not belong together.
@@ -259,4 +255,43 @@ fn row(line: &Line) -> [u8; SNAPSHOT_ROW] {
     let size = line.map().get("size").and_then(Value::as_u64).unwrap_or_default();
     row[64..].copy_from_slice(&size.to_le_bytes());
     row
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use object_store::memory::InMemory;
+
+    use super::*;
+    use crate::Place;
+
+    fn snapshot_of(version: &str) -> (Bytes, Bytes) {
+        let text = format!("{{\"name\":\"a\",\"version\":\"{version}\"}}");
+        let rows = Bytes::copy_from_slice(&[7; SNAPSHOT_ROW]);
+        let digests = hex(&Sha256::digest(&rows));
+        let lines = vec![(text, [7; SNAPSHOT_ROW])];
+        (rows, Snapshot { generation: 1, digests, lines }.print())
+    }
+
+    #[tokio::test]
+    async fn of_two_writers_the_one_that_began_last_ends() {
+        let place = Place::store(Arc::new(InMemory::new()), "memory");
+        let files = Files::open(&place, false).expect("is in memory");
+        let (_, first) = begin(&files).await.expect("is in memory").expect("nobody else writes");
+        let (_, second) = begin(&files).await.expect("is in memory").expect("nobody else writes");
+        let digests = digests_path(SNAPSHOT_FILE);
+        // The first one was about to write the digests when the second one began.
+        files.write(&digests, "of the first".into()).await.expect("is in memory");
+        let (rows, file) = snapshot_of("1.0.0");
+        assert!(!end(&files, &first, rows, file).await.expect("is in memory"));
+        assert!(read(&files).await.expect("is in memory").is_none());
+        let (rows, file) = snapshot_of("2.0.0");
+        assert!(end(&files, &second, rows, file).await.expect("is in memory"));
+        let snapshot = read(&files).await.expect("is in memory").expect("fits its digests");
+        assert!(snapshot.lines[0].0.contains("2.0.0"));
+        let (rows, file) = snapshot_of("1.0.0");
+        assert!(!end(&files, &first, rows, file).await.expect("is in memory"), "too late");
+        assert!(read(&files).await.expect("is in memory").is_some());
+    }
 }
