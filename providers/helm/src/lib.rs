@@ -242,5 +242,5 @@ fn in_oci(location: &Location, release: &Release, url: &str) -> ProviderError {
         release.version
     );
     ProviderError::new(ErrorKind::Protocol, text)
-        .hint("this mu does not read OCI registries yet; exclude the version, or take the chart from a repository that has its archives")
+        .hint("mu does not read charts in OCI registries yet; exclude the version, or use a repository that has the chart's archives")
 }
