@@ -11,7 +11,7 @@ use crate::report::{BAD, FAINT, GOOD, NOTICE, count, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Contacts each registry in the settings. Exits with status 1 if a check fails.
+Checks folders, Git, ssh, the proxy, certificates and the clock, and contacts each registry in the settings. Exits with status 1 if a check fails.
 
 Examples:
   mu doctor

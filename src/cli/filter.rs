@@ -10,7 +10,7 @@ pub(crate) struct Filter {
     /// Only versions whose app version is this, or starts with it: 2.3 is not 2.30
     #[arg(long, value_name = "VERSION")]
     app_version: Option<String>,
-    /// Only versions of this revision: of APP-REVISION the second part, else the version itself
+    /// Only versions with this revision: the second part of APP-REVISION, or else the whole version
     #[arg(long, value_name = "VERSION")]
     revision: Option<String>,
     /// Only versions that start with this
@@ -25,7 +25,7 @@ pub(crate) struct Filter {
     /// Only versions with this manifest format, such as mu/v1
     #[arg(long, value_name = "FORMAT")]
     api_version: Option<String>,
-    /// Mark versions that cannot be used where this is a fact, such as kubernetes=1.29
+    /// Mark versions that cannot run with this fact, such as kubernetes=1.29
     #[arg(long, value_name = "K=V")]
     runtime: Vec<String>,
 }

@@ -14,7 +14,7 @@ Without REF, installs what Mu.yaml and Mu.lock require. With REF, installs that 
 dependencies; it stays until `mu remove REF`. --save also writes it into Mu.yaml.
 
 With the minimal strategy (--resolution minimal), every requirement means the lowest version that it accepts, \
-and Mu.lock is not used. Mu.yaml is kept in step: dependencies start at the version in use. A REF without a version means its newest version or later.
+and Mu.lock is not used. mu also updates Mu.yaml: dependencies start at the version in use. A REF without a version means its newest version or later.
 
 Examples:
   mu get
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// Also move everything to its newest version (see `mu update`)
     #[arg(short, long)]
     update: bool,
-    /// Install nothing that only devDependencies need; Mu.lock names it all the same
+    /// Do not install what only devDependencies need; Mu.lock stays the same
     #[arg(long, conflicts_with_all = ["references", "global"])]
     no_dev: bool,
     /// Show what would change, and write nothing
@@ -58,7 +58,7 @@ pub(crate) struct Narrowing {
     /// Only versions of this app version
     #[arg(long, value_name = "VERSION")]
     pub(crate) app_version: Option<String>,
-    /// Only versions of this revision: of APP-REVISION the second part, else the version itself
+    /// Only versions with this revision: the second part of APP-REVISION, or else the whole version
     #[arg(long, value_name = "VERSION")]
     pub(crate) revision: Option<String>,
     /// Accept prereleases too

@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     /// Fetch the package, and print its readme
     #[arg(long)]
     readme: bool,
-    /// Say whether it can be used where this is a fact, such as kubernetes=1.29
+    /// Say whether it can run with this fact, such as kubernetes=1.29
     #[arg(long, value_name = "K=V", conflicts_with = "readme")]
     runtime: Vec<String>,
 }

@@ -14,8 +14,8 @@ use crate::report::{FAINT, GOOD, NOTICE, count, printable};
 With --lock, copies everything that Mu.lock names, at exactly those versions. With references, copies the versions that \
 would be chosen for them, and those of their dependencies. Archives of hubs are copied byte for byte, so locks hold for the \
 mirror too. Packages in Git repositories are packed from the commit that is locked, and charts from their archives; \
-their content stays the same. What is already there is not fetched again. With --as, packages get another namespace: their index lines name where they come from, \
-and their names for each other mean the new namespace.
+their content stays the same. What is already there is not fetched again. With --as, packages get another namespace: their index lines name the original, \
+and the copies depend on each other.
 
 Examples:
   mu mirror --lock --to /srv/mirror
@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     /// Copy everything that Mu.lock names, at exactly those versions
     #[arg(long, conflicts_with_all = ["no_deps", "all_versions"])]
     lock: bool,
-    /// The hub to copy to: a folder, s3://, gs:// or az://BUCKET/PREFIX, or a server's URL
+    /// Where to copy to: a hub's folder, bucket (s3://, gs:// or az://BUCKET/PREFIX) or URL, or an OCI registry (oci://HOST/REPOSITORY)
     #[arg(long, value_name = "PLACE")]
     to: String,
     /// Do not copy what the packages depend on

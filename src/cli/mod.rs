@@ -159,7 +159,7 @@ enum Command {
     /// Create the archive of a package
     #[cfg(feature = "hub")]
     Pack(pack::Arguments),
-    /// Pack a package and publish it to a hub
+    /// Pack a package and publish it
     #[cfg(feature = "publish")]
     Publish(publish::Arguments),
     /// Withdraw a published version
@@ -168,7 +168,7 @@ enum Command {
     /// Tag a published version
     #[cfg(feature = "publish")]
     Tag(tag::Arguments),
-    /// Copy packages into another hub
+    /// Copy packages into another hub or registry
     #[cfg(feature = "publish")]
     Mirror(mirror::Arguments),
     /// Store a token for a registry's host

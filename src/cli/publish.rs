@@ -13,10 +13,11 @@ use crate::report::{GOOD, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Without --to, a package goes to the hub that its base leads to: see `mu registry list`. A PLACE is the folder or \
-bucket (s3://, gs:// or az://BUCKET/PREFIX) of a hub, which is written directly, or the URL of a hub's server, which needs a token: `mu login`. Before \
+Without --to, a package goes to the registry that its base leads to: see `mu registry list`. A PLACE is the folder or \
+bucket (s3://, gs:// or az://BUCKET/PREFIX) of a hub, which is written directly, the URL of a hub's server, or an OCI registry (oci://HOST/REPOSITORY). \
+The last two need a token: see `mu login`. Before \
 anything is changed, the manifest is checked, and its dependencies are resolved as they will be for others. \
-What is published must be committed, if it is in a Git repository; the index line then names the commit. \
+In a Git repository, what is published must be committed; the index line then names the commit. \
 A published version never changes: publishing the same content again is fine, other content is refused.
 
 Examples:
@@ -28,7 +29,7 @@ pub(crate) struct Arguments {
     /// The package: its name or folder [default: the one in this folder]
     #[arg(conflicts_with = "all")]
     package: Option<String>,
-    /// The hub to publish to
+    /// Where to publish to
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
     /// Check and pack, and change nothing

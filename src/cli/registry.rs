@@ -45,7 +45,7 @@ pub(crate) struct AddArguments {
     /// Where it is: a URL, or a folder
     #[arg(value_name = "URL", required_unless_present = "provider")]
     url: Option<String>,
-    /// Which provider serves it: hub, git
+    /// Which provider serves it: hub, git, helm, oci, path, or a plugin
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
     /// Allow plain http:// to it
@@ -54,7 +54,7 @@ pub(crate) struct AddArguments {
     /// Read tags such as v1 and 1.28 as versions
     #[arg(long)]
     lenient: bool,
-    /// Keep names whole there, with the segments that PREFIX has
+    /// Names are whole there: they include the segments in PREFIX
     #[arg(long)]
     no_strip: bool,
     /// Set it in ~/.mu/config.yaml, for every workspace

@@ -38,13 +38,13 @@ pub(crate) struct Arguments {
     /// Do not require this
     #[arg(long, value_name = "ID")]
     without: Vec<String>,
-    /// Suppose that this version is installed: ID#VERSION, or ID#VERSION@CHANNEL
+    /// Assume that this version is installed: ID#VERSION, or ID#VERSION@CHANNEL
     #[arg(long, value_name = "ID#V")]
     installed: Vec<String>,
-    /// Suppose this fact about the runtime
+    /// Assume this fact about the runtime
     #[arg(long, value_name = "K=V")]
     runtime: Vec<String>,
-    /// Suppose that mu has this version
+    /// Assume this version of mu
     #[arg(long, value_name = "VERSION")]
     mu_version: Option<String>,
     /// Never choose this

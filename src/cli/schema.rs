@@ -27,7 +27,7 @@ use crate::report::{Document, Failure};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-`mu schema answer COMMAND` describes what COMMAND prints with --json; `error` stands for what any command prints on \
+`mu schema answer COMMAND` describes what COMMAND prints with --json; `mu schema answer error` describes what any command prints on \
 stderr when it fails.
 
 Examples:

@@ -26,14 +26,14 @@ Examples:
   mu search postgres
   mu search log collector --limit 50
   mu search kafka --app-version 3 --channel stable
-  mu search --provides                            which capabilities there are
+  mu search --provides                            all capabilities
   mu search --provides compute.mu.com/v1/VM       which packages provide it
   mu search kafka --json")]
 pub(crate) struct Arguments {
     /// The words to search for
     #[arg(value_name = "WORDS", required_unless_present = "provides", conflicts_with = "provides")]
     words: Vec<String>,
-    /// Show who provides this capability; without CAP, which capabilities there are
+    /// List packages that provide this capability; without CAP, list all capabilities
     #[arg(long, value_name = "CAP", num_args = 0..=1)]
     provides: Option<Option<String>>,
     /// Show at most N packages

@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     /// Remove the tag
     #[arg(long)]
     undo: bool,
-    /// The hub: a folder, s3://, gs:// or az://BUCKET/PREFIX, or a server's URL [default: where the package's base leads]
+    /// Where it is: a hub's folder, bucket (s3://, gs:// or az://BUCKET/PREFIX) or URL, or an OCI registry (oci://HOST/REPOSITORY) [default: where the package's base leads]
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
     /// Print what would be done, and change nothing

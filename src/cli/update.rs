@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
     /// Move the global packs
     #[arg(short, long)]
     global: bool,
-    /// Suppose that this version is installed: upgrades that go step by step begin there
+    /// Assume that this version is installed; step-by-step upgrades start there
     #[arg(long, value_name = "ID#V")]
     installed: Vec<String>,
     /// Show what would change, and write nothing

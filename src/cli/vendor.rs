@@ -18,7 +18,7 @@ compares them with Mu.lock.
 Examples:
   mu vendor
   git add .mu/packs Mu.lock
-  mu vendor --undo                     packs are no longer committed")]
+  mu vendor --undo                     stop committing packs")]
 pub(crate) struct Arguments {
     /// Show what would be in use, and write nothing
     #[arg(long, conflicts_with = "undo")]

@@ -15,8 +15,7 @@ use crate::search::{Candidate, Found, State};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Looks in eight places, in order: the workspace (twice), its .mu/packs (twice), ~/.mu/packs (twice) \
-and $MUROOT/lib/packs (twice). A package in the workspace always wins; elsewhere the version must fit. Of an \
-element, its file and its kind are shown.
+and $MUROOT/lib/packs (twice). A package in the workspace always wins; elsewhere the version must fit. For an element, prints its file and kind.
 
 Examples:
   mu which aws/ec2

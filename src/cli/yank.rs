@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// Why; shown to those who use the version
     #[arg(long, value_name = "REASON")]
     reason: Option<String>,
-    /// The hub: a folder, s3://, gs:// or az://BUCKET/PREFIX, or a server's URL [default: where the package's base leads]
+    /// Where it is: a hub's folder, bucket (s3://, gs:// or az://BUCKET/PREFIX) or URL, or an OCI registry (oci://HOST/REPOSITORY) [default: where the package's base leads]
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
     /// Print what would be done, and change nothing

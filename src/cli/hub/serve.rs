@@ -14,12 +14,12 @@ use crate::reference::Base;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Everyone can read, in a browser too; changes need a token (`mu hub token add`). With --private, reading needs a token, \
-too: pages, search and counters as well. All state is in PLACE, so any \
+too, and so do pages, search and counters. All state is in PLACE, so any \
 number of servers can share one, and any web server can serve the same files for reading.
 
-The access log goes to standard output, one JSON object a line. `/healthz` says whether the hub \
-can be read, `/metrics` counts for Prometheus. Clients refuse plain http beyond their own machine: \
-use TLS here, or put this behind a proxy that speaks it. Limits apply to each client address; behind a proxy, all clients have the proxy's address. Ctrl-C stops the server when the requests in progress are done, a \
+The access log goes to standard output, one JSON object per line. `/healthz` says whether the server can read the hub, \
+and `/metrics` has counters for Prometheus. Clients refuse plain http to other machines, so \
+use TLS here, or put a proxy with TLS in front. Limits apply to each client address; behind a proxy, all clients have the proxy's address. Ctrl-C stops the server when the requests in progress are done, a \
 second Ctrl-C at once.
 
 Examples:

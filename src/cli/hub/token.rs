@@ -10,7 +10,7 @@ use crate::ops::{Code, CommandError};
 use crate::report::Table;
 use crate::workspace::Cutoff;
 
-/// Manage tokens: who may change a hub
+/// Manage tokens: who may change or read a hub
 #[derive(Debug, Subcommand)]
 #[command(after_help = "\
 The hub keeps only a hash of each token, in PLACE/private/, which `mu hub serve` does not serve.
