@@ -1,4 +1,4 @@
-//! Why a foreign manifest cannot be used, and where it says so.
+//! Why mu cannot use a foreign manifest, and where in the file the problem is.
 
 use std::ops::Range;
 use std::path::Path;
@@ -43,7 +43,7 @@ impl FormatError {
     }
 }
 
-/// Something wrong, before it is known in which file.
+/// A mistake, before it is known which file it is in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) span: Range<usize>,

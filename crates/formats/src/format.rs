@@ -1,4 +1,4 @@
-//! What every format has in common: its reader, and what that is told and answers.
+//! What every format has in common: its reader, the reader's input, and its answer.
 
 use mu_provider::Release;
 
@@ -11,20 +11,20 @@ use crate::files::Files;
 pub struct Format {
     /// Its name, which also comes before the `+` in a protocol: `helm`.
     pub name: &'static str,
-    /// The file at the package's top that makes a folder one.
+    /// The file at the package's top that makes a folder a package.
     pub manifest: &'static str,
     /// Other files at its top that its reader looks into.
     pub others: &'static [&'static str],
-    /// Reads name and version alone.
+    /// Reads only the name and the version.
     pub head: fn(&dyn Files) -> Result<Release, FormatError>,
     /// Reads a package.
     pub read: fn(&dyn Files, &Reading<'_>) -> Result<Package, FormatError>,
 }
 
-/// What is around a package that is read.
+/// The surroundings of the package that is read.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Reading<'a> {
-    /// Whether the package lies where its author works on it, so that folders beside it are there, too.
+    /// Whether the package is where its author works on it, so that the folders beside it are there too.
     pub is_own: bool,
     /// Short names that the user gave to registries of the format.
     pub aliases: Option<&'a Aliases>,
@@ -44,6 +44,6 @@ pub struct Place {
 pub struct Package {
     /// The same as the line of an index.
     pub release: Release,
-    /// Where each of its dependencies stands.
+    /// Where each of its dependencies is written.
     pub places: Vec<Place>,
 }

@@ -1,14 +1,14 @@
-//! Packages of other ecosystems, read as what a hub's index says of a package of mu.
+//! Packages of other ecosystems, read as the index lines that a hub would have for them.
 //!
-//! One module a format: it knows the names of its manifests, and turns their text into a release, so that nothing that
-//! chooses, locks or installs knows formats. Readers do no I/O: whoever calls them hands them files, which a folder, a Git
-//! tree and an archive all are. How packages of a format are listed and fetched is for the providers.
+//! Each format is one module. It knows the names of its manifests and turns their text into a release, so
+//! that no code that chooses, locks or installs has to know formats. Readers do no I/O: the caller gives them
+//! files from a folder, a Git tree or an archive. Providers list and fetch the packages.
 
 #![cfg_attr(
     test,
     allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
 )]
-// What others wrote leads to no place that nobody looked at.
+// Text that others wrote must not lead to an index out of bounds.
 #![deny(clippy::indexing_slicing)]
 
 mod aliases;
@@ -27,9 +27,9 @@ pub use self::format::{Format, Package, Place, Reading};
 pub use self::manifest::{as_listed, manifest};
 pub use self::range::{Rewritten, rewritten};
 
-/// What a hub's index calls the format of a package that was copied from a Git commit, where the commit says name and version,
-/// not a manifest in it.
+/// The `format` in a hub's index for a package that was copied from a Git commit, if the commit gives the
+/// name and version instead of a manifest in it.
 pub const GIT: &str = "git";
 
-/// The formats, in the order in which their manifests count.
+/// The formats, in order of precedence of their manifests.
 pub const FORMATS: &[Format] = &[helm::FORMAT];

@@ -8,9 +8,9 @@ use mu_provider::{Dependency, Maintainer, Release};
 
 use crate::format::Package;
 
-/// What a foreign package says, as a manifest; `None` if its name is none.
+/// Converts a foreign package into a manifest; `None` if its name is not a valid name.
 ///
-/// Its dependencies were read as references when the package was, so none is left out here.
+/// The dependencies were parsed as references when the package was read, so none is lost here.
 pub fn manifest(package: &Package) -> Option<Manifest> {
     let release = &package.release;
     let dependencies = release.dependencies.iter().flatten().enumerate();
@@ -62,8 +62,8 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
     })
 }
 
-/// Makes the manifest of a foreign package say what the index line `line` says where both may differ: an index may say less,
-/// and writes numbers in other words.
+/// Makes the manifest of a foreign package agree with the index line `line` in the keys where the two may
+/// differ: an index may have less, and may write numbers differently.
 pub fn as_listed(manifest: &mut Manifest, line: &Release) {
     manifest.app_version.clone_from(&line.app_version);
     if line.dependencies.is_none() {

@@ -1,6 +1,7 @@
 //! YAML and JSON that others wrote, value by value, with the place of each.
 //!
-//! More forgiving than the reader of mu's own files: keys that nobody asks for may hold anything. Aliases stand for nothing, so that nothing can be repeated.
+//! This reader is more forgiving than the one for mu's own files: keys that nobody reads may hold anything.
+//! Aliases are not expanded, so nothing can be repeated.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -25,7 +26,7 @@ pub(crate) enum Kind<'t> {
     Scalar(Cow<'t, str>),
     List(Vec<Node<'t>>),
     Map(Vec<Entry<'t>>),
-    /// What is not read here.
+    /// Values that this reader does not support.
     Alias,
 }
 
@@ -53,7 +54,7 @@ impl<'t> Node<'t> {
         Fault::new(self.span.clone(), reason)
     }
 
-    /// The value of a key; nothing and null are one.
+    /// The value of a key; a missing key and `null` are the same.
     pub(crate) fn get(&self, key: &str) -> Result<Option<&Node<'t>>, Fault> {
         let Kind::Map(entries) = &self.kind else { return Ok(None) };
         let mut found = entries.iter().filter(|entry| entry.key == key);
@@ -65,7 +66,8 @@ impl<'t> Node<'t> {
         Ok(value.filter(|value| !matches!(value.kind, Kind::Null)))
     }
 
-    /// The text behind a key, whether it is written as text, a number or a truth value; nothing and empty are one.
+    /// The text of a key, whether it is written as text, a number or a truth value; a missing and an empty
+    /// one are the same.
     pub(crate) fn text(&self, key: &str) -> Result<Option<(&str, &Node<'t>)>, Fault> {
         let Some(node) = self.get(key)? else { return Ok(None) };
         match &node.kind {
@@ -109,7 +111,7 @@ impl<'t> Node<'t> {
     }
 }
 
-/// Values as they come, one after the other.
+/// Reads values one after the other.
 pub(crate) struct Reader<'t> {
     text: &'t str,
     parser: Parser<'t, StrInput<'t>>,
@@ -154,7 +156,7 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The value that an event begins. The parser itself keeps it from being nested too deep.
+    /// The value that begins with an event. The parser itself limits how deep values can be nested.
     pub(crate) fn node(&mut self, event: Event<'t>, span: Range<usize>) -> Result<Node<'t>, Fault> {
         let kind = match event {
             Event::Alias(_) => Kind::Alias,
@@ -200,7 +202,7 @@ impl<'t> Reader<'t> {
     }
 }
 
-/// A scalar as Helm has it, to which an unquoted `1.10` is the number 1.1.
+/// A scalar as Helm reads it: an unquoted `1.10` is the number 1.1.
 fn number(text: Cow<'_, str>) -> Cow<'_, str> {
     let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let is_number = text.len() < 16
@@ -213,7 +215,7 @@ fn number(text: Cow<'_, str>) -> Cow<'_, str> {
     }
 }
 
-/// The bytes of a parser's span; it always knows them for text that lies in memory.
+/// The bytes of a parser's span. The parser always knows them for text in memory.
 fn bytes(span: &Span) -> Range<usize> {
     let start = span.start.byte_offset().unwrap_or_default();
     start..span.end.byte_offset().unwrap_or(start)

@@ -1,6 +1,7 @@
-//! Ranges of the library `Masterminds/semver`, which Helm and Crossplane use, as ranges of mu.
+//! Converts ranges of the library `Masterminds/semver`, which Helm and Crossplane use, into ranges of mu.
 //!
-//! Nearly all mean the same to both, and stay as they are written. What its reader refuses is refused here.
+//! Nearly all ranges mean the same to both, and stay as they are written. Ranges that its reader rejects are
+//! rejected here too.
 
 use mu_manifest::reference::Range;
 
@@ -15,7 +16,7 @@ const OPERATORS: [&str; 11] = ["=>", "=<", ">=", "<=", "!=", "==", "~>", ">", "<
 pub struct Rewritten {
     /// Its text.
     pub text: String,
-    /// Whether one of its comparators names a prerelease: then all prereleases are in question.
+    /// Whether one of its comparators names a prerelease. If so, all prereleases are candidates.
     pub prerelease: bool,
 }
 
@@ -23,7 +24,7 @@ pub struct Rewritten {
 ///
 /// # Errors
 ///
-/// Why it is not one, in words that go on from "the range `…`".
+/// When the text is not a range: the reason, in words that continue "the range `…`".
 pub fn rewritten(text: &str) -> Result<Rewritten, String> {
     let text = text.trim();
     let mut prerelease = false;
@@ -59,7 +60,7 @@ struct Term<'t> {
 /// A version whose numbers may be missing.
 #[derive(Debug, Clone)]
 struct Partial<'t> {
-    /// Up to three, without leading zeros; `x` where anything will do.
+    /// Up to three numbers, without leading zeros; `x` stands for any number.
     numbers: Vec<&'t str>,
     pre: Option<&'t str>,
 }
@@ -92,7 +93,8 @@ fn terms(alternative: &str) -> Result<Vec<Term<'_>>, String> {
     Ok(terms)
 }
 
-/// A version at the beginning of a text, what follows it, and whether mu reads it as it is written.
+/// A version at the beginning of a text, the rest of the text, and whether mu reads the version as it is
+/// written.
 fn partial(text: &str) -> Result<(Partial<'_>, &str, bool), String> {
     let end = text.find([' ', '\t', '\n', ',']).unwrap_or(text.len());
     let (whole, after) = text.split_at(end);
@@ -133,7 +135,7 @@ fn partial(text: &str) -> Result<(Partial<'_>, &str, bool), String> {
     Ok((Partial { numbers: parts, pre }, after, is_same))
 }
 
-/// An alternative as mu writes it: several, where versions in the middle are left out.
+/// An alternative in mu's syntax: several alternatives if it leaves out versions in the middle.
 fn spelled_out(terms: &[Term<'_>]) -> Result<Vec<String>, String> {
     let mut alternatives = vec![Vec::new()];
     for term in terms {
@@ -168,7 +170,7 @@ fn spelled_out(terms: &[Term<'_>]) -> Result<Vec<String>, String> {
 }
 
 impl Partial<'_> {
-    /// As mu writes it: build metadata has no say, and what names a prerelease has three numbers.
+    /// The version in mu's syntax: without build metadata, and with three numbers if it names a prerelease.
     fn written(&self) -> String {
         match self.pre {
             None => self.numbers.join("."),

@@ -1,8 +1,8 @@
-//! Whether an index line says what the manifest in its archive says, as far as it counts for choosing versions.
+//! Whether an index line agrees with the manifest in its archive, in all that counts for choosing versions.
 //!
-//! A line that says something else misleads everybody who chooses by it: `mu hub check` looks for such lines, and
-//! `mu get` refuses what was chosen by one. What is only for people may differ, and so may the way something is written:
-//! a base that is left out, blanks, the long form of a dependency. Nothing here reads files.
+//! A line that disagrees misleads everyone who chooses by it. `mu hub check` looks for such lines, and `mu
+//! get` refuses versions that were chosen by one. Text that is only for people may differ, and so may
+//! spelling: a base that is left out, blanks, the long form of a dependency. Nothing here reads files.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -14,10 +14,10 @@ use crate::reference::{Base, Defaults, Name, PackageId, Reference};
 use crate::rename::Rename;
 use crate::{API_VERSION, Manifest, Versioning};
 
-/// How many things are shown that only one of them says.
+/// How many differences are shown of each side.
 const SHOWN: usize = 5;
 
-/// Something in which a line and a manifest differ.
+/// A difference between a line and a manifest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// The key, such as `dependencies`.
@@ -47,20 +47,21 @@ impl fmt::Display for Difference {
     }
 }
 
-/// Where the line `map` and the manifest in its archive differ, in words.
+/// The differences between the line `map` and the manifest in its archive, in words.
 pub fn differences(manifest: &Manifest, map: &Map<String, Value>) -> Vec<String> {
     let line = match serde_json::from_value::<Release>(Value::Object(map.clone())) {
         Ok(line) => line,
         Err(error) => return vec![format!("its line cannot be read: {error}")],
     };
-    // Which base leads to the hub, only its readers know.
+    // Only the hub's readers know which base leads to it.
     let name = Name::parse(&line.name).unwrap_or_else(|_| manifest.name.name().clone());
     let found = compare(&line, manifest, None, &name);
     let text = "its line and the manifest in its archive differ in";
     found.map(|difference| format!("{text} {difference}")).collect()
 }
 
-/// The first thing in which `line`, by which a version of `id` was chosen, and the manifest in its archive differ.
+/// The first difference between `line`, by which a version of `id` was chosen, and the manifest in its
+/// archive.
 ///
 /// Names and versions of the two are not compared here.
 pub fn first_difference(id: &PackageId, line: &Release, manifest: &Manifest) -> Option<Difference> {
@@ -70,7 +71,7 @@ pub fn first_difference(id: &PackageId, line: &Release, manifest: &Manifest) -> 
     compare(line, manifest, Some(&id.base()), &id.name()).next()
 }
 
-/// Whether both say the same in the same words, as nearly all do.
+/// Whether both are equal as text, as nearly all are.
 fn are_alike(line: &Release, own: &Release) -> bool {
     line.dependencies.iter().flatten().eq(own.dependencies.iter().flatten())
         && line.provides == own.provides
@@ -94,7 +95,7 @@ fn compare(
     name: &Name,
 ) -> impl Iterator<Item = Difference> {
     let here = Reader { base: base.cloned(), namespace: name.namespace(), renamed: None };
-    // A package that was copied under another name still calls its neighbours by their old ones.
+    // A package that was copied under another name still uses the old names of its neighbours.
     let there = match &line.origin {
         None => here.clone(),
         Some(_) => {
@@ -122,7 +123,8 @@ fn difference(key: &'static str, line: &[Said], manifest: &[Said]) -> Option<Dif
     (!found.line.is_empty() || !found.manifest.is_empty()).then_some(found)
 }
 
-/// What `these` say and none of `those` does. A hostile list is long, so each is compared with its like alone.
+/// The statements in `these` that agree with none of `those`. A hostile list is long, so each is compared
+/// only with those of the same key.
 fn only(these: &[Said], those: &[Said], agree: impl Fn(&Said, &Said) -> bool) -> Vec<String> {
     let mut by_key: HashMap<&str, Vec<&Said>> = HashMap::new();
     for that in those {
@@ -135,17 +137,17 @@ fn only(these: &[Said], those: &[Said], agree: impl Fn(&Said, &Said) -> bool) ->
     these.iter().filter(is_missing).map(|this| this.shown.clone()).collect()
 }
 
-/// Something that a line or a manifest says.
+/// A statement in a line or a manifest.
 struct Said {
-    /// What tells it from others.
+    /// The key that identifies it.
     key: String,
-    /// The same with the name that a package had before it was copied to where this one is.
+    /// The same key with the old name, if the package was copied under another name.
     former: Option<String>,
-    /// The base of the package that it is about, where that is known.
+    /// The base of the package that it is about, if known.
     base: Option<Base>,
-    /// The package to fall back to, where its namespace is left out.
+    /// The package to fall back to, if the namespace is left out.
     fallback: Option<String>,
-    /// As it is written.
+    /// The text as it is written.
     shown: String,
 }
 
@@ -159,8 +161,8 @@ impl Said {
         [Some(&self.key), self.former.as_ref()].into_iter().flatten().map(String::as_str)
     }
 
-    /// Whether this, of a line, leads nowhere but where `other`, of a manifest, leads. A base that one of them leaves out
-    /// is the hub's, where nobody knows which that is.
+    /// Whether this reference, of a line, can lead only where `other`, of a manifest, leads. A base that one
+    /// of them leaves out is the hub's, which nobody knows here.
     fn agrees(&self, other: &Self) -> bool {
         let same_base = match (&self.base, &other.base) {
             (Some(one), Some(other)) => one == other,
@@ -171,7 +173,7 @@ impl Said {
     }
 }
 
-/// Reads a line or a manifest, and fills in what its references leave out.
+/// Reads a line or a manifest, and fills in the missing parts of its references.
 #[derive(Clone)]
 struct Reader {
     base: Option<Base>,
@@ -181,13 +183,13 @@ struct Reader {
 }
 
 impl Reader {
-    /// All that counts, by key, in the same order for every release.
+    /// All statements that count, by key, in the same order for every release.
     fn said(&self, release: &Release) -> Vec<(&'static str, Vec<Said>)> {
         let texts = |texts: &[String]| texts.iter().map(|text| Said::text(text)).collect();
         let one = |text: Option<&str>| text.map(Said::text).into_iter().collect();
         let usual =
             |text: &Option<String>, usual: &str| one(text.as_deref().filter(|text| *text != usual));
-        // The channel of a way to upgrade belongs to each of its versions.
+        // The channel of an `upgrade` entry applies to each of its versions.
         let upgrades = |texts: fn(&Upgrade) -> Vec<String>| -> Vec<Said> {
             let in_channel = |upgrade: &Upgrade| match &upgrade.channel {
                 Some(channel) => format!(" in channel {channel}"),
@@ -199,7 +201,7 @@ impl Reader {
             });
             all.collect()
         };
-        // Which of them comes first counts.
+        // The order of channels counts.
         let channels = Some(release.channels.join(", ")).filter(|channels| !channels.is_empty());
         vec![
             ("dependencies", {
@@ -226,7 +228,7 @@ impl Reader {
         ]
     }
 
-    /// A reference, and the name to fall back to where it leaves its namespace out.
+    /// A reference, and the name to fall back to if it leaves out its namespace.
     fn reference(&self, text: &str) -> (Said, Option<String>) {
         let Ok(reference) = Reference::parse(text) else { return (Said::text(text), None) };
         if reference.local().is_some() {
@@ -239,7 +241,7 @@ impl Reader {
         let spec = Said::text(&reference.spec().to_string()).key;
         let base = reference.base().or(self.base.as_ref()).cloned();
         let key = |name: &Name| match &base {
-            // Of many that differ in this alone, each has its own key then.
+            // If several differ only in this, each then has its own key.
             Some(base) if self.base.is_some() => format!("{base}{name}#{spec}"),
             _ => format!("{name}#{spec}"),
         };
@@ -302,7 +304,7 @@ upgrade: {replaces: 8.10.0-1.0.0, skips: [8.9.0-1.0.0], skipRange: '>=8 <9'}
         Manifest::parse(Path::new("Mu.yaml"), text).expect("is a manifest").0
     }
 
-    /// The first difference from the manifest, where the line has `value` for `key`, or nothing.
+    /// The first difference from the manifest if the line has `value` for `key`, or no such key.
     fn found(key: &str, value: Option<Value>) -> Option<String> {
         let manifest = manifest(MANIFEST);
         let mut line = serde_json::to_value(manifest.to_release()).expect("can be printed");
@@ -380,7 +382,8 @@ upgrade: {replaces: 8.10.0-1.0.0, skips: [8.9.0-1.0.0], skipRange: '>=8 <9'}
         }
     }
 
-    /// A line may say more exactly where a name without a namespace leads; one that says less could lead elsewhere.
+    /// A line may say more precisely where a name without a namespace leads. One that says it less precisely
+    /// could lead elsewhere.
     #[test]
     fn a_line_does_not_fall_back_where_its_manifest_does_not() {
         let id = PackageId::parse("hub.mu.com/acme/web").expect("is an id");

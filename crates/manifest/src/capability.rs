@@ -1,6 +1,7 @@
 //! Capabilities (`compute.mu.com/v1/VM`) and constraints over facts of the runtime (`kubernetes: >=1.25`).
 //!
-//! What a package provides, needs, and where it can run; which package provides what is for selection to say.
+//! This describes what a package provides and needs, and where it can run. Selection decides which package
+//! provides a capability.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ impl Capability {
     ///
     /// # Errors
     ///
-    /// When the text is not three segments, each fit for a file name.
+    /// When the text does not have three segments, or one of them cannot be a file name.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         let expected = "such as `compute.mu.com/v1/VM`";
         let name = Name::parse(text).map_err(|error| Problem::from(error).help(expected))?;
@@ -49,21 +50,21 @@ impl fmt::Display for Capability {
     }
 }
 
-/// What a fact of the runtime must be: in a range, or exactly a word.
+/// What a constraint requires of a fact of the runtime: a range, or an exact word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Constraint {
     /// A range of versions.
     Range(Range),
-    /// The very word.
+    /// Exactly this word.
     Word(String),
 }
 
 impl Constraint {
-    /// Reads a constraint: what reads as a range is one, other text is a word.
+    /// Reads a constraint: a range if the text is one, and otherwise a word.
     ///
     /// # Errors
     ///
-    /// When the text begins like a range and is none.
+    /// When the text begins like a range and is not a valid one.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         match Range::parse(text) {
             Ok(range) => Ok(Self::Range(range)),
@@ -74,8 +75,8 @@ impl Constraint {
         }
     }
 
-    /// Whether a runtime with this fact will do. Missing parts of a version are 0 here, and a
-    /// prerelease or vendor's suffix (`1.29.2-eks`) counts as being in a range.
+    /// Whether a runtime with this fact satisfies the constraint. Missing parts of a version are 0 here, and
+    /// a prerelease or vendor suffix (`1.29.2-eks`) does not keep a version out of a range.
     pub fn accepts(&self, fact: &str) -> bool {
         match self {
             Self::Word(word) => word == fact,

@@ -1,16 +1,18 @@
-//! Glob patterns over slash-separated paths: `**`, `*`, `?`, `[a-z]`, `{a,b}`, and `!` before one that takes away.
+//! Glob patterns over slash-separated paths: `**`, `*`, `?`, `[a-z]`, `{a,b}`, and `!` before a pattern that
+//! excludes.
 //!
-//! They choose files to pack, folders to search and package ids to trust. A match takes time
-//! proportional to pattern and path, whatever the pattern is; the disk is never looked at.
+//! They choose files to pack, folders to search and package ids to trust. A match takes time proportional to
+//! the pattern times the path, whatever the pattern is, and does not look at the disk.
 //!
-//! `globset` would choose other files: it matches bytes, so that `?` is not `é`, lets `[!a]` match a slash, and does not
-//! take `a` for a part of `a/**`. It also compiles each pattern, which costs more than the few matches of a manifest.
+//! `globset` would choose other files: it matches bytes, so that `?` does not match `é`, lets `[!a]` match a
+//! slash, and does not let `a/**` match `a`. It also compiles each pattern, which costs more than the few
+//! matches of a manifest.
 
 use std::ops::Range;
 
 use super::source::Problem;
 
-/// How many patterns the braces of one may stand for.
+/// The largest number of patterns that the braces of one pattern may expand to.
 const MAX_ALTERNATIVES: usize = 256;
 
 /// An ordered list of patterns; the last one that matches decides.
@@ -23,7 +25,7 @@ pub struct Globs {
 struct Pattern {
     text: String,
     negated: bool,
-    /// What the braces stand for, each cut at its slashes.
+    /// The patterns that the braces expand to, each split at its slashes.
     alternatives: Vec<Vec<Segment>>,
 }
 
@@ -47,7 +49,7 @@ impl Globs {
     ///
     /// # Errors
     ///
-    /// When a pattern is malformed or leads out of the folder that it is about.
+    /// When a pattern is malformed, or leads out of its folder.
     pub fn parse<'p>(patterns: impl IntoIterator<Item = &'p str>) -> Result<Self, Problem> {
         let mut globs = Self::default();
         for pattern in patterns {
@@ -65,7 +67,7 @@ impl Globs {
     ///
     /// # Errors
     ///
-    /// When it is malformed or leads out of the folder that it is about.
+    /// When the pattern is malformed, or leads out of its folder.
     pub fn push(&mut self, text: &str) -> Result<(), Problem> {
         let (negated, body) = match text.strip_prefix('!') {
             Some(body) => (true, body),
@@ -89,7 +91,7 @@ impl Globs {
         self.patterns.iter().map(|pattern| pattern.text.as_str())
     }
 
-    /// The places in the list of the patterns that choose none of `paths`, though they are to choose some in particular.
+    /// The positions of the patterns that match none of `paths`, although they name some in particular.
     pub fn idle(&self, paths: &[&str]) -> Vec<usize> {
         let paths: Vec<Vec<&str>> = paths.iter().map(|path| split(path)).collect();
         let is_idle = |pattern: &Pattern| {
@@ -100,14 +102,14 @@ impl Globs {
         patterns.filter(|(_, pattern)| is_idle(pattern)).map(|(index, _)| index).collect()
     }
 
-    /// Whether the path itself is chosen. The empty path is the folder that the patterns are about.
+    /// Whether the path itself matches. The empty path is the folder itself.
     pub fn matches(&self, path: &str) -> bool {
         let segments = split(path);
         let decides = |pattern: &&Pattern| pattern.matches(&segments);
         self.patterns.iter().rev().find(decides).is_some_and(|pattern| !pattern.negated)
     }
 
-    /// Whether the path or a folder that it is in is chosen, so that `dist` chooses `dist/a/b`.
+    /// Whether the path or a folder that contains it matches: `dist` covers `dist/a/b`.
     pub fn covers(&self, path: &str) -> bool {
         let segments = split(path);
         let covers = |pattern: &&Pattern| {
@@ -169,7 +171,7 @@ fn reachable(segments: &[Segment], path: &[&str]) -> Vec<bool> {
     states
 }
 
-/// Matches one segment; on a mismatch only the last `*` takes one character more.
+/// Matches one segment. On a mismatch, only the last `*` takes one more character.
 fn segment_matches(tokens: &[Token], name: &str) -> bool {
     let name: Vec<char> = name.chars().collect();
     let (mut token, mut at) = (0, 0);
@@ -245,7 +247,7 @@ fn expand(pattern: &str) -> Result<Vec<String>, Problem> {
     Ok(expanded)
 }
 
-/// The first `wanted` from byte `start` on that no backslash precedes.
+/// The first `wanted` from byte `start` on that has no backslash before it.
 fn unescaped(pattern: &str, wanted: char, start: usize) -> Option<usize> {
     let mut escaped = false;
     pattern[start..].char_indices().find_map(|(index, character)| {
@@ -265,7 +267,7 @@ fn segments(pattern: &str) -> Result<Vec<Segment>, Problem> {
         match text {
             "" | "." => {}
             ".." => return Err(Problem::new("a pattern must not contain `..`")),
-            // Two in a row mean what one means.
+            // Two in a row mean the same as one.
             "**" if segments.last() == Some(&Segment::Any) => {}
             "**" => segments.push(Segment::Any),
             text => segments.push(Segment::One(tokens(text)?)),
@@ -304,7 +306,7 @@ fn class(text: &str) -> Result<(Token, &str), Problem> {
     let mut ranges = Vec::new();
     loop {
         let first = match characters.next().ok_or_else(unclosed)? {
-            // A `]` right after the bracket is meant as a character.
+            // A `]` right after the opening bracket is an ordinary character.
             ']' if !ranges.is_empty() => break,
             '\\' => characters.next().ok_or_else(unclosed)?,
             character => character,

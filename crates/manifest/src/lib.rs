@@ -1,8 +1,9 @@
 //! Manifests: what a package's `Mu.yaml` or `Mu.json` says, and changes to it that keep a person's layout.
 //!
-//! It is a crate of its own so that mu and a hub read them alike. [`reference`](mod@reference) has the texts that name packages, ids,
-//! versions and ranges, [`Manifest`] is the domain type, [`source`] reads files with positions, [`edit`] changes their
-//! text. Nothing here knows of workspaces, and nothing looks further than one folder.
+//! It is a separate crate so that mu and a hub read manifests alike. [`reference`](mod@reference) has the
+//! texts that name packages, ids, versions and ranges. [`Manifest`] is the domain type, [`source`] reads
+//! files with positions, and [`edit`] changes their text. Nothing here knows workspaces, and nothing looks
+//! beyond one folder.
 
 #![cfg_attr(
     test,

@@ -1,7 +1,7 @@
 //! Finding and loading a folder's manifest.
 //!
-//! The usual case costs two looks at the disk: is there a `Mu.yaml`, is there a `Mu.json`. Folders are
-//! listed only for the warning about a wrong spelling, and only where the caller asks for it.
+//! The usual case looks at the disk twice: for `Mu.yaml` and for `Mu.json`. Folders are listed only for the
+//! warning about a wrong spelling, and only if the caller wants it.
 
 use std::fs::{DirEntry, File};
 use std::io::Read as _;
@@ -26,7 +26,7 @@ pub enum ManifestError {
     /// Both forms are there, and they might differ.
     #[error("`{}` contains both `{YAML_NAME}` and `{JSON_NAME}`: remove one of them", .folder.display())]
     Both {
-        /// The folder that holds them.
+        /// The folder that has both.
         folder: PathBuf,
     },
     /// A folder has the name of a manifest.
@@ -49,7 +49,7 @@ pub struct Loaded {
     pub path: PathBuf,
     /// The file's content.
     pub text: String,
-    /// What is probably not meant.
+    /// Mistakes that are allowed but probably not meant.
     pub warnings: Vec<Warning>,
 }
 
@@ -114,7 +114,7 @@ impl Manifest {
     }
 }
 
-/// The warning for a file that was probably meant to be `folder`'s manifest; lists the folder.
+/// The warning for a file that was probably meant as `folder`'s manifest. This lists the folder.
 pub fn misspelt(folder: &Path) -> Option<Warning> {
     let mut names: Vec<_> = fs::entries(folder).ok()?.iter().map(DirEntry::file_name).collect();
     names.sort();
@@ -128,7 +128,7 @@ pub fn misspelt_name(folder: &Path, name: &str) -> Option<Warning> {
     Some(Warning::new(&folder.join(name), None, message))
 }
 
-/// The manifest's name that a file's name is, or was probably meant to be.
+/// The name of a manifest that a file has, or was probably meant to have.
 pub fn manifest_name(name: &str) -> Option<&'static str> {
     let is = |spelling: &str| name.eq_ignore_ascii_case(spelling);
     if is(YAML_NAME) || is("Mu.yml") {
@@ -137,7 +137,7 @@ pub fn manifest_name(name: &str) -> Option<&'static str> {
     is(JSON_NAME).then_some(JSON_NAME)
 }
 
-/// Reads a file of text that is no larger than such files may be; `None` if there is none.
+/// Reads a text file, up to the size that manifests may have; `None` if there is none.
 ///
 /// # Errors
 ///
@@ -148,7 +148,7 @@ pub fn read_text_if_there(path: &Path) -> Result<Option<String>, ManifestError> 
 
 fn read_text(path: &Path, file: File) -> Result<String, ManifestError> {
     let mut bytes = Vec::new();
-    // One byte more than is allowed tells that there is too much.
+    // One byte more than the limit shows that the file is too large.
     file.take(u64::try_from(MAX_BYTES).expect("a megabyte fits") + 1)
         .read_to_end(&mut bytes)
         .at("read", path)?;

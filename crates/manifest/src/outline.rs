@@ -1,4 +1,4 @@
-//! What there is besides the whole of a manifest: its head, its outline, and one that mu writes itself.
+//! Parts of a manifest that can be read alone (its head and its outline), and the manifest that mu generates.
 
 use std::path::Path;
 
@@ -9,17 +9,18 @@ use crate::types::API_VERSION;
 use crate::{Head, Manifest, Warning, read};
 
 impl Manifest {
-    /// Reads `text`, the content of the manifest at `path`; `.json` is read as JSON, all else as YAML.
+    /// Reads `text`, the content of the manifest at `path`. A `.json` file is read as JSON, any other as
+    /// YAML.
     ///
     /// # Errors
     ///
-    /// When the text is not well formed or says something that no manifest may say.
+    /// When the text is not well formed, or has something that a manifest cannot have.
     pub fn parse(path: &Path, text: &str) -> Result<(Self, Vec<Warning>), SourceError> {
         read::manifest(&Document::read(path, text)?, true)
     }
 
-    /// Reads the manifest of a package that was published by somebody: its version may leave numbers out, whether or not it
-    /// says `versions: lenient`, since a registry's settings may say that.
+    /// Reads the manifest of a published package. Its version may leave numbers out, whether or not it has
+    /// `versions: lenient`, because a registry's settings may allow that.
     ///
     /// # Errors
     ///
@@ -30,24 +31,24 @@ impl Manifest {
 }
 
 impl Head {
-    /// Reads name, version and exports of the manifest at `path`, and nothing else of it.
+    /// Reads only the name, version and exports of the manifest at `path`.
     ///
     /// # Errors
     ///
-    /// When the text is not well formed, or wrong in what is read.
+    /// When the text is not well formed, or one of these keys is wrong.
     pub fn parse(path: &Path, text: &str) -> Result<Self, SourceError> {
         read::head(&Document::read(path, text)?)
     }
 }
 
-/// What a manifest of any format says of which package it is and who can use it, as it is written.
+/// What a manifest of any format says about its identity and about who can use it, as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outline {
     /// The package's name, with or without a base.
     pub name: Option<String>,
-    /// The version; of a composite one the revision alone.
+    /// The version; for a composite one, only the revision.
     pub version: Option<String>,
-    /// The version of what is inside.
+    /// The version of the software inside.
     pub app_version: Option<String>,
     /// The kind of its versions.
     pub versioning: Option<String>,
@@ -60,7 +61,7 @@ pub struct Outline {
 }
 
 impl Outline {
-    /// Reads no more than that of the manifest at `path`, which another mu may have to understand.
+    /// Reads only these keys of the manifest at `path`. Another version of mu may be needed to read the rest.
     ///
     /// # Errors
     ///
@@ -69,7 +70,7 @@ impl Outline {
         Ok(read::outline(Document::read(path, text)?.root()))
     }
 
-    /// Whether it speaks of a format that this program does not read, or of another version of this program.
+    /// Whether it needs a manifest format or a version of mu that is not this one.
     pub fn is_of_another_mu(&self) -> bool {
         let own = Version::parse(env!("CARGO_PKG_VERSION")).ok();
         let accepts = |wanted: &str| {
@@ -81,7 +82,7 @@ impl Outline {
     }
 }
 
-/// The manifest for a package that has none: name, version, and the mark that mu wrote it.
+/// The manifest for a package that has none: name, version, and the mark that mu generated it.
 pub fn generated_manifest(name: &str, version: Option<&str>) -> String {
     let mut text = format!(
         "# Written by mu: this package has no manifest of its own.\nname: {}\n",

@@ -1,12 +1,12 @@
-//! Where a dependency stands in a file that somebody else wrote, for errors that are only found out about later.
+//! Where a dependency is written in somebody else's file, for errors that mu notices only later.
 
 use std::path::Path;
 
 use super::source::{Document, SourceError, Value};
 use crate::reference::Reference;
 
-/// An error about the dependency that is written `reference` in the manifest (or index line) `text`, if it is found
-/// there. `path` tells the format.
+/// An error that points at the dependency `reference` in the manifest (or index line) `text`, if it is found
+/// there. The extension of `path` gives the format.
 pub fn error_at_dependency(
     path: &Path,
     text: &str,

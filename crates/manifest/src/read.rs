@@ -1,6 +1,6 @@
 //! From the tree of a file to a [`Manifest`].
 //!
-//! Every check that needs no other file is made here, and every error points at its place.
+//! Every check that needs no other file happens here, and every error points at its place.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,14 @@ const GENERATED_KEY: &str = "x-generated";
 impl From<ReferenceError> for Problem {
     fn from(error: ReferenceError) -> Self {
         let mut problem = Self::new(error.to_string());
-        // Where a password was hidden, places in the text are not those in the file.
+        // If a password was hidden, positions in the text are not those in the file.
         problem.span = (!error.text().contains("****")).then(|| error.span());
         problem
     }
 }
 
-/// Reads a manifest. The author of one that is not `is_own` has been checked by others: its version may leave numbers out.
+/// Reads a manifest. One that is not `is_own` was published by somebody and checked then: its version may
+/// leave numbers out.
 pub(super) fn manifest(
     document: &Document<'_>,
     is_own: bool,
@@ -82,7 +83,7 @@ pub(super) fn manifest(
     Ok((manifest, warnings))
 }
 
-/// Reads no more than [`Head`] holds, and is as strict about it.
+/// Reads only what [`Head`] holds, and is equally strict about it.
 pub(super) fn head(document: &Document<'_>) -> Result<Head, SourceError> {
     let root = document.root();
     api_version(root)?;
@@ -95,7 +96,7 @@ pub(super) fn head(document: &Document<'_>) -> Result<Head, SourceError> {
     })
 }
 
-/// What a manifest of any format says of itself. A number is the text that it is written as.
+/// Reads the identity from a manifest of any format. A number becomes the text that it is written as.
 pub(super) fn outline(root: Value<'_>) -> Outline {
     let word = |key: &str| {
         let mut entries = root.entries().ok()?;
@@ -113,7 +114,7 @@ pub(super) fn outline(root: Value<'_>) -> Outline {
     }
 }
 
-/// The format comes first: in a newer one, nothing else can be judged.
+/// The format is checked first: mu cannot judge anything else in a newer one.
 fn api_version(root: Value<'_>) -> Result<Option<String>, SourceError> {
     let found = root.entries()?.find(|(key, _)| key.as_str() == "apiVersion");
     let Some((_, value)) = found.filter(|(_, value)| !value.is_null()) else { return Ok(None) };
@@ -141,7 +142,7 @@ fn name(table: Table<'_>) -> Result<Option<Reference>, SourceError> {
 ///
 /// # Errors
 ///
-/// When the text is not a reference, or says more.
+/// When the text is not a reference, or has a version.
 pub fn unversioned(text: &str) -> Result<Reference, Problem> {
     let expected = "expected a name such as `acmecorp/elk`, or base and name";
     let reference = Reference::parse(text).map_err(|error| {
@@ -217,7 +218,7 @@ fn strict_version(text: &str) -> Result<Version, Problem> {
             .help(format!("write `{rest}`")));
     }
     Version::parse(text).map_err(|error| {
-        // `1` and `1.0` only lack what is zero.
+        // `1` and `1.0` only lack zeros.
         let whole = [".0", ".0.0"].iter().map(|rest| format!("{text}{rest}"));
         let whole = whole.into_iter().find(|whole| Version::parse(whole).is_ok());
         let problem = Problem::from(error);
@@ -264,7 +265,7 @@ fn files(table: Table<'_>) -> Result<Globs, SourceError> {
 ///
 /// # Errors
 ///
-/// When the value is not a list, or something in it is not a pattern.
+/// When the value is not a list, or one of its elements is not a pattern.
 pub fn globs(value: Value<'_>) -> Result<Globs, SourceError> {
     let mut globs = Globs::default();
     for pattern in value.list()? {
@@ -300,7 +301,7 @@ fn constraints(table: Table<'_>) -> Result<BTreeMap<String, Constraint>, SourceE
     value.entries()?.map(entry).collect()
 }
 
-/// One way to upgrade, or a list of them.
+/// One `upgrade` map, or a list of them.
 fn upgrade(
     table: Table<'_>,
     versioning: Versioning,

@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 use super::{Constraint, Manifest, Person, Requirement, Versioning, Versions};
 
 impl Manifest {
-    /// The package's index line, as far as the manifest alone knows it: digests, size and time are for
-    /// whoever publishes it.
+    /// The package's index line, as far as the manifest alone knows it. The publisher adds digests, size and
+    /// time.
     pub fn to_release(&self) -> Release {
         let versioning =
             (self.versioning != Versioning::Semver).then(|| self.versioning.as_str().to_owned());

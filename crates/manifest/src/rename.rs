@@ -1,13 +1,13 @@
-//! A package that was copied into another namespace, and what it calls others there.
+//! A package that was copied into another namespace, and the names that it uses for other packages.
 //!
-//! Its manifest stays as it is, so it still calls its neighbours by their old names. Its index line calls them by the new
-//! ones.
+//! Its manifest stays as it is, so it still uses the old names of its neighbours. Its index line uses the new
+//! names.
 
 use serde_json::{Map, Value};
 
 use crate::reference::{Name, Reference};
 
-/// What a namespace was before a package in it was copied, and what it is now.
+/// The namespace of a package before it was copied, and the new one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rename {
     /// The old namespace; `None` for no namespace at all.
@@ -17,8 +17,8 @@ pub struct Rename {
 }
 
 impl Rename {
-    /// What must have been renamed at least, for a package that was called `from` and is called `to`: both without the
-    /// segments at the end that they have in common.
+    /// The shortest rename that turns the name `from` into `to`: both without the segments at the end that
+    /// they have in common.
     pub fn between(from: &Name, to: &Name) -> Self {
         let (from, to): (Vec<_>, Vec<_>) = (from.segments().collect(), to.segments().collect());
         let common = from.iter().rev().zip(to.iter().rev()).take_while(|(a, b)| a == b).count();
@@ -29,13 +29,14 @@ impl Rename {
         Self { from: begin(&from), to: begin(&to) }
     }
 
-    /// What a package is called now, if it was in the namespace.
+    /// The new name of a package, if it was in the namespace.
     pub fn now(&self, name: &Name) -> Option<Name> {
         let rest = name.strip_prefix(self.from.as_ref()?)?;
         Some(self.to.as_ref().map_or_else(|| rest.clone(), |to| to.join(&rest)))
     }
 
-    /// Calls the packages that an index line depends on by their names of now. What names its base means a package there.
+    /// Replaces old names of packages in an index line by their new names. A name with a base always means a
+    /// package there.
     pub fn apply(&self, line: &mut Map<String, Value>) {
         let dependencies = line.get_mut("dependencies").and_then(Value::as_array_mut);
         for dependency in dependencies.into_iter().flatten() {

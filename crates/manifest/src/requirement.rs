@@ -1,6 +1,6 @@
 //! Dependencies in a manifest: a list of references, or a map from local names.
 //!
-//! Every form ends up as a [`Requirement`]. Whether such a package exists is not asked here.
+//! Every form becomes a [`Requirement`]. Nothing here checks whether such a package exists.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,8 @@ use crate::reference::{Base, Reference, VersionSpec};
 
 /// The word in the comment behind an entry that only other packages need.
 pub(super) const INDIRECT: &str = "indirect";
-/// The key that says the same where no comment can stand: in JSON, and among others in brackets.
+/// The key with the same meaning, for entries that cannot have a comment: in JSON, and among others in
+/// brackets.
 pub(super) const INDIRECT_KEY: &str = "x-indirect";
 
 /// One dependency of a package.
@@ -21,7 +22,7 @@ pub(super) const INDIRECT_KEY: &str = "x-indirect";
 pub struct Requirement {
     /// The local name, in the map form.
     pub alias: Option<String>,
-    /// The package and the versions that will do.
+    /// The package and the accepted versions.
     pub reference: Reference,
     /// Only versions in this channel.
     pub channel: Option<String>,
@@ -36,7 +37,7 @@ pub struct Requirement {
 }
 
 impl Requirement {
-    /// A dependency that says nothing but its reference.
+    /// A dependency with only a reference.
     pub fn new(reference: Reference) -> Self {
         Self {
             alias: None,
@@ -63,7 +64,7 @@ impl Requirement {
         })
     }
 
-    /// What two references to one package have in common, as far as a manifest alone can tell.
+    /// What two references to one package have in common, as far as a manifest alone shows.
     pub(super) fn package_key(reference: &Reference) -> PackageKey {
         let local = reference.local().map(|folder| folder.trim_end_matches('/').to_owned());
         let name = local.unwrap_or_else(|| reference.name().to_string());
@@ -121,7 +122,7 @@ fn shown_name(reference: &Reference) -> String {
     reference.with_version(None).to_string()
 }
 
-/// Says that a version is a comment, because a space is before its `#`.
+/// Warns that a version is a comment, because there is a space before its `#`.
 fn cut_off(requirement: &Requirement, value: Value<'_>) -> Option<Warning> {
     let document = value.document();
     let comment = &document.text()[document.comment_after(value.span().end)?];
@@ -138,7 +139,8 @@ fn cut_off(requirement: &Requirement, value: Value<'_>) -> Option<Warning> {
     Some(Warning::new(document.path(), Some(requirement.line), message))
 }
 
-/// Says that `prerelease` has no effect beside an exact version. A channel has: the version must be in it.
+/// Warns that `prerelease` has no effect together with an exact version. A channel does: the version must be
+/// in it.
 fn pointless(requirement: &Requirement, value: Value<'_>) -> Option<Warning> {
     let pinned = requirement.reference.version().filter(|version| version.is_pinned())?;
     if !requirement.prerelease {
@@ -239,7 +241,7 @@ impl<'d> Written<'d> {
         }
     }
 
-    /// The local name: any name will do, and what the reference itself says.
+    /// The local name: any valid name, or the whole text of the reference.
     fn alias(&self, reference: &Reference) -> Result<Option<String>, SourceError> {
         let Some(key) = &self.key else { return Ok(None) };
         let named = Reference::parse(key.as_str());
@@ -253,7 +255,7 @@ impl<'d> Written<'d> {
     }
 }
 
-/// Whether a value in the map form is a version alone: whatever names no place.
+/// Whether a value in the map form is only a version: text that does not name a place.
 ///
 /// A branch with a slash (`release/2024`) reads as a package; it needs the `#` of a reference.
 pub fn is_version_alone(text: &str) -> bool {
@@ -272,7 +274,7 @@ fn named_by_key(key: &Text<'_>, version: &Text<'_>) -> Result<Reference, SourceE
     Ok(reference.with_version(Some(version.parse(VersionSpec::parse)?)))
 }
 
-/// Whether a comment says that an entry is there for others: `# indirect`, or `# indirect; why`.
+/// Whether a comment marks an entry that only other packages need: `# indirect`, or `# indirect; why`.
 pub(super) fn is_indirect_mark(comment: &str) -> bool {
     let words = comment.trim_start_matches('#').trim();
     words.strip_prefix(INDIRECT).is_some_and(|rest| rest.is_empty() || rest.starts_with(';'))

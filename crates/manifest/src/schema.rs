@@ -1,6 +1,6 @@
-//! The one declaration of a manifest's keys: those that the reader knows, and the JSON schema for editors.
+//! The only declaration of a manifest's keys, for the reader and for the JSON schema that editors use.
 //!
-//! The types have the shape of the file. What the values mean is for the reader to say.
+//! The types have the shape of the file. The reader decides what the values mean.
 
 use std::collections::BTreeMap;
 
@@ -29,13 +29,13 @@ keys! {
     pub(super) struct File {
         /// The package's name, such as `acmecorp/elk`, or base and name.
         "name" name: String,
-        /// The version (semver); where `versioning` is `composite`, the revision.
+        /// The version (semver). With `versioning: composite`, only the revision.
         "version" version: Option<Word>,
-        /// Which texts are versions: with `lenient`, also those that leave numbers out, such as `1.28`.
+        /// Which texts are versions. With `lenient`, also those that leave numbers out, such as `1.28`.
         "versions" versions: Option<Versions>,
-        /// The version of what the package packages.
+        /// The version of the software that the package contains.
         "appVersion" app_version: Option<Word>,
-        /// How versions of the package are made.
+        /// How the package's versions are formed.
         "versioning" versioning: Option<Versioning>,
         /// The format of this manifest.
         #[schemars(extend("const" = "mu/v1"))]
@@ -52,7 +52,7 @@ keys! {
         "maintainers" maintainers: Option<OneOrMore<Person>>,
         /// Where to read more.
         "website" website: Option<String>,
-        /// Where its source is: the URL of a repository, and behind `#` the folder in it.
+        /// Where its source is: the URL of a repository and, after a `#`, the folder in it.
         "repository" repository: Option<String>,
         /// The licence, usually an SPDX expression.
         "license" license: Option<String>,
@@ -60,7 +60,7 @@ keys! {
         "keywords" keywords: Option<Vec<String>>,
         /// The file to show about it, relative to the package.
         "readme" readme: Option<String>,
-        /// Globs of what is packed; everything if left out.
+        /// Globs of the files to pack; all files if left out.
         "files" files: Option<Vec<String>>,
         /// What it depends on.
         "dependencies" dependencies: Option<Dependencies>,
@@ -74,11 +74,11 @@ keys! {
         "requires" requires: Option<Vec<String>>,
         /// Ranges (or an exact word) over facts of the runtime.
         "constraints" constraints: Option<BTreeMap<String, Word>>,
-        /// Packages and capabilities that may not be chosen beside it.
+        /// Packages and capabilities that must not be used together with it.
         "conflicts" conflicts: Option<Vec<String>>,
         /// Channels that it is published to, the best first.
         "channels" channels: Option<Vec<String>>,
-        /// The channel that counts where none is asked for; the first of the newest version's, if none is named.
+        /// The channel to use if none is requested; by default, the first channel of the newest version.
         "defaultChannel" default_channel: Option<String>,
         /// From which versions it can be upgraded to.
         "upgrade" upgrade: Option<OneOrMore<Upgrade>>,
@@ -128,7 +128,7 @@ enum Dependencies {
 #[derive(JsonSchema)]
 #[schemars(untagged)]
 enum Dependency {
-    /// A reference, such as `aws#^1.0.6`; in the map form also a version alone.
+    /// A reference, such as `aws#^1.0.6`; in the map form, this can also be a version.
     Short(Word),
     Long(LongDependency),
 }
@@ -137,20 +137,20 @@ keys! {
     pub(super) struct LongDependency {
         /// The reference.
         "ref" r#ref: Option<String>,
-        /// The version, where the map's key is the name or `ref` has none.
+        /// The version, if the map's key is the name, or if `ref` has no version.
         "version" version: Option<Word>,
         /// Only versions in this channel.
         "channel" channel: Option<String>,
         /// Only versions of this app version.
         "appVersion" app_version: Option<Word>,
-        /// Whether prereleases will do too.
+        /// Whether prereleases are accepted too.
         "prerelease" prerelease: Option<bool>,
     }
 }
 
 keys! {
     pub(super) struct Upgrade {
-        /// The channel in which it can; in every one, if none is named.
+        /// The channel of this upgrade; without it, the upgrade is possible in every channel.
         "channel" channel: Option<String>,
         /// The version right before it.
         "replaces" replaces: Option<String>,
@@ -174,7 +174,7 @@ keys! {
     pub(super) struct Build {
         /// The program and its arguments.
         "command" command: Vec<String>,
-        /// What it makes, relative to the package.
+        /// The files that the build creates, relative to the package.
         "outputs" outputs: Option<Vec<String>>,
     }
 }

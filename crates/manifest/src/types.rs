@@ -1,6 +1,6 @@
-//! What a manifest says, as the rest of mu sees it.
+//! The content of a manifest, as the rest of mu sees it.
 //!
-//! Plain data; reading it is in `read.rs` and `requirement.rs`, changing the file in `edit`.
+//! These are plain data. `read.rs` and `requirement.rs` read it, and `edit` changes the file.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,15 +22,15 @@ pub struct Manifest {
     pub name: Reference,
     /// The package's version: of a composite package `appVersion-version`.
     pub version: Option<Version>,
-    /// The key `version` as it is written: of a composite package only the revision.
+    /// The key `version` as it is written: for a composite package, only the revision.
     pub written_version: Option<String>,
-    /// The version of what the package packages, in whatever form that has.
+    /// The version of the software that the package contains, as free text.
     pub app_version: Option<String>,
-    /// How versions of the package are made.
+    /// How the package's versions are formed.
     pub versioning: Versioning,
     /// Which texts are versions of the package.
     pub versions: Versions,
-    /// The manifest's format, if it says so.
+    /// The manifest's format, if it has the key.
     pub api_version: Option<String>,
     /// The versions of mu that can use the package.
     pub mu_version: Option<Range>,
@@ -42,7 +42,7 @@ pub struct Manifest {
     pub maintainers: Vec<Person>,
     /// Where to read more.
     pub website: Option<String>,
-    /// Where its source is: the URL of a repository, and behind `#` the folder in it.
+    /// Where its source is: the URL of a repository and, after a `#`, the folder in it.
     pub repository: Option<String>,
     /// The licence, usually an SPDX expression.
     pub license: Option<String>,
@@ -50,7 +50,7 @@ pub struct Manifest {
     pub keywords: Vec<String>,
     /// The file to show about it, relative to the package.
     pub readme: Option<String>,
-    /// What is packed; everything if nothing is said.
+    /// The files to pack; all files if the key is left out.
     pub files: Globs,
     /// What it depends on.
     pub dependencies: Vec<Requirement>,
@@ -64,11 +64,11 @@ pub struct Manifest {
     pub requires: Vec<Capability>,
     /// What facts of the runtime must be.
     pub constraints: BTreeMap<String, Constraint>,
-    /// Packages and capabilities that may not be chosen beside it.
+    /// Packages and capabilities that must not be used together with it.
     pub conflicts: Vec<Reference>,
     /// Channels that it is published to, the best first.
     pub channels: Vec<String>,
-    /// The channel that counts where none is asked for.
+    /// The channel to use if none is requested.
     pub default_channel: Option<String>,
     /// From which versions it can be upgraded to.
     pub upgrade: Vec<Upgrade>,
@@ -76,7 +76,7 @@ pub struct Manifest {
     pub exports: BTreeMap<String, Export>,
     /// How it is built.
     pub build: Option<Build>,
-    /// Whether mu wrote this manifest, for a package that has none (`x-generated: true`).
+    /// Whether mu generated this manifest, for a package that has none (`x-generated: true`).
     pub generated: bool,
 }
 
@@ -93,7 +93,7 @@ choice! {
 }
 
 choice! {
-    /// How versions of a package are made.
+    /// How a package's versions are formed.
     #[derive(Default)]
     pub enum Versioning {
         /// The manifest's `version` is the version.
@@ -149,7 +149,7 @@ impl fmt::Display for Person {
 /// From which versions a version can be upgraded to.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Upgrade {
-    /// The channel in which it can; in every one, if none is named.
+    /// The channel of the upgrade; without one, it is possible in every channel.
     pub channel: Option<String>,
     /// The version right before it.
     pub replaces: Option<Version>,
@@ -187,11 +187,11 @@ choice! {
 pub struct Build {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// What it makes, relative to the package.
+    /// The files that it creates, relative to the package.
     pub outputs: Vec<String>,
 }
 
-/// What is read of a manifest where only the package's identity and exports matter.
+/// The part of a manifest that is read if only the package's identity and exports matter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Head {
     /// A name, or base and name.
@@ -213,7 +213,7 @@ pub struct Warning {
 }
 
 impl Warning {
-    /// What is probably not meant, in the file or folder at `path`; `line` counts from 1.
+    /// Creates a warning about the file or folder at `path`; `line` counts from 1.
     pub fn new(path: &Path, line: Option<usize>, message: impl Into<String>) -> Self {
         let message = message.into();
         let message = super::source::printable(&without_secrets(&message)).into_owned();
@@ -230,7 +230,7 @@ impl Warning {
         self.line
     }
 
-    /// What is noticed, and what would be right.
+    /// The message: what mu noticed, and what would be right.
     pub fn message(&self) -> &str {
         &self.message
     }

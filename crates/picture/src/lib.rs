@@ -1,8 +1,8 @@
-//! Dependency graphs as pictures: boxes, and arrows from each to what it needs.
+//! Dependency graphs as pictures: boxes, and arrows from each box to what it needs.
 //!
-//! The command line draws what a workspace has, a hub's server what is around a package. Here is only how it is drawn:
-//! `layout/` says where everything goes, `svg.rs` writes it. Texts are drawn as they are; foreign ones have to be made
-//! safe and short before.
+//! The command line draws the packages of a workspace, and a hub's server draws those around a package. This
+//! crate only draws: `layout/` places everything, and `svg.rs` writes it. It draws texts as they are; callers
+//! have to make foreign texts safe and short.
 
 mod layout;
 mod svg;
@@ -16,7 +16,7 @@ pub struct Node {
     pub name: String,
     /// The second line.
     pub version: Option<String>,
-    /// Whether it is what the picture is about.
+    /// Whether the picture is about this package.
     pub is_own: bool,
 }
 
@@ -31,14 +31,14 @@ pub struct Edge {
     pub label: String,
 }
 
-/// What is to be drawn.
+/// The picture to draw.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Picture {
     /// Its description, for readers who cannot see it.
     pub title: String,
     /// The same in sentences.
     pub description: String,
-    /// The boxes; the first come first where nothing else decides.
+    /// The boxes; earlier ones come first if nothing else decides.
     pub nodes: Vec<Node>,
     /// The arrows; at most one between the same two boxes in the same direction.
     pub edges: Vec<Edge>,
@@ -49,6 +49,6 @@ pub struct Picture {
 pub enum Style {
     /// They are in the picture, for light and dark.
     Own,
-    /// The page around it has them, for the same classes.
+    /// The page around the picture defines them, for the same classes.
     OfPage,
 }

@@ -1,4 +1,4 @@
-//! The graph as a picture that stands for itself: readable in light and dark, and to screen readers.
+//! Draws the graph as a self-contained picture, readable in light and dark mode, and by screen readers.
 
 use unicode_width::UnicodeWidthStr as _;
 
@@ -29,8 +29,9 @@ text{font:12px ui-monospace,SFMono-Regular,Menlo,Consolas,monospace;fill:#1f2328
 .own .box{fill:#0c2d6b;stroke:#58a6ff}text{fill:#e6edf3}.version,.label{fill:#a6b0ba}\
 .way{stroke:#8b949e}.tip{fill:#8b949e}}";
 
-/// How many boxes, labels and bends a picture has. Time, memory and the length of the text are about in proportion to that,
-/// and it can be far more than the boxes and arrows: an arrow bends beside everything that it passes.
+/// How many boxes, labels and bends a picture has. Time, memory and the length of the text are about
+/// proportional to this. It can be far more than the number of boxes and arrows, because an arrow bends
+/// beside everything that it passes.
 pub fn pieces(picture: &Picture) -> usize {
     let label = Size::default();
     let edges =
@@ -173,11 +174,11 @@ fn around(node: Point, size: Size) -> (String, Point) {
 /// A number with one digit behind the point at most.
 fn number(value: f64) -> String {
     let rounded = (value * 10.0).round() / 10.0;
-    // Without a sign where it is nothing.
+    // Adding 0.0 turns -0 into 0.
     format!("{}", rounded + 0.0)
 }
 
-/// Text of an element: what XML would read as something else is written by its name.
+/// The text of an element, with the characters that XML would interpret written as entities.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
@@ -187,7 +188,7 @@ fn escaped(text: &str) -> String {
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            // No character of XML.
+            // XML does not allow these characters.
             '\u{fffe}' | '\u{ffff}' => escaped.push('\u{fffd}'),
             other => escaped.push(other),
         }

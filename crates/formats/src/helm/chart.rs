@@ -1,4 +1,4 @@
-//! What a chart says of itself, in `Chart.yaml` and in an index alike.
+//! What a chart says about itself, in `Chart.yaml` and in an index alike.
 
 use mu_manifest::reference::{Name, Version};
 use mu_provider::{Maintainer, Release, Yanked};
@@ -13,8 +13,8 @@ const KUBERNETES: &str = "kubernetes";
 /// The annotations that hold a licence, the first that is there.
 const LICENSES: [&str; 3] = ["licenses", "license", "artifacthub.io/license"];
 
-/// Name and version, and whether the chart is of the first format, whose dependencies are in a file of their own. In an index,
-/// `name` is what it lists the chart as.
+/// Reads name and version, and whether the chart has the first format, whose dependencies are in another
+/// file. In an index, `name` is the name under which the index lists the chart.
 pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<(Release, bool), Fault> {
     if !root.is_map() {
         return Err(root.fault("a chart is a map of keys"));
@@ -30,7 +30,7 @@ pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<(Release, bool
         return Err(node.fault(format!("`{version}` is not a version")));
     }
     let is_first = match root.text("apiVersion")? {
-        // What Helm takes it for.
+        // Helm reads it in the same way.
         None | Some(("v1", _)) => true,
         Some(("v2", _)) => false,
         Some((other, node)) => {
@@ -56,7 +56,7 @@ pub(super) fn check_name(name: &str) -> Result<(), String> {
     Name::parse(name).map(drop).map_err(|error| error.to_string())
 }
 
-/// What else a chart says. What is only for people to read is left out where it makes no sense.
+/// Reads everything else that a chart says. Text that is only for people is left out if it makes no sense.
 pub(super) fn details(release: &mut Release, root: &Node<'_>) -> Result<(), Fault> {
     let for_people = |key: &str| root.text(key).ok().flatten().map(|(text, _)| text.to_owned());
     release.app_version = for_people("appVersion");

@@ -19,10 +19,11 @@ enum Repository {
     Url(String),
 }
 
-/// Adds a dependency; says whether that made the list of them longer.
+/// Adds a dependency, and returns whether the list of dependencies is longer now.
 ///
-/// Conditions, tags and imported values depend on what a chart is installed with, so every dependency is required. One that is
-/// there twice under two aliases is one package, whose ranges are met together.
+/// Conditions, tags and imported values depend on the values that a chart is installed with, so every
+/// dependency is required. A dependency that is listed twice with two aliases is one package, and must
+/// satisfy both ranges.
 pub(super) fn add(
     release: &mut Release,
     node: &Node<'_>,
@@ -97,7 +98,7 @@ fn url_of_or_folder(text: &str, around: &Reading<'_>) -> Result<Repository, Stri
         (false, true) if path.starts_with('/') => Repository::Folder(path.to_owned()),
         (false, true) if inner.starts_with("../") => Repository::Folder(inner.to_owned()),
         (false, true) => Repository::Folder(format!("./{inner}")),
-        // What its author has beside the chart was put into it when it was packed.
+        // `helm package` has copied what the author had beside the chart into the archive.
         _ => Repository::Inside,
     })
 }

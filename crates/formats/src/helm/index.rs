@@ -1,6 +1,7 @@
 //! `index.yaml`, YAML or JSON: read once, chart by chart, into the lines of an index.
 //!
-//! An entry that makes no sense is a version that cannot be used, and says why; it is not a bad index.
+//! An entry that makes no sense is a version that cannot be used, and says why. It does not make the index
+//! invalid.
 
 use std::collections::BTreeMap;
 
@@ -20,14 +21,14 @@ pub struct Index {
     pub charts: BTreeMap<String, Vec<u8>>,
 }
 
-/// Whether a text begins as an index of charts does; more of it need not be there.
+/// Whether a text begins like an index of charts. The rest of the index need not be there.
 pub fn is_index(text: &str) -> bool {
     let mut reader = Reader::new(text);
     let Ok(Some((Event::MappingStart(..), _))) = reader.first() else { return false };
     loop {
         match reader.key() {
             Ok(Some((key, _))) if key == "entries" => return true,
-            // Anything else before it is small.
+            // Everything else that can come before `entries` is small.
             Ok(Some(_)) => {
                 let value = reader.next().and_then(|(event, span)| reader.node(event, span));
                 if value.is_err() {
@@ -77,7 +78,7 @@ impl Lines<'_> {
                 }
                 event => {
                     let node = reader.node(event, begin)?;
-                    // `entries: null` is what Helm writes where there are none.
+                    // Helm writes `entries: null` if there are none.
                     has_entries |= key == "entries" && matches!(node.kind, Kind::Null);
                 }
             }
@@ -106,7 +107,7 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// Adds the line of one version. One whose version nobody could name is left out.
+    /// Adds the line of one version. An entry without a readable version is left out.
     fn entry(&mut self, name: &str, node: &Node<'_>) {
         let Ok(Some((version, _))) = node.text("version") else { return };
         let release = self.release(name, node).unwrap_or_else(|fault| Release {

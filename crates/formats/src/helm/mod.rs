@@ -1,7 +1,7 @@
 //! Helm charts: `Chart.yaml`, `requirements.yaml`, and the `index.yaml` of a chart repository.
 //!
-//! A chart carries its subcharts inside. mu takes those of them that come from a repository for packages of their own, so that
-//! there is one version of each; what is bundled without one stays inside, and is named in `bundled`.
+//! A chart carries its subcharts inside. mu treats those that come from a repository as separate packages, so
+//! that there is one version of each. Subcharts without a repository stay inside, and are named in `bundled`.
 
 mod chart;
 mod dependency;
@@ -34,7 +34,7 @@ pub const REQUIREMENTS: &str = "requirements.yaml";
 ///
 /// # Errors
 ///
-/// When there is no `Chart.yaml`, or it or `requirements.yaml` says something that Helm would not take.
+/// When there is no `Chart.yaml`, or if it or `requirements.yaml` has something that Helm would reject.
 pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatError> {
     let text = text(files)?;
     let in_chart = |fault| FormatError::new(CHART, &text, fault);
@@ -62,7 +62,7 @@ pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatEr
     Ok(Package { release, places })
 }
 
-/// Name and version of a chart, and nothing else of it: what a chart that cannot be used is still told by.
+/// Reads only the name and version of a chart: they identify even a chart that cannot be used.
 ///
 /// # Errors
 ///

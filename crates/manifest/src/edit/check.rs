@@ -1,10 +1,10 @@
-//! Whether a changed manifest means what was intended.
+//! Checks that a changed manifest means what was intended.
 
 use super::Section;
 use crate::source::{Document, SourceError};
 use crate::{Requirement, requirement};
 
-/// The dependencies that a document says.
+/// The dependencies in a document.
 pub(super) fn requirements(
     document: &Document<'_>,
     section: Section,
@@ -20,7 +20,7 @@ pub(super) fn requirements(
     }
 }
 
-/// Whether two entries ask for the same, on whatever lines they stand.
+/// Whether two entries require the same, regardless of their lines.
 pub(super) fn says_the_same(left: &Requirement, right: &Requirement) -> bool {
     let place = |requirement: &Requirement| requirement.reference.with_version(None);
     place(left) == place(right)
@@ -32,7 +32,7 @@ pub(super) fn says_the_same(left: &Requirement, right: &Requirement) -> bool {
         && left.indirect == right.indirect
 }
 
-/// Whether a section says what is expected.
+/// Whether a section contains what is expected.
 pub(super) fn are_the_same(found: &[Requirement], expected: &[Requirement]) -> bool {
     found.len() == expected.len()
         && found.iter().zip(expected).all(|(found, expected)| says_the_same(found, expected))

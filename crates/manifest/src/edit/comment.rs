@@ -1,7 +1,8 @@
-//! What the comment behind an entry says to mu: that only others need it, or what it was before.
+//! The comment after an entry, as far as mu uses it: that only other packages need the entry, or what it was
+//! before.
 //!
-//! A comment is a row of notes with semicolons between; a person's own notes stay. The mark of an indirect
-//! entry also has a form as a key, for where no comment can stand.
+//! A comment is a list of notes, separated by semicolons; a person's own notes stay. The mark of an indirect
+//! entry can also be a key, for entries that cannot have a comment.
 
 use super::{EditError, Editor, Section, entry, step};
 use crate::reference::Reference;
@@ -12,7 +13,8 @@ use crate::source::layout::{self, Collection, Patch};
 use std::path::Path;
 
 impl Editor {
-    /// What the comment behind a package's entry says after the words `about`, such as `pinned from`.
+    /// The rest of the note that begins with `about`, such as `pinned from`, in the comment after a package's
+    /// entry.
     ///
     /// # Errors
     ///
@@ -33,8 +35,8 @@ impl Editor {
         Ok(notes.find_map(|note| after(note, about)).map(str::to_owned))
     }
 
-    /// Says something about a package's entry in the comment behind it, or nothing any more. Returns whether
-    /// it is said now; where no comment can stand (in JSON, and among others in brackets) it is not.
+    /// Sets or removes the note `about` in the comment after a package's entry. Returns whether the note is
+    /// there now: entries in JSON, and entries among others in brackets, cannot have one.
     ///
     /// # Errors
     ///
@@ -93,7 +95,7 @@ pub(super) fn mark(
     })
 }
 
-/// The text with a section in brackets on one line rewritten as lines, if that is possible.
+/// The text with a section that is in brackets on one line rewritten as lines, if possible.
 fn opened(path: &Path, text: &str, section: Section) -> Result<Option<String>, EditError> {
     let opened = step(path, text, section, |patch, collection| match collection {
         Some(collection) if !collection.takes_comments() => patch.unfold(collection),
@@ -101,13 +103,13 @@ fn opened(path: &Path, text: &str, section: Section) -> Result<Option<String>, E
     });
     match opened {
         Ok(text) => Ok(Some(text)),
-        // Then a key must do.
+        // Then the mark must be a key.
         Err(EditError::Source(_)) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Rewrites one note of a comment: the mark before all others, anything else right after it.
+/// Rewrites one note of a comment. The mark comes before all others, any other note right after it.
 fn set<'d>(
     patch: &mut Patch<'d>,
     collection: Collection<'d>,
@@ -135,7 +137,7 @@ fn notes(comment: &str) -> impl Iterator<Item = &str> {
     words.split(';').map(str::trim).filter(|note| !note.is_empty())
 }
 
-/// What follows the words `about` in a note that starts with them; the mark is alone.
+/// The rest of a note that starts with `about`. The mark has no rest.
 fn after<'n>(note: &'n str, about: &str) -> Option<&'n str> {
     let rest = note.strip_prefix(about)?;
     let is_about_it = rest.is_empty() || (rest.starts_with(' ') && about != INDIRECT);

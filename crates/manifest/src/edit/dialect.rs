@@ -1,6 +1,7 @@
-//! Manifests of other ecosystems, whose entries are written in another way: in a list of maps under `dependencies`.
+//! Manifests of other ecosystems, which write dependencies differently: as a list of maps under
+//! `dependencies`.
 //!
-//! What an entry means is for the dialect to say. Here it is put in its place, and nothing else is touched.
+//! The dialect decides what an entry means. This file puts the entry in its place, and changes nothing else.
 
 use std::fmt;
 use std::path::Path;
@@ -17,32 +18,33 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     ///
     /// # Errors
     ///
-    /// When the text is no such manifest.
+    /// When the text is not such a manifest.
     fn requirements(&self, path: &Path, text: &str) -> Result<Vec<Placed>, SourceError>;
 
-    /// Whether the dependencies stand in the manifest itself, so that they can be changed there; `new` is what is to be added.
+    /// Checks that the dependencies are in the manifest itself, so that they can be changed there. `new` is
+    /// the dependency to add.
     ///
     /// # Errors
     ///
-    /// When they stand elsewhere.
+    /// When they are in another file.
     fn check(&self, path: &Path, text: &str, new: Option<&Requirement>) -> Result<(), Problem>;
 
-    /// A new entry, and what it will be read as.
+    /// A new entry, and the requirement that it will be read as.
     ///
     /// # Errors
     ///
-    /// When it cannot be said there.
+    /// When the format cannot express it.
     fn entry(&self, new: &Requirement) -> Result<(New, Requirement), Problem>;
 
-    /// What an entry has under `version`.
+    /// The value of an entry's `version`.
     ///
     /// # Errors
     ///
-    /// When it cannot be said there.
+    /// When the format cannot express it.
     fn version(&self, wanted: &Requirement) -> Result<String, Problem>;
 }
 
-/// A dependency, and its place among the entries of the list: not every entry need be one.
+/// A dependency, and its place among the entries of the list. Not every entry has to be a dependency.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Placed {
     /// The place in the list, counted from 0.
@@ -66,7 +68,7 @@ pub(super) fn requirements(
 }
 
 impl Editor {
-    /// The place in its list of the dependency that is number `index` of its section.
+    /// The place in the list of the dependency with the number `index` in its section.
     pub(super) fn place(&self, index: usize) -> Result<usize, EditError> {
         let Some(dialect) = &self.dialect else { return Ok(index) };
         let placed = dialect.requirements(&self.path, &self.text)?;
@@ -94,7 +96,7 @@ impl Editor {
         self.accept(section, text, &expected)
     }
 
-    /// Gives the entry that is number `index` its new version; nothing else of it can change.
+    /// Gives the entry with the number `index` its new version. Nothing else about it can change.
     pub(super) fn rewrite_in_dialect(
         &mut self,
         section: Section,
@@ -104,7 +106,7 @@ impl Editor {
         let (Some(dialect), Some(wanted)) = (self.dialect.clone(), expected.get_mut(index)) else {
             return Ok(false);
         };
-        // There is no mark for it.
+        // The format has no mark for that.
         wanted.indirect = false;
         let version = dialect.version(wanted).map_err(|problem| self.problem(problem))?;
         let place = self.place(index)?;
@@ -117,7 +119,7 @@ impl Editor {
         self.accept(section, text, &expected)
     }
 
-    /// Refuses to change dependencies that stand in another file.
+    /// Refuses to change dependencies that are in another file.
     pub(super) fn check_dialect(&self) -> Result<(), EditError> {
         let Some(dialect) = &self.dialect else { return Ok(()) };
         dialect.check(&self.path, &self.text, None).map_err(|problem| self.problem(problem))

@@ -7,7 +7,7 @@ use crate::source::SourceError;
 use crate::source::layout::{Collection, NewEntry, Patch};
 use crate::source::render::New;
 
-/// What is written if only a version is possible and none is required.
+/// The version to write if only a version is possible and none is required.
 const ANY_VERSION: &str = "latest";
 
 /// A dependency as a new entry of a list.
@@ -40,7 +40,7 @@ pub(super) fn in_map(new: &Requirement, others: &[Requirement]) -> NewEntry {
     NewEntry { key: Some(key), value: value(new, said) }
 }
 
-/// Changes the entry at `index` from what it says to what is wanted, except the mark.
+/// Changes the entry at `index` to what is wanted, except for the mark.
 pub(super) fn rewrite<'d>(
     patch: &mut Patch<'d>,
     collection: Collection<'d>,
@@ -119,7 +119,7 @@ pub(super) fn mark_by_key<'d>(
     Ok(())
 }
 
-/// The short form if nothing but the reference or version is said, else the long one.
+/// The short form if there is only the reference or version, and otherwise the long form.
 fn value(requirement: &Requirement, said: (&'static str, New)) -> New {
     let mut pairs = vec![said];
     let text = |text: &String| New::Text(text.clone());
@@ -132,7 +132,7 @@ fn value(requirement: &Requirement, said: (&'static str, New)) -> New {
     }
 }
 
-/// A reference as it can stand in the map form, where a bare word would be a version.
+/// A reference for the map form, where a bare word would be a version.
 fn map_reference(reference: &Reference) -> String {
     let text = reference.to_string();
     if is_version_alone(&text) { format!("{text}#{ANY_VERSION}") } else { text }

@@ -1,7 +1,9 @@
-//! Changes to a manifest that commands make, in a person's own layout: comments, order, quotes and line endings stay.
+//! Changes that commands make to a manifest. They keep a person's layout: comments, order, quotes and line
+//! endings.
 //!
-//! An [`Editor`] holds the text of one manifest. After every change the text is read again and compared
-//! with what was intended; if it means anything else, the change is an error and the text is as before.
+//! An [`Editor`] holds the text of one manifest. After every change, it reads the text again and compares it
+//! with what was intended. If the text means anything else, the change is an error, and the text stays as it
+//! was.
 
 mod check;
 mod comment;
@@ -20,10 +22,10 @@ use crate::reference::{Defaults, Reference, VersionSpec};
 
 pub use self::dialect::{Dialect, Placed};
 
-/// A manifest that could not be changed; its text is as it was.
+/// Why a manifest could not be changed; its text is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
-    /// The manifest is wrong, or laid out in a way that is not understood.
+    /// The manifest is wrong, or has a layout that mu does not understand.
     #[error(transparent)]
     Source(#[from] SourceError),
     /// The changed text would not have meant what was intended.
@@ -62,7 +64,7 @@ impl Section {
         }
     }
 
-    /// What it lists in a manifest.
+    /// The dependencies of this section in a manifest.
     pub fn of(self, manifest: &Manifest) -> &[Requirement] {
         match self {
             Self::Dependencies => &manifest.dependencies,
@@ -81,14 +83,14 @@ pub struct Editor {
 }
 
 impl Editor {
-    /// An editor for `text`, the content of the manifest at `path`. References to one package are told
-    /// by `defaults`, however they are written.
+    /// Creates an editor for `text`, the content of the manifest at `path`. `defaults` decide whether two
+    /// references name the same package, however they are written.
     pub fn new(path: &Path, text: impl Into<String>, defaults: &Defaults) -> Self {
         let (path, text) = (path.to_owned(), text.into());
         Self { path, text, defaults: defaults.clone(), dialect: None }
     }
 
-    /// The same for a manifest of another ecosystem, which writes dependencies as `dialect` says.
+    /// The same editor, for a manifest of another ecosystem, which writes dependencies in `dialect`.
     #[must_use]
     pub fn in_dialect(self, dialect: Arc<dyn Dialect>) -> Self {
         Self { dialect: Some(dialect), ..self }
@@ -117,8 +119,8 @@ impl Editor {
         Ok(check::requirements(&document, section)?)
     }
 
-    /// Adds a dependency; if the package is there already, its entry gets the new version, the mark, and whatever
-    /// else the new one says. Returns whether anything changed.
+    /// Adds a dependency. If the package is already listed, its entry gets the new version, the mark, and the
+    /// other keys of the new one. Returns whether anything changed.
     ///
     /// # Errors
     ///
@@ -142,8 +144,8 @@ impl Editor {
         self.rewrite(section, index, &old, &wanted)
     }
 
-    /// Makes a package's entry say what `wanted` does, and nothing else. Returns whether anything changed; a package that
-    /// is not there is not added.
+    /// Makes a package's entry equal to `wanted`. Returns whether anything changed; a package that is not
+    /// listed is not added.
     ///
     /// # Errors
     ///
@@ -156,7 +158,7 @@ impl Editor {
         let wanted = Requirement { alias: old.alias.clone(), reference, ..wanted.clone() };
         let mut changed = false;
         if old.channel.is_some() && wanted.channel.is_none() {
-            // Of two keys, each is taken out alone.
+            // If there are two keys, each is removed separately.
             let less = Requirement { channel: None, ..old.clone() };
             changed = self.rewrite(section, index, &old, &less)?;
             old = less;
@@ -164,8 +166,8 @@ impl Editor {
         Ok(self.rewrite(section, index, &old, &wanted)? || changed)
     }
 
-    /// Gives a package's entry another version, or none in particular. Returns whether anything changed;
-    /// a package that is not there is not added.
+    /// Gives a package's entry another version, or removes its version. Returns whether anything changed; a
+    /// package that is not listed is not added.
     ///
     /// # Errors
     ///
@@ -245,7 +247,7 @@ impl Editor {
         self.accept(section, text, &expected)
     }
 
-    /// Changes an entry from what it says to what is wanted.
+    /// Changes an entry to what is wanted.
     fn rewrite(
         &mut self,
         section: Section,
@@ -274,7 +276,7 @@ impl Editor {
         self.accept(section, text, &expected)
     }
 
-    /// Takes the changed text if it means what was intended.
+    /// Accepts the changed text if it means what was intended.
     fn accept(
         &mut self,
         section: Section,
@@ -291,8 +293,8 @@ impl Editor {
     }
 }
 
-/// The text after a change to a section, which must still be well formed, say the same under every other key, and have
-/// every comment that the change did not touch.
+/// The text after a change to a section. It must still be well formed, have the same content under every
+/// other key, and have every comment that the change did not touch.
 fn step(
     path: &Path,
     text: &str,

@@ -1,7 +1,7 @@
-//! App versions: what is asked of them, compared with what packages say of themselves.
+//! App versions: comparing the requested one with those of packages.
 //!
-//! An app version is free text. Only where all app versions of a package read as versions can a part of
-//! one stand for those that begin so.
+//! An app version is free text. Only if all app versions of a package can be read as versions, a part of one
+//! means all versions that start with it.
 
 use super::version_text;
 
@@ -10,7 +10,7 @@ use super::version_text;
 pub enum AppVersioning {
     /// All of them parse as versions: a filter of `2.3` accepts `2.3.1`.
     Semver,
-    /// At least one is another text: they are equal, or they are not.
+    /// At least one is other text: they are compared for equality.
     FreeForm,
 }
 
@@ -25,10 +25,10 @@ impl AppVersioning {
         }
     }
 
-    /// Whether `wanted` accepts the app version `actual`: the same version, or its first components.
-    /// Components are whole, so `2.3` does not accept `2.30`; and a release does not accept its prereleases.
+    /// Whether `wanted` accepts the app version `actual`: the same version, or one that starts with its
+    /// components.
     ///
-    /// Components are whole, so `2.3` does not ask for `2.30`; and a release is none of its prereleases.
+    /// Components are whole, so `2.3` does not accept `2.30`. A release does not accept its prereleases.
     pub fn accepts(self, wanted: &str, actual: &str) -> bool {
         if self == Self::FreeForm {
             return wanted == actual;

@@ -1,7 +1,7 @@
 //! The host part of a reference, `hub.mu.com/` or `localhost:8080/`, in one normal form.
 //!
-//! A host is lower-case, an IPv6 address is in its shortest form, and the port that a protocol has
-//! anyway is left out, so that bases that mean one host are equal.
+//! A host is in lower case, an IPv6 address is in its shortest form, and the default port of the protocol is
+//! left out, so that two bases for one host are equal.
 
 use std::fmt;
 use std::net::Ipv6Addr;

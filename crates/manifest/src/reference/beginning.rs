@@ -1,13 +1,14 @@
-//! The same range with another beginning: as close to what was written as can be.
+//! The same range with another lower bound, as close as possible to what was written.
 
 use super::Range;
 use super::range::{Alternative, Comparator, Side};
 
 impl Range {
-    /// A range that begins at `version` and ends where this one ends, in the form in which this one is written if that
-    /// form can say it.
+    /// A range that begins at `version` and ends where this one ends, in the same form if that form can
+    /// express it.
     ///
-    /// Alternatives that end before `version` are left out. Where the whole range does not reach to `version`, only the form is kept.
+    /// Alternatives that end before `version` are left out. If the whole range ends before `version`, only
+    /// the form is kept.
     pub fn beginning_at(&self, version: &semver::Version) -> Self {
         let parts: Vec<&str> = self.as_str().split("||").map(str::trim).collect();
         let mut written: Vec<String> = Vec::new();
@@ -92,7 +93,7 @@ impl Comparator {
     }
 }
 
-/// A range of one term that begins with the same sign as `text`.
+/// A range of one term with the same operator as `text`.
 fn same_form(text: &str, version: &semver::Version) -> Option<String> {
     let sign = ["~>", "^", "~"].into_iter().find(|sign| text.starts_with(sign));
     match sign {
@@ -106,7 +107,7 @@ fn same_form(text: &str, version: &semver::Version) -> Option<String> {
                 None => format!(">={version}"),
             })
         }
-        // `1.2` and `1.2.x` mean what `~1.2` does.
+        // `1.2` and `1.2.x` mean the same as `~1.2`.
         None if text.split('.').count() > 1 && !text.contains([' ', ',', '<', '>']) => {
             let has_minor = text.split('.').nth(1).is_some_and(|part| part.parse::<u64>().is_ok());
             Some(if has_minor { format!("~{version}") } else { format!("^{version}") })
@@ -143,12 +144,12 @@ mod tests {
         check("^1 || ^3", "3.2.0", "^3.2.0");
         check("<2", "1.5.0", "^1.5.0");
         check("^1.2", "1.5.0-rc.1", "^1.5.0-rc.1");
-        // Beyond what is asked for, only the form can stay.
+        // Beyond the range, only the form can stay.
         check("^1.5", "1.2.0", "^1.2.0");
         check("~1.5", "2.1.3", "~2.1.3");
         check(">=1.5 <2", "1.2.0", ">=1.2.0 <2");
         check("^1.5", "2.1.3", "^2.1.3");
-        // An end that is passed is none.
+        // An upper bound that `version` exceeds is dropped.
         check(">=1.5 <2", "2.1.3", "^2.1.3");
         check(">=1, <=1.2", "2.1.3", "^2.1.3");
     }

@@ -1,4 +1,4 @@
-//! Commits of a Git repository, in full or by their first digits.
+//! Commits of a Git repository, with all digits or only the first ones.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ const FULL: usize = 40;
 
 /// 7 to 40 hexadecimal digits.
 ///
-/// Short ones may turn out to be a tag of that very name, and those of decimal digits alone a
-/// version in a place that has no commits; whoever looks them up decides.
+/// A short one may turn out to be a tag with exactly that name, and one of decimal digits alone may be a
+/// version in a place that has no commits. The code that looks them up decides.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Commit(Arc<str>);
 
@@ -27,12 +27,12 @@ impl Commit {
         &self.0
     }
 
-    /// Whether all 40 digits are there, so that it cannot be anything else.
+    /// Whether all 40 digits are there, so that it can only be a commit.
     pub fn is_full(&self) -> bool {
         self.0.len() == FULL
     }
 
-    /// Whether the commit with these 40 digits is meant, as far as the written ones tell.
+    /// Whether the commit with these 40 digits matches the digits that are written.
     pub fn matches(&self, full: &str) -> bool {
         full.get(..self.0.len()).is_some_and(|start| start.eq_ignore_ascii_case(&self.0))
     }

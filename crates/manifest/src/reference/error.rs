@@ -1,7 +1,7 @@
-//! The one error of this module: a text, where it goes wrong, and what was expected there.
+//! The only error of this module: a text, where it goes wrong, and what was expected there.
 //!
-//! An error is shown to people and written to logs, so it never holds a password, and characters
-//! that would move a terminal's cursor or turn its text around are escaped.
+//! People see these errors, and logs keep them. So they never hold a password, and escape characters that
+//! would move a terminal's cursor or reverse its text.
 
 use std::fmt;
 use std::ops::Range as Span;
@@ -24,7 +24,7 @@ struct Details {
     expected: &'static str,
 }
 
-/// Where a parser gave up, before anybody knows in which text it was.
+/// Where a parser gave up, before it is known in which text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fault {
     at: usize,
@@ -36,12 +36,12 @@ impl Fault {
         Self { at, expected }
     }
 
-    /// The same fault, where something else is expected instead of `one`.
+    /// The same fault, if something else is expected instead of `one`.
     pub(super) fn expecting(self, one: &'static str, other: &'static str) -> Self {
         Self { expected: if self.expected == one { other } else { self.expected }, ..self }
     }
 
-    /// The same fault, seen from a text that has `bytes` more before it.
+    /// The same fault, as seen from a text with `bytes` more before it.
     pub(super) fn shifted(self, bytes: usize) -> Self {
         Self { at: self.at + bytes, ..self }
     }
@@ -65,12 +65,12 @@ impl ReferenceError {
         self.0.span.clone()
     }
 
-    /// What should have stood at [`Self::span`].
+    /// What was expected at [`Self::span`].
     pub fn expected(&self) -> &str {
         self.0.expected
     }
 
-    /// What is wrong, without the text it is wrong in: ``expected a name, found `/` ``.
+    /// What is wrong, without the text itself: ``expected a name, found `/` ``.
     pub fn message(&self) -> String {
         match self.0.text[self.0.span.clone()].chars().next() {
             Some(character) => {
@@ -80,7 +80,7 @@ impl ReferenceError {
         }
     }
 
-    /// That the text is wrong, without where and why: `` `bad ref` is not a valid reference ``.
+    /// That the text is wrong, without the place and the reason: `` `bad ref` is not a valid reference ``.
     pub fn headline(&self) -> String {
         format!("`{}` is not a valid {}", self.shown().text, self.0.subject)
     }
@@ -122,13 +122,13 @@ impl ReferenceError {
     }
 }
 
-/// A text as a terminal may see it, and the column of its first offending character.
+/// A text as it is shown, and the column of its first offending character.
 struct Shown {
     text: String,
     column: usize,
 }
 
-/// A character that prints as itself where that is harmless.
+/// A character that prints as itself if that is harmless.
 struct Escaped(char);
 
 impl Escaped {
@@ -157,14 +157,14 @@ impl fmt::Display for Escaped {
     }
 }
 
-/// Whether a character could turn around, hide or overwrite what a terminal shows.
+/// Whether a character could reverse, hide or overwrite what a terminal shows.
 pub(super) fn is_harmful(character: char) -> bool {
     Escaped(character).is_harmful()
 }
 
-/// The text with stars for whatever could be a password or a token, and where `at` is in it then.
+/// The text with stars in place of whatever could be a password or a token, and the new position of `at`.
 ///
-/// It rather hides too much: a secret may itself hold `/`, `#` or `@`.
+/// It hides too much rather than too little: a secret may itself hold `/`, `#` or `@`.
 fn without_password(text: &str, at: usize) -> (String, usize) {
     let at = at.min(text.len());
     let authority = text.find("://").map_or(0, |colon| colon + "://".len());

@@ -1,4 +1,4 @@
-//! The identity of a package: base and name, and nothing of how or in which version it is reached.
+//! The identity of a package: base and name, without protocol and version.
 
 use std::fmt;
 use std::path::{Component, Path};
@@ -13,7 +13,7 @@ use super::{Base, Name, base, name};
 
 /// Base and name of a package, `hub.mu.com/aws/ec2`. Cheap to clone.
 ///
-/// The base of a text ends at its first slash, so the text alone tells two ids apart.
+/// The base of a text ends at its first slash, so the text alone identifies the package.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(into = "String")]
 #[schemars(inline)]
@@ -34,7 +34,7 @@ impl PackageId {
         Self::from_text(text).map_err(|fault| ReferenceError::new("package id", text, fault))
     }
 
-    /// The id of the package in a folder of this machine, from the folder's absolute path.
+    /// The id of the package in a folder of this machine, made from the folder's absolute path.
     pub fn local(folder: &Path) -> Self {
         let mut path = String::new();
         for component in folder.components() {

@@ -1,9 +1,10 @@
-//! References: the URL-like texts that name packages, their identities, and what they say of versions.
+//! References: the URL-like texts that name packages, the identities of packages, and requirements on
+//! versions.
 //!
-//! Everything here is pure text work. A [`Reference`] remembers what was written, byte for byte, and
-//! what was left out; [`Defaults`] fill the gaps and give its [`PackageId`]. A [`VersionSpec`] says
-//! which [`Version`]s will do. Nothing here looks at a disk, a registry or a network, so a local
-//! folder stays the text it was written as, and whether a tag or a commit exists is for others to ask.
+//! Everything here works on text alone. A [`Reference`] remembers byte for byte what was written, and what
+//! was left out; [`Defaults`] fill the gaps and give its [`PackageId`]. A [`VersionSpec`] says which
+//! [`Version`]s it accepts. Nothing here looks at a disk, a registry or a network, so a local folder stays
+//! text, and other code finds out whether a tag or a commit exists.
 
 mod app_version;
 mod base;
@@ -45,8 +46,8 @@ pub use self::version::Version;
 
 /// A reference as it was written: `[protocol][base]name[#version]`, or a local folder.
 ///
-/// Two references are equal if their texts are; whether they mean one package is for
-/// [`Reference::id`] to say.
+/// Two references are equal if their texts are. Compare [`Reference::id`] to find out whether they name the
+/// same package.
 #[derive(Debug, Clone)]
 pub struct Reference {
     text: Arc<str>,
@@ -64,8 +65,8 @@ pub struct Reference {
 pub struct Defaults {
     /// The base of references without one.
     pub base: Base,
-    /// Put before a single-segment name without a base: what a fetched package's dependencies
-    /// inherit from it. `None` in the workspace's own packages.
+    /// The namespace for a name of one segment without a base, which a fetched package's dependencies inherit
+    /// from it. `None` for the workspace's own packages.
     pub namespace: Option<Name>,
 }
 
@@ -74,7 +75,7 @@ impl Reference {
     ///
     /// # Errors
     ///
-    /// When the text is none; the error points at the first offending character.
+    /// When the text is not a reference; the error points at the first offending character.
     pub fn parse(text: &str) -> Result<Self, ReferenceError> {
         parse::reference(text).map_err(|fault| ReferenceError::new("reference", text, fault))
     }
@@ -84,7 +85,7 @@ impl Reference {
         self.protocol.as_ref()
     }
 
-    /// The user before the host, as in `ssh://git@host/x`; no part of the base.
+    /// The user before the host, as in `ssh://git@host/x`. It is not part of the base.
     pub fn user(&self) -> Option<&str> {
         self.user.as_deref()
     }
@@ -94,17 +95,18 @@ impl Reference {
         self.base.as_ref()
     }
 
-    /// The name without `.git` marks; for a local folder the last parts of its path, made fit for a name.
+    /// The name without `.git` marks; for a local folder, the last parts of its path, changed to be a valid
+    /// name.
     pub fn name(&self) -> &Name {
         &self.name
     }
 
-    /// The name as it was written, `.git` marks kept: `group/repo.git/sub`.
+    /// The name as it was written, with its `.git` marks: `group/repo.git/sub`.
     pub fn path(&self) -> &str {
         &self.text[self.path.clone()]
     }
 
-    /// What was said of the version, if anything was.
+    /// The version, if one was written.
     pub fn version(&self) -> Option<&VersionSpec> {
         self.version.as_ref()
     }
@@ -114,7 +116,7 @@ impl Reference {
         self.text.split_once('#').map(|(_, version)| version)
     }
 
-    /// The required versions: what was written, else the latest.
+    /// The accepted versions: those that were written, or else the latest.
     pub fn spec(&self) -> VersionSpec {
         self.version.clone().unwrap_or(VersionSpec::Latest)
     }
@@ -142,8 +144,8 @@ impl Reference {
 
     /// The package that this reference names.
     ///
-    /// A relative local folder has no identity of its own until it is joined to a folder
-    /// ([`PackageId::local`]); here it counts as if its path began at the root.
+    /// A relative local folder has no identity until it is joined to a folder ([`PackageId::local`]); here
+    /// its path counts from the root.
     pub fn id(&self, defaults: &Defaults) -> PackageId {
         match &self.base {
             Some(base) => PackageId::new(base, &self.name),
@@ -152,7 +154,7 @@ impl Reference {
         }
     }
 
-    /// The reference with nothing left out: `https://hub.mu.com/aws/ec2#^1.0.6`.
+    /// The reference with all its parts: `https://hub.mu.com/aws/ec2#^1.0.6`.
     pub fn qualified(&self, defaults: &Defaults) -> String {
         let version = self.version_text().unwrap_or("latest");
         if self.is_local {

@@ -27,10 +27,10 @@ impl Name {
     ///
     /// # Errors
     ///
-    /// When a segment holds a character that no name may hold.
+    /// When a segment has a character that names cannot have.
     pub fn parse(text: &str) -> Result<Self, ReferenceError> {
         Self::from_path(text).map_err(|fault| {
-            // What may follow a name in a reference may not follow it here.
+            // The parts that can follow a name in a reference cannot follow it here.
             let fault = fault.expecting(SEGMENT_REST, NAME_REST);
             ReferenceError::new("package name", text, fault)
         })
@@ -56,7 +56,7 @@ impl Name {
         self.0.rsplit_once('/').map_or(&*self.0, |(_, leaf)| leaf)
     }
 
-    /// What is left after the segments of `prefix`, if this name begins with them and goes on.
+    /// The rest after the segments of `prefix`, if this name begins with them and is longer.
     pub fn strip_prefix(&self, prefix: &Self) -> Option<Self> {
         let rest = self.0.strip_prefix(&*prefix.0)?.strip_prefix('/')?;
         Some(Self(rest.into()))
@@ -73,9 +73,9 @@ impl Name {
         Ok(Self(without_marks(path).into()))
     }
 
-    /// A name for a folder of this machine, whose path may hold anything: what no name may hold
-    /// is written as `_` and two hexadecimal digits a byte, what is too long for a segment goes on
-    /// after `_/`, and `.` and `..` are left out.
+    /// A name for a folder of this machine, whose path may hold anything. A character that names cannot have
+    /// is written as `_` and two hexadecimal digits a byte, the rest of a segment that is too long follows
+    /// `_/`, and `.` and `..` are left out.
     pub(super) fn from_folder(path: &str) -> Self {
         let mut name = String::with_capacity(path.len());
         for segment in path.split('/').filter(|segment| !matches!(*segment, "" | "." | "..")) {
@@ -93,7 +93,7 @@ impl Name {
 
 fn push_segment(name: &mut String, segment: &str) {
     let segment = match segment.trim_end_matches(GIT_MARK) {
-        // A folder that is called `.git` is marked by nothing.
+        // A folder called `.git` has no name before the mark.
         "" => GIT_MARK,
         unmarked => unmarked,
     };
@@ -158,7 +158,7 @@ impl fmt::Display for Name {
     }
 }
 
-/// A name whose text is known to be one.
+/// A name whose text is known to be valid.
 pub(super) fn trusted(text: &str) -> Name {
     Name(text.into())
 }

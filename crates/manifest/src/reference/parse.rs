@@ -1,4 +1,4 @@
-//! Takes a reference apart, from its first character to the first that does not fit.
+//! Parses a reference, from its first character to the first one that does not fit.
 
 use std::ops::Range as Span;
 use std::sync::Arc;
@@ -137,7 +137,7 @@ fn with_protocol(text: &str, colon: usize) -> Result<Place, Fault> {
     }
 }
 
-/// Where the path of a `file:` URL begins, whose host is this machine.
+/// Where the path of a `file:` URL begins. Its host must be this machine.
 fn folder_start(text: &str, start: usize) -> Result<usize, Fault> {
     let host = if text[start..].starts_with("localhost/") { "localhost".len() } else { 0 };
     if text[start + host..].starts_with('/') {

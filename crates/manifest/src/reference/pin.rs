@@ -13,7 +13,7 @@ use super::version_text;
 pub struct Pin {
     text: Arc<str>,
     version: semver::Version,
-    /// What `2.3.0-1.0.0` says of a composite package: only the package knows whether it is one.
+    /// What `2.3.0-1.0.0` means if the package is composite, which only the package knows.
     composite: Option<Arc<Composite>>,
 }
 
@@ -37,8 +37,8 @@ impl Pin {
 
     /// Whether a version is the pinned one.
     ///
-    /// A pin without build metadata accepts any build. Of a composite version a pin may name app
-    /// and revision, or the app alone, which accepts any revision of it.
+    /// A pin without build metadata accepts any build. For a composite version, a pin can name app and
+    /// revision, or only the app, which accepts any revision of it.
     pub fn accepts(&self, version: &Version) -> bool {
         let Some(found) = version.as_composite() else {
             return is_same(&self.version, version.leading());

@@ -1,8 +1,8 @@
-//! The part before `://`: how a package is reached. No part of its identity.
+//! The part before `://`: how to reach a package. It is not part of the package's identity.
 
 use std::fmt;
 
-/// How a reference says that its package is reached.
+/// How to reach a package, as the reference says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Protocol {
     /// `https://`, the default.
@@ -36,7 +36,7 @@ pub enum Protocol {
 }
 
 impl Protocol {
-    /// The protocol of a scheme in lower case, which must be made of the letters of one.
+    /// The protocol of a scheme in lower case, which must consist of valid letters.
     pub(super) fn from_scheme(scheme: &str) -> Self {
         match scheme {
             "https" => Self::Https,
@@ -76,7 +76,7 @@ impl Protocol {
         }
     }
 
-    /// Whether only Git speaks it.
+    /// Whether only Git uses it.
     pub fn is_git(&self) -> bool {
         matches!(
             self,
@@ -89,7 +89,7 @@ impl Protocol {
         matches!(self, Self::HelmHttps | Self::HelmHttp | Self::HelmFile)
     }
 
-    /// Whether it goes over http, where many hosts take a token for a user.
+    /// Whether it uses http, where many hosts accept a token as the user.
     pub(super) fn is_http(&self) -> bool {
         matches!(
             self,

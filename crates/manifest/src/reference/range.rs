@@ -1,7 +1,7 @@
 //! Ranges of versions, as npm's node-semver reads them.
 //!
-//! A range is kept as comparators, so that a plain version is matched by comparing numbers and the
-//! lower bounds can be asked for. The text is read in `range_text`.
+//! A range is stored as comparators, so that a plain version is matched by comparing numbers, and its lower
+//! bounds are known. `range_text` reads the text.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -17,7 +17,7 @@ use super::range_text;
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Range {
     text: Arc<str>,
-    /// At least one of them must hold; all comparators of one hold together.
+    /// At least one alternative must hold, and within one, all comparators.
     alternatives: Arc<[Alternative]>,
 }
 
@@ -26,7 +26,7 @@ impl Range {
     ///
     /// # Errors
     ///
-    /// When the text is none. Nothing is passed over: npm would ignore the `foo` in `^1 foo`.
+    /// When the text is not a range. Nothing is ignored: npm would ignore the `foo` in `^1 foo`.
     pub fn parse(text: &str) -> Result<Self, ReferenceError> {
         Self::from_text(text).map_err(|fault| ReferenceError::new("range", text, fault))
     }
@@ -45,13 +45,13 @@ impl Range {
         &self.alternatives
     }
 
-    /// Whether a version is in the range; of a composite version, whether its app's is.
+    /// Whether a version is in the range. For a composite version, the app's version counts.
     ///
-    /// A prerelease is in it only if a comparator names a prerelease of the same three numbers, or
-    /// if `prereleases` lifts that rule.
+    /// A prerelease is in the range only if a comparator names a prerelease of the same three numbers, or if
+    /// `prereleases` is set.
     pub fn matches(&self, version: &Version, prereleases: bool) -> bool {
         let leading = version.leading();
-        // A prerelease of a revision is none that a range, which speaks of apps, could name.
+        // A range is about apps, so it cannot name a prerelease of a revision.
         let hidden = !prereleases
             && version.as_composite().is_some_and(|composite| !composite.revision.pre.is_empty());
         !hidden && self.matches_semver(leading, prereleases)
@@ -67,8 +67,8 @@ impl Range {
         self.alternatives.iter().all(Alternative::is_empty)
     }
 
-    /// Which of so many ascending versions are in the range, if they are all from one place up to another; `None` where
-    /// that must be asked of each. None of the versions may be a prerelease or a composite one.
+    /// Which of `count` ascending versions are in the range, if they are consecutive; `None` if each version
+    /// has to be tested. None of the versions may be a prerelease or a composite one.
     pub fn span(
         &self,
         count: usize,
@@ -84,7 +84,7 @@ impl Range {
         Some(start..first(start, count, |at| !holds(at, false)))
     }
 
-    /// Whether some lower bound of the range is exactly this version, and within the range.
+    /// Whether a lower bound of the range is exactly this version, and the version is in the range.
     pub fn begins_at(&self, version: &Version) -> bool {
         let leading = version.leading();
         self.alternatives.iter().any(|alternative| {
@@ -94,7 +94,8 @@ impl Range {
     }
 }
 
-/// The first place from `start` up to `end` at which something holds that holds everywhere behind; `end` if it does nowhere.
+/// The first place from `start` up to `end` where a condition holds that then holds for all later ones; `end`
+/// if it never holds.
 fn first(start: usize, end: usize, holds: impl Fn(usize) -> bool) -> usize {
     let (mut low, mut high) = (start, end);
     while low < high {
@@ -114,7 +115,7 @@ impl fmt::Display for Range {
     }
 }
 
-/// Comparators that must all hold; none, for every version.
+/// Comparators that must all hold. Without comparators, it accepts every version.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Alternative(pub(super) SmallVec<[Comparator; 2]>);
 
@@ -123,12 +124,12 @@ pub(super) struct Alternative(pub(super) SmallVec<[Comparator; 2]>);
 pub(super) struct Comparator {
     pub(super) side: Side,
     pub(super) version: semver::Version,
-    /// Whether the text leaves numbers out: then `version` is the very first prerelease, as in
-    /// `>=1.2.0-0` for `>=1.2`, which nobody named but which counts once prereleases are let in.
+    /// Whether the text leaves numbers out. Then `version` is the very first prerelease, as in `>=1.2.0-0`
+    /// for `>=1.2`. Nobody named that prerelease, but it counts once prereleases are allowed.
     pub(super) is_completed: bool,
 }
 
-/// On which side of its version a comparator holds.
+/// The side of its version on which a comparator holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Side {
     Above,

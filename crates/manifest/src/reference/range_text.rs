@@ -1,7 +1,7 @@
 //! Reads the text of a range into comparators.
 //!
-//! The grammar is node-semver's with a comma as another "and". Unlike npm's loose mode nothing that
-//! is not understood is passed over, for what was meant would then be guessed.
+//! The grammar is node-semver's, with a comma as another "and". Unlike npm's loose mode, it ignores nothing
+//! that it does not understand, because it would have to guess what was meant.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ pub(super) fn alternatives(text: &str) -> Result<Arc<[Alternative]>, Fault> {
     let mut cursor = Cursor::new(text);
     let first = alternative(&mut cursor)?;
     if cursor.is_at_end() {
-        // By far the most common, and worth no list that is thrown away.
+        // This is by far the most common case, so it allocates no list.
         return Ok(Arc::new([first]));
     }
     let mut alternatives = vec![first];
@@ -127,7 +127,7 @@ fn partial(cursor: &mut Cursor<'_>, expected: &'static str) -> Result<Partial, F
     let mut partial = Partial { major, minor, patch, pre: Prerelease::EMPTY };
     if let (Some(_), Some(_), Some(_)) = (major, minor, patch) {
         partial.pre = cursor.prerelease()?;
-        // Build metadata has no say in order, so it has none in a range.
+        // Build metadata does not affect order, so a range ignores it.
         cursor.build()?;
     }
     Ok(partial)
@@ -153,7 +153,7 @@ impl Partial {
             Operator::Equal => (self.start(), self.end()),
             Operator::AtLeast => (self.start(), None),
             Operator::AtMost => (None, self.end()),
-            // Nothing is above or below everything.
+            // No version is above or below every version.
             Operator::Above | Operator::Below if self.major.is_none() => {
                 (None, Some(before(0, 0, 0)))
             }
@@ -185,7 +185,7 @@ impl Partial {
         Some(Comparator { side: Side::AtMost, ..start })
     }
 
-    /// The lower bound of what comes after the versions that begin so.
+    /// The lower bound of the versions after those that start with these numbers.
     fn after(&self) -> Option<Comparator> {
         let end = self.end()?;
         let side = if end.is_completed { Side::AtLeast } else { Side::Above };

@@ -1,16 +1,16 @@
-//! What is said of a version after the `#`: one of six kinds, told apart by how it is written.
+//! The text after the `#`: one of six kinds of requirement, recognized by how it is written.
 
 use std::fmt;
 
 use super::error::{Fault, ReferenceError};
 use super::{Commit, Pin, Range, Tag, Version};
 
-/// Which versions of a package will do.
+/// Which versions of a package a reference accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VersionSpec {
     /// `latest` or `*`: the highest release.
     Latest,
-    /// `tip`: the head of Git's default branch, or whatever a hub has newest.
+    /// `tip`: the head of Git's default branch, or the newest version of a hub.
     Tip,
     /// Exactly one version.
     Pin(Pin),
@@ -23,7 +23,7 @@ pub enum VersionSpec {
 }
 
 impl VersionSpec {
-    /// Reads what may stand after the `#` of a reference.
+    /// Reads the text after the `#` of a reference.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl VersionSpec {
         }
     }
 
-    /// What was written; the text alone tells two specifications apart.
+    /// The text as it was written; it identifies the specification.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Latest => "latest",
@@ -69,10 +69,10 @@ impl VersionSpec {
         matches!(self, Self::Pin(_) | Self::Commit(_) | Self::Tag(_))
     }
 
-    /// Whether a version will do; `prereleases` lifts the rule that prereleases must be named.
+    /// Whether it accepts a version; with `prereleases`, prereleases need not be named.
     ///
-    /// Commits and tags accept no version, for they are matched by identity. The one exception is a
-    /// tag that spells out a composite version whose app is not a full semantic version, `8.11-1.0.0`.
+    /// Commits and tags accept no version, because they are matched by identity. The one exception is a tag
+    /// that spells out a composite version whose app's version is not a full semantic one: `8.11-1.0.0`.
     pub fn accepts(&self, version: &Version, prereleases: bool) -> bool {
         match self {
             Self::Latest => prereleases || !version.is_prerelease(),
@@ -95,8 +95,8 @@ impl VersionSpec {
         }
     }
 
-    /// The tag of exactly this name that may be meant: by a tag, by a short commit, or by a partial
-    /// version such as `v1` or `1.28`, which Git repositories use as plain tags.
+    /// The tag of exactly this name that may be meant: by a tag, by a short commit, or by a partial version
+    /// such as `v1` or `1.28`, which Git repositories use as plain tags.
     pub fn as_tag(&self) -> Option<&str> {
         match self {
             Self::Tag(tag) => Some(tag.as_str()),

@@ -1,4 +1,4 @@
-//! Tags and branches: any word that Git, a hub or an OCI registry could know a version by.
+//! Tags and branches: any word that Git, a hub or an OCI registry may use to name a version.
 
 use std::fmt;
 use std::sync::Arc;

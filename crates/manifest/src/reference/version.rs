@@ -1,7 +1,7 @@
-//! Versions: semantic ones, those that are spelt in another way, and composite ones of an app and a revision.
+//! Versions: semantic ones, those with another spelling, and composite ones of an app and a revision.
 //!
-//! A plain version holds no memory of its own and compares as three numbers. What a requirement
-//! accepts is said in `range` and `pin`.
+//! A plain version allocates no memory and compares as three numbers. `range` and `pin` decide what a
+//! requirement accepts.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -13,16 +13,16 @@ use super::version_text;
 
 /// A version of a package: `1.2.3-rc.1+b5`, or `2.3.0-1.0.0` of an app and a revision.
 ///
-/// Composite versions order by app, then by revision. Where two versions have the same precedence
-/// (only their build metadata or, of composite ones, their spelling differs), the order is still a fixed one. A version that
-/// leaves numbers out, `1.28`, is the same as the whole one, and prints as it was written.
+/// Composite versions order by app, then by revision. If two versions have the same precedence (because only
+/// build metadata or, for composite ones, spelling differs), their order is still fixed. A version that
+/// leaves numbers out (`1.28`) equals the full one, and prints as it was written.
 #[derive(Debug, Clone)]
 pub struct Version(Kind);
 
 #[derive(Debug, Clone)]
 enum Kind {
     Semantic(semver::Version),
-    // Both behind one pointer: so a version is no larger than a semantic one.
+    // Both kinds are behind one pointer, so that a version is no larger than a semantic one.
     Other(Arc<Other>),
 }
 
@@ -32,7 +32,7 @@ enum Other {
     Composite(Composite),
 }
 
-/// A version, whatever it is behind.
+/// A version, without the pointer.
 enum Seen<'version> {
     Semantic(&'version semver::Version),
     Spelt(&'version Spelt),
@@ -98,7 +98,7 @@ impl Version {
         }
     }
 
-    /// The same version as a pin names it: with all its numbers.
+    /// The same version as a pin names it, with all numbers.
     pub fn in_full(&self) -> Self {
         match self.seen() {
             Seen::Spelt(spelt) => Self::from(spelt.version.clone()),
@@ -106,7 +106,7 @@ impl Version {
         }
     }
 
-    /// Whether it is written in another way than it is usual: `1.28`.
+    /// Whether it has an unusual spelling: `1.28`.
     pub fn is_spelt(&self) -> bool {
         matches!(self.seen(), Seen::Spelt(_))
     }
@@ -138,7 +138,8 @@ impl Version {
         )
     }
 
-    /// Whether it comes before a release: of a composite version, whether its app or its revision does.
+    /// Whether it comes before a release. For a composite version, this is so if its app or its revision is a
+    /// prerelease.
     pub fn is_prerelease(&self) -> bool {
         match self.seen() {
             Seen::Semantic(version) => !version.pre.is_empty(),
@@ -180,7 +181,7 @@ impl Version {
         }
     }
 
-    /// What ranges speak of: the version, or the app's part of it.
+    /// The part that ranges look at: the version, or the app's part of it.
     pub(super) fn leading(&self) -> &semver::Version {
         match self.seen() {
             Seen::Semantic(version) => version,
@@ -222,7 +223,7 @@ impl Ord for Version {
             (Seen::Composite(one), Seen::Composite(two)) => {
                 (&one.app, &one.revision, &one.text).cmp(&(&two.app, &two.revision, &two.text))
             }
-            // A package that became composite midway: the plain version is the older one.
+            // If a package became composite midway, the plain version is the older one.
             (_, Seen::Composite(two)) => self.leading().cmp(&two.app).then(Ordering::Less),
             (Seen::Composite(one), _) => one.app.cmp(other.leading()).then(Ordering::Greater),
             _ => self.leading().cmp(other.leading()),

@@ -1,4 +1,4 @@
-//! Reads version numbers, prereleases and build metadata, and knows where a text stops being one.
+//! Reads version numbers, prereleases and build metadata, and knows where a version ends in a text.
 
 use semver::{BuildMetadata, Prerelease, Version};
 
@@ -46,7 +46,7 @@ impl<'a> Cursor<'a> {
         found
     }
 
-    /// Passes over spaces and tabs, and says whether there were any.
+    /// Skips spaces and tabs, and returns whether there were any.
     pub(super) fn blanks(&mut self) -> bool {
         let start = self.at;
         while matches!(self.peek(), Some(b' ' | b'\t')) {
@@ -75,7 +75,7 @@ impl<'a> Cursor<'a> {
             number = number
                 .checked_mul(10)
                 .and_then(|number| number.checked_add(u64::from(digit - b'0')))
-                // The largest has no successor, which the upper bound of a range may need.
+                // The largest number has no successor, which the upper bound of a range may need.
                 .filter(|number| *number < u64::MAX)
                 .ok_or(Fault::new(start, SMALLER_NUMBER))?;
             self.at += 1;
@@ -125,7 +125,7 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// A version in full; a `v` may stand before it.
+/// A version with all its numbers, with or without a `v`.
 pub(super) fn strict(text: &str) -> Result<Version, Fault> {
     let mut cursor = start(text)?;
     let major = cursor.number()?;
@@ -134,7 +134,7 @@ pub(super) fn strict(text: &str) -> Result<Version, Fault> {
     finish(cursor, [major, minor, patch])
 }
 
-/// A version whose last numbers may be missing, and then are 0.
+/// A version whose last numbers may be missing; they are 0 then.
 pub(super) fn lenient(text: &str) -> Result<Version, Fault> {
     let mut cursor = start(text)?;
     let mut numbers = [cursor.number_with_zeros()?, 0, 0];

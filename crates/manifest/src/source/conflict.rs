@@ -1,7 +1,7 @@
-//! Files that a merge left with both sides in them.
+//! Files with both sides of a merge conflict in them.
 //!
-//! Their markers are looked for only where a file cannot be read, so that they cost nothing elsewhere and no text that
-//! merely holds such a line is refused.
+//! The markers are looked for only if a file cannot be read. So they cost nothing otherwise, and a text that
+//! merely contains such a line is not refused.
 
 use std::ops::Range;
 use std::path::Path;
@@ -12,7 +12,7 @@ use super::SourceError;
 const HELP: &str =
     "keep the right lines, and delete the lines that begin with `<<<<<<<`, `=======` and `>>>>>>>`";
 
-/// The error of a file in which a merge left a conflict; `None` where there is none.
+/// The error for a file with a merge conflict; `None` if there is none.
 pub fn conflict(path: &Path, text: &str) -> Option<SourceError> {
     let (begin, end) = (marker(text, "<<<<<<<"), marker(text, ">>>>>>>"));
     let message = "this file has an unresolved merge conflict";
@@ -23,7 +23,7 @@ pub fn conflict(path: &Path, text: &str) -> Option<SourceError> {
     }
 }
 
-/// The first line that begins with `mark` and a space, or is nothing else.
+/// The first line that consists of `mark`, or begins with `mark` and a space.
 fn marker(text: &str, mark: &str) -> Option<Range<usize>> {
     let mut places = text.match_indices(mark).map(|(place, _)| place..place + mark.len());
     places.find(|place| {

@@ -1,12 +1,12 @@
-//! Declarations of what files may say: the keys of a map, and the words that a value may be.
+//! Declarations of the content of files: the keys of a map, and the words that a value can be.
 //!
-//! Each is written down once. What is known, what is suggested for a misspelt one and what the JSON schema says come
-//! from there.
+//! Each is declared once. The reader, the suggestions for misspelt words, and the JSON schema all use the
+//! declaration.
 
 use super::value::{Text, Value};
 use super::{SourceError, Table, nearest};
 
-/// A value that is one of a few words; made by [`choice!`](crate::choice).
+/// A value that is one of a few words; declare it with [`choice!`](crate::choice).
 pub trait Choice: Copy + 'static {
     /// All of them, in order.
     const ALL: &'static [Self];
@@ -63,8 +63,8 @@ macro_rules! choice {
     };
 }
 
-/// Declares the keys of a map in a file, with the types that their values have in its JSON schema. Others are unknown,
-/// except those that begin with `x-`.
+/// Declares the keys of a map in a file, with the types of their values in its JSON schema. Other keys are
+/// unknown, except those that begin with `x-`.
 #[macro_export]
 macro_rules! keys {
     (

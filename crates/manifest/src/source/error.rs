@@ -1,6 +1,6 @@
 //! The error that points into a file: what is wrong, on which line, under which character.
 //!
-//! One type for every YAML and JSON file that mu reads. It renders itself to text, plain or
+//! There is one type for every YAML and JSON file that mu reads. It renders itself as text, plain or
 //! coloured; it prints nothing.
 
 use std::borrow::Cow;
@@ -138,7 +138,7 @@ impl SourceError {
         renderer.render(&[group])
     }
 
-    /// The span cut to its first line, so that a wrong block does not fill the screen.
+    /// The span up to the end of its first line, so that a wrong block does not fill the screen.
     fn visible_span(&self) -> Range<usize> {
         let Range { start, end } = self.0.span;
         let line_end =
@@ -174,8 +174,8 @@ fn shown(text: &str) -> String {
     printable(&without_secrets(text)).into_owned()
 }
 
-/// The text with a mark in place of every character that could steer a terminal, and of what may be a secret; `places`
-/// move along.
+/// The text with a mark in place of every character that could control a terminal, and of what may be a
+/// secret; `places` move along.
 fn harmless<'t>(text: &'t str, places: &mut [usize]) -> Cow<'t, str> {
     let is_kept = |rest: &str, character: char| match character {
         '\n' | '\t' => true,

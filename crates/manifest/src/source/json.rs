@@ -1,6 +1,6 @@
-//! JSON text to the same tree as YAML's.
+//! Reads JSON text into the same tree as YAML.
 //!
-//! A small reader of its own, because serde's forgets where keys and values stand. It takes exactly
+//! mu has its own small reader because serde's forgets the positions of keys and values. It accepts exactly
 //! RFC 8259: no comments, no trailing commas.
 
 use std::borrow::Cow;

@@ -1,7 +1,7 @@
 //! Files that people write, read with the place of every key and value.
 //!
-//! One reader for YAML and JSON, one error type that points into the file. Everything that comes
-//! in is limited: size, depth, and what aliases may repeat.
+//! There is one reader for YAML and JSON, and one error type that points into the file. All input is limited:
+//! its size, its depth, and how much aliases may repeat.
 
 mod conflict;
 mod declare;
@@ -45,7 +45,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// The format that the file's extension says: JSON for `.json`, else YAML.
+    /// The format that the file's extension implies: JSON for `.json`, otherwise YAML.
     pub fn of(path: &Path) -> Self {
         match path.extension() {
             Some(extension) if extension.eq_ignore_ascii_case("json") => Self::Json,
@@ -67,11 +67,11 @@ pub struct Document<'t> {
 }
 
 impl<'t> Document<'t> {
-    /// Reads `text`, the content of the file at `path`; its extension says which format it is in.
+    /// Reads `text`, the content of the file at `path`, whose extension gives the format.
     ///
     /// # Errors
     ///
-    /// When the text is too large, too deep, not of its format, or says a key twice.
+    /// When the text is too large, too deep, not of its format, or has a key twice.
     pub fn read(path: &'t Path, text: &'t str) -> Result<Self, SourceError> {
         let format = Format::of(path);
         if text.len() > MAX_BYTES {
@@ -137,12 +137,12 @@ impl<'t> Document<'t> {
     }
 }
 
-/// What is said of a file that is larger than [`MAX_BYTES`].
+/// The message for a file that is larger than [`MAX_BYTES`].
 pub(crate) fn too_large() -> String {
     format!("the file is too large: at most {MAX_BYTES} bytes are allowed")
 }
 
-/// What a reader hands back.
+/// The result of a reader.
 struct Parsed<'t> {
     root: Node<'t>,
     comments: Vec<Comment>,
@@ -153,7 +153,7 @@ struct Comment {
     span: Range<usize>,
 }
 
-/// A mistake before it is known in which file.
+/// A mistake, before it is known which file it is in.
 struct Fault {
     span: Range<usize>,
     message: String,

@@ -1,7 +1,7 @@
 //! The tree of a YAML or JSON file in which every key and value knows its place.
 //!
-//! Scalars keep their text as it was written, so that `1.10` stays `1.10`. What a scalar means is
-//! for the reader of a key to say.
+//! Scalars keep their text as it was written, so that `1.10` stays `1.10`. The reader of a key decides what a
+//! scalar means.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -47,7 +47,7 @@ impl<'t> Node<'t> {
         self.span.clone()
     }
 
-    /// Whether nothing is written here: an empty place, `~` or `null`.
+    /// Whether the value is empty, `~` or `null`.
     pub fn is_null(&self) -> bool {
         matches!(&self.kind, Kind::Scalar { text, style: Style::Plain }
             if matches!(&**text, "" | "~" | "null" | "Null" | "NULL"))
@@ -72,7 +72,7 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// Whether both mean the same, wherever and however they are written.
+    /// Whether both mean the same, regardless of where and how they are written.
     pub(crate) fn means(&self, other: &Node<'_>) -> bool {
         match (&self.kind, &other.kind) {
             (Kind::Scalar { text, .. }, Kind::Scalar { text: other_text, .. }) => {

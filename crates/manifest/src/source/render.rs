@@ -1,6 +1,6 @@
-//! New values as text: quoted only where the format demands it, or as their neighbours are.
+//! Writes new values as text, quoted only if the format demands it, or as their neighbours are.
 //!
-//! Whether text may stand unquoted is found out by reading it back, not by rules of its own.
+//! To find out whether a text needs quotes, this reads the text back; there are no separate rules.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub enum New {
     Flag(bool),
     /// A map on one line.
     Table(Vec<(&'static str, New)>),
-    /// A map, each key on a line of its own where that can be.
+    /// A map, with each key on a separate line if possible.
     Lines(Vec<(&'static str, New)>),
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn render_key(text: &str, manner: Manner) -> String {
     if plain { text.to_owned() } else { quoted(text) }
 }
 
-/// Whether an unquoted text is read as the very same text by this and any other reader of YAML.
+/// Whether this and any other YAML reader reads an unquoted text as the same text.
 fn reads_back(text: &str, flow: bool) -> bool {
     let other_meaning = is_number(text)
         || is_bool(text)

@@ -1,14 +1,14 @@
-//! Reading a tree key by key, with errors that point at the place.
+//! Reads a tree key by key, with errors that point at the place.
 //!
-//! [`Value`] is a place in a file, [`Table`] a map whose keys are known, [`Text`] a scalar (or a
-//! key) that a parser of its own reads; what that parser says is mapped back into the file.
+//! [`Value`] is a place in a file, [`Table`] is a map whose keys are known, and [`Text`] is a scalar or a key
+//! that another parser reads. Errors of that parser point into the file.
 
 use std::ops::Range;
 
 use super::node::{Entry, Kind, Node, Style, is_bool, is_number};
 use super::{Document, Format, SourceError, nearest};
 
-/// What a parser says about a text: the bytes of it that are wrong, and why.
+/// A parser's error about a text: the wrong bytes, and the reason.
 #[derive(Debug)]
 pub struct Problem {
     /// The bytes of the text; all of it, if not known.
@@ -64,7 +64,7 @@ impl<'d> Value<'d> {
         self.node.span.clone()
     }
 
-    /// Whether nothing is written here.
+    /// Whether the value is empty.
     pub fn is_null(self) -> bool {
         self.node.is_null()
     }
@@ -88,11 +88,11 @@ impl<'d> Value<'d> {
         self.error(format!("expected {what}, found {}", self.node.describe()))
     }
 
-    /// The scalar as text. In YAML an unquoted number is the text it is written with.
+    /// The scalar as text. In YAML, an unquoted number is the text that it is written with.
     ///
     /// # Errors
     ///
-    /// When this is a list, a map or nothing, or in JSON not a string.
+    /// When this is a list, a map or empty, or in JSON not a string.
     pub fn text(self) -> Result<Text<'d>, SourceError> {
         let plain = matches!(self.node.kind, Kind::Scalar { style: Style::Plain, .. });
         if plain && self.document.format == Format::Json {
@@ -101,7 +101,7 @@ impl<'d> Value<'d> {
         self.word().map_err(|_| self.not_text())
     }
 
-    /// The error about what should be text, with how to write it if that is clear.
+    /// The error for a value that should be text, with how to write it if that is clear.
     fn not_text(self) -> SourceError {
         let error = self.expected("text");
         let is_json = self.document.format == Format::Json;
@@ -124,7 +124,7 @@ impl<'d> Value<'d> {
     ///
     /// # Errors
     ///
-    /// When this is a list, a map or nothing.
+    /// When this is a list, a map or empty.
     pub fn word(self) -> Result<Text<'d>, SourceError> {
         match &self.node.kind {
             Kind::Scalar { text, style } if !self.is_null() => {
@@ -174,7 +174,7 @@ impl<'d> Value<'d> {
         }
     }
 
-    /// The keys and values of a map whose keys are anyone's.
+    /// The keys and values of a map that can have any keys.
     ///
     /// # Errors
     ///
@@ -249,7 +249,7 @@ impl<'d> Table<'d> {
     ///
     /// # Errors
     ///
-    /// When something else is there.
+    /// When the value has another type.
     pub fn text(self, key: &str) -> Result<Option<Text<'d>>, SourceError> {
         self.get(key).map(Value::text).transpose()
     }
@@ -258,7 +258,7 @@ impl<'d> Table<'d> {
     ///
     /// # Errors
     ///
-    /// When something else is there.
+    /// When the value has another type.
     pub fn word(self, key: &str) -> Result<Option<Text<'d>>, SourceError> {
         self.get(key).map(Value::word).transpose()
     }
@@ -267,7 +267,7 @@ impl<'d> Table<'d> {
     ///
     /// # Errors
     ///
-    /// When something else is there.
+    /// When the value has another type.
     pub fn string(self, key: &str) -> Result<Option<String>, SourceError> {
         Ok(self.text(key)?.map(|text| text.as_str().to_owned()))
     }
@@ -276,16 +276,16 @@ impl<'d> Table<'d> {
     ///
     /// # Errors
     ///
-    /// When something else is there.
+    /// When the value has another type.
     pub fn flag(self, key: &str) -> Result<bool, SourceError> {
         Ok(self.get(key).map(Value::flag).transpose()?.unwrap_or_default())
     }
 
-    /// What `read` makes of every value in the list at `key`; nothing if there is none.
+    /// The result of `read` for every value in the list at `key`; empty if there is no such key.
     ///
     /// # Errors
     ///
-    /// When something else is there, and what `read` says.
+    /// When the value is not a list, or `read` fails.
     pub fn list<T>(
         self,
         key: &str,
@@ -301,7 +301,7 @@ impl<'d> Table<'d> {
     ///
     /// # Errors
     ///
-    /// When something else is there, or one of its values is not text.
+    /// When the value is not a list, or one of its elements is not text.
     pub fn strings(self, key: &str) -> Result<Vec<String>, SourceError> {
         self.list(key, |value| Ok(value.text()?.as_str().to_owned()))
     }
@@ -332,11 +332,11 @@ impl<'d> Text<'d> {
         self.document.error(self.span(), message)
     }
 
-    /// What `parser` makes of the text.
+    /// Parses the text with `parser`.
     ///
     /// # Errors
     ///
-    /// What the parser says, pointing at the very characters in the file.
+    /// The parser's error, pointing at the characters in the file.
     pub fn parse<T, P: Into<Problem>>(
         &self,
         parser: impl FnOnce(&str) -> Result<T, P>,
@@ -344,7 +344,7 @@ impl<'d> Text<'d> {
         parser(self.text).map_err(|problem| self.problem(problem.into()))
     }
 
-    /// The error for what a parser says about this text.
+    /// Converts a parser's error about this text into one that points into the file.
     pub fn problem(&self, problem: Problem) -> SourceError {
         let span = problem.span.map_or_else(|| self.span(), |span| self.place_of(span));
         let mut error = self.document.error(span, problem.message);
@@ -371,7 +371,7 @@ impl<'d> Text<'d> {
     }
 }
 
-/// Where byte `offset` of `text` is in `source`, the way it is written; `None` where text is folded.
+/// Where byte `offset` of `text` is in `source`, as it is written there; `None` if the text is folded.
 fn offset_in_source(source: &str, style: Style, text: &str, offset: usize) -> Option<usize> {
     let mut at = match style {
         Style::Plain => 0,

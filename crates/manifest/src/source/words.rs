@@ -1,11 +1,12 @@
 //! Words in messages: hostile text made printable, and the nearest known word for a misspelt one.
 //!
-//! Nothing here knows of files or positions.
+//! This file does not know files or positions.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Escapes what could steer a terminal or reorder a line: control, zero-width and bidirectional characters.
+/// Escapes characters that could control a terminal or reorder a line: control, zero-width and bidirectional
+/// ones.
 pub fn printable(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unprintable) {
         return Cow::Borrowed(text);
@@ -25,7 +26,7 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Whether a character could move a terminal's cursor, hide, or turn a line around.
+/// Whether a character could move a terminal's cursor, hide something, or reorder a line.
 pub(super) fn is_unprintable(character: char) -> bool {
     character.is_control()
         || matches!(character,
@@ -36,10 +37,10 @@ pub(super) fn is_unprintable(character: char) -> bool {
 
 /// The known word that `word` was most likely meant to be, if one is near enough.
 ///
-/// Case, `-` and `_` do not count, so that `Dependencies` and `dev-dependencies` find theirs.
+/// Case, `-` and `_` do not count, so `Dependencies` and `dev-dependencies` match.
 pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let word = folded(word);
-    // Longer words would cost much to compare and are near nothing.
+    // Longer words would take long to compare, and are not close to any.
     if word.is_empty() || word.len() > 64 {
         return None;
     }
@@ -65,7 +66,7 @@ fn folded(word: &str) -> Vec<char> {
     word.chars().filter(|c| !matches!(c, '-' | '_')).flat_map(char::to_lowercase).collect()
 }
 
-/// Edits that turn one word into the other; two neighbours swapped count as one.
+/// The number of edits that turn one word into the other; swapping two neighbours counts as one.
 #[expect(
     clippy::indexing_slicing,
     reason = "the table has a row and a column more than the words have characters"

@@ -1,7 +1,7 @@
-//! YAML text to a tree: the only file that speaks to the YAML crate.
+//! Reads YAML text into a tree. Only this file uses the YAML crate.
 //!
-//! The events of its parser are read instead of its serde side, because only they keep a scalar's
-//! text as written (`1.10` is not a float here), the place of every key, and comments.
+//! It reads the parser's events instead of using serde, because only events keep a scalar's text as written
+//! (`1.10` is not a float here), the place of every key, and comments.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -52,7 +52,7 @@ struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// The next event that is not a comment; comments are put aside.
+    /// The next event that is not a comment. Comments are collected.
     fn next(&mut self) -> Result<(Event<'t>, Span), Fault> {
         loop {
             let Some(event) = self.parser.next_event() else {
@@ -76,7 +76,7 @@ impl<'t> Reader<'t> {
         let (kind, anchor, tag) = match event {
             Event::Alias(id) => return self.alias(id, span, depth),
             Event::Scalar(text, style, anchor, tag) => {
-                // The parser writes `~` for an empty value.
+                // The parser reports `~` for an empty value.
                 let text =
                     if span.is_empty() && style == ScalarStyle::Plain { "".into() } else { text };
                 (Kind::Scalar { text, style: style_of(style) }, anchor, tag)
@@ -161,7 +161,7 @@ impl<'t> Reader<'t> {
             let (event, span) = self.next()?;
             let mut value = self.node(event, &span, depth + 1)?;
             if value.span.is_empty() {
-                // The parser puts a missing value where the next thing is; a reader looks after the key.
+                // The parser puts a missing value where the next token is; people look after the key.
                 value.span = key_span.end..key_span.end;
             }
             entries.push(Entry { key, key_span, value });
@@ -180,14 +180,15 @@ impl<'t> Reader<'t> {
         Ok(node)
     }
 
-    /// The span without the white space that the parser counts to a scalar.
+    /// The span without the white space that the parser includes in a scalar.
     fn trimmed(&self, span: Range<usize>) -> Range<usize> {
         let trimmed = self.text[span.clone()].trim_end().len();
         span.start..span.start + trimmed
     }
 }
 
-/// A copy, unless the file needs too many: a few lines of nested aliases mean millions of values.
+/// A copy of an anchor's value. It is an error if the file needs too many: a few lines of nested aliases mean
+/// millions of values.
 fn copy<'t>(copied: &mut usize, node: &Node<'t>, span: Range<usize>) -> Result<Node<'t>, Fault> {
     *copied += node.size();
     if *copied > MAX_COPIED_NODES {
@@ -221,7 +222,7 @@ fn style_of(style: ScalarStyle) -> Style {
     }
 }
 
-/// The bytes of a parser's span; it always knows them for text that lies in memory.
+/// The bytes of a parser's span. The parser always knows them for text in memory.
 fn bytes(span: &Span) -> Range<usize> {
     let start = span.start.byte_offset().unwrap_or_default();
     start..span.end.byte_offset().unwrap_or(start)
@@ -262,7 +263,7 @@ fn syntax_error(text: &str, error: &yaml::ScanError) -> Fault {
     }
 }
 
-/// Where a quote opens before `end` that its own line does not close.
+/// Where a quote opens before `end` that is not closed on the same line.
 fn open_quote(text: &str, end: usize) -> Option<usize> {
     let mut start = 0;
     for line in text[..end.min(text.len())].split_inclusive('\n') {
@@ -286,7 +287,7 @@ fn open_quote(text: &str, end: usize) -> Option<usize> {
     None
 }
 
-/// What is wrong if the line around `at` is indented deeper than the line before it, which has a value already.
+/// The fault if the line around `at` is indented deeper than the line before it, which already has a value.
 fn deeper(text: &str, at: usize) -> Option<Fault> {
     let at = at.min(text.len());
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);

@@ -2,7 +2,7 @@
 
 use super::{Edge, Size};
 
-/// A graph in layers. Nodes of the picture come first; behind them the labels and bends of edges.
+/// A graph in layers. The nodes of the picture come first, then the labels and bends of edges.
 #[derive(Debug)]
 pub(super) struct Layered {
     /// How large each is.
@@ -23,7 +23,7 @@ pub(super) struct Layered {
 /// What an edge passes, from the left to the right.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
-    /// Its left node, bends and label, and its right node; nothing if it leads from a node to itself.
+    /// Its left node, its bends and label, and its right node; empty if it leads from a node to itself.
     pub(super) nodes: Vec<usize>,
     /// Which of them is its label.
     pub(super) label: usize,
@@ -80,7 +80,7 @@ impl Layered {
         let (left, right) = if is_back { (edge.to, edge.from) } else { (edge.from, edge.to) };
         let mut chain = Chain { nodes: vec![left], label: 0, is_back };
         let inner = self.layer[left] + 1..self.layer[right];
-        // The label is beside the requiring node.
+        // The label is next to the requiring node.
         let labelled = if is_back { inner.end - 1 } else { inner.start };
         for layer in inner {
             let bend = Size { width: 0.0, height: BEND_HEIGHT };
@@ -103,8 +103,8 @@ impl Layered {
     }
 }
 
-/// Which edges close a cycle when walking from the first node on, and the nodes such that all other edges
-/// lead from an earlier to a later one.
+/// The edges that close a cycle if you walk from the first node on, and the nodes in an order in which all
+/// other edges lead from an earlier to a later one.
 fn back_edges(nodes: usize, edges: &[Edge]) -> (Vec<bool>, Vec<usize>) {
     #[derive(Clone, Copy, PartialEq)]
     enum Seen {
@@ -148,7 +148,7 @@ fn back_edges(nodes: usize, edges: &[Edge]) -> (Vec<bool>, Vec<usize>) {
     (back, done)
 }
 
-/// The layer of each node: twice the length of the longest way that leads to it.
+/// The layer of each node: twice the length of the longest path to it.
 fn longest_paths(nodes: usize, edges: &[Edge], back: &[bool], order: &[usize]) -> Vec<usize> {
     let mut incoming: Vec<Vec<usize>> = vec![Vec::new(); nodes];
     for (edge, is_back) in edges.iter().zip(back) {

@@ -1,9 +1,9 @@
 //! Where nodes and edges go in a picture: layers from the left to the right.
 //!
 //! The method is that of K. Sugiyama, S. Tagawa and M. Toda, "Methods for Visual Understanding of
-//! Hierarchical System Structures" (1981): break cycles, put each node into a layer, order the layers so
-//! that few edges cross, then place. Labels are nodes of layers in between, as E. Gansner et al. have it
-//! in "A Technique for Drawing Directed Graphs" (1993), so that nothing is written over anything else.
+//! Hierarchical System Structures" (1981): break cycles, put each node into a layer, order the layers so that
+//! few edges cross, then place. Labels are nodes of the layers in between, as in E. Gansner et al., "A
+//! Technique for Drawing Directed Graphs" (1993), so that nothing is drawn over anything else.
 
 mod layers;
 mod order;
@@ -33,12 +33,12 @@ pub(super) struct Edge {
     pub(super) label: Size,
 }
 
-/// The way of an edge.
+/// The route of an edge.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Way {
-    /// From the one node to the other; every second stretch, from the first on, is a bend.
+    /// From one node to the other. Every second stretch, from the first on, is a bend.
     pub(super) points: Vec<Point>,
-    /// Where the middle of its label is.
+    /// The centre of its label.
     pub(super) label: Point,
     /// Whether it leads back to the left, as one edge of each cycle does.
     pub(super) is_back: bool,
@@ -50,7 +50,7 @@ pub(super) struct Layout {
     pub(super) size: Size,
     /// The middle of the left side of each node.
     pub(super) nodes: Vec<Point>,
-    /// The way of each edge; an edge from a node to itself has no points.
+    /// The route of each edge; an edge from a node to itself has no points.
     pub(super) ways: Vec<Way>,
 }
 
@@ -60,12 +60,12 @@ const MARGIN: f64 = 16.0;
 /// Space between two layers, in which edges bend.
 const BEND: f64 = 28.0;
 
-/// How many things a layout would have to find a place for: what it costs is a little more than in proportion to that.
+/// How many things a layout would have to place. Its cost grows a little faster than this number.
 pub(super) fn pieces(nodes: usize, edges: &[Edge]) -> usize {
     Layered::pieces(nodes, edges)
 }
 
-/// Lays out nodes of these sizes. The first nodes come first where nothing else decides.
+/// Lays out nodes of these sizes. Earlier nodes come first if nothing else decides.
 pub(super) fn layout(sizes: &[Size], edges: &[Edge]) -> Layout {
     let layered = Layered::new(sizes, edges);
     let layers = order::ordered(&layered);
@@ -88,7 +88,7 @@ pub(super) fn layout(sizes: &[Size], edges: &[Edge]) -> Layout {
             points.push(left_of(at));
             points.push(right_of(at));
         }
-        // The last node is where it ends, not what it passes.
+        // The edge ends at the last node, and does not pass it.
         points.pop();
         if chain.is_back {
             points.reverse();
@@ -171,7 +171,7 @@ mod tests {
     fn a_tree_is_drawn_without_crossings() {
         let layout = laid_out(7, &[(0, 2), (0, 1), (1, 5), (2, 3), (1, 6), (2, 4)]);
         let y = |node: usize| layout.nodes[node].y;
-        // Whoever of the two stands above, its own stand above too.
+        // If one of the two is above the other, so are the nodes that belong to it.
         let is_above = y(1) < y(2);
         for (own, other) in [(5, 3), (5, 4), (6, 3), (6, 4)] {
             assert_eq!(y(own) < y(other), is_above);

@@ -1,5 +1,5 @@
-//! In which order things stand in their layers, so that few edges cross: each is drawn to the mean place of
-//! what it is joined to, sweeping forth and back, and the best of all sweeps stays.
+//! The order of the things in their layers, such that few edges cross. Sweeping back and forth, it moves each
+//! thing to the mean place of its neighbours, and keeps the best of all sweeps.
 
 use super::layers::Layered;
 
@@ -43,7 +43,7 @@ fn settle(layers: &[Vec<usize>], place: &mut [usize]) {
     }
 }
 
-/// Sorts a layer by the mean place of what each is joined to; what is joined to nothing stays where it is.
+/// Sorts a layer by the mean place of each thing's neighbours. A thing without neighbours stays where it is.
 fn sort(layer: &mut Vec<usize>, joined: &[Vec<usize>], place: &mut [usize]) {
     let mean = |at: usize| {
         let others = &joined[at];
@@ -65,8 +65,8 @@ fn crossings(layered: &Layered, layers: &[Vec<usize>], place: &[usize]) -> usize
     layers.iter().map(|layer| crossings_behind(layered, layer, place)).sum()
 }
 
-/// How many edges cross between a layer and the next, counted in a tree of sums: W. Barth, M. Jünger and
-/// P. Mutzel, "Simple and Efficient Bilayer Cross Counting" (2002).
+/// How many edges cross between a layer and the next, counted with a tree of sums: W. Barth, M. Jünger and P.
+/// Mutzel, "Simple and Efficient Bilayer Cross Counting" (2002).
 fn crossings_behind(layered: &Layered, layer: &[usize], place: &[usize]) -> usize {
     let mut ends = Vec::new();
     for &at in layer {
@@ -77,7 +77,7 @@ fn crossings_behind(layered: &Layered, layer: &[usize], place: &[usize]) -> usiz
     let mut sums = vec![0; ends.iter().max().map_or(0, |last| last + 2)];
     let mut crossings = 0;
     for (count, &end) in ends.iter().enumerate() {
-        // Of those that came before, all that end at or above this one do not cross it.
+        // Earlier edges that end at or above this one do not cross it.
         let mut index = end + 1;
         let mut not_crossing = 0;
         while index > 0 {

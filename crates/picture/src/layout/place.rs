@@ -1,9 +1,9 @@
-//! How far down each thing of a layer stands: as near as can be to the mean of what it is joined to, in the
-//! order that is given, with space in between.
+//! The vertical place of each thing in a layer: as near as possible to the mean of its neighbours, in the
+//! given order, with space in between.
 
 use super::layers::Layered;
 
-/// More sweeps than this move nothing that is seen.
+/// After this many sweeps, the eye sees no difference.
 const SWEEPS: usize = 12;
 
 /// Space between two nodes, one below the other.
@@ -12,7 +12,7 @@ const BETWEEN_NODES: f64 = 18.0;
 /// Space between anything else.
 const BETWEEN_OTHERS: f64 = 6.0;
 
-/// How much straighter an edge wants to be between two of its own pieces than where it meets a node.
+/// How much more an edge is straightened between two of its own pieces than at a node.
 const STRAIGHT: f64 = 4.0;
 
 /// The middle of each, in pixels downwards from somewhere.
@@ -54,7 +54,7 @@ fn gaps(layered: &Layered, layer: &[usize]) -> Vec<f64> {
     gaps
 }
 
-/// Where it would stand if it were alone.
+/// The place that it would have if it were alone.
 fn wish(layered: &Layered, at: usize, centres: &[f64], forth: bool, both_sides: bool) -> f64 {
     let (mut sum, mut weights) = (0.0, 0.0);
     let sides = [(&layered.before[at], forth), (&layered.behind[at], !forth)];
@@ -72,10 +72,10 @@ fn wish(layered: &Layered, at: usize, centres: &[f64], forth: bool, both_sides: 
     if weights == 0.0 { centres[at] } else { sum / weights }
 }
 
-/// The places nearest to the wishes (by least squares) that keep the gaps: what would stand too near is moved
-/// as a block, which is what is called the pooling of adjacent violators.
+/// The places nearest to the wishes (by least squares) that keep the gaps. Things that would be too close
+/// move as a block: the pooling of adjacent violators.
 fn fitted(wishes: &[f64], gaps: &[f64]) -> Vec<f64> {
-    // Of each block the sum of what its members wish, the gaps taken off, and how many they are.
+    // For each block, the sum of its members' wishes without the gaps, and the number of members.
     let mut blocks: Vec<(f64, usize)> = Vec::new();
     for (wish, gap) in wishes.iter().zip(gaps) {
         let mut block = (wish - gap, 1);

@@ -1,4 +1,4 @@
-//! Lists and maps whose entries stand on lines of their own.
+//! Lists and maps whose entries are on separate lines.
 
 use super::{Collection, NewEntry, Patch, is_flow, is_list};
 use crate::source::SourceError;
@@ -25,7 +25,7 @@ impl<'d> Patch<'d> {
         Ok(())
     }
 
-    /// Whether an empty list or map in brackets can become lines: only below a key of its own.
+    /// Whether an empty list or map in brackets can become lines: only directly below its own key.
     pub(super) fn can_open(&self, collection: Collection<'d>) -> bool {
         let has_comments = self.document.comments_in(collection.node.span()).next().is_some();
         collection.key.is_some() && collection.len() == 0 && !has_comments
@@ -45,7 +45,8 @@ impl<'d> Patch<'d> {
         Ok(())
     }
 
-    /// An entry below what stands before it. If it has more lines than one, they stand below its first character.
+    /// An entry below what comes before it. If it has several lines, they are aligned with its first
+    /// character.
     fn line(&self, prefix: &str, entry: &str) -> String {
         let ending = self.document.line_ending();
         let next = format!("{ending}{}", " ".repeat(prefix.chars().count()));
@@ -63,7 +64,7 @@ impl<'d> Patch<'d> {
         let entry = self.entry_text(new, self.manner(false, Style::Plain));
         let line = self.line(&format!("{indent}{step}{dash}"), &entry);
         let lines = format!("{indent}{key}:{line}");
-        // A line of `...` ends the document; nothing may follow it.
+        // A line of `...` ends the document. Nothing can follow it.
         let content = self.document.node().span.end;
         match text[content..].find("\n...") {
             Some(at) => {
@@ -97,7 +98,7 @@ impl<'d> Patch<'d> {
         Ok(())
     }
 
-    /// Rewrites a list or map in brackets as lines, where that loses nothing.
+    /// Rewrites a list or map in brackets as lines, if that loses nothing.
     pub(crate) fn unfold(&mut self, collection: Collection<'d>) -> Result<(), SourceError> {
         let node = collection.node;
         let spans: Vec<_> = (0..collection.len()).map(|index| collection.span(index)).collect();
@@ -131,7 +132,7 @@ impl<'d> Patch<'d> {
         Ok(end)
     }
 
-    /// What a line below the key of a list or map begins with.
+    /// How a line below the key of a list or map begins.
     fn line_prefix(&self, collection: Collection<'d>, list: bool) -> Result<String, SourceError> {
         let Some(entry) = collection.key else {
             return Err(self.document.not_understood(collection.node.span()));

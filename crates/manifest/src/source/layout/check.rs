@@ -1,4 +1,4 @@
-//! Whether a change has lost anything: comments, or what other keys say.
+//! Checks whether a change has lost anything: comments, or the content of other keys.
 
 use std::path::Path;
 
@@ -7,8 +7,8 @@ use crate::source::node::{Entry, Kind};
 use crate::source::{Document, SourceError};
 
 impl<'d> Patch<'d> {
-    /// The text with all changes made; `None` if it is no longer well formed, says something else under another key than
-    /// `key`, or lacks a comment that none of the changes was about.
+    /// The text with all changes; `None` if it is no longer well formed, has other content under a key other
+    /// than `key`, or lacks a comment that no change was about.
     fn apply(&self, key: &str) -> Option<String> {
         let changed = self.changed_text();
         let after = Document::read(self.document.path, &changed).ok()?;
@@ -34,7 +34,7 @@ impl<'d> Patch<'d> {
 }
 
 impl Document<'_> {
-    /// Whether another text of the same file says the same under every outermost key but one.
+    /// Whether another text of the same file has the same content under every outermost key but one.
     fn differs_only_in(&self, key: &str, other: &Document<'_>) -> bool {
         let (left, right) = (self.others(key), other.others(key));
         let same = |(left, right): (&&Entry<'_>, &&Entry<'_>)| {
@@ -57,7 +57,7 @@ impl Document<'_> {
 ///
 /// # Errors
 ///
-/// When the change itself fails; `Ok(None)` when its result would have lost something.
+/// When the change itself fails. It is `Ok(None)` if the result would have lost something.
 pub fn change(
     path: &Path,
     text: &str,
@@ -70,7 +70,8 @@ pub fn change(
     Ok(patch.apply(key))
 }
 
-/// The text of the file at `path` with `value` under `key` of the outermost map; other texts in its place, or one more entry.
+/// The text of the file at `path` with `value` under `key` of the outermost map: it replaces a text there, or
+/// becomes a new entry.
 ///
 /// # Errors
 ///

@@ -30,7 +30,8 @@ impl<'d> Patch<'d> {
         self.push_rendered(collection, &entry)
     }
 
-    /// Puts an entry, already text, before the closing bracket, on a line of its own if the last one has one.
+    /// Puts an entry, already as text, before the closing bracket, on a separate line if the last one has
+    /// one.
     pub(super) fn push_rendered(
         &mut self,
         collection: Collection<'d>,
@@ -94,7 +95,7 @@ impl<'d> Patch<'d> {
             self.replace(span.start..end, "");
         }
         if is_last && comma.is_none() && index > 0 {
-            // The comma before it would now stand before the bracket.
+            // The comma before it would now be right before the bracket.
             let previous = collection.span(index - 1).end;
             if let Some(comma) = document.comma_between(previous, span.start) {
                 let has_comments = document.comments_in(comma..span.start).next().is_some();
@@ -104,7 +105,7 @@ impl<'d> Patch<'d> {
         }
     }
 
-    /// A list or map of one entry in brackets; in JSON that has lines, on lines of its own.
+    /// A list or map of one entry in brackets; in JSON with several lines, on separate lines.
     pub(super) fn in_brackets(&self, new: &NewEntry) -> String {
         let (open, close) = if new.key.is_none() { ('[', ']') } else { ('{', '}') };
         let entry = self.entry_text(new, self.manner(true, Style::Plain));

@@ -1,13 +1,13 @@
-//! Lines, indentation, dashes, colons and commas: where things stand in a file's text.
+//! Lines, indentation, dashes, colons and commas: the positions in a file's text.
 //!
-//! Questions only; nothing is changed here. What cannot be answered for sure is an error.
+//! This file only answers questions; it changes nothing. If an answer is not certain, it is an error.
 
 use std::ops::Range;
 
 use crate::source::node::{Entry, Kind, Node};
 use crate::source::{Document, SourceError};
 
-/// How far a list or map is indented below its key, if the file has no habit of its own.
+/// The indentation of a list or map below its key, if the file shows no other.
 const STEP: &str = "  ";
 
 pub(super) fn is_flow(node: &Node<'_>) -> bool {
@@ -19,7 +19,7 @@ pub(super) fn is_list(node: &Node<'_>) -> bool {
 }
 
 impl<'t> Document<'t> {
-    /// Says that mu would have to guess.
+    /// An error that says that mu would have to guess.
     pub(crate) fn not_understood(&self, span: Range<usize>) -> SourceError {
         self.error(span, "mu cannot change this layout without changing more than that")
             .help("make the change by hand, or put each entry on a line of its own")
@@ -102,7 +102,7 @@ impl<'t> Document<'t> {
         spans.take_while(move |span| span.start < range.end)
     }
 
-    /// How far lists, or maps, are indented below their keys in this file.
+    /// How far this file indents lists, or maps, below their keys.
     pub(super) fn usual_step(&self, list: bool) -> String {
         let Kind::Table { entries, .. } = &self.root.kind else { return STEP.to_owned() };
         let step = |entry: &Entry<'_>| {

@@ -1,8 +1,8 @@
 //! Changes to a file's text that leave everything else as a person wrote it.
 //!
-//! Entries are added to, taken from and changed in lists and maps by their places in the text: on
-//! lines (`block.rs`) and in brackets (`flow.rs`), in YAML and JSON. Whether the result means what
-//! was intended is for the caller to check; a layout that is not understood is an error, never a guess.
+//! This adds, removes and changes entries of lists and maps at their places in the text: on lines
+//! (`block.rs`) and in brackets (`flow.rs`), in YAML and JSON. The caller checks whether the result means
+//! what was intended. A layout that mu does not understand is an error; mu never guesses.
 
 mod block;
 mod check;
@@ -24,7 +24,7 @@ pub struct Patch<'d> {
     splices: Vec<(Range<usize>, String)>,
 }
 
-/// One more entry for a list, or with a key for a map.
+/// A new entry for a list, or with a key for a map.
 #[derive(Debug, Clone)]
 pub struct NewEntry {
     /// Its key, in a map.
@@ -44,7 +44,7 @@ pub struct Collection<'d> {
 }
 
 impl<'d> Collection<'d> {
-    /// The one under `key` of the outermost map, if the document has that key.
+    /// The list or map under `key` of the outermost map, if the document has that key.
     pub fn find(document: &'d Document<'d>, key: &str) -> Option<Self> {
         let entry = document.node().entry(key)?;
         Some(Self { node: &entry.value, key: Some(entry), in_flow: is_flow(document.node()) })
@@ -73,7 +73,7 @@ impl<'d> Collection<'d> {
         }
     }
 
-    /// The text that entry `index` is, if it is not a list or map.
+    /// The text of entry `index`, if it is not a list or map.
     pub(crate) fn text(self, index: usize) -> Option<&'d str> {
         match &self.value(index).kind {
             Kind::Scalar { text, .. } => Some(text),
@@ -91,12 +91,12 @@ impl<'d> Collection<'d> {
         matches!(self.node.kind, Kind::Table { .. })
     }
 
-    /// Whether its entries stand inside brackets.
+    /// Whether its entries are inside brackets.
     pub fn is_flow(self) -> bool {
         self.in_flow || is_flow(self.node)
     }
 
-    /// Whether an entry that is added would stand on a line of its own, where a comment can follow.
+    /// Whether a new entry would be on a separate line, where a comment can follow.
     pub(crate) fn takes_comments(self) -> bool {
         !self.in_flow && (!is_flow(self.node) || self.len() == 0)
     }
@@ -184,7 +184,7 @@ impl<'d> Patch<'d> {
         self.push_to_block(collection, new)
     }
 
-    /// Puts a new key with a list or map of one entry at the end of the outermost map.
+    /// Adds a new key with a list or map of one entry at the end of the outermost map.
     ///
     /// # Errors
     ///
@@ -211,7 +211,7 @@ impl<'d> Patch<'d> {
         }
     }
 
-    /// Takes an entry out of a list or map; an emptied one stays as `[]` or `{}`.
+    /// Removes an entry from a list or map; an empty one stays as `[]` or `{}`.
     ///
     /// # Errors
     ///
@@ -252,7 +252,7 @@ impl<'d> Patch<'d> {
         self.replace(collection.value(index).span(), rendered);
     }
 
-    /// Sets a key of a map: another value for one that is there, else one more entry.
+    /// Sets a key of a map: replaces its value, or adds an entry.
     ///
     /// # Errors
     ///
@@ -288,7 +288,7 @@ impl<'d> Patch<'d> {
         }
     }
 
-    /// Writes the comment behind entry `index`, which ends its line; without words there is none.
+    /// Writes the comment after entry `index`, which ends its line. Empty text removes the comment.
     pub(crate) fn set_comment(&mut self, collection: Collection<'d>, index: usize, words: &str) {
         let text = self.document.text;
         let end = collection.span(index).end;
