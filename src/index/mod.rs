@@ -190,6 +190,26 @@ impl Index {
         corrected.map_err(|error| Unavailable::new(id, error))
     }
 
+    /// As [`Index::release`], with what the place itself says where its listing says nothing of what the version requires.
+    ///
+    /// # Errors
+    ///
+    /// As [`Index::release`] and [`Index::confirm`].
+    pub fn release_in_full(
+        &self,
+        id: &PackageId,
+        candidate: Candidate<'_>,
+    ) -> Result<(Arc<Route>, Arc<Release>), Unavailable> {
+        let found = self.release(id, candidate)?;
+        match candidate {
+            Candidate::Release(position) if found.1.dependencies.is_none() => {
+                self.confirm(id, position)?;
+                self.release(id, candidate)
+            }
+            _ => Ok(found),
+        }
+    }
+
     /// The releases of a package in its registry, whether or not the workspace has one of its own.
     ///
     /// # Errors
@@ -303,7 +323,10 @@ impl Universe for Index {
     }
 
     fn carries_copies(&self, id: &PackageId) -> bool {
-        self.shared.package(id).is_ok_and(|package| package.route().provider.carries_copies())
+        self.shared.package(id).is_ok_and(|package| {
+            let route = package.route();
+            route.provider.carries_copies(&route.location)
+        })
     }
 
     fn similar(&self, id: &PackageId) -> Vec<PackageId> {

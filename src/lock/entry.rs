@@ -138,7 +138,7 @@ entry! {
     /// Where the archive is, if that is not the usual place.
     #[schemars(default)]
     "url" url: Option<String>,
-    /// What a plugin needs to find it again, in the plugin's own words.
+    /// What its provider needs to get it again, in the provider's own words.
     #[schemars(default)]
     "locator" locator: Option<String>,
     /// `SPEC by REQUIRER`.

@@ -60,6 +60,7 @@ mod no_lock;
 mod oci;
 #[cfg(feature = "oci")]
 mod oci_auth;
+mod oci_charts;
 mod pack;
 mod packs;
 mod packs_here;

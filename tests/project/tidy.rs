@@ -115,8 +115,8 @@ fn providers_know_only_the_protocol() {
         // Charts are what `mu-formats` says, in archives as hubs have them.
         let also: &[&str] = match provider {
             "helm" => &["mu-formats", "mu-provider-hub"],
-            // Archives are those of hubs.
-            "oci" => &["mu-provider-hub"],
+            // Archives are those of hubs, and artifacts of other ecosystems what `mu-formats` says.
+            "oci" => &["mu-formats", "mu-provider-hub"],
             // A plugin hands out archives or folders.
             "exec" => &["mu-provider-hub", "mu-provider-path"],
             _ => &[],

@@ -3,6 +3,7 @@
 use mu_provider::Release;
 
 use crate::aliases::Aliases;
+use crate::artifact::Artifact;
 use crate::error::FormatError;
 use crate::files::Files;
 
@@ -15,6 +16,10 @@ pub struct Format {
     pub manifest: &'static str,
     /// Other files at its top that its reader looks into.
     pub others: &'static [&'static str],
+    /// Whether versions may leave numbers out: `1.28`.
+    pub lenient: bool,
+    /// What its packages look like in an OCI registry, if they can be there.
+    pub artifact: Option<Artifact>,
     /// Reads only the name and the version.
     pub head: fn(&dyn Files) -> Result<Release, FormatError>,
     /// Reads a package.

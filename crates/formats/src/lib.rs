@@ -12,6 +12,7 @@
 #![deny(clippy::indexing_slicing)]
 
 mod aliases;
+mod artifact;
 mod error;
 mod files;
 mod format;
@@ -21,10 +22,11 @@ mod node;
 mod range;
 
 pub use self::aliases::Aliases;
+pub use self::artifact::{Artifact, Image, Layer};
 pub use self::error::FormatError;
 pub use self::files::{Files, Texts};
 pub use self::format::{Format, Package, Place, Reading};
-pub use self::manifest::{as_listed, manifest};
+pub use self::manifest::{as_listed, manifest, same_version};
 pub use self::range::{Rewritten, rewritten};
 
 /// The `format` in a hub's index for a package that was copied from a Git commit, if the commit gives the

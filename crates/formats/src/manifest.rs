@@ -71,6 +71,12 @@ pub fn as_listed(manifest: &mut Manifest, line: &Release) {
     }
 }
 
+/// Whether two texts are one version, which may leave numbers out.
+pub fn same_version(one: &str, other: &str) -> bool {
+    let other = Version::parse_lenient(other);
+    Version::parse_lenient(one).is_ok_and(|one| other.is_ok_and(|other| one == other))
+}
+
 fn person(maintainer: &Maintainer) -> Person {
     match maintainer {
         Maintainer::Text(text) => Person::parse(text),

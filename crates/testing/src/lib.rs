@@ -8,6 +8,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
+#[cfg(unix)]
+mod artifacts;
 mod azurite;
 mod browser;
 #[cfg(unix)]
@@ -30,6 +32,8 @@ mod registry;
 #[cfg(unix)]
 mod ssh;
 
+#[cfg(unix)]
+pub use self::artifacts::{Artifact, pull, push_blob, push_manifest};
 pub use self::azurite::Azurite;
 pub use self::browser::{Browser, Told};
 #[cfg(unix)]

@@ -58,8 +58,8 @@ pub trait Provider: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Whether its packages carry copies of what they depend on, and can be used with those.
-    fn carries_copies(&self) -> bool {
+    /// Whether the package at `location` carries copies of what it depends on, and can be used with those.
+    fn carries_copies(&self, _location: &Location) -> bool {
         false
     }
 

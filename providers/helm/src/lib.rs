@@ -1,7 +1,8 @@
 //! Helm chart repositories: an `index.yaml` on a web server or in a folder, and archives wherever it says.
 //!
 //! `repository.rs` reads an index once a run, if it has changed, and remembers it chart by chart; what a chart says is in
-//! `mu-formats`, how archives are got and unpacked is the hub's. Charts in OCI registries are not fetched here.
+//! `mu-formats`, how archives are got and unpacked is the hub's. An index may list charts that are in OCI registries: those
+//! another provider gets.
 
 #![cfg_attr(
     test,
@@ -14,10 +15,11 @@ mod repository;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use mu_formats::helm::FORMAT;
 use mu_provider::http::Http;
 use mu_provider::{
     ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
-    Silent, Soon, TreeWriter,
+    SafeUrl, Silent, Soon, TreeWriter,
 };
 use mu_provider_hub::archive::Layout;
 use mu_provider_hub::{Archives, Place};
@@ -39,6 +41,8 @@ pub struct HelmOptions {
     pub indexes: PathBuf,
     /// A folder for downloads that are not complete yet; made when it is needed.
     pub downloads: PathBuf,
+    /// Gets the charts of which an index says that they are in an OCI registry.
+    pub oci: Option<Arc<dyn Provider>>,
     /// Helm's `repositories.yaml`, if there is one: the short names of repositories.
     pub repositories: Option<PathBuf>,
 }
@@ -51,16 +55,18 @@ pub struct HelmProvider {
     http: Arc<Http>,
     repositories: Repositories,
     archives: Archives,
+    oci: Option<Arc<dyn Provider>>,
 }
 
 impl HelmProvider {
     /// A provider that has not asked any repository yet.
     pub fn new(options: HelmOptions) -> Self {
-        let HelmOptions { http, indexes, downloads, repositories } = options;
+        let HelmOptions { http, indexes, downloads, oci, repositories } = options;
         Self {
             repositories: Repositories::new(Arc::clone(&http), indexes, repositories),
             archives: Archives::new(Arc::clone(&http), downloads, LARGEST_ARCHIVE),
             http,
+            oci,
         }
     }
 
@@ -75,12 +81,14 @@ impl HelmProvider {
     ) -> Result<Option<()>, ProviderError> {
         let root = location.root.as_folder();
         for url in urls.iter().take(MOST_PLACES) {
-            if url.starts_with("oci://") {
-                return Err(in_oci(location, release, url));
-            }
-            let url = Archives::place(&root, url)?;
-            let place = Place { url, insecure: location.insecure, guard: None };
-            let unpacked = self.archives.unpack(&place, release, Layout::InFolder, tree, progress);
+            let unpacked = match url.strip_prefix("oci://") {
+                Some(place) => self.fetch_artifact(location, release, place, tree, progress),
+                None => {
+                    let url = Archives::place(&root, url)?;
+                    let place = Place { url, insecure: location.insecure, guard: None };
+                    self.archives.unpack(&place, release, Layout::InFolder, tree, progress)
+                }
+            };
             match unpacked {
                 Ok(()) => return Ok(Some(())),
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
@@ -88,6 +96,41 @@ impl HelmProvider {
             }
         }
         Ok(None)
+    }
+
+    /// Fetches from `HOST/REPOSITORY:TAG` in an OCI registry.
+    fn fetch_artifact(
+        &self,
+        location: &Location,
+        release: &Release,
+        place: &str,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let refused = |why: &str| {
+            let what = format!("`{}` {}", location.describe(), release.version);
+            let text = format!("the archive of {what} is at `oci://{place}`, {why}");
+            ProviderError::new(ErrorKind::Protocol, text)
+        };
+        let oci = self.oci.as_ref();
+        let oci = oci.ok_or_else(|| refused("and this mu was built without OCI registries"))?;
+        let (host, path) = place.split_once('/').unwrap_or((place, ""));
+        let (path, tag) = match path.rsplit_once(':') {
+            Some((path, tag)) => (path, tag.to_owned()),
+            None => (path, release.version.replace('+', "_")),
+        };
+        let root = SafeUrl::parse(&format!("https://{host}/"));
+        let root = root.map_err(|_| refused("which is not a place in an OCI registry"))?;
+        let artifact = Release {
+            version: release.version.clone(),
+            digest: release.digest.clone(),
+            archive: release.archive.clone(),
+            reference: Some(tag),
+            locator: Some(FORMAT.name.to_owned()),
+            ..Release::default()
+        };
+        // That plain http is fine for the index says nothing of other servers.
+        oci.fetch(&Location::new(root, path), &artifact, tree, progress)
     }
 
     /// What the index says of a release of which a lock says little.
@@ -125,7 +168,7 @@ impl Provider for HelmProvider {
         true
     }
 
-    fn carries_copies(&self) -> bool {
+    fn carries_copies(&self, _location: &Location) -> bool {
         true
     }
 
@@ -233,14 +276,4 @@ impl Provider for HelmProvider {
             false => error.because(format!("mu looked for it at {}", tried.join(" and "))),
         })
     }
-}
-
-fn in_oci(location: &Location, release: &Release, url: &str) -> ProviderError {
-    let text = format!(
-        "the archive of `{}` {} is in an OCI registry, at `{url}`",
-        location.describe(),
-        release.version
-    );
-    ProviderError::new(ErrorKind::Protocol, text)
-        .hint("mu does not read charts in OCI registries yet; exclude the version, or use a repository that has the chart's archives")
 }

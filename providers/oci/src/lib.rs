@@ -15,6 +15,7 @@
 #![deny(clippy::indexing_slicing)]
 
 mod auth;
+mod foreign;
 pub mod listing;
 mod registry;
 mod repository;
@@ -32,7 +33,6 @@ use mu_provider::{
     ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
     TreeWriter,
 };
-use mu_provider_hub::archive::Layout;
 use mu_provider_hub::{Archives, Place};
 use serde::{Deserialize, Serialize};
 
@@ -206,7 +206,14 @@ impl OciProvider {
             return Ok(Some(Arc::clone(known)));
         }
         let Some(bytes) = repository.manifest(tag, progress)? else { return Ok(None) };
-        let said = Arc::new(Said::read(&bytes, tag));
+        let release = match read(&bytes, tag) {
+            Err(reason) => {
+                let foreign = self.foreign(repository, &bytes, tag, progress)?;
+                foreign.unwrap_or(Err(reason))
+            }
+            own => own,
+        };
+        let said = Arc::new(Said { release, digest: wire::digest(&bytes) });
         lock(&self.said).insert(key, Arc::clone(&said));
         Ok(Some(said))
     }
@@ -220,6 +227,7 @@ impl OciProvider {
         progress: &dyn Progress,
     ) -> Result<bool, ProviderError> {
         let Some(archive) = &release.archive else { return Ok(false) };
+        let layout = foreign::layout(release.locator.as_deref());
         let path = repository.path(&format!("blobs/{archive}"));
         let registry = &repository.registry;
         let unpacked = registry.by_scheme(|scheme| {
@@ -228,7 +236,7 @@ impl OciProvider {
                 insecure: registry.insecure,
                 guard: repository.guard.clone(),
             };
-            self.archives.unpack(&place, release, Layout::Files, tree, progress)
+            self.archives.unpack(&place, release, layout, tree, progress)
         });
         match unpacked {
             Ok(()) => Ok(true),
@@ -307,6 +315,16 @@ impl Provider for OciProvider {
         true
     }
 
+    fn carries_copies(&self, location: &Location) -> bool {
+        let Some(repository) = self.repository(location) else { return false };
+        let (place, said) = (repository.place(""), lock(&self.said));
+        let mut here = said.iter().filter(|((at, _), _)| *at == place).map(|(_, said)| said);
+        here.any(|said| {
+            let format = said.release.as_ref().ok().and_then(|own| own.format.as_deref());
+            format == Some(mu_formats::helm::FORMAT.name)
+        })
+    }
+
     fn list(
         &self,
         location: &Location,
@@ -365,7 +383,7 @@ impl Provider for OciProvider {
         let place = repository.place(&format!("manifests/{revision}"));
         match self.said_by(&repository, revision, progress)? {
             None => Err(absent(format!("there is no `{place}`"))),
-            Some(said) => said.release.clone().map_err(absent),
+            Some(said) => said.named(&location.path).map_err(absent),
         }
     }
 
@@ -389,19 +407,17 @@ impl Provider for OciProvider {
         let (said, _) = self.said(&repository, release, progress)?;
         // What happened to it since is no part of it.
         let listed = || release.clone();
-        Ok(Some(match &said.release {
+        Ok(Some(match said.named(&location.path) {
             Ok(own) => Release {
                 yanked: listed().yanked,
                 tags: listed().tags,
                 moved_to: listed().moved_to,
                 reference: listed().reference,
-                ..own.clone()
+                ..own
             },
-            Err(reason) => Release {
-                unusable: Some(format!("it is not a mu package: {reason}")),
-                dependencies: Some(Vec::new()),
-                ..listed()
-            },
+            Err(reason) => {
+                Release { unusable: Some(reason), dependencies: Some(Vec::new()), ..listed() }
+            }
         }))
     }
 
@@ -419,6 +435,19 @@ impl Provider for OciProvider {
         // The registry has it under another name now, or a lock does not say what it is called.
         let (said, place) = self.said(&repository, release, progress)?;
         let own = said.archive(&place)?;
+        // Where nothing says what the content is, the digest of the archive does, or that of the whole artifact.
+        if let (Some(expected), None) = (&release.archive, &release.digest)
+            && own.archive.as_ref() != Some(expected)
+            && said.digest != *expected
+        {
+            let text = format!(
+                "the archive of `{}` {} at `{place}` is not the one that was expected: expected {expected}, got {}",
+                location.describe(),
+                wire::full_version(release),
+                own.archive.unwrap_or_default()
+            );
+            return Err(ProviderError::new(ErrorKind::Integrity, text));
+        }
         if own.archive != release.archive && self.unpack(&repository, &own, tree, progress)? {
             return Ok(());
         }

@@ -8,7 +8,7 @@ use mu_provider::{ErrorKind, Location, Progress, ProviderError, SafeUrl};
 
 use crate::listing::Entries;
 use crate::registry::{Answer, Call, Registry, To, shown};
-use crate::wire::{self, INDEX_TAG, Index, Manifest, ROOT_DIGEST, TagList};
+use crate::wire::{self, Descriptor, INDEX_TAG, Index, Manifest, ROOT_DIGEST, TagList};
 
 /// The longest manifest or index, in bytes. Registries themselves take 4 MiB.
 pub(crate) const LONGEST_MANIFEST: u64 = 8 << 20;
@@ -145,6 +145,49 @@ impl Repository {
             return Err(ProviderError::new(ErrorKind::Integrity, text));
         }
         Ok(Some(answer.bytes))
+    }
+
+    /// A blob that a manifest names, of at most `limit` bytes: exactly what the manifest says.
+    pub(crate) fn blob(
+        &self,
+        what: &Descriptor,
+        limit: u64,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>, ProviderError> {
+        let Descriptor { digest, size, .. } = what;
+        let place = self.place(&format!("blobs/{digest}"));
+        let wrong =
+            |kind, why: String| ProviderError::new(kind, format!("the blob `{place}` {why}"));
+        if !wire::is_digest(digest) {
+            let text = format!(
+                "a manifest of `{}` names a blob by something else than its SHA-256",
+                self.name
+            );
+            return Err(ProviderError::new(ErrorKind::Integrity, text));
+        }
+        if *size > limit {
+            let why =
+                format!("is refused: it has {size} bytes, and {limit} are the most that mu reads");
+            return Err(wrong(ErrorKind::Refused, why));
+        }
+        let path = self.path(&format!("blobs/{digest}"));
+        let answer = self.registry.ask(To::Path(&path), &self.call(limit), progress)?;
+        if answer.is_absent() {
+            return Err(wrong(
+                ErrorKind::NotFound,
+                "does not exist, though a manifest names it".to_owned(),
+            ));
+        }
+        let found = wire::digest(&answer.bytes);
+        if found != *digest {
+            let why = format!("is not the one that was expected: expected {digest}, got {found}");
+            return Err(wrong(ErrorKind::Integrity, why));
+        }
+        if answer.bytes.len() as u64 != *size {
+            let why = format!("has {} bytes, and its manifest says {size}", answer.bytes.len());
+            return Err(wrong(ErrorKind::Integrity, why));
+        }
+        Ok(answer.bytes)
     }
 
     /// The index that the tag names which is for registries that keep none themselves; `etag` is what it was called.

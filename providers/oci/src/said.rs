@@ -10,12 +10,18 @@ use crate::wire::{self, ARCHIVE, Descriptor, Manifest, PACKAGE};
 pub(crate) struct Said {
     /// What it says of itself, with its archive; else why it is not a version of a package.
     pub(crate) release: Result<Release, String>,
+    /// Its own digest.
+    pub(crate) digest: String,
 }
 
 impl Said {
-    /// Reads the manifest that `tag` leads to.
-    pub(crate) fn read(bytes: &[u8], tag: &str) -> Self {
-        Self { release: read(bytes, tag) }
+    /// What it says of itself, as a version of the package `name`: other ecosystems have names of their own.
+    pub(crate) fn named(&self, name: &str) -> Result<Release, String> {
+        let mut release = self.release.clone()?;
+        if release.format.is_some() {
+            name.clone_into(&mut release.name);
+        }
+        Ok(release)
     }
 
     /// The archive and its size.
@@ -25,7 +31,7 @@ impl Said {
     /// When it is not a version of a package.
     pub(crate) fn archive(&self, place: &str) -> Result<Release, ProviderError> {
         self.release.clone().map_err(|reason| {
-            let text = format!("`{place}` contains no mu package: {reason}");
+            let text = format!("`{place}` contains no package: {reason}");
             ProviderError::new(ErrorKind::Integrity, text)
         })
     }
@@ -66,6 +72,6 @@ pub fn read(bytes: &[u8], tag: &str) -> Result<Release, String> {
 }
 
 /// A text of somebody else's, in one line that is not long.
-fn short(text: &str) -> String {
-    text.chars().take(80).flat_map(char::escape_debug).collect()
+pub(crate) fn short(text: &str) -> String {
+    text.chars().take(200).flat_map(char::escape_debug).collect()
 }

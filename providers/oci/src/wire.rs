@@ -173,7 +173,7 @@ impl Index {
     /// Reads an index; `None` if it is anything else.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let index: Self = serde_json::from_slice(bytes).ok()?;
-        let is_index = index.media_type.is_empty() || index.media_type == INDEX;
+        let is_index = ["", INDEX, DOCKER[1]].contains(&&*index.media_type);
         (index.schema_version == 2 && is_index).then_some(index)
     }
 

@@ -72,6 +72,7 @@ fn as_told(line: &Release) -> Release {
         urls: Vec::new(),
         commit: None,
         reference: None,
+        locator: None,
         description: None,
         keywords: Vec::new(),
         license: None,

@@ -99,7 +99,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
         Revision::Untagged(untagged) => Candidate::Revision(untagged),
     };
     let failed = |error: Unavailable| unavailable(session, error);
-    let (route, release) = session.index().release(&id, candidate).map_err(failed)?;
+    let (route, release) = session.index().release_in_full(&id, candidate).map_err(failed)?;
     let release = in_full(&route, Arc::unwrap_or_clone(release));
     let manifest = manifest(session, &id, candidate)?;
     let version = match &chosen {
@@ -239,6 +239,11 @@ fn listed(
     let releases = listing.releases;
     let details: Option<Details> =
         releases.details(position).cloned().or_else(|| manifest.map(of_manifest));
+    let details = details.or_else(|| {
+        let candidate = Candidate::Release(position);
+        let declared = listing.session.index().declared(releases, candidate).ok().flatten();
+        declared.map(Arc::unwrap_or_clone)
+    });
     let stated = details.as_ref().and_then(|details| details.app_version.clone());
     let app_version = releases.app_version(position).map(str::to_owned).or(stated);
     listing.describe(position, details.as_ref(), app_version)

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use mu_provider::Provider;
 use mu_provider::http::Http;
 
 use crate::env::Environment;
@@ -26,18 +27,20 @@ pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) ->
         };
         providers.add(Arc::new(mu_provider_git::GitProvider::new(options)));
     }
+    #[cfg(feature = "oci")]
+    let registries: Option<Arc<dyn Provider>> =
+        Some(Arc::new(mu_provider_oci::OciProvider::new(oci(environment, http))));
+    #[cfg(not(feature = "oci"))]
+    let registries: Option<Arc<dyn Provider>> = None;
     let options = mu_provider_helm::HelmOptions {
         http: Arc::clone(http),
         indexes: environment.cache.join("charts"),
         downloads: environment.cache.join("downloads"),
+        oci: registries.clone(),
         repositories: Some(formats::helms_repositories(environment)),
     };
     providers.add(Arc::new(mu_provider_helm::HelmProvider::new(options)));
-    #[cfg(feature = "oci")]
-    {
-        let provider = mu_provider_oci::OciProvider::new(oci(environment, http));
-        providers.add(Arc::new(provider));
-    }
+    registries.into_iter().for_each(|registries| providers.add(registries));
     #[cfg(feature = "path")]
     providers.add(Arc::new(mu_provider_path::PathProvider::new()));
     let _ = offline;

@@ -6,6 +6,7 @@
 mod chart;
 mod dependency;
 mod edit;
+mod image;
 mod index;
 
 use std::borrow::Cow;
@@ -21,8 +22,15 @@ use crate::format::{Format, Package, Place, Reading};
 use crate::node::{self, Node};
 
 /// The format of charts.
-pub const FORMAT: Format =
-    Format { name: "helm", manifest: CHART, others: &[REQUIREMENTS], head, read };
+pub const FORMAT: Format = Format {
+    name: "helm",
+    manifest: CHART,
+    others: &[REQUIREMENTS],
+    lenient: false,
+    artifact: Some(image::ARTIFACT),
+    head,
+    read,
+};
 
 /// The manifest of a chart.
 pub const CHART: &str = "Chart.yaml";

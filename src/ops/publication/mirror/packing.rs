@@ -194,13 +194,13 @@ fn listed(session: &Session, id: &PackageId, package: &LockedPackage) -> Result<
     let at = package.parsed_version().and_then(|version| releases.position(&version));
     let at =
         at.ok_or_else(|| format!("its registry does not list {} any more", package.version))?;
-    let release = index.release(id, Candidate::Release(at));
+    let release = index.release_in_full(id, Candidate::Release(at));
     let (_, release) = release.map_err(|error| error.to_string())?;
     let release = Arc::unwrap_or_clone(release);
     let Ok(Value::Object(mut line)) = serde_json::to_value(release) else {
         return Err("its index line cannot be written".to_owned());
     };
-    for key in ["urls", "archive", "size", "tags"] {
+    for key in ["urls", "archive", "size", "tags", "locator"] {
         line.shift_remove(key);
     }
     Ok(line)

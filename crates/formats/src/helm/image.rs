@@ -1,0 +1,22 @@
+//! A chart in an OCI registry: its `Chart.yaml` is the config, as JSON, and its archive a layer. A layer with a signature may
+//! stand beside it.
+
+use crate::artifact::{Artifact, Image};
+
+/// The config of a chart.
+const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
+
+/// Its archive, and what that was called first.
+const CONTENT: [&str; 2] =
+    ["application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip"];
+
+pub(super) const ARTIFACT: Artifact = Artifact { find, in_config: true, in_folder: true };
+
+fn find(image: &Image<'_>) -> Option<Result<usize, String>> {
+    if image.config != CONFIG {
+        return None;
+    }
+    let mut layers = image.layers.iter().enumerate();
+    let found = layers.find(|(_, layer)| CONTENT.contains(&layer.media_type));
+    Some(found.map(|(at, _)| at).ok_or_else(|| "it is a chart without an archive".to_owned()))
+}

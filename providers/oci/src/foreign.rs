@@ -1,0 +1,145 @@
+//! Packages of other ecosystems: artifacts that were pushed by their own tools, and that know nothing of mu.
+//!
+//! `mu-formats` knows what artifacts of a format look like, and reads their manifests. Here they are got: the registry's
+//! manifest, if need be that of one platform, and of its blobs no more than says what a version requires.
+
+use std::collections::BTreeMap;
+
+use mu_formats::{FORMATS, Format, FormatError, Image, Layer, Reading, Texts, same_version};
+use mu_provider::{Progress, ProviderError, Release};
+use mu_provider_hub::archive::Layout;
+
+use crate::OciProvider;
+use crate::repository::{LONGEST_MANIFEST, Repository};
+use crate::said::short;
+use crate::wire::{self, CREATED_KEY, Descriptor, Index, Manifest};
+
+/// The platform whose image counts, where there is one for each.
+const PLATFORM: [(&str, &str); 2] = [("os", "linux"), ("architecture", "amd64")];
+
+/// What a version is, or why it is none of a package.
+type Found = Result<Release, String>;
+
+impl OciProvider {
+    /// What the manifest in `bytes` says that `tag` leads to, if it is one of a format that is known.
+    pub(crate) fn foreign(
+        &self,
+        repository: &Repository,
+        bytes: &[u8],
+        tag: &str,
+        progress: &dyn Progress,
+    ) -> Result<Option<Found>, ProviderError> {
+        let Some(manifest) = self.of_platform(repository, bytes, progress)? else {
+            return Ok(None);
+        };
+        let image = image(&manifest);
+        let found = FORMATS.iter().find_map(|format| {
+            let artifact = format.artifact.as_ref()?;
+            Some((format, artifact, (artifact.find)(&image)?))
+        });
+        let Some((format, artifact, layer)) = found else { return Ok(None) };
+        let layer = layer.map(|at| manifest.layers.get(at));
+        let layer = match layer {
+            Ok(Some(layer)) if wire::is_digest(&layer.digest) => layer,
+            Ok(_) => return Ok(Some(Err("the digest of its archive cannot be read".to_owned()))),
+            Err(reason) => return Ok(Some(Err(reason))),
+        };
+        let texts = match (artifact.in_config, &manifest.config) {
+            (true, Some(config)) => {
+                let config = repository.blob(config, LONGEST_MANIFEST, progress)?;
+                let text = String::from_utf8_lossy(&config).into_owned();
+                Texts([(format.manifest.to_owned(), text)].into())
+            }
+            _ => Texts::default(),
+        };
+        let read = (format.read)(&texts, &Reading::default());
+        let found = read.map_err(|error| unreadable(&error)).and_then(|package| {
+            let version = version(&package.release.version, tag)?;
+            let annotations = manifest.annotations.as_ref();
+            let created = annotations.and_then(|said| said.get(CREATED_KEY));
+            Ok(Release {
+                version,
+                archive: Some(layer.digest.clone()),
+                size: Some(layer.size),
+                // From a lock alone, it is known how the archive is read.
+                locator: Some(format.name.to_owned()),
+                published: package.release.published.clone().or(created.cloned()),
+                ..package.release
+            })
+        });
+        Ok(Some(found))
+    }
+
+    /// The manifest in `bytes`, or that of one of its platforms.
+    fn of_platform(
+        &self,
+        repository: &Repository,
+        bytes: &[u8],
+        progress: &dyn Progress,
+    ) -> Result<Option<Manifest>, ProviderError> {
+        let Some(index) = Index::parse(bytes) else {
+            return Ok(serde_json::from_slice(bytes).ok());
+        };
+        let is_it = |entry: &&Descriptor| {
+            let platform = entry.more.get("platform");
+            PLATFORM.iter().all(|(key, value)| {
+                platform.and_then(|platform| platform.get(key)).is_some_and(|is| is == value)
+            })
+        };
+        let entry = index.manifests.iter().find(is_it).or(index.manifests.first());
+        let Some(entry) = entry.filter(|entry| wire::is_digest(&entry.digest)) else {
+            return Ok(None);
+        };
+        let bytes = repository.manifest(&entry.digest, progress)?;
+        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+    }
+}
+
+/// How the archive is read of a version that said so, by its format.
+pub(crate) fn layout(locator: Option<&str>) -> Layout {
+    let is_it = |format: &&Format| Some(format.name) == locator;
+    let artifact = FORMATS.iter().find(is_it).and_then(|format| format.artifact);
+    match artifact {
+        Some(artifact) if artifact.in_folder => Layout::InFolder,
+        _ => Layout::Files,
+    }
+}
+
+/// A manifest as formats see it.
+fn image(manifest: &Manifest) -> Image<'_> {
+    Image {
+        config: manifest.config.as_ref().map_or("", |config| &config.media_type),
+        annotations: said(&manifest.annotations),
+        layers: (manifest.layers.iter())
+            .map(|layer| Layer {
+                media_type: &layer.media_type,
+                annotations: said(&layer.annotations),
+            })
+            .collect(),
+    }
+}
+
+fn said(annotations: &Option<BTreeMap<String, String>>) -> BTreeMap<&str, &str> {
+    let all = annotations.iter().flatten();
+    all.map(|(key, value)| (key.as_str(), value.as_str())).collect()
+}
+
+/// The version that a package and its tag say together.
+fn version(own: &str, tag: &str) -> Result<String, String> {
+    let tagged = wire::version_of(tag);
+    let tagged = match (tagged, own) {
+        (Some(tagged), "") => return Ok(tagged),
+        (None, "") => return Ok("0.0.0".to_owned()),
+        (None, own) => return Ok(own.strip_prefix('v').unwrap_or(own).to_owned()),
+        (Some(tagged), _) => tagged,
+    };
+    match same_version(own, &tagged) {
+        true => Ok(tagged),
+        false => Err(format!("its tag is `{tag}`, and it says that it is {}", short(own))),
+    }
+}
+
+/// Why a manifest cannot be used. Where in it that stands helps nobody who cannot open it.
+fn unreadable(error: &FormatError) -> String {
+    short(&error.reason)
+}

@@ -1,0 +1,259 @@
+//! Charts in OCI registries, as `helm push` puts them there.
+
+use std::fs;
+
+use mu_testing::oci::Behaviour;
+use mu_testing::{Artifact, Chart, Charts, DockerRegistry, Nginx, OciServer, digest_of, tree};
+
+use super::support::Sandbox;
+
+/// A sandbox, and a registry with `stack`, which needs `common`, and `web`, which needs that, too.
+struct Registry {
+    sandbox: Sandbox,
+    server: DockerRegistry,
+}
+
+/// Pushes a chart as `charts/NAME`.
+fn push(host: &str, name: &str, version: &str, chart: &Chart) -> String {
+    Artifact::chart(chart).push(host, &format!("charts/{name}"), &version.replace('+', "_"))
+}
+
+fn stack(host: &str, version: &str) -> Chart {
+    let chart = Chart::new("stack", version).lines("kubeVersion: '>=1.25.0-0'\nappVersion: v2\n");
+    chart.needs("common", "^2.0.0", &format!("oci://{host}/charts"))
+}
+
+impl Registry {
+    fn new() -> Self {
+        let (mut sandbox, server) = (Sandbox::new(), DockerRegistry::start());
+        let host = server.host();
+        sandbox.replace(&host, "[HOST]");
+        for version in ["1.0.0", "1.1.0+b7", "2.0.0-rc.1"] {
+            push(&host, "stack", version, &stack(&host, version));
+        }
+        for version in ["1.9.0", "2.0.0", "2.1.0", "3.0.0"] {
+            let chart = Chart::new("common", version).lines("type: library\n");
+            push(&host, "common", version, &chart);
+        }
+        let web = Chart::new("web", "0.3.0").lines("description: serves\n");
+        let web = web.needs("common", "2.x.x", &format!("oci://{host}/charts/"));
+        push(&host, "web", "0.3.0", &web);
+        Self { sandbox, server }
+    }
+
+    fn host(&self) -> String {
+        self.server.host()
+    }
+
+    fn chart(&self, rest: &str) -> String {
+        format!("oci://{}/charts/{rest}", self.host())
+    }
+
+    fn id(&self, rest: &str) -> String {
+        format!("{}/charts/{rest}", self.host())
+    }
+
+    fn pack(&self, name: &str) -> String {
+        format!("work/.mu/packs/{}/charts/{name}", self.host().replace(':', "+"))
+    }
+}
+
+/// As on another machine.
+fn forget(sandbox: &Sandbox) {
+    for folder in ["cache", "work/.mu/packs"] {
+        let _ = fs::remove_dir_all(sandbox.path(folder));
+    }
+}
+
+#[test]
+fn charts_in_a_registry_are_packages_as_they_are() {
+    let registry = Registry::new();
+    let (sandbox, host) = (&registry.sandbox, registry.host());
+    sandbox.asks_for(&[&registry.chart("stack#^1"), &registry.chart("web")]);
+    insta::assert_snapshot!(sandbox.mu(&["get"]).ok().shown(), @"
+    $ mu get
+    + [HOST]/charts/common 2.1.0
+    + [HOST]/charts/stack 1.1.0+b7
+    + [HOST]/charts/web 0.3.0
+    installed 3 packages (3 downloaded, 0 from cache)
+    [exit 0]
+    ");
+    // Byte for byte, without the folder that the archive is, and with nothing of mu's.
+    let pack = registry.pack("stack");
+    assert_eq!(tree(&sandbox.path(&pack)), stack(&host, "1.1.0+b7").files());
+    let lock = sandbox.lock();
+    let packages = lock["packages"].as_array().expect("is a list");
+    let locked = packages.iter().find(|package| package["id"] == *registry.id("stack"));
+    let locked = locked.expect("is locked");
+    assert_eq!(locked["source"], *format!("oci+https://{host}/"));
+    assert_eq!(locked["digest"], *digest_of(&sandbox.path(&pack)));
+    let archive = mu_testing::hex(&stack(&host, "1.1.0+b7").archive());
+    assert_eq!(locked["archive"], *format!("sha256:{archive}"));
+    sandbox.mu(&["verify"]).ok();
+    // From a lock, one request for each.
+    forget(sandbox);
+    let before = registry.server.log().len();
+    sandbox.mu(&["get", "--locked"]).ok();
+    let log = registry.server.log().split_off(before);
+    assert_eq!(log.len(), 3, "{log:#?}");
+    assert!(log.iter().all(|line| line.contains("/blobs/sha256:")), "{log:#?}");
+    assert_eq!(sandbox.lock(), lock);
+    // A mirror behind a setting has no lock that says what its blobs are.
+    for (name, version) in [("stack", "1.1.0+b7"), ("common", "2.1.0")] {
+        let chart = match name {
+            "stack" => stack(&host, version),
+            _ => Chart::new(name, version).lines("type: library\n"),
+        };
+        let tag = version.replace('+', "_");
+        Artifact::chart(&chart).push(&host, &format!("mirror/{name}"), &tag);
+    }
+    let web = Chart::new("web", "0.3.0").lines("description: serves\n");
+    let web = web.needs("common", "2.x.x", &format!("oci://{host}/charts/"));
+    Artifact::chart(&web).push(&host, "mirror/web", "0.3.0");
+    let settings = format!("registries: {{\"{host}/charts/\": \"oci://{host}/mirror\"}}\n");
+    sandbox.write(".mu/workspace.yaml", &settings);
+    forget(sandbox);
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["verify"]).ok();
+}
+
+#[test]
+fn questions_about_them_are_answered() {
+    let registry = Registry::new();
+    let sandbox = &registry.sandbox;
+    sandbox.asks_for(&[&registry.chart("stack#1.0.0"), &registry.chart("web")]);
+    sandbox.mu(&["get"]).ok();
+    insta::assert_snapshot!(sandbox.mu(&["tree"]).ok().shown(), @"
+    $ mu tree
+    acme/web 0.1.0
+    ├── [HOST]/charts/stack 1.0.0 [required: 1.0.0]
+    │   └── [HOST]/charts/common 2.1.0 [required: ^2.0.0]
+    └── [HOST]/charts/web 0.3.0 [required: any version]
+        └── [HOST]/charts/common 2.1.0 [required: 2.x.x]
+    [exit 0]
+    ");
+    let outdated = sandbox.mu(&["outdated"]).ok();
+    outdated.says(&["[HOST]/charts/stack", "^2.0.0 by [HOST]/charts/stack"]);
+    let versions = sandbox.mu(&["versions", &registry.chart("stack")]).ok();
+    versions.says(&["1.0.0", "1.1.0+b7", "2.0.0-rc.1"]);
+    let info = sandbox.mu(&["info", &registry.chart("stack")]).ok();
+    info.says(&[
+        "[HOST]/charts/stack 1.1.0+b7",
+        "kubernetes >=1.25.0-0",
+        "oci://[HOST]/charts/common#^2.0.0",
+    ]);
+    let old = ["resolve", &registry.chart("stack"), "--runtime", "kubernetes=1.24.9"];
+    sandbox.mu(&old).fails().says(&["kubernetes >=1.25.0-0"]);
+    // A conflict between two charts, which both carry copies.
+    sandbox.asks_for(&[&registry.chart("stack#1.0.0"), &registry.chart("common#1.9.0")]);
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&["no version of [HOST]/charts/common is both 1.9.0 and ^2.0.0", "bundled"]);
+}
+
+#[test]
+fn an_index_may_name_charts_in_a_registry() {
+    let registry = Registry::new();
+    let (sandbox, host) = (&registry.sandbox, registry.host());
+    fs::create_dir_all(sandbox.path("www")).expect("can be made");
+    let mut charts = Charts::new(&sandbox.path("www"));
+    let listed = |chart: Chart, name: &str, tag: &str| {
+        chart.listed(&format!("urls:\n- oci://{host}/charts/{name}:{tag}\n"))
+    };
+    charts.add(&listed(stack(&host, "1.0.0"), "stack", "1.0.0"));
+    let nginx = Nginx::serve(&sandbox.path("www"), "");
+    let reference = format!("helm+http://{}/stack", nginx.host());
+    fs::remove_file(sandbox.path("www/stack-1.0.0.tgz")).expect("is there");
+    sandbox.asks_for(&[&reference]);
+    sandbox.mu(&["get"]).ok();
+    let pack = format!("work/.mu/packs/{}/stack", nginx.host().replace(':', "+"));
+    assert_eq!(tree(&sandbox.path(&pack)), stack(&host, "1.0.0").files());
+    assert!(sandbox.locked().contains(&registry.id("common 2.1.0")), "{:?}", sandbox.locked());
+    // From a lock, the index is not asked, and its blob is known.
+    forget(sandbox);
+    let (before, asked) = (registry.server.log().len(), nginx.log().len());
+    sandbox.mu(&["get", "--locked"]).ok();
+    let log = registry.server.log().split_off(before);
+    assert_eq!((log.len(), nginx.log().len()), (2, asked), "{log:#?}");
+    // What the registry has under that tag is not what the index says.
+    let other = Chart::new("stack", "1.2.0").lines("description: another\n");
+    charts.add_with(&listed(stack(&host, "1.2.0"), "stack", "1.2.0"), &other.archive());
+    push(&host, "stack", "1.2.0", &stack(&host, "1.2.0"));
+    sandbox.asks_for(&[&format!("{reference}#1.2.0")]);
+    let error = sandbox.mu(&["get", "--json"]).fails_with("integrity");
+    assert!(error.to_string().contains("is not the one that was expected"), "{error}");
+}
+
+#[test]
+fn charts_that_lie_are_refused() {
+    let mut sandbox = Sandbox::new();
+    let server = OciServer::start(Behaviour::default());
+    let host = server.host();
+    sandbox.replace(&host, "[HOST]");
+    let refused = |chart: Artifact, code: &str, reason: &str| {
+        chart.push(&host, "charts/web", "1.0.0");
+        sandbox.asks_for(&[&format!("oci://{host}/charts/web")]);
+        forget(&sandbox);
+        let error = sandbox.mu(&["get", "--json"]).fails_with(code);
+        assert!(error.to_string().contains(reason), "{reason}: {error}");
+        let installed = sandbox.path("work/.mu/packs").read_dir();
+        let installed = installed.into_iter().flatten().flatten().map(|entry| entry.file_name());
+        let installed: Vec<_> =
+            installed.filter(|name| !name.to_string_lossy().starts_with('.')).collect();
+        assert!(installed.is_empty(), "{installed:?}");
+    };
+    let config = "application/vnd.cncf.helm.config.v1+json";
+    let content = "application/vnd.cncf.helm.chart.content.v1.tar+gzip";
+    let honest = Chart::new("web", "1.0.0");
+    let needy = honest.clone().needs("common", "^1", &format!("oci://{host}/charts"));
+    let said = br#"{"apiVersion":"v2","name":"web","version":"1.0.0"}"#;
+    // What it was chosen by is not what is in the archive.
+    let hiding = Artifact::new(config, said).layer(content, &needy.archive(), &[]);
+    refused(hiding, "integrity", "`dependencies`");
+    let other = Chart::new("web", "1.0.1").archive();
+    refused(Artifact::new(config, said).layer(content, &other, &[]), "integrity", "1.0.1");
+    // What its tag says is not what it is.
+    let tagged = br#"{"apiVersion":"v2","name":"web","version":"2.0.0"}"#;
+    let wrong = Artifact::new(config, tagged).layer(content, &honest.archive(), &[]);
+    refused(wrong, "no-solution", "its tag is `1.0.0`, and it says that it is 2.0.0");
+    refused(Artifact::new(config, said), "no-solution", "a chart without an archive");
+    refused(
+        Artifact::new(config, b"{").layer(content, &honest.archive(), &[]),
+        "no-solution",
+        "1.0.0",
+    );
+    let two = br#"{"apiVersion":"v2","name":"web","version":"1.0.0","dependencies":[{"name":"a","version":"newest","repository":"oci://x.example/y"}]}"#;
+    let unread = Artifact::new(config, two).layer(content, &honest.archive(), &[]);
+    refused(unread, "no-solution", "the range `newest` of the dependency `a`");
+    // Blobs that are not what the manifest says.
+    let chart = Artifact::chart(&honest);
+    chart.push(&host, "charts/web", "1.0.0");
+    let digest = |part: &str| {
+        let manifest = chart.manifest();
+        manifest.pointer(part).and_then(|digest| digest.as_str()).expect("is there").to_owned()
+    };
+    for part in ["/config/digest", "/layers/0/digest"] {
+        let right = match part {
+            "/config/digest" => br#"{"apiVersion":"v2","name":"web","version":"1.0.0"}"#.to_vec(),
+            _ => honest.archive(),
+        };
+        server.spoil(&digest(part), b"{}");
+        sandbox.asks_for(&[&format!("oci://{host}/charts/web")]);
+        forget(&sandbox);
+        let error = sandbox.mu(&["get", "--json"]).fails_with("integrity");
+        assert!(error.to_string().contains("expected"), "{error}");
+        server.spoil(&digest(part), &right);
+    }
+    // Sizes that are wrong.
+    for (part, size) in [("/config", 1), ("/config", 1_u64 << 40), ("/layers/0", 1)] {
+        let mut manifest = chart.manifest();
+        manifest.pointer_mut(part).expect("is there")["size"] = size.into();
+        server.manifest("charts/web", "1.0.0", &manifest);
+        forget(&sandbox);
+        sandbox.mu(&["get"]).fails().says(&["bytes"]);
+    }
+    // An archive with a trick.
+    let links = [("web/in".to_owned(), ('l', b"/etc".to_vec()))];
+    let own = honest.files().into_iter().map(|(path, file)| (format!("web/{path}"), file));
+    let archive = mu_testing::tar_gz(own.chain(links));
+    refused(Artifact::new(config, said).layer(content, &archive, &[]), "integrity", "is refused");
+}
