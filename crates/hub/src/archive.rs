@@ -1,4 +1,4 @@
-//! What is really in an archive: unpacked through the same reader as everybody who will install it.
+//! What an archive really contains: unpacked with the same reader that every client uses.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -19,7 +19,7 @@ use crate::lines::Line;
 use crate::names::refused;
 use crate::staging::Staging;
 
-/// What a readme is called where the manifest does not say.
+/// The usual names of a readme, if the manifest names none.
 const USUAL_READMES: [&str; 4] = ["README.md", "README.markdown", "README.txt", "README"];
 
 /// An archive that was unpacked.
@@ -29,7 +29,7 @@ pub(crate) struct Unpacked {
     pub(crate) content: Digest,
     pub(crate) size: u64,
     pub(crate) tree: Tree,
-    /// Holds the files, until this is dropped.
+    /// Holds the files until it is dropped.
     pub(crate) folder: tempfile::TempDir,
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
     text
 }
 
-/// Unpacks an archive into a folder for that. This works for a while, and belongs on a thread of its own.
+/// Unpacks an archive into a folder. This takes a while, so run it on a separate thread.
 pub(crate) fn unpack(
     staging: &Staging,
     bytes: &Bytes,
@@ -57,7 +57,7 @@ pub(crate) fn unpack(
     unpack_within(staging, bytes, package, Limits::default())
 }
 
-/// As [`unpack`], for archives that are to hold no more than `limits` say.
+/// Like [`unpack`], for archives that may hold no more than `limits`.
 pub(crate) fn unpack_within(
     staging: &Staging,
     bytes: &Bytes,
@@ -80,7 +80,7 @@ pub(crate) fn unpack_within(
 }
 
 impl Unpacked {
-    /// Checks that a line tells the truth about the archive.
+    /// Checks that a line describes the archive truthfully.
     pub(crate) fn check(&self, line: &Line) -> Result<(), HubError> {
         let mismatch = |what, expected: &str, found: String| {
             Err(HubError::Mismatch {
@@ -129,8 +129,8 @@ impl Unpacked {
         Ok(())
     }
 
-    /// Checks name and version of a package of another format. Of a Git commit both are what Git says; what newer hubs hold
-    /// nobody here knows.
+    /// Checks name and version of a package of another format. For a Git commit, both come from Git. This
+    /// version does not know the formats of newer hubs.
     fn check_foreign(&self, line: &Line, format: &str) -> Result<(), HubError> {
         let Some(format) = format_called(format) else { return Ok(()) };
         let found = (format.head)(&self.texts(format)?).map_err(|error| {
@@ -165,7 +165,7 @@ impl Unpacked {
         Ok(texts)
     }
 
-    /// Checks that a line says what the manifest says, as far as versions are chosen by it.
+    /// Checks that a line agrees with the manifest in everything that versions are chosen by.
     pub(crate) fn agrees(&self, line: &Line) -> Result<(), HubError> {
         match self.differences(line).into_iter().next() {
             None => Ok(()),
@@ -173,7 +173,7 @@ impl Unpacked {
         }
     }
 
-    /// Where a line does not say what the manifest says; nothing if the manifest is for another mu to read.
+    /// The differences between a line and the manifest; none if the manifest needs another version of mu.
     pub(crate) fn differences(&self, line: &Line) -> Vec<String> {
         let manifest = match line.text("format").map(format_called) {
             None | Some(None) => self.manifest(&line.describe()).ok(),
@@ -182,7 +182,7 @@ impl Unpacked {
         manifest.map_or(Vec::new(), |manifest| agreement::differences(&manifest, line.map()))
     }
 
-    /// The manifest of a package of another format, as its line may say it; `None` if it cannot be read here.
+    /// The manifest of a package of another format, adjusted to its line; `None` if it cannot be read here.
     fn foreign_manifest(&self, format: &Format, line: &Line) -> Option<Manifest> {
         let listed = serde_json::from_value(Value::Object(line.map().clone())).ok()?;
         let package = (format.read)(&self.texts(format).ok()?, &Reading::default()).ok()?;
@@ -191,7 +191,7 @@ impl Unpacked {
         Some(manifest)
     }
 
-    /// The path of the readme: the one that the manifest names, else one whose name says it.
+    /// The path of the readme: the one that the manifest names, or else one with a usual name.
     pub(crate) fn readme(&self, line: &Line) -> Option<&str> {
         let named = self.outline(line).ok().and_then(|outline| outline.readme);
         let paths = || self.tree.entries().iter().map(|entry| entry.path.as_str());
@@ -225,7 +225,7 @@ impl Unpacked {
         Ok((name, text))
     }
 
-    /// The text of a file in the archive; `None` if it is longer than `most`, or no text.
+    /// The text of a file in the archive; `None` if it is longer than `most` or is not text.
     fn read(&self, path: &str, most: u64) -> Result<Option<String>, FileError> {
         Ok(self.bytes(path, most)?.and_then(|bytes| String::from_utf8(bytes).ok()))
     }
@@ -258,7 +258,7 @@ fn manifest_name(tree: &Tree) -> Result<&'static str, String> {
     }
 }
 
-/// Whether a manifest's name, with or without a base in front, is that of a line.
+/// Whether a manifest's name, with or without its base, is the name in a line.
 fn is_name(written: &str, name: &str) -> bool {
     Reference::parse(written).is_ok_and(|written| {
         written.local().is_none() && written.version().is_none() && written.name().as_str() == name

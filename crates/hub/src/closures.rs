@@ -1,9 +1,9 @@
-//! Closures: for each package, the names of all that any of its versions can lead to, for readers that would
-//! rather ask for everything at once than learn of it step by step.
+//! Closures: for each package, the names of all packages that any of its versions can lead to. They are for
+//! readers that ask for everything at once, instead of step by step.
 //!
-//! They are hints. What a package is published with is right at that time; a dependency that comes to need
-//! more does not change the closures of those who depend on it. Writing all of them anew is for a repair.
-//! A hub keeps them if its `hub.json` says where they are.
+//! They are hints. A closure is right when its package is published. If a dependency later needs more, the
+//! closures of its dependents do not change; only a repair rewrites all of them. A hub keeps closures if its
+//! `hub.json` names their folder.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
@@ -22,7 +22,7 @@ use crate::root::Root;
 /// Files that are read at once.
 const AT_ONCE: usize = 32;
 
-/// The names that one dependency can mean in this hub, the first one first.
+/// The names that one dependency can mean in this hub, in order of preference.
 pub(crate) type Meaning = Vec<String>;
 
 /// The closure of a package in the hub.
@@ -31,7 +31,7 @@ struct Below {
     closure: BTreeSet<String>,
 }
 
-/// What the versions of a package depend on by name, as far as that can be in the same hub.
+/// The names that a package's versions depend on, as far as they can be in the same hub.
 pub(crate) fn dependencies(lines: &Lines) -> BTreeSet<Meaning> {
     let mut found = BTreeSet::new();
     for line in lines.iter() {
@@ -46,9 +46,9 @@ pub(crate) fn dependencies(lines: &Lines) -> BTreeSet<Meaning> {
     found
 }
 
-/// What a reference of the package `of` means in the hub that both are in; `None` if it leads elsewhere.
+/// The names that a reference of the package `of` can have in their hub; `None` if it leads elsewhere.
 ///
-/// A hub does not know which base it has for its readers, so that a name with a base counts, too.
+/// A hub does not know its own base, so a name with a base counts too.
 fn meaning(reference: &str, of: &str) -> Option<Meaning> {
     let place = reference.split('#').next().unwrap_or_default();
     let has_protocol = place.contains("://");
@@ -75,14 +75,14 @@ fn meaning(reference: &str, of: &str) -> Option<Meaning> {
     Some(meaning)
 }
 
-/// Writes the closure of a package: what it has already, what it depends on, and the closures of that.
+/// Writes the closure of a package: its old closure, its dependencies, and their closures.
 pub(crate) async fn write(files: &Files, root: &Root, name: &str) -> Result<(), HubError> {
     let Some(path) = root.closure(name) else { return Ok(()) };
     let wanted = dependencies(&derived::index(files, root, name).await?);
     let mut found = futures_util::stream::iter(wanted)
         .map(|meaning| find(files, root, meaning))
         .buffered(AT_ONCE);
-    // Many dependencies with large closures have most of those in common.
+    // Many dependencies with large closures have most names in common.
     let (mut near, mut far) = (BTreeSet::new(), BTreeSet::new());
     while let Some(below) = found.try_next().await? {
         let Some(Below { name, closure }) = below else { continue };
@@ -93,7 +93,7 @@ pub(crate) async fn write(files: &Files, root: &Root, name: &str) -> Result<(), 
         .change(&path, async |bytes| {
             let known = bytes.and_then(|bytes| parse(bytes));
             let mut all: BTreeSet<String> = known.iter().flatten().cloned().collect();
-            // What is nearest is needed most, should there be no room for all.
+            // If there is not enough room, the nearest packages are the most useful ones.
             near.iter().chain(&far).for_each(|name| insert(&mut all, name));
             all.remove(name);
             let is_same = known.is_some_and(|known| known == all);
@@ -102,7 +102,7 @@ pub(crate) async fn write(files: &Files, root: &Root, name: &str) -> Result<(), 
         .await
 }
 
-/// Finds the first package of a meaning that there is, and its closure.
+/// Finds the first package of a meaning that exists, and its closure.
 async fn find(files: &Files, root: &Root, meaning: Meaning) -> Result<Option<Below>, HubError> {
     for name in meaning {
         let Some(path) = root.closure(&name) else { return Ok(None) };
@@ -121,7 +121,8 @@ fn insert(all: &mut BTreeSet<String>, name: &str) {
     }
 }
 
-/// The closures of all packages, given what each depends on; exact, except for those that would be too large.
+/// The closures of all packages, given the dependencies of each. They are exact, except for those that would
+/// be too large.
 pub(crate) fn exact(
     packages: &BTreeMap<String, BTreeSet<Meaning>>,
 ) -> BTreeMap<String, BTreeSet<String>> {
@@ -134,7 +135,7 @@ pub(crate) fn exact(
     let closure = |start: usize| {
         let (mut seen, mut found) = (HashSet::from([start]), vec![start]);
         let mut next = 0;
-        // The nearest come first.
+        // The nearest packages come first.
         while let Some(at) = found.get(next).copied() {
             next += 1;
             for other in &below[at] {
@@ -156,7 +157,7 @@ pub(crate) fn file(packages: &BTreeSet<String>) -> Bytes {
     text.into()
 }
 
-/// The names in the file of a closure; `None` if it is none.
+/// The names in the file of a closure; `None` if it is not a closure.
 pub(crate) fn parse(bytes: &[u8]) -> Option<BTreeSet<String>> {
     let file: ClosureFile = serde_json::from_slice(bytes).ok()?;
     let are_names = file.packages.iter().all(|name| names::check_name(name).is_ok());

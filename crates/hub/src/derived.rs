@@ -1,7 +1,7 @@
-//! What is derived from the index and kept beside it: capabilities, and the catalog.
+//! The files that are derived from the index: capabilities, and the catalog.
 //!
-//! Each derived file is replaced only if it is as it was read, and the index is read after it: whoever
-//! comes last has seen the index as it is.
+//! Each derived file is replaced only if it has not changed since it was read, and the index is read after
+//! it. So the last writer has seen the current index.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -22,19 +22,19 @@ use crate::paths::CATALOG_FILE;
 use crate::root::{Progress, Root};
 use mu_provider::threads::lock;
 
-/// How many bytes of the catalog may be written again for each change.
+/// How many bytes of the catalog may be rewritten for each change.
 ///
-/// A small catalog is written at every change. One of 100,000 packages (some 20 MB) is written after
-/// every 80th: until then, readers that care find what is new in the log.
+/// A small catalog is written at every change, and one of 100,000 packages (some 20 MB) at every 80th. Until
+/// then, readers find later changes in the log.
 const BYTES_OF_A_CHANGE: u64 = 256 << 10;
 
-/// The keys of a catalog line that are those of the index line.
+/// The keys that a catalog line takes from the index line.
 const CATALOG_KEYS: [&str; 5] = ["description", "keywords", "appVersion", "provides", "movedTo"];
 
-/// A line of the catalog that is no longer, in bytes, is not looked at for what is too long in it.
+/// A catalog line of at most this many bytes has nothing that is too long.
 const SHORT: usize = 512;
 
-/// Capabilities whose files are written at the same time.
+/// How many capability files are written at the same time.
 const AT_ONCE: usize = 32;
 
 /// A capability's file.
@@ -43,7 +43,7 @@ struct Capability {
     packages: BTreeSet<String>,
 }
 
-/// Reads the index file of a package; one that is not there has no lines.
+/// Reads the index file of a package; if there is none, it has no lines.
 pub(crate) async fn index(files: &Files, root: &Root, name: &str) -> Result<Lines, HubError> {
     let path = root.index(name);
     match files.read(&path).await? {
@@ -63,8 +63,8 @@ pub(crate) fn provided(lines: &Lines) -> BTreeSet<String> {
     standing.flat_map(|line| line.texts("provides")).map(str::to_owned).collect()
 }
 
-/// Puts a package into the files of the capabilities that it provides, and takes it out of the others
-/// that it names.
+/// Adds a package to the files of the capabilities that it provides, and removes it from those of the other
+/// capabilities that it names.
 pub(crate) async fn write_capabilities(
     files: &Files,
     root: &Root,
@@ -88,7 +88,7 @@ async fn write_capability(
     let Some(path) = names::capability_path(&capability) else { return Ok(()) };
     files
         .change(&path, async |bytes| {
-            // A file that cannot be read holds nothing that the index does not say.
+            // If a file cannot be read, the index is enough to write it again.
             let file: Option<Capability> =
                 bytes.and_then(|bytes| serde_json::from_slice(bytes).ok());
             let mut file = file.unwrap_or_default();
@@ -101,8 +101,8 @@ async fn write_capability(
         .await
 }
 
-/// What an index file says of capabilities. It is asked for again after each file that follows from it was read, and
-/// read only where it has changed.
+/// The capabilities in an index file. The file is requested again after each derived file was read, and
+/// parsed only if it has changed.
 struct Provided<'hub> {
     files: &'hub Files,
     path: String,
@@ -129,13 +129,13 @@ impl<'hub> Provided<'hub> {
         Arc::clone(&lock(&self.known))
     }
 
-    /// What the index file says now.
+    /// The current capabilities.
     async fn now(&self) -> Result<Arc<Capabilities>, HubError> {
         let known = self.latest();
         let options = GetOptions { if_none_match: known.e_tag.clone(), ..GetOptions::default() };
         let found = match self.files.get(&self.path, options).await? {
             Got::Unchanged => return Ok(known),
-            // Not every bucket looks at conditions of those who read.
+            // Not every bucket supports conditional reads.
             Got::Found(found) if found.meta.e_tag.is_some() && found.meta.e_tag == known.e_tag => {
                 return Ok(known);
             }
@@ -177,7 +177,7 @@ pub(crate) fn catalog_line(lines: &Lines) -> Option<String> {
     Some(kept(line))
 }
 
-/// A line of the catalog with no more in it than a catalog keeps.
+/// A catalog line without the parts that a catalog does not keep.
 fn kept(mut line: Map<String, Value>) -> String {
     for key in CATALOG_KEYS {
         if let Some(value) = line.get_mut(key) {
@@ -190,8 +190,8 @@ fn kept(mut line: Map<String, Value>) -> String {
     Value::Object(line).to_string()
 }
 
-/// Writes the catalog, if enough has changed since it was written: `last` is the newest line of the log.
-/// With `anew`, it is written whatever was there.
+/// Writes the catalog if enough has changed since the last time; `last` is the newest line of the log. With
+/// `anew`, it is always written.
 pub(crate) async fn write_catalog(
     files: &Files,
     root: &Root,
@@ -221,7 +221,7 @@ pub(crate) async fn write_catalog(
             let catalog = catalog.get_or_insert_default();
             for name in names {
                 let lines = match index(files, root, &name).await {
-                    // What is wrong with one package is not to stop the others.
+                    // A problem with one package must not stop the others.
                     Err(HubError::Broken { .. }) => continue,
                     lines => lines?,
                 };
@@ -244,8 +244,8 @@ pub(crate) fn catalog_file(lines: &BTreeMap<String, String>) -> Bytes {
     lines.values().flat_map(|line| [line.as_str(), "\n"]).collect::<String>().into()
 }
 
-/// Name → line of a catalog; `None` if it is broken. Of lines that were written before there were limits, what a catalog
-/// keeps.
+/// Name → line of a catalog; `None` if it is broken. Lines from before the limits are shortened to what a
+/// catalog keeps.
 pub(crate) fn catalog_of(bytes: &[u8]) -> Option<BTreeMap<String, String>> {
     #[derive(Deserialize)]
     struct Name {

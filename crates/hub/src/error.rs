@@ -1,4 +1,4 @@
-//! The error of everything that is done to a hub: what was tried, where, and what to do about it.
+//! The error of every operation on a hub: what was tried, where, and what to do about it.
 
 use std::error::Error;
 use std::fmt;
@@ -13,12 +13,12 @@ use crate::place::metadata::NoCredentials;
 /// Why a hub could not be opened, read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
-    /// The text names no place where a hub can be.
+    /// The text does not name a place where a hub can be.
     #[error("`{place}` is not a place for a hub: {reason}")]
     Place {
         /// The text.
         place: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
     /// There is no `hub.json`.
@@ -27,17 +27,17 @@ pub enum HubError {
         /// Where it was looked for.
         place: String,
     },
-    /// A file of the hub is not what it should be, so nothing is built on it.
+    /// A file of the hub is not valid, so the operation stops.
     #[error("`{path}` of the hub at `{place}` is broken: {reason}")]
     Broken {
         /// The hub.
         place: String,
         /// The file, relative to the hub.
         path: String,
-        /// What is wrong with it.
+        /// The reason.
         reason: String,
     },
-    /// What was to be published, yanked or tagged breaks a rule.
+    /// A version to publish, yank or tag breaks a rule.
     #[error("{what} is refused: {reason}")]
     Refused {
         /// What was refused.
@@ -50,7 +50,7 @@ pub enum HubError {
     Archive {
         /// The package and version.
         package: String,
-        /// What is wrong with it.
+        /// The reason.
         source: ArchiveError,
     },
     /// What is in the archive is not what the index line says.
@@ -67,7 +67,7 @@ pub enum HubError {
         /// What the archive says.
         found: String,
     },
-    /// The index line says something else than the manifest in the archive, in what versions are chosen by.
+    /// The index line and the manifest in the archive disagree about something that versions are chosen by.
     #[error("{package} is refused: {difference}")]
     Differs {
         /// The package and version.
@@ -113,7 +113,7 @@ pub enum HubError {
         /// The reason.
         source: StoreError,
     },
-    /// This machine refused something that is needed on the way.
+    /// An operation of this machine failed.
     #[error("cannot {action}")]
     Io {
         /// What was tried.
@@ -124,7 +124,7 @@ pub enum HubError {
     /// A file of this machine could not be read or written.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Others changed the same file each time that this was tried.
+    /// Others changed the same file at every attempt.
     #[error(
         "gave up changing `{path}` of the hub at `{place}`: others changed it {attempts} times in the meantime"
     )]
@@ -138,7 +138,7 @@ pub enum HubError {
     },
 }
 
-/// Why an object store refused, in the words of its answer where those are meant for people.
+/// Why an object store refused, in the words of its answer if these are meant for people.
 #[derive(Debug)]
 pub struct StoreError(Box<object_store::Error>);
 
@@ -147,7 +147,7 @@ impl StoreError {
         Self(Box::new(error))
     }
 
-    /// That there are no credentials, if it is that.
+    /// The error about missing credentials, if it is one.
     fn no_credentials(&self) -> Option<&NoCredentials> {
         let mut cause: Option<&(dyn Error + 'static)> = Some(&*self.0);
         while let Some(current) = cause {
@@ -163,7 +163,7 @@ impl StoreError {
 impl fmt::Display for StoreError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.no_credentials() {
-            // Where they were looked for is of no use to whoever forgot to set them.
+            // If the user forgot to set credentials, it does not help to list where they were looked for.
             Some(none) => none.fmt(formatter),
             None => formatter.write_str(&without_markup(&self.0.to_string())),
         }
@@ -181,7 +181,7 @@ impl Error for StoreError {
     }
 }
 
-/// A message with code and words of the answer instead of its XML.
+/// A message with the code and text of the answer instead of its XML.
 fn without_markup(text: &str) -> String {
     let part = |begin: &str, end: &str| {
         let (_, rest) = text.split_once(begin)?;

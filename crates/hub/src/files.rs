@@ -1,7 +1,7 @@
-//! Reads and writes the files of a hub: whole, and only if nobody changed them meanwhile.
+//! Reads and writes the files of a hub: as a whole, and only if nobody changed them meanwhile.
 //!
-//! A bucket refuses a write whose condition does not hold. A folder cannot, so there writers take
-//! turns, by a lock that ends with its process. What the files hold is not known here.
+//! A bucket refuses a write whose condition does not hold. A folder cannot, so writers take turns there, with
+//! a lock that ends with its process. This file does not know the content of the files.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -24,13 +24,13 @@ use crate::place::{Kind, Place};
 use crate::private;
 use crate::staging::Staging;
 
-/// The file whose lock the writers of a folder take.
+/// The file that the writers of a folder lock.
 const LOCK_FILE: &str = "hub.lock";
 
-/// What is wrong with a link.
+/// The problem with a link.
 pub(crate) const LINK: &str = "it is a link, and links in a hub's folder are not followed, because they may lead to any file on the machine";
 
-/// How often a write is tried that others come in between of.
+/// How often a write is tried if others change the file in between.
 const ATTEMPTS: u32 = 1_000;
 
 /// The longest wait before such a write is tried again.
@@ -81,7 +81,7 @@ impl Version {
     }
 }
 
-/// What came of reading under conditions.
+/// The result of a conditional read.
 #[derive(Debug)]
 pub(crate) enum Got {
     /// The file.
@@ -97,7 +97,7 @@ pub(crate) enum Got {
 pub(crate) struct Turn(#[expect(dead_code, reason = "is held, not looked at")] Option<File>);
 
 impl Files {
-    /// The files at `place`; its folder is made if `make` says so.
+    /// The files at `place`; with `make`, its folder is created.
     pub(crate) fn open(place: &Place, make: bool) -> Result<Self, HubError> {
         let (store, folder): (Arc<dyn ObjectStore>, _) = match &place.kind {
             Kind::Store(store) => (Arc::clone(store), None),
@@ -133,7 +133,7 @@ impl Files {
         &self.name
     }
 
-    /// Where its archives are unpacked.
+    /// The folder where its archives are unpacked.
     pub(crate) fn staging(&self) -> Arc<Staging> {
         Arc::clone(&self.staging)
     }
@@ -143,7 +143,7 @@ impl Files {
         self.folder.is_some()
     }
 
-    /// Waits for this writer's turn. In a bucket all write at the same time.
+    /// Waits for this writer's turn. In a bucket, all writers write at the same time.
     pub(crate) async fn turn(&self) -> Result<Turn, HubError> {
         let Some(folder) = &self.folder else { return Ok(Turn(None)) };
         let (folder, path) = (folder.clone(), folder.join(LOCK_FILE));
@@ -165,7 +165,7 @@ impl Files {
         Ok(private::make(folder)?)
     }
 
-    /// Closes what nobody else is to read, where it is open.
+    /// Makes private files readable for their owner only, if they are not yet.
     pub(crate) fn keep_private(&self) {
         if let Some(folder) = &self.folder {
             private::keep(folder);
@@ -197,7 +197,7 @@ impl Files {
         }
     }
 
-    /// What the place says of a file, if it is there.
+    /// The metadata of a file, if it exists.
     pub(crate) async fn head(&self, path: &str) -> Result<Option<ObjectMeta>, HubError> {
         match self.store.head(&self.path(path)?).await {
             Ok(meta) => Ok(Some(meta)),
@@ -206,14 +206,14 @@ impl Files {
         }
     }
 
-    /// Writes a file whatever was there.
+    /// Writes a file, whether or not it exists.
     pub(crate) async fn write(&self, path: &str, bytes: Bytes) -> Result<(), HubError> {
         changing();
         let result = self.store.put(&self.path(path)?, bytes.into()).await;
         result.map(drop).map_err(|error| self.failed("write", path, error))
     }
 
-    /// Writes a file that is as it was seen; `false` if it is not, and nothing was written.
+    /// Writes a file if it has not changed since it was seen; otherwise writes nothing and returns `false`.
     pub(crate) async fn replace(
         &self,
         path: &str,
@@ -223,7 +223,7 @@ impl Files {
         Ok(self.replace_seen(path, seen, bytes).await?.is_some())
     }
 
-    /// The same; returns what then is there.
+    /// Like [`Self::replace`]; returns what is there afterwards.
     pub(crate) async fn replace_seen(
         &self,
         path: &str,
@@ -233,7 +233,7 @@ impl Files {
         let location = self.path(path)?;
         let mode = match seen {
             Version::Absent => PutMode::Create,
-            // This writer has its turn, so nobody else changes the file.
+            // It is this writer's turn, so nobody else changes the file.
             Version::Seen(_) if self.folder.is_some() => PutMode::Overwrite,
             Version::Seen(version) => PutMode::Update(version.clone()),
         };
@@ -242,7 +242,7 @@ impl Files {
         match self.store.put_opts(&location, bytes.into(), options).await {
             Ok(put) => Ok(Some(Version::Seen(put.into()))),
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
-                // A folder is not there for who reads a file, and would be in the way for ever.
+                // A folder in this place counts as no file when reading, and would block writing for ever.
                 if self.folder.as_ref().is_some_and(|folder| folder.join(path).is_dir()) {
                     return Err(self.broken(path, "it is a folder, but must be a file"));
                 }
@@ -274,7 +274,7 @@ impl Files {
         Ok(found)
     }
 
-    /// What a folder holds that nobody reads: what was left half written, and links.
+    /// Entries of a folder that nobody reads: incomplete files, and links.
     pub(crate) fn odd(&self) -> Odd {
         let mut odd = Odd::default();
         let mut folders: Vec<PathBuf> = self.folder.clone().into_iter().collect();
@@ -303,9 +303,9 @@ impl Files {
         inside.unwrap_or(path).display().to_string()
     }
 
-    /// Replaces a file by what `change` makes of it, again until nobody came in between.
+    /// Replaces a file by the result of `change`; repeats this until nobody interfered.
     ///
-    /// `change` gets what is there and returns what is to be there; with `None` it stays as it is.
+    /// `change` gets the current content and returns the new one; with `None`, the file stays as it is.
     pub(crate) async fn change<T>(
         &self,
         path: &str,
@@ -333,7 +333,7 @@ impl Files {
         Err(HubError::Busy { path: path.into(), place: self.name.to_string(), attempts: ATTEMPTS })
     }
 
-    /// The error of a file that is not what it should be.
+    /// The error for an invalid file.
     pub(crate) fn broken(&self, path: &str, reason: impl Into<String>) -> HubError {
         HubError::Broken { place: self.name.to_string(), path: path.into(), reason: reason.into() }
     }
@@ -352,7 +352,7 @@ impl Files {
     }
 }
 
-/// The link that a path in a hub's folder leads through, if it leads through one. The hub's folder may be one itself.
+/// The link that a path in a hub's folder leads through, if any. The hub's folder itself may be a link.
 fn link_on<'path>(folder: &std::path::Path, path: &'path str) -> Option<&'path str> {
     let mut place = folder.to_owned();
     let mut end = 0;
@@ -368,7 +368,7 @@ fn link_on<'path>(folder: &std::path::Path, path: &'path str) -> Option<&'path s
     None
 }
 
-/// Whether there is no such file, which is also true if its name is too long for a file.
+/// Whether there is no such file. This is also true if its name is too long for a file.
 fn is_absent(error: &Error) -> bool {
     let causes =
         std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
@@ -384,7 +384,7 @@ fn wait(attempt: u32) -> Duration {
     longest.mul_f64(share)
 }
 
-/// A number that nobody guesses; 0 where the system has none to give.
+/// A random number that nobody can guess; 0 if the system provides none.
 pub(crate) fn random() -> u64 {
     getrandom::u64().unwrap_or_default()
 }

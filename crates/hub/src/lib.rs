@@ -1,12 +1,12 @@
 //! Hubs from their owner's side: publishing into one, and checking one.
 //!
-//! A hub is a tree of files, in a folder or in a bucket, and those files are all its state: any number
-//! of processes, on any number of machines, may write to one at the same time. [`Hub`] is the door;
-//! `writer.rs` has the order of writes that makes this safe, `files.rs` the conditional writes beneath
-//! it, `lines.rs` an index file, `derived.rs`, `closures.rs`, `snapshot.rs` and `log.rs` what follows from the index, `pending.rs` how
-//! what broke off is completed, `staging.rs` where archives are unpacked, `check/` finds what is wrong, `tokens.rs` knows who may change it, `private.rs` who may read what nobody else is to, `serve/`
-//! is the server. What the files look like to readers is
-//! `mu_provider_hub::wire`'s.
+//! A hub is a tree of files in a folder or a bucket. These files are its only state: any number of processes,
+//! on any number of machines, may write to one at the same time. [`Hub`] is the entry point. `writer.rs` has
+//! the order of writes that makes this safe, and `files.rs` the conditional writes. `lines.rs` handles an
+//! index file; `derived.rs`, `closures.rs`, `snapshot.rs` and `log.rs` handle the files that are derived from
+//! the index. `pending.rs` completes interrupted writes, `staging.rs` says where archives are unpacked, and
+//! `check/` finds problems. `tokens.rs` knows who may change a hub, `private.rs` protects private files, and
+//! `serve/` is the server. `mu_provider_hub::wire` defines what the files look like to readers.
 
 #![cfg_attr(
     test,
@@ -63,15 +63,15 @@ pub struct Hub {
 /// A version that is about to be published.
 #[derive(Debug, Clone)]
 pub struct Publication {
-    /// Its index line: a JSON object, with at least `name` and `version`. `digest`, `archive` and `size`
-    /// are compared with the archive, or filled in; `urls` is the hub's to set.
+    /// Its index line: a JSON object with at least `name` and `version`. `digest`, `archive` and `size` are
+    /// compared with the archive, or filled in. The hub itself sets `urls`.
     pub line: Map<String, Value>,
     /// Its archive.
     pub archive: Bytes,
 }
 
-/// Checks that an index line tells the truth about its archive, and that it says what the manifest in there says. The
-/// archive is unpacked in a folder below `staging` for that.
+/// Checks that an index line describes its archive truthfully and agrees with the manifest in it. The archive
+/// is unpacked in a folder below `staging`.
 ///
 /// # Errors
 ///
@@ -96,8 +96,7 @@ impl Hub {
         Ok(hub)
     }
 
-    /// Makes a hub at `place`; returns it, and whether it is new. One that is there already stays as
-    /// it is.
+    /// Creates a hub at `place`. Returns it, and whether it is new; an existing hub stays as it is.
     ///
     /// # Errors
     ///
@@ -108,12 +107,12 @@ impl Hub {
         Ok((hub, is_new))
     }
 
-    /// Publishes a version: all of it, or nothing that readers see.
+    /// Publishes a version: completely, or without any effect for readers.
     ///
     /// # Errors
     ///
-    /// When the line or the archive breaks a rule, they do not belong together, the version is there
-    /// already with other content, or the place refuses.
+    /// When the line or the archive breaks a rule, the two do not belong together, the version exists with
+    /// other content, or the place refuses.
     pub fn publish(&self, publication: &Publication) -> Result<Published, HubError> {
         let line = Line::new(publication.line.clone());
         line.check_new()?;
@@ -125,7 +124,7 @@ impl Hub {
         self.runtime.block_on(self.writer.publish(line, archive, &unpacked))
     }
 
-    /// Withdraws a version, with or without a reason; returns whether it was not yet, for this reason.
+    /// Withdraws a version, with or without a reason. Returns whether that changed anything.
     ///
     /// # Errors
     ///
@@ -153,23 +152,23 @@ impl Hub {
         self.runtime.block_on(self.writer.change_version(name, version, &change))
     }
 
-    /// Changes the tags of a version; returns whether that changed anything. A tag that was on another
-    /// version of the package moves.
+    /// Changes the tags of a version. Returns whether that changed anything. A tag moves if it was on another
+    /// version of the package.
     ///
     /// # Errors
     ///
-    /// When there is no such version, a tag cannot be one, or the place refuses.
+    /// When there is no such version, a tag is not valid, or the place refuses.
     pub fn tag(&self, name: &str, version: &str, tags: &Tags) -> Result<bool, HubError> {
         let change = Change { tags: Some(tags.clone()), ..Change::default() };
         self.runtime.block_on(self.writer.change_version(name, version, &change))
     }
 
-    /// Says that the package with the id `to` took the place of `name`, or takes that back; returns
-    /// whether that changed anything.
+    /// Records that the package with the id `to` replaced `name`, or removes that record. Returns whether
+    /// that changed anything.
     ///
     /// # Errors
     ///
-    /// When there is no such package, `to` cannot be one, or the place refuses.
+    /// When there is no such package, `to` is not valid, or the place refuses.
     pub fn moved(&self, name: &str, to: Option<&str>) -> Result<bool, HubError> {
         self.runtime.block_on(self.writer.moved(name, to))
     }
@@ -201,14 +200,14 @@ impl Hub {
         })
     }
 
-    /// Reads everything again and compares it; with `repair`, what can be derived from the index and the
-    /// archives is put right.
+    /// Reads everything again and compares it. With `repair`, it repairs what can be derived from the index
+    /// and the archives.
     ///
     /// `progress` is called with the name of each package before it is checked.
     ///
     /// # Errors
     ///
-    /// When the place cannot be read. What is wrong with the hub is no error, but in the report.
+    /// When the place cannot be read. Problems of the hub are not errors; they are in the report.
     pub fn check(&self, repair: bool, progress: &mut dyn FnMut(&str)) -> Result<Report, HubError> {
         self.runtime.block_on(check::check(&self.writer, repair, progress))
     }

@@ -1,6 +1,7 @@
-//! The index file of one package: its lines in order of publication, changed without touching the others.
+//! The index file of one package: its lines in order of publication. Changing one line does not touch the
+//! others.
 //!
-//! A line that is not changed keeps every byte, also keys that are not known here.
+//! A line that does not change keeps every byte, even keys that this version does not know.
 
 use bytes::Bytes;
 use mu_manifest::reference::Version;
@@ -25,13 +26,13 @@ pub(crate) struct Line {
 }
 
 impl Lines {
-    /// Reads an index file; the error says which line is wrong, and why.
+    /// Reads an index file. The error says which line is wrong, and why.
     pub(crate) fn parse(bytes: &[u8], name: &str) -> Result<Self, String> {
         let (lines, wrong) = Self::parse_all(bytes, name);
         wrong.into_iter().next().map_or(Ok(lines), Err)
     }
 
-    /// Reads what can be read of an index file, and says of each other line what is wrong.
+    /// Reads the valid lines of an index file, and describes the problem of each other line.
     pub(crate) fn parse_all(bytes: &[u8], name: &str) -> (Self, Vec<String>) {
         let (mut lines, mut wrong) = (Vec::new(), Vec::new());
         for (index, bytes) in bytes.split(|byte| *byte == b'\n').enumerate() {
@@ -71,8 +72,8 @@ impl Lines {
         self.0.push(line);
     }
 
-    /// Changes the lines for which `change` returns `true`; returns whether there was one. A line that would become
-    /// longer than readers take is an error.
+    /// Changes the lines for which `change` returns `true`. Returns whether there was one. It is an error if
+    /// a line would become longer than readers accept.
     pub(crate) fn change(
         &mut self,
         mut change: impl FnMut(&mut Map<String, Value>) -> bool,
@@ -89,10 +90,10 @@ impl Lines {
         Ok(changed)
     }
 
-    /// The line that stands for the package: its highest version that was neither withdrawn nor is a
-    /// prerelease; if there is none, the next best.
+    /// The line that represents the package: its highest version that is neither withdrawn nor a prerelease,
+    /// or else the next best one.
     pub(crate) fn latest(&self) -> Option<&Line> {
-        // Of equals the last.
+        // Of equal ones, the last.
         self.0.iter().max_by_key(|line| line.standing())
     }
 
@@ -100,7 +101,7 @@ impl Lines {
         let version = without_build(version);
         let is_it = |line: &Line| without_build(&line.full_version()) == version;
         self.0.iter().position(is_it).or_else(|| {
-            // 1.28 and 1.28.0 are one version, however it was written.
+            // 1.28 and 1.28.0 are one version, in either spelling.
             let number = Version::parse_lenient(version).ok()?;
             let lenient =
                 |line: &Line| line.is_lenient() && line.number().as_ref() == Some(&number);
@@ -110,7 +111,7 @@ impl Lines {
 }
 
 impl Line {
-    /// A line of what `map` holds.
+    /// Creates a line from `map`.
     pub(crate) fn new(map: Map<String, Value>) -> Self {
         let text = serde_json::to_string(&map).expect("a map of JSON values can be printed");
         Self { text, map }
@@ -148,7 +149,7 @@ impl Line {
         self.text("name").unwrap_or_default()
     }
 
-    /// The version alone: the revision, where versions are composite.
+    /// The key `version` alone: for composite versions, the revision.
     pub(crate) fn version(&self) -> &str {
         self.text("version").unwrap_or_default()
     }
@@ -188,7 +189,7 @@ impl Line {
         !matches!(self.map.get("yanked"), None | Some(Value::Null | Value::Bool(false)))
     }
 
-    /// Where the archive is, if the line does not say, below the packs folder.
+    /// The path of the archive below the packs folder, if the line does not give one.
     pub(crate) fn usual_archive(&self) -> String {
         let app = self.text("appVersion").filter(|app| is_in_archive_name(app));
         match app.filter(|_| self.composite_app().is_none()) {
@@ -197,7 +198,7 @@ impl Line {
         }
     }
 
-    /// Where hubs have the archive that name the app version only if it is part of the version.
+    /// The path of the archive in hubs that include the app version only if it is part of the version.
     pub(crate) fn archive_by_version(&self) -> String {
         self.archive_called(&self.full_version())
     }
@@ -207,14 +208,14 @@ impl Line {
         format!("{}/{leaf}-{version}.tgz", self.name())
     }
 
-    /// Whether the line breaks a rule of what can be published, or says more than a new version may.
+    /// Whether the line breaks a rule for publishing, or exceeds the limits of a new version.
     pub(crate) fn check_new(&self) -> Result<(), HubError> {
         self.check()?;
         publishable::check_line(&self.map)
             .map_err(|exceeded| names::refused(&self.describe(), &exceeded.to_string()))
     }
 
-    /// Whether the line breaks a rule that holds for every version, however long ago it was published.
+    /// Whether the line breaks a rule that holds for every version, no matter when it was published.
     pub(crate) fn check(&self) -> Result<(), HubError> {
         names::check_name(self.name())?;
         names::check_version(self.version(), self.is_lenient())?;
@@ -247,7 +248,7 @@ impl Line {
         Ok(())
     }
 
-    /// What decides which line stands for the package.
+    /// The values that decide which line represents the package.
     pub(crate) fn standing(&self) -> Standing {
         let revision = || self.number();
         let composite = self.composite_app().map(|app| Version::composite(app, self.version()));
@@ -257,17 +258,18 @@ impl Line {
     }
 }
 
-/// What decides between two versions of a package: whether they stand, then their numbers.
+/// The values that decide between two versions of a package: first whether they are usable, then their
+/// numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Standing {
     stands: bool,
-    /// Whether it is no prerelease.
+    /// Whether it is not a prerelease.
     pub(crate) is_release: bool,
     /// Its place among the others; none if it is not a version.
     pub(crate) number: Option<Version>,
 }
 
-/// A version without build metadata, which makes no difference to what it is.
+/// A version without build metadata, which does not distinguish versions.
 fn without_build(version: &str) -> &str {
     version.split('+').next().unwrap_or_default()
 }

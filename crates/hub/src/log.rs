@@ -1,8 +1,8 @@
-//! The log: which package's index was changed, by how many changes before.
+//! The log: it records which package's index each change concerned.
 //!
-//! A change's line is appended once its index file is written, and `hub.json` names the line's number as
-//! the generation after that. So whoever reads a generation, and index files after it, has seen every
-//! change that the log tells of up to there.
+//! The line of a change is appended after its index file is written. Then `hub.json` gets the line's number
+//! as the generation. So a reader that reads a generation, and index files after it, has seen every change up
+//! to that line of the log.
 
 use crate::HubError;
 use crate::files::{Files, Version};
@@ -28,8 +28,8 @@ pub(crate) async fn append(files: &Files, root: &Root, names: &[String]) -> Resu
                     }
                     let count = text.lines().count() as u64;
                     let number = file * LINES + count + 1;
-                    // A log that lost lines must not number new changes like old ones. With a gap in
-                    // it, readers ask for every file again.
+                    // A log that lost lines must not reuse their numbers for new changes. A gap in the log
+                    // makes readers ask for every file again.
                     if count >= LINES || number <= root.generation() {
                         return Ok((None, None));
                     }
@@ -50,9 +50,9 @@ pub(crate) async fn append(files: &Files, root: &Root, names: &[String]) -> Resu
     Ok(last)
 }
 
-/// Begins a new file of the log; returns the number of its first line.
+/// Starts a new file of the log; returns the number of its first line.
 ///
-/// This leaves a gap, so that readers ask for every index file again, whatever generation they know.
+/// This leaves a gap, so that readers ask for every index file again, whichever generation they have.
 pub(crate) async fn begin_anew(files: &Files, root: &Root) -> Result<u64, HubError> {
     let mut file = root.generation() / LINES + 1;
     while !files.replace(&path(root, file), &Version::Absent, "-\n".into()).await? {
@@ -61,7 +61,7 @@ pub(crate) async fn begin_anew(files: &Files, root: &Root) -> Result<u64, HubErr
     Ok(file * LINES + 1)
 }
 
-/// A generation that is higher than that of any line in the log.
+/// A generation that is higher than that of every line in the log.
 pub(crate) async fn behind(files: &Files, root: &Root) -> Result<u64, HubError> {
     let folder = root.log_folder();
     let number = |path: &str| -> Option<u64> {
@@ -104,7 +104,7 @@ pub(crate) async fn names(
     Ok(Some(names))
 }
 
-/// The names that changed last, the newest first, at most `count` and from at most two files.
+/// The names that changed most recently, the newest first: at most `count`, from at most two files.
 pub(crate) async fn newest(
     files: &Files,
     root: &Root,
@@ -117,7 +117,7 @@ pub(crate) async fn newest(
         let text = String::from_utf8_lossy(&read.bytes);
         let lines: Vec<&str> = text.lines().collect();
         for name in lines.into_iter().rev() {
-            // A line without a name only numbers.
+            // A line without a name is only there for its number.
             if names.len() < count && name != "-" && !names.iter().any(|known| known == name) {
                 names.push(name.to_owned());
             }

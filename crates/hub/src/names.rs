@@ -1,7 +1,7 @@
-//! What names, versions, tags and capabilities may look like in a hub, where each becomes a path.
+//! Which names, versions, tags and capabilities a hub accepts: each of them becomes a path.
 //!
-//! What each of them is, `mu-manifest` says. Here is what a hub does not take of it, so that no name stands in the way of
-//! another one's files.
+//! `mu-manifest` defines each of them. This file adds what a hub refuses, so that no name blocks the files of
+//! another one.
 
 use mu_manifest::reference::{Name, Reference, Version, VersionSpec};
 use mu_manifest::{Capability, unversioned};
@@ -12,7 +12,8 @@ use crate::HubError;
 /// The longest name, version or tag, in characters.
 const LONGEST: usize = 512;
 
-/// Endings of the hub's own files. A folder of that name would stand where another package's file goes.
+/// The endings of the hub's own files. A folder with such a name could be in the place of another package's
+/// file.
 const RESERVED_ENDINGS: [&str; 4] = [".git", ".json", ".jsonl", ".tgz"];
 
 /// Checks the name of a package.
@@ -36,7 +37,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), HubError> {
     Ok(())
 }
 
-/// Checks a version number as it is published; one of a package with lenient versions may leave numbers out.
+/// Checks a version number for publishing; if the package has lenient versions, numbers may be missing.
 pub(crate) fn check_version(version: &str, is_lenient: bool) -> Result<(), HubError> {
     let is_plain = version.starts_with(|first: char| first.is_ascii_digit());
     let is_version = match is_lenient {
@@ -54,7 +55,7 @@ pub(crate) fn check_version(version: &str, is_lenient: bool) -> Result<(), HubEr
     ))
 }
 
-/// Checks an app version, which becomes part of a file's name where versions are composite.
+/// Checks an app version, which becomes part of a file name for composite versions.
 pub(crate) fn check_app_version(version: &str) -> Result<(), HubError> {
     let fits = |character: char| character.is_ascii_alphanumeric() || "._+-".contains(character);
     if (1..=LONGEST).contains(&version.len())
@@ -70,7 +71,7 @@ pub(crate) fn check_app_version(version: &str) -> Result<(), HubError> {
 /// Checks a tag.
 pub fn check_tag(tag: &str) -> Result<(), HubError> {
     let refuse = |reason: &str| refused(&format!("the tag `{}`", printable(tag)), reason);
-    // Each is a part of a path, as those of a name are.
+    // A tag becomes part of a path, like the segments of a name.
     let parsed = VersionSpec::parse(tag).ok().filter(|_| Name::parse(tag).is_ok());
     match parsed {
         None => Err(refuse("expected letters, digits, `_`, `-`, `.` and `/`")),
@@ -81,7 +82,7 @@ pub fn check_tag(tag: &str) -> Result<(), HubError> {
     }
 }
 
-/// Checks what a package depends on: a folder is on its author's machine alone.
+/// Checks a dependency: a folder exists only on its author's machine.
 pub(crate) fn check_dependency(reference: &str) -> Result<(), HubError> {
     if Reference::parse(reference).is_ok_and(|reference| reference.local().is_some()) {
         let what = format!("the dependency `{}`", printable(reference));
@@ -90,7 +91,7 @@ pub(crate) fn check_dependency(reference: &str) -> Result<(), HubError> {
     Ok(())
 }
 
-/// Checks the reason of a withdrawal, which is shown as one line to affected users.
+/// Checks the reason for a withdrawal, which affected users see as one line.
 pub fn check_reason(reason: &str) -> Result<(), HubError> {
     let refuse = |why: &str| Err(refused(&format!("the reason `{}`", printable(reason)), why));
     if reason.chars().any(char::is_control) {
@@ -102,11 +103,11 @@ pub fn check_reason(reason: &str) -> Result<(), HubError> {
     Ok(())
 }
 
-/// Checks what the package `name` is said to have moved to: a package, perhaps with its base before it.
+/// Checks the package that `name` moved to: a package, with or without its base.
 ///
 /// # Errors
 ///
-/// When it is longer than 512 characters, no package's name, or the package itself.
+/// When it is longer than 512 characters, not a package's name, or the package itself.
 pub fn check_moved_to(name: &str, to: &str) -> Result<(), HubError> {
     let refuse = |reason: &str| {
         Err(refused(&format!("the move of `{}` to `{}`", printable(name), printable(to)), reason))
@@ -125,7 +126,7 @@ pub fn check_moved_to(name: &str, to: &str) -> Result<(), HubError> {
     Ok(())
 }
 
-/// The path of a capability such as `compute.mu.com/v1/VM`; `None` if it is none.
+/// The path of a capability such as `compute.mu.com/v1/VM`; `None` if it is not a valid capability.
 pub(crate) fn capability_path(capability: &str) -> Option<String> {
     let is_one = capability.len() <= LONGEST && Capability::parse(capability).is_ok();
     is_one.then(|| format!("capabilities/{capability}.json"))
@@ -136,7 +137,7 @@ pub(crate) fn refused(what: &str, reason: &str) -> HubError {
     HubError::Refused { what: what.to_owned(), reason: reason.to_owned() }
 }
 
-/// A text that somebody sent, fit to be shown: short, and without control characters.
+/// A foreign text that is safe to show: short, and without control characters.
 pub(crate) fn printable(text: &str) -> String {
     let mut shown: String = text.chars().take(80).flat_map(char::escape_debug).collect();
     if text.chars().count() > 80 {

@@ -1,7 +1,7 @@
-//! Markers of writes that are under way, so that one that breaks off is completed by the next.
+//! Markers of writes in progress, so that the next write completes an interrupted one.
 //!
-//! A marker names the package whose index is about to change. It is there before the index changes, and
-//! goes once everything that follows from that is written.
+//! A marker names the package whose index is about to change. It is written before the index changes, and
+//! removed once all derived files are written.
 
 use crate::HubError;
 use crate::files::{self, Files};
@@ -15,7 +15,7 @@ pub(crate) struct Marker {
     path: String,
 }
 
-/// What was found of others.
+/// The markers that other writers left.
 #[derive(Debug, Default)]
 pub(crate) struct BrokenOff {
     /// The packages whose changes were not completed.
@@ -24,7 +24,7 @@ pub(crate) struct BrokenOff {
 }
 
 impl Marker {
-    /// Says that the index of `name` is about to change.
+    /// Records that the index of `name` is about to change.
     pub(crate) async fn set(files: &Files, name: &str) -> Result<Self, HubError> {
         let path = format!("{FOLDER}{:016x}{:016x}.txt", files::random(), files::random());
         files.write(&path, format!("{name}\n").into()).await?;
@@ -35,7 +35,7 @@ impl Marker {
         &self.path
     }
 
-    /// Says that all is written.
+    /// Records that everything is written.
     pub(crate) async fn clear(self, files: &Files) -> Result<(), HubError> {
         files.remove(&self.path).await
     }
@@ -43,7 +43,7 @@ impl Marker {
     /// Finds interrupted writes of others.
     pub(crate) async fn broken_off(&self, files: &Files) -> Result<BrokenOff, HubError> {
         let found = files.list(FOLDER).await?;
-        // Both times are the store's: the clocks of writers need not agree.
+        // Both times come from the store, so the clocks of writers need not agree.
         let own = found.iter().find(|file| file.location.as_ref() == self.path);
         let Some(now) = own.map(|file| file.last_modified) else { return Ok(BrokenOff::default()) };
         let mut broken_off = BrokenOff::default();
@@ -71,7 +71,7 @@ impl BrokenOff {
         self.markers.is_empty()
     }
 
-    /// Says that these are complete now.
+    /// Records that these changes are complete now.
     pub(crate) async fn clear(self, files: &Files) -> Result<(), HubError> {
         for path in self.markers {
             files.remove(&path).await?;
@@ -80,7 +80,7 @@ impl BrokenOff {
     }
 
     async fn add(&mut self, files: &Files, path: &str) -> Result<(), HubError> {
-        // One that is gone meanwhile was completed by somebody else.
+        // If the marker has gone meanwhile, somebody else completed the change.
         if let Some(read) = files.read(path).await? {
             let text = String::from_utf8_lossy(&read.bytes);
             self.names.extend(text.lines().map(str::to_owned));

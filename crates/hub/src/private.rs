@@ -1,7 +1,7 @@
-//! Who may open what is in a hub's folder and is nobody else's business: the lock of its writers, and its tokens.
+//! Who may open the private files in a hub's folder: the lock of its writers, and its tokens.
 //!
-//! Whoever can open a file can lock it, and keep every writer waiting. So only those may who may write into the
-//! hub's folder. Systems without Unix's modes leave this to their own rules.
+//! Whoever can open a file can lock it and keep every writer waiting. So only those who may write into the
+//! hub's folder can open it. Systems without Unix's modes have their own rules.
 
 use std::fs::{File, OpenOptions};
 use std::path::Path;
@@ -26,7 +26,7 @@ pub(crate) fn open_lock(folder: &Path, path: &Path) -> Result<File, FileError> {
     Ok(file)
 }
 
-/// Makes the private folder in the hub's `folder`, before something is written into it.
+/// Creates the private folder in the hub's `folder`, before anything is written into it.
 ///
 /// # Errors
 ///
@@ -37,7 +37,7 @@ pub(crate) fn make(folder: &Path) -> Result<(), FileError> {
     Ok(())
 }
 
-/// Closes the private folder in the hub's `folder`, and all files in it, to everybody else. It need not be there.
+/// Restricts the private folder in the hub's `folder`, and all files in it. The folder need not exist.
 pub(crate) fn keep(folder: &Path) {
     let private = folder.join(FOLDER);
     restrict(folder, &private, 0o770);
@@ -46,8 +46,8 @@ pub(crate) fn keep(folder: &Path) {
     }
 }
 
-/// Lets those open what is at `path` who may write into the hub's `folder`, of whom `most` allows it. What belongs to
-/// somebody else stays as it is.
+/// Allows those who may write into the hub's `folder` to open what is at `path`, with at most the modes
+/// `most`. Files of other users stay as they are.
 #[cfg(unix)]
 fn restrict(folder: &Path, path: &Path, most: u32) {
     use std::fs::Permissions;
@@ -57,7 +57,7 @@ fn restrict(folder: &Path, path: &Path, most: u32) {
     if own.is_symlink() {
         return;
     }
-    // Files of an administrator are given to the user that serves the hub. Nobody else can change the owner.
+    // Gives files of an administrator to the user that serves the hub. Nobody else can change the owner.
     if (own.uid(), own.gid()) != (hub.uid(), hub.gid()) && own.uid() == 0 {
         let _ = lchown(path, Some(hub.uid()), Some(hub.gid()));
     }
@@ -103,7 +103,7 @@ mod tests {
             (0o500, 0o600, 0o700, 0o600),
         ] {
             set(hub, hub_mode);
-            // As they were made before, and where one umask lets everybody in.
+            // As they were created earlier, and with a umask that lets everyone in.
             for (path, mode) in [(&lock, 0o644), (&private, 0o755), (&tokens, 0o666)] {
                 set(path, mode);
             }

@@ -1,4 +1,4 @@
-//! `hub.json` as its writers see it: what readers know of it, and how far the derived files have come.
+//! `hub.json` as its writers see it: its public keys, and how current the derived files are.
 //!
 //! Keys that are not known here stay as they are.
 
@@ -12,14 +12,14 @@ use crate::files::Files;
 pub(crate) use crate::paths::HUB_FILE;
 use crate::paths::{CATALOG_FILE, closure_file};
 
-/// Where the log is, in a hub that does not say.
+/// The folder of the log in a hub that names none.
 const LOG: &str = "log/";
 
-/// The key for how far the catalog has come.
+/// The key for the catalog's progress.
 const CATALOG: &str = "catalog";
 
-/// The highest generation that is counted on from. No hub gets there: behind it numbers would end, and programs that
-/// take them for fractions would mix them up.
+/// The highest generation from which to count on. No real hub gets there. Beyond it, numbers would run out,
+/// and programs that use floating-point numbers would confuse them.
 const HIGHEST_GENERATION: u64 = 1 << 53;
 
 /// What `hub.json` says.
@@ -29,13 +29,13 @@ pub(crate) struct Root {
     file: HubFile,
 }
 
-/// The key for the generation that the snapshot tells of.
+/// The key for the snapshot's generation.
 const SNAPSHOT_GENERATION: &str = "snapshotGeneration";
 
-/// How far a derived file has come that is not written at every change.
+/// The progress of a derived file that is not written at every change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Progress {
-    /// It tells of every change up to this generation.
+    /// It contains every change up to this generation.
     pub(crate) generation: u64,
     /// How long it is.
     pub(crate) bytes: u64,
@@ -64,7 +64,7 @@ impl Root {
         }
     }
 
-    /// Reads `hub.json`, to count on from what it says.
+    /// Reads `hub.json` in order to increase its generation.
     pub(crate) async fn read_to_write(files: &Files) -> Result<Self, HubError> {
         let root = Self::read(files).await?;
         if root.counts_on() {
@@ -126,7 +126,8 @@ impl Root {
         as_folder(self.file.log.as_deref().unwrap_or(LOG))
     }
 
-    /// Whether a path is where files of the hub are, or above that: others may lie beside them.
+    /// Whether a path belongs to the hub's files, or is a folder above them. There may be other files beside
+    /// them.
     pub(crate) fn owns(&self, path: &str) -> bool {
         let path = format!("{path}/");
         let told = [self.index_folder(), self.packs_folder(), self.log_folder()];
@@ -147,7 +148,7 @@ impl Root {
         self.file.closures.as_deref().map(as_folder)
     }
 
-    /// Says that the hub keeps closures from now on.
+    /// Records that the hub keeps closures from now on.
     pub(crate) fn keep_closures(&mut self) {
         if self.file.closures.is_none() {
             self.file.closures = Some(CLOSURES.to_owned());
@@ -160,7 +161,7 @@ impl Root {
         self.file.generation.unwrap_or_default()
     }
 
-    /// Whether the hub counts its changes.
+    /// Whether the hub has a generation.
     pub(crate) fn counts(&self) -> bool {
         self.file.generation.is_some() && self.file.log.is_some()
     }
@@ -170,36 +171,36 @@ impl Root {
         self.generation() <= HIGHEST_GENERATION
     }
 
-    /// What is wrong where there cannot.
+    /// The problem with a generation that cannot be increased.
     pub(crate) fn too_high(&self) -> String {
         format!("its generation {} is higher than any real one", self.generation())
     }
 
-    /// Counts from `generation` on, whatever it was before.
+    /// Sets the generation to `generation`, whatever it was before.
     pub(crate) fn count_from(&mut self, generation: u64) {
         self.file.generation = Some(generation);
         self.map.insert("generation".to_owned(), generation.into());
     }
 
-    /// How far the catalog has come; `None` before one was written, or where that is further than the hub.
+    /// The catalog's progress; `None` if there is no catalog yet, or if it claims to be ahead of the hub.
     pub(crate) fn catalog(&self) -> Option<Progress> {
         let progress = Progress::deserialize(self.map.get(CATALOG)?).ok()?;
         (progress.generation <= self.generation()).then_some(progress)
     }
 
-    /// How far the snapshot has come; `None` before one was written, or where that is further than the hub.
+    /// The snapshot's progress; `None` if there is no snapshot yet, or if it claims to be ahead of the hub.
     pub(crate) fn snapshot(&self) -> Option<Progress> {
         let generation = self.map.get(SNAPSHOT_GENERATION)?.as_u64()?;
         let progress = Progress { generation, bytes: self.file.snapshot_bytes? };
         (generation <= self.generation()).then_some(progress)
     }
 
-    /// Whether readers are told of a snapshot, however far it has come.
+    /// Whether `hub.json` names a snapshot, however old.
     pub(crate) fn names_snapshot(&self) -> bool {
         self.map.contains_key(SNAPSHOT_GENERATION)
     }
 
-    /// Says how far the snapshot has come.
+    /// Sets the snapshot's progress.
     pub(crate) fn take_snapshot(&mut self, progress: Progress) {
         if self.snapshot().is_none_or(|known| known.generation <= progress.generation) {
             self.file.snapshot_bytes = Some(progress.bytes);

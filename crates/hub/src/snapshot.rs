@@ -1,10 +1,10 @@
-//! The snapshot: every index line of the hub in one file, for readers that know nothing yet.
+//! The snapshot: every index line of the hub in one file, for readers with an empty cache.
 //!
-//! It is two files, and a reader of the one must never find another one's lines in the other. So lines
-//! keep their place for ever and new ones come last. In a store where several write at the same time, each
-//! puts a mark into the snapshot when it begins: only the one that began last can end, and it always can.
-//! If that one dies in between, the two files may not fit each other. Then readers read the index instead, until
-//! the next write that is due, or a repair, writes both.
+//! It consists of two files, and a reader must never combine lines of one with digests of others. So lines keep
+//! their place for ever, and new ones come last. In a store where several can write at the same time, each writer
+//! first puts a mark into the snapshot: only the one that began last can finish, and it always can. If that one dies
+//! in between, the two files may not fit each other. Then readers use the index, until the next write that is due,
+//! or a repair, writes both.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -41,16 +41,16 @@ const LEFT_OUT: [&str; 10] = [
     "repository",
 ];
 
-/// How many changes there must be before it is written again, at least.
+/// How many changes there must be, at least, before it is written again.
 const FEWEST_CHANGES: u64 = 32;
 
-/// How many bytes of it may be written again for each change: what some 16 lines take.
+/// How many of its bytes may be rewritten for each change: about 16 lines.
 const BYTES_OF_A_CHANGE: u64 = 1_600;
 
 /// The longest that is read, in bytes.
 const LONGEST: u64 = 4 << 30;
 
-/// How many writers that began earlier may write the digests while the last one ends.
+/// How many writers that began earlier may write the digests while the last one finishes.
 const MOST_EARLIER_WRITERS: usize = 1_000;
 
 /// Index files that are read at once.
@@ -59,7 +59,7 @@ const AT_ONCE: usize = 32;
 /// A snapshot in memory.
 #[derive(Debug, Default)]
 pub(crate) struct Snapshot {
-    /// The generation that it tells of.
+    /// The generation of its content.
     pub(crate) generation: u64,
     /// SHA-256 of the file of digests, as hexadecimal digits.
     pub(crate) digests: String,
@@ -67,8 +67,8 @@ pub(crate) struct Snapshot {
     pub(crate) lines: Vec<(String, [u8; SNAPSHOT_ROW])>,
 }
 
-/// Writes the snapshot, if enough has changed since it was written: `last` is the newest line of the log.
-/// With `anew`, it is written if there is one, whatever has changed.
+/// Writes the snapshot, if enough has changed since the last time; `last` is the newest line of the log. With
+/// `anew`, an existing snapshot is always rewritten.
 pub(crate) async fn write(
     files: &Files,
     root: &Root,
@@ -85,7 +85,7 @@ pub(crate) async fn write(
     }
     let Some((mut snapshot, seen)) = begin(files).await? else { return Ok(None) };
     if anew {
-        // People may have changed what is never changed else.
+        // People may have changed lines that otherwise never change.
         snapshot.lines.clear();
     }
     let names = match log::names(files, root, snapshot.generation, last).await? {
@@ -102,7 +102,7 @@ pub(crate) async fn write(
     Ok(is_written.then_some(Progress { generation: last, bytes }))
 }
 
-/// Reads the snapshot, and makes sure that whoever began to write it earlier does not end.
+/// Reads the snapshot, and makes sure that an earlier writer cannot finish.
 async fn begin(files: &Files) -> Result<Option<(Snapshot, Version)>, HubError> {
     let (snapshot, seen) = match files.read(SNAPSHOT_FILE).await? {
         None => (Snapshot::default(), Version::Absent),
@@ -115,11 +115,11 @@ async fn begin(files: &Files) -> Result<Option<(Snapshot, Version)>, HubError> {
     Ok(marked.map(|seen| (snapshot, seen)))
 }
 
-/// Writes both files; `false` if somebody else has begun after this writer's mark, and is to do it.
+/// Writes both files; `false` if somebody else has begun after this writer's mark, and has to do it.
 ///
-/// One that began earlier may still write the digests. So they are written again until they are this writer's. Which
-/// digests are there is read before it is made sure that the mark is: they are not replaced once a later writer has
-/// put its own there.
+/// A writer that began earlier may still write the digests. So they are written again until they are this
+/// writer's. The current digests are read before the mark is checked: they are not replaced once a later
+/// writer has put its own there.
 async fn end(files: &Files, mark: &Version, rows: Bytes, file: Bytes) -> Result<bool, HubError> {
     let digests = digests_path(SNAPSHOT_FILE);
     for _ in 0..MOST_EARLIER_WRITERS {
@@ -138,7 +138,7 @@ async fn end(files: &Files, mark: &Version, rows: Bytes, file: Bytes) -> Result<
     Ok(false)
 }
 
-/// Reads the snapshot that is there; `None` if there is none, or the two files do not belong together.
+/// Reads the current snapshot; `None` if there is none, or if its two files do not belong together.
 pub(crate) async fn read(files: &Files) -> Result<Option<Snapshot>, HubError> {
     match files.read(SNAPSHOT_FILE).await? {
         Some(read) => parse(files, &read.bytes).await,
@@ -146,15 +146,15 @@ pub(crate) async fn read(files: &Files) -> Result<Option<Snapshot>, HubError> {
     }
 }
 
-/// Visits the lines of the snapshot that is there, without keeping them; returns what the visitor has become and the
-/// generation that it was told of. `None` if there is no snapshot, or it cannot be read to its end.
+/// Visits the lines of the current snapshot without keeping them. Returns the visitor and the generation;
+/// `None` if there is no snapshot, or if it cannot be read to its end.
 pub(crate) async fn visit<T: Send + 'static>(
     files: &Files,
     mut visitor: T,
     visit: fn(&mut T, Line),
 ) -> Result<Option<(u64, T)>, HubError> {
     let Some(read) = files.read(SNAPSHOT_FILE).await? else { return Ok(None) };
-    // A large one takes seconds, in which requests go on.
+    // A large one takes seconds, during which requests continue.
     let visited = tokio::task::spawn_blocking(move || {
         let mut lines = BufReader::new(GzDecoder::new(&*read.bytes).take(LONGEST)).lines();
         let head: SnapshotHead = serde_json::from_str(&lines.next()?.ok()?).ok()?;
@@ -184,7 +184,7 @@ async fn parse(files: &Files, bytes: &[u8]) -> Result<Option<Snapshot>, HubError
     Ok(is_whole.then_some(snapshot))
 }
 
-/// Puts in what the index says of some packages; `None` if one of them cannot be read.
+/// Adds the index lines of some packages; `None` if one of them cannot be read.
 async fn update(
     files: &Files,
     root: &Root,
@@ -202,7 +202,7 @@ async fn update(
         .buffered(AT_ONCE);
     let read: Result<Vec<Lines>, HubError> = reading.try_collect().await;
     let read = match read {
-        // A snapshot without a package would say that it is not there.
+        // A snapshot without a package would say that the package does not exist.
         Err(HubError::Broken { .. }) => return Ok(None),
         read => read?,
     };
@@ -234,7 +234,7 @@ impl Snapshot {
     }
 }
 
-/// An index line as the snapshot has it.
+/// An index line in the form of the snapshot.
 pub(crate) fn of(line: &Line) -> String {
     let mut map = line.map().clone();
     for key in LEFT_OUT {
@@ -243,7 +243,7 @@ pub(crate) fn of(line: &Line) -> String {
     Value::Object(map).to_string()
 }
 
-/// What the file of digests says of a line.
+/// The row for a line in the file of digests.
 fn row(line: &Line) -> [u8; SNAPSHOT_ROW] {
     let mut row = [0; SNAPSHOT_ROW];
     if let Some(Ok(digest)) = line.text("digest").map(str::parse::<Digest>) {

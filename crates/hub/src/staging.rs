@@ -1,6 +1,6 @@
-//! Where archives are unpacked to be looked at: for this user's eyes alone, and gone with the run.
+//! Where archives are unpacked for checking: readable only for this user, and removed with the run.
 //!
-//! Where no place was given, that is the system's folder for temporary files.
+//! By default, this is the system's folder for temporary files.
 
 use std::path::PathBuf;
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ pub(crate) struct Staging {
 }
 
 impl Staging {
-    /// Folders below `parent`, which is made when it is needed.
+    /// Folders below `parent`, which is created when needed.
     pub(crate) fn new(parent: Option<PathBuf>) -> Self {
         Self { parent, run: Mutex::default() }
     }
@@ -32,7 +32,7 @@ impl Staging {
             return private_folder().tempdir().at("make a folder in", &std::env::temp_dir());
         };
         let mut run = lock(&self.run);
-        // Somebody may have cleaned up under a server that has run for months.
+        // Somebody may have cleaned up while a server ran for months.
         let run = match run.take().filter(|run| run.path().is_dir()) {
             Some(known) => run.insert(known),
             None => run.insert(RunFolder::new(parent)?),

@@ -1,7 +1,7 @@
-//! Who may change a hub: tokens, kept in the hub as hashes.
+//! Who may change a hub: tokens, which the hub stores as hashes.
 //!
-//! A token is 256 random bits, so a plain SHA-256 of it gives nothing away that could be guessed. The server does
-//! not serve the file; where a web server does, only names and namespaces are seen.
+//! A token is 256 random bits, so its plain SHA-256 reveals nothing that could be guessed. The server does
+//! not serve the file. If another web server does, only names and namespaces are visible.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -22,11 +22,11 @@ const PREFIX: &str = "mu_";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Can {
-    /// Publish versions, tag them, and say where a package moved.
+    /// Publish versions, tag them, and record where a package moved.
     Publish,
     /// Withdraw versions, and take that back.
     Yank,
-    /// Read a private hub, as every token may; a token with this alone may do nothing else.
+    /// Read a private hub, as every token may. A token with only this may do nothing else.
     Read,
 }
 
@@ -41,15 +41,15 @@ impl Can {
     }
 }
 
-/// What is known of a token.
+/// The public properties of a token.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Token {
-    /// What its owner calls it; no two are called the same.
+    /// The name that its owner gave it; each name is used once.
     pub name: String,
     /// `sha256:HEX` of the token.
     hash: String,
-    /// For which packages: those in these namespaces, or so named. `*` is every package.
+    /// The packages that it is for: those in these namespaces, or with these names. `*` means every package.
     pub namespaces: Vec<String>,
     /// For what.
     pub can: Vec<Can>,
@@ -60,10 +60,10 @@ pub struct Token {
     pub expires: Option<Timestamp>,
 }
 
-/// A token to be made.
+/// A token to create.
 #[derive(Debug, Clone)]
 pub struct NewToken {
-    /// What its owner calls it.
+    /// The name that its owner gives it.
     pub name: String,
     /// For which packages.
     pub namespaces: Vec<String>,
@@ -92,7 +92,7 @@ impl Token {
         self.can.contains(&can) && self.is_for(name)
     }
 
-    /// Whether it is for this package, whatever for.
+    /// Whether it is for this package, whatever it allows.
     pub(crate) fn is_for(&self, name: &str) -> bool {
         let is_inside = |namespace: &String| {
             namespace == "*"
@@ -125,11 +125,11 @@ impl Tokens {
 }
 
 impl Hub {
-    /// Makes a token and returns it: the only time that anybody sees it.
+    /// Creates a token and returns it. This is the only time that anybody sees it.
     ///
     /// # Errors
     ///
-    /// When one of that name is there already, a namespace cannot be one, or the place refuses.
+    /// When the name is used already, a namespace is not valid, or the place refuses.
     pub fn add_token(&self, new: &NewToken) -> Result<String, HubError> {
         let what = format!("the token `{}`", names::printable(&new.name));
         if new.name.is_empty() || new.name.len() > 100 || new.name.chars().any(char::is_control) {
@@ -163,7 +163,7 @@ impl Hub {
         Ok(secret)
     }
 
-    /// All tokens, in the order in which they were made.
+    /// All tokens, in order of creation.
     ///
     /// # Errors
     ///
@@ -172,7 +172,7 @@ impl Hub {
         Ok(self.runtime.block_on(Tokens::read(&self.writer.files))?.tokens)
     }
 
-    /// Ends a token at once; returns whether there was one of that name.
+    /// Revokes a token at once; returns whether there was one with that name.
     ///
     /// # Errors
     ///

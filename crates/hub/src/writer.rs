@@ -1,8 +1,8 @@
-//! Changes of a hub: publishing, and what may change of a published version.
+//! Changes of a hub: publishing, and the mutable properties of a published version.
 //!
-//! The order of writes is what makes them safe. First the archive, which nothing leads to yet; then a
-//! marker; then the index file, from when on the version is there; then what is derived, the log, and
-//! `hub.json`; last the marker goes. Cut anywhere, readers find no half version, and the next write, or a
+//! The order of writes makes them safe. First comes the archive, which nothing leads to yet; then a marker;
+//! then the index file, which publishes the version; then derived files, the log, and `hub.json`; last, the
+//! marker is removed. Wherever this is interrupted, readers find no half version, and the next write, or a
 //! repair, completes what the marker names.
 
 use bytes::Bytes;
@@ -26,11 +26,11 @@ use crate::snapshot;
 pub enum Published {
     /// The version is there now.
     New,
-    /// It was there before, with the same content.
+    /// It was already there, with the same content.
     Same,
 }
 
-/// What to do with the tags of a version. A tag is on one version of a package at most.
+/// What to do with the tags of a version. At most one version of a package has a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tags {
     /// These, and no others.
@@ -41,16 +41,16 @@ pub enum Tags {
     Remove(Vec<String>),
 }
 
-/// What changes of a published version. What is `None` stays as it is.
+/// The changes of a published version. `None` means no change.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Change {
     /// Whether it is withdrawn, and why; an empty reason is none.
     pub(crate) yanked: Option<Option<String>>,
     /// Its tags.
     pub(crate) tags: Option<Tags>,
-    /// The package that took the place of this one, which every version says.
+    /// The package that replaced this one, which is recorded in every version.
     pub(crate) moved_to: Option<Option<String>>,
-    /// The ETags of index files, one of which it is meant for; any if there are none.
+    /// The ETags of index files that it was made for; with none, it is for any.
     pub(crate) expected: Vec<String>,
 }
 
@@ -69,13 +69,13 @@ impl Change {
         }
     }
 
-    /// Whether the index file that it would change is one that it is not meant for.
+    /// Whether the index file is not one that it was made for.
     fn is_outdated(&self, index: &Version) -> bool {
         let is_any = self.expected.is_empty() || self.expected.iter().any(|one| one == "*");
         !is_any && !self.expected.iter().any(|one| Some(one.as_str()) == index.e_tag())
     }
 
-    /// Changes one line of the package; `is_it` tells the version from its other ones.
+    /// Changes one line of the package; `is_it` says whether it is the line of the version.
     fn apply(&self, map: &mut Map<String, Value>, is_it: bool) -> bool {
         let mut changed = false;
         if let Some(tags) = &self.tags {
@@ -96,7 +96,7 @@ impl Change {
 }
 
 impl Tags {
-    /// Changes the tags of one line; `is_it` tells the version from its package's other ones.
+    /// Changes the tags of one line; `is_it` says whether it is the line of the version.
     fn apply(&self, map: &mut Map<String, Value>, is_it: bool) -> bool {
         let (Self::Set(named) | Self::Add(named) | Self::Remove(named)) = self;
         let present: Vec<String> = texts(map.get("tags"));
@@ -124,7 +124,7 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// Makes a hub, unless there is one; returns whether it is new.
+    /// Creates a hub, unless there is one; returns whether it is new.
     pub(crate) async fn init(&self) -> Result<bool, HubError> {
         let _turn = self.files.turn().await?;
         if let Some(read) = self.files.read(HUB_FILE).await? {
@@ -162,7 +162,7 @@ impl Writer {
         .await
     }
 
-    /// Changes what may change of a version, all of it at once; returns whether that changed anything.
+    /// Makes all changes of a version at once; returns whether that changed anything.
     pub(crate) async fn change_version(
         &self,
         name: &str,
@@ -190,7 +190,7 @@ impl Writer {
         .await
     }
 
-    /// Says that another package took the place of this one, or takes that back.
+    /// Records that another package replaced this one, or removes that record.
     pub(crate) async fn moved(&self, name: &str, to: Option<&str>) -> Result<bool, HubError> {
         let change = Change { moved_to: Some(to.map(str::to_owned)), ..Change::default() };
         change.check(name)?;
@@ -215,8 +215,8 @@ impl Writer {
         self.change(&root, name, edit).await
     }
 
-    /// Puts the archive where its line says, and says in the line where that is if it is not the usual
-    /// place: what is there already is never replaced, as somebody may be about to publish it.
+    /// Writes the archive to the place in its line, or to another one that it then records in the line. It
+    /// never replaces a file, because somebody may be about to publish it.
     async fn upload(
         &self,
         root: &Root,
@@ -245,7 +245,7 @@ impl Writer {
         Ok(Line::new(map))
     }
 
-    /// Writes an archive, unless it is there already; `false` if something else is.
+    /// Writes an archive, unless it is already there; `false` if another file is.
     async fn place(&self, path: &str, bytes: &Bytes) -> Result<bool, HubError> {
         if self.files.replace(path, &Version::Absent, bytes.clone()).await? {
             return Ok(true);
@@ -287,7 +287,7 @@ impl Writer {
                 marker.clear(&self.files).await?;
                 Ok(answer)
             }
-            // Whether the write was done is not known, so the marker stays.
+            // It is not known whether the write happened, so the marker stays.
             Err(error @ HubError::Store { .. }) => Err(error),
             Err(error) => {
                 marker.clear(&self.files).await?;
@@ -311,9 +311,9 @@ impl Writer {
         Ok(())
     }
 
-    /// Writes all that follows from the index files of `names`. Doing it twice does no harm.
+    /// Writes everything that is derived from the index files of `names`. Doing it twice does no harm.
     ///
-    /// With `anew`, the catalog is written whatever was there.
+    /// With `anew`, the catalog is always written.
     pub(crate) async fn complete(&self, names: &[String], anew: bool) -> Result<(), HubError> {
         let mut names: Vec<String> =
             names.iter().filter(|name| names::check_name(name).is_ok()).cloned().collect();
@@ -346,12 +346,12 @@ impl Writer {
         .await
     }
 
-    /// Says that the hub has closures, and keeps them from now on.
+    /// Records that the hub has closures from now on.
     pub(crate) async fn keep_closures(&self) -> Result<(), HubError> {
         self.change_root(Root::keep_closures).await
     }
 
-    /// Counts changes from a generation on that is behind all that the log tells of.
+    /// Sets the generation to one after all lines of the log.
     pub(crate) async fn count_anew(&self) -> Result<(), HubError> {
         let root = Root::read(&self.files).await?;
         let generation = log::behind(&self.files, &root).await?;

@@ -31,7 +31,7 @@ impl Azurite {
         Self { process, endpoint: endpoint.trim().to_owned() }
     }
 
-    /// The variables that lead to it. Account and key are those of every emulator.
+    /// The variables that lead to it. Every emulator has this account and key.
     pub fn variables(&self) -> [(&str, &str); 3] {
         [
             ("AZURE_STORAGE_ENDPOINT", &self.endpoint),

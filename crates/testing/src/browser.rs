@@ -1,7 +1,7 @@
-//! Chromium without a window, told what to do over its own protocol: typing, pressing keys, and asking what is there.
+//! Chromium without a window, controlled over its own protocol: typing, pressing keys, and reading the page.
 //!
-//! Source of the protocol: <https://chromedevtools.github.io/devtools-protocol/>. It is spoken over a pair of pipes
-//! (`--remote-debugging-pipe`): JSON, each message ended by a zero byte.
+//! Source of the protocol: <https://chromedevtools.github.io/devtools-protocol/>. It uses a pair of pipes
+//! (`--remote-debugging-pipe`): JSON, with a zero byte after each message.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
@@ -27,7 +27,7 @@ pub struct Browser {
     messages: Receiver<Value>,
     last: u64,
     session: Option<String>,
-    /// What the browser told without being asked.
+    /// The events that the browser sent.
     events: Vec<Value>,
     _profile: TempDir,
 }
@@ -40,7 +40,8 @@ impl Browser {
         let profile = tempfile::tempdir().expect("there is room");
         let mut command = Command::new("sh");
         command.args(["-c", LAUNCH, "chromium", "--headless=new", "--remote-debugging-pipe"]);
-        // Its sandbox does not work as root, nor in most containers, where tests run. It sees the tests' own pages alone.
+        // Its sandbox does not work as root, or in most containers, where tests run. It only sees the tests'
+        // own pages.
         command.args([
             "--no-sandbox",
             "--disable-gpu",
@@ -49,7 +50,7 @@ impl Browser {
         ]);
         command.args(["--disable-background-networking", "--hide-scrollbars", "--lang=en"]);
         command.arg(format!("--user-data-dir={}", profile.path().display()));
-        // Nothing of it is to stay.
+        // None of its files may stay.
         command.env("TMPDIR", profile.path());
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let mut process = command.spawn().expect("there is a shell");
@@ -108,7 +109,7 @@ impl Browser {
         self.messages.recv_timeout(PATIENCE).expect("Chromium answers")
     }
 
-    /// Waits until the browser tells of an event, which is then forgotten.
+    /// Waits until the browser sends an event, which is then forgotten.
     #[track_caller]
     fn wait_for_event(&mut self, method: &str) {
         loop {
@@ -121,7 +122,7 @@ impl Browser {
         }
     }
 
-    /// Does something that leads to another page, and waits until that is there.
+    /// Does something that leads to another page, and waits until that page is there.
     #[track_caller]
     pub fn follow(&mut self, lead: impl FnOnce(&mut Self)) {
         self.events.retain(|event| event["method"] != "Page.loadEventFired");
@@ -239,9 +240,9 @@ impl Browser {
         std::fs::write(folder.join(format!("{name}.png")), bytes).expect("is ours");
     }
 
-    /// What the browser complained of: errors of scripts, what a policy forbade, what could not be loaded.
+    /// What the browser complained about: errors of scripts, forbidden actions, and failed loads.
     pub fn complaints(&mut self) -> Vec<String> {
-        // Whatever was told before this answer has arrived then.
+        // Everything that was sent before this answer has arrived then.
         self.call("Runtime.evaluate", json!({"expression": "0"}));
         let complaint = |event: &Value| match event["method"].as_str()? {
             "Log.entryAdded" | "Runtime.exceptionThrown" | "Runtime.consoleAPICalled" => {
@@ -255,7 +256,7 @@ impl Browser {
         self.events.iter().filter_map(complaint).collect()
     }
 
-    /// What a screen reader is told: the role and the name of everything that is not left out.
+    /// What a screen reader announces: the role and the name of everything that is not hidden from it.
     pub fn told(&mut self) -> Vec<Told> {
         let tree = self.call("Accessibility.getFullAXTree", json!({}));
         let nodes = tree["nodes"].as_array().cloned().unwrap_or_default();
@@ -271,7 +272,7 @@ impl Browser {
     }
 }
 
-/// Something that a screen reader is told of.
+/// Something that a screen reader announces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Told {
     /// Such as `heading`.
@@ -284,7 +285,7 @@ pub struct Told {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // All its processes have ended when nothing can come through the pipe any more; then its folder can go.
+        // All its processes have ended when the pipe is closed; then its folder can be removed.
         let close = json!({"id": self.last + 1, "method": "Browser.close"});
         let _ = self.input.write_all(format!("{close}\0").as_bytes());
         while self.messages.recv_timeout(PATIENCE).is_ok() {}

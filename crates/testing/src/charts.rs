@@ -1,4 +1,5 @@
-//! A Helm chart repository in a folder: archives as `helm package` makes them, and the index that `helm repo index` writes.
+//! A Helm chart repository in a folder: archives as `helm package` makes them, and an index as `helm repo
+//! index` writes it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -38,7 +39,7 @@ impl Chart {
         self
     }
 
-    /// Adds a dependency on a chart of a repository, whose copy it carries inside.
+    /// Adds a dependency on a chart of a repository, with a copy inside the archive.
     pub fn needs(mut self, name: &str, range: &str, repository: &str) -> Self {
         if !self.lines.contains("dependencies:\n") {
             self.lines.push_str("dependencies:\n");
@@ -56,7 +57,7 @@ impl Chart {
         self
     }
 
-    /// Adds lines to its entry in the index, of which `Chart.yaml` says nothing.
+    /// Adds lines to its entry in the index that `Chart.yaml` does not have.
     pub fn listed(mut self, lines: &str) -> Self {
         self.entry.push_str(lines);
         self
@@ -100,7 +101,7 @@ impl Charts {
         &self.folder
     }
 
-    /// Puts a version into it, where nothing else is said with this archive.
+    /// Adds a version with this archive to the repository.
     pub fn add(&mut self, chart: &Chart) {
         self.add_with(chart, &chart.archive());
     }
@@ -117,7 +118,7 @@ impl Charts {
             entry.push_str(&format!("urls:\n- {file}\n"));
         }
         entry.push_str(&chart.entry);
-        // The newest first, as Helm has it.
+        // The newest comes first, as in Helm.
         self.entries.entry(chart.name.clone()).or_default().insert(0, entry);
         self.write_index();
     }

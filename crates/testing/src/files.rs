@@ -1,6 +1,6 @@
-//! Folders as values: written, compared, and hashed as the specification says.
+//! Folders as values: written, compared, and hashed as the specification requires.
 //!
-//! The digest is computed here a second time, so that no test believes the program's own.
+//! The digest is computed here a second time, so that no test relies on the program's own code.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,7 +15,7 @@ use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 use walkdir::WalkDir;
 
-/// Writes a file and the folders around it. A path that ends in `*` is a program; a content that begins
+/// Writes a file and the folders around it. A path that ends in `*` is an executable; content that begins
 /// with `-> ` makes a link.
 pub fn write(folder: &Path, path: &str, content: impl AsRef<[u8]>) {
     let (path, is_program) = match path.strip_suffix('*') {
@@ -35,7 +35,8 @@ pub fn write(folder: &Path, path: &str, content: impl AsRef<[u8]>) {
     }
 }
 
-/// Files and links by path: the mode letter (`f`, a program `x`, a link `l`), and the content or the link's target.
+/// Files and links by path: the mode letter (`f`, `x` for an executable, `l` for a link), and the content or
+/// the link's target.
 pub type Files = BTreeMap<String, (char, Vec<u8>)>;
 
 /// Every file and link below a folder.

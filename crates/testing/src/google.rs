@@ -1,8 +1,8 @@
-//! A server that speaks as much of Google Cloud Storage's XML API as a hub needs, as Google's reference describes it.
+//! A server with the part of Google Cloud Storage's XML API that a hub needs, as in Google's reference.
 //!
-//! No registry has an emulator that looks at the condition of a write (`x-goog-if-generation-match`) there. So this
-//! shows what is asked of Google, and what becomes of its answers; it cannot show that Google answers so. It refuses
-//! what it does not know, and some writes for coming too fast, as Google does.
+//! No packaged emulator checks the condition of a write (`x-goog-if-generation-match`). So this shows what mu
+//! sends to Google and how it handles the answers, but not that Google answers like this. It refuses requests
+//! that it does not know, and writes that come too fast, as Google does.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -54,7 +54,7 @@ impl GoogleServer {
         [("GOOGLE_BASE_URL", &self.endpoint), ("GOOGLE_BEARER_TOKEN", TOKEN)]
     }
 
-    /// How many writes it refused because the object was another one by then.
+    /// How many writes it refused because the object had changed.
     pub fn lost(&self) -> usize {
         self.bucket.lock().expect("is whole").lost
     }
@@ -160,7 +160,7 @@ impl Bucket {
 }
 
 impl Object {
-    /// Another one than the generation, and no number: whoever mixes them up is told so.
+    /// It differs from the generation and is not a number, so code that confuses the two fails.
     fn e_tag(&self) -> String {
         format!("\"e{:x}\"", self.generation)
     }

@@ -1,6 +1,6 @@
-//! An HTTP server that does exactly what a test says: cuts answers short, stays silent, keeps a log.
+//! An HTTP server that does exactly what a test wants: cuts answers short, stays silent, keeps a log.
 //!
-//! It is for faults. That honest servers are understood is tested with honest servers.
+//! It is for faults. Other tests use real servers.
 
 use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
@@ -71,7 +71,7 @@ impl Reply {
         self.body.len()
     }
 
-    /// The part of `body` that the request asks for by `Range`, else all of it.
+    /// The part of `body` that the request's `Range` names, or else all of it.
     pub fn ranged(request: &Seen, body: &[u8]) -> Self {
         let range = request.header("range").and_then(|range| range.strip_prefix("bytes="));
         let start = range.and_then(|range| range.trim_end_matches('-').parse::<usize>().ok());
@@ -105,7 +105,7 @@ impl Reply {
         self
     }
 
-    /// Stays silent after so many bytes of the body, until the other side gives up.
+    /// Stays silent after this many bytes of the body, until the other side gives up.
     #[must_use]
     pub fn silent_after(mut self, bytes: usize) -> Self {
         self.silent_after = Some(bytes);
@@ -118,14 +118,14 @@ impl Reply {
         self.in_pieces(1, apart)
     }
 
-    /// Sends one piece of the body after the other, of so many bytes, so far apart.
+    /// Sends the body in pieces of this many bytes, with a pause between them.
     #[must_use]
     pub fn in_pieces(mut self, bytes: usize, apart: Duration) -> Self {
         self.drip = Some((bytes, apart));
         self
     }
 
-    /// Says nothing for so long before it answers.
+    /// Waits for this long before it answers.
     #[must_use]
     pub fn after(mut self, pause: Duration) -> Self {
         self.after = pause;
@@ -141,12 +141,13 @@ pub struct TestServer {
 }
 
 impl TestServer {
-    /// Starts a server on a free port of this machine. `respond` gets the request and how many came before it.
+    /// Starts a server on a free port of this machine. `respond` gets the request and the number of earlier
+    /// ones.
     pub fn start(respond: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static) -> Self {
         Self::reading((usize::MAX, Duration::ZERO), respond)
     }
 
-    /// A server that reads what it is sent slowly: so many bytes, and the next after a pause.
+    /// A server that reads slowly: this many bytes, and the next ones after a pause.
     pub fn reading(
         pace: (usize, Duration),
         respond: impl Fn(&Seen, usize) -> Reply + Send + Sync + 'static,
@@ -154,7 +155,7 @@ impl TestServer {
         let log: Arc<Mutex<Vec<Seen>>> = Arc::default();
         let kept = Arc::clone(&log);
         let listener = Listener::start(move |stream| {
-            // A client that hangs up is part of the game.
+            // Clients may hang up.
             let _ = serve(&stream, &kept, pace, &respond);
             let _ = stream.shutdown(Shutdown::Both);
         });

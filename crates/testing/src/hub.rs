@@ -1,4 +1,4 @@
-//! A static hub in a folder: what any web server, or a folder, can serve.
+//! A static hub in a folder, which any web server can serve.
 
 use std::fs;
 use std::io::Write as _;
@@ -14,7 +14,7 @@ pub struct Hub {
     folder: PathBuf,
 }
 
-/// What an index line says of what is in the manifest, too.
+/// The keys that both an index line and a manifest have.
 const IN_MANIFEST: [&str; 13] = [
     "dependencies",
     "provides",
@@ -41,12 +41,12 @@ pub struct Package {
     manifest: String,
     files: Vec<(String, String)>,
     line: Value,
-    /// What the index line says instead of that.
+    /// What the index line has instead of these.
     lies: Value,
 }
 
 impl Package {
-    /// `NAME VERSION`, with nothing but a manifest.
+    /// `NAME VERSION`, with only a manifest.
     pub fn new(name: &str, version: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -90,13 +90,13 @@ impl Package {
         self
     }
 
-    /// Sets a key of the index line, and of the manifest if it is one of those too.
+    /// Sets a key of the index line and, if a manifest has this key, of the manifest too.
     pub fn key(mut self, key: &str, value: Value) -> Self {
         self.line[key] = value;
         self
     }
 
-    /// Sets a key of the index line, of which the manifest says nothing or something else; `null` leaves it out.
+    /// Sets a key only in the index line; `null` removes it.
     pub fn lies(mut self, key: &str, value: Value) -> Self {
         self.lies[key] = value;
         self
@@ -104,7 +104,7 @@ impl Package {
 
     /// Writes the package's files into a folder.
     pub fn write_into(&self, folder: &Path) {
-        // Of a composite version the manifest, as the line, has the revision.
+        // For a composite version, both the manifest and the line have the revision.
         let version = self.line.get("version").and_then(Value::as_str).unwrap_or(&self.version);
         let mut manifest = format!("name: {}\nversion: {version}\n", self.name);
         if !self.dependencies.is_empty() && self.line.get("dependencies").is_none() {

@@ -1,4 +1,4 @@
-//! A real Secret Service: GNOME's keyring on a session bus of its own, unlocked with a password of its own.
+//! A real Secret Service: GNOME's keyring on a separate session bus, unlocked with a test password.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Write as _};

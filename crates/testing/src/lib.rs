@@ -1,10 +1,10 @@
-//! What the tests of several crates share: servers to talk to, packages to publish, and folders as values.
+//! What the tests of several crates share: servers, packages to publish, and folders as values.
 //!
-//! Real peers where there are any ([`Nginx`], [`git`], [`SshServer`], [`DockerRegistry`], [`Azurite`], [`Keyring`],
-//! [`Browser`]; an S3-compatible server is in `mu-testing-s3`), and servers that misbehave on command ([`http`], [`oci`]). It depends on no
-//! other crate of mu, so that all of them can use it, and digests are computed here a second time: no test believes
-//! the program's own. Nothing of mu depends on this crate but its tests, which `tests/project/tidy.rs` proves.
-//! Failures are panics.
+//! There are real peers ([`Nginx`], [`git`], [`SshServer`], [`DockerRegistry`], [`Azurite`], [`Keyring`],
+//! [`Browser`]; `mu-testing-s3` has an S3-compatible server), and servers that misbehave on command
+//! ([`http`], [`oci`]). This crate depends on no other crate of mu, so all of them can use it, and it
+//! computes digests a second time, so that no test relies on the program's own code. Only tests depend on
+//! this crate, which `tests/project/tidy.rs` checks. Failures are panics.
 
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
@@ -52,7 +52,7 @@ pub use self::registry::DockerRegistry;
 #[cfg(unix)]
 pub use self::ssh::SshServer;
 
-/// A file of this crate, such as a certificate that another program is to read.
+/// A file of this crate for another program to read, such as a certificate.
 pub fn file(path: &str) -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }

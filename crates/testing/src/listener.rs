@@ -1,10 +1,10 @@
-//! A port of this machine that answers until a test is over: what all servers of this crate stand on.
+//! A port of this machine that answers until a test ends: the base of all servers of this crate.
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// A free port, whose connections are served by a thread each until this is dropped.
+/// A free port. A thread serves each of its connections, until this is dropped.
 #[derive(Debug)]
 pub(crate) struct Listener {
     address: SocketAddr,
@@ -34,7 +34,7 @@ impl Listener {
         started
     }
 
-    /// Starts a program for each connection, which is its standard input and output, as `inetd` does.
+    /// Starts a program for each connection, as its standard input and output, like `inetd`.
     #[cfg(unix)]
     pub(crate) fn inetd(
         program: impl Fn() -> std::process::Command + Send + Sync + 'static,
@@ -65,7 +65,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         self.stopped.store(true, Ordering::SeqCst);
-        // Wakes the thread that waits for connections; if it is gone already, so much the better.
+        // Wakes the thread that waits for connections. If it has gone already, that is fine.
         let _ = TcpStream::connect(self.address);
     }
 }

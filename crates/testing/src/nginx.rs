@@ -1,4 +1,4 @@
-//! A real web server for the tests: nginx, on a free port, with its files in a folder of its own.
+//! A real web server for the tests: nginx, on a free port, with its files in a separate folder.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -8,13 +8,13 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-/// A path that nobody asks for but [`Nginx::log`].
+/// A path that only [`Nginx::log`] requests.
 const LAST: &str = "/last-request";
 
-/// Vouches for [`LOCALHOST`], and for nothing else: its key was thrown away. Good until 2126. As PEM.
+/// The authority for [`LOCALHOST`], and for nothing else: its key was thrown away. Valid until 2126. As PEM.
 pub const AUTHORITY: &str = include_str!("../tls/authority.pem");
 
-/// Who `localhost` is in these tests. The key opens nothing anywhere else.
+/// The identity of `localhost` in these tests. The key is useless anywhere else.
 pub const LOCALHOST: Identity = Identity {
     certificate: include_str!("../tls/certificate.pem"),
     key: include_str!("../tls/key.pem"),
@@ -62,8 +62,8 @@ impl Nginx {
 
     /// `METHOD PATH VERSION STATUS` of each request so far.
     pub fn log(&self) -> Vec<String> {
-        // Requests are logged in order, so when this one is answered the others are there. Over TLS it
-        // is malformed, and answered all the same.
+        // Requests are logged in order, so when this one is answered, the others are in the log. Over TLS it
+        // is malformed, but it is answered all the same.
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("nginx runs");
         write!(stream, "GET {LAST} HTTP/1.0\r\n\r\n").expect("nginx listens");
         stream.read_to_end(&mut Vec::new()).expect("nginx answers");
@@ -98,7 +98,7 @@ impl Nginx {
                 line.contains("getrlimit")
             });
             if listens {
-                // Whatever else it says is read, so that it never waits.
+                // The rest of its output is read too, so that it never blocks.
                 std::thread::spawn(move || lines.count());
                 return Self { process, folder, port, is_tls: identity.is_some() };
             }
@@ -111,7 +111,7 @@ impl Nginx {
 
 impl Drop for Nginx {
     fn drop(&mut self) {
-        // If it has ended already, so much the better.
+        // If it has ended already, that is fine.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,5 +1,5 @@
-//! A small OCI registry, in memory, that does what Docker's does not: it keeps lists of referrers, pages of tags, asks for
-//! tokens, sends blobs elsewhere, and answers nonsense.
+//! A small OCI registry in memory that does what Docker's does not: it has the referrers API and pages of
+//! tags, asks for tokens, redirects blobs, and answers nonsense.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use super::http::{Reply, Seen, TestServer};
 pub struct Behaviour {
     /// Whether it keeps lists of referrers itself.
     pub referrers: bool,
-    /// Whether it answers the question for them with a page for people, and 200.
+    /// Whether it answers requests for referrers with a web page and status 200.
     pub false_referrers: bool,
     /// How many tags, or referrers, a page has; 0 for all.
     pub page: usize,
@@ -26,9 +26,10 @@ pub struct Behaviour {
     pub blobs_at: Option<String>,
     /// Asks for this user and password.
     pub password: Option<(String, String)>,
-    /// Where tokens are handed out; the registry itself does at `/token`. Without it, the password itself is shown.
+    /// Where tokens are handed out; the registry itself does so at `/token`. Without it, clients send the
+    /// password itself.
     pub realm: Option<String>,
-    /// What it says of itself on every answer to `manifests/…` instead of the digest.
+    /// The digest that it claims on every answer to `manifests/…` instead of the real one.
     pub lying_digest: Option<String>,
 }
 
@@ -155,7 +156,7 @@ impl Content {
         Reply::status(404)
     }
 
-    /// The refusal of a request that shows nothing, or the wrong thing.
+    /// The refusal of a request without credentials, or with wrong ones.
     fn refusal(&self, seen: &Seen, path: &str) -> Option<Reply> {
         let (user, password) = self.behaviour.password.as_ref()?;
         let shown = seen.header("authorization").unwrap_or_default();

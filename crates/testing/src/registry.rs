@@ -1,4 +1,4 @@
-//! Docker's own registry, `docker-registry` of Debian: OCI images without lists of referrers.
+//! Docker's own registry, Debian's `docker-registry`: it stores OCI images, and has no referrers API.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 
-/// A running registry, empty in the beginning; it stops when it is dropped.
+/// A running registry, empty at first; it stops when it is dropped.
 #[derive(Debug)]
 pub struct DockerRegistry {
     process: Child,
@@ -48,7 +48,7 @@ impl DockerRegistry {
             let listens =
                 lines.by_ref().map_while(Result::ok).any(|line| line.contains("listening on"));
             if listens {
-                // Whatever else it says is read, so that it never waits.
+                // The rest of its output is read too, so that it never blocks.
                 std::thread::spawn(move || lines.count());
                 let said = Arc::<Mutex<Vec<String>>>::default();
                 let log = Arc::clone(&said);
@@ -69,12 +69,12 @@ impl DockerRegistry {
         format!("127.0.0.1:{}", self.port)
     }
 
-    /// Where it keeps what it has.
+    /// The folder where it stores its data.
     pub fn folder(&self) -> PathBuf {
         self.folder.path().join("data/docker/registry/v2")
     }
 
-    /// What it said of the requests so far.
+    /// Its log of the requests so far.
     pub fn log(&self) -> Vec<String> {
         self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
     }
@@ -82,7 +82,7 @@ impl DockerRegistry {
 
 impl Drop for DockerRegistry {
     fn drop(&mut self) {
-        // If it has ended already, so much the better.
+        // If it has ended already, that is fine.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! A real `sshd`, with a host key and an account of its own, and the agent that holds the account's key.
+//! A real `sshd`, with its own host key and account, and the agent that holds the account's key.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use super::listener::Listener;
 
-/// `sshd` on a free port, which lets in whoever has the agent's key, to fetch and for nothing else.
+/// `sshd` on a free port. It accepts only the agent's key, and only for fetching.
 #[derive(Debug)]
 pub struct SshServer {
     folder: TempDir,
@@ -27,7 +27,7 @@ impl SshServer {
             said(Command::new("ssh-keygen").args(["-q", "-t", "ed25519", "-N", "", "-f"]).arg(key));
         }
         let agent = start_agent(folder.path());
-        // What a server that root starts insists on, and only a system that boots it makes.
+        // A server that root starts needs this folder, which usually the boot process creates.
         let _ = fs::create_dir_all("/run/sshd");
         let settings = folder.path().join("sshd.conf");
         let listener = Listener::inetd(move || {
@@ -94,7 +94,7 @@ impl SshServer {
         format!("ssh -F {}", self.path("ssh.conf").display())
     }
 
-    /// The socket of the agent that has the key; it is nowhere else.
+    /// The socket of the agent, which is the only place with the key.
     pub fn agent(&self) -> String {
         self.path("agent").display().to_string()
     }
@@ -104,7 +104,7 @@ impl SshServer {
         self.listener.connections()
     }
 
-    /// Makes clients believe that they talk to another machine.
+    /// Makes clients believe that they talk to a different machine.
     pub fn change_known_host(&self) {
         let key = fs::read_to_string(self.path("user.pub")).expect("was made");
         self.write("known_hosts", &format!("git.example {key}"));

@@ -1,8 +1,8 @@
-//! Reads a whole hub again: every line, every archive, and all that is derived from them.
+//! Reads a whole hub again: every line, every archive, and everything that is derived from them.
 //!
-//! What readers could take wrongly is a problem; what a write left that broke off, and what nobody reads,
-//! is a leftover. Repairing writes derived files again and removes leftovers. It never touches an index
-//! line, nor an archive that one leads to: what is wrong there only people can put right. `repair.rs` does it.
+//! Something that could mislead readers is a problem. Something that an interrupted write left, and that
+//! nobody reads, is a leftover. A repair (`repair.rs`) rewrites derived files and removes leftovers. It never
+//! touches an index line, or an archive that a line leads to: only people can correct these.
 
 mod repair;
 
@@ -37,12 +37,12 @@ pub struct Report {
     pub versions: u64,
     /// Bytes of their archives.
     pub bytes: u64,
-    /// What is wrong, or was.
+    /// The problems that it has, or had.
     pub findings: Vec<Finding>,
 }
 
 impl Report {
-    /// Whether readers can rely on all that the hub says.
+    /// Whether readers can rely on everything in the hub.
     pub fn is_sound(&self) -> bool {
         self.findings.iter().all(|finding| finding.is_leftover || finding.is_repaired)
     }
@@ -53,7 +53,7 @@ impl Report {
 pub struct Finding {
     /// The file, relative to the hub.
     pub path: String,
-    /// What is wrong with it.
+    /// The problem.
     pub what: String,
     /// Whether it is harmless: left by an interrupted write, and never read.
     pub is_leftover: bool,
@@ -93,7 +93,7 @@ pub(crate) async fn check(
     }
     if !pending.is_empty() {
         let what = match pending.names.join(", ").as_str() {
-            // A repair is of all packages.
+            // A repair concerns all packages.
             "" => "a repair was not completed".to_owned(),
             names => format!("a change was not completed, of {names}"),
         };
@@ -127,19 +127,19 @@ struct Check<'hub> {
     writer: &'hub Writer,
     root: Root,
     report: Report,
-    /// Capability → packages, as the index says.
+    /// Capability → packages, according to the index.
     capabilities: BTreeMap<String, BTreeSet<String>>,
-    /// Name → catalog line, as the index says.
+    /// Name → catalog line, according to the index.
     catalog: BTreeMap<String, String>,
-    /// Name and version → line of the snapshot, as the index says.
+    /// Name and version → line of the snapshot, according to the index.
     lines: BTreeMap<(String, String), String>,
-    /// Name → what its versions depend on, as the index says.
+    /// Name → the dependencies of its versions, according to the index.
     dependencies: BTreeMap<String, BTreeSet<Meaning>>,
     /// Archives that a line leads to.
     used: BTreeSet<String>,
-    /// Packages whose index cannot be read whole.
+    /// Packages whose index cannot be read completely.
     broken: BTreeSet<String>,
-    /// Packages whose derived files may be behind, which a marker or the log says.
+    /// Packages whose derived files may be out of date, according to a marker or the log.
     behind: BTreeSet<String>,
     /// Packages whose derived files are wrong.
     wrong: BTreeSet<String>,
@@ -168,7 +168,7 @@ impl Check<'_> {
         self.report.findings.push(Finding { path, what, is_leftover, is_repaired: false });
     }
 
-    /// Reads a file, if it is there. What is behind a link counts as not there: links are told of by themselves.
+    /// Reads a file, if it exists. A file behind a link counts as absent: links are reported separately.
     async fn read(&self, path: &str) -> Result<Option<Read>, HubError> {
         match self.writer.files.read(path).await {
             Err(HubError::Broken { .. }) => Ok(None),
@@ -267,7 +267,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Tokens that cannot be read let nobody change anything.
+    /// If the tokens cannot be read, nobody can change anything.
     async fn tokens(&mut self) -> Result<(), HubError> {
         match Tokens::read(&self.writer.files).await {
             Err(HubError::Broken { path, reason, .. }) => {
@@ -312,7 +312,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Closures may tell less than the index, or more, but not nonsense.
+    /// Closures may list less than the index, or more, but not nonsense.
     async fn closures(&mut self) -> Result<(), HubError> {
         let Some(folder) = self.root.closures_folder() else { return Ok(()) };
         for meta in self.writer.files.list(&folder).await? {
@@ -384,8 +384,8 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Reports a derived file that is wrong about `names`. About those that are known to be behind, it
-    /// may be.
+    /// Reports a derived file that is wrong about `names`. It may be wrong about packages that are known to
+    /// be out of date.
     fn derived(&mut self, path: &str, names: &[String], what: &str) {
         let wrong: Vec<&String> = names
             .iter()
@@ -402,7 +402,8 @@ impl Check<'_> {
         self.problem(path, what);
     }
 
-    /// Archives that no line leads to. Those of a package whose index is broken may be somebody's.
+    /// Archives that no line leads to. If a package's index is broken, its archives may still belong to a
+    /// line.
     async fn orphans(&mut self) -> Result<Vec<ObjectMeta>, HubError> {
         let packs = self.root.packs_folder();
         let mut orphans = Vec::new();
@@ -410,7 +411,7 @@ impl Check<'_> {
             let path = meta.location.as_ref();
             let package = path.strip_prefix(&packs).and_then(|path| path.rsplit_once('/'));
             let is_broken = package.is_some_and(|(name, _)| self.broken.contains(name));
-            // Somebody put other files there; no write leaves such files.
+            // Somebody put such a file there by hand; no write leaves one.
             if path.ends_with(".tgz") && !self.used.contains(path) && !is_broken {
                 self.leftover(path, "no version uses it");
                 orphans.push(meta);

@@ -1,6 +1,7 @@
-//! Puts right what can be derived from the index and the archives, and removes what nobody reads.
+//! Repairs everything that can be derived from the index and the archives, and removes files that nobody
+//! reads.
 //!
-//! As people may have changed index files by hand before, it makes readers ask for every one again.
+//! People may have changed index files by hand, so this makes readers ask for every index file again.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -16,7 +17,7 @@ use crate::paths::{CATALOG_FILE, closure_file};
 use crate::pending::{BrokenOff, Marker};
 use crate::root::Root;
 
-/// How old an archive in a bucket has to be before it counts as one that nobody is about to publish.
+/// How old an archive without a line has to be, in a bucket, before nobody can be about to publish it.
 const ORPHAN_AFTER: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl Check<'_> {
@@ -51,7 +52,7 @@ impl Check<'_> {
         if !self.root.counts_on() {
             self.writer.count_anew().await?;
         }
-        // Before the rest, so that the snapshot is not behind the gap in the log.
+        // This comes first, so that the snapshot is not older than the gap in the log.
         let generation = log::begin_anew(files, &Root::read(files).await?).await?;
         self.writer.advance(generation, None, None).await?;
         self.writer.complete(&names, self.broken.is_empty()).await?;
@@ -72,7 +73,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Writes the closures of all packages as they are now, whether or not the hub kept any before.
+    /// Writes the current closures of all packages, whether or not the hub had any before.
     async fn rewrite_closures(&self) -> Result<(), HubError> {
         let files = &self.writer.files;
         let mut root = self.root.clone();
@@ -95,7 +96,8 @@ impl Check<'_> {
         self.writer.keep_closures().await
     }
 
-    /// Takes out of a capability's file what the index does not say. What is missing comes with its package.
+    /// Removes from a capability's file what the index does not contain. What is missing is added with its
+    /// package.
     async fn rewrite_capability(&self, path: &str) -> Result<(), HubError> {
         let capability =
             path.strip_prefix("capabilities/").and_then(|path| path.strip_suffix(".json"));

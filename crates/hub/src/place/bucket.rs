@@ -1,7 +1,7 @@
-//! Buckets of object stores: S3 and what speaks it, Google Cloud Storage, Azure Blob Storage.
+//! Buckets of object stores: S3 and compatible ones, Google Cloud Storage, Azure Blob Storage.
 //!
-//! Each knows conditional writes by another mark: S3 and Azure by an object's ETag, Google by its
-//! generation. A reader of a file keeps both, so what is the right one is the store's business.
+//! They use different marks for conditional writes: S3 and Azure use an object's ETag, Google its generation.
+//! A reader of a file keeps both, and the store uses the right one.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -15,10 +15,10 @@ use object_store::{ClientConfigKey, ObjectStore};
 
 use crate::place::metadata::Patience;
 
-/// The variable for where a program that Azure runs learns who it is.
+/// The variable from which a program in Azure learns its identity.
 const AZURE_IDENTITY: &str = "IDENTITY_ENDPOINT";
 
-/// Whose object store it is.
+/// The kind of object store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Store {
     S3,
@@ -26,21 +26,21 @@ enum Store {
     Azure,
 }
 
-/// A bucket, and where in it the hub is.
+/// A bucket, and the place of the hub in it.
 ///
-/// Its client is made where it is used: the connections of one belong to one asynchronous runtime.
+/// Each use creates a new client, because a client's connections belong to one asynchronous runtime.
 #[derive(Clone)]
 pub(crate) struct Bucket {
     store: Store,
     /// The bucket or container; in Azure perhaps with the account: `CONTAINER@ACCOUNT.HOST`.
     name: String,
     prefix: Path,
-    /// What the environment says of the store, secrets among it.
+    /// The variables of the environment that concern the store, including secrets.
     variables: Vec<(String, String)>,
 }
 
 impl Store {
-    /// The store that `place` is in, if it is in one, and what follows the scheme.
+    /// The kind of store that `place` names, if any, and the text after the scheme.
     fn of(place: &str) -> Option<(Self, &str)> {
         let (scheme, rest) = place.split_once("://")?;
         let store = match scheme {
@@ -74,11 +74,11 @@ impl Store {
 }
 
 impl Bucket {
-    /// The bucket that `text` names; `None` if its scheme is that of no object store.
+    /// The bucket that `text` names; `None` if its scheme is not that of an object store.
     ///
     /// # Errors
     ///
-    /// What is wrong with the text.
+    /// When the text is not valid.
     pub(crate) fn parse<'variable>(
         text: &str,
         variables: impl IntoIterator<Item = (&'variable str, &'variable str)>,
@@ -104,10 +104,10 @@ impl Bucket {
     ///
     /// # Errors
     ///
-    /// What is missing from the environment, or wrong with it.
+    /// When something in the environment is missing or wrong.
     pub(crate) fn open(&self) -> Result<Arc<dyn ObjectStore>, String> {
-        // The client's TLS has no other way to learn which cryptography it is to use. That another
-        // part of the process has said so already is fine.
+        // The client's TLS has no other way to find its cryptography library. An error means that another
+        // part of the process has set it already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         match self.store {
             Store::S3 => self.in_s3(),
@@ -153,7 +153,7 @@ impl Bucket {
         let mut builder = builder
             .with_config(Client(ClientConfigKey::AllowHttp), http)
             .with_http_connector(Patience::default());
-        // Where Azure runs a program as a service, this is who knows its identity.
+        // If Azure runs the program as a service, this URL provides its identity.
         if let Some((_, url)) = self.variables.iter().find(|(name, _)| name == AZURE_IDENTITY) {
             builder = builder.with_config(MsiEndpoint, url);
         }
@@ -193,7 +193,7 @@ impl Bucket {
     }
 }
 
-/// Where the credentials come from of the bucket that `place` is in; `None` if it is in none.
+/// Where the credentials for the bucket in `place` come from; `None` if it is not a bucket.
 pub(crate) fn credentials_hint(place: &str) -> Option<&'static str> {
     let (store, _) = Store::of(place)?;
     Some(match store {
@@ -211,7 +211,7 @@ pub(crate) fn credentials_hint(place: &str) -> Option<&'static str> {
     })
 }
 
-/// Whether an endpoint may be asked without TLS, as the option is written: what is on this machine,
+/// Whether an endpoint may be used without TLS, as the option is written. It may if it is on this machine,
 /// where tests and developers run a server without a certificate.
 fn may_be_plain(endpoint: Option<String>) -> &'static str {
     let url = endpoint.and_then(|endpoint| url::Url::parse(&endpoint).ok());

@@ -1,8 +1,8 @@
 //! How long to wait for the metadata service of a cloud.
 //!
-//! Where no credentials are set, a machine in a cloud asks a service at an address of that machine alone
-//! for those of its role. Elsewhere nobody answers there, and a client that tries as often as it would a
-//! bucket leaves people waiting for half a minute before it tells them that credentials are missing.
+//! If no credentials are set, a machine in a cloud gets those of its role from a service with a local
+//! address. Elsewhere, nobody answers there. A client that retries as often as for a bucket would make people
+//! wait for half a minute before it says that credentials are missing.
 
 use std::error::Error;
 use std::fmt;
@@ -15,14 +15,14 @@ use object_store::client::{
     ReqwestConnector,
 };
 
-/// Where metadata services are: Amazon's and Azure's, and the two names of Google's.
+/// The addresses of metadata services: one for Amazon and Azure, and Google's two names.
 const SERVICES: [&str; 3] = ["169.254.169.254", "metadata.google.internal", "metadata"];
 
-/// How often it is tried to connect: each waits a second at most. In some clusters the service comes up
+/// How often to try to connect; each attempt waits for a second at most. In some clusters, the service starts
 /// a moment after the programs that need it.
 const ATTEMPTS: u32 = 3;
 
-/// Connects as always, but gives up early where there is no metadata service.
+/// Connects as usual, but gives up early if there is no metadata service.
 #[derive(Debug, Default)]
 pub(super) struct Patience {
     connector: ReqwestConnector,
@@ -30,7 +30,7 @@ pub(super) struct Patience {
     service: Option<String>,
 }
 
-/// A client that counts how often it did not reach a metadata service.
+/// A client that counts how often it could not reach a metadata service.
 #[derive(Debug)]
 struct Client {
     client: HttpClient,
@@ -79,7 +79,7 @@ impl HttpService for Client {
         match result {
             Err(error) if is_metadata && is_unreachable(&error) => {
                 match self.failed.fetch_add(1, Ordering::Relaxed) + 1 {
-                    // What is of no known kind is not tried again.
+                    // An error of no known kind is not retried.
                     ATTEMPTS.. => Err(HttpError::new(
                         HttpErrorKind::Unknown,
                         NoCredentials::Unreachable(error),
@@ -96,8 +96,8 @@ impl HttpService for Client {
     }
 }
 
-/// Whether no credentials come after this answer, however often they are asked for. That there is no such page may mean that
-/// the service speaks an older protocol.
+/// Whether this answer means that there are no credentials, however often they are requested. A missing page
+/// may mean that the service uses an older protocol.
 fn is_refusal(status: u16) -> bool {
     matches!(status, 401 | 403)
 }

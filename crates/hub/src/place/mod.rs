@@ -1,8 +1,7 @@
-//! Where a hub is kept: a folder of this machine, or a bucket of an object store.
+//! Where a hub is: a folder of this machine, or a bucket of an object store.
 //!
-//! Nothing is read or written here, and nothing is taken from the environment: whoever opens a place
-//! passes in what the environment says. `bucket.rs` knows the object stores, `metadata.rs` how long to
-//! wait for credentials that a machine in a cloud has of its own.
+//! Nothing here reads or writes, or looks at the environment: the caller passes in the variables. `bucket.rs`
+//! knows the object stores, and `metadata.rs` how long to wait for the credentials of a machine in a cloud.
 
 pub(crate) mod bucket;
 pub(crate) mod metadata;
@@ -17,7 +16,7 @@ use object_store::ObjectStore;
 use crate::HubError;
 use crate::place::bucket::Bucket;
 
-/// After how long a write that left its marker in a bucket counts as broken off.
+/// After how long a write counts as interrupted if its marker is still in a bucket.
 const BROKEN_OFF_AFTER: Duration = Duration::from_secs(600);
 
 /// A place that can hold a hub.
@@ -34,7 +33,7 @@ pub struct Place {
 pub(crate) enum Kind {
     /// A folder of this machine, where writers take turns.
     Folder(PathBuf),
-    /// A bucket, which refuses a write if what it replaces has changed.
+    /// A bucket, which refuses a write if the file to replace has changed.
     Bucket(Box<Bucket>),
     /// A store of the caller's that does so.
     Store(Arc<dyn ObjectStore>),
@@ -48,11 +47,10 @@ impl fmt::Debug for Place {
 
 impl Place {
     /// The place that `text` names: a bucket (`s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`,
-    /// `az://CONTAINER/PREFIX`), `file:///FOLDER`, or a folder, seen from `current`.
+    /// `az://CONTAINER/PREFIX`), `file:///FOLDER`, or a folder, relative to `current`.
     ///
-    /// `variables` are those of the environment; of them, only those are looked at that begin with
-    /// `AWS_`, `GOOGLE_` or `AZURE_`, as the bucket is in S3, Google Cloud Storage or Azure Blob Storage:
-    /// credentials, account, region, endpoint, and so on.
+    /// `variables` are those of the environment. Only those are used that begin with `AWS_`, `GOOGLE_` or
+    /// `AZURE_`, depending on the store: credentials, account, region, endpoint, and so on.
     ///
     /// # Errors
     ///
@@ -98,7 +96,7 @@ impl Place {
         }
     }
 
-    /// An object store that the caller has opened. It must know conditional writes.
+    /// An object store that the caller has opened. It must support conditional writes.
     pub fn store(store: Arc<dyn ObjectStore>, name: impl Into<String>) -> Self {
         Self {
             kind: Kind::Store(store),
@@ -108,8 +106,8 @@ impl Place {
         }
     }
 
-    /// Sets the folder of this machine, made when it is needed, below which archives are unpacked to be looked at. What
-    /// a process leaves there that is killed, the next one removes. Without it, that is the system's folder for
+    /// Sets the folder of this machine in which archives are unpacked for checking. It is created when
+    /// needed. If a process is killed, the next one removes its files. The default is the system's folder for
     /// temporary files.
     #[must_use]
     pub fn staged_in(mut self, folder: impl Into<PathBuf>) -> Self {
@@ -117,9 +115,9 @@ impl Place {
         self
     }
 
-    /// Sets after how long a write that left its marker in an object store counts as broken off, and
-    /// is completed by the next one. In a folder nobody else writes at the same time, so there a
-    /// marker that is found always does.
+    /// Sets after how long a write counts as interrupted if its marker is still in an object store, so that
+    /// the next write completes it. In a folder, nobody else writes at the same time, so a marker always
+    /// belongs to an interrupted write.
     #[must_use]
     pub fn broken_off_after(mut self, age: Duration) -> Self {
         if !matches!(self.kind, Kind::Folder(_)) {

@@ -1,4 +1,4 @@
-//! Answers that several parts of the server give: files, JSON, and what is refused everywhere.
+//! Answers that several parts of the server use: files, JSON, and common refusals.
 
 use std::sync::Arc;
 
@@ -42,7 +42,8 @@ pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Response {
     (status, [(header::CONTENT_TYPE, kind)], format!("{text}\n")).into_response()
 }
 
-/// A path with its `%XX` replaced; `None` if that is not UTF-8, or a `%` is not followed by two digits.
+/// A path with its `%XX` decoded; `None` if the result is not UTF-8, or if a `%` is not followed by two
+/// digits.
 pub(super) fn decoded(path: &str) -> Option<String> {
     let is_whole = |rest: &str| {
         rest.as_bytes()

@@ -1,4 +1,4 @@
-//! The catalog, kept in memory. Before each use the server asks only whether it changed.
+//! The catalog in memory. Before each use, the server only asks whether it has changed.
 
 use std::sync::Mutex;
 
@@ -26,7 +26,7 @@ impl Catalog {
             Got::Found(found) => *found,
         };
         let e_tag = found.meta.e_tag.clone();
-        // A bucket that looks at no condition sends it all, which need not be waited for.
+        // A bucket that ignores conditions sends the whole file, which we do not have to wait for.
         match known {
             Some((known, bytes)) if Some(&known) == e_tag.as_ref() => return Ok(bytes),
             _ => {}

@@ -1,6 +1,6 @@
 //! Sockets and TLS: who may connect, how long they may take, and how the server ends.
 //!
-//! What is asked and answered is not known here.
+//! This file does not know requests and answers.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -27,22 +27,22 @@ use super::routes;
 use super::server::Server;
 use crate::HubError;
 
-/// How many connections are open at the same time. Further ones wait to be accepted.
+/// How many connections are open at the same time. More of them wait to be accepted.
 const CONNECTIONS: usize = 4_096;
 
-/// How many of them one address may have. Further ones from it are refused.
+/// How many connections one address may have. More of them are refused.
 const CONNECTIONS_OF_ONE: usize = 512;
 
-/// How long a client may take for a TLS handshake, for its first request, and for the head of each.
+/// How long a client may take for a TLS handshake, for its first request, and for the head of each request.
 const HEAD: Duration = Duration::from_secs(10);
 
-/// How long a client may take nothing of an answer.
+/// How long a client may read nothing of an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How many requests of one HTTP/2 connection are answered at the same time.
 const STREAMS: u32 = 256;
 
-/// How long requests may go on after the server was asked to end.
+/// How long requests may continue after the server was asked to stop.
 const ENDING: Duration = Duration::from_secs(30);
 
 /// The client of a connection.
@@ -58,7 +58,7 @@ impl Peer {
         Self { address, has_asked: Arc::default() }
     }
 
-    /// Notes that a request has come.
+    /// Notes that a request has arrived.
     pub(super) fn asks(&self) {
         self.has_asked.store(true, Ordering::Relaxed);
     }
@@ -101,7 +101,7 @@ pub(super) fn tls(chain: &Path, key: &Path) -> Result<TlsAcceptor, HubError> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// What is wrong with a file of certificates or keys.
+/// The problem with a file of certificates or keys.
 fn in_words(error: &pem::Error) -> String {
     match error {
         pem::Error::Io(error) => error.to_string(),
@@ -110,7 +110,7 @@ fn in_words(error: &pem::Error) -> String {
     }
 }
 
-/// Accepts connections until the process is asked to end.
+/// Accepts connections until the process is asked to stop.
 pub(super) async fn listen(
     server: Arc<Server>,
     tls: Option<TlsAcceptor>,
@@ -129,7 +129,7 @@ pub(super) async fn listen(
         let (socket, peer) = tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok(accepted) => accepted,
-                // The client is gone again, or this process has no file descriptors left for now.
+                // The client has already gone, or this process has no file descriptors left for now.
                 Err(_) => {
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
@@ -189,12 +189,12 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     tokio::select! {
         // A client that disconnects is not an error of the server.
         _ = watcher.watch(connection.into_owned()) => {}
-        // The protocols' own limits begin only when it is clear which one is spoken.
+        // The protocols' own limits begin only once it is clear which protocol the client uses.
         () = peer.asks_nothing() => {}
     }
 }
 
-/// Changes when the process is asked to end.
+/// Changes when the process is asked to stop.
 #[cfg(unix)]
 fn ending() -> io::Result<tokio::sync::watch::Receiver<u32>> {
     use signal_hook::consts::{SIGINT, SIGTERM};

@@ -1,13 +1,13 @@
-//! The host that a request is for: whether it names one as HTTP asks for.
+//! The host that a request names, as HTTP requires.
 //!
-//! Source of the rules: RFC 9112, 3.2. What stands before the names of packages is `page/address.rs`'s.
+//! Source of the rules: RFC 9112, 3.2. `page/address.rs` decides what comes before the names of packages.
 
 use axum::extract::Request;
 use axum::http::{StatusCode, Version, header};
 
 use super::problem::Problem;
 
-/// Checks that a request names one host. Where it does not, a proxy in front may have meant another one.
+/// Checks that a request names one host. If it does not, a proxy in front may have read it differently.
 pub(super) fn check(request: &Request) -> Result<(), Problem> {
     let refuse = |detail: &str| Err(Problem::new(StatusCode::BAD_REQUEST, detail));
     let mut named = request.headers().get_all(header::HOST).iter();
@@ -23,7 +23,7 @@ pub(super) fn check(request: &Request) -> Result<(), Problem> {
     }
 }
 
-/// Whether a text is a host, perhaps with a port. It may be empty.
+/// Whether a text is a host, with or without a port. It may be empty.
 fn is_host(host: &[u8]) -> bool {
     let (name, port) = match host.iter().rposition(|byte| *byte == b':') {
         Some(colon) if !host[colon..].contains(&b']') => (&host[..colon], &host[colon + 1..]),

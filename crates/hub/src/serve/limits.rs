@@ -1,6 +1,6 @@
-//! How much one client may ask for in a time: a token bucket for each address.
+//! Limits how much one client may request: a token bucket for each address.
 //!
-//! What a request costs is decided where it is answered.
+//! The code that answers a request decides what it costs.
 
 use mu_provider::threads::lock;
 use std::collections::HashMap;
@@ -8,13 +8,13 @@ use std::net::{IpAddr, Ipv6Addr};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// How many addresses are remembered. Beyond that, those that have their whole share are forgotten.
+/// How many addresses are remembered. Beyond that, addresses with a full bucket are forgotten.
 const ADDRESSES: usize = 16_384;
 
 /// A bucket for each client address.
 #[derive(Debug)]
 pub(super) struct Buckets {
-    /// How much a bucket holds.
+    /// The size of a bucket.
     most: f64,
     /// How much flows in each second.
     rate: f64,
@@ -28,12 +28,12 @@ struct Bucket {
 }
 
 impl Buckets {
-    /// Of `most` in a minute, all of which may come at once.
+    /// At most `most` in a minute, all of which may come at once.
     pub(super) fn per_minute(most: u32) -> Self {
         Self::new(f64::from(most), f64::from(most) / 60.0)
     }
 
-    /// Of `rate` in a second, five seconds of which may come at once.
+    /// At most `rate` in a second; those of five seconds may come at once.
     pub(super) fn per_second(rate: u32) -> Self {
         Self::new(f64::from(rate) * 5.0, f64::from(rate))
     }
@@ -42,7 +42,7 @@ impl Buckets {
         Self { most, rate, buckets: Mutex::default() }
     }
 
-    /// Takes one for `address`; otherwise says how long to wait for it.
+    /// Takes one for `address`, or returns how long to wait for it.
     pub(super) fn take(&self, address: IpAddr, now: Instant) -> Result<(), Duration> {
         let mut buckets = lock(&self.buckets);
         let full = |bucket: &Bucket| {
@@ -64,7 +64,7 @@ impl Buckets {
     }
 }
 
-/// The customer behind an address: in IPv6, one customer has a whole /64.
+/// The customer that an address belongs to: in IPv6, one customer has a whole /64.
 pub(super) fn network(address: IpAddr) -> IpAddr {
     match address {
         IpAddr::V6(address) if address.to_ipv4_mapped().is_none() => {

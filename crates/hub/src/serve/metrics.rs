@@ -1,4 +1,4 @@
-//! What the server counts, in the text format of Prometheus.
+//! The server's counters, in the text format of Prometheus.
 //!
 //! Source of the format: <https://prometheus.io/docs/instrumenting/exposition_formats/>.
 
@@ -22,7 +22,7 @@ pub(super) struct Metrics {
     pub(super) published: AtomicU64,
     /// Versions or packages that were changed otherwise.
     pub(super) changed: AtomicU64,
-    /// Requests that were refused for want of a token, or of what it allows.
+    /// Requests that were refused because they had no token, or one that does not allow them.
     pub(super) unauthorized: AtomicU64,
     /// Requests that were refused because the client sent too many.
     pub(super) limited: AtomicU64,

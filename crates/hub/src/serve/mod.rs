@@ -1,9 +1,12 @@
-//! A hub's server: the static files for everybody, and changes for whoever has a token.
+//! A hub's server: static files for everyone, and changes for those who have a token.
 //!
-//! It keeps nothing between requests that matters: all state is in the place, so any number of servers can
-//! stand in front of one. `connection.rs` has sockets, TLS and their limits, `patience.rs` clients that dawdle,
-//! `host.rs` which host they ask for, `routes.rs` which request goes where and the access log, `server.rs` what requests share, `answers.rs` answers that several of them give, `readers.rs` who may read, `reading.rs` the files, `writing.rs` the changes, `search.rs` the catalog, `page/`
-//! what people see in a browser, `unbound.rs` the server without a socket, `uploads.rs` the room for archives, `limits.rs` and `metrics.rs` what their names say, `problem.rs` the errors.
+//! It keeps no important state between requests: all state is in the place, so any number of servers can
+//! share one. `connection.rs` has sockets, TLS and their limits, `patience.rs` deals with slow clients,
+//! `host.rs` checks the host of a request, `routes.rs` dispatches requests and writes the access log, and
+//! `server.rs` has what requests share. `answers.rs` has common answers, `readers.rs` decides who may read,
+//! `reading.rs` serves the files, `writing.rs` makes changes, `search.rs` searches the catalog, and `page/`
+//! has the web pages. `unbound.rs` is the server without a socket, `uploads.rs` limits the memory for
+//! archives, `limits.rs` and `metrics.rs` do what their names say, and `problem.rs` has the errors.
 
 mod answers;
 mod catalog;
@@ -31,14 +34,13 @@ pub use self::server::{Serving, WriteLog};
 pub use self::unbound::Unbound;
 use crate::{HubError, Place};
 
-/// Serves the hub at `place` until the process is asked to end; then requests that are under way are
-/// finished.
+/// Serves the hub at `place` until the process is asked to stop. Then requests in progress are finished.
 ///
 /// `started` is called with the address once the server listens.
 ///
 /// # Errors
 ///
-/// When there is no hub, the address cannot be listened at, or a TLS file cannot be used.
+/// When there is no hub, the server cannot listen at the address, or a TLS file cannot be used.
 pub fn serve(
     place: &Place,
     serving: Serving,

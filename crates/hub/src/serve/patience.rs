@@ -1,7 +1,7 @@
-//! Who keeps a connection and does nothing with it: clients that take nothing of what is sent to them, and
-//! addresses that take more connections than one client needs.
+//! Clients that hold a connection and do nothing with it: those that read nothing of an answer, and addresses
+//! that open more connections than one client needs.
 //!
-//! How long a request may take to arrive is `connection.rs`'s.
+//! `connection.rs` limits how long a request may take to arrive.
 
 use std::collections::HashMap;
 use std::io;
@@ -17,7 +17,7 @@ use tokio::time::Sleep;
 use super::limits::network;
 use mu_provider::threads::lock;
 
-/// A stream that fails when the other side takes nothing for a time.
+/// A stream that fails if the other side reads nothing for a time.
 #[derive(Debug)]
 pub(super) struct Patient<S> {
     stream: S,
@@ -110,7 +110,7 @@ impl Crowd {
         Arc::new(Self { most, open: Mutex::default() })
     }
 
-    /// A place for one more connection, if the address has not all that it may have.
+    /// Takes a place for one more connection, unless the address has as many as it may.
     pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Place> {
         let address = network(address);
         let mut open = lock(&self.open);
@@ -148,7 +148,7 @@ mod tests {
         let error = near.write_all(&[0; 100]).await.expect_err("nobody reads");
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
 
-        // Who takes it in the end, however little at a time, gets all of it.
+        // A client that keeps reading, however little at a time, gets everything.
         let mut near = Patient::new(near.stream, Duration::from_secs(600));
         let reading = async {
             let mut taken = [0; 1];

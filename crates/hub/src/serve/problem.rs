@@ -1,4 +1,4 @@
-//! Errors as answers: problem details.
+//! Errors as answers, in the form of problem details.
 //!
 //! Source of the format: RFC 9457.
 
@@ -16,15 +16,15 @@ pub(super) struct Problem {
     detail: String,
     /// After how many seconds to ask again.
     retry_after: Option<u64>,
-    /// Which methods are answered there, where the one of the request is not.
+    /// The methods that the path allows, if the request used another one.
     allow: Option<&'static str>,
-    /// What only the server's log says.
+    /// The cause, which only the server's log shows.
     cause: Option<String>,
     /// Packages with names like the requested one.
     similar: Vec<String>,
 }
 
-/// The cause of a problem, for the log. Goes with the answer, but not to the client.
+/// The cause of a problem, for the log. It travels with the answer, but the client does not see it.
 #[derive(Debug, Clone)]
 pub(super) struct Cause(pub(super) String);
 
@@ -44,7 +44,7 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "there is no such file in this hub")
     }
 
-    /// For a method that is not among those of `allow`.
+    /// For a method that is not in `allow`.
     pub(super) fn method(allow: &'static str, detail: &str) -> Self {
         Self { allow: Some(allow), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, detail) }
     }
@@ -61,7 +61,7 @@ impl Problem {
         &self.similar
     }
 
-    /// With the names of packages that may have been meant, for people.
+    /// Adds the names of packages that may have been meant, for people.
     pub(super) fn with_similar(mut self, similar: Vec<String>) -> Self {
         self.similar = similar;
         self
@@ -92,7 +92,7 @@ impl From<HubError> for Problem {
                 )
                 .retry_after(1);
             }
-            // What they say of the server's disks and buckets is nobody else's business.
+            // The details of the server's disks and buckets are private.
             _ => {
                 let mut problem = Self::new(
                     StatusCode::INTERNAL_SERVER_ERROR,
@@ -141,7 +141,7 @@ impl IntoResponse for Problem {
         if let Some(cause) = &self.cause {
             response.extensions_mut().insert(Cause(cause.clone()));
         }
-        // For readers that show people what it tells programs.
+        // For code that turns the problem into a page.
         response.extensions_mut().insert(self);
         response
     }

@@ -1,7 +1,7 @@
-//! Who may read a private hub: whoever shows a token that the hub knows, whatever else that is for.
+//! Who may read a private hub: everyone with one of the hub's tokens, whatever else the token allows.
 //!
-//! Programs show it as `Bearer`, browsers as the password of `Basic`, with any name. What changes a hub has its own rules, in
-//! `writing.rs`.
+//! Programs send the token as `Bearer`, and browsers as the password of `Basic`, with any user name.
+//! `writing.rs` has the rules for changes.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -18,21 +18,22 @@ use super::problem::Problem;
 use super::server::Server;
 use crate::tokens::Tokens;
 
-/// How long the hub's tokens are remembered: so long a token that was revoked may still read.
+/// How long the hub's tokens are cached: a revoked token can read for so long.
 const REMEMBERED: Duration = Duration::from_secs(5);
 
 /// The tokens as they were read last, and when that was.
 #[derive(Debug, Default)]
 pub(super) struct Readers(Mutex<Option<(Instant, Arc<Tokens>)>>);
 
-/// What a request shows where reading needs a token.
+/// The token that a request shows, if reading needs one.
 pub(super) struct Shown(Option<String>);
 
 impl Shown {
-    /// What a request shows; `None` where it needs no token.
+    /// The token that a request shows; `None` if the request needs no token.
     pub(super) fn of(server: &Server, request: &Request) -> Option<Self> {
         let (path, method) = (request.uri().path(), request.method());
-        // Style and script are the same everywhere, and whether a server works is asked by machines without a token.
+        // Style and script are the same everywhere, and monitoring asks without a token whether a server
+        // works.
         let is_open = path == "/healthz" || path.starts_with("/assets/");
         let is_change =
             matches!(*method, Method::PUT | Method::PATCH) && path.starts_with("/api/v1/packages/");
@@ -45,7 +46,7 @@ impl Shown {
 ///
 /// # Errors
 ///
-/// When the hub is private, and the request shows no token that it knows.
+/// When the hub is private, and the request shows no token that the hub knows.
 pub(super) async fn check(server: &Server, shown: Option<Shown>) -> Result<Option<Asker>, Problem> {
     let Some(Shown(secret)) = shown else { return Ok(None) };
     let Some(secret) = secret else {
@@ -59,7 +60,7 @@ pub(super) async fn check(server: &Server, shown: Option<Shown>) -> Result<Optio
     {
         return found(&tokens, &secret);
     }
-    // It may be new.
+    // The token may be new.
     let tokens = Arc::new(Tokens::read(&server.files).await?);
     *lock(&server.readers.0) = Some((Instant::now(), Arc::clone(&tokens)));
     found(&tokens, &secret)
@@ -86,7 +87,7 @@ fn secret(headers: &HeaderMap) -> Option<String> {
     Some(password.to_owned())
 }
 
-/// Keeps what only some may read out of caches that many share, and says for the log who read it.
+/// Keeps private answers out of shared caches, and tells the log who read them.
 pub(super) fn kept_apart(reader: Asker, mut response: Response) -> Response {
     let headers = response.headers_mut();
     let caching = headers.get(header::CACHE_CONTROL).and_then(|caching| caching.to_str().ok());
@@ -102,7 +103,7 @@ pub(super) fn kept_apart(reader: Asker, mut response: Response) -> Response {
     response
 }
 
-/// Lets a browser ask for the token, where a page was refused for want of one.
+/// Makes a browser ask for the token if a page was refused without one.
 pub(super) fn ask_people(server: &Server, mut response: Response) -> Response {
     if server.serving.private && response.status() == StatusCode::UNAUTHORIZED {
         let basic =

@@ -1,6 +1,6 @@
-//! The static files: whole, in part, or only if they have changed.
+//! Serves the static files: whole, in part, or only if they have changed.
 //!
-//! Served is what belongs to a hub and nothing else that lies beside it: no tokens, no markers of writers.
+//! It serves only files of the hub, and no others in the same folder: no tokens, and no markers of writers.
 
 use axum::body::Body;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -20,13 +20,13 @@ use crate::root::HUB_FILE;
 /// Up to this size, in bytes, a file is read at once.
 const SMALL: u64 = 1 << 20;
 
-/// An archive never changes, so nobody needs to ask for it twice.
+/// An archive never changes, so nobody needs to request it twice.
 const FOREVER: &str = "public, max-age=31536000, immutable";
 
 /// Changing content may be cached, but is revalidated.
 const ASK_AGAIN: &str = "no-cache";
 
-/// Where changes go, as `hub.json` says.
+/// The path for changes, as in `hub.json`.
 pub(super) const API: &str = "api/v1/";
 
 /// Answers with the file at `path`, which is slash-separated and relative to the hub.
@@ -57,7 +57,7 @@ pub(super) async fn file(
     let found = match server.files.get(path, options).await? {
         Got::Absent => return Err(Problem::not_found()),
         Got::Unchanged => return Ok(unchanged(headers, caching)),
-        // Not every bucket looks at conditions of those who read.
+        // Not every bucket supports conditional reads.
         Got::Found(found) if is_known(headers, found.meta.e_tag.as_deref()) => {
             return Ok(unchanged(headers, caching));
         }
@@ -95,7 +95,7 @@ pub(super) async fn file(
     Ok(response)
 }
 
-/// `hub.json`, with where changes go: the files alone do not know that they are served.
+/// `hub.json` with the path for changes. The files alone do not know that a server serves them.
 async fn hub_file(
     server: &Server,
     method: &Method,
@@ -122,7 +122,7 @@ async fn hub_file(
     Ok(response)
 }
 
-/// How long the file at `path` may be kept; `None` if it is none of a hub's.
+/// How long the file at `path` may be cached; `None` if it does not belong to the hub.
 fn caching(server: &Server, path: &str) -> Option<&'static str> {
     let is_segment = |segment: &str| {
         let fits =
@@ -156,7 +156,7 @@ fn content_type(path: &str) -> &'static str {
 
 /// The request of a `Range` header.
 enum Asked {
-    /// All: it is no range of bytes, several ranges, or of another content.
+    /// The whole file: the header is not a byte range, has several, or is for other content.
     Whole,
     /// From the first position to behind the last.
     Part(u64, u64),
@@ -192,25 +192,26 @@ fn unchanged(headers: &HeaderMap, caching: &'static str) -> Response {
     *response.status_mut() = StatusCode::NOT_MODIFIED;
     let answer = response.headers_mut();
     answer.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
-    // Where only one is known, that one has not changed.
+    // If the client has only one version, that one has not changed.
     if let Some(known) = known(headers).filter(|known| known != "*" && !known.contains(',')) {
         answer.insert(header::ETAG, value(&known));
     }
     response
 }
 
-/// Whether the client has what is called `e_tag`.
+/// Whether the client has the version with this `e_tag`.
 fn is_known(headers: &HeaderMap, e_tag: Option<&str>) -> bool {
     let known = known(headers).unwrap_or_default();
     known.split(", ").any(|one| one == "*" || (Some(one) == e_tag && !one.is_empty()))
 }
 
-/// The tags of what the client has.
+/// The ETags that the client has.
 fn known(headers: &HeaderMap) -> Option<String> {
     e_tags(headers, header::IF_NONE_MATCH).map(|tags| tags.join(", "))
 }
 
-/// The tags that a header names. Proxies that pack an answer mark its tag as weak, which makes no difference here.
+/// The ETags in a header. Proxies that compress an answer mark its ETag as weak, which makes no difference
+/// here.
 pub(super) fn e_tags(headers: &HeaderMap, name: header::HeaderName) -> Option<Vec<&str>> {
     let tags = text(headers, name)?.split(',').map(str::trim);
     Some(tags.map(|tag| tag.strip_prefix("W/").unwrap_or(tag)).collect())

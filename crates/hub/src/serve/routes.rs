@@ -1,4 +1,4 @@
-//! Which request goes where, and the line in the access log for each.
+//! Dispatches requests, and writes a line in the access log for each.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -48,7 +48,7 @@ async fn healthy(State(server): State<Arc<Server>>) -> Result<&'static str, Prob
     }
 }
 
-/// The headers by which a proxy says that it asks for somebody else.
+/// The headers in which a proxy says that it asks for somebody else.
 const FORWARDED: [&str; 4] = ["forwarded", "via", "x-forwarded-for", "x-real-ip"];
 
 async fn metrics(
@@ -141,7 +141,7 @@ fn shortened(text: &str) -> String {
     text.chars().take(LOGGED).collect()
 }
 
-/// A JSON document without any control character: JSON lets some stand in texts, and terminals obey them.
+/// A JSON document without control characters: JSON allows some in strings, and terminals interpret them.
 fn printed(value: &Value) -> String {
     let mut printed = String::new();
     for character in value.to_string().chars() {

@@ -5,7 +5,7 @@ use mu_provider::catalog::{CatalogLine, Query, SearchAnswer};
 use super::problem::Problem;
 use super::server::Server;
 
-/// How many packages are answered where nothing is said.
+/// How many packages an answer has by default.
 const USUAL: usize = 50;
 
 /// How many packages are answered at most.
@@ -14,7 +14,7 @@ const MOST: usize = 500;
 /// The longest question, in bytes.
 const LONGEST: usize = 1_000;
 
-/// The longest list of packages in an answer, in bytes. Those that have no room are counted.
+/// The longest list of packages in an answer, in bytes. Packages that do not fit are only counted.
 const LONGEST_ANSWER: usize = 4 << 20;
 
 /// Answers a search; `query` is that of the URL.
@@ -43,7 +43,7 @@ pub(super) async fn search(
         return Err(Problem::new(axum::http::StatusCode::BAD_REQUEST, detail));
     }
     let catalog = server.catalog.read(&server.files).await?;
-    // A large catalog takes some milliseconds, in which other requests go on.
+    // A large catalog takes some milliseconds, during which other requests continue.
     let query = Query::new(words, limit);
     let hits = tokio::task::spawn_blocking(move || query.search(&*catalog));
     let hits = hits.await.ok().and_then(Result::ok).unwrap_or_default();

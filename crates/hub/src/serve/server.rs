@@ -1,4 +1,4 @@
-//! What all requests share, and how a hub is served.
+//! What all requests share, and how to serve a hub.
 
 use std::fmt;
 use std::net::SocketAddr;
@@ -22,16 +22,16 @@ pub type WriteLog = Arc<dyn Fn(&str) + Send + Sync>;
 /// How a hub is served.
 #[derive(Clone)]
 pub struct Serving {
-    /// Where to listen; port 0 takes any that is free.
+    /// The address to listen at; port 0 takes any free port.
     pub listen: SocketAddr,
-    /// The files with certificate chain and private key, in PEM; without them plain HTTP is spoken.
+    /// The files with certificate chain and private key, in PEM; without them, the server uses plain HTTP.
     pub tls: Option<(PathBuf, PathBuf)>,
-    /// What references to the hub's packages begin with, such as `hub.acme.co/`; without it pages show the host that
-    /// they were asked for at.
+    /// What references to the hub's packages begin with, such as `hub.acme.co/`; without it, pages show the
+    /// host that the browser asked for.
     pub base: Option<String>,
     /// The largest archive that is taken, in bytes.
     pub largest_archive: u64,
-    /// How many changes one client address may ask for in a minute.
+    /// How many changes one client address may make in a minute.
     pub changes_per_minute: u32,
     /// How many requests one client address may make in a second; 0 for any number.
     pub requests_per_second: u32,

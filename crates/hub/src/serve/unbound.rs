@@ -1,6 +1,7 @@
-//! A server that listens nowhere: it is handed what a client sends, as bytes, and hands back what it answers.
+//! A server without a socket: the caller passes in the bytes that a client sends, and gets the bytes of the
+//! answer.
 //!
-//! For those who try what clients may send. There is no limit on connections here, and no TLS.
+//! It is for testing what clients may send. It has no limit on connections, and no TLS.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -16,7 +17,7 @@ use super::server::{Server, Serving};
 use super::{connection, routes};
 use crate::{HubError, Place};
 
-/// How many bytes are on their way at once.
+/// How many bytes can be in transit at once.
 const ON_THE_WAY: usize = 64 << 10;
 
 /// A server without a socket.
@@ -32,13 +33,13 @@ impl std::fmt::Debug for Unbound {
 }
 
 impl Unbound {
-    /// Serves the hub at `place`; where to listen is not looked at.
+    /// Serves the hub at `place`; ignores the address to listen at.
     ///
     /// # Errors
     ///
     /// When there is no hub.
     pub fn new(place: &Place, serving: Serving) -> Result<Self, HubError> {
-        // One conversation at a time needs no threads of its own.
+        // One conversation at a time needs no other threads.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         let runtime = runtime
             .map_err(|source| HubError::Io { action: "begin to work".to_owned(), source })?;
@@ -46,14 +47,14 @@ impl Unbound {
         Ok(Self { runtime, server })
     }
 
-    /// What is answered to a client that sends this on one connection, and then nothing else.
+    /// The answer to a client that sends this on one connection, and nothing else.
     pub fn talk(&self, sent: &[u8]) -> Vec<u8> {
         self.runtime.block_on(async {
             let (near, far) = tokio::io::duplex(ON_THE_WAY);
             let peer = Peer::new(Ipv4Addr::LOCALHOST.into());
             let router = routes::router(Arc::clone(&self.server)).layer(Extension(peer));
             let mut protocols = connection::protocols();
-            // Who has sent all still wants to hear the answer.
+            // A client that has sent everything still waits for the answer.
             protocols.http1().half_close(true);
             let speaking = tokio::spawn(async move {
                 let service = TowerToHyperService::new(router);
@@ -62,7 +63,7 @@ impl Unbound {
             let (mut answers, mut questions) = tokio::io::split(near);
             let mut answered = Vec::new();
             let asking = async {
-                // A server that has heard enough hangs up.
+                // The server may close the connection before it has read everything.
                 let _ = questions.write_all(sent).await;
                 let _ = questions.shutdown().await;
             };

@@ -1,10 +1,10 @@
-//! Room for the archives that are on their way in, each of which is in memory: how much there is in all, how much of it
-//! one token may have, and how fast a client has to fill it.
+//! Room in memory for the archives that clients are sending: how much there is in all, how much of it one
+//! token may have, and how fast a client has to fill it.
 //!
-//! What a token may have is taken as its client announces it, before anything is read, so that uploads of one token
-//! never wait for each other with half an archive each. What there is in all is taken as bytes come, so that who
-//! announces much and sends little keeps nobody waiting. Where all are waiting, one of them goes on in a reserve that
-//! holds the largest archive: so there is always one that ends.
+//! A token's share is reserved when its client announces the size, before anything is read. So uploads with
+//! one token never wait for each other with half an archive each. The total is taken as bytes arrive, so a
+//! client that announces much and sends little makes nobody wait. If all are waiting, one of them continues
+//! in a reserve with room for the largest archive. So one of them always finishes.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -13,7 +13,7 @@ use std::time::Duration;
 use mu_provider::threads::lock;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 
-/// How many archives of the largest size are in memory at the same time.
+/// How many archives of the largest size can be in memory at the same time.
 const ARCHIVES: u64 = 4;
 
 /// How many of them are of one token.
@@ -22,7 +22,7 @@ const ARCHIVES_OF_ONE: u64 = 2;
 /// What room is counted in, in bytes.
 const UNIT: u64 = 64 << 10;
 
-/// How long a client may take before its first byte, or be silent in the middle of a body.
+/// How long a client may take before its first byte, or pause in the middle of a body.
 const SILENCE: Duration = Duration::from_secs(20);
 
 /// How many bytes a client has to send for each second after that.
@@ -110,8 +110,8 @@ fn as_permits(units: usize) -> u32 {
     u32::try_from(units).unwrap_or(u32::MAX)
 }
 
-/// How long to wait for the next part of a body of which `received` bytes came in the time `spent` waiting for it;
-/// `None` if the client had all the time that it may have.
+/// How long to wait for the next part of a body, after `received` bytes arrived in the time `spent` waiting
+/// for it; `None` if the client has used all its time.
 pub(super) fn patience(spent: Duration, received: u64) -> Option<Duration> {
     let earned = SILENCE + Duration::from_millis(received.saturating_mul(1_000) / LEAST_RATE);
     let left = earned.min(WHOLE_BODY).checked_sub(spent).filter(|left| !left.is_zero())?;
@@ -127,7 +127,7 @@ mod tests {
 
     const LARGEST: u64 = 4 * UNIT;
 
-    /// What a future has come to without waiting.
+    /// The result of a future, if it is there without waiting.
     fn now<T>(future: impl Future<Output = T>) -> Option<T> {
         match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(value) => Some(value),
@@ -169,7 +169,7 @@ mod tests {
             ended.iter().filter(|ended| **ended).count()
         };
         assert_eq!(ended(&mut rooms), 1);
-        // It has ended, and leaves its half to another one; the reserve is free for a third.
+        // It has finished, and its half is free for another one. The reserve is free for a third.
         let first = rooms.iter().position(|room| room.reserve.is_some()).expect("one has it");
         rooms.remove(first);
         assert_eq!(ended(&mut rooms), 2);

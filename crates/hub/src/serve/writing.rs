@@ -1,7 +1,8 @@
-//! Changes: `PUT` publishes a version, `PATCH` changes what may change of one. Each needs a token that allows it.
+//! Changes: `PUT` publishes a version, and `PATCH` changes its mutable properties. Each needs a token that
+//! allows it.
 //!
-//! An archive is unpacked and read as everybody reads it who installs it, before anything is written; the index
-//! line is made of the manifest in it, not of what the client says.
+//! Before anything is written, the archive is unpacked and read as every client would. The index line is made
+//! from the manifest in it, not from what the client says.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -142,7 +143,7 @@ async fn publish(
     let commit = request.headers().get(COMMIT_HEADER).and_then(|value| value.to_str().ok());
     let is_commit = |text: &&str| text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit());
     let commit = commit.filter(is_commit).map(str::to_ascii_lowercase);
-    // Archives are in memory, so only as many come in at the same time as there is room for.
+    // Archives are in memory, so their number at the same time is limited by the room for them.
     let mut room = server.uploads.enter(&token.name, length.unwrap_or(largest)).await;
     let bytes = body(request.into_body(), largest, Some(&mut room)).await?;
     let described = format!("{} {}", names::printable(name), names::printable(version));
@@ -196,7 +197,7 @@ async fn publish(
     Ok(json(status, &answer))
 }
 
-/// What a copy of a package is called that is published under another name, as `?origin=OLD/NAME&from=OLD` says.
+/// A package that is published under another name: `?origin=OLD/NAME&from=OLD`.
 struct Copied {
     name: String,
     origin: Name,
@@ -204,7 +205,7 @@ struct Copied {
 }
 
 impl Copied {
-    /// Reads a query; `None` if it says nothing of that.
+    /// Reads a query; `None` if it has no such keys.
     fn read(query: &str, name: &str) -> Result<Option<Self>, Problem> {
         let pairs = || query.split('&').filter_map(|pair| pair.split_once('='));
         let value = |key: &str| pairs().find(|(other, _)| *other == key).map(|(_, value)| value);
@@ -216,7 +217,7 @@ impl Copied {
         };
         let (origin, now) = (parsed(origin)?, parsed(name)?);
         let mut renamed = Rename::between(&origin, &now);
-        // More may have been renamed than what differs at least.
+        // The rename may cover more than the shortest difference between the names.
         if let Some(from) = value("from").map(parsed).transpose()?
             && let Some(rest) = origin.strip_prefix(&from)
             && let Some(to) = name.strip_suffix(&format!("/{rest}"))
@@ -233,7 +234,7 @@ impl Copied {
     }
 }
 
-/// What `PATCH` changes. A key that is not there changes nothing.
+/// What `PATCH` changes. A missing key changes nothing.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Patch {
@@ -244,7 +245,7 @@ struct Patch {
     moved_to: Option<Option<String>>,
 }
 
-/// Tells `null` from a key that is not there.
+/// Distinguishes `null` from a missing key.
 mod present {
     use serde::{Deserialize, Deserializer};
 
@@ -263,7 +264,7 @@ async fn patch(
     request: Request,
 ) -> Result<Response, Problem> {
     too_large(announced(request.headers()), LARGEST_CHANGE)?;
-    // Of the index file, in which whoever changes tags has seen those that are there.
+    // The ETag of the index file in which a client that changes tags has seen the old ones.
     let expected = e_tags(request.headers(), header::IF_MATCH).unwrap_or_default();
     let expected = expected.into_iter().map(str::to_owned).collect();
     let bytes = body(request.into_body(), LARGEST_CHANGE, None).await?;
@@ -302,7 +303,7 @@ async fn patch(
     Ok(json(StatusCode::OK, &json!({ "changed": changed })))
 }
 
-/// Changes the hub on a thread of its own. The client may go away meanwhile: what was begun is ended.
+/// Changes the hub on a separate thread. The change is completed even if the client disconnects.
 async fn write<T: Send + 'static>(
     server: &Server,
     change: impl AsyncFnOnce(Writer) -> Result<T, HubError> + Send + 'static,
@@ -318,7 +319,7 @@ async fn write<T: Send + 'static>(
     }
 }
 
-/// How long the body is, where the client says.
+/// The length of the body, if the client gives it.
 fn announced(headers: &HeaderMap) -> Option<u64> {
     headers.get(header::CONTENT_LENGTH)?.to_str().ok()?.parse().ok()
 }
@@ -332,14 +333,14 @@ fn larger_than(largest: u64) -> Problem {
     Problem::new(StatusCode::PAYLOAD_TOO_LARGE, detail)
 }
 
-/// Reads a body of at most `largest` bytes, from a client that keeps sending; it takes `room` as it comes.
+/// Reads a body of at most `largest` bytes from a client that keeps sending; takes `room` as it arrives.
 async fn body(
     mut body: Body,
     largest: u64,
     mut room: Option<&mut Room<'_>>,
 ) -> Result<Bytes, Problem> {
     let mut bytes = BytesMut::new();
-    // Only the time that the client takes counts, not that in which it waits for room.
+    // Only the client's time counts, not the time that it waits for room.
     let mut spent = Duration::ZERO;
     loop {
         let Some(patience) = patience(spent, bytes.len() as u64) else { return Err(slow()) };

@@ -1,9 +1,9 @@
-//! A real S3 server over a folder for the tests: `s3s-fs`, which speaks the protocol, checks signatures and knows
-//! conditional writes, with one promise of S3's added that it does not make.
+//! A real S3 server over a folder, for tests: `s3s-fs`, which implements the protocol, checks signatures and
+//! supports conditional writes. This adds one guarantee of S3 that it lacks.
 //!
-//! S3 decides a conditional write (`If-Match`, `If-None-Match`) and does it in one step. `s3s-fs` first looks and then
-//! writes, and writes an object's ETag after the object, so two writers can both win. Here one request is answered
-//! after the other, which closes that gap and changes nothing else.
+//! S3 checks the condition of a write (`If-Match`, `If-None-Match`) and writes in one step. `s3s-fs` first
+//! checks and then writes, and writes an object's ETag after the object, so two writers can both win. Here,
+//! requests are answered one after the other, which closes that gap and changes nothing else.
 
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
@@ -26,7 +26,7 @@ use tokio::sync::{Mutex, oneshot};
 const ACCESS_KEY: &str = "tests";
 const SECRET_KEY: &str = "not-secret";
 
-/// A running server with one bucket, `packages`; it ends when this is dropped.
+/// A running server with one bucket, `packages`; it stops when it is dropped.
 #[derive(Debug)]
 pub struct S3Server {
     endpoint: String,
@@ -105,7 +105,7 @@ async fn serve(listener: &TcpListener, service: &S3Service) {
                 }
             });
             let server = Builder::new(TokioExecutor::new());
-            // A connection that breaks is the business of whoever opened it.
+            // Whoever opened a connection has to deal with it if it breaks.
             let _ = server.serve_connection(TokioIo::new(socket), answer).await;
         });
     }

@@ -1,4 +1,4 @@
-//! Git as it is: repositories that `git` made, and servers that run it.
+//! The real Git: repositories that `git` created, and servers that run it.
 
 mod origin;
 mod server;
@@ -10,7 +10,7 @@ use std::process::Command;
 pub use self::origin::Origin;
 pub use self::server::{Daemon, HttpServer, fake_ssh};
 
-/// The environment of every `git` in the tests: no configuration but the tests' own.
+/// The environment of every `git` in the tests, with only the tests' own configuration.
 pub fn variables(home: &Path) -> BTreeMap<String, String> {
     let path = std::env::var("PATH").expect("the tests find git on the path");
     let home = home.to_str().expect("temporary folders are UTF-8").to_owned();

@@ -15,7 +15,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// A folder with one repository, `name`, whose branch is `main` and which is empty.
+    /// A folder with one empty repository, `name`, whose branch is `main`.
     pub fn new(name: &str) -> Self {
         let root = tempfile::tempdir().expect("there is room");
         let mut origin = Self { folder: root.path().to_owned(), root };
@@ -23,7 +23,7 @@ impl Origin {
         origin
     }
 
-    /// Makes another repository beside, and goes on with it.
+    /// Creates another repository in the same folder, and switches to it.
     pub fn add(&mut self, name: &str) {
         self.folder = self.root.path().join(name);
         fs::create_dir_all(&self.folder).expect("the folder can be made");

@@ -92,7 +92,7 @@ fn backend(root: &Path, request: &Seen) -> Reply {
         .spawn()
         .expect("these tests need git: install it, on Debian with `apt-get install git`");
     let mut input = child.stdin.take().expect("is piped");
-    // One that refuses the request does not read it.
+    // A server that refuses the request does not read it.
     let _ = input.write_all(&request.body);
     drop(input);
     let output = child.wait_with_output().expect("git ends").stdout;
@@ -141,8 +141,8 @@ impl Daemon {
     }
 }
 
-/// A program that is called like `ssh` and runs the command here, with `root` as the root folder. It
-/// writes its arguments to the file beside it.
+/// A program named `ssh` that runs the command here, with `root` as the root folder. It writes its arguments
+/// to the file beside it.
 pub fn fake_ssh(folder: &Path, root: &Path) -> (String, PathBuf) {
     let (program, log) = (folder.join("ssh"), folder.join("ssh.log"));
     let script = format!(

@@ -1,4 +1,4 @@
-//! What a page says of one version: facts, how to depend on it, and what it has to do with others.
+//! What a page shows about one version: facts, how to depend on it, and related packages.
 
 use mu_provider::{Dependency, Maintainer, Release};
 use mu_provider_hub::wire::{ProvidersFile, providers_path};
@@ -15,22 +15,22 @@ use crate::names;
 use crate::root::Root;
 use crate::serve::problem::Problem;
 
-/// How many capabilities it is looked up for who provides them, and how many of those are shown.
+/// For how many capabilities the providers are looked up, and how many providers are shown.
 const PROVIDERS: usize = 8;
 
 /// How many files of a version are listed.
 const FILES: usize = 500;
 
-/// What a page says of one version.
+/// What a page shows about one version.
 #[derive(Debug)]
 pub(super) struct About {
     pub(super) version: String,
-    /// The line, without what is wrong in it.
+    /// The line, without its invalid keys.
     pub(super) says: Release,
     pub(super) published: Option<Moment>,
     pub(super) maintainers: Vec<String>,
     pub(super) website: Option<String>,
-    /// The repository as it was written, and its address if it has a page.
+    /// The repository as it was written, and its URL if it has a web page.
     pub(super) repository: Option<(String, Option<String>)>,
     /// Such as `3.4 KiB`.
     pub(super) size: Option<String>,
@@ -49,7 +49,7 @@ pub(super) struct Install {
 /// A package that this one has to do with.
 #[derive(Debug)]
 pub(super) struct Related {
-    /// Its name in this hub, else what was written.
+    /// Its name in this hub, or else the text that was written.
     pub(super) key: String,
     pub(super) text: String,
     /// Its page, if it is of this hub.
@@ -58,7 +58,7 @@ pub(super) struct Related {
     pub(super) asked: Vec<String>,
 }
 
-/// A capability that is required, and packages of this hub that provide it.
+/// A required capability, and packages of this hub that provide it.
 #[derive(Debug)]
 pub(super) struct Required {
     pub(super) capability: String,
@@ -99,7 +99,7 @@ impl About {
         }
     }
 
-    /// Where the commit that it was made from can be looked at.
+    /// The web page of the commit that the version was made from.
     pub(super) fn commit_page(&self) -> Option<String> {
         let (repository, _) = self.repository.as_ref()?;
         let commit = self.says.commit.as_deref()?;
@@ -110,8 +110,8 @@ impl About {
 }
 
 impl Install {
-    /// The command that depends on a version, with `range` before its number; none for what nobody should begin to
-    /// depend on.
+    /// The command that depends on a version, with `range` before its number; none for versions that nobody
+    /// should start to depend on.
     pub(super) fn of(asked: &Asked, line: &Line, range: &str) -> Option<Self> {
         if let Some(to) = line.text("movedTo") {
             let is_plain = Target::parse(to).is_some_and(|target| target.spec.is_empty());
@@ -119,7 +119,7 @@ impl Install {
         }
         let reference = asked.address.reference(line.name()).filter(|_| !line.is_yanked())?;
         let version = line.full_version();
-        // Ranges speak of numbers; what has none is chosen by its name alone.
+        // Ranges work with numbers; a version without them can be chosen only by its name.
         let is_number = names::check_version(line.version(), line.is_lenient()).is_ok();
         let is_safe = line.composite_app().is_none_or(|app| names::check_app_version(app).is_ok());
         if !is_number || !is_safe {
@@ -135,7 +135,7 @@ impl Install {
     }
 }
 
-/// Where the archive of a version can be downloaded.
+/// The URL from which to download the archive of a version.
 pub(super) fn download(root: &Root, line: &Line, frame: &Frame<'_>) -> Option<String> {
     let path = place(root, line);
     let is_plain = |segment: &str| !matches!(segment, "" | "." | "..");
@@ -180,7 +180,7 @@ pub(super) fn asked_of(spec: &str) -> Vec<String> {
     vec![if spec.is_empty() { "any version".to_owned() } else { spec.to_owned() }]
 }
 
-/// The capabilities that a version requires, and who provides them.
+/// The capabilities that a version requires, and the packages that provide them.
 pub(super) async fn required(
     files: &Files,
     line: &Line,
@@ -206,7 +206,7 @@ pub(super) async fn required(
     Ok(required)
 }
 
-/// The packages of this hub that provide a capability; none of what is not a valid capability.
+/// The packages of this hub that provide a capability; none if the text is not a valid capability.
 pub(super) async fn providers(files: &Files, capability: &str) -> Result<Vec<String>, Problem> {
     if names::capability_path(capability).is_none() {
         return Ok(Vec::new());
@@ -230,13 +230,13 @@ fn is_web(text: &str) -> bool {
     url::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }
 
-/// A line as a release, without what is wrong in it.
+/// A line as a release, without its invalid keys.
 fn release(line: &Line) -> Release {
     let read = |value: &Value| serde_json::from_value::<Release>(value.clone()).ok();
     if let Some(release) = read(&Value::Object(line.map().clone())) {
         return release;
     }
-    // Key by key, so that one that is wrong takes no other with it.
+    // Key by key, so that an invalid one does not affect the others.
     let mut right = serde_json::Map::new();
     for (key, value) in line.map() {
         let alone = Value::Object([(key.clone(), value.clone())].into_iter().collect());

@@ -1,7 +1,7 @@
-//! What people write before the names of this hub's packages.
+//! The text before the names of this hub's packages in references.
 //!
-//! The server's owner may say so. Else it is the host that the browser asked for, which is the client's word and
-//! goes back to this client alone.
+//! The server's owner can set it. Otherwise it is the host that the browser asked for, which the client
+//! chooses and which goes back only to this client.
 
 use std::net::Ipv6Addr;
 
@@ -11,7 +11,7 @@ use mu_manifest::reference::Base;
 /// The longest host that is believed, in bytes.
 const LONGEST: usize = 260;
 
-/// The header by which a proxy says below which path of its own it shows this server.
+/// The header in which a proxy gives the path at which it serves this server.
 const PREFIX: &str = "x-forwarded-prefix";
 
 /// The part before a name.
@@ -19,14 +19,14 @@ const PREFIX: &str = "x-forwarded-prefix";
 pub(super) struct Address {
     /// The base, with its slash, as in a package's id; empty if it is not known.
     pub(super) base: String,
-    /// Where this server is, with a slash at the end; empty if that is not known.
+    /// The URL of this server, with a slash at the end; empty if it is not known.
     pub(super) url: String,
-    /// The protocol, where a reference needs one.
+    /// The protocol, if a reference needs one.
     protocol: &'static str,
 }
 
 impl Address {
-    /// The address of a request to a server that speaks TLS itself or does not.
+    /// The address in a request to this server, which may or may not use TLS itself.
     pub(super) fn of(headers: &HeaderMap, uri: &Uri, told: Option<&str>, tls: bool) -> Self {
         let mut address = Self::of_host(headers, uri, told, tls);
         if !address.url.is_empty() {
@@ -44,7 +44,7 @@ impl Address {
             let url = format!("{protocol}{base}");
             let protocol = match protocol {
                 "http://" => protocol,
-                // Else the host would be read as a name.
+                // Without the protocol, the host would be read as a name.
                 _ if !base.contains(['.', ':']) => protocol,
                 _ => "",
             };
@@ -54,7 +54,7 @@ impl Address {
             return Self::default();
         };
         let url = match base == Base::default().as_str() {
-            // Which server has the packages of the usual base is each organization's own affair.
+            // Each organization decides which server has the packages of the default base.
             true => here.map(|(protocol, base)| format!("{protocol}{base}")).unwrap_or_default(),
             false => format!("https://{base}"),
         };
@@ -66,7 +66,7 @@ impl Address {
         self.base == Base::default().as_str()
     }
 
-    /// What to write to depend on a package: its name alone where the base is the usual one.
+    /// The text to write to depend on a package: only its name, if the base is the default one.
     pub(super) fn reference(&self, name: &str) -> Option<String> {
         if self.is_usual() {
             return Some(name.to_owned());
@@ -75,8 +75,8 @@ impl Address {
     }
 }
 
-/// The path below which a proxy shows this server, with a slash at the end; empty if no proxy says so, or what it says is
-/// no plain path.
+/// The path at which a proxy serves this server, with a slash at the end; empty if no proxy gives one, or if
+/// it is not a plain path.
 fn prefix(headers: &HeaderMap) -> String {
     let told = headers.get(PREFIX).and_then(|told| told.to_str().ok()).unwrap_or_default();
     let fits = |segment: &str| {
@@ -88,10 +88,10 @@ fn prefix(headers: &HeaderMap) -> String {
     if is_path { format!("{path}/") } else { String::new() }
 }
 
-/// The protocol and the base of a host; `None` if it is none.
+/// The protocol and the base of a host; `None` if it is not a host.
 fn place(host: &str, tls: bool) -> Option<(&'static str, String)> {
     let (name, port) = split(host)?;
-    // Beyond its own machine mu speaks no plain http, so TLS is spoken by what stands before this server.
+    // mu uses plain http only on its own machine, so a proxy in front of this server must provide TLS.
     let (protocol, usual) = match !tls && is_this_machine(name) {
         true => ("http://", ":80"),
         false => ("https://", ":443"),
@@ -100,7 +100,7 @@ fn place(host: &str, tls: bool) -> Option<(&'static str, String)> {
     Some((protocol, format!("{}{port}/", name.to_ascii_lowercase())))
 }
 
-/// The host and its port, `:8080` or nothing; `None` if that is none.
+/// The host and its port (`:8080` or empty); `None` if the text is not a host.
 fn split(host: &str) -> Option<(&str, &str)> {
     let end = match host.strip_prefix('[') {
         Some(rest) => {

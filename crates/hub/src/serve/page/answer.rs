@@ -1,4 +1,4 @@
-//! How pages are sent: what the browser may do with them, only if they have changed, and packed.
+//! How pages are sent: with a policy for the browser, only if they have changed, and compressed.
 
 use std::io::Write as _;
 
@@ -11,14 +11,14 @@ use sha2::{Digest as _, Sha256};
 
 use crate::archive::hex;
 
-/// What a page may load and do: its own style, script and icon, and questions to its own server.
+/// What a page may load and do: its own style, script and icon, and requests to its own server.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
                       img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
 /// Below this size, in bytes, a text is not worth packing.
 const SMALL: usize = 512;
 
-/// Whether a page may be kept.
+/// Whether a page may be cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Keeping {
     /// For ever: its name changes with its content.
@@ -94,7 +94,7 @@ pub(super) fn send(
     response
 }
 
-/// Leads to another page for now; `None` if its address fits no header.
+/// Redirects to another page for now; `None` if its address does not fit a header.
 pub(super) fn elsewhere(page: &str) -> Option<Response> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::FOUND;
@@ -105,7 +105,7 @@ pub(super) fn elsewhere(page: &str) -> Option<Response> {
     Some(response)
 }
 
-/// The beginning of a text's SHA-256: enough to tell it from others.
+/// The beginning of a text's SHA-256: enough to distinguish it from others.
 pub(super) fn digest(text: &[u8]) -> String {
     hex(&Sha256::digest(text)[..12])
 }

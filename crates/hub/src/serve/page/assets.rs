@@ -1,4 +1,5 @@
-//! Style, script and icon of the pages. Each has the digest of its content in its name, and may be kept for ever.
+//! Style, script and icon of the pages. Each has the digest of its content in its name, so it may be cached
+//! for ever.
 
 use std::sync::{Arc, LazyLock};
 
@@ -15,7 +16,7 @@ const STYLE: &str = include_str!("../../../assets/page.css");
 const SCRIPT: &str = include_str!("../../../assets/page.js");
 const ICON: &str = include_str!("../../../assets/icon.svg");
 
-/// What the files are called.
+/// The names of the files.
 #[derive(Debug)]
 pub(super) struct Assets {
     pub(super) style: String,
@@ -46,7 +47,7 @@ pub(super) async fn answer(
         () if name == assets.style => ("text/css; charset=utf-8", STYLE),
         () if name == assets.script => ("text/javascript; charset=utf-8", SCRIPT),
         () if name == assets.icon => ("image/svg+xml", ICON),
-        // Of another server's version, or a file of a hub whose folder is called so.
+        // A file of another server's version, or of a hub with a folder of this name.
         () => return answer_file(State(server), request).await,
     };
     Ok(answer::send(request.headers(), StatusCode::OK, Keeping::Forever, kind, text.as_bytes()))

@@ -1,4 +1,4 @@
-//! Ways to a package other than a search: its namespace, and what it can do.
+//! Ways to find a package other than a search: its namespace, and its capabilities.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ struct NamespacePage<'asked> {
     total: usize,
 }
 
-/// Answers with the packages of a namespace, those of the namespaces in it among them.
+/// Answers with the packages of a namespace, including those of the namespaces in it.
 pub(super) async fn namespace(
     State(server): State<Arc<Server>>,
     request: Request,
@@ -77,7 +77,7 @@ pub(super) async fn capability(
     let asked = Asked::of(&server, &request);
     let path = decoded(&asked.path).ok_or_else(Problem::not_found)?;
     let capability = path.trim_start_matches('/').strip_prefix(CAPABILITIES).unwrap_or_default();
-    // The files of the hub stand beside the pages.
+    // The files of the hub are beside the pages.
     if capability.ends_with(".json") || names::capability_path(capability).is_none() {
         return answer_file(State(server), request).await;
     }

@@ -1,4 +1,4 @@
-//! Feeds of new versions, for those who want to hear of them without asking: one of the hub, one of each package.
+//! Feeds of new versions: one for the hub, and one for each package.
 //!
 //! Source of the format: RFC 4287 (Atom).
 
@@ -33,7 +33,7 @@ const PACKAGES: usize = 30;
 #[template(path = "feed.xml", escape = "xml")]
 struct Feed {
     title: String,
-    /// The page that says the same.
+    /// The web page of the feed.
     page: String,
     /// The feed itself.
     own: String,
@@ -94,13 +94,13 @@ pub(super) async fn package(
     send(&asked, format!("Versions of {name}"), &page, entries(&asked, lines.iter()))
 }
 
-/// What the hub is called.
+/// The name of the hub.
 fn title(asked: &Asked) -> &str {
     let base = asked.address.base.trim_end_matches('/');
     if base.is_empty() { "this hub" } else { base }
 }
 
-/// The newest of the versions that were not withdrawn and say when they were published.
+/// The newest of the versions that were not withdrawn and have a publication time.
 fn entries<'line>(asked: &Asked, lines: impl Iterator<Item = &'line Line>) -> Vec<Entry> {
     let standing = lines.filter(|line| !line.is_yanked());
     let dated = standing.filter_map(|line| Some((published(line)?, line)));
@@ -144,7 +144,7 @@ fn send(
     Ok(response)
 }
 
-/// The whole address of a page, as readers of feeds want it; as it is where the server does not know its own.
+/// The whole URL of a page, as feed readers want it; a relative one if the server does not know its own.
 fn absolute(asked: &Asked, page: &str) -> String {
     let root = asked.frame().root;
     let path = page.strip_prefix(&root).unwrap_or(page);
@@ -158,7 +158,7 @@ fn stamp(moment: Timestamp) -> String {
     moment.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// A text without the characters that XML cannot hold.
+/// A text without the characters that XML does not allow.
 fn clean(text: &str) -> String {
     let fits =
         |character: &char| !character.is_control() && !matches!(character, '\u{fffe}' | '\u{ffff}');

@@ -1,4 +1,4 @@
-//! Packages in a list: what the catalog says of each, and when its newest version was published.
+//! Packages in a list: their catalog entries, and the publication time of their newest versions.
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -26,13 +26,13 @@ impl Found {
     }
 }
 
-/// The packages of a catalog whose names `is_wanted`, by name, at most `most`; and how many there are.
+/// The packages of a catalog for which `is_wanted` holds, by name, at most `most`; and how many there are.
 pub(super) async fn listed(
     catalog: Bytes,
     is_wanted: impl Fn(&str) -> bool + Send + 'static,
     most: usize,
 ) -> (Vec<Found>, usize) {
-    // A large catalog takes some milliseconds, in which other requests go on.
+    // A large catalog takes some milliseconds, during which other requests continue.
     let reading = tokio::task::spawn_blocking(move || {
         let lines = catalog.split(|byte| *byte == b'\n');
         let lines = lines.filter(|line| first_name(line).is_none_or(&is_wanted));
@@ -45,7 +45,7 @@ pub(super) async fn listed(
     reading.await.unwrap_or_default()
 }
 
-/// The names of packages that look like `name`, best first, at most three.
+/// The names of packages that are similar to `name`, best first, at most three.
 pub(super) async fn similar(catalog: Bytes, name: String) -> Vec<String> {
     let comparing = tokio::task::spawn_blocking(move || {
         let lines = catalog.split(|byte| *byte == b'\n');
@@ -58,7 +58,7 @@ pub(super) async fn similar(catalog: Bytes, name: String) -> Vec<String> {
     comparing.await.unwrap_or_default()
 }
 
-/// The name at the beginning of a line, where hubs write it, so that most lines need not be parsed.
+/// The name at the beginning of a line. Hubs write it there, so most lines need not be parsed.
 fn first_name(line: &[u8]) -> Option<&str> {
     let rest = line.strip_prefix(b"{\"name\":\"")?;
     let name = &rest[..rest.iter().position(|byte| *byte == b'"')?];
@@ -83,7 +83,7 @@ fn nearest(name: &str, known: impl Iterator<Item = String>) -> Vec<String> {
     near.into_iter().map(|(_, name)| name).take(3).collect()
 }
 
-/// Adds when each was published, as far as the server knows by now.
+/// Adds the publication time of each package, as far as the server knows it already.
 pub(super) async fn date(server: &Server, root: &Root, packages: &mut [Found]) {
     let relations = &server.pages.relations;
     relations.refresh(&server.files, root).await;

@@ -1,4 +1,4 @@
-//! What pages need to know of a request, and what is around their content.
+//! What pages need from a request, and the frame around their content.
 
 use askama::Template;
 use axum::extract::Request;
@@ -13,22 +13,22 @@ use crate::names;
 use crate::serve::problem::Problem;
 use crate::serve::server::Server;
 
-/// Where the pages of packages are.
+/// The path of the pages of packages.
 pub(super) const PACKAGES: &str = "packages/";
 
-/// Where the pages of namespaces are.
+/// The path of the pages of namespaces.
 pub(super) const NAMESPACES: &str = "namespaces/";
 
-/// Where the pages of capabilities are, beside the files that say who provides them.
+/// The path of the pages of capabilities, beside the files that list their providers.
 pub(super) const CAPABILITIES: &str = "capabilities/";
 
-/// Where the feeds of packages are.
+/// The path of the feeds of packages.
 pub(super) const FEEDS: &str = "feeds/";
 
-/// What a feed ends with.
+/// The ending of a feed.
 pub(super) const FEED: &str = ".atom";
 
-/// What pages need to know of a request.
+/// What pages need from a request.
 #[derive(Debug, Clone)]
 pub(in crate::serve) struct Asked {
     pub(super) headers: HeaderMap,
@@ -49,7 +49,7 @@ impl Asked {
         }
     }
 
-    /// The same, if a browser asks for a page: whoever takes HTML, and does not ask the API.
+    /// The same, if a browser asks for a page: the client accepts HTML, and does not call the API.
     pub(in crate::serve) fn of_person(server: &Server, request: &Request) -> Option<Self> {
         let is_person = takes_html(request.headers());
         (is_person && !request.uri().path().starts_with("/api/")).then(|| Self::of(server, request))
@@ -67,7 +67,7 @@ impl Asked {
         found.map(|(_, value)| value.into_owned()).unwrap_or_default()
     }
 
-    /// What is around the content of a page.
+    /// The frame around the content of a page.
     pub(super) fn frame(&self) -> Frame<'_> {
         let below = self.path.matches('/').count().saturating_sub(1);
         Frame {
@@ -86,12 +86,12 @@ impl Asked {
     }
 }
 
-/// What is around the content of a page.
+/// The frame around the content of a page.
 #[derive(Debug)]
 pub(super) struct Frame<'asked> {
-    /// The way to the hub's root, relative to the page.
+    /// The hub's root, relative to the page.
     pub(super) root: String,
-    /// What the hub is called; empty if it is not known.
+    /// The name of the hub; empty if it is not known.
     pub(super) hub: &'asked str,
     /// Whether references without a host lead to it.
     pub(super) is_usual: bool,
@@ -111,7 +111,7 @@ impl Frame<'_> {
         name.rsplit('/').next().unwrap_or(name)
     }
 
-    /// Each segment of a name's namespace, and the page of the namespace that ends with it.
+    /// Each segment of a name's namespace, with the page of the namespace that ends there.
     pub(super) fn namespaces<'name>(&self, name: &'name str) -> Vec<(&'name str, String)> {
         let ends = name.match_indices('/').map(|(end, _)| &name[..end]);
         ends.map(|namespace| (self.leaf(namespace), self.namespace(namespace))).collect()
@@ -122,7 +122,7 @@ impl Frame<'_> {
         format!("{}{NAMESPACES}{namespace}", self.root)
     }
 
-    /// The page of a capability; none for what is not a valid capability.
+    /// The page of a capability; none if the text is not a valid capability.
     pub(super) fn capability(&self, capability: &str) -> Option<String> {
         names::capability_path(capability)?;
         Some(format!("{}{CAPABILITIES}{capability}", self.root))

@@ -1,6 +1,6 @@
-//! The picture of what is right around a package: who depends on it, and what it depends on.
+//! The picture of a package's neighbours: the packages that depend on it, and its dependencies.
 //!
-//! The lists beside it say the same to who cannot see it, and lead to the packages.
+//! The lists beside it contain the same for people who cannot see it, and have links to the packages.
 
 use mu_picture::{Edge, Node, Picture, Style};
 
@@ -10,10 +10,10 @@ use crate::names::printable;
 /// How many packages are drawn on each side.
 const EACH_SIDE: usize = 10;
 
-/// How many characters of a name are drawn, before and behind what is left out.
+/// How many characters of a long name are drawn, before and after the gap.
 const KEPT: [usize; 2] = [14, 18];
 
-/// Draws a package; `None` where nothing is around it. `all` is how many dependents there are.
+/// Draws a package; `None` if it has no neighbours. `all` is the number of dependents.
 pub(super) fn picture(
     (name, version): (&str, &str),
     dependencies: &[Related],
@@ -72,13 +72,13 @@ pub(super) fn picture(
 #[derive(Default)]
 struct Drawing {
     nodes: Vec<Node>,
-    /// What makes each node the one that it is.
+    /// A key that identifies each node.
     keys: Vec<String>,
     edges: Vec<Edge>,
 }
 
 impl Drawing {
-    /// The place of a package's node, which is made if it is not there.
+    /// The index of a package's node, which is added if it is missing.
     fn node(&mut self, related: &Related) -> usize {
         if let Some(known) = self.keys.iter().position(|key| *key == related.key) {
             return known;
@@ -89,7 +89,7 @@ impl Drawing {
     }
 }
 
-/// A name that does not make the picture wide, safe to be shown.
+/// A name that is short enough for the picture, and safe to show.
 fn short(name: &str) -> String {
     let name = printable(name);
     let characters: Vec<char> = name.chars().collect();

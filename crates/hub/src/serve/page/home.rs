@@ -1,4 +1,4 @@
-//! The first page, and what a search finds.
+//! The first page, and the results of a search.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use crate::serve::problem::Problem;
 use crate::serve::search::search as search_catalog;
 use crate::serve::server::Server;
 
-/// How many packages a search shows, and how many where more are wanted.
+/// How many packages a search shows, and how many on the longer page.
 const SHOWN: [usize; 2] = [50, 500];
 
-/// How many of the packages that a search finds are sorted by anything else than how well they match.
+/// How many results of a search can be sorted by something other than relevance.
 const SORTED: usize = 10_000;
 
 #[derive(Debug, Template)]
@@ -91,7 +91,7 @@ struct Results<'asked> {
     more: Option<String>,
 }
 
-/// What comes first in a search.
+/// The order of a search's results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Sort {
     Relevance,
@@ -99,7 +99,7 @@ enum Sort {
     Name,
 }
 
-/// A way to sort, and its page unless it is the one that is shown.
+/// A sort order, with the link to its page unless it is the current one.
 #[derive(Debug)]
 struct SortLink {
     name: &'static str,
@@ -117,7 +117,7 @@ impl Sort {
         }
     }
 
-    /// The search; without words nothing is more relevant than anything else.
+    /// The search. Without words, sorting by relevance makes no sense.
     fn of(asked: &Asked) -> Self {
         let named = asked.query("sort");
         Self::ALL.into_iter().find(|sort| sort.name() == named).unwrap_or(Self::Relevance)
@@ -132,7 +132,7 @@ impl Sort {
     }
 }
 
-/// Answers with what a search finds.
+/// Answers with the results of a search.
 pub(super) async fn search(
     State(server): State<Arc<Server>>,
     request: Request,
@@ -153,7 +153,7 @@ pub(super) async fn search(
         }
         query.finish()
     };
-    // Which are the newest, or the first by name, only all of them tell.
+    // To find the newest, or the first by name, the server has to look at all.
     let looked_at = if sort == Sort::Relevance { limit } else { SORTED };
     let answer = search_catalog(&server, &words, looked_at).await?;
     let total = answer.total.unwrap_or(answer.packages.len());

@@ -1,15 +1,15 @@
-//! What people see of a hub in a browser: pages that are whole as the server sends them.
+//! The web pages of a hub, which the server renders completely.
 //!
-//! `frame.rs` has what is around every page, `pages.rs` what is remembered between requests.
-//! `home.rs` has the first page and the search, `recent.rs` the packages that it names. `package.rs` has the page of a
-//! package, `version.rs` those of a version and of its files, `about.rs` what both say, `notices.rs` what to know before
-//! one depends on it. `browse.rs` has the pages of namespaces and capabilities, `found.rs` the packages in lists,
-//! `feed.rs` the feeds. `content/` reads archives, `relations.rs` knows who depends on whom, `graph.rs` draws it.
-//! `assets.rs` has style and script, `answer.rs` how pages are sent, `address.rs` and `target.rs` what references look
-//! like, `words.rs` how moments and sizes are told. The templates are in
-//! `crates/hub/templates/`. Nothing here changes a hub.
+//! `frame.rs` has the frame of every page, and `pages.rs` what is remembered between requests. `home.rs` has
+//! the first page and the search, and `recent.rs` its list of packages. `package.rs` has the page of a
+//! package, `version.rs` those of a version and of its files, `about.rs` what both show, and `notices.rs`
+//! what to know before you depend on one. `browse.rs` has the pages of namespaces and capabilities,
+//! `found.rs` the packages in lists, and `feed.rs` the feeds. `content/` reads archives, `relations.rs` knows
+//! dependents, and `graph.rs` draws them. `assets.rs` has style and script, `answer.rs` how pages are sent,
+//! `address.rs` and `target.rs` handle references, and `words.rs` formats times and sizes. The templates are
+//! in `crates/hub/templates/`. Nothing here changes a hub.
 //!
-//! All links are relative, so that the pages work wherever a proxy puts them.
+//! All links are relative, so the pages work at any path of a proxy.
 
 mod about;
 mod address;
@@ -59,7 +59,7 @@ pub(super) fn routes() -> Router<Arc<Server>> {
         .route("/assets/{name}", get(assets::answer))
 }
 
-/// Tells a problem to people.
+/// Shows a problem to people.
 #[derive(Debug, Template)]
 #[template(path = "problem.html")]
 struct ProblemPage<'asked> {
@@ -69,7 +69,7 @@ struct ProblemPage<'asked> {
     similar: &'asked [String],
 }
 
-/// Makes a page of a problem; all other answers stay as they are.
+/// Converts a problem to a page; all other answers stay as they are.
 pub(super) fn for_people(asked: &Asked, response: Response) -> Response {
     let Some(problem) = response.extensions().get::<Problem>() else { return response };
     let status = problem.status();

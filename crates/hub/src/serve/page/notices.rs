@@ -1,7 +1,8 @@
-//! What people should know before they depend on a package: that it was withdrawn, has moved, or that it claims to
-//! replace another one, and whether that one agrees.
+//! What people should know before they depend on a package: that it was withdrawn, that it has moved, or that
+//! it claims to replace another one, and whether that one agrees.
 //!
-//! mu itself decides anew on each machine whether it takes one package for another; this only tells what the hub says.
+//! On each machine, mu itself decides whether one package may replace another. The page only shows the hub's
+//! data.
 
 use serde_json::Value;
 
@@ -30,14 +31,14 @@ pub(super) enum Part {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Subject<'page> {
     pub(super) name: &'page str,
-    /// The line that stands for it.
+    /// The line that represents it.
     pub(super) line: &'page Line,
     /// The hub's base.
     pub(super) base: &'page str,
     pub(super) frame: &'page Frame<'page>,
 }
 
-/// All that is to be known of a package; less before the hub's relations are.
+/// All notices about a package; fewer while the hub's relations are not known yet.
 pub(super) fn notices(subject: Subject<'_>, known: &Known) -> Vec<Notice> {
     let mut notices = Vec::new();
     if subject.line.is_yanked() {
@@ -56,7 +57,7 @@ pub(super) fn notices(subject: Subject<'_>, known: &Known) -> Vec<Notice> {
     notices
 }
 
-/// What is to be known of one version; `newer` is the package's newest release, if that is another.
+/// The notices about one version; `newer` is the package's newest release, if that is another one.
 pub(super) fn of_version(subject: Subject<'_>, newer: Option<&str>) -> Vec<Notice> {
     let Subject { name, line, frame, .. } = subject;
     let mut notices = Vec::new();
@@ -76,7 +77,7 @@ pub(super) fn of_version(subject: Subject<'_>, newer: Option<&str>) -> Vec<Notic
     notices
 }
 
-/// What a version says of something else that should be used; an empty text if it only says so.
+/// The replacement that a deprecated version suggests; an empty text if it suggests none.
 pub(super) fn deprecated(line: &Line) -> Option<&str> {
     match line.map().get("deprecated")? {
         Value::Bool(true) => Some(""),
@@ -105,7 +106,7 @@ fn moved(subject: Subject<'_>, known: &Known) -> Option<Notice> {
     Some(Notice { is_warning: false, parts })
 }
 
-/// That the package claims to replace another, and whether that one agrees.
+/// The notice that the package claims to replace another, and whether that one agrees.
 fn claim(subject: Subject<'_>, known: &Known, reference: &str) -> Notice {
     let Subject { name, base, .. } = subject;
     let mut parts =

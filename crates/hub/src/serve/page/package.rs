@@ -1,4 +1,4 @@
-//! The page of a package: what stands for it is its newest release.
+//! The page of a package, which shows its newest release.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ struct Page<'asked> {
     versions: Vec<Version>,
     columns: Columns,
     total: usize,
-    /// The packages that depend on it, and how many there are; `None` before that is known.
+    /// The packages that depend on it, and their number; `None` while that is not known.
     dependents: Option<(Vec<Related>, usize)>,
     requires: Vec<Required>,
     picture: Option<String>,
@@ -80,7 +80,7 @@ pub(super) async fn answer(
     let rest = path.trim_start_matches('/').strip_prefix(PACKAGES).unwrap_or_default();
     let (name, more) = rest.split_once('@').map_or((rest, None), |(name, more)| (name, Some(more)));
     if names::check_name(name).is_err() {
-        // No file of a hub is named like a package, whatever its folders are called.
+        // No file of a hub has the name of a package, whatever its folders are called.
         return answer_file(State(server), request).await;
     }
     let root = Root::read(&server.files).await?;
@@ -100,7 +100,7 @@ pub(super) async fn answer(
     if let Some(more) = more {
         return version::answer(&server, &asked, &root, &lines, more).await;
     }
-    // All else is shown without it too.
+    // Everything else is shown without it too.
     let content = server.pages.contents.of(&server.files, &root, latest).await;
     let content = content.unwrap_or_default();
     let requires = required(&server.files, latest, &asked.frame()).await?;
@@ -115,7 +115,7 @@ pub(super) async fn answer(
         page.show_versions(&lines, most);
         Page { content, requires, ..page }
     });
-    // What is not all there is not to be kept.
+    // An incomplete page must not be cached.
     asked.page(if is_known { Keeping::AskAgain } else { Keeping::Never }, &page)
 }
 

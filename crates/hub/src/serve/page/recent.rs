@@ -1,4 +1,4 @@
-//! The packages that changed last, which the first page names.
+//! The packages that changed most recently, for the first page.
 
 use std::sync::{Arc, Mutex};
 

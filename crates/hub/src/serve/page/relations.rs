@@ -1,7 +1,7 @@
-//! Which packages depend on which, and which claim to replace which: the one thing that no file of a hub tells.
+//! Which packages depend on which, and which claim to replace which. No file of a hub contains this.
 //!
-//! Made once from the snapshot (or every index file), and kept true by the log: a change costs the index files
-//! that it touched. In memory is a package's newest version alone, about a kilobyte.
+//! It is computed once from the snapshot (or every index file). Then the log keeps it current: a change costs
+//! the index files that it concerns. Only a package's newest version is in memory, about a kilobyte.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -23,10 +23,10 @@ use crate::log;
 use crate::root::Root;
 use crate::snapshot;
 
-/// How long a page waits for what has changed. Longer, and it is shown with what was known before.
+/// How long a page waits for changes. After that, it shows what was known before.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long the relations of a hub are kept that does not count its changes.
+/// How long the relations are cached for a hub that does not count its changes.
 const KEPT: Duration = Duration::from_secs(60);
 
 /// Index files that are read at once.
@@ -39,7 +39,7 @@ pub(in crate::serve) struct Relations {
     reading: Mutex<()>,
 }
 
-/// What is known as of a generation.
+/// What is known at a generation.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     /// The generation, and when it was read; `None` before anything was.
@@ -49,7 +49,7 @@ pub(super) struct Known {
     claimants: HashMap<Box<str>, BTreeSet<Arc<str>>>,
 }
 
-/// What the newest version of a package says of others.
+/// What the newest version of a package says about others.
 #[derive(Debug, Default)]
 pub(super) struct Brief {
     /// References, as they were written.
@@ -61,18 +61,18 @@ pub(super) struct Brief {
 }
 
 impl Relations {
-    /// Waits a moment for what has changed since the last time; returns whether anything is known.
+    /// Waits a moment for the changes since the last time; returns whether anything is known.
     pub(super) async fn refresh(self: &Arc<Self>, files: &Files, root: &Root) -> bool {
         if !self.is_current(root) {
             let (relations, files, root) = (Arc::clone(self), files.clone(), root.clone());
-            // Goes on when the page does not wait for it any more.
+            // Continues even if the page stops waiting.
             let task = tokio::spawn(async move { relations.read_changes(&files, &root).await });
             let _ = tokio::time::timeout(PATIENCE, task).await;
         }
         self.look(|known| known.read.is_some())
     }
 
-    /// Looks at what is known.
+    /// Calls `look` with what is known.
     pub(super) fn look<T>(&self, look: impl FnOnce(&Known) -> T) -> T {
         look(&self.known.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -91,7 +91,7 @@ impl Relations {
             return Ok(());
         }
         let before = self.look(|known| known.read.and_then(|(generation, _)| generation));
-        // A hub that was repaired may count from a lower number again.
+        // A repaired hub may count from a lower number again.
         let before = before.filter(|before| root.counts() && *before <= root.generation());
         let changed = match before {
             Some(before) => log::names(files, root, before, root.generation()).await?,
@@ -154,7 +154,7 @@ fn keep_latest(latest: &mut Latest, line: Line) {
     }
 }
 
-/// The index files of some packages; what is wrong with one is not to stop the others.
+/// The index files of some packages. A problem with one must not stop the others.
 async fn indexes(
     files: &Files,
     root: &Root,
@@ -182,12 +182,12 @@ impl Known {
         self.packages.len()
     }
 
-    /// What the newest version of a package says.
+    /// The brief of a package's newest version.
     pub(super) fn find(&self, name: &str) -> Option<&Brief> {
         self.packages.get(name)
     }
 
-    /// The package of this hub that a reference of `own` leads to; `base` is the hub's own.
+    /// The package of this hub that a reference of `own` leads to; `base` is the hub's base.
     pub(super) fn resolve(&self, own: &str, reference: &str, base: &str) -> Option<&str> {
         let keys = Target::parse(reference)?.keys(own);
         keys.iter().find_map(|key| {
@@ -219,7 +219,7 @@ impl Known {
         found.into_iter().filter(claims).collect()
     }
 
-    /// The packages whose newest version requires a capability, by name, at most `most`; and how many there are.
+    /// The packages whose newest version requires a capability, by name, at most `most`; and their number.
     pub(super) fn requiring(&self, capability: &str, most: usize) -> (Vec<String>, usize) {
         let requires = |brief: &Brief| brief.requires.iter().any(|one| &**one == capability);
         let found = self.packages.iter().filter(|(_, brief)| requires(brief));
@@ -238,7 +238,7 @@ impl Known {
         sets.into_iter().flatten().flatten().map(|own| &**own).filter(|own| *own != name).collect()
     }
 
-    /// Puts what is now said of a package in the place of what was; `None` if there is no such package any more.
+    /// Replaces the brief of a package; with `None`, removes a package that no longer exists.
     pub(super) fn put(&mut self, name: &str, brief: Option<Brief>) {
         if let Some((name, old)) = self.packages.remove_entry(name) {
             for (by_key, key) in keys(&name, &old) {
@@ -286,7 +286,7 @@ fn keys(own: &str, brief: &Brief) -> Vec<(Which, String)> {
 }
 
 impl Brief {
-    /// What a line says of other packages.
+    /// What a line says about other packages.
     pub(crate) fn of(line: &Line) -> Self {
         let dependencies = line.map().get("dependencies").and_then(Value::as_array);
         let reference = |value: &Value| {
@@ -302,7 +302,7 @@ impl Brief {
         }
     }
 
-    /// Whether it says that `id` took its place.
+    /// Whether it says that it moved to `id`.
     pub(super) fn has_moved_to(&self, own: &str, name: &str, base: &str) -> bool {
         let target = self.moved_to.as_deref().and_then(Target::parse);
         target.is_some_and(|target| {
@@ -312,7 +312,8 @@ impl Brief {
     }
 }
 
-/// Whether two packages of one hub belong to the same namespace, and so to the same owner. Names of one segment are in none.
+/// Whether two packages of one hub are in the same namespace, and so have the same owner. Names of one
+/// segment have no namespace.
 pub(super) fn are_neighbours(left: &str, right: &str) -> bool {
     !namespace(left).is_empty() && namespace(left) == namespace(right)
 }

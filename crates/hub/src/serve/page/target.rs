@@ -1,11 +1,12 @@
-//! Where a reference leads that a package of this hub names: to a package beside it, or elsewhere.
+//! Where a reference of a package in this hub leads: to another package of the hub, or elsewhere.
 //!
-//! Reads as much of a reference as links need; what is no link is shown as it was written.
+//! This reads only the parts of a reference that links need. A text that is not a link is shown as it was
+//! written.
 
 /// A reference to a package of a hub.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Target<'text> {
-    /// The base, with its slash; `None` where it is that of the package that names it.
+    /// The base, with its slash; `None` if it is that of the package with the reference.
     pub(super) base: Option<&'text str>,
     pub(super) name: &'text str,
     /// The required version; empty if any.
@@ -13,7 +14,7 @@ pub(super) struct Target<'text> {
 }
 
 impl<'text> Target<'text> {
-    /// Reads a reference; `None` where it cannot lead to a hub.
+    /// Reads a reference; `None` if it cannot lead to a hub.
     pub(super) fn parse(reference: &'text str) -> Option<Self> {
         let (place, spec) = reference.split_once('#').unwrap_or((reference, ""));
         let (base, name) = match place.split_once("://") {
@@ -28,8 +29,9 @@ impl<'text> Target<'text> {
         is_name.then_some(Self { base, name, spec })
     }
 
-    /// What the target is called by a package `own` of the same hub, likeliest first: with its base where it was
-    /// written with one, else as a name of this hub. A single segment leads beside `own` if there is such a package.
+    /// The names that the target can have in the hub for its package `own`, likeliest first: with its base if
+    /// one was written, or else as a name of this hub. A single segment means a package beside `own` if there
+    /// is one.
     pub(super) fn keys(&self, own: &str) -> Vec<String> {
         match (self.base, own.rsplit_once('/')) {
             (Some(base), _) => vec![format!("{base}{}", self.name)],
@@ -49,7 +51,7 @@ fn split_base(text: &str) -> Option<(Option<&str>, &str)> {
     is_host.then_some((Some(&text[..end]), &text[end..]))
 }
 
-/// All of a name except its last segment; empty if there is no more.
+/// All of a name except its last segment; empty if there is only one.
 pub(super) fn namespace(name: &str) -> &str {
     name.rsplit_once('/').map_or("", |(namespace, _)| namespace)
 }

@@ -1,4 +1,4 @@
-//! The page of one version: all that its index line says, and what is in its archive, down to each file.
+//! The page of one version: everything in its index line, and the content of its archive, down to each file.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::root::Root;
 use crate::serve::problem::Problem;
 use crate::serve::server::Server;
 
-/// What a picture may do that a browser shows by itself: nothing.
+/// What a picture may do when a browser shows it alone: nothing.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; sandbox";
 
 #[derive(Debug, Template)]
@@ -46,8 +46,8 @@ struct FilePage<'asked> {
     download: Option<String>,
 }
 
-/// Answers with the page of a version, or of a file in it: `more` is `VERSION` or `VERSION/PATH`. A tag in the place of
-/// the version leads to the page of the version that has it.
+/// Answers with the page of a version, or of a file in it: `more` is `VERSION` or `VERSION/PATH`. `TAG`
+/// instead of the version leads to the page of the version with that tag.
 pub(super) async fn answer(
     server: &Server,
     asked: &Asked,
@@ -69,7 +69,7 @@ pub(super) async fn answer(
         return file(server, asked, root, line, path).await;
     }
     let frame = asked.frame();
-    // All else is shown without it too.
+    // Everything else is shown without it too.
     let content = server.pages.contents.of(&server.files, root, line).await.unwrap_or_default();
     let requires = required(&server.files, line, &frame).await?;
     server.pages.relations.refresh(&server.files, root).await;
@@ -78,7 +78,7 @@ pub(super) async fn answer(
         let mut about = About::new(asked, line, known);
         let latest = lines.latest().filter(|latest| latest.full_version() != about.version);
         if latest.is_some() {
-            // Who looks at another version wants that one.
+            // A visitor of another version wants that one.
             about.install = Install::of(asked, line, "");
         }
         let release = latest.filter(|latest| latest.standing().is_release && !latest.is_yanked());
@@ -99,7 +99,7 @@ pub(super) async fn answer(
     asked.page(Keeping::AskAgain, &page)
 }
 
-/// Leads to the page of the version that has the tag at the beginning of `more`, or to a file in it.
+/// Redirects to the page of the version with the tag at the beginning of `more`, or to a file in it.
 fn tagged(asked: &Asked, lines: &Lines, more: &str) -> Option<Response> {
     let (line, path) = lines.iter().rev().find_map(|line| {
         let paths = line.texts("tags").filter_map(|tag| more.strip_prefix(tag));

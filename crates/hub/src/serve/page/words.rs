@@ -1,4 +1,4 @@
-//! Moments, sizes and commands as people read them.
+//! Formats times, sizes and commands for people.
 
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
@@ -32,24 +32,24 @@ impl Moment {
         }
     }
 
-    /// When a version was published, if its line says so.
+    /// The publication time of a version, if its line has one.
     pub(super) fn published(line: &Line) -> Option<Self> {
         published(line).map(Self::new)
     }
 }
 
-/// When a version was published, if its line says so.
+/// The publication time of a version, if its line has one.
 pub(super) fn published(line: &Line) -> Option<Timestamp> {
     line.text("published")?.parse().ok()
 }
 
-/// How long ago something was, in the largest unit that says anything.
+/// How long ago something was, in the largest unit that fits.
 fn ago(passed: SignedDuration) -> String {
     const DAY: i64 = 24;
     let hours = passed.as_hours();
     let days = hours / DAY;
     let (count, unit) = match () {
-        // Clocks differ; nothing is published in the future.
+        // Clocks differ, but nothing is published in the future.
         () if hours < 1 => return "less than an hour ago".to_owned(),
         () if hours < DAY => (hours, "hour"),
         () if days == 1 => return "yesterday".to_owned(),
@@ -76,7 +76,7 @@ pub(super) fn size(bytes: u64) -> String {
     format!("{size:.1} {}", UNITS[unit])
 }
 
-/// A word of a command in parts between which it may be broken into lines: behind slashes, and before a version.
+/// A word of a command, split where a line may break: after slashes, and before a version.
 pub(super) fn parts(word: &str) -> Vec<&str> {
     let (name, spec) = word.split_at(word.find('#').unwrap_or(word.len()));
     let (mut parts, mut begin) = (Vec::new(), 0);

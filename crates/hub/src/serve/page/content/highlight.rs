@@ -1,7 +1,8 @@
-//! Marks the parts of source code, so that the style can colour them: comments, texts, numbers, words, keys.
+//! Marks the parts of source code, so that the style can colour them: comments, strings, numbers, words,
+//! keys.
 //!
-//! It knows no grammar, only how a language writes these few things. That is enough to read by, works in one pass
-//! over any bytes, and needs no tables of grammars, which would be larger than the whole server.
+//! It does not know grammars, only how a language writes these few things. That is enough for reading, works
+//! in one pass over any bytes, and needs no grammar tables, which would be larger than the whole server.
 
 use std::fmt;
 
@@ -10,14 +11,14 @@ use std::fmt;
 pub(in crate::serve::page) struct Language {
     /// What begins a comment up to the end of the line.
     comments: &'static [&'static str],
-    /// Whether comments stand between `/*` and `*/`.
+    /// Whether `/*` and `*/` enclose comments.
     has_blocks: bool,
     /// What texts stand between.
     quotes: &'static str,
     words: &'static [&'static str],
     /// The separator after a key: `:` or `=`.
     key: Option<char>,
-    /// Whether lines that begin so are commands, and all others what they print.
+    /// Whether lines with this beginning are commands, and all other lines are their output.
     is_console: bool,
     is_diff: bool,
 }
@@ -152,7 +153,7 @@ const WORDS_SQL: &[&str] = &[
 ];
 
 impl Language {
-    /// The language that a code block, or the ending of a file, names.
+    /// The language with this name, in a code block or as the ending of a file name.
     pub(in crate::serve::page) fn named(name: &str) -> Option<Self> {
         Some(match name.to_ascii_lowercase().as_str() {
             "yaml" | "yml" => Self { comments: &["#"], words: WORDS_DATA, key: Some(':'), ..PLAIN },
@@ -212,7 +213,7 @@ pub(super) const CLASSES: [&str; 7] = ["c", "s", "n", "w", "k", "p", "d"];
 ///
 /// # Errors
 ///
-/// When `output` takes no more.
+/// When `output` fails.
 pub(in crate::serve::page) fn write(
     output: &mut dyn fmt::Write,
     language: Option<Language>,
@@ -236,10 +237,10 @@ pub(in crate::serve::page) fn write(
 }
 
 impl Language {
-    /// How long the next part is, in bytes, and its class if that is known by itself.
+    /// The length of the next part in bytes, and its class if it is known without context.
     fn next(&self, rest: &str, first: char, before: Option<char>) -> (usize, Option<&'static str>) {
         let line = || rest.find('\n').unwrap_or(rest.len());
-        // `#` within a word begins no comment: not in `a/b#^1`, nor in a colour.
+        // A `#` within a word does not begin a comment: not in `a/b#^1`, and not in a colour.
         let is_apart =
             before.is_none_or(|before| before.is_whitespace() || ";{}()".contains(before));
         if is_apart && self.comments.iter().any(|comment| rest.starts_with(comment)) {
@@ -279,14 +280,14 @@ impl Language {
         let is_name = first.is_some_and(|first| first.is_alphanumeric() || "_\"'".contains(first));
         let after = after.trim_start_matches([' ', '\t']);
         let Some(value) = after.strip_prefix(key) else { return false };
-        // In YAML `a:b` is a text, and `==` asks.
+        // In YAML, `a:b` is a string, and `==` is a comparison.
         let ends =
             value.is_empty() || value.starts_with(char::is_whitespace) || part.starts_with('"');
         is_name && (ends || key == '=' && !value.starts_with('='))
     }
 }
 
-/// How long a text is that begins with `quote`, in bytes; one that is not closed ends with its line.
+/// The length in bytes of a string that begins with `quote`. One that is not closed ends with its line.
 fn text(rest: &str, quote: char) -> usize {
     let mut is_escaped = false;
     for (at, character) in rest.char_indices().skip(1) {
@@ -301,7 +302,7 @@ fn text(rest: &str, quote: char) -> usize {
     rest.len()
 }
 
-/// Sessions and differences: what a line is, its beginning says.
+/// Sessions and diffs: the beginning of a line decides what it is.
 fn by_line(output: &mut dyn fmt::Write, language: Language, code: &str) -> fmt::Result {
     for line in code.split_inclusive('\n') {
         let (text, end) = line.strip_suffix('\n').map_or((line, ""), |text| (text, "\n"));

@@ -1,11 +1,11 @@
-//! What was read out of archives, in memory up to a limit; what came first goes first.
+//! Content of archives that is cached in memory, up to a limit. The oldest is removed first.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
 use mu_provider::threads::lock;
 
-/// What a kept value takes in memory.
+/// How much memory a cached value takes.
 pub(super) trait Weight {
     /// In bytes, without its key.
     fn weight(&self) -> usize;

@@ -1,9 +1,10 @@
-//! What a file of a package is to a browser, by its name alone: a picture, Markdown, or text in some language.
+//! How a browser shows a file of a package, judged by its name alone: as a picture, Markdown, or text in some
+//! language.
 
 use super::highlight::Language;
 
-/// Pictures that are sent as they are, and their types. Scripts in an SVG do not run, because no page but its own
-/// shows it other than as a picture, and its own forbids them.
+/// Pictures that are sent as they are, and their types. Scripts in an SVG do not run: other pages show it
+/// only as a picture, and its own page forbids them.
 const PICTURES: [(&str, &str); 8] = [
     ("png", "image/png"),
     ("jpg", "image/jpeg"),
@@ -15,7 +16,7 @@ const PICTURES: [(&str, &str); 8] = [
     ("svg", "image/svg+xml"),
 ];
 
-/// The type of a picture; `None` for what is none.
+/// The type of a picture; `None` if the file is not a picture.
 pub(in crate::serve::page) fn picture(path: &str) -> Option<&'static str> {
     let ending = ending(path);
     PICTURES.iter().find(|(known, _)| *known == ending).map(|(_, kind)| *kind)

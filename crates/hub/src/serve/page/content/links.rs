@@ -1,4 +1,5 @@
-//! Where the relative links of a text in a package lead: to the package's other files, else to its repository.
+//! Where the relative links of a text in a package lead: to the package's other files, or else to its
+//! repository.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +8,7 @@ use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_enco
 use super::kind;
 use super::markdown::PREFIX;
 
-/// What a path of a URL cannot hold as it is.
+/// Characters that must be escaped in the path of a URL.
 const ESCAPED: &AsciiSet = &CONTROLS
     .add(b' ')
     .add(b'"')
@@ -27,21 +28,21 @@ const ESCAPED: &AsciiSet = &CONTROLS
     .add(b'\'')
     .add(b'&');
 
-/// Where the links of one text lead.
+/// The targets for the links of one text.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    /// The prefix of the path of a file of the package, on the page that shows the text.
+    /// The prefix of the page of a file of the package, on the page that shows the text.
     pub(super) files: String,
-    /// The folder of the text in the package, with a slash behind it; empty at its root.
+    /// The folder of the text in the package, with a slash at the end; empty at its root.
     pub(super) folder: String,
     /// The package's files.
     pub(super) paths: BTreeSet<String>,
-    /// The prefix of the path of a file of the repository, if that has web pages.
+    /// The prefix of the web page of a file in the repository, if it has web pages.
     pub(super) repository: Option<String>,
 }
 
 impl Links {
-    /// Where a relative URL leads; `None` where nobody knows.
+    /// The target of a relative URL; `None` if it is not known.
     pub(super) fn resolve(&self, url: &str) -> Option<String> {
         if let Some(id) = url.strip_prefix('#') {
             return Some(format!("#{PREFIX}{}", escaped(id)));
@@ -67,7 +68,7 @@ impl Links {
         (self.paths.contains(&path) && kind::picture(&path).is_some()).then_some(path)
     }
 
-    /// The path in the package that a relative URL means; `None` for one that leads out of it.
+    /// The path in the package that a relative URL means; `None` if it leads out of the package.
     fn path(&self, url: &str) -> Option<String> {
         let path = url.split(['?', '#']).next().unwrap_or_default();
         let path = percent_decode_str(path).decode_utf8().ok()?;
@@ -75,7 +76,7 @@ impl Links {
         if path.is_empty() || is_other || path.chars().any(char::is_control) {
             return None;
         }
-        // As on GitHub, a slash means the root.
+        // As on GitHub, a leading slash means the root.
         let (folder, rest) = match path.strip_prefix('/') {
             Some(rest) => ("", rest),
             None => (self.folder.as_str(), &*path),
@@ -97,9 +98,9 @@ pub(in crate::serve::page) fn escaped(path: &str) -> String {
     utf8_percent_encode(path, ESCAPED).to_string()
 }
 
-/// What stands before the paths of files in a repository's web pages; `None` where no such pages are known.
+/// The prefix of the web pages of files in a repository; `None` if it is not on a known host.
 ///
-/// `repository` is `URL[#FOLDER]`, `commit` the commit that the package was made from.
+/// `repository` is `URL[#FOLDER]`, and `commit` the commit that the package was made from.
 pub(in crate::serve::page) fn repository_files(
     repository: &str,
     commit: Option<&str>,

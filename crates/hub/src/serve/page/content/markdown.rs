@@ -1,7 +1,8 @@
-//! Makes HTML of Markdown: what GitHub shows, without anything that acts, loads from elsewhere or looks like the page.
+//! Converts Markdown to HTML: what GitHub shows, without anything that acts, loads from elsewhere or looks
+//! like the page.
 //!
-//! The Markdown is `comrak`'s to read, the HTML that comes of it `ammonia`'s to clean. Pictures on other servers become
-//! links: to load one would tell its server who reads the page. Those of the package are shown.
+//! `comrak` reads the Markdown, and `ammonia` cleans the HTML. Pictures on other servers become links:
+//! loading one would tell that server who reads the page. Pictures in the package are shown.
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -20,19 +21,20 @@ use mu_provider::threads::lock;
 use super::highlight::{self, Language};
 use super::links::Links;
 
-/// Before every id, so that none can be one of the page's.
+/// The prefix of every id, so that none can be one of the page's.
 pub(super) const PREFIX: &str = "readme-";
 
-/// How many levels deeper a heading is on the page: its name and the heading `Readme` come first.
+/// How many levels deeper a heading is on the page: the page's title and the heading `Readme` come first.
 const DEEPER: u8 = 2;
 
-/// How deep the elements of a text may be nested: to clean deeper ones takes time that grows with the square of it.
+/// How deep the elements of a text may be nested. The time to clean deeper ones grows with the square of the
+/// depth.
 const DEEPEST: usize = 500;
 
 /// How long it may take to read one.
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Elements that would look like parts of the page to people who move by landmarks and headings.
+/// Elements that would look like parts of the page to people who navigate by landmarks and headings.
 const NOT_ALLOWED: [&str; 13] = [
     "map",
     "area",
@@ -49,7 +51,7 @@ const NOT_ALLOWED: [&str; 13] = [
     "figcaption",
 ];
 
-/// Leads relative links to where they mean to lead.
+/// Resolves relative links.
 struct Resolve(Arc<Links>);
 
 impl UrlRelativeEvaluate<'static> for Resolve {
@@ -68,7 +70,7 @@ fn cleaner(links: Links) -> Builder<'static> {
         .add_generic_attributes(["id"])
         .id_prefix(Some(PREFIX))
         .add_tag_attributes("input", ["type", "checked", "disabled"])
-        // Whatever it was, it is a box that shows whether something is done.
+        // Whatever it was, it becomes a box that shows whether something is done.
         .set_tag_attribute_value("input", "type", "checkbox")
         .set_tag_attribute_value("input", "disabled", "")
         .set_tag_attribute_value("img", "loading", "lazy")
@@ -85,8 +87,8 @@ fn cleaner(links: Links) -> Builder<'static> {
     cleaner
 }
 
-/// The HTML of a text, and the pictures of the package in it; `None` for one that no person wrote: nested so deep, or so
-/// hard to read, that it takes long.
+/// The HTML of a text, and the pictures of the package in it; `None` for a text that no person wrote: nested
+/// so deep, or so hard to parse, that it takes long.
 pub(super) fn markdown(text: &str, links: Links) -> Option<(String, BTreeSet<String>)> {
     let mut options = Options::default();
     options.extension.table = true;
@@ -95,7 +97,7 @@ pub(super) fn markdown(text: &str, links: Links) -> Option<(String, BTreeSet<Str
     options.extension.footnotes = true;
     options.extension.tasklist = true;
     options.render.tasklist_classes = true;
-    // What people write in HTML is theirs to show, once it is clean.
+    // HTML in Markdown is allowed, because it is cleaned afterwards.
     options.render.r#unsafe = true;
     let arena = Arena::new();
     let deadline = Instant::now() + LONGEST;
@@ -122,8 +124,8 @@ pub(super) fn markdown(text: &str, links: Links) -> Option<(String, BTreeSet<Str
     Some((without_empty_pictures(&clean), pictures))
 }
 
-/// Takes out pictures that are not shown, of which the cleaner left the element. `html` is as the cleaner writes it: all
-/// values of attributes are in double quotes, and hold none.
+/// Removes pictures that are not shown, whose elements the cleaner has left. In the cleaner's `html`, all
+/// values of attributes are in double quotes, and contain none.
 fn without_empty_pictures(html: &str) -> String {
     let mut kept = String::with_capacity(html.len());
     let mut rest = html;
@@ -172,7 +174,7 @@ impl SyntaxHighlighterAdapter for Code {
     }
 }
 
-/// How deep elements are nested at most, if none ends by itself.
+/// The largest depth of nested elements, if no element ends implicitly.
 fn depth(html: &str) -> usize {
     let (mut depth, mut deepest) = (0_usize, 0);
     for tag in html.split('<').skip(1) {
@@ -190,7 +192,7 @@ fn depth(html: &str) -> usize {
     deepest
 }
 
-/// Replaces a picture by a link that says so; inside a link, by its text alone.
+/// Replaces a picture with a link that says so; inside a link, with its text.
 fn without_picture<'arena>(node: Node<'arena>, arena: &'arena Arena<'arena>) {
     let NodeValue::Image(picture) = node.data().value.clone() else { return };
     let is_link = |node: Node<'arena>| matches!(node.data().value, NodeValue::Link(_));
@@ -218,7 +220,7 @@ impl HeadingAdapter for Headings {
         _: Option<Sourcepos>,
     ) -> fmt::Result {
         let id = lock(&self.0).anchorize(&heading.content);
-        // Anchors hold letters, digits and dashes alone.
+        // Anchors consist of letters, digits and dashes.
         write!(output, "<h{} id=\"{PREFIX}{id}\">", level(heading))
     }
 
@@ -236,7 +238,7 @@ mod tests {
     use super::super::links::Links;
     use super::{DEEPEST, depth, markdown, without_empty_pictures};
 
-    /// A package with a picture and a page, in a repository that nobody can look at.
+    /// A package with a picture and a page, in a repository without known web pages.
     fn links() -> Links {
         let paths = ["map.png", "docs/x.md"].map(str::to_owned).into_iter().collect();
         Links { files: "b@1.0.0/".to_owned(), paths, ..Links::default() }
@@ -315,7 +317,7 @@ mod tests {
             "<img src=//evil.example/map.png><img src=https://evil.example/map.png><img srcset=map.png>",
             "<input type=image formaction=https://evil.example name=token value=x autofocus>",
         ] {
-            // A box that nobody can tick is all that may be left of what one fills in.
+            // The only form element that may be left is a box that nobody can tick.
             let html = html(hostile).to_lowercase().replace(BOXES[0], "").replace(BOXES[1], "");
             for word in [
                 "<script",
@@ -410,7 +412,7 @@ mod tests {
             "[x](docs/x.md#y)",
             "<p><a href=\"b@1.0.0/docs/x.md#readme-y\" rel=\"nofollow noopener noreferrer\">x</a></p>",
         );
-        // What is no picture is not loaded as one.
+        // A file that is not a picture is not loaded as one.
         check("a<img src=docs/x.md>b", "<p>ab</p>");
     }
 

@@ -1,8 +1,9 @@
-//! What pages show of a package's archive: its readme, which files are in it, and each of those.
+//! What pages show from a package's archive: its readme, its list of files, and each file.
 //!
-//! Archives are hostile: one is unpacked by the same reader as everybody's, within narrow limits, and a few at a
-//! time. What came of it is kept (`kept.rs`), as an archive never changes. `markdown.rs` makes HTML of Markdown, with
-//! links as `links.rs` reads them; `highlight.rs` marks code; `kind.rs` knows files by their names.
+//! Archives are hostile, so they are unpacked with the same reader as everywhere, within narrow limits, and
+//! only a few at a time. The result is cached (`kept.rs`), because an archive never changes. `markdown.rs`
+//! converts Markdown to HTML, with links from `links.rs`; `highlight.rs` marks code; `kind.rs` recognizes
+//! files by their names.
 
 mod highlight;
 mod kept;
@@ -32,10 +33,10 @@ use crate::staging::Staging;
 /// The largest archive that is unpacked for a page, in bytes.
 const LARGEST_ARCHIVE: u64 = 32 << 20;
 
-/// The most that may come out of it, in bytes.
+/// The largest size of an unpacked archive, in bytes.
 const LARGEST_TREE: u64 = 128 << 20;
 
-/// How many files may come out of it.
+/// The largest number of files in an archive.
 const MOST_FILES: usize = 20_000;
 
 /// The longest text that is shown, in bytes.
@@ -47,14 +48,14 @@ const LARGEST_PICTURE: u64 = 4 << 20;
 /// How many archives are unpacked at the same time.
 const AT_ONCE: usize = 2;
 
-/// How much is kept of archives, and how much of single files, in bytes.
+/// How much of archives, and how much of single files, is cached, in bytes.
 const KEPT: [usize; 2] = [16 << 20, 32 << 20];
 
 /// What an archive is to a page.
 #[derive(Debug, Default)]
 pub(super) struct Content {
     pub(super) readme: Readme,
-    /// Its files, sorted by path; none where it was not unpacked.
+    /// Its files, sorted by path; none if it was not unpacked.
     pub(super) files: Vec<Listed>,
 }
 
@@ -66,7 +67,7 @@ pub(super) struct Listed {
     pub(super) size: u64,
 }
 
-/// What a page shows as the readme.
+/// The readme as a page shows it.
 #[derive(Debug, Default)]
 pub(super) enum Readme {
     /// HTML that can do no harm.
@@ -80,7 +81,7 @@ pub(super) enum Readme {
     TooLarge,
 }
 
-/// What is shown of one file.
+/// How one file is shown.
 #[derive(Debug)]
 pub(super) enum Shown {
     /// A picture, and its type.
@@ -118,7 +119,7 @@ impl Weight for Shown {
     }
 }
 
-/// What was shown of archives.
+/// The cached content of archives.
 #[derive(Debug)]
 pub(in crate::serve) struct Contents {
     contents: Kept<Content>,
@@ -138,7 +139,7 @@ impl Default for Contents {
 }
 
 impl Contents {
-    /// What is in the archive of a version; nothing if that is not there, or refused.
+    /// The content of a version's archive; `None` if it is missing or refused.
     pub(super) async fn of(
         &self,
         files: &Files,
@@ -172,7 +173,7 @@ impl Contents {
         Ok(content)
     }
 
-    /// What is shown of a file of a version; `None` if it has no such file.
+    /// How a file of a version is shown; `None` if the version has no such file.
     pub(super) async fn file(
         &self,
         files: &Files,
@@ -203,13 +204,13 @@ impl Contents {
     }
 }
 
-/// What makes an archive the one that it is, and the version whose links are in its texts.
+/// A key for an archive and for the version whose links are in its texts.
 fn key(root: &Root, line: &Line) -> String {
     let archive = line.text("archive").unwrap_or_default();
     format!("{} {} {archive}", line.describe(), place(root, line))
 }
 
-/// Where the archive of a version is, in this hub.
+/// The path of a version's archive in this hub.
 pub(super) fn place(root: &Root, line: &Line) -> String {
     let told = line.texts("urls").find(|url| !url.contains("://")).map(str::to_owned);
     told.unwrap_or_else(|| format!("{}{}", root.packs_folder(), line.usual_archive()))
@@ -223,7 +224,7 @@ enum Fetched {
 }
 
 async fn fetch(files: &Files, root: &Root, line: &Line) -> Result<Fetched, HubError> {
-    // Some hubs name the app version only where it is part of the version.
+    // Some hubs include the app version only if it is part of the version.
     let by_version = format!("{}{}", root.packs_folder(), line.archive_by_version());
     let mut path = place(root, line);
     let mut meta = files.head(&path).await?;
@@ -249,7 +250,7 @@ fn unpack(staging: &Staging, bytes: &Bytes, line: &Line) -> Option<Unpacked> {
     archive::unpack_within(staging, bytes, &line.describe(), limits).ok()
 }
 
-/// Reads what a page shows. The pictures in the readme are kept too, because they are asked for next.
+/// Reads what a page shows. The pictures in the readme are cached too, because browsers request them next.
 fn read(unpacked: &Unpacked, line: &Line, key: &str, shown: &Kept<Shown>) -> Content {
     let files = files(unpacked);
     let Some(path) = unpacked.readme(line) else { return Content { readme: Readme::None, files } };
@@ -272,7 +273,7 @@ fn read(unpacked: &Unpacked, line: &Line, key: &str, shown: &Kept<Shown>) -> Con
 }
 
 fn files(unpacked: &Unpacked) -> Vec<Listed> {
-    // What a link leads to is listed where it is.
+    // The target of a link is listed in its own place.
     let entries = unpacked.tree.entries().iter().filter(|entry| entry.mode != Mode::Symlink);
     let listed = |entry: &mu_provider::Entry| Listed { path: entry.path.clone(), size: entry.size };
     let mut files: Vec<Listed> = entries.map(listed).collect();
@@ -280,7 +281,7 @@ fn files(unpacked: &Unpacked) -> Vec<Listed> {
     files
 }
 
-/// What is shown of one of the files.
+/// How one of the files is shown.
 fn show(unpacked: &Unpacked, line: &Line, path: &str) -> Shown {
     if let Some(kind) = picture(path) {
         return match unpacked.bytes(path, LARGEST_PICTURE) {
@@ -311,7 +312,7 @@ enum Text {
     TooLarge,
 }
 
-/// Reads a text, whose page has the package's files at `before`.
+/// Reads a text; `before` is the prefix of the package's files on its page.
 fn show_text(unpacked: &Unpacked, line: &Line, path: &str, before: &str) -> Text {
     let text = match unpacked.bytes(path, LONGEST) {
         Ok(Some(bytes)) => String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')),
