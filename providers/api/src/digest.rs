@@ -1,7 +1,7 @@
 //! Digests: of a package's content, of an archive, of one file.
 //!
-//! Three newtypes, so that one can never be compared with another by accident. How a tree becomes a
-//! content digest is in [`crate::Tree`]; this file only parses, prints and compares.
+//! There are three types, so that nobody can compare one with another by accident. [`crate::Tree`] computes
+//! the content digest of a tree; this file only parses, prints and compares digests.
 
 use std::fmt;
 use std::str::FromStr;
@@ -18,7 +18,7 @@ pub struct DigestError {
     expected: &'static str,
 }
 
-/// A text that is not a digest, in one line that is no longer than a digest.
+/// A text that is not a digest, shortened to one line of a digest's length.
 fn shown(text: &str) -> String {
     const LONGEST: usize = 80;
     let shown: String = text.chars().take(LONGEST).flat_map(char::escape_debug).collect();
@@ -27,7 +27,7 @@ fn shown(text: &str) -> String {
 
 /// The content digest of a package: `h1:` and the unpadded base64url of a SHA-256.
 ///
-/// The same tree has the same digest wherever it came from.
+/// The same tree has the same digest, wherever it comes from.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest([u8; 32]);
 
@@ -128,7 +128,7 @@ impl FromStr for FileDigest {
 }
 
 impl FileDigest {
-    /// Appends its 64 hex digits to `text`, which is quicker than printing them.
+    /// Appends its 64 hex digits to `text`, which is faster than formatting.
     pub fn push_to(&self, text: &mut String) {
         text.push_str(std::str::from_utf8(&hex(&self.0)).expect("hex digits are ASCII"));
     }

@@ -1,7 +1,7 @@
-//! The one error that every provider returns.
+//! The error that all providers return.
 //!
-//! The kind decides how the caller reacts (try elsewhere, retry later, give up) and becomes the code
-//! that users see; the text says what was tried and where. No variant per protocol detail on purpose.
+//! The kind decides how the caller reacts (try elsewhere, retry later, give up) and becomes the code that
+//! users see. The text says what was tried, and where. There are no variants for protocol details on purpose.
 
 use std::error::Error;
 use std::fmt;
@@ -14,9 +14,9 @@ pub enum ErrorKind {
     NotFound,
     /// The place could not be reached, the connection was lost, or it answered with a server error.
     Network,
-    /// The place wants credentials, or refused those it was given.
+    /// The place requires credentials, or refused the given ones.
     Auth,
-    /// What came is not what was promised, or breaks the rules for hostile content.
+    /// The content is not the expected one, or breaks the rules for hostile content.
     Integrity,
     /// The network was needed, and `--offline` forbids it.
     Offline,
@@ -26,7 +26,7 @@ pub enum ErrorKind {
     Refused,
     /// The manifest that was found cannot be read.
     Manifest,
-    /// A plugin broke the protocol, kept silent, or died.
+    /// A plugin broke the protocol, was silent, or died.
     Plugin,
     /// A file on this machine could not be read or written.
     Io,
@@ -35,7 +35,7 @@ pub enum ErrorKind {
 /// The longest message, in bytes.
 const LONGEST_MESSAGE: usize = 4 << 10;
 
-/// A message that is no longer than anybody reads.
+/// A message of bounded length.
 fn shortened(message: String) -> String {
     if message.len() <= LONGEST_MESSAGE {
         return message;
@@ -56,8 +56,8 @@ pub struct ProviderError {
 }
 
 impl ProviderError {
-    /// An error of `kind` with a message: lower case, no full stop, naming the URL or path. Of a very long one the middle is
-    /// left out.
+    /// Creates an error with a message: in lower case, without a full stop, naming the URL or path. The
+    /// middle of a very long message is left out.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Self { kind, message: shortened(message.into()), hints: Vec::new(), source: None }
     }
@@ -76,7 +76,7 @@ impl ProviderError {
         self
     }
 
-    /// Says that so many attempts, in so much time, had no success.
+    /// Adds that this many attempts in this time failed.
     #[cfg(feature = "http")]
     #[must_use]
     pub(crate) fn after(mut self, attempts: usize, time: std::time::Duration) -> Self {

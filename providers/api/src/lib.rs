@@ -1,12 +1,12 @@
-//! What a mu provider is: the small protocol crate that every provider is written against.
+//! The interface of mu's providers: the small crate that every provider is written against.
 //!
-//! A provider knows one kind of place (a hub, Git remotes, folders) and does three things: it lists
-//! the releases of a package, hands out the manifest of a release, and fills a folder with its files.
-//! It knows nothing of selection, locks or packs. Everything it fetches passes through
-//! [`TreeWriter`], the one door between hostile bytes and the disk.
+//! A provider knows one kind of place (a hub, Git remotes, folders) and does three things: it lists the
+//! releases of a package, returns the manifest of a release, and fills a folder with its files. It does not
+//! know selection, locks or packs. Everything that it fetches passes through [`TreeWriter`], the one door
+//! between hostile bytes and the disk.
 //!
-//! This crate holds no network protocol of its own; the `http` feature adds the client that the
-//! providers share, with the rules for tokens, redirects and plain http that hold for all of them.
+//! This crate contains no network protocol. The feature `http` adds the client that the providers share, with
+//! its rules for tokens, redirects and plain http.
 
 #![cfg_attr(
     test,

@@ -1,11 +1,11 @@
-//! Where a package is, in the terms of the provider that serves it.
+//! Where a package is, from the view of its provider.
 //!
-//! A reference names a package; the registries of a workspace turn it into a location. Nothing here
+//! A reference names a package, and the registries of a workspace turn it into a location. Nothing here
 //! connects to anything.
 
 use crate::SafeUrl;
 
-/// The place of one package: a root URL, and what is below it.
+/// The place of one package: a root URL, and the path below it.
 ///
 /// | provider | `root` | `path` | `folder` |
 /// | --- | --- | --- | --- |
@@ -17,22 +17,22 @@ use crate::SafeUrl;
 /// | path | the folder, `file:///srv/ec2/` | empty | `None` |
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Location {
-    /// Where the registry, host, repository or folder is.
+    /// The URL of the registry, host, repository or folder.
     pub root: SafeUrl,
     /// The package below `root`, slash-separated, without a leading slash.
     pub path: String,
-    /// Set once a Git repository's root is known: the package's folder inside it, `""` for the root.
+    /// The package's folder in a Git repository (`""` for the root), once the repository's root is known.
     pub folder: Option<String>,
     /// Whether plain http to another machine was allowed for this registry.
     pub insecure: bool,
     /// Whether `v1` and `1.28` count as versions (`versions: lenient`).
     pub lenient: bool,
-    /// Whether it matters when versions were published, even where finding out takes asking for more.
+    /// Whether publication times of versions matter, even if finding them takes more requests.
     pub dated: bool,
 }
 
 impl Location {
-    /// A location with no special permissions, whose repository root (if it is Git's) is not yet known.
+    /// A location without special permissions. For Git, the repository's root is not known yet.
     pub fn new(root: SafeUrl, path: impl Into<String>) -> Self {
         Self {
             root,

@@ -1,27 +1,27 @@
-//! How a provider tells what it is doing, without knowing of any terminal.
+//! How a provider reports what it is doing, without knowing the terminal.
 
 /// Receives the progress of one piece of work, such as one download.
 ///
-/// Calls come from the thread that does the work. Implementations must be cheap: a call may come for
-/// every few kilobytes.
+/// The thread that does the work makes the calls. Implementations must be fast: there may be a call for every
+/// few kilobytes.
 pub trait Progress: Send + Sync {
     /// `done` of `total` bytes have arrived; the total is not always known.
     fn bytes(&self, done: u64, total: Option<u64>);
 
-    /// The work waits, for the reason in `what`: a lock that another process holds, a retry.
+    /// The work waits, for the reason in `what`: another process holds a lock, or a retry comes later.
     fn waiting(&self, what: &str);
 
-    /// Something that the user should know though nothing failed.
+    /// Something that the user should know although nothing failed.
     fn warning(&self, text: &str);
 
-    /// What the work consists of from now on, such as `cloning https://…`.
+    /// The current activity, such as `cloning https://…`.
     fn doing(&self, _what: &str) {}
 
-    /// A detail, which is put into words only if it is shown.
+    /// A detail. The text is built only if it is shown.
     fn detail(&self, _text: &dyn Fn() -> String) {}
 }
 
-/// Progress that nobody looks at.
+/// Ignores all progress.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Silent;
 

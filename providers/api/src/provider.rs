@@ -1,6 +1,6 @@
 //! The trait that every provider implements.
 //!
-//! Calls block; whoever wants many answers at once calls from many threads. A provider keeps what it
+//! Calls block; a caller that needs many answers at once calls from many threads. A provider keeps what it
 //! needs between calls (connections, bare repositories) behind `&self`.
 
 use std::collections::BTreeSet;
@@ -14,46 +14,48 @@ pub trait Provider: Send + Sync + fmt::Debug {
     /// The provider's name, which is also the word before `+` in a lock's `source`: `hub`, `git`, `path`.
     fn name(&self) -> &str;
 
-    /// Whether this provider's kind of place is at `location`, found out by asking it.
+    /// Whether this provider's kind of place is at `location`. This asks the place.
     ///
     /// # Errors
     ///
-    /// When the place cannot be asked. A place that answers, but is of another kind, is `Ok(false)`.
+    /// When the place cannot be reached. If it answers, but is of another kind, that is `Ok(false)`.
     fn probe(&self, location: &Location) -> Result<bool, ProviderError>;
 
-    /// Whether its places are repositories, which have commits, branches and a default branch besides versions.
+    /// Whether its places are repositories, which have commits, branches and a default branch in addition to
+    /// versions.
     fn is_repository(&self) -> bool {
         false
     }
 
-    /// Whether its places are folders on this machine, each with one version, which are read anew in every run.
+    /// Whether its places are folders on this machine, each with one version, which every run reads again.
     fn is_folder(&self) -> bool {
         false
     }
 
-    /// Whether a line of a listing says all that selection needs of a version, so that no manifest says more.
+    /// Whether a line of a listing has everything about a version that selection needs, so that the manifest
+    /// adds nothing.
     fn lines_are_complete(&self) -> bool {
         false
     }
 
-    /// Whether a release is only what it was taken for if its manifest has the name and the version that it is listed under.
+    /// Whether the manifest of a release must have the name and the version that it is listed with.
     fn names_are_binding(&self) -> bool {
         false
     }
 
-    /// Whether a release is only what it was taken for if its manifest says what its line says, in all that selection uses,
-    /// and has the version that it is listed under.
+    /// Whether the manifest of a release must agree with its line in everything that selection uses, and have
+    /// the version that it is listed with.
     fn lines_are_binding(&self) -> bool {
         self.names_are_binding()
     }
 
-    /// Whether its listings are hints: [`Provider::confirm`] says what a version really is.
+    /// Whether its listings are only hints, and [`Provider::confirm`] knows what a version really is.
     fn lines_are_hints(&self) -> bool {
         false
     }
 
-    /// Whether its places hold packages side by side, so that only the last segment of a name is the package there, and those
-    /// before it lead to the place.
+    /// Whether its places have no namespaces: only the last segment of a name is the package there, and the
+    /// segments before it lead to the place.
     fn places_are_flat(&self) -> bool {
         false
     }
@@ -68,13 +70,15 @@ pub trait Provider: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Says what this provider will soon be asked, so that it can choose how, or ask the network already.
+    /// Tells this provider what it will be asked soon, so that it can choose how to do it, or send requests
+    /// already.
     ///
-    /// Returns at once, and does nothing unless a provider says otherwise. What fails, fails in the call.
+    /// It returns at once; by default, it does nothing. Failures are reported by the later call.
     fn soon(&self, _location: &Location, _what: Soon<'_>) {}
 
-    /// Whether [`Provider::list`] with this validator is certain to answer [`Listing::Unchanged`] without asking about this
-    /// package alone. What is asked once for all packages of a place may be asked for that.
+    /// Whether [`Provider::list`] with this validator will certainly answer [`Listing::Unchanged`] without a
+    /// request for this package alone. This call may send a request that is needed once for all packages of a
+    /// place.
     fn is_unchanged(
         &self,
         _location: &Location,
@@ -86,13 +90,13 @@ pub trait Provider: Send + Sync + fmt::Debug {
 
     /// Lists every release of the package at `location`.
     ///
-    /// `validator` is what an earlier [`Found`] came with; if nothing changed since, the answer is
+    /// `validator` comes from an earlier [`Found`]. If nothing has changed since, the answer is
     /// [`Listing::Unchanged`] and costs as little as the place allows.
     ///
     /// # Errors
     ///
-    /// When the place cannot be asked or answers nonsense. A package that is not there is
-    /// [`Listing::Absent`], not an error.
+    /// When the place cannot be reached or answers nonsense. A missing package is [`Listing::Absent`], not an
+    /// error.
     fn list(
         &self,
         location: &Location,
@@ -100,10 +104,10 @@ pub trait Provider: Send + Sync + fmt::Debug {
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError>;
 
-    /// What is known of the package on this machine, if that holds all of these commits (40 digits each):
-    /// then nobody has to be asked about them.
+    /// The local data about the package, if it contains all of these commits (40 digits each). Then no
+    /// request is needed for them.
     ///
-    /// Connects to nothing. `None` also where a place knows no commits.
+    /// This does not connect to anything. It is `None` for places without commits.
     fn recall(
         &self,
         _location: &Location,
@@ -113,13 +117,13 @@ pub trait Provider: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Lists the packages that provide a capability (`GROUP/VERSION/KIND`), as releases that have a name alone, in the order
-    /// in which they are preferred. `location` is of any package of the registry.
+    /// Lists the packages that provide a capability (`GROUP/VERSION/KIND`) in order of preference, as
+    /// releases with only a name. `location` is that of any package of the registry.
     ///
     /// # Errors
     ///
-    /// When the place cannot be asked or answers nonsense. A place that lists none, as most kinds of places, is
-    /// [`Listing::Absent`].
+    /// When the place cannot be reached or answers nonsense. A place without such lists, as most kinds are,
+    /// is [`Listing::Absent`].
     fn providers(
         &self,
         _location: &Location,
@@ -130,11 +134,12 @@ pub trait Provider: Send + Sync + fmt::Debug {
         Ok(Listing::Absent { tried: Vec::new() })
     }
 
-    /// Lists the capabilities (`GROUP/VERSION/KIND`) that packages of the registry provide. `None` where it cannot tell.
+    /// Lists the capabilities (`GROUP/VERSION/KIND`) that packages of the registry provide; `None` if the
+    /// registry has no such list.
     ///
     /// # Errors
     ///
-    /// When the place cannot be asked or answers nonsense.
+    /// When the place cannot be reached or answers nonsense.
     fn capabilities(
         &self,
         _location: &Location,
@@ -143,12 +148,12 @@ pub trait Provider: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// Finds one revision that no listing holds: a commit, full or abbreviated.
+    /// Finds a revision that is not in the listing: a commit, with all digits or some.
     ///
     /// # Errors
     ///
-    /// [`crate::ErrorKind::NotFound`] when there is no such revision, or several that begin so, or when the
-    /// place knows no commits.
+    /// [`crate::ErrorKind::NotFound`] when there is no such revision, several that match, or the place has no
+    /// commits.
     fn resolve(
         &self,
         location: &Location,
@@ -156,7 +161,7 @@ pub trait Provider: Send + Sync + fmt::Debug {
         progress: &dyn Progress,
     ) -> Result<Release, ProviderError>;
 
-    /// The manifest of a release whose line in the listing does not hold its dependencies.
+    /// The manifest of a release whose line in the listing does not have its dependencies.
     ///
     /// `None` means that the release has no manifest, which is fine.
     ///
@@ -170,15 +175,15 @@ pub trait Provider: Send + Sync + fmt::Debug {
         progress: &dyn Progress,
     ) -> Result<Option<ManifestFile>, ProviderError>;
 
-    /// What the place itself says of a version, where its listing is only a hint: asked for before a version is relied on
-    /// that is about to be used, or of which the listing knows no dependencies.
+    /// What the place itself says about a version, if its listing is only a hint. mu calls this before it
+    /// uses a version, or if the listing does not have the version's dependencies.
     ///
-    /// `None` means that the listing is all there is, or that [`Provider::manifest`] says more. What turns out not to be a
-    /// package is [`Release::unusable`].
+    /// `None` means that the listing has everything, or that [`Provider::manifest`] has more. If the version
+    /// is not a package, the answer has [`Release::unusable`].
     ///
     /// # Errors
     ///
-    /// When the place cannot be asked, or has no such version any more.
+    /// When the place cannot be reached, or no longer has such a version.
     fn confirm(
         &self,
         _location: &Location,
@@ -190,13 +195,13 @@ pub trait Provider: Send + Sync + fmt::Debug {
 
     /// Writes the files of a release into `tree`, and nothing else.
     ///
-    /// `release` comes from a listing or from a lock; from a lock it holds only what a lock holds
-    /// (version, commit, archive, digest, urls). The provider compares the archive's digest; the
-    /// caller compares the content's.
+    /// `release` comes from a listing or from a lock. From a lock, it has only what a lock has (version,
+    /// commit, archive, digest, urls). The provider compares the archive's digest, and the caller the
+    /// content's.
     ///
     /// # Errors
     ///
-    /// When anything was missing, cut short, refused by `tree`, or not what its digest says.
+    /// When anything is missing, incomplete, refused by `tree`, or does not match its digest.
     fn fetch(
         &self,
         location: &Location,
@@ -205,13 +210,13 @@ pub trait Provider: Send + Sync + fmt::Debug {
         progress: &dyn Progress,
     ) -> Result<(), ProviderError>;
 
-    /// Finds packages of the registry at `location`, whose path is empty, by words.
+    /// Searches the registry at `location`, whose path is empty, for packages with these words.
     ///
-    /// `None` means that this kind of place cannot be searched, which is the case unless a provider says otherwise.
+    /// `None` means that this kind of place cannot be searched, which is the default.
     ///
     /// # Errors
     ///
-    /// When the registry cannot be asked, or turns out not to be searchable.
+    /// When the registry cannot be reached, or cannot be searched.
     fn search(
         &self,
         _location: &Location,
@@ -222,52 +227,52 @@ pub trait Provider: Send + Sync + fmt::Debug {
     }
 }
 
-/// What a provider will soon be asked.
+/// What a provider will be asked soon.
 #[derive(Debug, Clone, Copy)]
 pub enum Soon<'a> {
-    /// To list more packages below the root of the location, of which nothing is known.
+    /// To list more packages below the root of the location, of which nothing is known yet.
     List {
         /// How many.
         packages: usize,
-        /// Whether what they depend on will be listed, too.
+        /// Whether the dependencies of these packages will be listed too.
         leads_on: bool,
     },
     /// To fetch this release.
     Fetch(&'a Release),
 }
 
-/// What a place answered when asked for a package's releases.
+/// The answer of a place to the question for a package's releases.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Listing {
-    /// The same as when the validator was handed out; `max_age` as in [`Found`].
+    /// Nothing has changed since the validator was issued; `max_age` as in [`Found`].
     Unchanged {
-        /// For how many seconds the place says that it need not be asked again.
+        /// For how many seconds the answer stays valid without another request.
         max_age: u32,
-        /// What to hand back the next time, if another one than this time saves work.
+        /// The validator for the next time, if another one saves work.
         validator: Option<String>,
     },
-    /// The place has no such package. Holds what was looked at, for the message.
+    /// The place has no such package.
     Absent {
-        /// URLs or paths that were asked.
+        /// The URLs or paths that were tried, for the message.
         tried: Vec<String>,
     },
     /// The package's releases.
     Found(Found),
 }
 
-/// The releases of a package, as they came.
+/// The releases of a package, as they arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Found {
-    /// One JSON object a line, each a [`Release`]. Kept as bytes: most lines are never parsed.
+    /// One JSON object per line, each a [`Release`]. They stay bytes, because most lines are never parsed.
     pub lines: Vec<u8>,
     /// What to hand back to ask whether anything changed.
     pub validator: Option<String>,
-    /// For how many seconds the place says that it need not be asked again; 0 means ask every time.
+    /// For how many seconds the answer stays valid without another request; 0 means to ask every time.
     pub max_age: u32,
-    /// Where the package really is, now that it is known (a Git repository's root).
+    /// The place of the package, if it is known more precisely now (a Git repository's root).
     pub location: Location,
-    /// Names of packages of the same registry that this one may lead to, where each of them would have to be asked for alone.
-    /// Only a hint: it may be behind, or wrong.
+    /// Names of packages of the same registry that this one may lead to, in registries where each needs its
+    /// own request. This is only a hint, which may be out of date or wrong.
     pub leads_to: Vec<String>,
 }
 

@@ -1,23 +1,23 @@
-//! How much a version may say of itself when it is published, and what a catalog keeps of one that says more.
+//! The limits of a version's metadata when it is published, and what a catalog keeps of longer metadata.
 //!
-//! The one place for all who publish: packing, the writers of folders and buckets, a hub's server. A version that was
-//! published before a limit stays as it is; what readers take is theirs to say.
+//! All publishing code uses these limits: packing, the writers of folders and buckets, a hub's server. A
+//! version that is older than a limit stays as it is. Readers have their own limits.
 
 use serde_json::{Map, Value};
 
 /// The longest description, in bytes.
 pub const LONGEST_DESCRIPTION: usize = 4 << 10;
 
-/// How many capabilities one version may provide and require together: a hub keeps a file for each.
+/// How many capabilities one version may provide and require together: a hub has a file for each.
 pub const MOST_CAPABILITIES: usize = 1_000;
 
 /// How many tags may be on one version.
 pub const MOST_TAGS: usize = 100;
 
-/// The longest index line, in bytes, without what the hub adds to it.
+/// The longest index line, in bytes, without the parts that the hub adds.
 pub const LONGEST_PUBLISHED_LINE: usize = 256 << 10;
 
-/// Keys that hold one text, and how many bytes that may be long.
+/// Keys with one text, and its largest size in bytes.
 const TEXTS: [(&str, usize); 7] = [
     ("description", LONGEST_DESCRIPTION),
     ("license", 1 << 10),
@@ -28,7 +28,7 @@ const TEXTS: [(&str, usize); 7] = [
     ("defaultChannel", 512),
 ];
 
-/// Keys that hold many entries: how many there may be, and how many bytes each may be long.
+/// Keys with a list: the largest number of entries, and the largest size of each in bytes.
 const LISTS: [(&str, usize, usize); 10] = [
     ("keywords", 50, 64),
     ("maintainers", 100, 512),
@@ -42,7 +42,7 @@ const LISTS: [(&str, usize, usize); 10] = [
     ("tags", MOST_TAGS, 512),
 ];
 
-/// Keys that a hub adds to what a manifest says.
+/// Keys that a hub adds to those of a manifest.
 const ADDED: [&str; 5] = ["digest", "archive", "size", "urls", "published"];
 
 /// Whether an app version, which is free text, can be part of an archive's name.
@@ -51,7 +51,7 @@ pub fn is_in_archive_name(app_version: &str) -> bool {
     (1..=64).contains(&app_version.len()) && app_version.chars().all(is_plain)
 }
 
-/// The header in which who publishes says what commit an archive was made of, 40 hex digits.
+/// The header with which a publisher names the commit that an archive was made from, as 40 hex digits.
 pub const COMMIT_HEADER: &str = "mu-commit";
 
 /// A limit that an index line does not keep.
@@ -80,7 +80,7 @@ impl Exceeded {
 ///
 /// # Errors
 ///
-/// The first key that holds more than it may, how much that is, and the limit.
+/// The first key that exceeds its limit, with its size and the limit.
 pub fn check_line(line: &Map<String, Value>) -> Result<(), Exceeded> {
     for (key, longest) in TEXTS {
         if let Some(value) = line.get(key) {
@@ -116,9 +116,9 @@ pub fn check_line(line: &Map<String, Value>) -> Result<(), Exceeded> {
     Exceeded::long("its index line".to_owned(), length, LONGEST_PUBLISHED_LINE)
 }
 
-/// What a catalog keeps of `value`, which an index line has for `key`; `None` if that is nothing.
+/// What a catalog keeps of `value`, which an index line has for `key`; `None` if it keeps nothing.
 ///
-/// A description is cut where it is too long. Keywords and other texts that are too long are left out.
+/// A description that is too long is cut. Keywords and other texts that are too long are left out.
 pub fn in_catalog(key: &str, value: &Value) -> Option<Value> {
     if let Some((_, most, longest)) = LISTS.iter().find(|(list, ..)| *list == key) {
         let kept =
@@ -136,7 +136,7 @@ pub fn in_catalog(key: &str, value: &Value) -> Option<Value> {
     (key == "description").then(|| format!("{cut}…").into())
 }
 
-/// How long a value is, in bytes: a text as it is, anything else as JSON.
+/// The size of a value in bytes: of a text as it is, of anything else as JSON.
 fn length(value: &Value) -> usize {
     value.as_str().map_or_else(|| value.to_string().len(), str::len)
 }

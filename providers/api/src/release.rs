@@ -1,7 +1,7 @@
-//! A release: one line of a hub's index, and what every other provider lists in the same form.
+//! A release: one line of a hub's index. All other providers list releases in the same form.
 //!
-//! These are wire types. The inside of mu turns them into its own once, at the border. Unknown keys
-//! are ignored, because newer hubs may know more.
+//! These are wire types, which mu converts into its own types at its border. Unknown keys are ignored,
+//! because newer hubs may have more.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,28 +12,28 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 /// One published version of a package.
 ///
-/// A hub's index holds one of these a line. Git lists one a tag and one a branch (those that are no
-/// versions have no `version`); a folder lists one.
+/// A hub's index has one of these on each line. Git lists one for each tag and branch (without `version` if
+/// it is not a version), and a folder lists one.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Release {
     /// The package's name in this registry.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// The name that its manifest has, where that is another: it was copied to this one.
+    /// The name in its manifest, if the package was copied from there to this name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
-    /// Its version; the revision alone where `versioning` is `composite`; empty for a Git tag or
-    /// branch that is not a version.
+    /// Its version. With `versioning: composite`, only the revision. Empty for a Git tag or branch that is
+    /// not a version.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub version: String,
-    /// The version of what the package packages.
+    /// The version of the software that the package contains.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app_version: Option<String>,
     /// `semver` (the default) or `composite`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub versioning: Option<String>,
-    /// `lenient`, where versions of the package may leave numbers out.
+    /// `lenient`, if versions of the package may leave numbers out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub versions: Option<String>,
     /// The manifest format it needs, such as `mu/v1`.
@@ -51,10 +51,10 @@ pub struct Release {
     /// Size of the archive in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
-    /// Where the archive is, relative to the hub's root or absolute; empty means the usual place.
+    /// Where the archive is, relative to the hub's root or absolute; if empty, it is in the usual place.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<String>,
-    /// What it depends on; `None` means that only the manifest knows.
+    /// Its dependencies; `None` means that only the manifest has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dependencies: Option<Vec<Dependency>>,
     /// Capabilities that it provides.
@@ -66,7 +66,7 @@ pub struct Release {
     /// Packages that it supersedes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<String>,
-    /// Packages and capabilities that may not be chosen beside it.
+    /// Packages and capabilities that must not be used together with it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conflicts: Vec<String>,
     /// Ranges, or exact words, over facts of the runtime.
@@ -75,28 +75,28 @@ pub struct Release {
     /// Channels it was published to, the best first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub channels: Vec<String>,
-    /// The channel that counts where none is asked for.
+    /// The channel to use if none is requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default_channel: Option<String>,
-    /// From which versions it can be upgraded to; one of these stands there alone.
+    /// Which versions can be upgraded to it. If there is one entry, it is not in a list.
     #[serde(skip_serializing_if = "Vec::is_empty", with = "one_or_more")]
     pub upgrade: Vec<Upgrade>,
-    /// Names that point to it: hub tags; in Git the tag or branch it was listed for.
+    /// Names that lead to it: hub tags; in Git, the tag or branch that it was listed for.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
     /// Whether it was withdrawn, and why.
     #[serde(skip_serializing_if = "Yanked::is_no")]
     pub yanked: Yanked,
-    /// Whether its authors no longer look after it, and why: then it is chosen where nothing else fits.
+    /// Whether its authors no longer maintain it, and why. It is chosen only if nothing else fits.
     #[serde(skip_serializing_if = "Yanked::is_no")]
     pub deprecated: Yanked,
-    /// Why it can never be used, where whoever listed it has found that out.
+    /// Why it can never be used, if the provider has found that out.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unusable: Option<String>,
-    /// The format of the package, where it is not one of mu's: `helm`.
+    /// The format of the package, if it is not mu's: `helm`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    /// Packages that it carries inside, so that nobody else has to bring them.
+    /// Packages that it carries inside, so that nobody else has to provide them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bundled: Vec<String>,
     /// The package that took its place.
@@ -120,7 +120,7 @@ pub struct Release {
     /// Where to read more.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_nothing")]
     pub website: Option<String>,
-    /// Where its source is: the URL of a repository, and behind `#` the folder in it.
+    /// Where its source is: the URL of a repository and, after a `#`, the folder in it.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_nothing")]
     pub repository: Option<String>,
     /// Git: the commit, 40 hex digits.
@@ -164,7 +164,8 @@ impl Dependency {
     }
 }
 
-/// Looks at what is there, where `untagged` would first copy it: index lines hold hundreds of thousands.
+/// This reads in place, where `untagged` would make a copy first: index lines have hundreds of thousands of
+/// dependencies.
 impl<'de> Deserialize<'de> for Dependency {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct Either;
@@ -203,12 +204,12 @@ pub struct DetailedDependency {
     /// Only versions of this app version (a prefix of whole components).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub app_version: Option<String>,
-    /// Whether prereleases are wanted too.
+    /// Whether prereleases are accepted too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub prerelease: bool,
 }
 
-/// Somebody who looks after a package, as a manifest and an index line write it.
+/// A maintainer of a package, as a manifest and an index line write it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Maintainer {
@@ -224,7 +225,7 @@ pub enum Maintainer {
     },
 }
 
-/// What is only for people to read must not make a version unusable where it is wrong.
+/// If text that is only for people is malformed, the version must still be usable.
 fn or_nothing<'de, D: Deserializer<'de>, T: Default + DeserializeOwned>(
     deserializer: D,
 ) -> Result<T, D::Error> {
@@ -232,7 +233,7 @@ fn or_nothing<'de, D: Deserializer<'de>, T: Default + DeserializeOwned>(
     Ok(serde_json::from_value(value).unwrap_or_default())
 }
 
-/// A list, of which one entry is written alone.
+/// A list in which a single entry is written without the list.
 mod one_or_more {
     use super::Upgrade;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -269,7 +270,7 @@ mod one_or_more {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
 pub struct Upgrade {
-    /// The channel in which it can; in every one, if none is named.
+    /// The channel of this upgrade; without one, it is possible in every channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
     /// The version right before it.
@@ -301,7 +302,7 @@ pub enum Yanked {
 pub const LONGEST_REASON: usize = 512;
 
 impl Yanked {
-    /// Why, in one line of at most [`LONGEST_REASON`] characters, whatever the registry says; empty without a reason, none
+    /// The reason, in one line of at most [`LONGEST_REASON`] characters; empty without a reason, and `None`
     /// if it was not withdrawn.
     pub fn reason(&self) -> Option<String> {
         match self {
@@ -314,7 +315,7 @@ impl Yanked {
         }
     }
 
-    /// Whether the release still stands.
+    /// Whether the release was not withdrawn.
     pub fn is_no(&self) -> bool {
         matches!(self, Self::No | Self::Flag(false))
     }

@@ -1,7 +1,7 @@
-//! Threads that work together: mutexes whose owner panicked, and work that is shared out.
+//! Threads that work together: mutexes whose owner panicked, and work for several threads.
 //!
-//! A panic ends the run with its own message. Threads that still work until then must not hide it behind a second one,
-//! and nothing that a mutex guards here is ever left half changed: so what is in one is used as it is.
+//! A panic ends the run with its own message, and the threads that still run must not hide it behind a second
+//! one. No value in a mutex here is ever left half changed, so it can still be used.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,12 +11,12 @@ pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Takes what a mutex guards out of it.
+/// Takes the value out of a mutex.
 pub fn into_inner<T>(mutex: Mutex<T>) -> T {
     mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has `work` done for each item, by up to so many threads at once. After a failure no further item is begun.
+/// Calls `work` for each item, on up to `threads` threads at once. After a failure, it starts no further item.
 ///
 /// # Errors
 ///

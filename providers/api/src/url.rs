@@ -1,7 +1,8 @@
 //! A URL that cannot print a secret.
 //!
-//! Userinfo and query may carry tokens; what is printed, logged or locked never holds a password, a query value, or what
-//! stands for a user over http, where many hosts take a token. [`without_secrets`] does the same for text around URLs.
+//! Userinfo and query may contain tokens. So what is printed, logged or locked never has a password, a query
+//! value, or over http a user, because many hosts accept a token there. [`without_secrets`] does the same for
+//! text with URLs in it.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -14,7 +15,7 @@ use url::Url;
 /// What is shown instead of a secret.
 const HIDDEN: &str = "****";
 
-/// A user that is no secret over http: what people write before the host because ssh wants it.
+/// A user that is not a secret over http: people write it before the host because ssh needs it.
 const PLAIN_USER: &str = "git";
 
 /// A URL whose `Display` and `Debug` leave out passwords, tokens and query values. Cheap to clone.
@@ -26,12 +27,12 @@ impl SafeUrl {
     ///
     /// # Errors
     ///
-    /// When the text is no absolute URL.
+    /// When the text is not an absolute URL.
     pub fn parse(text: &str) -> Result<Self, url::ParseError> {
         Url::parse(text).map(Self::from)
     }
 
-    /// The URL with everything it holds, for the connection itself and nothing else.
+    /// The complete URL, only for the connection itself.
     pub fn as_url(&self) -> &Url {
         &self.0
     }
@@ -60,7 +61,8 @@ impl SafeUrl {
         }
     }
 
-    /// Whether its userinfo may be a secret: a password, or over http a user other than `git`, which may be a token.
+    /// Whether its userinfo may be a secret: a password, or over http a user other than `git`, which may be a
+    /// token.
     pub fn may_hold_secret(&self) -> bool {
         self.0.password().is_some() || self.has_secret_user()
     }
@@ -80,11 +82,11 @@ impl SafeUrl {
         Self::from(url)
     }
 
-    /// The URL of `relative` seen from this one, as a browser would join them.
+    /// The URL of `relative` joined to this one, as a browser would do it.
     ///
     /// # Errors
     ///
-    /// When the result is no URL.
+    /// When the result is not a URL.
     pub fn join(&self, relative: &str) -> Result<Self, url::ParseError> {
         self.0.join(relative).map(Self::from)
     }
@@ -110,7 +112,7 @@ impl fmt::Display for SafeUrl {
             return fmt::Display::fmt(&*self.0, formatter);
         }
         let mut url = Url::clone(&self.0);
-        // Both fail only for URLs that cannot hold a secret, and this one does.
+        // Both fail only for URLs that cannot have a secret, and this one has.
         if self.has_secret_user() {
             let _ = url.set_password(None);
             let _ = url.set_username(HIDDEN);
@@ -130,12 +132,12 @@ impl fmt::Debug for SafeUrl {
     }
 }
 
-/// Whether a URL of this scheme is reached over http, where a user may be a token.
+/// Whether a URL of this scheme uses http, where a user may be a token.
 fn is_http(scheme: &str) -> bool {
     matches!(scheme.strip_prefix("git+").unwrap_or(scheme), "http" | "https")
 }
 
-/// A text with `****` in place of what may be a secret in the URLs that it holds.
+/// A text with `****` in place of what may be a secret in its URLs.
 pub fn without_secrets(text: &str) -> Cow<'_, str> {
     let secrets = secrets_in(text);
     if secrets.is_empty() {
@@ -152,12 +154,13 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
-/// Where a text may hold secrets, in bytes and in order: the userinfo and the queries of URLs, and `user:password@` without one.
+/// The parts of a text that may be secrets, in bytes and in order: the userinfo and the queries of URLs, and
+/// `user:password@` without a URL.
 ///
-/// It looks at words, whatever they mean, and rather takes too much for a secret.
+/// It looks at words without knowing their meaning, and hides too much rather than too little.
 pub fn secrets_in(text: &str) -> Vec<Range<usize>> {
     let mut secrets = Vec::new();
-    // Most texts need not be taken apart.
+    // Most texts need no parsing.
     if !text.contains(['@', '?']) {
         return secrets;
     }
@@ -193,7 +196,7 @@ fn in_word(text: &str, word: Range<usize>, secrets: &mut Vec<Range<usize>>) {
     let port = authority.split_once(':').map(|(_, port)| port);
     let is_odd = !authority.starts_with('[')
         && port.is_some_and(|port| port.bytes().any(|byte| !byte.is_ascii_digit()));
-    // A password may itself hold what ends a host.
+    // A password may itself contain characters that end a host.
     let user = authority.rfind('@').or_else(|| rest.rfind('@').filter(|_| is_odd));
     if let Some(user) = user {
         let colon = rest[..user].find(':').map(|colon| colon + 1);

@@ -1,6 +1,7 @@
-//! Questions for single packages, put to a plugin several at once.
+//! Collects questions about single packages, and asks a plugin about several at once.
 //!
-//! Whoever comes first asks for all that wait by then. While that question is on its way, others gather for the next.
+//! The first caller asks for all that wait. While that question is in progress, others gather for the next
+//! one.
 
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
@@ -44,13 +45,13 @@ impl From<Failed> for ProviderError {
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     waiting: Mutex<Vec<(Value, Sender<Reply>)>>,
-    /// Held by whoever takes questions out, so that those who come meanwhile are taken together.
+    /// Held while questions are taken out, so that those that arrive meanwhile are taken together.
     turn: Mutex<()>,
 }
 
 impl Batch {
-    /// The answer to a question, which `ask` asks together with at most `most` in all. It answers in their order, or says why
-    /// there is no answer to any.
+    /// The answer to a question, which `ask` puts together with others, at most `most` in all. `ask` answers
+    /// in their order, or says why there are no answers.
     pub(crate) fn ask(
         &self,
         question: Value,
@@ -69,11 +70,12 @@ impl Batch {
             let (questions, senders): (Vec<Value>, Vec<_>) = waiting.drain(..count).unzip();
             drop(waiting);
             if questions.is_empty() {
-                // Somebody else has taken it, and answers.
+                // Another caller has taken it, and gets the answer.
                 drop(turn);
                 return reply.recv().expect("whoever takes a question answers it");
             }
-            // One at a time where it takes many at once; else as many at once as it can.
+            // If the plugin takes many questions at once, send one such question at a time; otherwise as many
+            // as it can handle.
             let _turn = (most > 1).then_some(turn);
             let answers = ask(&questions);
             match answers {

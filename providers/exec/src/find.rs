@@ -1,17 +1,18 @@
-//! Where plugins are looked for.
+//! Where mu looks for plugins.
 //!
-//! A workspace may name a plugin, and never say where its program is: whoever can write a file in a checkout could run
-//! anything otherwise. So folders of `PATH` that are relative, or inside of the workspace or its packs, do not count.
+//! A workspace can name a plugin, but cannot say where its program is: otherwise, whoever writes a file in a
+//! checkout could run any program. So folders of `PATH` that are relative, or inside the workspace or its
+//! packs, do not count.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mu_provider::fs;
 
-/// What the names of plugins' programs begin with.
+/// The beginning of the names of plugins' programs.
 pub const PREFIX: &str = "mu-provider-";
 
-/// The places where plugins are looked for.
+/// The places where mu looks for plugins.
 #[derive(Debug, Clone, Default)]
 pub struct Places {
     /// Programs that the user's own settings name, by the plugin's name.
@@ -41,7 +42,7 @@ impl Places {
     pub fn all(&self) -> BTreeMap<String, PathBuf> {
         let mut all = self.named.clone();
         for folder in self.folders() {
-            // A folder that cannot be read has no programs that can be run.
+            // A folder that cannot be read has no programs to run.
             for entry in fs::entries_if_there(folder).unwrap_or_default() {
                 let file = entry.file_name();
                 let name = file.to_str().and_then(|file| file.strip_prefix(PREFIX));
@@ -66,7 +67,7 @@ impl Places {
     }
 }
 
-/// Whether a name is one that a plugin can have: what a scheme of a URL can be.
+/// Whether a plugin can have this name: it must be a valid URL scheme.
 fn is_name(name: &str) -> bool {
     let is_inner =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"+-.".contains(&byte);

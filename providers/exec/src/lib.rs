@@ -1,9 +1,9 @@
-//! Plugins: programs that serve kinds of places which mu itself does not know.
+//! Plugins: programs that serve kinds of places that mu itself does not know.
 //!
-//! A plugin is a program `mu-provider-X` that speaks JSON-RPC over its standard input and output. `find.rs` looks for it,
-//! `process.rs` runs it, `plugin.rs` starts and introduces it, `message.rs` has its messages. It runs with the rights of
-//! the user, who has put it where programs are; what it hands out is as hostile as what any other place hands out, and
-//! passes through the same door.
+//! A plugin is a program `mu-provider-X` that answers JSON-RPC over its standard input and output. `find.rs`
+//! finds it, `process.rs` runs it, `plugin.rs` starts and initializes it, and `message.rs` has its messages.
+//! It runs with the rights of the user, who has installed it. Its answers are as hostile as those of any
+//! other place, and pass through the same checks.
 
 #![cfg_attr(
     test,
@@ -39,7 +39,7 @@ use crate::message::{Fetched, Introduction, Package};
 use crate::plugin::Plugin;
 pub use crate::plugin::Program;
 
-/// How long a plugin may keep silent while it is asked something, unless a test is in a hurry.
+/// How long a plugin may be silent while it owes an answer; tests use less.
 pub const SILENCE: Duration = Duration::from_secs(60);
 
 /// The largest archive that is unpacked for a plugin, in bytes.
@@ -59,7 +59,7 @@ pub struct ExecProvider {
     batch: Batch,
 }
 
-/// What a plugin says of itself.
+/// What a plugin says about itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
     /// Its name, in its own words.
@@ -81,11 +81,11 @@ impl ExecProvider {
         }
     }
 
-    /// Starts the plugin, and gives what it says of itself.
+    /// Starts the plugin, and returns what it says about itself.
     ///
     /// # Errors
     ///
-    /// When it cannot be started, or does not introduce itself as the protocol says.
+    /// When it cannot be started, or does not introduce itself as the protocol requires.
     pub fn about(&self) -> Result<About, ProviderError> {
         let running = self.plugin.running()?;
         let Introduction { name, version, schemes, .. } = &*running.introduction;
@@ -96,7 +96,7 @@ impl ExecProvider {
     ///
     /// # Errors
     ///
-    /// When the plugin says that it cannot answer, or does not answer.
+    /// When the plugin answers with an error, or does not answer.
     pub fn call(
         &self,
         method: &str,
@@ -127,7 +127,7 @@ impl ExecProvider {
         self.plugin.error(&format!("cannot {what}"))
     }
 
-    /// Hands over what the plugin says of a package.
+    /// Converts a plugin's answer about a package.
     fn listing(&self, location: &Location, package: Package) -> Result<Listing, ProviderError> {
         let Package { lines, validator, max_age, unchanged, absent, tried, error } = package;
         if let Some(failure) = error {
@@ -170,7 +170,7 @@ impl ExecProvider {
         }))
     }
 
-    /// Hands the files to `tree` that a plugin has put into `into`, or says where they are.
+    /// Copies the files that a plugin has put into `into` to `tree`, or gets them from where it says.
     fn take(
         &self,
         location: &Location,
@@ -193,7 +193,7 @@ impl ExecProvider {
         self.unpack(location, release, &url, tree, progress)
     }
 
-    /// The archive that a plugin has put into the folder that it was given.
+    /// The archive that a plugin has put into the given folder.
     fn archive_in(&self, into: &Path, archive: &str) -> Result<SafeUrl, ProviderError> {
         let name = Path::new(archive);
         let is_inside = name.components().all(|part| matches!(part, Component::Normal(_)));
@@ -229,7 +229,7 @@ impl Provider for ExecProvider {
     }
 
     fn probe(&self, _location: &Location) -> Result<bool, ProviderError> {
-        // Nothing leads to a plugin but its scheme or the settings.
+        // Only the scheme or the settings lead to a plugin.
         self.plugin.running().map(|_| true)
     }
 
@@ -355,10 +355,10 @@ impl Provider for ExecProvider {
     }
 }
 
-/// A question about a package, or about its whole registry: where that is, and what else is asked.
+/// A question about a package, or about its whole registry: the place, and further parameters.
 fn asking<const COUNT: usize>(location: &Location, more: [(&str, Value); COUNT]) -> Value {
     let root = location.root.as_folder().to_string();
-    // What a reference has before the name.
+    // The part of a reference before the name.
     let base = root.split_once("://").map_or(root.as_str(), |(_, rest)| rest);
     let mut question = json!({ "base": base, "url": location.root.to_string() });
     if !location.path.is_empty() {

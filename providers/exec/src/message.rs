@@ -1,7 +1,7 @@
-//! The messages between mu and a plugin: JSON-RPC 2.0, one message a line.
+//! The messages between mu and a plugin: JSON-RPC 2.0, one message per line.
 //!
-//! Source: <https://www.jsonrpc.org/specification>. Batches are not used. Members that are not known are ignored, so that
-//! plugins can say more than this mu reads.
+//! Source: <https://www.jsonrpc.org/specification>. Batches are not used. Unknown members are ignored, so
+//! that plugins can say more than this version of mu reads.
 
 use mu_provider::{ErrorKind, ProviderError};
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ pub(crate) const LONGEST_LINE: u64 = 64 << 20;
 /// The longest text of a plugin that is shown, in characters.
 const LONGEST_TEXT: usize = 1_000;
 
-/// What mu sends: a question, or a notification where there is no `id`.
+/// A message from mu: a question, or a notification if there is no `id`.
 #[derive(Debug, Serialize)]
 pub(crate) struct Outgoing<'a> {
     jsonrpc: &'static str,
@@ -32,16 +32,16 @@ impl<'a> Outgoing<'a> {
         Self { jsonrpc: "2.0", id: Some(id), method, params }
     }
 
-    /// A notification, which nobody answers.
+    /// A notification, which has no answer.
     pub(crate) fn notification(method: &'a str, params: &'a Value) -> Self {
         Self { jsonrpc: "2.0", id: None, method, params }
     }
 }
 
-/// What a plugin sends: an answer, a question or a notification.
+/// A message from a plugin: an answer, a question or a notification.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Incoming {
-    /// Of an answer the number of the question; of a question whatever the plugin likes.
+    /// For an answer, the number of the question; for a question, any value that the plugin chooses.
     #[serde(default)]
     pub(crate) id: Option<Value>,
     /// Of a question or a notification.
@@ -77,7 +77,7 @@ struct Details {
 const METHOD_NOT_FOUND: i64 = -32601;
 
 impl Failure {
-    /// Whether the plugin does not know the method, or cannot do what was asked.
+    /// Whether the plugin does not know the method, or does not support the request.
     pub(crate) fn is_unsupported(&self) -> bool {
         self.code == METHOD_NOT_FOUND || self.data.kind == "unsupported"
     }
@@ -102,7 +102,7 @@ impl Failure {
     }
 }
 
-/// What a plugin says of itself when it starts.
+/// What a plugin says about itself when it starts.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Introduction {
@@ -124,7 +124,7 @@ pub(crate) struct Capabilities {
     pub(crate) search: bool,
 }
 
-/// How many packages it can be asked for at once.
+/// How many packages one question can be about.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 pub(crate) struct Versions {
@@ -137,7 +137,7 @@ impl Default for Versions {
     }
 }
 
-/// What it knows of one package.
+/// Its answer about one package.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Package {
@@ -157,16 +157,16 @@ pub(crate) struct Package {
     pub(crate) error: Option<Failure>,
 }
 
-/// What it made of a question for files.
+/// Its answer to a request for files.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Fetched {
-    /// A file in the folder that it was given, or with `url` the digest of what is there.
+    /// A file in the given folder; with `url`, the digest of the archive at that URL.
     pub(crate) archive: Option<String>,
     pub(crate) url: Option<String>,
 }
 
-/// What it says of how far a question is.
+/// How far a question has come.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Step {
@@ -185,7 +185,7 @@ pub(crate) struct Remark {
     pub(crate) text: String,
 }
 
-/// A text of a plugin as a terminal may show it: one line without control characters, of bounded length.
+/// A plugin's text as a terminal may show it: one line without control characters, of bounded length.
 pub(crate) fn readable(text: &str) -> String {
     let words: Vec<&str> = text.split(|character: char| character.is_whitespace()).collect();
     let text = words.join(" ");

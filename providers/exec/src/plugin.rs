@@ -1,4 +1,4 @@
-//! One plugin: started at the first question, introduced, started once more if it dies.
+//! One plugin: started and initialized at the first question, and started once more if it dies.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ const INTRODUCTION: Duration = Duration::from_secs(10);
 /// How often a plugin is started in a run.
 const MOST_STARTS: usize = 2;
 
-/// How many questions a plugin may have at once, whatever it says.
+/// The most questions that a plugin gets at once, whatever it says.
 const MOST_AT_ONCE: usize = 64;
 
 /// How a plugin is started.
@@ -33,19 +33,19 @@ pub struct Program {
     pub program: PathBuf,
     /// The whole environment that it sees.
     pub environment: BTreeMap<String, String>,
-    /// A folder for what it writes while it runs; made when it is needed.
+    /// A folder for its temporary files, created when needed.
     pub folder: PathBuf,
     /// Whether it may not use the network.
     pub offline: bool,
-    /// How long it may keep silent while it is asked something.
+    /// How long it may be silent while it owes an answer.
     pub silence: Duration,
-    /// Tokens of the user, of which it gets those for hosts that it declares.
+    /// Tokens of the user. The plugin gets those for the hosts that it declares.
     pub credentials: Arc<dyn Credentials>,
 }
 
 impl std::fmt::Debug for Program {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The environment may hold what its owner does not want shown.
+        // The environment may contain secrets.
         formatter
             .debug_struct("Program")
             .field("name", &self.name)
@@ -66,7 +66,7 @@ pub(crate) struct Plugin {
 struct State {
     running: Option<Running>,
     starts: usize,
-    /// Where it runs and writes.
+    /// The folder where it runs and writes.
     folder: Option<Arc<RunFolder>>,
 }
 
@@ -95,7 +95,7 @@ impl Plugin {
         format!("the plugin `{PREFIX}{}`", self.program.name)
     }
 
-    /// An error about what it did.
+    /// An error about the plugin.
     pub(crate) fn error(&self, what: &str) -> ProviderError {
         ProviderError::new(ErrorKind::Plugin, format!("{} {what}", self.called()))
     }
@@ -147,7 +147,8 @@ impl Plugin {
         Ok(state.running.insert(running).clone())
     }
 
-    /// Asks, and starts a process that died once more; `None` if the plugin cannot do that.
+    /// Asks a question, and restarts a process that died once; `None` if the plugin does not support the
+    /// question.
     pub(crate) fn ask(
         &self,
         method: &str,
@@ -180,7 +181,7 @@ impl Plugin {
         }
     }
 
-    /// Drops a process that is no more; says whether it may be started again.
+    /// Forgets a process that has ended; returns whether it may be started again.
     fn forget(&self, gone: &Running) -> bool {
         let mut state = lock(&self.state);
         let is_it = |running: &Running| Arc::ptr_eq(&running.process, &gone.process);
@@ -197,7 +198,7 @@ impl Plugin {
         }
     }
 
-    /// Hands out the user's token for a URL, if it is of a host that the plugin has declared.
+    /// Returns the user's token for a URL, if the plugin has declared its host.
     fn keeper(&self, hosts: Arc<Mutex<Vec<String>>>) -> Keeper {
         let credentials = Arc::clone(&self.program.credentials);
         Box::new(move |params| {
@@ -218,7 +219,7 @@ impl Plugin {
     }
 }
 
-/// Whether a host is one of those that a pattern means: itself, or with `*.` all below it.
+/// Whether a pattern covers a host: exactly, or with `*.` all its subdomains.
 fn is_of(pattern: &str, host: &str) -> bool {
     match pattern.strip_prefix('*') {
         Some(below) => below.starts_with('.') && below.len() > 1 && host.ends_with(below),

@@ -1,7 +1,8 @@
-//! A plugin's process: questions go in, answers come out in any order.
+//! A plugin's process: questions go in, and answers come out in any order.
 //!
-//! Three threads serve it: one writes, so that a plugin that does not read blocks nobody; one reads answers and hands each
-//! to whoever asked; one keeps the end of what it prints on standard error. What the answers mean is not known here.
+//! Three threads serve it: one writes, so that a plugin that does not read blocks nobody; one reads answers
+//! and hands each to its caller; one keeps the end of its standard error. This file does not know what the
+//! answers mean.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{BufRead as _, BufReader, Read, Write as _};
@@ -20,13 +21,13 @@ use serde_json::{Value, json};
 
 use crate::message::{Failure, Incoming, LONGEST_LINE, Outgoing, Remark, Step, readable};
 
-/// How much of what a plugin prints on standard error is kept, in bytes.
+/// How much of a plugin's standard error is kept, in bytes.
 const LONGEST_WORDS: usize = 1 << 20;
 
 /// How many of its last lines an error shows.
 const LAST_LINES: usize = 5;
 
-/// How long a plugin that was told to end may take.
+/// How long a plugin may take to end after it was told to.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Answers questions of a plugin for credentials.
@@ -38,13 +39,13 @@ pub(crate) enum NoAnswer {
     Failed(Failure),
     /// The process ended; it may be started again.
     Ended(ProviderError),
-    /// It broke the protocol or kept silent, and was ended for that.
+    /// It broke the protocol or was silent, and mu ended it.
     Broken(ProviderError),
 }
 
 /// A running plugin.
 pub(crate) struct Process {
-    /// What it is called in errors.
+    /// Its name in errors.
     name: String,
     child: Mutex<Child>,
     shared: Arc<Shared>,
@@ -54,13 +55,13 @@ pub(crate) struct Process {
 
 /// What the threads share.
 struct Shared {
-    /// Takes the lines that it is sent; `None` once it was told to end.
+    /// Takes the lines to send; `None` once it was told to end.
     input: Mutex<Option<Sender<Vec<u8>>>>,
-    /// Whoever waits for an answer; `None` once there will be none.
+    /// The callers that wait for an answer; `None` once there will be no more answers.
     waiting: Mutex<Option<HashMap<u64, Sender<Event>>>>,
-    /// When it last said something.
+    /// When it last sent anything.
     heard: Mutex<Instant>,
-    /// The end of what it printed on standard error.
+    /// The end of its standard error.
     words: Mutex<VecDeque<u8>>,
     /// How it broke the protocol.
     fault: Mutex<Option<String>>,
@@ -79,7 +80,7 @@ impl std::fmt::Debug for Process {
 }
 
 impl Process {
-    /// Starts `program` in `folder`, with `environment` and nothing else.
+    /// Starts `program` in `folder`, with only `environment`.
     pub(crate) fn start(
         name: &str,
         program: &Path,
@@ -90,7 +91,7 @@ impl Process {
         let mut command = Command::new(program);
         command.env_clear().envs(environment).current_dir(folder);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // In a group of its own, so that what it starts ends with it, and Ctrl-C reaches only mu.
+        // It has its own process group, so that its child processes end with it, and Ctrl-C reaches only mu.
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.spawn().map_err(|error| {
@@ -115,7 +116,7 @@ impl Process {
         let words = thread::spawn(move || listening.keep_words(stderr));
         thread::spawn(move || {
             reading.read(stdout, &keeper);
-            // Its last words are worth waiting for, unless something that it started holds the pipe.
+            // Its last output is worth waiting for, unless a child process holds the pipe.
             let (said, all) = channel();
             thread::spawn(move || {
                 let _ = words.join();
@@ -134,7 +135,7 @@ impl Process {
         })
     }
 
-    /// Asks, and waits for the answer as long as the plugin says anything at least every `silence`.
+    /// Asks, and waits for the answer as long as the plugin sends something at least every `silence`.
     pub(crate) fn ask(
         &self,
         method: &str,
@@ -172,7 +173,7 @@ impl Process {
         }
     }
 
-    /// Why there is no answer to a question though the process is no more.
+    /// Why there is no answer, if the process has ended.
     fn gone(&self, method: &str) -> NoAnswer {
         if let Some(fault) = lock(&self.shared.fault).clone() {
             return NoAnswer::Broken(self.error(&format!("{} {fault}", self.name)));
@@ -208,7 +209,8 @@ impl Process {
         {
             use rustix::process::{Pid, Signal, kill_process_group};
 
-            // One that has ended and was waited for is no more; its number may be another's.
+            // A process that has ended and was waited for no longer exists; its number may belong to another
+            // one.
             if !matches!(child.try_wait(), Ok(Some(_))) {
                 let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
             }
@@ -246,14 +248,14 @@ fn write(mut stdin: ChildStdin, lines: &Receiver<Vec<u8>>) {
 }
 
 impl Shared {
-    /// Sends a message; says whether there is still somebody to send it to.
+    /// Sends a message; returns whether the process still takes messages.
     fn send(&self, message: &impl Serialize) -> bool {
         let mut line = serde_json::to_vec(message).expect("a message is plain JSON");
         line.push(b'\n');
         lock(&self.input).as_ref().is_some_and(|input| input.send(line).is_ok())
     }
 
-    /// Reads messages until there are no more, or one is none.
+    /// Reads messages until the output ends or has something that is not a message.
     fn read(&self, stdout: ChildStdout, keeper: &Keeper) {
         let mut stdout = BufReader::new(stdout);
         let mut line = Vec::new();
@@ -293,7 +295,7 @@ impl Shared {
                 return Err("answered a question that nobody asked".to_owned());
             };
             let answer = message.error.map_or(Ok(message.result), Err);
-            // Whoever asked may have given up.
+            // The caller may have given up.
             let _ = waiting.send(Event::Answer(answer));
             return Ok(());
         };
@@ -323,7 +325,7 @@ impl Shared {
                 };
                 self.send(&answer);
             }
-            // A notification that this mu does not know.
+            // A notification that this version of mu does not know.
             (_, None) => {}
         }
         Ok(())

@@ -1,6 +1,6 @@
-//! What a checkout of a repository says of a folder in it: the commit, and what differs from that. For who publishes the folder.
+//! The state of a folder in a checkout: its commit, and the differences from it. Publishing uses this.
 //!
-//! The repository is read with libgit2, which runs no program, whatever the checkout's configuration names.
+//! libgit2 reads the repository, and runs no program, whatever the checkout's configuration names.
 
 use std::path::Path;
 
@@ -10,9 +10,9 @@ use mu_provider::fs::canonicalize;
 /// A folder in a checkout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
-    /// The commit that is checked out, 40 hex digits; none before the first.
+    /// The checked-out commit, as 40 hex digits; `None` before the first commit.
     pub commit: Option<String>,
-    /// The files of the folder that the commit does not have as they are, relative to the folder.
+    /// Files of the folder that differ from the commit, relative to the folder.
     pub changed: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! Finds the commit that a revision means: full, or the first digits of one.
+//! Finds the commit that a revision names, with all its digits or some.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub(crate) fn parse(commit: Option<&str>) -> Option<Oid> {
     commit.filter(|hex| hex.len() == FULL).and_then(|hex| Oid::from_str(hex).ok())
 }
 
-/// Finds the commit that `revision` means, and sees to it that it is in the database.
+/// Finds the commit that `revision` names, and makes sure that it is in the database.
 pub(crate) fn find(
     repository: &Repository,
     revision: &str,
@@ -31,7 +31,7 @@ pub(crate) fn find(
     }
     if let Some(commit) = parse(Some(&prefix)) {
         if !repository.has_commit(commit) && !repository.is_offline() {
-            // A ref that leads there tells its version too, and every server gives what refs lead to.
+            // A ref to the commit also gives its version, and every server sends the commits of refs.
             repository.advertisement(progress)?;
         }
         repository.ensure(commit, progress)?;
@@ -54,7 +54,7 @@ pub(crate) fn find(
     Ok(commit)
 }
 
-/// The only one of `commits`, or none; several are an error that names them.
+/// The only element of `commits`, if any; several are an error that names them.
 fn only(
     repository: &Repository,
     prefix: &str,

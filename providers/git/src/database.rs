@@ -1,9 +1,9 @@
-//! One bare repository in the cache for each remote: what was fetched of it, and nothing else.
+//! One bare repository in the cache for each remote, with what was fetched from it.
 //!
-//! Its promise: a commit that is there is there with all its files. Packs are written beside and moved
-//! into place, so it holds after a kill at any moment. Reading needs no lock; writing needs
-//! [`Database::lock`], which other processes respect. Git itself can read what lies here, but it is
-//! never configured, checked out, or pushed to.
+//! It guarantees that a commit that is there has all its files. Packs are written to a temporary place and
+//! then moved, so this holds after a kill at any moment. Reading needs no lock; writing needs
+//! [`Database::lock`], which other processes respect. Git itself can read this repository, but mu never
+//! configures it, checks it out, or pushes to it.
 
 use std::collections::BTreeSet;
 use std::fs::DirEntry;
@@ -30,10 +30,10 @@ pub(crate) enum ObjectError {
     /// It is not there.
     #[error("the object {0} is not in the database")]
     Missing(Oid),
-    /// It is there, but is not what its name says.
+    /// It is there, but its content does not match its name.
     #[error("the object {0} is damaged")]
     Damaged(Oid, #[source] git2::Error),
-    /// It is something else than what refers to it says.
+    /// It has another kind than expected.
     #[error("the object {0} is not a {1}")]
     Kind(Oid, ObjectType),
     /// It is larger than is accepted.
@@ -41,24 +41,26 @@ pub(crate) enum ObjectError {
     TooLarge(Oid, u64, u64),
 }
 
-/// Bounds on what a remote may send.
+/// Limits on what a remote may send.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bounds {
     /// Bytes of one pack.
     pub(crate) pack: u64,
     /// Bytes of one file.
     pub(crate) file: u64,
-    /// How long building the objects of a pack may take, beside a second for each [`BUILT`] bytes.
+    /// How long building the objects of a pack may take, in addition to a second for every [`BUILT`] bytes.
     pub(crate) building: Duration,
 }
 
 /// So many pieces of a pack may wait to be looked through.
 const AHEAD: usize = 8;
 
-/// Bytes of a pack whose objects are built in a second by the slowest machine. Usual are ten times as many and more.
+/// Bytes of a pack whose objects the slowest machine builds in a second. Usual machines are ten times as fast
+/// or more.
 const BUILT: u64 = 256 << 10;
 
-/// Bytes of an object that is not a file. A folder with all entries that a package may have is no larger.
+/// The largest size in bytes of an object that is not a file. A folder with as many entries as a package may
+/// have is not larger.
 const LARGEST_FOLDER: u64 = 64 << 20;
 
 /// The bare repository of one remote.
@@ -96,12 +98,12 @@ impl Database {
         })
     }
 
-    /// Whether a commit was fetched once but cannot be read: something here is damaged.
+    /// Whether a commit was fetched before but cannot be read, because something here is damaged.
     pub(crate) fn lost(&self, commit: Oid) -> bool {
         self.oids(REFS).contains(&commit) && !matches!(self.has_commit(commit), Ok(true))
     }
 
-    /// Reads an object, whose content is compared with its name.
+    /// Reads an object, and compares its content with its name.
     pub(crate) fn read<T>(
         &self,
         oid: Oid,
@@ -134,7 +136,7 @@ impl Database {
         })
     }
 
-    /// The date of a tag or commit that is here, in seconds since 1970.
+    /// The date of a tag or commit in the database, in seconds since 1970.
     pub(crate) fn date(&self, oid: Oid) -> Option<i64> {
         let read = |kind| self.read(oid, kind, &mut |data| dates::parse(data)).ok().flatten();
         read(ObjectType::Commit).or_else(|| read(ObjectType::Tag))
@@ -153,7 +155,7 @@ impl Database {
         let mut found = BTreeSet::new();
         self.with_objects(|objects| {
             let Some(objects) = objects else { return };
-            // What cannot be read is as good as not there: it will be fetched again.
+            // An object that cannot be read counts as missing, and is fetched again.
             let _ = objects.foreach(|oid| {
                 if oid.to_string().starts_with(prefix) {
                     found.insert(*oid);
@@ -167,7 +169,7 @@ impl Database {
         found
     }
 
-    /// What the remote listed when something was last fetched.
+    /// What the remote listed at the last fetch.
     pub(crate) fn advertisement(&self) -> Option<Advertisement> {
         let text = fs::read_text(&self.folder.join(ADVERTISEMENT)).ok()?;
         Advertisement::parse(&text).ok()
@@ -180,7 +182,7 @@ impl Database {
         Ok(Lock::acquire(Path::new(&path), Sharing::Exclusive, waiting)?)
     }
 
-    /// Makes the folders if need be, and sweeps out what a killed process left.
+    /// Creates the folders if necessary, and removes what a killed process left.
     pub(crate) fn prepare(&self, _lock: &Lock, remote: &str) -> Result<(), ProviderError> {
         let packs = self.packs();
         if !packs.is_dir() {
@@ -196,14 +198,14 @@ impl Database {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
             let orphan = name.ends_with(".idx") && !path.with_extension("pack").exists();
             if name.starts_with("pack_") || name.ends_with(".lock") || orphan {
-                // Somebody who may not delete it can still use the database.
+                // A user who may not delete it can still use the database.
                 let _ = fs::remove_file(&path);
             }
         }
         Ok(())
     }
 
-    /// Takes in a pack. `commits` are what was asked for; all of it is there afterwards.
+    /// Adds a pack. `commits` are those that were requested; afterwards all of them are there.
     pub(crate) fn receive(
         &self,
         _lock: &Lock,
@@ -212,7 +214,7 @@ impl Database {
         pack: &mut dyn Read,
         progress: &dyn Progress,
     ) -> Result<(), ReceiveError> {
-        // First, so that no commit is ever taken to have parents that are not there.
+        // This comes first, so that no commit ever seems to have parents that are missing.
         let mut shallow: BTreeSet<Oid> = self.shallow().into_iter().collect();
         shallow.retain(|commit| !boundary.unshallow.contains(commit));
         shallow.extend(&boundary.shallow);
@@ -228,7 +230,7 @@ impl Database {
             .map_err(ReceiveError::Refused)
     }
 
-    /// Keeps what the remote listed, for those who may not ask it.
+    /// Stores what the remote listed, for callers that may not use the network.
     pub(crate) fn remember(
         &self,
         _lock: &Lock,
@@ -239,12 +241,12 @@ impl Database {
 
     /// Throws everything away, because it cannot be read.
     pub(crate) fn discard(&self, _lock: &Lock) -> Result<(), ProviderError> {
-        // Waits for those who read, and closes the packs: libgit2 knows them by their paths.
+        // Waits for readers, and closes the packs, because libgit2 knows them by their paths.
         *self.objects.write().unwrap_or_else(PoisonError::into_inner) = None;
         Ok(fs::remove_folder(&self.folder)?)
     }
 
-    /// Commits that were asked for and came with all that belongs to them.
+    /// Commits that were requested and arrived with everything that belongs to them.
     pub(crate) fn fetched(&self) -> Vec<Oid> {
         self.oids(REFS).into_iter().filter(|oid| self.has_commit(*oid).unwrap_or(false)).collect()
     }
@@ -277,7 +279,7 @@ impl Database {
         let objects = self.guard();
         let objects = objects.as_ref();
         let mut indexer = Indexer::new(objects, &self.packs(), 0, false).map_err(broken)?;
-        // Objects are built when all is there, and how long that takes is up to who made the pack.
+        // Objects are built once the pack is complete; the sender decides how long that takes.
         let until = Arc::new(OnceLock::<Instant>::new());
         let deadline = Arc::clone(&until);
         indexer.progress(move |_| deadline.get().is_none_or(|until| Instant::now() < *until));
@@ -312,7 +314,7 @@ impl Database {
                         Err(error) => ReceiveError::Refused(cannot_write(&self.folder, error)),
                     }
                 });
-                // Whoever looks through it gave up if nobody takes it.
+                // If nobody takes the piece, the checking thread has given up.
                 if written.is_err() || sender.send(piece.to_vec()).is_err() {
                     break written;
                 }
@@ -349,7 +351,7 @@ impl Database {
         self.objects.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens the objects if they are there and nobody has.
+    /// Opens the objects if they are there and not open yet.
     fn open(&self) {
         if self.guard().is_some() || !self.exists() {
             return;
@@ -362,7 +364,7 @@ impl Database {
         });
         let mut slot = self.objects.write().unwrap_or_else(PoisonError::into_inner);
         if slot.is_none() {
-            // What cannot be opened is as good as not there; writing will say why.
+            // If it cannot be opened, it counts as missing; writing will report the reason.
             *slot = opened.ok();
             VERIFYING.call_once(|| git2::opts::strict_hash_verification(false));
         }
@@ -374,16 +376,16 @@ impl Database {
     }
 }
 
-/// Where Git keeps the commits that history ends at.
+/// Git's file with the commits at which history ends.
 const SHALLOW: &str = "shallow";
-/// Where Git keeps refs that seldom change.
+/// Git's file with refs that seldom change.
 const REFS: &str = "packed-refs";
-/// What the remote listed; Git does not know this file.
+/// What the remote listed. Git does not know this file.
 const ADVERTISEMENT: &str = "mu-listing";
 
-/// Every object is compared with its name when it comes, by libgit2, in a way that notices made
-/// collisions, and again whenever it is read, here: then only the disk can have changed it, which plain
-/// SHA-1 notices three times as fast. So libgit2 need not do it too.
+/// libgit2 compares every object with its name when it arrives, and detects crafted collisions. mu compares
+/// it again whenever it reads it: then only the disk can have changed it, and plain SHA-1, which is three
+/// times as fast, detects that. So libgit2 need not do it too.
 static VERIFYING: Once = Once::new();
 
 /// Whether `data` is what `oid` names.
@@ -411,7 +413,7 @@ mod tests {
 
     use super::*;
 
-    /// Takes in one object of four bytes, and a delta of it that says that it becomes `size`.
+    /// Receives one object of four bytes, and a delta of it whose result claims to have `size` bytes.
     fn receive(size: &[u8], building: Duration) -> (Result<(), ReceiveError>, usize) {
         let folder = tempfile::tempdir().expect("there is room");
         let bounds = Bounds { pack: 1 << 20, file: 1 << 20, building };
@@ -424,7 +426,7 @@ mod tests {
             encoder.finish().expect("goes to memory")
         };
         let base = [&[0x34][..], &compressed(b"base")].concat();
-        // The first three bytes of what it is built of.
+        // The first three bytes of its base.
         let delta = [&[4], size, &[0x90, 3]].concat();
         let kind = 0x60 | u8::try_from(delta.len()).expect("is short");
         let distance = u8::try_from(base.len()).expect("is short");

@@ -1,6 +1,6 @@
-//! When versions were published: the date of an annotated tag, else that of the commit.
+//! When versions were published: the date of an annotated tag, or else that of the commit.
 //!
-//! It is what the author's machine said. Branches and plain tags need none.
+//! The author's machine set this date. Branches and plain tags do not need one.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use crate::listing::Listed;
 use crate::repository::Repository;
 use crate::wire::Advertisement;
 
-/// Tells the releases that are versions when they were published; says whether that is known of all.
+/// Adds publication dates to the releases that are versions; returns whether all dates are known.
 pub(crate) fn add(
     repository: &Repository,
     listed: &Advertisement,
@@ -33,7 +33,7 @@ pub(crate) fn add(
         is_complete &= release.published.is_some();
     }
     if !is_complete {
-        // Of some only, they would make the others look old.
+        // If only some had dates, the others would look old.
         releases.iter_mut().for_each(|release| release.published = None);
     }
     Ok(is_complete)

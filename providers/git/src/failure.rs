@@ -1,10 +1,10 @@
-//! A provider's error that can be told to several callers.
+//! A provider's error that can be returned to several callers.
 
 use std::error::Error as _;
 
 use mu_provider::{ErrorKind, ProviderError};
 
-/// What a [`ProviderError`] says, in a form that can be copied.
+/// The content of a [`ProviderError`], in a form that can be copied.
 #[derive(Debug, Clone)]
 pub(crate) struct Failure {
     kind: ErrorKind,

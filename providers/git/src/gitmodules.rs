@@ -1,7 +1,7 @@
-//! `.gitmodules`: which repository the submodule at a path comes from.
+//! `.gitmodules`: the repository of the submodule at a path.
 //!
-//! It is read by a small parser of Git's configuration format on purpose: libgit2's follows
-//! `include`, and a hostile repository must not choose files of this machine to be read.
+//! mu reads it with its own small parser of Git's configuration format, because libgit2's follows `include`,
+//! and a hostile repository must not choose files of this machine to be read.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub(crate) struct Submodules(BTreeMap<Vec<u8>, String>);
 
 impl Submodules {
-    /// Reads the file; lines that make no sense count for nothing.
+    /// Reads the file; lines that make no sense are ignored.
     pub(crate) fn parse(data: &[u8]) -> Self {
         let text = String::from_utf8_lossy(data);
         let mut sections: BTreeMap<String, [Option<String>; 2]> = BTreeMap::new();
@@ -43,7 +43,7 @@ impl Submodules {
     }
 }
 
-/// Lines, where one that ends in a backslash goes on in the next.
+/// Logical lines: one that ends in a backslash continues in the next.
 fn logical_lines(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for line in text.lines() {

@@ -14,9 +14,9 @@
 //! | `export`, `gitmodules` | its files, submodules included |
 //! | `checkout` | what a checkout says of a folder that is published |
 //!
-//! Packs and objects are libgit2's business, the network is not: none of its transports is used.
-//! Nothing is ever checked out, and no code of a repository runs. What a release depends on is not
-//! known here, nor is what its manifest says.
+//! libgit2 handles packs and objects, but not the network: none of its transports is used. mu never checks
+//! anything out, and runs no code of a repository. This crate does not know the dependencies of a release, or
+//! the content of its manifest.
 
 #![cfg_attr(
     test,

@@ -1,7 +1,7 @@
-//! The releases that a repository's refs are, for one package in it.
+//! Turns the refs of a repository into releases, for one package in it.
 //!
-//! One line a tag, one a branch. Versions come first, ascending, then other tags, then branches.
-//! Nothing is fetched for it: what a release depends on stands in its manifest.
+//! There is one line for each tag and branch. Versions come first, in ascending order, then other tags, then
+//! branches. Nothing is fetched for this: a release's dependencies are in its manifest.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,10 +13,10 @@ use sha2::{Digest as _, Sha256};
 use crate::version;
 use crate::wire::{Advertisement, Ref};
 
-/// Raised when the same refs are listed otherwise than before, so that no old listing is kept.
+/// Change this when the same refs lead to another listing, so that no old listing is reused.
 const FORMAT: &str = "mu git listing 2";
 
-/// What package in a repository is asked for.
+/// Which package in a repository is meant.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Package<'call> {
     folder: &'call str,
@@ -25,12 +25,12 @@ pub(crate) struct Package<'call> {
 }
 
 impl<'call> Package<'call> {
-    /// The package in `folder`, with what `location` says of its versions.
+    /// The package in `folder`; `location` says how to read its versions.
     pub(crate) fn new(folder: &'call str, location: &Location) -> Self {
         Self { folder, lenient: location.lenient, dated: location.dated }
     }
 
-    /// What a listing depends on, in short.
+    /// A short text for everything that a listing depends on.
     pub(crate) fn validator(self, listed: &Advertisement) -> String {
         let mut hash = Sha256::new();
         hash.update(format!("{FORMAT}\n{}\n{}\n", self.folder, self.lenient));
@@ -46,7 +46,7 @@ impl<'call> Package<'call> {
         let own =
             |tag: &Ref| tag.tag().is_some_and(|tag| tag.starts_with(&prefix)) && prefix != "/";
         let tags = listed.refs().iter().filter(|other| other.tag().is_some());
-        // Tags of the folder go first: they win over others of the same name.
+        // Tags of the folder come first: they take precedence over others with the same name.
         for tag in tags.clone().filter(|tag| own(tag)) {
             let short = &tag.tag().unwrap_or_default()[prefix.len()..];
             match version::parse(short, self.lenient) {
@@ -68,17 +68,17 @@ impl<'call> Package<'call> {
         sorted.finish(listed)
     }
 
-    /// The same package, where it matters when its versions were published.
+    /// The same package, with publication dates.
     pub(crate) fn dated(self) -> Self {
         Self { dated: true, ..self }
     }
 
-    /// The same package, where it does not.
+    /// The same package, without publication dates.
     pub(crate) fn undated(self) -> Self {
         Self { dated: false, ..self }
     }
 
-    /// The commits of the other versions, the nearest to that of `commit` first.
+    /// The commits of the other versions, those nearest to `commit` first.
     pub(crate) fn neighbours(self, commit: Oid, listed: &Advertisement) -> Vec<Oid> {
         let releases = self.releases(listed);
         let versions = releases.iter().filter(|release| !release.version.is_empty());
@@ -96,7 +96,7 @@ impl<'call> Package<'call> {
         others.into_iter().map(|(_, other)| other).collect()
     }
 
-    /// The release that a commit is: the highest version whose tag leads to exactly it.
+    /// The release for a commit: the highest version whose tag leads to exactly this commit.
     pub(crate) fn release_of(self, commit: Oid, listed: Option<&Advertisement>) -> Release {
         let releases = listed.map(|listed| self.releases(listed)).unwrap_or_default();
         let mut versions = releases.iter().rev().filter(|release| !release.version.is_empty());
@@ -107,10 +107,10 @@ impl<'call> Package<'call> {
     }
 }
 
-/// What is known of a release without asking for more. There may be very many.
+/// What is known about a release without further requests. There may be very many.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed<'refs> {
-    /// Empty for what is not a version.
+    /// The version; empty if the ref is not a version.
     pub(crate) version: String,
     /// Its names.
     tags: Vec<&'refs str>,
@@ -137,7 +137,7 @@ impl Listed<'_> {
     }
 }
 
-/// A version and what was listed for it.
+/// A version and its release.
 struct Versioned<'refs> {
     release: Listed<'refs>,
     /// How faithfully its tag spells the version: `v1.2.3` before `1.2.3` before `v1.2`.
@@ -174,7 +174,7 @@ impl<'refs> Sorted<'refs> {
                 if there.release.commit == release.commit {
                     there.release.tags.append(&mut release.tags);
                 } else {
-                    // Two tags claim one version: the other one stays a name.
+                    // If two tags claim one version, the other one stays a plain name.
                     if rank < there.rank {
                         there.rank = rank;
                         std::mem::swap(&mut there.release, &mut release);
@@ -188,7 +188,7 @@ impl<'refs> Sorted<'refs> {
 
     fn add_tag(&mut self, tag: &'refs Ref, short: Option<&'refs str>) {
         let release = self.release(tag, short.as_slice());
-        // A tag whose name the folder's own one took cannot be named at all.
+        // A tag cannot be named if the folder's own tag has its name.
         if !release.tags.is_empty() {
             self.tags.push(release);
         }
@@ -201,7 +201,7 @@ impl<'refs> Sorted<'refs> {
         let mut release = self.release(branch, &[]);
         release.tip = default == Some(branch.name.as_str());
         self.has_tip |= release.tip;
-        // A branch whose name a tag took can only be reached if it is the tip.
+        // A branch whose name a tag has can be reached only if it is the tip.
         if !release.tags.is_empty() || release.tip {
             self.branches.push(release);
         }
@@ -241,7 +241,7 @@ mod tests {
 
     use super::*;
 
-    /// What a listing says, in short: `VERSION TAGS COMMIT'S FIRST DIGIT`.
+    /// A listing in short form: `VERSION TAGS COMMIT'S FIRST DIGIT`.
     fn check(folder: &str, lenient: bool, refs: &[(&str, u8)], expected: &[&str]) {
         let hex = |digit: u8| digit.to_string().repeat(40);
         let text: String =

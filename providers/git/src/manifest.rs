@@ -1,4 +1,4 @@
-//! The manifest of a package in a commit, found and read, but not understood.
+//! Finds and reads the manifest of a package in a commit, without parsing it.
 
 use mu_provider::{ErrorKind, MANIFEST_NAMES, ManifestFile, ProviderError};
 

@@ -1,8 +1,8 @@
-//! Looks through a pack while it comes, before libgit2 builds its objects.
+//! Checks a pack while it arrives, before libgit2 builds its objects.
 //!
-//! A delta of a few bytes can say that it becomes a gigabyte, and libgit2 takes that memory when it is built. So what the
-//! objects say of their sizes is compared with the bounds first. Whether a pack is whole, and its objects are what their
-//! names say, is libgit2's business.
+//! A delta of a few bytes can claim that its result has a gigabyte, and libgit2 allocates that memory. So
+//! this compares the claimed sizes with the limits first. libgit2 checks that a pack is complete and that its
+//! objects match their names.
 
 use std::io::{self, Read};
 
@@ -14,10 +14,10 @@ pub(crate) enum PackError {
     /// It cannot be read as a pack.
     #[error("it is damaged: {0}")]
     Damaged(&'static str),
-    /// It holds more objects than are accepted.
+    /// It has more objects than are accepted.
     #[error("it holds {0} objects, over the limit of {1}")]
     Objects(u32, u32),
-    /// One of its deltas is larger than is accepted, or what it is built of or becomes.
+    /// One of its deltas is too large, or the delta's base or result is.
     #[error("an object in it has {0} bytes, over the limit of {1}")]
     Object(u64, u64),
     /// All in all it becomes far more than honest packs do.
@@ -25,17 +25,17 @@ pub(crate) enum PackError {
     Ratio,
 }
 
-/// Objects of one pack. The histories of the largest repositories have about ten million.
+/// The most objects in one pack. The histories of the largest repositories have about ten million.
 const MOST: u32 = 20_000_000;
 
-/// How many times larger than its pack the objects may be, once they are larger than [`RATIO_MATTERS_ABOVE`]. Compression
-/// alone gets to 1,032, whole histories of large files that change often to some hundred.
+/// How many times larger than its pack the objects may be, once they exceed [`RATIO_MATTERS_ABOVE`].
+/// Compression alone reaches 1,032; whole histories of large files that change often reach some hundred.
 const RATIO: u64 = 1_100;
 const RATIO_MATTERS_ABOVE: u64 = 512 << 20;
 
 /// Looks through one pack, piece by piece.
 pub(crate) struct PackScan {
-    /// How large a delta may be, and what it is built of and becomes.
+    /// The largest size of a delta, and of its base and result.
     largest: u64,
     place: Place,
     left: u32,
@@ -46,13 +46,14 @@ pub(crate) struct PackScan {
     buffer: Box<[u8]>,
 }
 
-/// Where in the pack the next byte is.
+/// The position of the next byte in the pack.
 enum Place {
     /// In its first twelve bytes.
     Start(Vec<u8>),
-    /// In the first bytes of an object: its kind and size so far, and where the next bits belong.
+    /// In the first bytes of an object: its kind and size so far, and the position of the next bits.
     Object { kind: u8, size: u64, shift: u32 },
-    /// Before a delta: bytes that are left of the name of what it is built of, or those up to one without the highest bit.
+    /// Before a delta: the bytes that are left of its base's name, or those up to one without the highest
+    /// bit.
     Base { size: u64, left: Option<usize> },
     /// In the compressed data of an object.
     Data { size: u64, done: u64, delta: Option<Sizes> },
@@ -60,10 +61,10 @@ enum Place {
     End,
 }
 
-/// What stands first in a delta: the size of what it is built of, and of what it becomes.
+/// The beginning of a delta: the sizes of its base and its result.
 #[derive(Default)]
 struct Sizes {
-    /// Which of them the next bits belong to, and where.
+    /// Which of the two the next bits belong to, and where.
     known: usize,
     shift: u32,
     sizes: [u64; 2],
@@ -72,7 +73,7 @@ struct Sizes {
 const NEXT: Place = Place::Object { kind: 0, size: 0, shift: 0 };
 
 impl PackScan {
-    /// For a pack whose deltas become `largest` bytes at most.
+    /// For a pack whose deltas have results of at most `largest` bytes.
     pub(crate) fn new(largest: u64) -> Self {
         Self {
             largest,
@@ -139,7 +140,7 @@ impl PackScan {
         Ok(())
     }
 
-    /// Goes on behind the kind and size of an object.
+    /// Continues after the kind and size of an object.
     fn begin(&mut self, kind: u8, size: u64) -> Result<(), PackError> {
         const NAME: usize = 20;
         self.inflate.reset(true);
@@ -152,7 +153,7 @@ impl PackScan {
         if kind > 4 { self.check_size(size) } else { Ok(()) }
     }
 
-    /// Inflates what is there of an object; returns what is behind it.
+    /// Decompresses the available bytes of an object; returns the bytes after it.
     fn data<'bytes>(&mut self, bytes: &'bytes [u8]) -> Result<&'bytes [u8], PackError> {
         let Place::Data { size, done, delta } = &mut self.place else { return Ok(bytes) };
         let (before, made) = (self.inflate.total_in(), self.inflate.total_out());
@@ -262,7 +263,7 @@ mod tests {
         bytes
     }
 
-    /// An object as it stands in a pack, which says that it has `size` bytes.
+    /// An object as it is in a pack, which claims to have `size` bytes.
     fn object(kind: u8, size: u64, base: &[u8], data: &[u8]) -> Vec<u8> {
         let mut bytes = vec![kind << 4 | (size & 0x0f) as u8];
         if size > 0x0f {
@@ -275,7 +276,7 @@ mod tests {
         encoder.finish().expect("goes to memory")
     }
 
-    /// A delta that says that it makes `to` bytes of `from`.
+    /// A delta that claims to turn `from` bytes into `to` bytes.
     fn delta(from: u64, to: u64) -> Vec<u8> {
         let data = [number(from), number(to), vec![0x90, 1]].concat();
         object(6, data.len() as u64, &[0x81, 0x02], &data)
@@ -310,7 +311,7 @@ mod tests {
         ];
         scan(&pack(&objects), LARGEST).expect("is honest");
         scan(&pack(&[]), LARGEST).expect("is empty");
-        // What is larger is no delta, and takes no memory.
+        // A larger object is not a delta, and takes no memory.
         scan(&pack(&objects[..2]), 1_000).expect("is honest");
     }
 

@@ -1,8 +1,8 @@
-//! The programs that are run for the user: `git`, `ssh` and what stands in for it.
+//! The programs that mu runs for the user: `git`, and `ssh` or its replacement.
 //!
-//! They get the environment that the caller handed in, and nothing of this process's own. Programs
-//! that a repository names are never run: `git` runs in mu's own folder, where it finds no repository
-//! whose configuration it would obey.
+//! They get the environment that the caller passed in, and nothing of this process's own. Programs that a
+//! repository names are never run: `git` runs in mu's own folder, where there is no repository whose
+//! configuration it would use.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 
 use mu_provider::fs;
 
-/// Variables that speak of one repository, such as a hook has; the programs run for other ones.
-/// (`git rev-parse --local-env-vars` names them. Settings in the environment are kept.)
+/// Variables about one repository, which a hook has, for example; mu's programs run for other repositories.
+/// (`git rev-parse --local-env-vars` lists them. Settings in the environment are kept.)
 const OF_ONE_REPOSITORY: [&str; 13] = [
     "GIT_ALTERNATE_OBJECT_DIRECTORIES",
     "GIT_OBJECT_DIRECTORY",
@@ -28,11 +28,11 @@ const OF_ONE_REPOSITORY: [&str; 13] = [
     "GIT_INTERNAL_SUPER_PREFIX",
 ];
 
-/// Makes commands with the right environment.
+/// Creates commands with the right environment.
 #[derive(Clone)]
 pub(crate) struct Programs {
     variables: BTreeMap<String, String>,
-    /// Where `git` runs; made when it first does.
+    /// Where `git` runs; created when it first runs.
     folder: PathBuf,
 }
 
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Programs {
 }
 
 impl Programs {
-    /// Programs that see these variables. `git` runs in `folder`, which is mu's own.
+    /// Creates programs that get these variables. `git` runs in `folder`, which is mu's own.
     pub(crate) fn new(variables: &BTreeMap<String, String>, folder: &Path) -> Self {
         let mut variables = variables.clone();
         variables.retain(|name, _| !OF_ONE_REPOSITORY.contains(&name.as_str()));
@@ -56,18 +56,19 @@ impl Programs {
         self.variables.get(name).map(String::as_str)
     }
 
-    /// `git`, which obeys the configuration of the user and of the system, and none of a repository around it.
+    /// `git`, which uses the configuration of the user and the system, but not that of a repository around
+    /// it.
     ///
-    /// The current folder may be a checkout of somebody else, whose configuration names programs to run. So may
-    /// a folder below one that only looks like a bare repository.
+    /// The current folder may be somebody else's checkout, whose configuration names programs to run. So may
+    /// a folder below it that only looks like a bare repository.
     pub(crate) fn git(&self) -> Command {
         let mut command = self.command("git");
-        // Repositories are only those that a command names.
+        // Git must use only the repositories that a command names.
         command.args(["-c", "safe.bareRepository=explicit"]);
-        // What a repository lacks is not fetched from where its configuration says.
+        // Git must not fetch missing objects from where a repository's configuration says.
         command.env("GIT_NO_LAZY_FETCH", "1");
         if let Some((folder, above)) = self.own_folder() {
-            // The cache may lie in a checkout: repositories are not looked for in the folders above.
+            // The cache may be inside a checkout, so Git must not look for repositories in the folders above.
             command.current_dir(folder).env("GIT_CEILING_DIRECTORIES", above);
         } else {
             command.current_dir(self.folder.ancestors().last().unwrap_or(Path::new("/")));
@@ -75,7 +76,7 @@ impl Programs {
         command
     }
 
-    /// The folder that `git` runs in and the one above it, if it is there and Git understands its path.
+    /// The folder that `git` runs in and the one above it, if they exist and Git understands the path.
     fn own_folder(&self) -> Option<(&Path, &Path)> {
         let above = self.folder.parent().filter(|above| above.is_absolute())?;
         // Ceilings are a list of paths, whose separator cannot be escaped.
@@ -84,7 +85,7 @@ impl Programs {
         (is_one && is_there).then_some((&*self.folder, above))
     }
 
-    /// A command that asks nobody anything, speaks English, and has no terminal.
+    /// A command that asks no questions, speaks English, and has no terminal.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command

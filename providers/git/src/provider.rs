@@ -1,4 +1,4 @@
-//! The provider itself: the trait's verbs, each a few calls to what knows how.
+//! The provider itself: each method of the trait, as a few calls to other modules.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -22,15 +22,15 @@ use crate::repositories::{Repositories, Settled};
 use crate::snapshot::Snapshot;
 use crate::transport::Transports;
 
-/// What the provider needs to know of the world.
+/// The settings of the provider.
 #[derive(Clone)]
 pub struct GitOptions {
-    /// The folder for bare repositories, one for each remote. It may be shared by processes.
+    /// The folder for bare repositories, one for each remote. Several processes can share it.
     pub cache: PathBuf,
-    /// Whether nothing may be connected to. Repositories of this machine can be read all the same.
+    /// Whether to use no network. Repositories on this machine can still be read.
     pub offline: bool,
-    /// The environment for `git` and `ssh`, `PATH` and `HOME` among it. `GIT_SSH_COMMAND` and `GIT_SSH`
-    /// are respected; `core.sshCommand` and `url.….insteadOf` are asked of Git, which runs in `cache`.
+    /// The environment for `git` and `ssh`, including `PATH` and `HOME`. `GIT_SSH_COMMAND` and `GIT_SSH` are
+    /// respected; mu asks Git, which runs in `cache`, for `core.sshCommand` and `url.….insteadOf`.
     pub variables: BTreeMap<String, String>,
     /// The client that all providers share.
     pub http: Arc<Http>,
@@ -41,7 +41,7 @@ pub struct GitOptions {
 }
 
 impl GitOptions {
-    /// The usual options: with the given cache and client, no environment, and as offline as the client.
+    /// The usual options: with the given cache and client, no environment, and offline if the client is.
     pub fn new(cache: impl Into<PathBuf>, http: &Arc<Http>) -> Self {
         Self {
             cache: cache.into(),
@@ -56,7 +56,7 @@ impl GitOptions {
 
 impl std::fmt::Debug for GitOptions {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The variables may hold tokens.
+        // The variables may contain tokens.
         formatter
             .debug_struct("GitOptions")
             .field("cache", &self.cache)
@@ -138,7 +138,7 @@ impl Provider for GitProvider {
         };
         let package = Package::new(&settled.folder, location);
         let is_known = |package: Package<'_>| validator == Some(&*package.validator(&listed));
-        // Dates that nobody wants to know do no harm.
+        // Dates that nobody needs do no harm.
         let dated = package.dated();
         if is_known(package) || is_known(dated) {
             return Ok(Listing::Unchanged { max_age: 0, validator: None });
@@ -153,7 +153,7 @@ impl Provider for GitProvider {
                  their files"
             ));
         }
-        // Where dates are missing, they are asked for again next time.
+        // If dates are missing, ask for them again next time.
         let validator = if is_dated { dated } else { package.undated() }.validator(&listed);
         Ok(Listing::Found(found(&settled, location, &releases, validator)))
     }
@@ -216,7 +216,7 @@ impl Provider for GitProvider {
     }
 }
 
-/// The answer that these releases are.
+/// The answer with these releases.
 fn found(
     settled: &Settled,
     location: &Location,

@@ -1,7 +1,7 @@
-//! The URL of a repository: what is accepted, and how each transport reads it.
+//! The URL of a repository: which ones are accepted, and how each transport reads them.
 //!
-//! Everything hostile that a URL can do to a program it is handed to ends here: options disguised as
-//! hosts, helpers (`ext::`), passwords, and plain http to other machines.
+//! This stops everything hostile that a URL can do to a program that gets it: options disguised as hosts,
+//! helpers (`ext::`), passwords, and plain http to other machines.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ pub(crate) enum Scheme {
 pub(crate) struct RemoteUrl {
     scheme: Scheme,
     url: SafeUrl,
-    /// For ssh in the form of scp: the path as it was written, below the home folder.
+    /// For ssh in scp form: the path as it was written, below the home folder.
     relative: Option<String>,
     insecure: bool,
 }
@@ -65,9 +65,10 @@ impl RemoteUrl {
         Ok(remote)
     }
 
-    /// Checks the URL of a submodule, which the repository `parent` holds.
+    /// Checks the URL of a submodule of the repository `parent`.
     ///
-    /// Relative ones are seen from the parent; local ones and plain http are for parents alike.
+    /// Relative URLs count from the parent. Local ones and plain http are allowed only for parents of the
+    /// same kind.
     pub(crate) fn submodule(parent: &Self, text: &str) -> Result<Self, ProviderError> {
         let refuse = |why: &str| {
             let text = shown(text);
@@ -94,7 +95,7 @@ impl RemoteUrl {
         }
     }
 
-    /// What the user has Git use instead of `remote`.
+    /// The URL that the user has told Git to use instead of `remote`.
     pub(crate) fn substitute(remote: &Self, text: &str) -> Result<Self, ProviderError> {
         Self::parse(text, |_| remote.insecure)?.ok_or_else(|| {
             let text = shown(text);
@@ -105,7 +106,7 @@ impl RemoteUrl {
         })
     }
 
-    /// Reads what Git takes for a remote: a URL, `user@host:path`, or an absolute path.
+    /// Reads what Git accepts as a remote: a URL, `user@host:path`, or an absolute path.
     fn parse(
         text: &str,
         insecure: impl FnOnce(&SafeUrl) -> bool,
@@ -185,8 +186,8 @@ impl RemoteUrl {
         Ok(())
     }
 
-    /// Checks that host and user are what references accept: programs that ssh is told to run may get them as words of a
-    /// shell's command.
+    /// Checks that host and user have only the characters that references accept: programs that replace ssh
+    /// may get them as words of a shell command.
     fn check_words(&self) -> Result<(), ProviderError> {
         let url = self.url.as_url();
         let is_host = |character: char| {
@@ -205,8 +206,8 @@ impl RemoteUrl {
         Ok(())
     }
 
-    /// Refuses a user over http who may be a token: the URL is shown, and stored in lock files. What the user's own
-    /// configuration of Git says instead of it is not.
+    /// Refuses a user over http, who may be a token, because the URL is shown, and stored in lock files. The
+    /// URL from the user's own Git configuration is neither.
     fn check_user(&self) -> Result<(), ProviderError> {
         if !self.url.may_hold_secret() {
             return Ok(());
@@ -251,7 +252,7 @@ impl RemoteUrl {
             return path.clone();
         }
         let path = decode(self.url.as_url().path());
-        // `ssh://host/~user/x` is below a home folder, as Git has it.
+        // As in Git, `ssh://host/~user/x` is below a home folder.
         match path.strip_prefix('/') {
             Some(home) if home.starts_with('~') && self.scheme != Scheme::File => home.to_owned(),
             _ => path,
@@ -263,7 +264,7 @@ impl RemoteUrl {
         (self.scheme == Scheme::File).then(|| self.url.as_url().to_file_path().ok()).flatten()
     }
 
-    /// What tells this repository from others: spellings that certainly mean the same are one.
+    /// A key for this repository; spellings that certainly mean the same have the same key.
     pub(crate) fn key(&self) -> String {
         let mut url = self.url.as_url().clone();
         let path = url.path().trim_end_matches('/');
@@ -293,15 +294,15 @@ impl fmt::Debug for RemoteUrl {
     }
 }
 
-/// `user@host:path`, which is no URL: the user and host, and the path.
+/// `user@host:path`, which is not a URL: the user and host, and the path.
 fn scp_form(text: &str) -> Option<(&str, &str)> {
     let (host, path) = text.split_once(':')?;
     let is_scp = !host.contains('/') && !host.is_empty() && !path.starts_with("//");
-    // `ext::sh -c …` names a program to run; whatever else has two colons is no better.
+    // `ext::sh -c …` names a program to run, and other texts with two colons are no better.
     (is_scp && !path.starts_with(':') && !path.is_empty()).then_some((host, path))
 }
 
-/// A text of a repository or a configuration, as it may be shown.
+/// A text from a repository or a configuration, safe to show.
 fn shown(text: &str) -> String {
     crate::words::printable(without_secrets(text).as_bytes())
 }
@@ -310,7 +311,7 @@ fn refused(url: &SafeUrl, why: &str) -> ProviderError {
     ProviderError::new(ErrorKind::Refused, format!("`{url}` is refused: {why}"))
 }
 
-/// Undoes `%20` and its like; what is not UTF-8 afterwards stays as it was.
+/// Decodes `%20` and the like. If the result is not UTF-8, the text stays as it was.
 fn decode(path: &str) -> String {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();

@@ -1,4 +1,4 @@
-//! The repositories that this process has to do with, and how a location becomes one of them.
+//! The repositories that this process uses, and how a location leads to one of them.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -89,9 +89,10 @@ impl Repositories {
         repository
     }
 
-    /// Finds out which repository a location means, asking for each in turn where the text does not say.
+    /// Finds out which repository a location means. If the text does not say, it asks for each candidate in
+    /// turn.
     ///
-    /// With a `commit`, a repository whose database has it is found without asking anybody.
+    /// With a `commit`, a repository whose database has it is found without a request.
     pub(crate) fn settle(
         &self,
         location: &Location,
@@ -111,7 +112,7 @@ impl Repositories {
         Ok(known.entry(location.clone()).or_insert(settled).clone())
     }
 
-    /// The repository that a location means, if the database of one that it can mean has all of `commits`.
+    /// The repository that a location means, if the database of a candidate has all of `commits`.
     pub(crate) fn recall(
         &self,
         location: &Location,
@@ -125,7 +126,7 @@ impl Repositories {
         all.into_iter().find(has_all)
     }
 
-    /// What was asked for, or would be, to settle a location.
+    /// The URLs that were tried, or would be, to settle a location.
     pub(crate) fn tried(&self, location: &Location) -> Vec<String> {
         match root::candidates(location) {
             Ok(candidates) => {
@@ -161,7 +162,7 @@ impl Repositories {
             match settled.repository.advertisement(progress) {
                 Ok(_) => return Ok(settled.clone()),
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                // Some hosts ask for credentials for whatever is not there.
+                // Some hosts ask for credentials even if there is no such repository.
                 Err(error) if error.kind() == ErrorKind::Auth => {
                     unauthorized.get_or_insert(error);
                 }
@@ -179,7 +180,7 @@ impl Repositories {
     }
 }
 
-/// The name of a repository's folder in the cache: readable, and unlike every other's.
+/// The name of a repository's folder in the cache: readable and unique.
 fn folder_name(remote: &RemoteUrl) -> String {
     let hash = FileDigest::from_bytes(Sha256::digest(remote.key()).into()).to_string();
     let hash = &hash[..20];

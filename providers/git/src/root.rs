@@ -1,6 +1,6 @@
-//! Where in a location the repository ends and the folder inside it begins.
+//! Where the repository ends in a location, and the folder inside it begins.
 //!
-//! This is about text only; asking the places that it names is done elsewhere.
+//! This looks only at text; other modules ask the places.
 
 use mu_provider::{ErrorKind, Location, ProviderError, SafeUrl};
 
@@ -13,11 +13,11 @@ pub(crate) struct Candidate {
     pub(crate) folder: String,
 }
 
-/// The repositories that a location can mean, in the order in which to ask for them.
+/// The repositories that a location can mean, in the order in which to try them.
 ///
-/// There is one if the location says where the repository ends: it is settled, a segment ends in
-/// `.git`, or the host is one whose repositories are all two segments deep. Otherwise the longest
-/// comes first; forms that few servers need (`.git` added, a path below the home folder) come last.
+/// There is one if the location says where the repository ends: it is settled, a segment ends in `.git`, or
+/// the host is one whose repositories all have two segments. Otherwise the longest comes first. Forms that
+/// few servers need (`.git` added, a path below the home folder) come last.
 pub(crate) fn candidates(location: &Location) -> Result<Vec<Candidate>, ProviderError> {
     let candidate = |url: &SafeUrl, folder: &str| -> Result<Candidate, ProviderError> {
         Ok(Candidate { remote: RemoteUrl::new(url, location.insecure)?, folder: folder.to_owned() })

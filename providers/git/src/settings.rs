@@ -1,8 +1,7 @@
-//! What the user has told Git about how to reach remotes.
+//! The user's Git settings about reaching remotes.
 //!
-//! Git itself is asked, so that its files, their order and what they include are its own business. Of
-//! its many settings these are respected: `core.sshCommand` and `url.….insteadOf`; credential helpers
-//! are asked elsewhere.
+//! mu asks Git itself, which knows its files, their order and what they include. Of its many settings, mu
+//! respects `core.sshCommand` and `url.….insteadOf`; another module asks credential helpers.
 
 use mu_provider::ProviderError;
 
@@ -14,12 +13,12 @@ use crate::remote_url::RemoteUrl;
 pub(crate) struct Settings {
     /// `core.sshCommand`.
     pub(crate) ssh_command: Option<String>,
-    /// What stands at the beginning of a URL, and what takes its place.
+    /// The beginning of a URL, and its replacement.
     instead_of: Vec<(String, String)>,
 }
 
 impl Settings {
-    /// Asks Git; where there is none, nothing is set.
+    /// Asks Git; without Git, nothing is set.
     pub(crate) fn read(programs: &Programs) -> Self {
         const KEYS: &str = r"^(core\.sshcommand|url\..*\.insteadof)$";
         let mut command = programs.git();
@@ -43,7 +42,7 @@ impl Settings {
         settings
     }
 
-    /// The URL to connect to for `remote`, where the user has Git use another.
+    /// The URL to use for `remote`, if the user has told Git to use another one.
     pub(crate) fn instead_of(
         &self,
         remote: &RemoteUrl,

@@ -1,7 +1,7 @@
-//! One commit's files, read straight from the database.
+//! One commit's files, read directly from the database.
 //!
-//! Objects are parsed here, not by libgit2, so that every name and mode in a tree is seen as it is
-//! written. No checkout takes place: no filters, no hooks, no configuration.
+//! mu parses objects here, instead of libgit2, to see every name and mode in a tree exactly as written.
+//! Nothing is checked out: there are no filters, hooks or configuration.
 
 use git2::{ObjectType, Oid};
 use mu_provider::{ErrorKind, Progress, ProviderError};
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     Folder,
     /// A commit of another repository: a submodule.
     Commit,
-    /// Nothing that Git itself writes.
+    /// A mode that Git itself never writes.
     Unknown,
 }
 
@@ -86,7 +86,7 @@ impl<'call> Snapshot<'call> {
         self.read(oid, ObjectType::Blob, with)
     }
 
-    /// How many bytes an object has; what is not there has none, and reading it will say so.
+    /// The size of an object in bytes. A missing object has size 0; reading it reports the problem.
     pub(crate) fn size(&self, oid: Oid) -> u64 {
         self.repository.size(oid)
     }
@@ -118,13 +118,13 @@ fn parse_commit(data: &[u8]) -> Option<Oid> {
     Oid::from_str(std::str::from_utf8(line.strip_prefix(b"tree ")?).ok()?).ok()
 }
 
-/// What is before and what is behind the first `byte`.
+/// The data before and after the first `byte`.
 fn split_at_byte(data: &[u8], byte: u8) -> Option<(&[u8], &[u8])> {
     let (before, rest) = data.split_at_checked(data.iter().position(|one| *one == byte)?)?;
     Some((before, rest.split_first()?.1))
 }
 
-/// The entries of a tree: `MODE NAME`, a zero byte, and 20 bytes of object name, again and again.
+/// The entries of a tree: a sequence of `MODE NAME`, a zero byte, and 20 bytes of object name.
 fn parse_tree(mut data: &[u8]) -> Option<Vec<Entry>> {
     let mut entries = Vec::new();
     while !data.is_empty() {
@@ -144,7 +144,7 @@ fn kind(mode: &[u8]) -> Kind {
         b"40000" | b"040000" => Kind::Folder,
         b"120000" => Kind::Symlink,
         b"160000" => Kind::Commit,
-        // Permissions of the group, which very old versions of Git wrote, do not count.
+        // The group's permissions, which very old versions of Git wrote, do not count.
         [b'1', b'0', b'0', owner @ b'0'..=b'7', _, _] => {
             if (owner - b'0') & 1 == 1 {
                 Kind::Executable

@@ -1,13 +1,13 @@
 //! Which tags are versions.
 //!
-//! Ranges and their meaning are not known here; this only tells `v1.2.3` from `beta1`.
+//! This does not interpret ranges; it only distinguishes `v1.2.3` from `beta1`.
 
 use semver::{BuildMetadata, Prerelease, Version};
 
-/// What mu reads as a version; a longer name is an ordinary tag.
+/// The longest text that mu reads as a version. A longer name is an ordinary tag.
 const LONGEST: usize = 256;
 
-/// The version that a tag's name is: strictly, or with parts left out if that is allowed.
+/// The version in a tag's name: with all its numbers, or with missing ones if that is allowed.
 pub(crate) fn parse(tag: &str, lenient: bool) -> Option<Version> {
     let text = tag.strip_prefix('v').unwrap_or(tag);
     match Version::parse(text) {
@@ -18,7 +18,7 @@ pub(crate) fn parse(tag: &str, lenient: bool) -> Option<Version> {
     }
 }
 
-/// Reads `1`, `1.28` and `1.02.3`: missing parts are 0, leading zeros do not count.
+/// Reads `1`, `1.28` and `1.02.3`: missing numbers are 0, and leading zeros do not count.
 fn parse_lenient(text: &str) -> Option<Version> {
     let (text, build) = match text.split_once('+') {
         Some((text, build)) => (text, BuildMetadata::new(build).ok()?),

@@ -1,11 +1,11 @@
-//! Text that a server or repository sent, made fit to be shown.
+//! Makes text from a server or repository safe to show.
 //!
-//! It becomes one line: a line of its own could look like one of mu's.
+//! The result is one line: a second line could look like one of mu's.
 
 /// How many characters are shown.
 const LONGEST: usize = 400;
 
-/// The first few hundred characters as one line, with what could steer a terminal escaped.
+/// The first few hundred characters as one line, with characters that could control a terminal escaped.
 pub(crate) fn printable(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mut shown = String::new();
@@ -20,7 +20,7 @@ pub(crate) fn printable(bytes: &[u8]) -> String {
     shown
 }
 
-/// The last lines as one, as many as fit into a few hundred characters, escaped in the same way.
+/// The last lines as one line, as many as fit into a few hundred characters, escaped in the same way.
 pub(crate) fn printable_end(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let lines: Vec<String> =
@@ -51,7 +51,7 @@ fn escaped(character: char) -> impl Iterator<Item = char> {
     escape.into_iter().flatten().chain((!is_harmful(character)).then_some(character))
 }
 
-/// Whether a character could move a terminal's cursor, hide, or turn a line around.
+/// Whether a character could move a terminal's cursor, hide something, or reorder a line.
 fn is_harmful(character: char) -> bool {
     character.is_control()
         || matches!(character,

@@ -1,4 +1,4 @@
-//! Helm chart repositories: an `index.yaml` on a web server or in a folder, and archives wherever it says.
+//! Helm chart repositories: an `index.yaml` on a web server or in a folder, and archives at the URLs in it.
 //!
 //! `repository.rs` reads an index once a run, if it has changed, and remembers it chart by chart; what a chart says is in
 //! `mu-formats`, how archives are got and unpacked is the hub's. An index may list charts that are in OCI registries: those
@@ -29,17 +29,18 @@ use crate::repository::{Repositories, Repository};
 /// How many places of an archive are tried.
 const MOST_PLACES: usize = 8;
 
-/// The largest archive of a chart, in bytes. Helm itself refuses those beyond a hundred megabytes once unpacked.
+/// The largest archive of a chart, in bytes. Helm itself refuses archives of more than a hundred megabytes
+/// when unpacked.
 const LARGEST_ARCHIVE: u64 = 1 << 30;
 
-/// What the provider works with.
+/// The settings of the provider.
 #[derive(Debug, Clone)]
 pub struct HelmOptions {
     /// The client, which also knows whether mu is offline.
     pub http: Arc<Http>,
-    /// A folder for indexes that were read; made when it is needed.
+    /// A folder for the stored indexes; created when needed.
     pub indexes: PathBuf,
-    /// A folder for downloads that are not complete yet; made when it is needed.
+    /// A folder for incomplete downloads; created when needed.
     pub downloads: PathBuf,
     /// Gets the charts of which an index says that they are in an OCI registry.
     pub oci: Option<Arc<dyn Provider>>,
@@ -49,7 +50,7 @@ pub struct HelmOptions {
 
 /// Serves charts from repositories.
 ///
-/// It asks for each index once, so a new one is needed for a fresh look.
+/// It requests each index once, so create a new one to look again.
 #[derive(Debug)]
 pub struct HelmProvider {
     http: Arc<Http>,
@@ -59,7 +60,7 @@ pub struct HelmProvider {
 }
 
 impl HelmProvider {
-    /// A provider that has not asked any repository yet.
+    /// A provider that has not contacted any repository yet.
     pub fn new(options: HelmOptions) -> Self {
         let HelmOptions { http, indexes, downloads, oci, repositories } = options;
         Self {
@@ -70,7 +71,7 @@ impl HelmProvider {
         }
     }
 
-    /// Fetches from the first of `urls` where the archive is; `None` if it is at none of them.
+    /// Fetches the archive from the first of `urls` that has it; returns `None` if none has.
     fn fetch_first(
         &self,
         location: &Location,
@@ -193,7 +194,7 @@ impl Provider for HelmProvider {
     }
 
     fn is_unchanged(&self, location: &Location, validator: &str, progress: &dyn Progress) -> bool {
-        // Whoever really needs the repository meets the error.
+        // The code that really needs the repository reports the error.
         let repository = self.repositories.get(location, progress).ok().flatten();
         let chart = repository.as_ref().and_then(|repository| repository.chart(&location.path));
         chart.is_some_and(|chart| chart.digest == validator)
@@ -221,7 +222,7 @@ impl Provider for HelmProvider {
             lines: chart.lines.to_vec(),
             validator: Some(chart.digest.to_owned()),
             max_age,
-            // Helm takes `v1.2` for a version.
+            // Helm accepts `v1.2` as a version.
             location: Location { lenient: true, ..location.clone() },
             leads_to: Vec::new(),
         }))
@@ -246,7 +247,7 @@ impl Provider for HelmProvider {
         _release: &Release,
         _progress: &dyn Progress,
     ) -> Result<Option<ManifestFile>, ProviderError> {
-        // The index says what a chart requires; one that it does not say it of carries everything inside.
+        // The index has the dependencies of a chart. A chart without any there carries everything inside.
         Ok(None)
     }
 
@@ -260,7 +261,7 @@ impl Provider for HelmProvider {
         if self.fetch_first(location, release, &release.urls, tree, progress)?.is_some() {
             return Ok(());
         }
-        // It may have moved since it was locked, or the lock does not say where it is.
+        // It may have moved since it was locked, or the lock does not have its URL.
         let listed = self.listed(location, release, progress)?.unwrap_or_default();
         let others: Vec<String> =
             listed.urls.into_iter().filter(|url| !release.urls.contains(url)).collect();

@@ -1,7 +1,8 @@
-//! Indexes of repositories: each asked for once a run, parsed only if it has changed, and remembered chart by chart.
+//! Indexes of repositories: each is requested once in a run, parsed only if it has changed, and stored chart
+//! by chart.
 //!
-//! What is remembered is a file for each repository: one line that says what it is of, and the lines of its charts. It only
-//! saves work: whatever cannot be read or written is as if it was not there.
+//! Each repository has one such file: a line that identifies it, and the lines of its charts. The file only
+//! saves work: if it cannot be read or written, mu continues without it.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
@@ -20,7 +21,7 @@ use sha2::{Digest as _, Sha256};
 /// The longest index, in bytes.
 const LONGEST_INDEX: u64 = 64 << 20;
 
-/// The version of what is remembered: what an older mu made of an index is rebuilt.
+/// The version of the stored files. An index that an older mu stored is parsed again.
 const FORMAT: u32 = 1;
 
 /// The repositories of a run.
@@ -34,7 +35,8 @@ pub(crate) struct Repositories {
     asked: Mutex<HashMap<SafeUrl, Arc<Slot>>>,
 }
 
-/// What came of asking for an index. Whoever asks second waits for the first; what failed is asked again.
+/// The result of requesting an index. A second caller waits for the first; after a failure, the index is
+/// requested again.
 type Slot = Mutex<Option<Option<Arc<Repository>>>>;
 
 /// A repository, as its index is now.
@@ -42,17 +44,17 @@ type Slot = Mutex<Option<Option<Arc<Repository>>>>;
 pub(crate) struct Repository {
     head: Head,
     lines: Vec<u8>,
-    /// For how many seconds it need not be asked again.
+    /// For how many seconds it need not be requested again.
     pub(crate) max_age: u32,
 }
 
-/// The first line of what is remembered.
+/// The first line of a stored file.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     format: u32,
     url: String,
     validator: Option<String>,
-    /// Of the index, and of the short names that it was read with.
+    /// The digests of the index, and of the short names that it was read with.
     digests: [String; 2],
     charts: BTreeMap<String, Place>,
 }
@@ -64,7 +66,7 @@ struct Place {
     digest: String,
 }
 
-/// What a repository has of one chart.
+/// A repository's data about one chart.
 pub(crate) struct Chart<'r> {
     pub(crate) lines: &'r [u8],
     /// Of the lines.
@@ -76,7 +78,7 @@ impl Repositories {
         Self { http, folder, aliases, named: OnceLock::new(), asked: Mutex::default() }
     }
 
-    /// The repository that a chart is in; `None` if there is no index.
+    /// The repository of a chart; `None` if there is no index.
     pub(crate) fn get(
         &self,
         location: &Location,
@@ -118,7 +120,7 @@ impl Repositories {
                 let digests = [digest(&document.bytes), named.clone()];
                 let (validator, max_age) = (document.validator.to_text(), document.max_age);
                 let mut repository = match remembered {
-                    // The same under another name of the server's.
+                    // The same content at another URL of the server.
                     Some(known) if known.head.digests == digests => known,
                     _ => Repository::parse(url, &document.bytes, digests, aliases)?,
                 };
@@ -130,7 +132,7 @@ impl Repositories {
         }
     }
 
-    /// The short names of repositories, and what tells whether they have changed.
+    /// The short names of repositories, and a validator for them.
     fn named(&self) -> &(Aliases, String) {
         self.named.get_or_init(|| {
             let text = self.aliases.as_deref().and_then(|path| fs::read_text_if_there(path).ok());
@@ -141,7 +143,7 @@ impl Repositories {
 }
 
 impl Repository {
-    /// Where the index of the repository is that a chart is in.
+    /// The URL of the index that lists a chart.
     pub(crate) fn url(location: &Location) -> Result<SafeUrl, ProviderError> {
         location.root.as_folder().join("index.yaml").map_err(|error| {
             let text = format!("`{}` is not the place of a chart repository", location.root);
@@ -149,7 +151,7 @@ impl Repository {
         })
     }
 
-    /// What it has of a chart.
+    /// The repository's data about a chart.
     pub(crate) fn chart(&self, name: &str) -> Option<Chart<'_>> {
         let place = self.head.charts.get(name)?;
         Some(Chart { lines: self.lines.get(place.lines.clone())?, digest: &place.digest })
@@ -195,7 +197,7 @@ impl Repository {
         let mut bytes = serde_json::to_vec(&self.head).expect("texts and numbers can be printed");
         bytes.push(b'\n');
         bytes.extend(&self.lines);
-        // What cannot be kept costs the next run the whole index.
+        // If it cannot be stored, the next run parses the whole index again.
         if let Some(folder) = file.parent()
             && fs::create_folder(folder).is_ok()
         {

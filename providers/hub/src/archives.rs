@@ -1,6 +1,7 @@
-//! Archives of other kinds of registries, which lie at a URL as those of hubs do.
+//! Archives of other kinds of registries, at a URL like those of hubs.
 //!
-//! Where an archive is, the registry's own provider finds out. Here it is got, compared with its digest, and unpacked.
+//! The registry's own provider finds the archive. This downloads it, compares it with its digest, and unpacks
+//! it.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -14,18 +15,18 @@ use crate::archive::{Layout, Scratch};
 use crate::download::{Download, Wanted};
 use crate::root::below;
 
-/// Where an archive is, and how it may be asked for there.
+/// The URL of an archive, and how to request it.
 #[derive(Debug, Clone)]
 pub struct Place {
     /// Its URL.
     pub url: SafeUrl,
     /// Whether plain http to another machine was allowed.
     pub insecure: bool,
-    /// Whoever knows what to show there, if not the stored token is meant.
+    /// Provides credentials, if not the stored token should be used.
     pub guard: Option<Arc<dyn Guard>>,
 }
 
-/// Gets archives, for providers that find out where they are.
+/// Downloads archives for providers that know their URLs.
 #[derive(Debug)]
 pub struct Archives {
     http: Arc<Http>,
@@ -37,27 +38,27 @@ pub struct Archives {
 }
 
 impl Archives {
-    /// With a folder for downloads that are not complete yet, and the largest archive that is accepted, in bytes.
+    /// Creates this with a folder for incomplete downloads, and the largest accepted archive in bytes.
     pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>, largest: u64) -> Self {
         let (scratch, left) = (Scratch::default(), OnceLock::new());
         Self { http, downloads: downloads.into(), largest, scratch, left }
     }
 
-    /// The URL of `place` seen from the registry at `root`, unless it may not lead there: to this machine's files, nearer than
-    /// the registry is, or with a secret.
+    /// The URL of `place` relative to the registry at `root`, unless it must not lead there: to this
+    /// machine's files, closer to this machine than the registry is, or with a secret.
     ///
     /// # Errors
     ///
-    /// When it may not, or is no URL.
+    /// When it must not lead there, or is not a URL.
     pub fn place(root: &SafeUrl, place: &str) -> Result<SafeUrl, ProviderError> {
         below(root, place)
     }
 
-    /// Unpacks the archive at `place` into `tree`, if it is what `release` says.
+    /// Unpacks the archive at `place` into `tree`, if it matches `release`.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::NotFound`] when there is none, [`ErrorKind::Integrity`] when it is another one or hostile.
+    /// [`ErrorKind::NotFound`] when there is none, [`ErrorKind::Integrity`] when it differs or is hostile.
     pub fn unpack(
         &self,
         place: &Place,

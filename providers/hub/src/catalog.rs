@@ -1,8 +1,7 @@
-//! Searches a hub: asks its server if it has one, else reads its `catalog.jsonl`.
+//! Searches a hub: asks its server if it has one, or else reads its `catalog.jsonl`.
 //!
-//! A catalog that came over the network is kept in the cache folder and asked for again only if it has
-//! changed; one in a folder is read where it lies. How well a package answers is said in
-//! [`mu_provider::catalog`].
+//! A catalog from the network is stored in the cache folder, and downloaded again only if it has changed. One
+//! in a folder is read in place. [`mu_provider::catalog`] decides how well a package matches.
 
 use std::collections::BTreeSet;
 use std::io::BufReader;
@@ -22,7 +21,7 @@ use crate::wire::ProvidersFile;
 /// The name of a catalog below a hub's root.
 pub const CATALOG: &str = "catalog.jsonl";
 
-/// The folder of the files that say who provides a capability, below a hub's root.
+/// The folder with the providers of capabilities, below a hub's root.
 const CAPABILITIES: &str = "capabilities";
 
 /// The longest catalog, in bytes.
@@ -31,11 +30,11 @@ const LONGEST_CATALOG: u64 = 512 << 20;
 /// The longest answer of a server, in bytes.
 const LONGEST_ANSWER: u64 = 16 << 20;
 
-/// What is kept beside a catalog.
+/// The data that is stored beside a catalog.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Kept {
     validator: Option<String>,
-    /// How long the catalog is, so that one that belongs to another validator is not taken for its own.
+    /// The size of the catalog, so that a catalog is never used with another one's validator.
     size: u64,
 }
 
@@ -75,7 +74,8 @@ impl HubProvider {
         })
     }
 
-    /// The capabilities of a hub: in a folder, those that it has files of; else those in its catalog, where that names them.
+    /// The capabilities of a hub: for a folder, those with a file; otherwise those in its catalog, if that
+    /// has them.
     pub(crate) fn capabilities_of_hub(
         &self,
         location: &Location,
@@ -104,7 +104,7 @@ impl HubProvider {
         Ok(Some(found))
     }
 
-    /// Where the catalog of a hub is kept.
+    /// Where the catalog of a hub is stored.
     fn kept(&self, url: &SafeUrl) -> PathBuf {
         let hash = FileDigest::from_bytes(Sha256::digest(url.to_string()).into()).to_string();
         let plain = |character: char| match character {
@@ -117,7 +117,7 @@ impl HubProvider {
     }
 }
 
-/// Asks a hub's server; `None` if it does not search, or answers more than can be meant.
+/// Asks a hub's server; `None` if it does not support searching, or answers far too much.
 fn ask_server(
     root: &Root,
     api: &str,
@@ -150,7 +150,7 @@ fn ask_server(
     Ok(Some(Hits { packages: answer.packages, total, passed_over: 0 }))
 }
 
-/// Makes the kept catalog what the hub has now; says whether it has one.
+/// Updates the stored catalog; returns whether the hub has one.
 fn bring(
     root: &Root,
     catalog: &SafeUrl,
@@ -184,7 +184,7 @@ fn bring(
     }
 }
 
-/// The capabilities that have a file below a folder, `GROUP/VERSION/KIND.json`, in which some package is named.
+/// The capabilities with a file below a folder, `GROUP/VERSION/KIND.json`, that names at least one package.
 fn in_folder(folder: &Path) -> Result<BTreeSet<String>, ProviderError> {
     let mut found = BTreeSet::new();
     for group in fs::entries_if_there(folder)? {

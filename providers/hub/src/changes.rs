@@ -1,6 +1,6 @@
-//! What changed in a hub that counts its changes, so that what did not change need not be asked for.
+//! What changed in a hub with a generation, so that unchanged files need not be requested.
 //!
-//! This only saves requests: whenever something is missing or odd, the answer is "may have changed".
+//! This only saves requests: if anything is missing or odd, the answer is "may have changed".
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -11,7 +11,7 @@ use crate::root::{self, Root};
 use crate::wire;
 use mu_provider::threads::lock;
 
-/// How many files of the log are read at most; beyond that, asking for single index files is as good.
+/// The most files of the log to read. Beyond that, requesting single index files is as good.
 const MOST_FILES: u64 = 8;
 
 /// The longest file of the log, in bytes: 1,000 names.
@@ -25,14 +25,14 @@ pub(crate) struct Changes(Mutex<Known>);
 struct Known {
     /// Name → the last generation that changed it.
     last: HashMap<String, u64>,
-    /// The first generation that `last` tells of; `None` before anything was read.
+    /// The first generation that `last` covers; `None` before anything was read.
     since: Option<u64>,
     /// Whether the log turned out to be of no use.
     useless: bool,
 }
 
 impl Changes {
-    /// Whether the index file of `name`, as it was in `generation`, is certain to be the same now.
+    /// Whether the index file of `name` is certain to be unchanged since `generation`.
     pub(crate) fn are_none(
         &self,
         root: &Root,
@@ -55,7 +55,7 @@ impl Changes {
 }
 
 impl Known {
-    /// Reads the log of these generations, as far as it was not read yet.
+    /// Reads the log of these generations, unless it was read already.
     fn read_log(
         &mut self,
         root: &Root,
@@ -65,7 +65,7 @@ impl Known {
     ) -> Option<()> {
         let (first, current) = generations.into_inner();
         let folder = root::below(&root.url, log).ok()?.as_folder();
-        // Generations of one file, from its last down to its first.
+        // Generations of one file, from its last one down to its first.
         let mut last = self.since.map_or(current, |since| since - 1);
         for _ in 0..MOST_FILES {
             if last < first {
@@ -81,7 +81,7 @@ impl Known {
                 return None;
             }
             let start = last - line as u64;
-            // Lines after `last` were added since `hub.json` was read, and count as well.
+            // Lines after `last` were added since `hub.json` was read, and count too.
             for (generation, name) in (start..).zip(&lines) {
                 let entry = self.last.entry((*name).to_owned()).or_default();
                 *entry = generation.max(*entry);

@@ -1,7 +1,8 @@
-//! Closures: what a package can lead to, so that a reader that knows nothing yet asks for all of it at once.
+//! Closures: the packages that a package can lead to, so that a reader with an empty cache requests all of
+//! them at once.
 //!
-//! They only save round trips. What a closure says is checked by whoever asks for what it names; that it is not
-//! there, or no closure, is never an error. A hub whose closures are of no use is not asked for more of them.
+//! They only save round trips. The reader checks the packages that a closure names. A missing or invalid
+//! closure is never an error. If a hub's closures are useless, no more of them are requested.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -17,25 +18,26 @@ use mu_provider::threads::lock;
 /// The longest closure, in bytes.
 const LONGEST: u64 = 1 << 20;
 
-/// How many are asked for in a run, at most.
+/// The most closures to request in a run.
 const MOST: usize = 1_024;
 
-/// After so many that are not there, or make no sense, no others are asked for.
+/// After this many missing or invalid closures, no others are requested.
 const MOST_IN_VAIN: usize = 8;
 
-/// The closures of one hub that were asked for.
+/// The closures of one hub that were requested.
 #[derive(Debug, Default)]
 pub(crate) struct Closures {
-    /// The packages that a closure named, or whose own was asked for.
+    /// The packages that a closure named, or whose own closure was requested.
     seen: Mutex<HashSet<String>>,
     asked: AtomicUsize,
     in_vain: AtomicUsize,
 }
 
 impl Closures {
-    /// Where the closure of the package called `name` is, if it is worth asking for: no other has named the package yet.
+    /// The URL of the closure of the package `name`, if it is worth requesting: no other closure has named
+    /// the package yet.
     pub(crate) fn place(&self, root: &Root, name: &str) -> Option<SafeUrl> {
-        // A folder answers at once, so that nothing is gained by asking ahead.
+        // A folder answers at once, so there is no gain in asking ahead.
         let folder = root.file.closures.as_deref().filter(|_| root.url.scheme() != "file")?;
         if self.in_vain.load(Ordering::Relaxed) >= MOST_IN_VAIN
             || !self.is_new(name)
@@ -46,7 +48,7 @@ impl Closures {
         below(&below(&root.url, folder).ok()?.as_folder(), &closure_path(name)).ok()
     }
 
-    /// The packages that the closure which `request` asks for adds to those that others have named.
+    /// Reads the closure from `request`, and returns the packages that no earlier closure has named.
     pub(crate) fn learn(&self, request: &mut Request<'_>, progress: &dyn Progress) -> Vec<String> {
         let Some(mut names) = read(request, progress) else {
             self.in_vain.fetch_add(1, Ordering::Relaxed);
@@ -61,7 +63,7 @@ impl Closures {
     }
 }
 
-/// Asks once: what may pass by itself is not waited for.
+/// Asks once, without retries.
 fn read(request: &mut Request<'_>, progress: &dyn Progress) -> Option<Vec<String>> {
     let bytes = request.attempt().ok()?.bytes(LONGEST, progress).ok()?;
     let file: ClosureFile = serde_json::from_slice(&bytes).ok()?;

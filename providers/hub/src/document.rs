@@ -11,7 +11,7 @@ use mu_provider::http::{Failure, Http, Response};
 use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
 use serde::{Deserialize, Serialize};
 
-/// What tells whether a file is still the same. It is kept by the caller, as text.
+/// A value for finding out whether a file is unchanged. The caller stores it as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Validator {
@@ -21,26 +21,26 @@ pub struct Validator {
     /// When they changed: the server's words, or seconds and nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     modified: Option<String>,
-    /// How many they are, where `modified` alone is not enough.
+    /// Their size, if `modified` alone is not enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
-    /// The hub's generation before they were read: they are at least as new as that.
+    /// The hub's generation before they were read. They are at least as new as that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
 }
 
 impl Validator {
-    /// Reads what [`Validator::to_text`] wrote. Anything else says nothing about the file.
+    /// Reads the text of [`Validator::to_text`]. Any other text means that nothing is known about the file.
     pub fn parse(text: &str) -> Self {
         serde_json::from_str(text).unwrap_or_default()
     }
 
-    /// Says only that the file is at least as new as a generation of the hub.
+    /// A validator that only says that the file is at least as new as a generation of the hub.
     pub fn of_generation(generation: Option<u64>) -> Self {
         Self { generation, ..Self::default() }
     }
 
-    /// The text to keep, if there is something to hold on to.
+    /// The text to store, if there is anything to compare.
     pub fn to_text(&self) -> Option<String> {
         if *self == Self::default() {
             return None;
@@ -48,7 +48,7 @@ impl Validator {
         Some(serde_json::to_string(self).expect("a few optional texts can be printed"))
     }
 
-    /// The same, of bytes that are at least as new as `generation`.
+    /// The same validator, for bytes that are at least as new as `generation`.
     pub fn at(self, generation: Option<u64>) -> Self {
         Self { generation, ..self }
     }
@@ -64,18 +64,18 @@ impl Validator {
 pub struct Document {
     /// Its content.
     pub bytes: Vec<u8>,
-    /// What tells whether it is still the same.
+    /// The validator for the next time.
     pub validator: Validator,
-    /// For how many seconds it need not be asked for again.
+    /// For how many seconds it need not be requested again.
     pub max_age: u32,
-    /// Whether it came from a cache on the way, and may be older than what the hub has now.
+    /// Whether it came from a cache on the way, and may be older than the hub's file.
     pub is_aged: bool,
 }
 
-/// What came of asking for a file.
+/// The result of requesting a file.
 #[derive(Debug)]
 pub enum Answer {
-    /// It is what the validator says.
+    /// It is unchanged.
     Unchanged {
         /// As in [`Document`].
         max_age: u32,
@@ -84,7 +84,7 @@ pub enum Answer {
     },
     /// There is no such file.
     Absent,
-    /// The server does not say whether it is there: 403, where that was allowed.
+    /// The server does not say whether it exists: it answered 403, and the request accepts that.
     Hidden,
     /// The file.
     Read(Document),
@@ -98,18 +98,18 @@ pub struct Asking<'asked> {
     pub insecure: bool,
     /// The longest that is read.
     pub limit: u64,
-    /// Whether 403 is an answer: stores that do not list their files say so of each that is not there.
+    /// Whether 403 is an answer: stores that do not list their files answer 403 for each missing file.
     pub hides: bool,
     /// Is told of waits.
     pub progress: &'asked dyn Progress,
 }
 
 impl Asking<'_> {
-    /// Reads the file at `url`, unless it is still what `validator` says.
+    /// Reads the file at `url`, unless `validator` shows that it is unchanged.
     ///
     /// # Errors
     ///
-    /// When the place cannot be asked, or the file is too long.
+    /// When the place cannot be reached, or the file is too long.
     pub fn read(
         &self,
         url: &SafeUrl,

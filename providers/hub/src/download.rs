@@ -1,7 +1,7 @@
-//! Gets one archive from one URL, and settles whether its bytes are the expected ones.
+//! Downloads one archive from one URL, and checks that its bytes are the expected ones.
 //!
-//! A small archive is read into memory, and read again if that breaks off. A large one goes through a
-//! file, and on from where it broke off. Neither is handed out before it was hashed as a whole.
+//! A small archive is read into memory, and read again if the download is interrupted. A large one goes into
+//! a file, where an interrupted download resumes. Neither is used before all of it was hashed.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -20,13 +20,13 @@ use crate::archive::{self, ArchiveError, Layout, Scratch};
 use crate::document::file_path;
 use crate::partial::Partial;
 
-/// Archives up to this size are held in memory. A larger one goes on where it broke off.
+/// Archives up to this size are held in memory. The download of a larger one can resume.
 const SMALL: u64 = 1 << 20;
 
-/// The same for archives that are in a folder, where nothing breaks off.
+/// The limit for archives in a folder, where no download can be interrupted.
 const SMALL_FILE: u64 = 8 << 20;
 
-/// What is known about an archive before it comes.
+/// What is known about an archive before the download.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Wanted {
     pub(crate) digest: Option<ArchiveDigest>,
@@ -35,7 +35,7 @@ pub(crate) struct Wanted {
     pub(crate) limit: u64,
 }
 
-/// An archive whose bytes are the expected ones.
+/// An archive with the expected bytes.
 pub(crate) enum Archive {
     Memory(Vec<u8>),
     /// Through a file of ours, which is removed with this.
@@ -81,14 +81,14 @@ impl Archive {
 pub(crate) struct Download<'call> {
     pub(crate) http: &'call Http,
     pub(crate) insecure: bool,
-    /// Whoever knows what to show there, if not the stored token is meant.
+    /// Provides credentials, if not the stored token should be used.
     pub(crate) guard: Option<Arc<dyn Guard>>,
-    /// Where large downloads are kept until they are complete.
+    /// Where large downloads are stored until they are complete.
     pub(crate) folder: &'call Path,
-    /// That folder, if it is there: only then an earlier attempt can have left something.
+    /// That folder, if it exists: only then can there be a file from an earlier attempt.
     pub(crate) left: Option<&'call Folder>,
     pub(crate) progress: &'call dyn Progress,
-    /// Whether 403 says that nothing is there, and whether that was said.
+    /// Whether 403 means that nothing is there, and whether the server answered so.
     pub(crate) hides: Option<&'call Cell<bool>>,
 }
 
@@ -99,7 +99,7 @@ impl Download<'_> {
             return read_file(url, wanted);
         }
         let mut partial = None;
-        // With a digest, whatever an earlier run has left is a part of the same archive.
+        // With a digest, the file of an earlier run is a part of the same archive.
         if let Some(digest) = wanted.digest
             && wanted.size.is_none_or(|size| size > SMALL)
         {
@@ -115,7 +115,7 @@ impl Download<'_> {
         }
         let resumed = partial.as_ref().is_some_and(|left| left.length() > 0);
         match self.download(url, wanted, partial) {
-            // What was left over may have been damaged, so that is not the last word.
+            // The file from an earlier run may have been damaged, so this failure is not final.
             Err(error) if resumed && error.kind() == ErrorKind::Integrity => {
                 self.download(url, wanted, None)
             }
@@ -165,8 +165,7 @@ impl Download<'_> {
         Ok(partial)
     }
 
-    /// Asks for what is still missing. If the server does not go on where it broke off, what was got
-    /// so far is dropped.
+    /// Requests the missing part. If the server does not resume there, the received part is dropped.
     fn ask(
         &self,
         url: &SafeUrl,
@@ -264,14 +263,14 @@ impl Download<'_> {
             None => name(&Sha256::digest(url.as_url().as_str()).into()),
         };
         let mut partial = Partial::create(self.folder, &name, self.progress)?;
-        // The answer that follows begins at the first byte.
+        // The following answer begins at the first byte.
         partial.clear()?;
         Ok(partial)
     }
 }
 
 impl Wanted {
-    /// Compares sizes before anything is read, where the server says how much will come.
+    /// Compares sizes before anything is read, if the server gives the size.
     fn check_size(
         &self,
         url: &SafeUrl,
@@ -295,7 +294,7 @@ impl Wanted {
         ProviderError::new(ErrorKind::Integrity, text)
     }
 
-    /// Compares what came with what was expected.
+    /// Compares the received archive with the expected one.
     fn check(
         &self,
         url: &SafeUrl,
@@ -348,7 +347,7 @@ fn hash(mut file: &File) -> io::Result<[u8; 32]> {
     }
 }
 
-/// Where the next bytes go.
+/// The position of the next bytes.
 fn start(partial: &Option<Partial>) -> u64 {
     partial.as_ref().map_or(0, Partial::length)
 }

@@ -1,7 +1,7 @@
-//! Finds out where the archive of a release can be, and takes the first good one.
+//! Finds the places of a release's archive, and uses the first good one.
 //!
-//! A release from a lock says little more than version and digest. Mostly that is enough to guess the
-//! URL without asking for anything else; only if nothing is there, the hub's own files are consulted.
+//! A release from a lock has little more than version and digest. Usually that is enough to guess the URL
+//! without another request. Only if nothing is there, the hub's own files are read.
 
 use std::cell::Cell;
 
@@ -14,7 +14,7 @@ use crate::HubProvider;
 use crate::archive::ArchiveError;
 use crate::download::{Archive, Download, Wanted};
 
-/// What is done with an archive whose bytes are the expected ones.
+/// What to do with an archive that has the expected bytes.
 type Take<'call> = dyn FnMut(Archive) -> Result<(), ArchiveError> + 'call;
 
 /// Places that were tried in vain, and why.
@@ -22,7 +22,7 @@ type Take<'call> = dyn FnMut(Archive) -> Result<(), ArchiveError> + 'call;
 struct Tried {
     urls: Vec<SafeUrl>,
     failure: Option<ProviderError>,
-    /// Whether not everybody may read the hub; else 403 is most likely said of what is not there.
+    /// Whether reading the hub needs credentials. If not, 403 most likely means that a file is missing.
     is_closed: bool,
     /// Whether that was said.
     is_hidden: Cell<bool>,
@@ -46,13 +46,13 @@ impl HubProvider {
         }
         match self.fetch_elsewhere(location, release, take, &mut tried, progress) {
             Ok(true) => Ok(()),
-            // What was wrong with the archive says more than what is wrong with the rest.
+            // The problem with the archive is more helpful than that with the index.
             Err(error) if tried.failure.is_none() => Err(error),
             _ => Err(tried.error(location, release)),
         }
     }
 
-    /// Where the archive is most likely, by what is known already.
+    /// The most likely place of the archive, from what is known already.
     pub(crate) fn guess(
         &self,
         location: &Location,
@@ -65,7 +65,7 @@ impl HubProvider {
         self.hubs.known_or_usual(&url).archives(&location.path, release)
     }
 
-    /// Looks into the hub's own files for where the archive is.
+    /// Finds the place of the archive in the hub's own files.
     fn fetch_elsewhere(
         &self,
         location: &Location,
@@ -121,7 +121,7 @@ impl HubProvider {
             tried.urls.push(url.clone());
             match download.get(url, wanted) {
                 Ok(archive) => {
-                    // The bytes are the expected ones, so no other place has better ones.
+                    // The bytes are the expected ones, so another place would not help.
                     take(archive).map_err(|error| error.at(&url.to_string()))?;
                     if let Some(failure) = &tried.failure {
                         progress.warning(&format!("{failure}; took it from `{url}`"));
@@ -130,7 +130,7 @@ impl HubProvider {
                 }
                 Err(error) => match error.kind() {
                     ErrorKind::NotFound => {}
-                    // This machine is to blame, which another place does not change.
+                    // The problem is on this machine, so another place would not help.
                     ErrorKind::Io | ErrorKind::Offline => return Err(error),
                     _ => {
                         tried.failure.get_or_insert(error);
@@ -154,7 +154,7 @@ impl HubProvider {
         Ok(Wanted { digest, size: release.size, limit: self.options.largest_archive })
     }
 
-    /// What the index says of a release that a lock tells little about.
+    /// The index entry of a release of which a lock has little.
     fn listed(
         &self,
         location: &Location,
@@ -179,7 +179,7 @@ impl HubProvider {
 }
 
 impl Tried {
-    /// Whether the index may name another place: nothing was there yet, or something else.
+    /// Whether the index may name another place: so far, nothing was found, or another archive.
     fn may_be_elsewhere(&self) -> bool {
         self.failure.as_ref().is_none_or(|failure| failure.kind() == ErrorKind::Integrity)
     }

@@ -1,4 +1,4 @@
-//! The hubs of a run: what is known of each, once its `hub.json` was looked for, and what was learned of it since.
+//! The hubs of a run: what is known about each, from its `hub.json` and later requests.
 
 use std::collections::HashMap;
 use std::error::Error as _;
@@ -15,7 +15,7 @@ use crate::root::Root;
 use crate::snapshot::{self, Snapshot};
 use mu_provider::threads::lock;
 
-/// A hub: its root, and what was learned of it in this run.
+/// A hub: its root, and what was learned about it in this run.
 #[derive(Debug)]
 pub(crate) struct Hub {
     root: Root,
@@ -23,7 +23,7 @@ pub(crate) struct Hub {
     changes: Changes,
     /// All its index lines, once they were read at once.
     snapshot: OnceLock<Option<Snapshot>>,
-    /// What was asked of its closures.
+    /// Its closures that were requested.
     pub(crate) closures: Closures,
 }
 
@@ -45,12 +45,12 @@ impl Hub {
         }
     }
 
-    /// Whether the index file of `name`, as it was in `generation`, is certain to be the same now.
+    /// Whether the index file of `name` is certain to be unchanged since `generation`.
     pub(crate) fn is_unchanged(&self, name: &str, generation: u64, asking: &Asking<'_>) -> bool {
         self.changes.are_none(&self.root, name, generation, asking)
     }
 
-    /// Whether the snapshot is less work than asking for `packages` packages, or was read already.
+    /// Whether the snapshot is less work than requesting `packages` packages, or was read already.
     pub(crate) fn is_snapshot_worth_it(&self, packages: u64) -> bool {
         self.snapshot.get().is_some() || snapshot::is_worth_it(&self.root, packages)
     }
@@ -60,24 +60,24 @@ impl Hub {
         self.snapshot.get_or_init(|| snapshot::read(&self.root, asking)).as_ref()
     }
 
-    /// Where the closure of the package called `name` is, if it is worth asking for.
+    /// The URL of the closure of the package `name`, if it is worth requesting.
     pub(crate) fn closure(&self, name: &str) -> Option<SafeUrl> {
         self.closures.place(&self.root, name)
     }
 }
 
-/// The hubs that were asked so far.
+/// The hubs that were contacted so far.
 #[derive(Debug, Default)]
 pub(crate) struct Hubs(Mutex<HashMap<SafeUrl, Arc<Slot>>>);
 
 #[derive(Debug, Default)]
 struct Slot {
     root: OnceLock<Arc<Hub>>,
-    /// What it most likely is, for whoever does without reading it.
+    /// The most likely hub, for code that does not need to read it.
     usual: OnceLock<Arc<Hub>>,
     /// How often reading it has failed.
     failures: AtomicU64,
-    /// Held while it is read; holds why that failed.
+    /// Held while it is read; holds the reason for a failure.
     last_failure: Mutex<Option<ProviderError>>,
 }
 
@@ -87,16 +87,16 @@ impl Hubs {
         self.slot(url).root.get().cloned()
     }
 
-    /// A hub that has been read already; else one where everything is where it usually is.
+    /// A hub that was read already, or else one with everything in the usual places.
     pub(crate) fn known_or_usual(&self, url: &SafeUrl) -> Arc<Hub> {
         let slot = self.slot(url);
         let usual = || slot.usual.get_or_init(|| Arc::new(Hub::new(Root::usual(url.clone()))));
         Arc::clone(slot.root.get().unwrap_or_else(usual))
     }
 
-    /// A hub, read with `read` unless another thread has done so, or is just doing it.
+    /// A hub, read with `read` unless another thread has read it, or is reading it.
     ///
-    /// Who waited while the reading failed gets the same failure; who comes later tries again.
+    /// Callers that waited while reading failed get the same failure. Later callers try again.
     pub(crate) fn get(
         &self,
         url: &SafeUrl,
@@ -132,7 +132,7 @@ impl Hubs {
     }
 }
 
-/// The same error once more, with its cause as text.
+/// A copy of the error, with its cause as text.
 fn copy(error: &ProviderError) -> ProviderError {
     let mut copy = ProviderError::new(error.kind(), error.to_string());
     for hint in error.hints() {

@@ -1,6 +1,6 @@
-//! The lines of an index file: checked to be lines about one package, and passed on as they came.
+//! The lines of an index file: checked to be lines about one package, and returned unchanged.
 //!
-//! Most lines are never parsed by anybody, so no more is done here than to make sure that they can be.
+//! Most lines are never parsed, so this only makes sure that they can be.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ pub(crate) const LONGEST_FILE: u64 = 64 << 20;
 /// The longest line, in bytes.
 const LONGEST_LINE: usize = 1 << 20;
 
-/// What every line must have, and what else tells one version from another.
+/// The keys that every line must have, and those that distinguish versions.
 #[derive(Deserialize)]
 struct Line<'line> {
     #[serde(borrow)]
@@ -32,19 +32,19 @@ struct Line<'line> {
 }
 
 impl<'line> Line<'line> {
-    /// The version, with its app version where that is a part of it.
+    /// The version, with its app version if that is a part of it.
     fn into_key(self) -> (Cow<'line, str>, Option<String>) {
         let is_composite = self.versioning == "composite";
         (self.version, is_composite.then(|| self.app_version.to_string()))
     }
 }
 
-/// Checks the index file of `name`, which came from `url`.
+/// Checks the index file of `name` from `url`.
 ///
 /// # Errors
 ///
-/// When a line is not JSON, too long, without a version, about another package, or says something else of a version than one
-/// before it.
+/// When a line is not JSON, is too long, has no version, is about another package, or contradicts an earlier
+/// line about the same version.
 pub fn check(bytes: Vec<u8>, name: &str, url: &SafeUrl) -> Result<Vec<u8>, ProviderError> {
     let text = std::str::from_utf8(&bytes).map_err(|error| {
         let fine = bytes.iter().take(error.valid_up_to());
@@ -100,24 +100,24 @@ pub fn check(bytes: Vec<u8>, name: &str, url: &SafeUrl) -> Result<Vec<u8>, Provi
     Ok(bytes)
 }
 
-/// Whether two lines say the same, however it is written.
+/// Whether two lines mean the same, however they are written.
 fn is_same(one: &str, other: &str) -> bool {
     let value = |line: &str| serde_json::from_str::<Value>(line).ok();
     one == other || value(one).is_some_and(|one| value(other) == Some(one))
 }
 
-/// The digest that a line has for the content, or else for the archive.
+/// A line's digest of the content, or else of the archive.
 fn digest(line: &str) -> Option<String> {
     let line: Value = serde_json::from_str(line).ok()?;
     let digest = ["digest", "archive"].iter().find_map(|key| line.get(key)?.as_str());
     digest.map(str::to_owned)
 }
 
-/// The packages that a list of providers, which came from `url`, names: a line for each, with its name alone.
+/// The packages in a list of providers from `url`: a line for each, with only its name.
 ///
 /// # Errors
 ///
-/// When it is no such list.
+/// When it is not such a list.
 pub fn providers(bytes: &[u8], url: &SafeUrl) -> Result<Vec<u8>, ProviderError> {
     let file: ProvidersFile = serde_json::from_slice(bytes).map_err(|error| {
         let text = format!("`{url}` is not a list of packages");

@@ -1,17 +1,17 @@
 //! Hubs: package registries of static files, on any web server or in a folder.
 //!
-//! Text comes in as [`HubProvider::list`] (`hub.rs` knows the hubs of a run, `root.rs` reads `hub.json`, `document.rs` reads a file if it
-//! has changed, `changes.rs` knows what has not, `snapshot.rs` reads all at once, `closure.rs` tells what comes next,
-//! `index.rs` checks lines); files come in as
-//! [`HubProvider::fetch`] (`download.rs` gets an archive and compares its digest, `partial.rs` keeps
-//! large ones between attempts, [`archive`] unpacks); `catalog.rs` searches. What the files mean is in [`wire`]. Nothing here
-//! writes to a hub.
+//! [`HubProvider::list`] reads the index: `hub.rs` has the hubs of a run, `root.rs` reads `hub.json`,
+//! `document.rs` reads a file if it has changed, `changes.rs` knows what has not changed, `snapshot.rs` reads
+//! everything at once, `closure.rs` knows what comes next, and `index.rs` checks lines.
+//! [`HubProvider::fetch`] gets archives: `download.rs` downloads one and compares its digest, `partial.rs`
+//! keeps large ones between attempts, and [`archive`] unpacks them. `catalog.rs` searches. [`wire`] describes
+//! the files. Nothing here writes to a hub.
 
 #![cfg_attr(
     test,
     allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
 )]
-// What a hub says, and what its archives hold, leads to no place that nobody looked at.
+// Data of a hub, and of its archives, must not lead to an index out of bounds.
 #![deny(clippy::indexing_slicing)]
 
 pub mod archive;
@@ -50,22 +50,21 @@ use crate::memory::Memory;
 use crate::root::{LONGEST_HUB_FILE, Root};
 use mu_provider::threads::lock;
 
-/// What the provider works with.
+/// The settings of the provider.
 #[derive(Debug, Clone)]
 pub struct HubOptions {
     /// The client, which also knows whether mu is offline.
     pub http: Arc<Http>,
-    /// A folder for downloads that are not complete yet, and for the last `hub.json` of each hub; made
-    /// when it is needed.
+    /// A folder for incomplete downloads, and for the last `hub.json` of each hub; created when needed.
     pub downloads: PathBuf,
-    /// A folder for the catalogs of hubs on the network; made when it is needed.
+    /// A folder for the catalogs of hubs on the network; created when needed.
     pub catalogs: PathBuf,
     /// The largest archive that is accepted, in bytes.
     pub largest_archive: u64,
 }
 
 impl HubOptions {
-    /// The usual limits; catalogs are kept beside the downloads.
+    /// The usual limits; catalogs are stored beside the downloads.
     pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>) -> Self {
         let downloads = downloads.into();
         let catalogs = downloads.with_file_name("catalogs");
@@ -75,7 +74,7 @@ impl HubOptions {
 
 /// Serves packages from hubs.
 ///
-/// It looks at each hub's `hub.json` once, so a new one is needed for a fresh look.
+/// It reads each hub's `hub.json` once, so create a new one to look again.
 #[derive(Debug)]
 pub struct HubProvider {
     options: HubOptions,
@@ -87,16 +86,16 @@ pub struct HubProvider {
     downloads: OnceLock<Folder>,
 }
 
-/// Packages of a hub that will be listed, that nothing is known of, and that are not asked for yet.
+/// Packages of a hub that will be listed, are not in the cache, and were not requested yet.
 #[derive(Debug, Clone, Copy, Default)]
 struct Expected {
     packages: u64,
-    /// Whether what they depend on will be listed, too.
+    /// Whether their dependencies will be listed too.
     leads_on: bool,
 }
 
 impl HubProvider {
-    /// A provider that has not asked any hub yet.
+    /// A provider that has not contacted any hub yet.
     pub fn new(options: HubOptions) -> Self {
         Self {
             options,
@@ -107,7 +106,7 @@ impl HubProvider {
         }
     }
 
-    /// Writes the archive of a release into `into`, as it is; its digest is the expected one.
+    /// Writes the archive of a release into `into` as it is; it has the expected digest.
     ///
     /// # Errors
     ///
@@ -134,7 +133,7 @@ impl HubProvider {
         self.hubs.get(url, || Root::read(url.clone(), &asking, &memory))
     }
 
-    /// Lists a package by the hub's snapshot, if so many are wanted that it is less work than their files.
+    /// Lists a package from the hub's snapshot, if so many are needed that it is less work than their files.
     fn list_at_once(
         &self,
         location: &Location,
@@ -171,7 +170,7 @@ impl HubProvider {
         expected.get(url).copied().unwrap_or_default()
     }
 
-    /// Lists a package by its own index file, and says what it may lead to.
+    /// Lists a package from its own index file, and learns what it may lead to.
     fn list_with_closure(
         &self,
         location: &Location,
@@ -182,7 +181,7 @@ impl HubProvider {
             return self.list_alone(location, None, progress);
         };
         let request = || self.options.http.get(&closure).insecure(location.insecure);
-        // On its way together with the index file.
+        // This request runs together with that for the index file.
         request().ahead();
         let mut listing = self.list_alone(location, None, progress);
         let named = root.closures.learn(&mut request(), progress);
@@ -202,7 +201,7 @@ impl HubProvider {
         let asking = self.asking(location, progress);
         let root = self.root(&location.root.as_folder(), &asking)?;
         let validator = validator.map(Validator::parse);
-        // What is known is now known to be as of a newer generation.
+        // What is known is now known to hold for a newer generation.
         let renewed = |known: &Validator| {
             let is_newer = root.file.generation.is_some_and(|now| known.generation != Some(now));
             is_newer.then(|| known.clone().at(root.file.generation).to_text()).flatten()
@@ -247,8 +246,8 @@ impl HubProvider {
         }
     }
 
-    /// Whether everybody may read the hub, as far as its `hub.json` tells: then it is most likely not
-    /// for want of a token that a file of it cannot be read.
+    /// Whether everyone may read the hub, judged by its `hub.json`. If so, a 403 is most likely not about a
+    /// missing token.
     fn is_open(&self, root: &Root) -> bool {
         root.has_file && self.options.http.options().credentials.token(&root.url).is_none()
     }
@@ -276,7 +275,7 @@ impl Provider for HubProvider {
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
         let asking =
             Asking { limit: LONGEST_HUB_FILE, ..self.asking(location, &mu_provider::Silent) };
-        // What is read to find out need not be read again.
+        // Files that are read to find out need not be read again.
         match self.root(&location.root.as_folder(), &asking) {
             Ok(root) => return Ok(root.has_file),
             Err(error) if error.kind() == ErrorKind::Protocol => {}
@@ -322,7 +321,7 @@ impl Provider for HubProvider {
     fn is_unchanged(&self, location: &Location, validator: &str, progress: &dyn Progress) -> bool {
         let Some(generation) = Validator::parse(validator).generation else { return false };
         let asking = self.asking(location, progress);
-        // Whoever really needs the hub meets the error.
+        // The code that really needs the hub reports the error.
         self.root(&location.root.as_folder(), &asking)
             .is_ok_and(|root| root.is_unchanged(&location.path, generation, &asking))
     }
@@ -337,7 +336,7 @@ impl Provider for HubProvider {
             if let Some(listing) = self.list_at_once(location, progress)? {
                 return Ok(listing);
             }
-            // What was asked for alone is no reason to read all at once later.
+            // Packages that were requested alone are no reason to read the snapshot later.
             let mut all = lock(&self.expected);
             let expected = all.entry(location.root.as_folder()).or_default();
             let leads_on = expected.leads_on && expected.packages > 0;
@@ -408,7 +407,7 @@ impl Provider for HubProvider {
         _release: &Release,
         _progress: &dyn Progress,
     ) -> Result<Option<ManifestFile>, ProviderError> {
-        // The index says all that selection needs; a line without dependencies has none.
+        // The index has everything that selection needs; a line without dependencies has none.
         Ok(None)
     }
 

@@ -1,6 +1,6 @@
-//! The last `hub.json` of each hub, kept between runs, so that an unchanged one is not sent again.
+//! The last `hub.json` of each hub, stored between runs, so that an unchanged one is not sent again.
 //!
-//! It only saves bytes: whatever cannot be read or written is as if it was not there.
+//! This only saves bytes: if it cannot be read or written, mu continues without it.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::document::{Document, Validator};
 
-/// Where the `hub.json` of one hub is kept.
+/// The stored `hub.json` of one hub.
 pub(crate) struct Memory(PathBuf);
 
 impl Memory {
@@ -20,7 +20,7 @@ impl Memory {
         Self(folder.join(format!("hub-{name}.json")))
     }
 
-    /// What was kept: a line that tells whether it is still the same, and the file.
+    /// The stored file, with its validator.
     pub(crate) fn read(&self) -> Option<(Validator, Vec<u8>)> {
         let bytes = fs::read(&self.0).ok()?;
         let mut parts = bytes.splitn(2, |byte| *byte == b'\n');
@@ -28,11 +28,11 @@ impl Memory {
         Some((Validator::parse(std::str::from_utf8(validator).ok()?), file.to_vec()))
     }
 
-    /// Keeps a file, if there is a way to ask whether it is still the same.
+    /// Stores a file, if there is a way to ask whether it is unchanged.
     pub(crate) fn write(&self, document: &Document) {
         let Some(validator) = document.validator.to_text() else { return };
         let content = [validator.as_bytes(), b"\n", &document.bytes].concat();
-        // What cannot be kept costs the next run a few bytes.
+        // If it cannot be stored, the next run needs a few more bytes.
         let _ = fs::write_atomic(&self.0, &content);
     }
 }

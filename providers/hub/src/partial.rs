@@ -1,7 +1,8 @@
-//! A large archive on its way: a file that grows, is hashed as it does, and outlives a cut connection.
+//! A large archive during its download: a file that grows, is hashed as it grows, and survives a broken
+//! connection.
 //!
-//! It is named by what it will be, so that the next run, or another process, goes on with it. Whoever
-//! works on it holds a lock on it. Nothing here connects to anything.
+//! Its name is the expected digest, so that the next run, or another process, can continue it. Whoever works
+//! on it holds a lock on it. Nothing here connects to anything.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -54,7 +55,7 @@ impl Partial {
         Self::hold(path, file, progress)
     }
 
-    /// Waits until nobody else works on the file, and hashes what is in it.
+    /// Waits until nobody else works on the file, and hashes its content.
     fn hold(path: PathBuf, file: File, progress: &dyn Progress) -> Result<Self, ProviderError> {
         let locked = match file.try_lock() {
             Err(TryLockError::WouldBlock) => {
@@ -113,7 +114,7 @@ impl Partial {
         Ok(())
     }
 
-    /// Says that what is in the file will be used now, or never: it is removed afterwards.
+    /// Marks the file for removal: its content is used now, or never.
     pub(crate) fn give_up(&mut self) {
         self.keep = false;
     }
@@ -128,8 +129,8 @@ impl Partial {
 impl Drop for Partial {
     fn drop(&mut self) {
         if !self.keep || self.length == 0 {
-            // Emptied first: another process may have it open already, and wait for the lock.
-            // If removing it fails, it is checked by whoever finds it.
+            // The file is emptied first, because another process may have it open already and wait for the
+            // lock. If removing it fails, whoever finds it checks it.
             if self.length == 0 || self.file.set_len(0).is_ok() {
                 let _ = fs::remove_file(&self.path);
             }

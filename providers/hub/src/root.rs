@@ -1,4 +1,4 @@
-//! The root of a hub: its `hub.json`, read once for each hub, and what it says where things are.
+//! The root of a hub: its `hub.json`, read once for each hub, and the places that it names.
 
 use std::sync::OnceLock;
 
@@ -12,20 +12,20 @@ use crate::wire::{self, HUB_VERSION, HubFile};
 /// The longest `hub.json`, in bytes.
 pub(crate) const LONGEST_HUB_FILE: u64 = 1 << 20;
 
-/// How many of the places that an index line names for an archive are tried.
+/// How many of the places for an archive in an index line are tried.
 const MOST_PLACES: usize = 10;
 
 /// The longest place that a hub names, in bytes.
 const LONGEST_PLACE: usize = 8 << 10;
 
-/// A hub whose `hub.json` has been looked for.
+/// A hub whose `hub.json` was looked for.
 #[derive(Debug)]
 pub(crate) struct Root {
-    /// The folder that holds `hub.json`.
+    /// The folder with `hub.json`.
     pub(crate) url: SafeUrl,
-    /// What it says; the defaults if there is none.
+    /// Its content, or the defaults if there is none.
     pub(crate) file: HubFile,
-    /// The folder of its archives, once it was asked for.
+    /// The folder of its archives, once it was needed.
     packs: OnceLock<SafeUrl>,
     /// Whether there is one.
     pub(crate) has_file: bool,
@@ -34,7 +34,7 @@ pub(crate) struct Root {
 }
 
 impl Root {
-    /// A hub where everything is where it usually is.
+    /// A hub with everything in the usual places.
     pub(crate) fn usual(url: SafeUrl) -> Self {
         Self { url, file: HubFile::default(), packs: OnceLock::new(), has_file: false, max_age: 0 }
     }
@@ -44,7 +44,7 @@ impl Root {
         below(url, "hub.json")
     }
 
-    /// Reads `hub.json`. A folder without one may still hold an index in the usual place.
+    /// Reads `hub.json`. A folder without one may still have an index in the usual place.
     pub(crate) fn read(
         url: SafeUrl,
         asking: &Asking<'_>,
@@ -100,12 +100,12 @@ impl Root {
         below(&folder, &wire::index_path(name))
     }
 
-    /// The file that lists who provides a capability.
+    /// The file that lists the providers of a capability.
     pub(crate) fn providers(&self, capability: &str) -> Result<SafeUrl, ProviderError> {
         below(&self.url, &wire::providers_path(capability))
     }
 
-    /// Where the archive of a release can be, in the order in which to try.
+    /// The possible places of a release's archive, in the order in which to try them.
     pub(crate) fn archives(
         &self,
         name: &str,
@@ -132,13 +132,13 @@ impl Root {
             }
         };
         let place = |release: &Release| {
-            // Object stores take a bare plus sign for a space.
+            // Object stores read a bare plus sign as a space.
             below(folder, &wire::archive_path(name, release).replace('+', "%2B"))
         };
         let named = place(release)?;
         let mut others = None;
         if release.app_version.is_some() && release.versioning.as_deref() != Some("composite") {
-            // Some hubs name the app version only where it is part of the version.
+            // Some hubs include the app version in the name only if it is part of the version.
             let other = place(&Release { app_version: None, ..release.clone() })?;
             others = Some(other).filter(|other| *other != named);
         }
@@ -146,14 +146,14 @@ impl Root {
     }
 }
 
-/// The version that a `hub.json` says it has; `None` for every other file.
+/// The version that a `hub.json` claims to have; `None` for every other file.
 pub(crate) fn version(bytes: &[u8]) -> Option<u64> {
     let file: serde_json::Value = serde_json::from_slice(bytes).ok()?;
     file.get("hub")?.as_u64()
 }
 
-/// The URL of `place` seen from `folder`, unless it leads from a hub to this machine's files, or nearer than the hub is, or
-/// holds a secret.
+/// The URL of `place` relative to `folder`, unless it leads from a hub to this machine's files, closer to
+/// this machine than the hub is, or contains a secret.
 pub(crate) fn below(folder: &SafeUrl, place: &str) -> Result<SafeUrl, ProviderError> {
     if place.len() > LONGEST_PLACE {
         let text = format!(

@@ -1,8 +1,9 @@
-//! The snapshot of a hub: what all its index files say, in two requests instead of one for each package.
+//! The snapshot of a hub: the content of all its index files, in two requests instead of one for each
+//! package.
 //!
-//! It only saves requests. Whatever is odd about it, packages are asked for one by one. The digests come first: how long
-//! they are tells how many lines there may be. What a hub says of the size, and what it sends, bounds what is held in
-//! memory.
+//! It only saves requests. If anything about it is odd, packages are requested one by one. The digests come
+//! first, because their size gives the number of lines. The size that a hub claims, and the size that it
+//! sends, limit what is held in memory.
 
 use std::collections::HashMap;
 use std::io::Read as _;
@@ -19,35 +20,36 @@ use crate::wire::{SNAPSHOT_ROW, SnapshotHead, digests_path};
 /// How many bytes both files may have together, inflated.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// How many bytes both files may have together, as they are sent, where the hub does not say how many they are.
+/// The largest size of both files together, as they are sent, if the hub gives no size, in bytes.
 const MOST_SENT: u64 = 64 << 20;
 
-/// How many bytes one that was sent may become. Index lines without digests become twenty, and rarely fifty.
+/// How many times larger the decompressed file may be. Index lines without digests reach twenty, and rarely
+/// fifty.
 const LARGEST_RATIO: u64 = 100;
 
-/// So many more may always be sent than the hub says, and as many come of what was sent: it goes on publishing.
+/// Both sizes may always exceed the claimed ones by this much, because the hub continues to publish.
 const SLACK: u64 = 64 << 10;
 
-/// How many bytes of a snapshot are about as much work as asking for one package.
+/// How many bytes of a snapshot are about as much work as one request.
 const BYTES_OF_A_QUESTION: u64 = 32 << 10;
 
-/// How many packages must be wanted before a snapshot of unknown size is taken.
+/// How many packages must be needed to download a snapshot of unknown size.
 const MANY: u64 = 64;
 
 /// The lines of a snapshot.
 #[derive(Debug)]
 pub(crate) struct Snapshot {
-    /// As of which generation they are the hub's.
+    /// The generation that they belong to.
     pub(crate) generation: u64,
     text: String,
     rows: Vec<u8>,
-    /// Where each line begins in the text, and where one more would.
+    /// Where each line begins in the text, and where the next one would begin.
     starts: Vec<u32>,
     /// Name → which lines are about it.
     places: HashMap<String, Vec<u32>>,
 }
 
-/// Whether the snapshot of a hub is less work than asking for `packages` packages.
+/// Whether the snapshot of a hub is less work than requesting `packages` packages.
 pub(crate) fn is_worth_it(root: &Root, packages: u64) -> bool {
     if root.file.snapshot.is_none() || root.file.generation.is_none() || root.url.scheme() == "file"
     {
@@ -90,7 +92,7 @@ fn ask(root: &Root, asking: &Asking<'_>) -> Result<Snapshot, Unusable> {
     let rows = read(&digests_path(path), sent)?;
     let left = sent.saturating_sub(rows.len() as u64);
     let longest = MOST_BYTES - rows.len() as u64;
-    // Some servers send it inflated already.
+    // Some servers send it decompressed.
     let file = read(path, left.saturating_mul(LARGEST_RATIO).min(longest))?;
     let text = inflate(file, left, longest)?;
     let head = text.lines().next().and_then(|head| serde_json::from_str(head).ok());
@@ -105,16 +107,16 @@ fn ask(root: &Root, asking: &Asking<'_>) -> Result<Snapshot, Unusable> {
 /// How many bytes both files may have together, as they are sent.
 fn most_sent(root: &Root) -> u64 {
     let told = root.file.snapshot_bytes.unwrap_or(MOST_SENT);
-    // It may have doubled since that was told, and no more.
+    // It may have doubled since `hub.json` was written, but not more.
     told.saturating_mul(2).saturating_add(SLACK).min(MOST_BYTES)
 }
 
 /// Why a snapshot is of no use.
 #[derive(Debug, PartialEq)]
 enum Unusable {
-    /// It is not there, or makes no sense, or belongs to other digests.
+    /// It is missing, makes no sense, or does not belong to these digests.
     Odd,
-    /// It is more than was told, or more than is held; the limit that was met.
+    /// It is larger than claimed, or larger than is accepted; the limit that it exceeds.
     TooLarge(String),
 }
 
@@ -144,7 +146,7 @@ impl Snapshot {
         for &number in self.places.get(name)? {
             let number = number as usize;
             let (start, end) = (*self.starts.get(number)?, *self.starts.get(number + 1)?);
-            // The last line may have no end.
+            // The last line may lack its line feed.
             let end = self.text.len().min(end as usize);
             let line = self.text.get(start as usize..end)?.trim_end();
             let row = self.rows.get(number * SNAPSHOT_ROW..(number + 1) * SNAPSHOT_ROW)?;
@@ -187,8 +189,8 @@ fn name(line: &str) -> Option<String> {
     }
 }
 
-/// The text of a snapshot, of which at most `most_sent` bytes may have come, unless they were sent inflated, and which may
-/// have `longest` bytes.
+/// The text of a snapshot. At most `most_sent` bytes may have arrived, unless they were sent decompressed,
+/// and the text may have `longest` bytes.
 fn inflate(bytes: Vec<u8>, most_sent: u64, longest: u64) -> Result<String, Unusable> {
     if !bytes.starts_with(&[0x1f, 0x8b]) {
         return String::from_utf8(bytes).map_err(|_| Unusable::Odd);

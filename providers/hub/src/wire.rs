@@ -1,6 +1,6 @@
-//! What the files of a hub look like, for whoever reads or writes them.
+//! The format of a hub's files, for readers and writers.
 //!
-//! An index line is [`mu_provider::Release`]. Keys that are not known here are ignored.
+//! An index line is a [`mu_provider::Release`]. Unknown keys are ignored.
 
 use mu_provider::Release;
 use mu_provider::publishable::is_in_archive_name;
@@ -15,8 +15,8 @@ const LOG_LINES: u64 = 1_000;
 /// The usual place of the snapshot.
 pub const SNAPSHOT_FILE: &str = "snapshot.jsonl.gz";
 
-/// Bytes that the file of digests has for each line of the snapshot: the content's digest, the archive's,
-/// and the size, little endian. What is not known is zero.
+/// The bytes in the file of digests for each line of the snapshot: the content's digest, the archive's
+/// digest, and the size, little endian. Unknown values are zero.
 pub const SNAPSHOT_ROW: usize = 72;
 
 /// The usual folder of closures.
@@ -25,7 +25,7 @@ pub const CLOSURES: &str = "closures/";
 /// The first line of a snapshot.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SnapshotHead {
-    /// The generation as of which its lines are the hub's.
+    /// The generation that its lines belong to.
     pub generation: u64,
     /// SHA-256 of the file of digests, as hexadecimal digits.
     pub digests: String,
@@ -36,33 +36,33 @@ pub fn digests_path(snapshot: &str) -> String {
     format!("{}.digests", snapshot.trim_end_matches(".gz").trim_end_matches(".jsonl"))
 }
 
-/// `hub.json`: that a folder is a hub, and where in it things are.
+/// `hub.json`: it marks a folder as a hub, and says where everything is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HubFile {
     /// The version of the layout.
     pub hub: u32,
-    /// Where the index files are, relative to the hub's root.
+    /// The folder of the index files, relative to the hub's root.
     #[serde(default = "default_index")]
     pub index: String,
-    /// Where the archives are, relative to the hub's root.
+    /// The folder of the archives, relative to the hub's root.
     #[serde(default = "default_packs")]
     pub packs: String,
-    /// Where writes go, if the hub takes any.
+    /// The path for changes, if the hub accepts any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api: Option<String>,
-    /// How many changes were made so far, if the hub counts them.
+    /// The number of changes so far, if the hub counts them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
-    /// Where it is written what each change was about.
+    /// The folder of the log, which says what each change was about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log: Option<String>,
-    /// Where all index lines are in one file.
+    /// The file with all index lines.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot: Option<String>,
-    /// How many bytes that file and its digests have together, so that readers know whether it is worth it.
+    /// The size of that file and its digests together in bytes, so that readers know whether it is worth it.
     #[serde(default, rename = "snapshotBytes", skip_serializing_if = "Option::is_none")]
     pub snapshot_bytes: Option<u64>,
-    /// Where it is written which packages each package can reach.
+    /// The folder of the closures, which list the packages that each package can reach.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub closures: Option<String>,
 }
@@ -96,8 +96,8 @@ pub fn index_path(name: &str) -> String {
     format!("{name}.jsonl")
 }
 
-/// The archive of a release, below the packs folder: named by its app version, if a file's name can hold that, and its
-/// version. The version of a composite package is its app version and its revision.
+/// The path of a release's archive below the packs folder: its name has the app version, if a file name can
+/// contain that, and the version. For a composite package, the version is the app version and the revision.
 pub fn archive_path(name: &str, release: &Release) -> String {
     let leaf = name.rsplit('/').next().unwrap_or(name);
     let is_composite = release.versioning.as_deref() == Some("composite");
@@ -108,7 +108,7 @@ pub fn archive_path(name: &str, release: &Release) -> String {
     }
 }
 
-/// The file that lists who provides a capability (`GROUP/VERSION/KIND`), relative to the hub's root.
+/// The file with the providers of a capability (`GROUP/VERSION/KIND`), relative to the hub's root.
 pub fn providers_path(capability: &str) -> String {
     format!("capabilities/{capability}.json")
 }
@@ -120,24 +120,24 @@ pub struct ProvidersFile {
     pub packages: Vec<String>,
 }
 
-/// How many names a closure has at most; whoever writes more of them leaves the rest out.
+/// The most names in a closure. Writers leave out the rest.
 pub const LARGEST_CLOSURE: usize = 4_096;
 
-/// The file that says what the versions of a package can lead to, below the folder of closures.
+/// The file with a package's closure, below the folder of closures.
 pub fn closure_path(name: &str) -> String {
     format!("{name}.json")
 }
 
-/// The packages of the hub that some version of a package needs, and that those need, and so on, as far as was known
-/// when it was written.
+/// The packages of the hub that some version of a package needs, directly or through others, as far as this
+/// was known when it was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClosureFile {
     /// Their names.
     pub packages: Vec<String>,
 }
 
-/// The log file that tells of a generation, below the log folder, and the line in it, from 0.
-/// Generations are counted from 1.
+/// The log file with a generation, below the log folder, and the line in it, counted from 0. Generations are
+/// counted from 1.
 pub fn log_path(generation: u64) -> (String, usize) {
     let before = generation.saturating_sub(1);
     let line = usize::try_from(before % LOG_LINES).expect("a file has 1,000 lines");

@@ -1,17 +1,17 @@
-//! OCI registries: packages of mu beside container images, in a registry that a team has already.
+//! OCI registries: packages of mu beside container images, in a registry that a team already has.
 //!
-//! A repository is a package, a tag a version. `registry.rs` sends requests, `repository.rs` reads tags, manifests and lists
-//! of referrers, `listing.rs` makes index lines of them, `said.rs` reads what one manifest says. What all of that looks like
-//! is in [`wire`]. How archives are got and unpacked is the hub's.
+//! A repository is a package, and a tag is a version. `registry.rs` sends requests, `repository.rs` reads
+//! tags, manifests and lists of referrers, `listing.rs` turns them into index lines, and `said.rs` reads one
+//! manifest. [`wire`] describes the formats. The hub's provider downloads and unpacks archives.
 //!
-//! The list of what refers to one constant is the package's index, so that no version has to be asked for. It is a hint: what
-//! counts is the manifest of a version that is about to be used.
+//! The list of referrers of one constant is the package's index, so that not every version has to be
+//! requested. It is only a hint: before mu uses a version, the version's manifest decides.
 
 #![cfg_attr(
     test,
     allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
 )]
-// What a registry says leads to no place that nobody looked at.
+// Data from a registry must not lead to an index out of bounds.
 #![deny(clippy::indexing_slicing)]
 
 mod auth;
@@ -48,16 +48,16 @@ pub use crate::writer::{Pushed, Writer};
 /// The longest answer of a registry about itself, in bytes.
 const LONGEST_GREETING: u64 = 64 << 10;
 
-/// What the provider works with.
+/// The settings of the provider.
 #[derive(Debug, Clone)]
 pub struct OciOptions {
     /// The client, which also knows whether mu is offline.
     pub http: Arc<Http>,
-    /// A folder for downloads that are not complete yet; made when it is needed.
+    /// A folder for incomplete downloads; created when needed.
     pub downloads: PathBuf,
     /// The largest archive that is accepted, in bytes.
     pub largest_archive: u64,
-    /// Where passwords are looked for, besides mu's own.
+    /// Where to look for passwords, besides mu's own.
     pub stores: Stores,
 }
 
@@ -71,7 +71,7 @@ impl OciOptions {
 
 /// Serves packages from OCI registries.
 ///
-/// It asks for each manifest once, so a new one is needed for a fresh look.
+/// It requests each manifest once, so create a new one to look again.
 #[derive(Debug)]
 pub struct OciProvider {
     http: Arc<Http>,
@@ -79,11 +79,11 @@ pub struct OciProvider {
     keys: Arc<Keys>,
     /// By host and port, and whether plain http is fine.
     registries: Mutex<HashMap<(String, bool), Arc<Registry>>>,
-    /// What manifests say, by repository and tag.
+    /// The content of manifests, by repository and tag.
     said: Mutex<HashMap<(String, String), Arc<Said>>>,
 }
 
-/// What tells whether a listing is still the same. It is kept by the caller, as text.
+/// A value for finding out whether a listing is unchanged. The caller stores it as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Known {
@@ -92,10 +92,10 @@ struct Known {
     /// That of the index with a tag, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     index: Option<String>,
-    /// What the registry calls that.
+    /// The registry's ETag for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     etag: Option<String>,
-    /// The digest of the list that the registry keeps, if it keeps one.
+    /// The digest of the registry's list of referrers, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     referrers: Option<String>,
 }
@@ -111,7 +111,7 @@ impl Known {
 }
 
 impl OciProvider {
-    /// A provider that has not asked any registry yet.
+    /// A provider that has not contacted any registry yet.
     pub fn new(options: OciOptions) -> Self {
         let OciOptions { http, downloads, largest_archive, stores } = options;
         Self {
@@ -146,7 +146,7 @@ impl OciProvider {
         Ok(Writer { repository, place })
     }
 
-    /// The repository of a package; `None` if no registry can have one of that name.
+    /// The repository of a package; `None` if registries cannot have one with that name.
     fn repository(&self, location: &Location) -> Option<Repository> {
         self.repository_for(location, false)
     }
@@ -162,7 +162,7 @@ impl OciProvider {
         Some(Repository { registry, name, guard: Some(Arc::new(guard)) })
     }
 
-    /// The same, where it must be there.
+    /// The same, as an error if it cannot exist.
     fn existing(&self, location: &Location) -> Result<Repository, ProviderError> {
         self.repository(location).ok_or_else(|| {
             let text = format!("there is no `{}`: {}", location.describe(), NAMES);
@@ -170,7 +170,7 @@ impl OciProvider {
         })
     }
 
-    /// What the manifest of a version says, asked for once a run.
+    /// The content of a version's manifest, requested once in a run.
     fn said(
         &self,
         repository: &Repository,
@@ -218,7 +218,8 @@ impl OciProvider {
         Ok(Some(said))
     }
 
-    /// Unpacks the archive of a release that says which it is; `false` if the registry has no such blob there.
+    /// Unpacks the archive of a release with a known digest; returns `false` if the registry has no such
+    /// blob.
     fn unpack(
         &self,
         repository: &Repository,
@@ -245,8 +246,8 @@ impl OciProvider {
         }
     }
 
-    /// The index of a package, from wherever it is kept, and what tells whether it is the same as that of `known`; `None`
-    /// if it is.
+    /// The index of a package, from wherever the registry has it, with its validator; `None` if it is the
+    /// same as that of `known`.
     fn entries(
         &self,
         repository: &Repository,
@@ -337,7 +338,7 @@ impl Provider for OciProvider {
         };
         let known = validator.and_then(Known::parse);
         let etag = known.as_ref().and_then(|known| known.etag.as_deref());
-        // Together, so that it takes as long as one of them.
+        // Both requests run together, so they take as long as one.
         let (tags, tagged) = std::thread::scope(|scope| {
             let tagged = scope.spawn(|| repository.tagged_index(etag, progress));
             let tags = repository.tags(progress);
@@ -393,7 +394,7 @@ impl Provider for OciProvider {
         _release: &Release,
         _progress: &dyn Progress,
     ) -> Result<Option<ManifestFile>, ProviderError> {
-        // What counts of it is in the annotations of the version's own manifest.
+        // All that matters of the manifest is in the annotations.
         Ok(None)
     }
 
@@ -405,7 +406,7 @@ impl Provider for OciProvider {
     ) -> Result<Option<Release>, ProviderError> {
         let repository = self.existing(location)?;
         let (said, _) = self.said(&repository, release, progress)?;
-        // What happened to it since is no part of it.
+        // Later events are not part of it.
         let listed = || release.clone();
         Ok(Some(match said.named(&location.path) {
             Ok(own) => Release {
@@ -432,7 +433,7 @@ impl Provider for OciProvider {
         if self.unpack(&repository, release, tree, progress)? {
             return Ok(());
         }
-        // The registry has it under another name now, or a lock does not say what it is called.
+        // The registry has it under another name now, or a lock does not have its name.
         let (said, place) = self.said(&repository, release, progress)?;
         let own = said.archive(&place)?;
         // Where nothing says what the content is, the digest of the archive does, or that of the whole artifact.

@@ -1,7 +1,8 @@
-//! What tags and the index say together, as index lines. Nothing here asks anybody.
+//! Turns tags and the index into index lines. Nothing here makes requests.
 //!
-//! A list of tags has no digests, and an index is a hint: so an entry is what its tag leads to until the manifest says
-//! otherwise. A tag without an entry is a version of which nothing more is known; an entry without a tag is none.
+//! A list of tags has no digests, and an index is only a hint. So an entry describes its tag until the
+//! manifest says otherwise. A tag without an entry is a version of which nothing more is known; an entry
+//! without a tag is not a version.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,10 +10,10 @@ use mu_provider::{Release, Yanked};
 
 use crate::wire::{self, CREATED_KEY, Descriptor, EVENT_KEY, Event, Index, RELEASE_KEY};
 
-/// What the index of a package says.
+/// The content of a package's index.
 #[derive(Debug, Clone, Default)]
 pub struct Entries {
-    /// Manifests by their digests, with what they say of themselves, by version.
+    /// Manifests by their digests, with their release, by version.
     releases: BTreeMap<String, BTreeMap<String, Release>>,
     /// The newest event about each.
     events: BTreeMap<(&'static str, String), Event>,
@@ -20,7 +21,7 @@ pub struct Entries {
     event_tags: BTreeSet<String>,
 }
 
-/// What the tags of events begin with.
+/// The beginning of the tags of events.
 const EVENT_TAG: &str = "mu-event-";
 
 /// The tag of an event, by the digest of its manifest.
@@ -30,7 +31,7 @@ pub fn event_tag(digest: &str) -> String {
 }
 
 impl Entries {
-    /// Takes over what an index lists, whoever keeps it.
+    /// Adds the entries of an index, whoever has it.
     pub fn add(&mut self, index: &Index) {
         for entry in &index.manifests {
             if let Some(event) = event(entry) {
@@ -52,7 +53,7 @@ impl Entries {
         }
     }
 
-    /// Whether some of these tags are versions that nothing is known of.
+    /// Whether nothing is known about a version among these tags.
     pub fn lack(&self, tags: &[String]) -> bool {
         let mut versions = tags.iter().filter_map(|tag| wire::version_of(tag));
         versions.any(|version| !self.releases.contains_key(&version))
@@ -74,19 +75,20 @@ impl Entries {
         self.events.values().map(|event| event.at).max()
     }
 
-    /// What is known of a version, if that is one thing.
+    /// What is known about a version, if it is unambiguous.
     fn release(&self, version: &str) -> Option<&Release> {
         let mut known = self.releases.get(version)?.values();
         let first = known.next()?;
         known.all(|other| other == first).then_some(first)
     }
 
-    /// The versions that have tags, as releases: those with an entry as that says, the others with their tag alone.
+    /// The versions that have tags, as releases: with their entry if there is one, and otherwise with only
+    /// their tag.
     pub fn releases(&self, name: &str, tags: &[String]) -> Vec<Release> {
         let mut versions: BTreeMap<String, &str> = BTreeMap::new();
         for tag in tags {
             let Some(version) = wire::version_of(tag) else { continue };
-            // The plain one, where there are both.
+            // The plain tag, if there are both.
             let known = versions.entry(version).or_insert(tag);
             if !tag.starts_with('v') {
                 *known = tag;
@@ -125,11 +127,11 @@ impl Entries {
     }
 }
 
-/// What a manifest of a version says of itself, by its annotations: as a line of a listing. Where its archive is, it says
-/// elsewhere.
+/// The release in the annotations of a version's manifest, as a line of a listing. The place of its archive
+/// is elsewhere.
 pub fn release(entry: &Descriptor) -> Option<Release> {
     let mut line: Release = serde_json::from_str(entry.annotation(RELEASE_KEY)?).ok()?;
-    // It is not a commit that is chosen here, but an archive.
+    // mu chooses an archive here, not a commit.
     line.commit = None;
     line.archive = None;
     line.reference = None;

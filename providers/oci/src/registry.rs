@@ -1,7 +1,7 @@
-//! One registry: how requests reach it, and what its answers have in common.
+//! One registry: how to reach it, and what its answers have in common.
 //!
-//! References say `oci://`, which means https; a registry on this machine is asked by http first, another one by http only
-//! where that was allowed for it. What was found out is remembered for the run.
+//! References have `oci://`, which means https. mu tries http first for a registry on this machine, and uses
+//! http for others only if that is allowed. It remembers for the run what works.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -32,7 +32,7 @@ pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Vec<u8>,
-    /// Statuses that are answers, besides 404.
+    /// Statuses that are answers, in addition to 404.
     pub(crate) allow: Vec<u16>,
     /// The longest answer that is read, in bytes.
     pub(crate) limit: u64,
@@ -57,7 +57,7 @@ pub(crate) struct Answer {
     pub(crate) digest: Option<String>,
     pub(crate) link: Option<String>,
     pub(crate) location: Option<String>,
-    /// Whether it keeps the list of what refers to what was pushed.
+    /// Whether it maintains the list of referrers itself.
     pub(crate) keeps_subject: bool,
     /// What it calls itself.
     pub(crate) api: Option<String>,
@@ -80,7 +80,7 @@ impl Call {
         self
     }
 
-    /// Asks for manifests and indexes, whatever their format.
+    /// Accepts manifests and indexes in any format.
     pub(crate) fn accepts_manifests(self) -> Self {
         let [docker, list] = wire::DOCKER;
         self.header("accept", [wire::MANIFEST, wire::INDEX, docker, list].join(", "))
@@ -112,7 +112,7 @@ impl Answer {
         matches!(self.status, 404 | 410)
     }
 
-    /// The URL of the next page, if there is one: of this server, and of its API.
+    /// The URL of the next page, if there is one: on this server, and in its API.
     pub(crate) fn next(&self) -> Result<Option<SafeUrl>, ProviderError> {
         let links = self.link.as_deref().unwrap_or_default().split(',');
         let target = |link: &str| {
@@ -139,7 +139,7 @@ impl Answer {
 }
 
 impl Registry {
-    /// A registry that was not asked yet; `root` is anything that it serves.
+    /// A registry that was not contacted yet; `root` is any of its URLs.
     pub(crate) fn new(http: &Arc<Http>, root: &SafeUrl, insecure: bool) -> Self {
         Self {
             http: Arc::clone(http),
@@ -187,7 +187,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// The first, where none succeeds.
+    /// The first error, if no scheme works.
     pub(crate) fn by_scheme<T>(
         &self,
         mut work: impl FnMut(&'static str) -> Result<T, ProviderError>,
@@ -195,7 +195,7 @@ impl Registry {
         let mut first = None;
         for scheme in self.schemes() {
             match work(scheme) {
-                // Nobody answered, or not in this protocol.
+                // Nobody answered, or not with this protocol.
                 Err(error) if matches!(error.kind(), ErrorKind::Network | ErrorKind::Protocol) => {
                     first.get_or_insert(error);
                 }
@@ -214,7 +214,7 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// When the registry cannot be asked, or refuses; that nothing is there is an answer.
+    /// When the registry cannot be reached, or refuses. If nothing is there, that is an answer.
     pub(crate) fn ask(
         &self,
         to: To<'_>,
@@ -247,7 +247,7 @@ impl Registry {
             .map_err(|error| self.with_hint(error))
     }
 
-    /// Says where else a registry's password may come from.
+    /// Adds where else a registry's password can come from.
     fn with_hint(&self, error: ProviderError) -> ProviderError {
         match error.kind() {
             ErrorKind::Auth => {

@@ -1,4 +1,4 @@
-//! One repository: the tags, manifests and lists of referrers of a package.
+//! One repository: the tags, manifests and referrers of a package.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ pub(crate) const LONGEST_MANIFEST: u64 = 8 << 20;
 /// The longest page of tags, in bytes.
 const LONGEST_PAGE: u64 = 8 << 20;
 
-/// How many tags are asked for at a time.
+/// How many tags to request at a time.
 const TAGS_AT_ONCE: usize = 1_000;
 
 /// How many pages of a list are read.
@@ -33,21 +33,21 @@ pub(crate) struct Repository {
     pub(crate) guard: Option<Arc<dyn Guard>>,
 }
 
-/// How many events are asked for one by one.
+/// The most events to request one by one.
 const MOST_LOST_EVENTS: usize = 100;
 
-/// What came of asking for an index.
+/// The result of requesting an index.
 #[derive(Debug)]
 pub(crate) enum Listed {
     /// There is none.
     Absent,
-    /// It is what it was.
+    /// It is unchanged.
     Unchanged,
-    /// The index, the digest of its bytes, and what the registry calls those.
+    /// The index, the digest of its bytes, and the registry's ETag for them.
     Found(Index, String, Option<String>),
 }
 
-/// The name of the repository that a package is in; `None` if no registry can have one of that name.
+/// The name of a package's repository; `None` if registries cannot have one with that name.
 pub(crate) fn name_of(location: &Location) -> Option<String> {
     let root = location.root.as_url().path().trim_matches('/');
     let name = match (root, location.path.as_str()) {
@@ -71,7 +71,7 @@ impl Repository {
         format!("v2/{}/{rest}", self.name)
     }
 
-    /// Where a part of it is, for messages.
+    /// The URL of a part of it, for messages.
     pub(crate) fn place(&self, rest: &str) -> String {
         let scheme = self.registry.schemes();
         format!(
@@ -122,7 +122,7 @@ impl Repository {
         ProviderError::new(ErrorKind::Protocol, text)
     }
 
-    /// A manifest, by its tag or digest: its bytes, which are what their digest says.
+    /// A manifest, by its tag or digest: its bytes, which match their digest.
     pub(crate) fn manifest(
         &self,
         reference: &str,
@@ -212,7 +212,7 @@ impl Repository {
         })
     }
 
-    /// Adds the events that are missing in the index, because somebody has overwritten their entries.
+    /// Adds events that are missing in the index because somebody has overwritten their entries.
     pub(crate) fn add_events(
         &self,
         entries: &mut Entries,
@@ -229,7 +229,7 @@ impl Repository {
         Ok(())
     }
 
-    /// The index that the registry keeps; `None` if it keeps none, whatever it answers.
+    /// The registry's own list of referrers; `None` if it has none, whatever it answers.
     pub(crate) fn referrers(
         &self,
         progress: &dyn Progress,
@@ -246,7 +246,7 @@ impl Repository {
             let answer = match self.registry.ask(to, &call, progress) {
                 Ok(answer) => answer,
                 Err(error) if error.kind() == ErrorKind::Offline => return Err(error),
-                // Whatever it says of a question that it does not know.
+                // Any answer to a question that it does not know.
                 Err(_) => break,
             };
             let Some(page) = Index::parse(&answer.bytes).filter(|_| answer.status == 200) else {

@@ -1,4 +1,4 @@
-//! What a manifest says of itself: the archive of a version, and the line that whoever published it wrote.
+//! The content of a manifest: the archive of a version, and the line that its publisher wrote.
 
 use mu_provider::{ArchiveDigest, ErrorKind, ProviderError, Release};
 
@@ -8,7 +8,7 @@ use crate::wire::{self, ARCHIVE, Descriptor, Manifest, PACKAGE};
 /// The manifest of a version.
 #[derive(Debug, Clone)]
 pub(crate) struct Said {
-    /// What it says of itself, with its archive; else why it is not a version of a package.
+    /// The release with its archive, or else why it is not a version of a package.
     pub(crate) release: Result<Release, String>,
     /// Its own digest.
     pub(crate) digest: String,
@@ -37,7 +37,7 @@ impl Said {
     }
 }
 
-/// Reads the manifest that `tag` leads to; says why it is none of a package.
+/// Reads the manifest at `tag`; the error says why it is not a package's manifest.
 pub fn read(bytes: &[u8], tag: &str) -> Result<Release, String> {
     let Ok(manifest) = serde_json::from_slice::<Manifest>(bytes) else {
         return Err("it is not a manifest that mu can read".to_owned());

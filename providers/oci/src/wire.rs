@@ -1,7 +1,7 @@
-//! What a package of mu looks like in an OCI registry: media types, manifests, the index, and events.
+//! The format of mu's packages in OCI registries: media types, manifests, the index, and events.
 //!
-//! Manifests are those of the OCI image specification 1.1. Whatever is not known here is ignored where it is read, and kept
-//! where it is written again.
+//! Manifests are those of the OCI image specification 1.1. Unknown members are ignored when reading, and kept
+//! when writing.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use sha2::{Digest as _, Sha256};
 pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 /// An image index.
 pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-/// What registries of Docker's have instead of these.
+/// Docker's media types for the same things.
 pub const DOCKER: [&str; 2] = [
     "application/vnd.docker.distribution.manifest.v2+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
@@ -31,19 +31,19 @@ pub const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 /// These two bytes.
 pub const EMPTY_BYTES: &[u8] = b"{}";
 
-/// The annotation that holds the index line of a version, without the archive's digest.
+/// The annotation with the index line of a version, without the archive's digest.
 pub const RELEASE_KEY: &str = "com.mu.release";
-/// The annotation that holds an [`Event`].
+/// The annotation with an [`Event`].
 pub const EVENT_KEY: &str = "com.mu.event";
-/// When a version was published, for those who read annotations of images.
+/// When a version was published, for tools that read annotations of images.
 pub const CREATED_KEY: &str = "org.opencontainers.image.created";
 
-/// What every version and event of a repository refers to, so that the list of its referrers is the package's index.
+/// The subject of every version and event of a repository. The list of its referrers is the package's index.
 pub const ROOT: &str = r#"{"schemaVersion":2,"mediaType":"application/vnd.oci.image.manifest.v1+json","artifactType":"application/vnd.mu.index.v1","config":{"mediaType":"application/vnd.oci.empty.v1+json","digest":"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","size":2},"layers":[{"mediaType":"application/vnd.oci.empty.v1+json","digest":"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","size":2}]}"#;
 /// The digest of [`ROOT`].
 pub const ROOT_DIGEST: &str =
     "sha256:eba1582f16a4f7dba39359c71460b353a642c47048b6532d6d37b704ddb3f5a3";
-/// The tag of the list of referrers, where a registry keeps none itself.
+/// The tag of the list of referrers, in registries that do not maintain one.
 pub const INDEX_TAG: &str =
     "sha256-eba1582f16a4f7dba39359c71460b353a642c47048b6532d6d37b704ddb3f5a3";
 
@@ -58,7 +58,7 @@ pub struct Descriptor {
     pub digest: String,
     /// In bytes.
     pub size: u64,
-    /// What the manifest that it points to is an artifact of.
+    /// The artifact type of the manifest that it points to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<String>,
     /// The annotations of that.
@@ -76,7 +76,7 @@ impl Descriptor {
         Self { media_type: media_type.to_owned(), digest, size, ..Self::default() }
     }
 
-    /// Points to the two bytes of what is empty.
+    /// A descriptor of the empty object's two bytes.
     pub fn empty() -> Self {
         Self::of(EMPTY, EMPTY_BYTES)
     }
@@ -96,7 +96,7 @@ pub struct Manifest {
     /// What it is itself.
     #[serde(default)]
     pub media_type: String,
-    /// What it is a manifest of.
+    /// Its artifact type.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub artifact_type: Option<String>,
     /// Its config.
@@ -108,7 +108,7 @@ pub struct Manifest {
     /// What it refers to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<Descriptor>,
-    /// What is said of it.
+    /// Its annotations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub annotations: Option<BTreeMap<String, String>>,
 }
@@ -136,7 +136,7 @@ impl Manifest {
         serde_json::to_vec(self).expect("texts and numbers can be printed")
     }
 
-    /// What its entry in the index is; `bytes` are its own.
+    /// Its entry in the index; `bytes` are its own.
     pub fn entry(&self, bytes: &[u8]) -> Descriptor {
         Descriptor {
             artifact_type: self.artifact_type.clone(),
@@ -170,7 +170,7 @@ impl Default for Index {
 }
 
 impl Index {
-    /// Reads an index; `None` if it is anything else.
+    /// Reads an index; `None` if it is not one.
     pub fn parse(bytes: &[u8]) -> Option<Self> {
         let index: Self = serde_json::from_slice(bytes).ok()?;
         let is_index = ["", INDEX, DOCKER[1]].contains(&&*index.media_type);
@@ -186,24 +186,24 @@ impl Index {
 /// The answer to the question for tags.
 #[derive(Debug, Clone, Default, Deserialize)]
 pub struct TagList {
-    /// `null` where there are none.
+    /// `null` if there are none.
     pub tags: Option<Vec<String>>,
 }
 
-/// Something that happened to a version after it was published; exactly one of the first three is there.
+/// A later event about a version; exactly one of the first three keys is there.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Event {
     /// The version that was withdrawn.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub yank: Option<String>,
-    /// The tag that was put on `version`.
+    /// The tag for `version`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tag: Option<String>,
     /// The package that took the place of this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<String>,
-    /// Where the tag was put.
+    /// The version that gets the tag.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Why it was withdrawn.
@@ -212,13 +212,13 @@ pub struct Event {
     /// Whether it is taken back.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub undo: bool,
-    /// When, RFC 3339: of two events about the same, the newest counts.
+    /// The time of the event (RFC 3339). Of two events about the same thing, the newer one counts.
     #[serde(with = "moment")]
     pub at: Timestamp,
 }
 
 impl Event {
-    /// What it is about: only the newest event of a subject counts.
+    /// The subject of the event. Only the newest event about a subject counts.
     pub fn subject(&self) -> Option<(&'static str, &str)> {
         match (&self.yank, &self.tag, &self.moved_to) {
             (Some(version), None, None) => Some(("yank", version)),
@@ -253,12 +253,12 @@ pub fn is_digest(text: &str) -> bool {
     text.parse::<mu_provider::ArchiveDigest>().is_ok()
 }
 
-/// The tag that a version has: no tag holds a `+`.
+/// The tag of a version: a tag cannot contain `+`.
 pub fn tag_of(version: &str) -> String {
     version.replace('+', "_")
 }
 
-/// The version that a tag may be, without the `v` before it: a number comes first.
+/// The version that a tag may name, without a leading `v`: it begins with a digit.
 pub fn version_of(tag: &str) -> Option<String> {
     let plain = tag.strip_prefix('v').unwrap_or(tag);
     let is_version = plain.starts_with(|first: char| first.is_ascii_digit())
@@ -275,7 +275,8 @@ pub fn is_tag(text: &str) -> bool {
         && text.bytes().all(|byte| is_word(byte) || b".-".contains(&byte))
 }
 
-/// Whether a text can be the name of a repository: lower case, with single `.`, one or two `_`, or dashes between.
+/// Whether a text can be the name of a repository: lower case, with a single `.`, one or two `_`, or dashes
+/// in between.
 pub fn is_repository(name: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     let is_part = |part: &str| {

@@ -1,7 +1,6 @@
-//! Walks a folder and hands its files to a tree, in an order that does not depend on the disk.
+//! Walks a folder and writes its files to a tree, in an order that does not depend on the disk.
 //!
-//! What a package may hold is decided by the tree; here only the folders that belong to tools are
-//! left out.
+//! The tree decides what a package may contain. This only leaves out folders that belong to tools.
 
 use std::ffi::OsStr;
 use std::fs::{DirEntry, File};
@@ -10,7 +9,7 @@ use std::path::Path;
 use mu_provider::fs::{self, AtPath as _, FileError};
 use mu_provider::{ErrorKind, ProviderError, TreeError, TreeWriter};
 
-/// Copies what is below `folder`, except for `.git` and `.mu` at any depth.
+/// Copies everything below `folder`, except `.git` and `.mu` at any depth.
 ///
 /// # Errors
 ///
@@ -31,7 +30,7 @@ fn below(folder: &Path, prefix: &[u8], tree: &mut TreeWriter) -> Result<(), Prov
         let on_disk = item.path();
         let kind = item.file_type().at("look at", &on_disk)?;
         if kind.is_dir() {
-            // Declared before it is entered: the tree bounds how deep the walk goes.
+            // The folder is declared before it is entered, because the tree limits the depth.
             tree.directory(&path)?;
             below(&on_disk, &[&path, b"/".as_slice()].concat(), tree)?;
         } else if kind.is_symlink() {

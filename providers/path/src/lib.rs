@@ -1,7 +1,7 @@
-//! Folders on this machine that are no part of the workspace, as packages.
+//! Folders on this machine, outside the workspace, as packages.
 //!
-//! A folder has one release, which is whatever lies there now: nothing about it can be kept between
-//! two questions. Manifests are handed out as text and not understood here.
+//! A folder has one release: its current content. Nothing about it can be stored from one call to the next.
+//! Manifests are returned as text, without parsing them.
 
 #![cfg_attr(
     test,
@@ -29,7 +29,7 @@ const LONGEST_MANIFEST: u64 = 4 << 20;
 pub struct PathProvider;
 
 impl PathProvider {
-    /// The provider; it keeps nothing.
+    /// Creates the provider, which has no state.
     pub fn new() -> Self {
         Self
     }

@@ -1,7 +1,7 @@
-//! Catalogs: what a registry says of its packages so that they can be found, a line for each.
+//! Catalogs: one line for each package of a registry, for searching.
 //!
-//! Static hubs hold one as a file, servers search theirs. Both rank by [`Query`], so that the answer is
-//! the same. Which versions there are is not here but in the index.
+//! Static hubs store a catalog as a file; servers search theirs. Both rank with [`Query`], so they give the
+//! same answer. The index has the versions, not the catalog.
 
 mod search;
 
@@ -15,7 +15,7 @@ pub use self::search::{Hits, LONGEST_LINE, Query, Rank};
 pub struct CatalogLine {
     /// The package's name in its registry.
     pub name: String,
-    /// Its newest release, neither withdrawn nor a prerelease if there is such a one.
+    /// Its newest release that is neither withdrawn nor a prerelease, if there is one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub latest: String,
     /// What it is, in a sentence.
@@ -24,7 +24,7 @@ pub struct CatalogLine {
     /// Words to find it by.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub keywords: Vec<String>,
-    /// The version of what its newest release packages.
+    /// The version of the software in its newest release.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub app_version: Option<String>,
     /// The package that took its place.
@@ -41,7 +41,7 @@ pub struct CatalogLine {
 pub struct SearchAnswer {
     /// The packages, best first.
     pub packages: Vec<CatalogLine>,
-    /// How many there are; as many as are listed where it is left out.
+    /// How many there are. If it is left out, there are as many as are listed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<usize>,
 }

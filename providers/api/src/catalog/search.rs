@@ -1,7 +1,7 @@
-//! Finds packages in a catalog by words, and says which come first.
+//! Finds packages in a catalog by words, and orders them.
 //!
-//! A catalog is read once from front to back. A line is looked at as text first, in a buffer that is used
-//! again, and only what holds every word is parsed, so that most lines cost neither memory nor much time.
+//! A catalog is read once from front to back. Each line is first searched as text, in a reused buffer. Only a
+//! line that contains every word is parsed, so most lines cost neither memory nor much time.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -9,7 +9,7 @@ use std::io::{self, BufRead};
 
 use super::CatalogLine;
 
-/// The longest line of a catalog that is read, in bytes; longer ones are passed over. What a hub writes is shorter.
+/// The longest line of a catalog that is read, in bytes; longer ones are skipped. Hubs write shorter lines.
 pub const LONGEST_LINE: usize = 64 << 10;
 
 /// Words to find packages by. All must occur in a package's name, keywords, description or app version.
@@ -23,7 +23,7 @@ pub struct Query {
 /// How well a package answers a query; the least is the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rank {
-    /// 0 where the name is what was asked for, 1 where its last segment is, 2 elsewhere.
+    /// 0 if the name is the query, 1 if its last segment is, 2 otherwise.
     exactness: u8,
     /// Whether another package took its place.
     moved: bool,
@@ -38,14 +38,14 @@ pub struct Rank {
 pub struct Hits {
     /// The best, best first.
     pub packages: Vec<CatalogLine>,
-    /// How many there are, those that are not listed among them.
+    /// The number of all matches, including those that are not listed.
     pub total: usize,
-    /// Packages that were not looked at, because their line is longer than [`LONGEST_LINE`].
+    /// Packages that were skipped because their line is longer than [`LONGEST_LINE`].
     pub passed_over: usize,
 }
 
 impl Query {
-    /// Reads words apart by blanks; of what is found the best `limit` are wanted.
+    /// Splits words at blanks; the search returns the best `limit` packages.
     pub fn new(text: &str, limit: usize) -> Self {
         let words = text.split_whitespace().map(str::to_lowercase).collect();
         Self { text: text.trim().to_owned(), words, limit }
@@ -56,12 +56,12 @@ impl Query {
         &self.text
     }
 
-    /// How many packages are wanted.
+    /// The largest number of packages to return.
     pub fn limit(&self) -> usize {
         self.limit
     }
 
-    /// How well a package answers; `None` if a word is not found in it.
+    /// How well a package matches; `None` if it lacks a word.
     pub fn rank(&self, line: &CatalogLine) -> Option<Rank> {
         let name = line.name.to_lowercase();
         let leaf = name.rsplit('/').next().unwrap_or(&name);
@@ -76,7 +76,8 @@ impl Query {
         Some(Rank { exactness, moved: line.moved_to.is_some(), distance, length: name.len() })
     }
 
-    /// Searches a catalog: one JSON object a line. What is no such line is passed over, and what is too long is counted.
+    /// Searches a catalog: one JSON object per line. Lines that are not such objects are skipped, and lines
+    /// that are too long are counted.
     ///
     /// # Errors
     ///
@@ -107,7 +108,8 @@ impl Query {
         }
     }
 
-    /// Whether a line can hold every word, by its bytes; never says no where a parsed line would match.
+    /// Whether a line can contain every word, judged by its bytes. If the parsed line matches, this is always
+    /// true.
     fn may_match(&self, line: &str, lower: &mut String) -> bool {
         if line.contains('\\') {
             return true;
@@ -120,7 +122,7 @@ impl Query {
     }
 }
 
-/// The texts of a package in which words are looked for, in lower case.
+/// The texts of a package that are searched, in lower case.
 struct Texts<'name> {
     name: &'name str,
     keywords: Vec<String>,
@@ -138,7 +140,7 @@ impl<'name> Texts<'name> {
         }
     }
 
-    /// How far from the name a word is found; `None` if it is not.
+    /// How far from the name a word occurs; `None` if it does not occur.
     fn distance(&self, word: &str) -> Option<u32> {
         let mut segments = self.name.split('/');
         let parts = |text: &str| text.split(['/', '-', '_', '.']).any(|part| part == word);
@@ -264,7 +266,7 @@ mod tests {
     #[test]
     fn a_line_that_is_too_long_is_passed_over_whole() {
         let long = "a".repeat(LONGEST_LINE);
-        // What is behind the longest that is read would be a line of its own, were it not skipped.
+        // If the rest of a line that is too long were not skipped, it would count as a separate line.
         let catalog = format!("{long}a{{\"name\":\"kafka/hidden\"}}\n{CATALOG}\n{long}\n{long}a");
         let hits = Query::new("kafka", 10).search(catalog.as_bytes()).expect("is in memory");
         assert_eq!((hits.total, hits.passed_over), (7, 2));

@@ -1,4 +1,4 @@
-//! A tree as it lies on the disk, to be compared with what a writer says that it wrote.
+//! A tree as it is on disk, for comparing it with what a writer reports.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Entry, FileDigest, Mode, Tree};
 
-/// Reads every file and link below `folder`; folders themselves are no part of a tree.
+/// Reads every file and link below `folder`; folders themselves are not part of a tree.
 ///
 /// # Panics
 ///

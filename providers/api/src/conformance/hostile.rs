@@ -1,6 +1,6 @@
-//! Trees that no provider may accept, in terms that every format with files and links can express.
+//! Trees that every provider must refuse, as files and links that every format can express.
 //!
-//! What only one format can express (hard links, devices) is tested where that format is read.
+//! Tricks that only one format can express (hard links, devices) are tested with that format.
 
 /// What lies at a path of a hostile tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub struct HostileTree {
     pub items: Vec<(Vec<u8>, Item)>,
 }
 
-/// All of them. Each also holds an honest `Mu.yaml`, so that nothing else is wrong with it.
+/// All hostile trees. Each also has a valid `Mu.yaml`, so that nothing else is wrong with it.
 pub fn trees() -> Vec<HostileTree> {
     const FILE: Item = Item::File("hostile");
     let tree = |name, items: &[(&[u8], Item)]| {

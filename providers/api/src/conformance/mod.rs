@@ -1,8 +1,8 @@
-//! What every provider's tests run: one set of checks that holds for every kind of place.
+//! The tests that every provider runs: one set of checks for every kind of place.
 //!
-//! A provider's tests set up a real place, say in a [`Fixture`] what is there, and call
-//! [`Fixture::check`]. Beside it lie trees that must be refused. Nothing here is used by mu itself, which
-//! is compiled without the feature that this is behind, and failures are panics.
+//! A provider's tests set up a real place, describe it in a [`Fixture`], and call [`Fixture::check`]. There
+//! are also trees that must be refused. mu itself uses nothing of this, because it is compiled without the
+//! feature. Failures are panics.
 
 mod disk;
 pub mod hostile;
@@ -20,7 +20,7 @@ use crate::{
 /// How many threads ask at once.
 const THREADS: usize = 8;
 
-/// A place, and what a provider must find there.
+/// A place, and what a provider must find in it.
 #[derive(Debug)]
 pub struct Fixture<'place> {
     /// The provider under test.
@@ -31,16 +31,15 @@ pub struct Fixture<'place> {
     pub absent: Location,
     /// A place that answers, but is of another kind.
     pub other_kind: Option<Location>,
-    /// The version of every release, in the order of the listing; empty for one that has none.
+    /// The version of every release, in the order of the listing; empty if a release has none.
     pub versions: Vec<&'place str>,
     /// Which of them is fetched.
     pub fetched: usize,
     /// The content digest of its files.
     pub digest: Digest,
-    /// A line of its manifest; `None` where the listing holds all that the manifest says.
+    /// A line of its manifest; `None` if the listing has everything that the manifest has.
     pub manifest: Option<&'place str>,
-    /// A release that the place does not have, as it could stand in a lock; `None` where every
-    /// release is the one that is there.
+    /// A release that the place does not have, as it could be in a lock; `None` if every release is there.
     pub unknown: Option<Release>,
     /// An empty folder for the checks to write into.
     pub scratch: PathBuf,
@@ -51,7 +50,7 @@ impl Fixture<'_> {
     ///
     /// # Panics
     ///
-    /// When the provider does something else than it must.
+    /// When the provider does something wrong.
     pub fn check(&self) {
         self.probes();
         self.lists();

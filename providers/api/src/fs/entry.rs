@@ -1,6 +1,6 @@
-//! What is at a path, whatever it is: looking at it, moving, linking and removing it.
+//! Operations on entries of any kind: looking at them, moving, linking and removing them.
 //!
-//! The functions are called as those of the standard library are, and their errors name the path.
+//! The functions have the names of the standard library's, and their errors name the path.
 
 use std::fs::{self, Metadata, Permissions};
 use std::io;
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::{AtPath as _, FileError, changing, if_there};
 
-/// What is at `path`, or where a link there leads.
+/// The metadata of what is at `path`, or of a link's target.
 ///
 /// # Errors
 ///
@@ -17,7 +17,7 @@ pub fn metadata(path: &Path) -> Result<Metadata, FileError> {
     fs::metadata(path).at("look at", path)
 }
 
-/// What is at `path`, or where a link there leads; `None` when nothing is there.
+/// The metadata of what is at `path`, or of a link's target; `None` if nothing is there.
 ///
 /// # Errors
 ///
@@ -26,7 +26,7 @@ pub fn metadata_if_there(path: &Path) -> Result<Option<Metadata>, FileError> {
     if_there(metadata(path))
 }
 
-/// What is at `path` itself, even if that is a link.
+/// The metadata of what is at `path` itself, even if that is a link.
 ///
 /// # Errors
 ///
@@ -39,7 +39,7 @@ pub fn symlink_metadata(path: &Path) -> Result<Metadata, FileError> {
 ///
 /// # Errors
 ///
-/// When that cannot be told.
+/// When the system cannot tell.
 pub fn exists(path: &Path) -> Result<bool, FileError> {
     path.try_exists().at("look at", path)
 }
@@ -53,7 +53,7 @@ pub fn canonicalize(path: &Path) -> Result<PathBuf, FileError> {
     fs::canonicalize(path).at("look at", path)
 }
 
-/// Where the link at `path` leads.
+/// The target of the link at `path`.
 ///
 /// # Errors
 ///
@@ -62,7 +62,7 @@ pub fn read_link(path: &Path) -> Result<PathBuf, FileError> {
     fs::read_link(path).at("read the link", path)
 }
 
-/// Makes a link at `path` that leads to a file.
+/// Creates a link at `path` that leads to a file.
 ///
 /// # Errors
 ///
@@ -76,7 +76,7 @@ pub fn symlink_file(target: &Path, path: &Path) -> Result<(), FileError> {
     result.at("make the link", path)
 }
 
-/// Makes a link at `path` that leads to a folder.
+/// Creates a link at `path` that leads to a folder.
 ///
 /// # Errors
 ///
@@ -110,7 +110,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<(), FileError> {
     fs::copy(from, to).map(drop).at("write", to)
 }
 
-/// Says who may do what with a file or folder.
+/// Sets the permissions of a file or folder.
 ///
 /// # Errors
 ///
@@ -145,7 +145,7 @@ pub fn rename(from: &Path, to: &Path) -> Result<(), FileError> {
     fs::rename(from, to).at("move into place", to)
 }
 
-/// Renames a file or folder within one file system, to be out of the way; one that is not there is fine.
+/// Renames a file or folder within one file system to get it out of the way. If there is none, that is fine.
 ///
 /// # Errors
 ///

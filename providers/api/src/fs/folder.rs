@@ -1,4 +1,4 @@
-//! Making, listing and removing folders.
+//! Creates, lists and removes folders.
 
 use std::fs::{self, DirEntry};
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{AtPath as _, FileError, changing, if_there};
 
-/// Makes a folder and those above it.
+/// Creates a folder and those above it.
 ///
 /// # Errors
 ///
@@ -16,19 +16,19 @@ pub fn create_folder(path: &Path) -> Result<(), FileError> {
     fs::create_dir_all(path).at("make the folder", path)
 }
 
-/// Makes a folder, and those above it, that nobody but its owner can enter. From one that is there others' rights are
-/// taken if it holds nothing but what is `known` in it: a folder that is somebody else's, too, stays as it is.
+/// Creates a folder that only its owner can enter, and those above it. If the folder exists and holds nothing
+/// but `known` entries, other users lose their permissions; a shared folder stays as it is.
 ///
 /// # Errors
 ///
-/// When it cannot be made. That the rights of a folder that is there cannot be changed is no error.
+/// When it cannot be created. It is not an error if the permissions of an existing folder cannot be changed.
 pub fn create_private_folder(path: &Path, known: &[&str]) -> Result<(), FileError> {
     changing();
     #[cfg(unix)]
     {
         use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
         if let Ok(metadata) = fs::metadata(path) {
-            // Nobody's private folder is sticky.
+            // A private folder is never sticky.
             let is_open = metadata.permissions().mode() & 0o1077;
             if metadata.is_dir() && (1..0o1000).contains(&is_open) && holds_only(path, known) {
                 let _ = fs::set_permissions(path, fs::Permissions::from_mode(0o700));
@@ -58,7 +58,7 @@ fn holds_only(folder: &Path, known: &[&str]) -> bool {
     fs::read_dir(folder).is_ok_and(|mut entries| entries.all(is_known))
 }
 
-/// What a folder holds, in no order.
+/// The entries of a folder, in no order.
 ///
 /// # Errors
 ///
@@ -67,7 +67,7 @@ pub fn entries(folder: &Path) -> Result<Vec<DirEntry>, FileError> {
     fs::read_dir(folder).and_then(Iterator::collect).at("read the folder", folder)
 }
 
-/// What a folder holds, in no order; nothing when it is not there.
+/// The entries of a folder, in no order; none if the folder does not exist.
 ///
 /// # Errors
 ///
@@ -76,24 +76,24 @@ pub fn entries_if_there(folder: &Path) -> Result<Vec<DirEntry>, FileError> {
     if_there(entries(folder)).map(Option::unwrap_or_default)
 }
 
-/// Removes a folder that holds nothing.
+/// Removes an empty folder.
 ///
 /// # Errors
 ///
-/// When it holds something, or cannot be removed.
+/// When it is not empty, or cannot be removed.
 pub fn remove_empty_folder(path: &Path) -> Result<(), FileError> {
     changing();
     fs::remove_dir(path).at("remove", path)
 }
 
-/// Removes a folder with all that is in it; one that is not there is fine.
+/// Removes a folder and everything in it. If it does not exist, that is fine.
 ///
 /// # Errors
 ///
 /// When something in it cannot be removed.
 pub fn remove_folder(path: &Path) -> Result<(), FileError> {
     changing();
-    // Another process may write into it meanwhile, but not for ever: what it writes next goes with it.
+    // Another process may write into it meanwhile, but not for ever. The next attempt removes what it wrote.
     const TRIES: u32 = 10;
     for left in (0..TRIES).rev() {
         match fs::remove_dir_all(path) {

@@ -1,4 +1,4 @@
-//! Locks between processes: files that the system unlocks when a process ends, however it ends.
+//! Locks between processes: files that the system unlocks when a process ends, for whatever reason.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::{AtPath as _, FileError, create_folder};
 
-/// Which locks may be held at the same time.
+/// Which locks can be held at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sharing {
     /// One process alone.
@@ -15,9 +15,9 @@ pub enum Sharing {
     Shared,
 }
 
-/// A lock between processes, held until it is dropped or the process ends, however it ends.
+/// A lock between processes, held until it is dropped or the process ends.
 ///
-/// Locks are taken in one order: workspace (or global packs), then store, then repositories.
+/// Always take locks in this order: workspace (or global packs), then store, then repositories.
 #[derive(Debug)]
 pub struct Lock {
     _file: File,
@@ -52,7 +52,7 @@ impl Lock {
         }
     }
 
-    /// Takes the lock at `path` if no other process is in the way.
+    /// Takes the lock at `path` if no other process holds it.
     ///
     /// # Errors
     ///
@@ -73,8 +73,8 @@ impl Lock {
         }
     }
 
-    /// Opens the file of a lock. Nobody else may open it: to hold a lock needs no more than to read the file, and so
-    /// every user of the machine could make mu wait for ever.
+    /// Opens the file of a lock. Only its owner may open it: it is enough to read a file to lock it, so any
+    /// user of the machine could make mu wait for ever.
     fn open(path: &Path) -> Result<File, FileError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
@@ -96,7 +96,7 @@ impl Lock {
     }
 }
 
-/// Takes others' rights from a lock that an older mu has made, or that came with a checkout.
+/// Removes the permissions of others from a lock that an older mu created, or that came with a checkout.
 fn only_for_owner(file: File) -> io::Result<File> {
     let metadata = file.metadata()?;
     if !metadata.is_file() {
@@ -106,7 +106,7 @@ fn only_for_owner(file: File) -> io::Result<File> {
     {
         use std::os::unix::fs::PermissionsExt as _;
         if metadata.permissions().mode() & 0o077 != 0 {
-            // Where it is another user's, that user decides.
+            // If another user owns it, that user decides.
             let _ = file.set_permissions(std::fs::Permissions::from_mode(0o600));
         }
     }
@@ -125,6 +125,6 @@ fn is_at(file: &File, path: &Path) -> bool {
 
 #[cfg(not(unix))]
 fn is_at(_file: &File, path: &Path) -> bool {
-    // A file that is open cannot be removed there.
+    // On this system, an open file cannot be removed.
     path.exists()
 }

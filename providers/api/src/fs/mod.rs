@@ -1,7 +1,7 @@
-//! The only door to files, for mu, its providers and hubs: every error names the path, writes are atomic, locks say what
-//! they wait for.
+//! The only door to files, for mu, its providers and hubs. Every error names the path, writes are atomic, and
+//! locks say what they wait for.
 //!
-//! Nothing here knows what the files hold. What is fetched goes through [`crate::TreeWriter`] instead.
+//! Nothing here knows the content of the files. Fetched content goes through [`crate::TreeWriter`] instead.
 
 mod entry;
 mod fail_point;
@@ -49,7 +49,7 @@ impl FileError {
         &self.source
     }
 
-    /// Why it failed, as programs tell reasons apart.
+    /// The reason as a kind, for programs.
     pub fn kind(&self) -> io::ErrorKind {
         self.source.kind()
     }
@@ -82,7 +82,7 @@ impl From<FileError> for crate::ProviderError {
     }
 }
 
-/// What an operation yields; `None` when the file or folder is not there.
+/// The result of an operation; `None` if the file or folder does not exist.
 fn if_there<T>(result: Result<T, FileError>) -> Result<Option<T>, FileError> {
     match result {
         Ok(value) => Ok(Some(value)),

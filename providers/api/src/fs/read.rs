@@ -1,4 +1,4 @@
-//! Reading files: no more than is bearable, and nothing but regular files.
+//! Reads files: only regular ones, and only up to a limit.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read as _};
@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use super::{AtPath as _, FileError, if_there};
 
-/// The most bytes of a file that is read as a whole. A lock of 100,000 packages has some 40 MB.
+/// The size limit of a file that is read as a whole. A lock of 100,000 packages has about 40 MB.
 pub(super) const LARGEST: u64 = 128 << 20;
 
 /// Reads a file of UTF-8 text.
@@ -26,7 +26,7 @@ fn text(path: &Path, bytes: Vec<u8>) -> Result<String, FileError> {
     })
 }
 
-/// Reads a file of UTF-8 text, and tells when it was last changed; `None` when it is not there.
+/// Reads a file of UTF-8 text, and returns when it was last changed; `None` if it does not exist.
 ///
 /// # Errors
 ///
@@ -62,14 +62,15 @@ fn read_whole((file, metadata): (File, Metadata), most: u64) -> io::Result<Vec<u
     if size > most {
         return Err(too_large());
     }
-    // One byte of room is left, so that its end is found without asking how much more there is.
+    // One more byte of room, so that the end is found without asking for the rest.
     let mut bytes = Vec::with_capacity(usize::try_from(size).unwrap_or_default() + 1);
     // A file may grow while it is read.
     io::Read::take(file, most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(too_large()) } else { Ok(bytes) }
 }
 
-/// Opens a regular file to read it. A pipe is not waited for, and a device is not read: a checkout may bring either.
+/// Opens a regular file for reading. It does not wait for a pipe or read a device: a checkout may contain
+/// either.
 ///
 /// # Errors
 ///
@@ -78,7 +79,7 @@ pub fn open(path: &Path) -> Result<File, FileError> {
     Ok(open_with_metadata(path).at("read", path)?.0)
 }
 
-/// Opens a file as `options` say.
+/// Opens a file with `options`.
 ///
 /// # Errors
 ///
@@ -121,7 +122,7 @@ pub fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, FileError> {
     if_there(read(path))
 }
 
-/// Opens a file to read parts of it; `None` when it is not there.
+/// Opens a file to read parts of it; `None` if it does not exist.
 ///
 /// # Errors
 ///
@@ -130,7 +131,7 @@ pub fn open_if_there(path: &Path) -> Result<Option<File>, FileError> {
     if_there(open(path))
 }
 
-/// Fills `buffer` from an open file, from `offset` on, wherever others read in it.
+/// Fills `buffer` from an open file, starting at `offset`, even if other threads read it too.
 ///
 /// # Errors
 ///

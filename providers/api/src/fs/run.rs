@@ -1,7 +1,7 @@
-//! A folder of this process's own, which goes with it.
+//! A temporary folder of this process, which is removed with it.
 //!
-//! The process holds a lock in it for as long as it lives. A folder whose lock is free belongs to a process that died,
-//! and the next one removes it.
+//! The process holds a lock in it as long as it lives. If the lock of such a folder is free, its process
+//! died, and the next process removes the folder.
 
 use std::path::Path;
 
@@ -9,26 +9,26 @@ use tempfile::TempDir;
 
 use super::{AtPath as _, FileError, Lock, Sharing, create_private_folder, entries, remove_folder};
 
-/// The file whose lock tells a living process's folder from a dead one's.
+/// The file whose lock distinguishes a living process's folder from a dead one's.
 const LOCK: &str = "lock";
 
-/// A folder that only this user can look into. It is removed when this is dropped, or by the next process.
+/// A folder that only this user can open. It is removed when this is dropped, or by the next process.
 #[derive(Debug)]
 pub struct RunFolder {
-    // What is in the folder goes before its lock does.
+    // The content of the folder is removed before its lock.
     folder: TempDir,
     _lock: Lock,
 }
 
 impl RunFolder {
-    /// Makes a folder below `parent`, and removes those of processes that died.
+    /// Creates a folder below `parent`, and removes those of processes that died.
     ///
     /// # Errors
     ///
     /// When it cannot be made.
     pub fn new(parent: &Path) -> Result<Self, FileError> {
         create_private_folder(parent, &[LOCK])?;
-        // One at a time: a folder without a lock yet must not look like a dead process's.
+        // One process at a time, because a folder without its lock looks like a dead process's.
         let _guard = Lock::acquire(&parent.join(LOCK), Sharing::Exclusive, &mut || {})?;
         remove_dead(parent)?;
         let folder = private_folder().tempdir_in(parent).at("make a folder in", parent)?;
@@ -42,7 +42,7 @@ impl RunFolder {
     }
 }
 
-/// Makes temporary folders that only this user can look into.
+/// Creates temporary folders that only this user can open.
 pub fn private_folder() -> tempfile::Builder<'static, 'static> {
     let mut builder = tempfile::Builder::new();
     builder.prefix("mu-");
@@ -56,7 +56,7 @@ fn remove_dead(parent: &Path) -> Result<(), FileError> {
         if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
         }
-        // What cannot be removed now is another's, or the next process removes it.
+        // A folder that cannot be removed now belongs to another process, or the next one removes it.
         let lock = Lock::try_acquire(&entry.path().join(LOCK), Sharing::Exclusive);
         if lock.is_ok_and(|lock| lock.is_some()) {
             let _ = remove_folder(&entry.path());

@@ -1,4 +1,4 @@
-//! Writing files whole: readers see the old content or the new, whatever happens in between.
+//! Writes files as a whole: readers see the old content or the new one, whatever happens in between.
 
 use std::fs::{self, File};
 use std::io;
@@ -8,13 +8,14 @@ use tempfile::NamedTempFile;
 
 use super::{AtPath as _, FileError, changing, create_folder, read};
 
-/// Replaces a file as a whole: readers see the old content or the new, whatever happens in between.
+/// Replaces a file as a whole: readers see the old content or the new one, whatever happens in between.
 ///
-/// Makes the folder if it is not there, keeps the permissions, and leaves a file alone whose content is already that.
+/// It creates the folder if necessary, keeps the permissions, and does not touch a file that already has this
+/// content.
 ///
 /// # Errors
 ///
-/// When the folder or the file cannot be written, or a symbolic link is there; what was there is then as it was.
+/// When the folder or the file cannot be written, or a symbolic link is there. Then nothing has changed.
 pub fn write_atomic(path: &Path, content: &[u8]) -> Result<(), FileError> {
     if let Ok(present) = read(path)
         && present == content
@@ -25,13 +26,13 @@ pub fn write_atomic(path: &Path, content: &[u8]) -> Result<(), FileError> {
     copy_atomic(path, &mut &*content)
 }
 
-/// Replaces a file as [`write_atomic`] does; where a symbolic link is there, the file that it leads to.
+/// Replaces a file as [`write_atomic`] does; if a symbolic link is there, it replaces the target.
 ///
-/// Only for files that the user keeps: who makes a link there decides what is written.
+/// Use it only for the user's own files: whoever creates a link there decides which file is written.
 ///
 /// # Errors
 ///
-/// When the folder or the file cannot be written; the old file is then as it was.
+/// When the folder or the file cannot be written; the old file is unchanged then.
 pub fn write_through_links(path: &Path, content: &[u8]) -> Result<(), FileError> {
     let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     write_atomic(&target, content)
@@ -41,8 +42,8 @@ pub fn write_through_links(path: &Path, content: &[u8]) -> Result<(), FileError>
 ///
 /// # Errors
 ///
-/// When `content` cannot be read, the folder or the file cannot be written, or a symbolic link is there; what was there
-/// is then as it was.
+/// When `content` cannot be read, the folder or the file cannot be written, or a symbolic link is there. Then
+/// nothing has changed.
 pub fn copy_atomic(path: &Path, content: &mut dyn io::Read) -> Result<(), FileError> {
     if path.is_symlink() {
         let problem = "it is a symbolic link, and its target may belong to somebody else";
@@ -58,14 +59,14 @@ pub fn copy_atomic(path: &Path, content: &mut dyn io::Read) -> Result<(), FileEr
     Ok(())
 }
 
-/// Replaces a file as a whole, as [`write_atomic`] does; nobody but its owner can read it.
+/// Replaces a file as a whole, as [`write_atomic`] does; only its owner can read it.
 ///
 /// # Errors
 ///
-/// When the folder or the file cannot be written; the old file is then as it was.
+/// When the folder or the file cannot be written; the old file is unchanged then.
 pub fn write_private(path: &Path, content: &[u8]) -> Result<(), FileError> {
     let mut staged = stage(path)?;
-    // A temporary file is private from its first moment.
+    // A temporary file is private from the start.
     io::Write::write_all(&mut staged, content).at("write", staged.path())?;
     changing();
     staged.persist(path).map_err(|error| FileError::new("write", path, error.error))?;
@@ -75,7 +76,7 @@ pub fn write_private(path: &Path, content: &[u8]) -> Result<(), FileError> {
 #[cfg(unix)]
 fn set_permissions(file: &File, permissions: Option<fs::Permissions>) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
-    // A temporary file is private; a new file of mu's is as readable as any other.
+    // A temporary file is private, but a new file of mu's is as readable as any other.
     file.set_permissions(permissions.unwrap_or_else(|| fs::Permissions::from_mode(0o644)))
 }
 
@@ -84,7 +85,7 @@ fn set_permissions(file: &File, permissions: Option<fs::Permissions>) -> io::Res
     permissions.map_or(Ok(()), |permissions| file.set_permissions(permissions))
 }
 
-/// A new file beside `path`, in a folder that is made if it is not there.
+/// Creates a new file beside `path`, and its folder if necessary.
 fn stage(path: &Path) -> Result<NamedTempFile, FileError> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     create_folder(folder)?;

@@ -1,6 +1,6 @@
-//! Tokens: where they come from, and a type for them that cannot be printed.
+//! Tokens: a type that cannot be printed, and where tokens come from.
 //!
-//! Where tokens are stored is not known here. Whether one may be sent is decided in `rules.rs`.
+//! This file does not know where tokens are stored. `rules.rs` decides whether one may be sent.
 
 use std::fmt;
 
@@ -19,7 +19,7 @@ impl Secret {
         Self(text.into())
     }
 
-    /// The text itself, for the connection and nothing else.
+    /// The text itself, only for the connection.
     pub fn expose(&self) -> &str {
         &self.0
     }
@@ -31,17 +31,18 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What the names of variables that hold tokens begin with.
+/// The beginning of the names of variables that hold tokens.
 pub const TOKEN_PREFIX: &str = "MU_TOKEN_";
 
-/// The name of the variable for the token of a host: `MU_TOKEN_HUB_MU_COM`, and `MU_TOKEN_HUB_MU_COM___8080` for
-/// `hub.mu.com:8080`. A `.` is `_`, a `-` is `__`, and `___` stands before a port.
+/// The name of the variable for the token of a host: `MU_TOKEN_HUB_MU_COM`, and `MU_TOKEN_HUB_MU_COM___8080`
+/// for `hub.mu.com:8080`. A `.` becomes `_`, a `-` becomes `__`, and `___` comes before a port.
 ///
-/// No two hosts have the same one: a dot between two letters or digits is one underscore, dashes are an even number of them, and
-/// only a port has three before it. So a host whose name breaks the rules of host names (one with a `_`, a label that
-/// begins or ends with `-`, a dot at the end) has none, and neither has an IPv6 address; `mu login` is for them, too.
+/// No two hosts have the same variable: a dot between two letters or digits is one underscore, dashes are an
+/// even number of them, and only a port has three before it. So a host whose name breaks the rules for host
+/// names (with a `_`, a label that begins or ends with `-`, a dot at the end) has no variable, and neither
+/// has an IPv6 address. `mu login` also works for them.
 ///
-/// Who reads the variable is not decided here; hints name it.
+/// Other code reads the variable; hints name it.
 pub fn token_variable(host_and_port: &str) -> Option<String> {
     let (host, port) = match host_and_port.split_once(':') {
         Some((host, port)) => (host, Some(port)),
@@ -56,7 +57,7 @@ pub fn token_variable(host_and_port: &str) -> Option<String> {
     Some([TOKEN_PREFIX, &host, &port].concat())
 }
 
-/// Whether a text is a label of a host name: letters and digits, and dashes between them.
+/// Whether a text is a label of a host name: letters and digits, with dashes between them.
 fn is_label(text: &str) -> bool {
     let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     !text.is_empty() && !text.starts_with('-') && !text.ends_with('-') && text.bytes().all(is_inner)
@@ -70,11 +71,11 @@ pub fn or_variable(host_and_port: &str) -> String {
 
 /// Knows the tokens that the user has stored.
 pub trait Credentials: Send + Sync {
-    /// The token for the host of `url`, if one was stored for it; one for this very port counts before one
-    /// for the whole host.
+    /// The stored token for the host of `url`, if there is one; a token for exactly this port takes
+    /// precedence over one for the host.
     fn token(&self, url: &SafeUrl) -> Option<Secret>;
 
-    /// The variable that the token comes from, if it comes from one.
+    /// The variable with the token, if it comes from a variable.
     fn variable(&self, _url: &SafeUrl) -> Option<String> {
         None
     }
@@ -95,7 +96,7 @@ impl Credentials for NoCredentials {
     }
 }
 
-/// What a request shows to be let in.
+/// How a request is authorized.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Authorization {
     /// The stored token of the URL's host, if there is one, as `Bearer`.
@@ -103,7 +104,7 @@ pub enum Authorization {
     Stored,
     /// Nothing, whatever is stored.
     Nothing,
-    /// This value of the `Authorization` header, and where it comes from, in words.
+    /// This value of the `Authorization` header, with where it comes from, in words.
     Header(Secret, String),
 }
 
@@ -119,7 +120,7 @@ impl Authorization {
         Self::Header(Secret(format!("Basic {pair}")), String::new())
     }
 
-    /// The same, with where it comes from, in words.
+    /// The same value, with where it comes from, in words.
     #[must_use]
     pub fn known_from(self, origin: impl Into<String>) -> Self {
         match self {
@@ -128,7 +129,8 @@ impl Authorization {
         }
     }
 
-    /// Where what is shown at `url` comes from, in words, if anything is shown there; empty if that is not known.
+    /// Where the value for `url` comes from, in words; `None` if nothing is sent there, and empty if the
+    /// origin is not known.
     pub(super) fn origin(&self, url: &SafeUrl, stored: &dyn Credentials) -> String {
         match self {
             Self::Nothing => String::new(),
@@ -140,7 +142,7 @@ impl Authorization {
         }
     }
 
-    /// The header's value for a request to `url`, which may be trusted with it.
+    /// The header's value for a request to `url`, which may receive it.
     pub(super) fn value(&self, url: &SafeUrl, stored: &dyn Credentials) -> Option<Secret> {
         match self {
             Self::Nothing => None,
@@ -158,7 +160,7 @@ impl Authorization {
     }
 }
 
-/// What a part of a URL's userinfo means, without its percent signs.
+/// A part of a URL's userinfo, percent-decoded.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -216,7 +218,7 @@ mod tests {
         }
     }
 
-    /// All texts of up to seven characters that matter: every way in which two hosts could come to share a variable.
+    /// All texts of up to seven relevant characters: every way in which two hosts could share a variable.
     #[test]
     fn no_two_hosts_share_a_variable() {
         let mut hosts = std::collections::HashMap::new();

@@ -1,4 +1,4 @@
-//! What happens to requests, for whoever shows or logs it. What is shown, and how, is not decided here.
+//! Events of requests, for code that shows or logs them. That code decides what to show, and how.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,10 +9,10 @@ use reqwest::header::HeaderMap;
 
 use crate::{SafeUrl, without_secrets};
 
-/// Is called with what happens to the requests of a client, from many threads; must be quick.
+/// A function that gets the events of a client's requests, from many threads; it must be fast.
 pub type Watch = Arc<dyn Fn(&RequestEvent<'_>) + Send + Sync>;
 
-/// Something that happened to a request. Each attempt, and each redirect, is a request of its own.
+/// An event of a request. Each attempt, and each redirect, is a separate request.
 #[derive(Debug)]
 pub enum RequestEvent<'event> {
     /// A request was sent.
@@ -23,15 +23,15 @@ pub enum RequestEvent<'event> {
         method: &'event Method,
         /// Where to.
         url: &'event SafeUrl,
-        /// Where the token or password comes from that goes with it, in words, empty if that is not known; `None` if none
-        /// does.
+        /// Where its token or password comes from, in words (empty if that is not known); `None` if it has
+        /// none.
         authorized: Option<&'event str>,
-        /// What the proxy is called that it goes through, if it goes through one.
+        /// The name of the proxy that it goes through, if any.
         proxy: Option<&'event str>,
         /// What it says beside.
         headers: Headers<'event>,
     },
-    /// A part of its body is on its way.
+    /// A part of its body is being sent.
     Sending {
         /// The number of the request.
         number: u64,
@@ -49,19 +49,19 @@ pub enum RequestEvent<'event> {
         /// What it says beside.
         headers: Headers<'event>,
     },
-    /// A piece of its answer came.
+    /// A piece of its answer arrived.
     Received {
         /// The number of the request.
         number: u64,
         /// How long the piece is.
         bytes: u64,
     },
-    /// Nothing more comes: it was answered, failed, or is not wanted any more.
+    /// The request is over: it was answered, failed, or is not needed any more.
     Ended {
         /// The number of the request.
         number: u64,
     },
-    /// It failed for a reason that may pass, and will be sent again after a pause.
+    /// It failed for a reason that may pass, and is sent again after a pause.
     Repeated {
         /// Why it failed.
         reason: &'event str,
@@ -74,7 +74,7 @@ pub enum RequestEvent<'event> {
     },
 }
 
-/// Headers as they may be shown: what authorizes or identifies somebody is left out.
+/// Headers as they may be shown, without those that authorize or identify somebody.
 #[derive(Clone, Copy)]
 pub struct Headers<'event>(pub(super) &'event HeaderMap);
 
@@ -102,15 +102,15 @@ fn is_secret(name: &str) -> bool {
     name != "www-authenticate" && words.iter().any(|word| name.contains(word))
 }
 
-/// What a request takes along, and how it goes.
+/// Facts about how a request is sent.
 pub(super) struct Way {
-    /// Where the token or password comes from, if one goes with it.
+    /// Where its token or password comes from, if it has one.
     pub(super) origin: String,
-    /// What the proxy is called.
+    /// The name of the proxy.
     pub(super) proxy: Option<String>,
 }
 
-/// One request that is watched; says that it ended when it is dropped.
+/// A watched request; reports its end when it is dropped.
 pub(super) struct Watched {
     watch: Watch,
     number: u64,

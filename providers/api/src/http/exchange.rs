@@ -1,7 +1,7 @@
-//! The one thread that moves the bytes of all requests, and how those who ask wait for it.
+//! The one thread that moves the bytes of all requests, and how other threads wait for answers.
 //!
-//! A small answer is handed over as a whole, so that whoever waits is woken once; a large one piece by piece. What is
-//! asked, and what an answer means, is not known here.
+//! It hands over a small answer as a whole, so that the waiting thread wakes up once, and a large one piece
+//! by piece. It does not know what requests and answers mean.
 
 use std::io;
 use std::sync::Arc;
@@ -17,10 +17,10 @@ use tokio::time::timeout;
 
 use super::event::Watched;
 
-/// Answers up to this size, in bytes, are handed over as a whole, if all of it comes soon.
+/// Answers of up to this size, in bytes, are handed over as a whole, if they arrive soon.
 const WHOLE: u64 = 256 << 10;
 
-/// How long the rest of such an answer may take, before what is there is handed over.
+/// How long the rest of such an answer may take. After that, the part that has arrived is handed over.
 const SOON: Duration = Duration::from_millis(400);
 
 /// So many pieces of a larger answer may wait for their reader.
@@ -30,17 +30,17 @@ const AHEAD: usize = 4;
 #[derive(Debug)]
 pub(super) struct Exchange {
     runtime: Handle,
-    /// As many as requests that nobody waits for may be on their way.
+    /// One slot for each request that may be sent although nobody waits for it yet.
     slots: Arc<Semaphore>,
     /// Dropping it ends the thread.
     _end: oneshot::Sender<()>,
 }
 
-/// A request that was sent, or will be. It is given up when this is dropped before its answer is there.
+/// A request that was sent, or will be. It is cancelled if this is dropped before the answer arrives.
 #[derive(Debug)]
 pub(super) struct Pending {
     answer: oneshot::Receiver<Result<Answer, ExchangeError>>,
-    /// Says that it is waited for, where that was not clear from the beginning.
+    /// Says that somebody now waits for it, if that was not so from the start.
     waited_for: Option<oneshot::Sender<()>>,
 }
 
@@ -59,11 +59,11 @@ pub(super) struct Patience {
     pub(super) head: Duration,
     /// Between any two pieces of its body.
     pub(super) body: Duration,
-    /// In that time so many bytes a second must come, or it counts as silent.
+    /// In this time, so many bytes per second must arrive, or the answer counts as silent.
     pub(super) slowest: u64,
 }
 
-/// How fast a body comes. Only the time that is waited for it counts, not what its reader takes.
+/// The speed at which a body arrives. Only time spent waiting counts, not the time that its reader takes.
 #[derive(Debug, Default)]
 struct Pace {
     waited: Duration,
@@ -71,11 +71,11 @@ struct Pace {
 }
 
 impl Pace {
-    /// Notes that so many bytes came after some time.
+    /// Notes that some bytes arrived after some time.
     ///
     /// # Errors
     ///
-    /// When too few came in as much time as there is patience for.
+    /// When too few bytes arrived in the time that patience allows.
     fn note(&mut self, waited: Duration, bytes: u64, patience: Patience) -> io::Result<()> {
         self.waited += waited;
         self.bytes += bytes;
@@ -96,7 +96,7 @@ impl Pace {
 pub(super) struct Answer {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
-    /// How long the body is, where the server says so.
+    /// The length of the body, if the server gives it.
     pub(super) length: Option<u64>,
     pub(super) body: Body,
 }
@@ -106,14 +106,14 @@ pub(super) struct Answer {
 pub(super) enum Body {
     /// The rest of it, or why it ended early.
     Whole(Option<io::Result<Bytes>>),
-    /// Its pieces as they come, and that it ended.
+    /// Its pieces as they arrive, and then its end.
     Pieces(mpsc::Receiver<io::Result<Option<Bytes>>>),
 }
 
 /// Why there is no answer.
 #[derive(Debug)]
 pub(super) enum ExchangeError {
-    /// Nothing came for so long.
+    /// Nothing arrived for this long.
     Silence(Duration),
     /// The request could not be sent, or its answer not be understood.
     Transport(reqwest::Error),
@@ -122,13 +122,13 @@ pub(super) enum ExchangeError {
 }
 
 impl Exchange {
-    /// Starts the thread. At most `ahead` of the requests that are sent by [`Exchange::send_ahead`] are on their way at once.
+    /// Starts the thread. At most `ahead` requests from [`Exchange::send_ahead`] are in progress at once.
     pub(super) fn start(ahead: usize) -> io::Result<Self> {
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let (end, ended) = oneshot::channel();
         std::thread::Builder::new().name("mu-http".to_owned()).spawn(move || {
-            // Nobody sends anything: it ends with an error when the other half is dropped.
+            // Nobody sends anything: this ends with an error when the other half is dropped.
             let _ = runtime.block_on(ended);
         })?;
         Ok(Self { runtime: handle, slots: Arc::new(Semaphore::new(ahead)), _end: end })
@@ -141,14 +141,14 @@ impl Exchange {
         Pending { answer: answered, waited_for: None }
     }
 
-    /// Sends `request`, which nobody waits for yet, when it is its turn: when few others are on their way, or somebody waits
-    /// for it.
+    /// Sends `request`, which nobody waits for yet, when it is its turn: when few other requests are in
+    /// progress, or when somebody waits for it.
     pub(super) fn send_ahead(&self, outgoing: Outgoing) -> Pending {
         let (answer, answered) = oneshot::channel();
         let (waited_for, is_waited_for) = oneshot::channel();
         let slots = Arc::clone(&self.slots);
         self.runtime.spawn(async move {
-            // It holds its slot to the end of its answer. Those whose answers nobody reads must not keep it waiting.
+            // It holds its slot until its answer ends. Answers that nobody reads must not keep it waiting.
             let _slot = tokio::select! {
                 biased;
                 slot = slots.acquire() => slot.ok(),
@@ -163,12 +163,12 @@ impl Exchange {
 }
 
 impl Pending {
-    /// Waits for the head of the answer; also for the body of a small one.
+    /// Waits for the head of the answer, and for the body of a small one.
     pub(super) fn wait(mut self) -> Result<Answer, ExchangeError> {
         let mut answer = self.answer.try_recv();
         if let Err(TryRecvError::Empty) = answer {
             if let Some(waited_for) = self.waited_for {
-                // Nobody listens any more once it was sent.
+                // If the request was sent already, nobody listens any more.
                 let _ = waited_for.send(());
             }
             answer = self.answer.blocking_recv().map_err(|_| TryRecvError::Closed);
@@ -177,7 +177,7 @@ impl Pending {
     }
 }
 
-/// Sends `request`, and hands over what is answered. Ends early where nobody wants that any more.
+/// Sends `request`, and hands over the answer. Ends early if nobody needs it any more.
 async fn exchange(outgoing: Outgoing, answer: oneshot::Sender<Result<Answer, ExchangeError>>) {
     let Outgoing { client, request, patience, mut watched } = outgoing;
     if let Some(watched) = &mut watched {
@@ -226,7 +226,7 @@ async fn exchange(outgoing: Outgoing, answer: oneshot::Sender<Result<Answer, Exc
     }
 }
 
-/// What comes soon of a body of `length` bytes, and whether that is all of it.
+/// The part of a body of `length` bytes that arrives soon, and whether it is complete.
 async fn soon(
     response: &mut reqwest::Response,
     length: u64,
@@ -245,7 +245,7 @@ async fn soon(
     Ok((body.into(), true))
 }
 
-/// The next piece of the body; nothing at its end.
+/// The next piece of the body; `None` at its end.
 async fn next(
     response: &mut reqwest::Response,
     patience: Patience,
@@ -272,7 +272,7 @@ async fn next(
 }
 
 impl Body {
-    /// Waits for the next piece; nothing at the end.
+    /// Waits for the next piece; returns `None` at the end.
     pub(super) fn next(&mut self) -> io::Result<Option<Bytes>> {
         let lost = || Err(io::ErrorKind::UnexpectedEof.into());
         match self {

@@ -1,7 +1,7 @@
-//! Whoever knows how to be let in where a server asks for more than a stored token.
+//! Code that can obtain credentials when a server requires more than a stored token.
 //!
-//! To which requests an answer may be added is decided by the client, as for stored tokens: never over plain http to another
-//! machine, never behind a redirect to another server.
+//! As for stored tokens, the client decides which requests get them: never over plain http to another
+//! machine, and never after a redirect to another server.
 
 use std::fmt::Debug;
 
@@ -10,19 +10,20 @@ use crate::{ProviderError, SafeUrl};
 
 /// Answers the challenges of one server.
 pub trait Guard: Send + Sync + Debug {
-    /// What is shown at `url`, as far as it is known before that refuses to answer; [`Authorization::Nothing`] if it is not.
+    /// The credentials for `url`, as far as they are known before `url` refuses a request; otherwise
+    /// [`Authorization::Nothing`].
     ///
     /// # Errors
     ///
-    /// When whoever hands it out cannot be asked, or refuses.
+    /// When the server that issues them cannot be reached, or refuses.
     fn known(&self, url: &SafeUrl) -> Result<Authorization, ProviderError>;
 
-    /// What is shown by the same request again, after it was refused with these challenges (`WWW-Authenticate`); `None` if
-    /// there is nothing else to show than `shown`.
+    /// The credentials for the same request after it was refused with these challenges (`WWW-Authenticate`);
+    /// `None` if there are none but `shown`.
     ///
     /// # Errors
     ///
-    /// As [`Guard::known`], and when the challenge leads to a place that nothing may be shown to.
+    /// As for [`Guard::known`], and when the challenge leads to a place that must not get credentials.
     fn answer(
         &self,
         url: &SafeUrl,

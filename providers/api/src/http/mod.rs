@@ -1,11 +1,11 @@
-//! The HTTP client that the providers share, and the rules that hold for all of them.
+//! The HTTP client that the providers share, and the rules for all of them.
 //!
-//! Plain http goes to this machine only, unless it was allowed for a registry. A token goes only to
-//! the host and port that it was stored for. Redirects are followed here, one by one, so that each is
-//! held against the same rules. What can pass by itself (a refused connection, a 503) is tried again.
-//! No registry's protocol is known here, and nothing connects before the first request.
+//! Plain http goes only to this machine, unless a registry allows it. A token goes only to the host and port
+//! that it was stored for. Redirects are followed here, one by one, so that each of them obeys the same
+//! rules. Temporary failures (a refused connection, a 503) are retried. This client does not know any
+//! registry's protocol, and does not connect before the first request.
 
-// What comes from others leads to no place that nobody looked at.
+// Data from others must not lead to an index out of bounds.
 #![deny(clippy::indexing_slicing)]
 
 mod credentials;
@@ -53,24 +53,23 @@ pub struct HttpOptions {
     pub user_agent: String,
     /// Whether every request is refused before anything is connected to.
     pub offline: bool,
-    /// How long a connection may take to be made.
+    /// How long it may take to connect.
     pub connect_timeout: Duration,
-    /// How long an answer may keep silent: before its first byte, and between any two.
+    /// How long an answer may be silent: before its first byte, and between any two bytes.
     pub read_timeout: Duration,
-    /// The least that must come of an answer, in bytes a second over [`HttpOptions::read_timeout`].
+    /// The lowest speed of an answer, in bytes per second over [`HttpOptions::read_timeout`].
     pub slowest: u64,
     /// How many requests are sent at most.
     pub most_requests: usize,
-    /// How many requests that nobody waits for yet are on their way at once; see [`Request::ahead`].
+    /// How many requests that nobody waits for yet may be in progress at once; see [`Request::ahead`].
     pub ahead: usize,
-    /// How often a request is repeated after it failed for a reason that may pass.
+    /// How often a request is repeated after a temporary failure.
     pub retries: usize,
-    /// The pause before the first repetition; each one after it is about twice as long.
+    /// The pause before the first repetition. Each later one is about twice as long.
     pub first_delay: Duration,
     /// The longest pause, even if the server requests a longer one.
     pub longest_delay: Duration,
-    /// How long servers that ask for pauses are waited for at most, all together. What is waited for at the same time counts
-    /// once.
+    /// The longest total time to wait for servers that ask for pauses. Waits at the same time count once.
     pub longest_wait: Duration,
     /// How the client pauses. Tests give one that only takes notes.
     pub sleep: Arc<dyn Fn(Duration) + Send + Sync>,
@@ -117,8 +116,7 @@ impl fmt::Debug for HttpOptions {
     }
 }
 
-/// The client. One for the whole process, shared by all providers and threads, so that they share
-/// connections.
+/// The client. There is one for the whole process, so that all providers and threads share connections.
 #[derive(Debug)]
 pub struct Http {
     options: HttpOptions,
@@ -126,14 +124,14 @@ pub struct Http {
     ahead: Mutex<HashMap<SafeUrl, Pending>>,
     /// How many requests were sent.
     sent: AtomicUsize,
-    /// The servers that required a token: reads send it only to these.
+    /// The servers that have required a token. Reading requests send it only to these.
     asked: Mutex<HashSet<Origin>>,
     /// How long servers were waited for.
     waits: Mutex<Waits>,
     exchange: OnceLock<io::Result<Exchange>>,
-    /// For the network: trusts the system's roots, goes through its proxies.
+    /// For the network: it trusts the system's roots and uses its proxies.
     network: OnceLock<reqwest::Result<Client>>,
-    /// For plain http to this machine: needs no roots, and no proxy may see what is sent.
+    /// For plain http to this machine: it needs no roots, and no proxy may see the requests.
     loopback: OnceLock<reqwest::Result<Client>>,
 }
 
@@ -152,7 +150,7 @@ impl Http {
         })
     }
 
-    /// What it was made with.
+    /// The options that it was created with.
     pub fn options(&self) -> &HttpOptions {
         &self.options
     }
@@ -176,7 +174,7 @@ impl Http {
         lock(&self.ahead)
     }
 
-    /// The client for one URL, and what moves its bytes; made when they are first needed.
+    /// The client for one URL, and the thread that moves its bytes; both are created when first needed.
     fn client(&self, url: &SafeUrl) -> Result<(&Exchange, &Client), ProviderError> {
         let local = url.scheme() == "http" && url.is_loopback();
         let client = if local { &self.loopback } else { &self.network };
@@ -194,7 +192,7 @@ impl Http {
     }
 
     fn build(&self, local: bool) -> reqwest::Result<Client> {
-        // An error means that this process has a provider of cryptography already, which will do.
+        // An error means that this process already has a cryptography provider, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let builder = Client::builder()
             .user_agent(&self.options.user_agent)

@@ -1,4 +1,4 @@
-//! Which proxy a request goes through, for messages. The connection itself is made by `reqwest`, which reads the same
+//! Which proxy a request goes through, for messages. `reqwest` makes the connection, and reads the same
 //! variables.
 
 use std::net::IpAddr;
@@ -13,13 +13,13 @@ pub struct Proxies {
 }
 
 impl Proxies {
-    /// What each proxy is called, by the scheme that it is for, and the value of `NO_PROXY`.
+    /// The name of each proxy, by the scheme that it is for, and the value of `NO_PROXY`.
     pub fn new(named: Vec<(&'static str, String)>, no_proxy: &str) -> Self {
         let direct = no_proxy.split(',').map(str::trim).filter(|host| !host.is_empty());
         Self { named, direct: direct.map(str::to_ascii_lowercase).collect() }
     }
 
-    /// What the proxy is called that requests to `url` go through; `None` if they go through none.
+    /// The name of the proxy for requests to `url`; `None` if there is none.
     pub(super) fn of(&self, url: &SafeUrl) -> Option<&str> {
         let host = url.as_url().host_str().unwrap_or_default();
         if url.is_loopback() || self.direct.iter().any(|entry| covers(entry, host)) {
@@ -30,7 +30,8 @@ impl Proxies {
     }
 }
 
-/// Whether an entry of `NO_PROXY` means a host: `*`, a domain and all below it, an address, or a block of addresses.
+/// Whether an entry of `NO_PROXY` covers a host: `*`, a domain and its subdomains, an address, or a block of
+/// addresses.
 fn covers(entry: &str, host: &str) -> bool {
     let host = host.trim_start_matches('[').trim_end_matches(']');
     if entry == "*" {

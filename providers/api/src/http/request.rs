@@ -1,4 +1,5 @@
-//! A request: built, held against the rules, sent, followed through redirects, and judged by its status.
+//! A request: building it, checking it against the rules, sending it, following redirects, and judging its
+//! status.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -17,13 +18,13 @@ use crate::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
 /// How many redirects are followed.
 const REDIRECTS: usize = 10;
 
-/// The longest answer that is read for why a request was refused, in bytes.
+/// The longest answer that is read to find out why a request was refused, in bytes.
 const LONGEST_PROBLEM: u64 = 16 << 10;
 
 /// How many characters of it are shown.
 const LONGEST_REASON: usize = 300;
 
-/// The slowest sending that still counts as progress, in bytes a second.
+/// The slowest sending that still counts as progress, in bytes per second.
 const SLOWEST_SENDING: u64 = 16 << 10;
 
 /// A request in the making.
@@ -33,11 +34,11 @@ pub struct Request<'http> {
     url: SafeUrl,
     headers: Vec<(&'static str, String)>,
     authorization: Authorization,
-    /// Whoever knows what to show instead of a stored token.
+    /// Obtains credentials instead of the stored token.
     guard: Option<Arc<dyn Guard>>,
     insecure: bool,
     allowed: Vec<u16>,
-    /// The least that must come of the answer, if that is not what the client usually wants.
+    /// The lowest speed of the answer, if it is not the client's usual one.
     slowest: Option<u64>,
     /// What it sends.
     body: Vec<u8>,
@@ -66,14 +67,14 @@ impl<'http> Request<'http> {
         self
     }
 
-    /// Shows something else than the stored token. A redirect to another server does not take it along.
+    /// Sends something other than the stored token. A redirect to another server does not get it.
     #[must_use]
     pub fn authorization(mut self, authorization: Authorization) -> Self {
         self.authorization = authorization;
         self
     }
 
-    /// Has `guard` say what is shown, instead of the stored token, and answer if the server asks for more.
+    /// Lets `guard` provide credentials instead of the stored token, and more of them if the server asks.
     #[must_use]
     pub fn guarded(mut self, guard: Option<Arc<dyn Guard>>) -> Self {
         self.guard = guard;
@@ -87,15 +88,15 @@ impl<'http> Request<'http> {
         self
     }
 
-    /// Takes an answer of this status as an answer, not as an error.
+    /// Treats this status as an answer, not as an error.
     #[must_use]
     pub fn allow(mut self, status: u16) -> Self {
         self.allowed.push(status);
         self
     }
 
-    /// Takes an answer however slowly it comes, as long as it is never silent for long: for a protocol in which a server
-    /// that works says so now and then, and which has limits of its own.
+    /// Accepts an answer however slowly it arrives, as long as it is never silent for long. This is for a
+    /// protocol in which a busy server sends signs of life, and which has its own limits.
     #[must_use]
     pub fn at_any_pace(mut self) -> Self {
         self.slowest = Some(0);
@@ -121,7 +122,7 @@ impl<'http> Request<'http> {
         self.http.retry(|| self.attempt())
     }
 
-    /// Sends the request, again if need be, until its whole answer is there.
+    /// Sends the request, repeatedly if necessary, until the complete answer is there.
     ///
     /// # Errors
     ///
@@ -130,9 +131,10 @@ impl<'http> Request<'http> {
         self.http.retry(|| self.attempt()?.bytes(limit, progress))
     }
 
-    /// Sends the request, to which nobody waits for an answer yet: the same request gets it, when it is sent next.
+    /// Sends the request although nobody waits for its answer yet. The next identical request gets the
+    /// answer.
     ///
-    /// What cannot be sent is not; that is for whoever wants the answer.
+    /// A request that cannot be sent is ignored here; the next identical request reports the error.
     pub fn ahead(self) {
         if self.is_plain()
             && self.check().is_ok()
@@ -142,7 +144,7 @@ impl<'http> Request<'http> {
         }
     }
 
-    /// Sends the request once, for a caller who has [`Http::retry`] repeat more than the request.
+    /// Sends the request once, for a caller that repeats more than the request with [`Http::retry`].
     ///
     /// # Errors
     ///
@@ -166,7 +168,7 @@ impl<'http> Request<'http> {
         .into())
     }
 
-    /// Whether it may be sent at all.
+    /// Whether it may be sent.
     fn check(&self) -> Result<(), ProviderError> {
         if self.http.options.offline {
             return Err(ProviderError::new(
@@ -177,7 +179,7 @@ impl<'http> Request<'http> {
         rules::check_scheme(&self.url, self.insecure)
     }
 
-    /// Shows what the guard knows, and nothing else.
+    /// Sends only the credentials that the guard knows.
     fn ask_guard(&mut self) -> Result<(), ProviderError> {
         let Some(guard) = &self.guard else { return Ok(()) };
         self.authorization = match rules::is_confidential(&self.url) {
@@ -187,7 +189,7 @@ impl<'http> Request<'http> {
         Ok(())
     }
 
-    /// Whether the server asked for more than was shown, and the guard has it: from now on that is shown.
+    /// Whether the server asked for more credentials and the guard has them. From now on they are sent.
     fn is_answered(&mut self, url: &SafeUrl, response: &Response) -> Result<bool, ProviderError> {
         let Some(guard) = self.guard.as_ref().filter(|_| response.status() == 401) else {
             return Ok(false);
@@ -212,7 +214,7 @@ impl<'http> Request<'http> {
             && self.authorization == Authorization::Stored
     }
 
-    /// Where the answer redirects to, if it does.
+    /// The target of a redirect, if the answer is one.
     fn redirect<'response>(
         &self,
         response: &'response Response,
@@ -222,7 +224,7 @@ impl<'http> Request<'http> {
         }
         match response.header("location") {
             location @ Some(_) if matches!(self.method, Method::GET | Method::HEAD) => Ok(location),
-            // A request with a body goes only to the given URL, never along a redirect.
+            // A request with a body goes only to the given URL, and follows no redirect.
             location => Err(ProviderError::new(
                 ErrorKind::Protocol,
                 format!(
@@ -266,7 +268,7 @@ impl<'http> Request<'http> {
         }
         let (exchange, client) = self.http.client(url)?;
         let mut wire = url.as_url().clone();
-        // What is in the userinfo is sent as a header, under the rules for tokens, or not at all.
+        // The userinfo is sent as a header, under the rules for tokens, or not sent.
         let _ = wire.set_username("");
         let _ = wire.set_password(None);
         let mut request = reqwest::Request::new(self.method.clone(), wire);
@@ -306,8 +308,8 @@ impl<'http> Request<'http> {
         Ok(send(exchange, Outgoing { client: client.clone(), request, patience, watched }))
     }
 
-    /// What to show at `url`: nothing over a line that others can read, or after a redirect elsewhere. Whoever only reads shows
-    /// a stored token where the server has asked for one.
+    /// The token to send to `url`: none over a connection that others can read, or after a redirect to
+    /// another server. Reading requests send a stored token only if the server has asked for one.
     fn token_for(&self, url: &SafeUrl) -> Option<Secret> {
         let reads = matches!(self.method, Method::GET | Method::HEAD);
         let is_lazy = reads && self.authorization == Authorization::Stored;
@@ -325,9 +327,9 @@ impl<'http> Request<'http> {
         self.authorization.value(&self.url, self.http.options.credentials.as_ref())
     }
 
-    /// Whether a server that was shown nothing wants to see a token, and there is one: from now on it is shown there.
+    /// Whether a server that got no token asks for one, and there is one. From now on it gets the token.
     ///
-    /// Some say 403 where they mean 401.
+    /// Some servers answer 403 instead of 401.
     fn is_asked_for_token(&self, url: &SafeUrl, response: &Response) -> bool {
         if !matches!(response.status(), 401 | 403) || self.token_for(url).is_some() {
             return false;
@@ -339,7 +341,7 @@ impl<'http> Request<'http> {
         has_token
     }
 
-    /// The error about a token that no header can hold.
+    /// The error about a token that cannot be the value of a header.
     fn no_header(&self, url: &SafeUrl) -> ProviderError {
         let host = url.host_and_port();
         let (token, hint) = match self.variable() {
@@ -380,7 +382,8 @@ impl<'http> Request<'http> {
         })
     }
 
-    /// Why the server refuses, where it says so in problem details (RFC 9457), and does not give away the token.
+    /// The server's reason for a refusal, if it is in problem details (RFC 9457) and does not reveal the
+    /// token.
     fn said(&self, url: &SafeUrl, response: Response) -> Option<String> {
         let kind = response.header("content-type")?;
         if !kind.starts_with("application/problem+json") {
@@ -391,7 +394,7 @@ impl<'http> Request<'http> {
         let detail = problem.get("detail")?.as_str()?;
         let tells = |shown: Secret| match shown.expose().strip_prefix("Bearer ") {
             Some(token) => detail.contains(token),
-            // A password is not to be seen in what is shown, so it would not be found.
+            // A password is hidden in the shown text, so it could not be found there.
             None => true,
         };
         if self.token_for(url).is_some_and(tells) {
@@ -425,7 +428,7 @@ impl<'http> Request<'http> {
             (None, 401) => error.hint(format!(
                 "the token for `{host}` was not accepted; `mu login {host}` stores a new one{variable}"
             )),
-            // It was accepted, and does not allow this.
+            // The server accepted the token, but it does not allow this request.
             (Some(name), _) => error.hint(format!("the token in `{name}` does not allow this")),
             (None, _) => error.hint(format!(
                 "the token for `{host}` does not allow this; `mu login {host}` stores a new one{variable}"
@@ -433,7 +436,7 @@ impl<'http> Request<'http> {
         }
     }
 
-    /// The variable that the stored token comes from, if it comes from one.
+    /// The variable that the stored token comes from, if any.
     fn variable(&self) -> Option<String> {
         let is_stored = self.authorization == Authorization::Stored;
         is_stored.then(|| self.http.options.credentials.variable(&self.url)).flatten()

@@ -1,6 +1,6 @@
 //! An answer: its status, its headers, and its body as a reader.
 //!
-//! Statuses are turned into errors in `request.rs`; what a body means is up to the provider.
+//! `request.rs` turns statuses into errors; the provider interprets the body.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -11,14 +11,14 @@ use super::Failure;
 use super::exchange::Answer;
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
 
-/// How many bytes come between two reports of how far it is.
+/// How many bytes arrive between two progress reports.
 const REPORTED: usize = 8 << 10;
 
-/// An answer whose body may still be on its way.
+/// An answer whose body may still be arriving.
 pub struct Response {
     url: SafeUrl,
     answer: Answer,
-    /// What came, and was not read yet.
+    /// Bytes that have arrived and were not read yet.
     rest: Bytes,
 }
 
@@ -52,7 +52,7 @@ impl Response {
         self.answer.headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok())
     }
 
-    /// For how many seconds the answer stays fresh, by its `Cache-Control`; 0 where it does not say.
+    /// How many seconds the answer stays fresh, according to its `Cache-Control`; 0 if it does not say.
     pub fn max_age(&self) -> u32 {
         let control = self.header("cache-control").unwrap_or_default();
         let mut seconds = 0;
@@ -67,12 +67,12 @@ impl Response {
         seconds
     }
 
-    /// How long the body is, where the server says so.
+    /// The length of the body, if the server gives it.
     pub fn length(&self) -> Option<u64> {
         self.answer.length
     }
 
-    /// Reads the whole body, which is refused if it is longer than `limit`.
+    /// Reads the whole body. A body longer than `limit` is refused.
     ///
     /// # Errors
     ///
@@ -82,7 +82,7 @@ impl Response {
         if total.is_some_and(|length| length > limit) {
             return Err(self.too_long(limit).into());
         }
-        // A length that is only promised is not yet worth much memory.
+        // A promised length does not justify much memory yet.
         let expected = usize::try_from(total.unwrap_or(0).min(8 << 20)).expect("8 MiB fit");
         let mut body = Vec::from(std::mem::take(&mut self.rest));
         let mut reported = 0;
@@ -92,7 +92,7 @@ impl Response {
                 return Err(self.too_long(limit).into());
             }
             if body.is_empty() {
-                // A small answer comes as one piece, which is not copied; a large one grows no more.
+                // A small answer is one piece, which is not copied; a large one does not grow any more.
                 body = Vec::from(piece);
                 body.reserve(expected.saturating_sub(body.len()));
             } else {
@@ -131,7 +131,7 @@ impl Read for Response {
 
 impl fmt::Debug for Response {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // No headers: some of them are secrets.
+        // Headers are left out, because some of them are secrets.
         write!(formatter, "Response({} from {})", self.status(), self.url)
     }
 }

@@ -1,4 +1,4 @@
-//! Which failures may pass by themselves, and how long to wait before the next attempt.
+//! Which failures are temporary, and how long to wait before the next attempt.
 
 use std::error::Error;
 use std::io;
@@ -75,7 +75,7 @@ impl Failure {
         Self::may_pass(failed.because(root_cause(error)))
     }
 
-    /// A status that says that the server cannot answer now.
+    /// A status that means that the server cannot answer now.
     pub(super) fn unavailable(response: &Response) -> Self {
         let error = ProviderError::new(
             ErrorKind::Network,
@@ -92,7 +92,7 @@ impl From<ProviderError> for Failure {
 }
 
 impl Http {
-    /// Calls `attempt` until it succeeds, fails for good, or has failed too often.
+    /// Calls `attempt` until it succeeds, fails permanently, or has failed too often.
     ///
     /// # Errors
     ///
@@ -152,7 +152,7 @@ impl Http {
     }
 }
 
-/// How long a run waits for servers that ask to be left alone.
+/// How long a run waits for servers that ask for pauses.
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     whole: Duration,
@@ -161,7 +161,7 @@ pub(super) struct Waits {
 }
 
 impl Waits {
-    /// Adds a wait that begins now; returns how long all of them are. What is waited for at the same time counts once.
+    /// Adds a wait that begins now; returns the total. Waits at the same time count once.
     fn add(&mut self, now: Instant, delay: Duration) -> Duration {
         let begin = self.until.map_or(now, |until| until.max(now));
         let end = now + delay;
@@ -171,9 +171,9 @@ impl Waits {
     }
 }
 
-/// How long the server asks to be left alone: in seconds, or until a date.
+/// How long the server asks to pause: in seconds, or until a date.
 ///
-/// The date is held against the answer's own `Date`, so that this machine's clock does not matter.
+/// The date is compared with the answer's own `Date`, so this machine's clock does not matter.
 fn retry_after(response: &Response) -> Option<Duration> {
     let text = response.header("retry-after")?.trim();
     if let Ok(seconds) = text.parse() {
@@ -194,7 +194,7 @@ pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
     innermost.to_string()
 }
 
-/// What is wrong with a certificate, where the library's name for it says little.
+/// The problem of a certificate in words, if the library's text is hard to understand.
 fn in_words(cause: &str) -> String {
     let known = [
         ("UnknownIssuer", "it is not signed by a certificate authority that this machine trusts"),
@@ -211,22 +211,22 @@ fn in_words(cause: &str) -> String {
     words.map_or_else(|| cause.to_owned(), |(_, words)| words.to_owned())
 }
 
-/// Whether TLS failed because of whom the other side is, which no second attempt changes.
+/// Whether TLS failed because of the other side's certificate, which another attempt cannot change.
 fn is_about_certificates(error: &reqwest::Error) -> bool {
     matches!(tls_error(error), Some(rustls::Error::InvalidCertificate(_)))
 }
 
-/// Whether the other side answered in something that is not TLS, such as plain http.
+/// Whether the other side did not answer with TLS, but for example with plain http.
 fn is_without_tls(error: &reqwest::Error) -> bool {
     let invalid = rustls::InvalidMessage::InvalidContentType;
     matches!(tls_error(error), Some(rustls::Error::InvalidMessage(message)) if *message == invalid)
 }
 
-/// What was wrong about TLS, if anything was.
+/// The TLS error, if it is one.
 fn tls_error(error: &reqwest::Error) -> Option<&rustls::Error> {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(mut error) = next {
-        // An I/O error that wraps another one does not name it as its source.
+        // An I/O error that wraps another error does not return it as its source.
         while let Some(inner) = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             error = inner;
         }

@@ -1,4 +1,4 @@
-//! Where a request may go, and whether it may carry a token there. Nothing is sent here.
+//! Where a request may go, and whether it may carry a token there. Nothing here sends anything.
 
 use std::net::Ipv4Addr;
 
@@ -7,7 +7,7 @@ use url::{Host, Url};
 use super::or_variable;
 use crate::{ErrorKind, ProviderError, SafeUrl};
 
-/// Checks that `url` may be connected to: https, or http where it is safe or was allowed.
+/// Checks that mu may connect to `url`: https, or http if it is safe or was allowed.
 pub(super) fn check_scheme(url: &SafeUrl, insecure: bool) -> Result<(), ProviderError> {
     check_user(url)?;
     match url.scheme() {
@@ -22,7 +22,7 @@ pub(super) fn check_scheme(url: &SafeUrl, insecure: bool) -> Result<(), Provider
     }
 }
 
-/// Refuses a user without a password, which nothing is done with but to show it: most likely it is a token.
+/// Refuses a user without a password. A server can only use it as a name, so most likely it is a token.
 fn check_user(url: &SafeUrl) -> Result<(), ProviderError> {
     if url.as_url().password().is_some() || !url.may_hold_secret() {
         return Ok(());
@@ -36,7 +36,7 @@ fn check_user(url: &SafeUrl) -> Result<(), ProviderError> {
         .hint(format!("leave it out; `mu login {host}` stores a token{variable}")))
 }
 
-/// The URL that a redirect from `from` leads to, if it may be followed.
+/// The target of a redirect from `from`, if it may be followed.
 pub(super) fn redirected(
     from: &SafeUrl,
     location: &str,
@@ -49,7 +49,8 @@ pub(super) fn redirected(
         )
         .because(error)
     })?;
-    // Credentials that a server makes up are not ours. Fails only where there can be none.
+    // Credentials that a server makes up are not the user's. Removing them fails only if the URL cannot have
+    // any.
     let _ = to.set_username("");
     let _ = to.set_password(None);
     let to = SafeUrl::from(to);
@@ -69,12 +70,12 @@ pub(super) fn redirected(
     Ok(to)
 }
 
-/// Checks that what came from `from` may name `to` as the place of something else: as a redirect may lead there.
+/// Checks that content from `from` may name `to` as another place, under the rules for redirects.
 ///
 /// # Errors
 ///
-/// When it goes from https to plain http, or from the network to this machine or to an address of a private
-/// network. A server may name itself.
+/// When it leads from https to plain http, or from the network to this machine or a private address. A server
+/// may name itself.
 pub fn check_lead(from: &SafeUrl, to: &SafeUrl) -> Result<(), ProviderError> {
     match trespass(from, to) {
         None => Ok(()),
@@ -104,7 +105,7 @@ fn trespass(from: &SafeUrl, to: &SafeUrl) -> Option<&'static str> {
 enum Reach {
     /// This machine alone.
     Machine,
-    /// The same network, according to the address. For a name this is unknown before the lookup.
+    /// A private network, judged by the address. For a name, this is not known before the lookup.
     Private,
     /// Everyone, as far as known.
     Network,

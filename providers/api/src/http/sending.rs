@@ -1,4 +1,4 @@
-//! The body of a request that is watched: it says how much of it is on its way.
+//! The body of a watched request: it reports how much of it was sent.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use super::event::{RequestEvent, Watch};
 /// How much is handed to the connection at once, in bytes.
 const PIECE: usize = 16 << 10;
 
-/// What is left of a body.
+/// The rest of a body.
 pub(super) struct Sending {
     left: Bytes,
     total: u64,

@@ -11,7 +11,7 @@ pub enum TreeError {
     Path {
         /// The path, escaped.
         path: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: &'static str,
     },
     /// Two paths that would be one file on some file systems.
@@ -31,7 +31,7 @@ pub enum TreeError {
         path: String,
         /// Its target, escaped.
         target: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: &'static str,
     },
     /// An entry that is neither file, folder nor symbolic link.
@@ -74,7 +74,7 @@ impl TreeError {
         matches!(self, Self::Io { .. })
     }
 
-    /// Whether the source of the content is to blame: it broke off in the middle.
+    /// Whether the source of the content failed: it ended in the middle.
     pub fn is_content(&self) -> bool {
         matches!(self, Self::Content { .. })
     }

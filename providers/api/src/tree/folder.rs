@@ -1,7 +1,7 @@
-//! A folder that is held open, so that what is in it is made and found by its path in it. Walking the long path to it for
-//! each file is dear.
+//! A folder that is kept open, so that its content is created and found by short paths. Walking a long path
+//! for each file is expensive.
 //!
-//! Paths are taken as they are: whoever uses this made them up, or has checked them.
+//! Paths are not checked here: the caller has created or checked them.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +15,7 @@ use self::by_descriptor::{Held, write_all};
 use self::by_path::{Held, write_all};
 use crate::fs::changing;
 
-/// A folder that is held open. What is in it is named by paths with slashes, seen from the folder.
+/// A folder that is kept open. Paths in it are relative to it, with slashes.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
@@ -33,21 +33,21 @@ impl Folder {
         Ok(Self { held: Held::open(&path)?, path })
     }
 
-    /// Opens a folder in it. No symbolic link is followed on the way: whoever made one cannot lead mu elsewhere.
+    /// Opens a folder in it. It follows no symbolic link, so nobody can lead mu elsewhere.
     ///
     /// # Errors
     ///
-    /// When it is not there, or is not a folder, or a part of `path` is a symbolic link ([`io::ErrorKind::NotADirectory`]
-    /// or `FilesystemLoop`, as the system has it).
+    /// When it does not exist, is not a folder, or a part of `path` is a symbolic link
+    /// ([`io::ErrorKind::NotADirectory`] or `FilesystemLoop`, depending on the system).
     pub fn open_folder(&self, path: &str) -> io::Result<Self> {
         Ok(Self { held: self.held.open_folder(path)?, path: self.path.join(path) })
     }
 
-    /// Opens a folder in it as [`Folder::open_folder`] does, and makes it and those above it where they are not there.
+    /// Opens a folder in it like [`Folder::open_folder`], and creates it and those above it if necessary.
     ///
     /// # Errors
     ///
-    /// When one cannot be made or opened, or is a symbolic link.
+    /// When one cannot be created or opened, or is a symbolic link.
     pub fn open_or_make(&self, path: &str) -> io::Result<Self> {
         match self.open_folder(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
@@ -60,7 +60,7 @@ impl Folder {
         self.open_folder(path)
     }
 
-    /// The folder at `path`, opened once it is there, and held in `cell` from then on.
+    /// The folder at `path`, opened at the first call and then kept in `cell`.
     pub fn open_once(cell: &OnceLock<Self>, path: impl FnOnce() -> PathBuf) -> Option<&Self> {
         if let folder @ Some(_) = cell.get() {
             return folder;
@@ -69,7 +69,8 @@ impl Folder {
         Some(cell.get_or_init(|| opened))
     }
 
-    /// The folders that have to be made so that `path` is one, the outermost first, where `made` and those above it were.
+    /// The folders to create before `path` exists, the outermost first, if `made` and the folders above it
+    /// exist.
     pub fn to_make<'path>(path: &'path str, made: &str) -> impl Iterator<Item = &'path str> {
         let above = path.match_indices('/').map(|(end, _)| &path[..end]);
         above.chain([path]).filter(move |folder| {
@@ -83,11 +84,11 @@ impl Folder {
         &self.path
     }
 
-    /// Makes a folder in it; one that is there already is fine.
+    /// Creates a folder in it; if it exists already, that is fine.
     ///
     /// # Errors
     ///
-    /// When it cannot be made, or the folder above it is not there.
+    /// When it cannot be created, or the folder above it does not exist.
     pub fn make_folder(&self, path: &str) -> io::Result<()> {
         changing();
         match self.held.new_folder(path) {
@@ -96,11 +97,11 @@ impl Folder {
         }
     }
 
-    /// Makes a folder in it, and those above that which are not there.
+    /// Creates a folder in it, and the missing ones above it.
     ///
     /// # Errors
     ///
-    /// When one cannot be made.
+    /// When one cannot be created.
     pub fn make_folders(&self, path: &str) -> io::Result<()> {
         match (self.make_folder(path), path.rsplit_once('/')) {
             (Err(error), Some((above, _))) if error.kind() == io::ErrorKind::NotFound => {
@@ -111,17 +112,17 @@ impl Folder {
         }
     }
 
-    /// Makes a file that is not there yet, read-only, because packs may share it with the store.
+    /// Creates a file that does not exist yet. It is read-only, because packs may share it with the store.
     ///
     /// # Errors
     ///
-    /// When it is there, or cannot be made.
+    /// When it exists, or cannot be created.
     pub fn new_file(&self, path: &str, executable: bool) -> io::Result<File> {
         changing();
         self.held.new_file(path, executable)
     }
 
-    /// Makes a file as [`Folder::new_file`] does, with this content.
+    /// Creates a file with this content, like [`Folder::new_file`].
     ///
     /// # Errors
     ///
@@ -130,17 +131,17 @@ impl Folder {
         write_all(self.new_file(path, executable)?, content)
     }
 
-    /// Makes a symbolic link that is not there yet.
+    /// Creates a symbolic link that does not exist yet.
     ///
     /// # Errors
     ///
-    /// When it is there, or cannot be made.
+    /// When it exists, or cannot be created.
     pub fn new_symlink(&self, target: &str, path: &str) -> io::Result<()> {
         changing();
         self.held.new_symlink(target, path)
     }
 
-    /// Makes the file at `path` also the one at the same path in `to`, where none is yet.
+    /// Creates a hard link to the file at `path` at the same path in `to`, where there is none yet.
     ///
     /// # Errors
     ///
@@ -150,33 +151,34 @@ impl Folder {
         self.held.link(path, &to.held)
     }
 
-    /// Moves what is at `path` to `new` in `to`, where nothing is yet but an empty folder.
+    /// Moves what is at `path` to `new` in `to`, which must not exist or be an empty folder.
     ///
     /// # Errors
     ///
-    /// When it is not there, or something else is where it should go.
+    /// When it does not exist, or something else is in its place.
     pub fn rename(&self, path: &str, to: &Self, new: &str) -> io::Result<()> {
         changing();
         self.held.rename(path, &to.held, new)
     }
 
-    /// What is at `path`, if anything is; a symbolic link is not followed there.
+    /// The kind of what is at `path`, if anything; a symbolic link is not followed.
     pub fn kind(&self, path: &str) -> Option<Kind> {
         self.held.kind(path)
     }
 
-    /// Opens the regular file at `path` to read it; neither a symbolic link there nor one on the way is followed, and
-    /// nothing is waited for.
+    /// Opens the regular file at `path` for reading. It follows no symbolic link, there or on the way, and
+    /// waits for nothing.
     ///
     /// # Errors
     ///
-    /// When it is not there, or something else is.
+    /// When it does not exist, or is not a regular file.
     pub fn open_file(&self, path: &str) -> io::Result<File> {
         let file = self.held.open_file(path)?;
         if file.metadata()?.is_file() { Ok(file) } else { Err(not_a_file()) }
     }
 
-    /// Bytes of the regular file at `path`, and when it was last changed; nothing where something else is.
+    /// The size of the regular file at `path`, in bytes, and its modification time; `None` if it is not a
+    /// regular file.
     pub fn size_and_time(&self, path: &str) -> Option<(u64, SystemTime)> {
         self.held.size_and_time(path)
     }
@@ -211,8 +213,8 @@ mod by_descriptor {
 
     use super::*;
 
-    /// The system's call alone: the standard library's goes by one at which a thread can be cancelled, which is dear for
-    /// small files.
+    /// Only the system call: the standard library uses one at which a thread can be cancelled, which is
+    /// expensive for small files.
     pub(super) fn write_all(file: File, mut content: &[u8]) -> io::Result<()> {
         while !content.is_empty() {
             match retry_on_intr(|| rustix::io::write(&file, content))? {
@@ -224,12 +226,12 @@ mod by_descriptor {
     }
 
     const FOLDER: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-    /// Opening a pipe must not wait for who writes into it.
+    /// Opening a pipe must not wait for a writer.
     const FILE: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::CLOEXEC);
 
     /// Opens `path` below `folder` without following a symbolic link in any part of it.
     ///
-    /// One call where the system has it (`openat2`, Linux 5.6), else one for each part.
+    /// This is one call if the system has it (`openat2`, Linux 5.6), and otherwise one for each part.
     fn open_beneath(folder: &OwnedFd, path: &str, flags: OFlags) -> io::Result<OwnedFd> {
         #[cfg(target_os = "linux")]
         {
@@ -237,7 +239,7 @@ mod by_descriptor {
             use rustix::io::Errno;
             let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
             match retry_on_intr(|| openat2(folder, path, flags, Mode::empty(), resolve)) {
-                // Not there, or kept from this process by a sandbox that is older than the call.
+                // The call does not exist, or a sandbox that is older than the call forbids it.
                 Err(Errno::NOSYS | Errno::PERM) => {}
                 opened => return Ok(opened?),
             }
@@ -319,7 +321,7 @@ mod by_descriptor {
     }
 }
 
-/// Where folders cannot be held open, all goes by whole paths.
+/// On systems where folders cannot be kept open, everything uses whole paths.
 #[cfg(not(unix))]
 #[expect(clippy::disallowed_methods, reason = "is a door to files; whoever asks knows the path")]
 mod by_path {
@@ -340,7 +342,7 @@ mod by_path {
             Ok(Self(path.to_owned()))
         }
 
-        /// The path to something below, where no part of it is a symbolic link.
+        /// The path to something below, no part of which is a symbolic link.
         fn beneath(&self, path: &str) -> io::Result<PathBuf> {
             let mut whole = self.0.clone();
             for part in path.split('/') {
@@ -383,7 +385,7 @@ mod by_path {
         }
 
         pub(super) fn new_symlink(&self, target: &str, path: &str) -> io::Result<()> {
-            // Files are the usual targets; folders need another call, and privileges.
+            // Most targets are files; folders need another call, and privileges.
             std::os::windows::fs::symlink_file(target, self.0.join(path))
         }
 

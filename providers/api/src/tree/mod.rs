@@ -1,6 +1,6 @@
-//! The files of a package: what its digest is over, and how they get to the disk.
+//! The files of a package: what its digest covers, and how they are written to disk.
 
-// What comes from others leads to no place that nobody looked at.
+// Data from others must not lead to an index out of bounds.
 #![deny(clippy::indexing_slicing)]
 
 mod error;
@@ -13,7 +13,7 @@ pub use self::folder::{Folder, Kind};
 pub use self::writer::{Limits, TreeWriter};
 use crate::{Digest, FileDigest};
 
-/// What an entry of a tree is, as far as its digest is concerned.
+/// The kind of an entry, as far as the digest distinguishes it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Mode {
     /// A file; `f` in the digest's lines.
@@ -64,8 +64,8 @@ impl Entry {
         text.push_str(&self.path);
     }
 
-    /// The entry that a line of [`Tree::lines`] tells, without its end; `size`, which no line has, comes from elsewhere.
-    /// `None` if the text is not such a line.
+    /// The entry in a line of [`Tree::lines`], without the line's end. `size` is not in the line and comes
+    /// from elsewhere. `None` if the text is not such a line.
     pub fn from_line(line: &str, size: u64) -> Option<Self> {
         let (mode, line) = line.split_once(' ')?;
         let (sha256, path) = line.split_once("  ")?;
@@ -78,7 +78,7 @@ impl Entry {
         Some(Self { mode, sha256: sha256.parse().ok()?, size, path: path.into() })
     }
 
-    /// The folder that it is in, if that is not the tree itself.
+    /// The folder that contains it, unless that is the tree itself.
     pub fn parent(&self) -> Option<&str> {
         path::parent(&self.path)
     }
@@ -91,10 +91,10 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// What a line of [`Tree::lines`] has beside its path, in bytes.
+    /// The length of a line of [`Tree::lines`] without its path, in bytes.
     pub const LINE: usize = 1 + 1 + 64 + 2 + 1;
 
-    /// Makes a tree of entries in any order.
+    /// Creates a tree from entries in any order.
     pub fn new(mut entries: Vec<Entry>) -> Self {
         entries.sort_unstable_by(|left, right| left.path.as_bytes().cmp(right.path.as_bytes()));
         Self { entries }
@@ -117,7 +117,8 @@ impl Tree {
         Digest::of_lines(&lines)
     }
 
-    /// Appends what the content digest is over: a line `MODE SHA256HEX  PATH` for every entry, in order.
+    /// Appends the text that the content digest covers: a line `MODE SHA256HEX  PATH` for every entry, in
+    /// order.
     pub fn lines(&self, text: &mut String) {
         text.reserve(self.entries.iter().map(|entry| Self::LINE + entry.path.len()).sum());
         for entry in &self.entries {

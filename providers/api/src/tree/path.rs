@@ -1,15 +1,16 @@
-//! Which paths may be in a package, and which of them are one path on some file system.
+//! Which paths may be in a package, and which paths are the same on some file system.
 //!
-//! Nothing here touches a disk.
+//! Nothing here uses a disk.
 
 use unicode_normalization::UnicodeNormalization as _;
 
 use super::{Limits, TreeError};
 
-/// The path as text, without the slash at its end, if it may be in a package.
+/// The path as text, without a slash at its end, if it may be in a package.
 ///
-/// What one system cannot hold is refused on all of them, so that a lock works everywhere. Names of devices are the exception:
-/// many repositories have a folder `aux` or a file `aux.c`, and only on Windows are these anything else.
+/// A name that one system cannot store is refused on all systems, so that a lock works everywhere. Names of
+/// devices are the exception: many repositories have a folder `aux` or a file `aux.c`, and these are a
+/// problem only on Windows.
 pub(super) fn check<'path>(path: &'path [u8], limits: &Limits) -> Result<&'path str, TreeError> {
     let refuse = |reason| TreeError::Path { path: escape(&String::from_utf8_lossy(path)), reason };
     check_length(path.len(), limits)?;
@@ -58,7 +59,8 @@ pub(super) fn check_length(length: usize, limits: &Limits) -> Result<(), TreeErr
     Ok(())
 }
 
-/// ASCII characters that no path may have: those that control a terminal, and those that Windows gives a meaning.
+/// ASCII characters that no path may have: those that control a terminal, and those with a meaning on
+/// Windows.
 #[expect(clippy::indexing_slicing, reason = "it is computed while the program is built")]
 const ODD: [bool; 128] = {
     let mut odd = [false; 128];
@@ -85,13 +87,13 @@ fn why_odd(path: &str) -> &'static str {
     "Windows does not allow names with one of `<>:\"|?*`"
 }
 
-/// Beyond ASCII: control characters, line breaks, and what overrides the direction of text. Marks that languages and emoji
-/// need inside of words are none of these.
+/// Beyond ASCII: control characters, line breaks, and characters that override the direction of text, but not
+/// the marks that languages and emoji need inside words.
 fn is_invisible(character: char) -> bool {
     character.is_control() || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// The parts of a path between its slashes. They are short, so that looking at each byte is the quickest.
+/// The parts of a path between its slashes. They are short, so looking at each byte is fastest.
 fn segments(path: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(path);
     std::iter::from_fn(move || {
@@ -102,14 +104,14 @@ fn segments(path: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// The folder that the file or folder at `path` is in, if that is not the tree itself.
+/// The folder that contains the file or folder at `path`, unless that is the tree itself.
 pub(super) fn parent(path: &str) -> Option<&str> {
     path.bytes().rposition(|byte| byte == b'/').map(|end| &path[..end])
 }
 
 /// The target of the link at `path`, if it is inside the package.
 ///
-/// `..` is accepted at its beginning only: further inside, another link could change what it means.
+/// `..` is accepted only at the beginning: later in the path, another link could change its meaning.
 pub(super) fn check_target<'target>(
     path: &str,
     target: &'target [u8],
@@ -157,18 +159,20 @@ pub(super) fn fold(path: &str) -> String {
     if path.is_ascii() {
         path.to_ascii_lowercase()
     } else {
-        // Upper, then lower: maps `ß`, final sigma and their like to one form.
+        // First to upper case, then to lower case: this maps `ß`, final sigma and similar letters to one
+        // form.
         let visible = path.chars().filter(|character| !is_ignorable(*character));
         visible.nfc().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfc().collect()
     }
 }
 
-/// Whether a segment is, on some file system, the folder `.git` or `.mu`.
+/// Whether some file system treats a segment as the folder `.git` or `.mu`.
 ///
-/// Git's own list is followed: HFS+ ignores some code points, NTFS has short names and ignores
-/// trailing dots and spaces and what follows a colon.
+/// This follows Git's own list: HFS+ ignores some code points; NTFS has short names, and ignores trailing
+/// dots and spaces and what follows a colon.
 fn is_reserved(segment: &str) -> bool {
-    // Nearly all segments are ASCII, and none of those is reserved that neither begins so nor is a short name.
+    // Nearly all segments are ASCII. An ASCII segment is not reserved unless it begins with a dot or is a
+    // short name.
     if segment.is_ascii() && !segment.starts_with('.') && !segment.bytes().any(|byte| byte == b'~')
     {
         return false;
@@ -181,7 +185,7 @@ fn is_reserved(segment: &str) -> bool {
     is_short || matches!(stem, ".git" | ".mu")
 }
 
-/// Whether a segment is a device on Windows, whatever comes after a dot.
+/// Whether Windows treats a segment as a device, whatever follows a dot.
 fn is_device(segment: &str) -> bool {
     let stem = segment.split('.').next().unwrap_or_default().trim_end_matches(' ');
     let stem = stem.to_ascii_lowercase();
@@ -203,7 +207,7 @@ fn is_ignorable(character: char) -> bool {
     matches!(character, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }
 
-/// Hostile text, so that a terminal shows it and does not obey it.
+/// Escapes hostile text, so that a terminal shows it and does not interpret it.
 pub(super) fn escape(text: &str) -> String {
     text.chars()
         .flat_map(|character| {

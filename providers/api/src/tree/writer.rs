@@ -1,10 +1,10 @@
-//! The one door between fetched content and the disk.
+//! The only way for fetched content to the disk.
 //!
-//! Archives, Git trees and plugins are hostile. Every provider hands its files, one by one, to a
-//! [`TreeWriter`], which refuses paths that leave the folder, collide, or are reserved; bounds sizes
-//! and counts; and hashes each file while it writes it, so that nothing is read twice. Symbolic links
-//! are made last, so that no file can be written through one. Formats (tar, Git) are not known here; the
-//! rules for paths are in `path`.
+//! Archives, Git trees and plugins are hostile. Every provider gives its files, one by one, to a
+//! [`TreeWriter`]. It refuses paths that leave the folder, collide, or are reserved; it limits sizes and
+//! counts; and it hashes each file while it writes it, so that nothing is read twice. Symbolic links are
+//! created last, so that no file can be written through one. The writer does not know formats (tar, Git);
+//! `path` has the rules for paths.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
@@ -17,7 +17,7 @@ use super::path::{self, escape};
 use super::{Entry, Folder, Mode, Tree, TreeError};
 use crate::FileDigest;
 
-/// Bounds on what is accepted. The defaults are far above any honest package.
+/// The limits of accepted trees. The defaults are far above any honest package.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Files and links.
@@ -44,23 +44,23 @@ const USUAL: usize = 56;
 /// Below this size a tree's ratio to its archive does not matter.
 const RATIO_MATTERS_ABOVE: u64 = 16 << 20;
 
-/// Writes a tree below one folder, and refuses everything that may not be there.
+/// Writes a tree below one folder, and refuses everything that must not be there.
 pub struct TreeWriter {
     folder: Folder,
     limits: Limits,
     entries: Vec<Entry>,
     links: Vec<(String, String)>,
-    /// What was claimed, by its folded path.
+    /// The claimed paths, by their folded form.
     seen: HashMap<String, Claimed>,
-    /// The folder of the last claimed path, which has been claimed with all folders above it.
+    /// The folder of the last claimed path; it and all folders above it are claimed.
     claimed: Option<String>,
-    /// The folder that was last made on disk, with all folders above it.
+    /// The folder that was created last on disk, with all folders above it.
     made: String,
     bytes: u64,
     archive_bytes: Option<u64>,
-    /// For content that comes piece by piece; empty until some does.
+    /// For content that arrives in pieces; empty until some does.
     buffer: Vec<u8>,
-    /// The file whose content is kept, and that content once it was there.
+    /// The file whose content is kept, and its content once it is there.
     kept: Option<(&'static str, Option<Vec<u8>>)>,
 }
 
@@ -92,22 +92,22 @@ impl TreeWriter {
         }
     }
 
-    /// Asks to keep what the file at `path` holds, so that it need not be read from the disk again.
+    /// Keeps the content of the file at `path`, so that it need not be read from disk again.
     pub fn keep(&mut self, path: &'static str) {
         self.kept = Some((path, None));
     }
 
-    /// What was kept: nothing, if there was no such file, or it came piece by piece.
+    /// The kept content: `None` if there was no such file, or if it arrived in pieces.
     pub fn take_kept(&mut self) -> Option<Vec<u8>> {
         self.kept.as_mut()?.1.take()
     }
 
-    /// Tells how large the archive is, so that a bomb is known by its ratio.
+    /// Sets the size of the archive, so that a bomb is recognized by its ratio.
     pub fn set_archive_size(&mut self, bytes: u64) {
         self.archive_bytes = Some(bytes);
     }
 
-    /// Checks what will be written before anything is: how many entries there are so far, and how long a path is.
+    /// Checks, before anything is written, how many entries there are so far and how long a path is.
     ///
     /// # Errors
     ///
@@ -127,7 +127,7 @@ impl TreeWriter {
         Ok(())
     }
 
-    /// Declares a folder. Empty folders are no part of a package, so nothing is made on disk.
+    /// Declares a folder. Empty folders are not part of a package, so this creates nothing on disk.
     ///
     /// # Errors
     ///
@@ -141,7 +141,7 @@ impl TreeWriter {
     ///
     /// # Errors
     ///
-    /// When the path or the size is refused, the content breaks off, or the disk refuses.
+    /// When the path or the size is refused, the content ends early, or writing fails.
     pub fn file(
         &mut self,
         path: &[u8],
@@ -176,7 +176,7 @@ impl TreeWriter {
         Ok(())
     }
 
-    /// Writes a file whose content is in memory, which spares copying it.
+    /// Writes a file whose content is in memory, which avoids a copy.
     ///
     /// # Errors
     ///
@@ -203,7 +203,7 @@ impl TreeWriter {
         Ok(())
     }
 
-    /// Makes a file and the folders above it, if its path was not there before in any spelling.
+    /// Creates a file and the folders above it, unless its path is already there in some spelling.
     fn begin(&mut self, path: &str, executable: bool) -> Result<std::fs::File, TreeError> {
         self.claim(path, false)?;
         self.make_parent(path)?;
@@ -224,12 +224,12 @@ impl TreeWriter {
         TreeError::Io { path: self.folder.path().join(path), source }
     }
 
-    /// Declares a symbolic link; it is made by [`TreeWriter::finish`].
+    /// Declares a symbolic link; [`TreeWriter::finish`] creates it.
     ///
     /// # Errors
     ///
-    /// When the path is refused, or the target is not inside the package. `..` is accepted at the
-    /// beginning of a target only: further inside, another link could change what it means.
+    /// When the path is refused, or the target is not inside the package. `..` is accepted only at the
+    /// beginning of a target: later, another link could change its meaning.
     pub fn symlink(&mut self, path: &[u8], target: &[u8]) -> Result<(), TreeError> {
         let path = path::check(path, &self.limits)?;
         let target = path::check_target(path, target, &self.limits)?;
@@ -250,7 +250,7 @@ impl TreeWriter {
         TreeError::Kind { path: escape(&String::from_utf8_lossy(path)), what }
     }
 
-    /// Makes the links, and returns what was written.
+    /// Creates the links, and returns what was written.
     ///
     /// # Errors
     ///
@@ -265,13 +265,13 @@ impl TreeWriter {
         Ok(Tree::new(self.entries))
     }
 
-    /// Makes the folders above `path`.
+    /// Creates the folders above `path`.
     fn make_parent(&mut self, path: &str) -> Result<(), TreeError> {
         let Some(parent) = path::parent(path) else { return Ok(()) };
         if self.made == parent {
             return Ok(());
         }
-        // Most folders have nearly all above them in common with the one before.
+        // Most folders share nearly all folders above them with the previous one.
         for folder in Folder::to_make(parent, &self.made) {
             let made = self.folder.make_folder(folder);
             made.map_err(|source| self.unwritable(folder, source))?;
@@ -297,7 +297,7 @@ impl TreeWriter {
         Ok(())
     }
 
-    /// Reserves `path`, and its parents as folders, against every other spelling of them.
+    /// Reserves `path`, and the folders above it, against every other spelling of them.
     fn claim(&mut self, path: &str, folder: bool) -> Result<(), TreeError> {
         self.check_count(self.seen.len() + 1)?;
         let folded = path::fold(path);
@@ -322,7 +322,7 @@ impl TreeWriter {
         }
     }
 
-    /// Reserves the folders above `path`, of which `folded` is the folded form.
+    /// Reserves the folders above `path`, whose folded form is `folded`.
     fn claim_parents(&mut self, path: &str, folded: &str) -> Result<(), TreeError> {
         // Folding keeps the slashes, so each parent's folded form ends at the same one.
         for ((end, _), (folded_end, _)) in path.match_indices('/').zip(folded.match_indices('/')) {

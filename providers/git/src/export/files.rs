@@ -1,7 +1,7 @@
-//! Writes many files: one thread reads them out of the database, ahead of the one that writes them.
+//! Writes many files: one thread reads them from the database, ahead of the one that writes them.
 //!
-//! Reading means inflating and comparing with the object's name, writing means hashing and making
-//! files; each takes about as long as the other.
+//! Reading means decompressing and comparing with the object's name; writing means hashing and creating
+//! files. Both take about the same time.
 
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -22,10 +22,10 @@ pub(super) struct File {
 
 /// Below this number another thread is not worth its while.
 const FEW: usize = 16;
-/// How many bytes may be read ahead; a larger file is read when nothing else is.
+/// How many bytes may be read ahead. A larger file is read only while nothing else is in memory.
 const AHEAD: u64 = 8 << 20;
 
-/// Writes `files`, and returns which of them are only pointers of Git LFS.
+/// Writes `files`, and returns those that are only pointers of Git LFS.
 pub(super) fn write<'files>(
     snapshot: &Snapshot<'_>,
     files: &'files [File],
@@ -50,13 +50,13 @@ pub(super) fn write<'files>(
         let reader = std::thread::Builder::new().name("mu-git-read".to_owned());
         let reading = reader.spawn_scoped(scope, || read_ahead(snapshot, files, &room, sender));
         if reading.is_err() {
-            // Without a second thread it takes longer, that is all.
+            // Without a second thread it only takes longer.
             return files
                 .iter()
                 .try_for_each(|file| snapshot.blob(file.oid, &mut |data| write(file, data))?);
         }
         let written = write_behind(files, &room, &receiver, write);
-        // The reader may wait for room that nobody makes any more.
+        // The reader may wait for room that nobody will free.
         drop(receiver);
         room.close();
         written
@@ -101,7 +101,7 @@ fn write_one(file: &File, mut data: &[u8], tree: &mut TreeWriter) -> Result<bool
     tree.file(&file.path, file.kind == Kind::Executable, &mut data).map(|()| is_pointer)
 }
 
-/// Bounds the memory for what was read and not yet written.
+/// Limits the memory for what was read and not yet written.
 #[derive(Default)]
 struct Room {
     state: Mutex<State>,
@@ -115,7 +115,7 @@ struct State {
 }
 
 impl Room {
-    /// Waits until there is room for `bytes`, or nothing else takes any.
+    /// Waits until there is room for `bytes`, or until nothing else is in memory.
     fn take(&self, bytes: u64) {
         let state = lock(&self.state);
         let full = |state: &mut State| {
@@ -129,7 +129,7 @@ impl Room {
         self.change(|state| state.taken = state.taken.saturating_sub(bytes));
     }
 
-    /// Lets everybody go on: nothing is written any more.
+    /// Releases everybody who waits: nothing is written any more.
     fn close(&self) {
         self.change(|state| state.closed = true);
     }

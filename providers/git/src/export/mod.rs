@@ -1,7 +1,7 @@
 //! Fills a folder with the files of a package, submodules included.
 //!
-//! Every path goes through [`TreeWriter`], which refuses what is hostile. Files are what the database
-//! holds: no filters run, so files that Git LFS keeps elsewhere stay pointers.
+//! Every path goes through [`TreeWriter`], which refuses hostile ones. Files are written as they are in the
+//! database: no filters run, so files in Git LFS stay pointers.
 
 mod files;
 
@@ -17,7 +17,7 @@ use crate::words::printable;
 
 /// How deep submodules may lie in submodules.
 const DEEPEST: usize = 8;
-/// How many submodules a package may have: each is a remote that is connected to.
+/// How many submodules a package may have: each needs a connection to a remote.
 const MOST: usize = 256;
 /// How many submodules a warning names.
 const NAMED: usize = 3;
@@ -41,7 +41,7 @@ struct Source<'call> {
     submodules: Option<Submodules>,
     /// Files that are still to be written.
     files: Vec<File>,
-    /// The first submodules of which nobody knows where they come from, and how many there are.
+    /// The first submodules without a known URL, and how many there are.
     lost: (Vec<String>, usize),
 }
 
@@ -83,7 +83,7 @@ impl<'call> Export<'call> {
         Ok(())
     }
 
-    /// Writes a repository's files; `inside` is where they are in it, `at` where they go.
+    /// Writes a repository's files; `inside` is their folder in it, and `at` the place where they go.
     fn enter(
         &mut self,
         source: &mut Source<'_>,
@@ -93,7 +93,7 @@ impl<'call> Export<'call> {
     ) -> Result<(), ProviderError> {
         let Snapshot { repository, commit, .. } = source.snapshot;
         self.above.push((repository.remote().key(), commit));
-        // Nothing is written before all is known that there is: a tree can be named often in few bytes.
+        // Nothing is written before everything is known: a few bytes can name a tree many times.
         self.folder(source, entries, inside, at)?;
         self.write(source)?;
         let (lost, count) = &source.lost;
@@ -125,7 +125,7 @@ impl<'call> Export<'call> {
                     source.files.push(File { path, kind, oid });
                 }
                 Kind::Folder => {
-                    // Also bounds how deep and how often this calls itself.
+                    // This also limits how deep and how often this function calls itself.
                     self.tree.directory(&path)?;
                     let entries = source.snapshot.tree(oid)?;
                     self.folder(source, entries, &join(inside, &name), &path)?;

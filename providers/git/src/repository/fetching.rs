@@ -1,4 +1,4 @@
-//! Fetching commits without their history, several at once where several are wanted.
+//! Fetches commits without their history, several at once if several are needed.
 
 use std::collections::BTreeSet;
 
@@ -11,17 +11,17 @@ use super::{Repository, Talk};
 use crate::database::Database;
 use crate::wire::FetchRequest;
 
-/// How many commits the remote is told that are here already: enough that it sends only what differs.
+/// How many commits of the database the remote is told about: enough for it to send only differences.
 const MOST_HAVES: usize = 64;
 
 /// How many commits may be fetched along with one that is needed.
 const MOST_GUESSES: usize = 63;
 
 impl Repository {
-    /// Sees to it that a commit is in the database, and guesses what will be wanted next.
+    /// Makes sure that a commit is in the database, and guesses which commits will be needed next.
     ///
-    /// Whoever reads one version of the package in `folder` after another needs many: each time one is
-    /// missing, twice as many of `next` come along as before. The first comes alone.
+    /// A caller that reads one version of the package in `folder` after another needs many. Each time one is
+    /// missing, twice as many of `next` are fetched with it as before. The first one is fetched alone.
     pub(crate) fn ensure_ahead(
         &self,
         commit: Oid,
@@ -44,7 +44,7 @@ impl Repository {
         self.ensure(commit, progress)
     }
 
-    /// Sees to it that a commit is in the database, with all its files.
+    /// Makes sure that a commit is in the database, with all its files.
     pub(crate) fn ensure(&self, commit: Oid, progress: &dyn Progress) -> Result<(), ProviderError> {
         if self.has_commit(commit) {
             return Ok(());
@@ -64,13 +64,13 @@ impl Repository {
         };
         let result = self.fetch(&mut talk, &batch, progress);
         match result {
-            // One of the others may be to blame.
+            // One of the other commits may be the problem.
             Err(_) if batch.len() > 1 => self.fetch(&mut talk, &[commit].into(), progress),
             result => result,
         }
     }
 
-    /// Fetches commits, and only them: the caller holds the talk, so nobody else does the same.
+    /// Fetches exactly these commits. The caller holds the talk, so nobody else does the same.
     pub(super) fn fetch(
         &self,
         talk: &mut Talk,
@@ -93,7 +93,7 @@ impl Repository {
         match result {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             Ok(()) if missing.iter().all(|commit| is_here(&commit)) => {}
-            // The server does not give single commits, or does not have them.
+            // The server does not send single commits, or does not have them.
             _ => {
                 let history = self.fetch_history_locked(talk, &lock, progress)?;
                 let lost =
@@ -112,7 +112,7 @@ impl Repository {
         }
     }
 
-    /// Asks for the commits themselves, none of their parents.
+    /// Requests the commits themselves, without their parents.
     fn fetch_tips(
         &self,
         talk: &mut Talk,
@@ -135,7 +135,7 @@ impl Repository {
             };
             let result = self.receive(talk, &self.database, lock, &request, commits, progress);
             match result {
-                // Some servers take a tag's name for a want, but not the commit behind it.
+                // Some servers accept a request for a tag, but not for its commit.
                 Err(error)
                     if error.kind() == ErrorKind::NotFound && self.listed.get().is_none() =>
                 {
@@ -150,8 +150,8 @@ impl Repository {
         }
     }
 
-    /// What to ask for to get `commits`: the refs that lead to them, else themselves if that is
-    /// allowed; `None` if one cannot be asked for.
+    /// What to request to get `commits`: the refs that lead to them, or else the commits themselves if that
+    /// is allowed; `None` if one cannot be requested.
     fn wants(&self, commits: &[Oid], any: bool) -> Option<Vec<Oid>> {
         let refs = self.listed.get().map(|listed| listed.refs()).unwrap_or_default();
         let wants: Option<BTreeSet<Oid>> = commits
@@ -190,7 +190,7 @@ impl Repository {
             })
         };
         match attempt(request) {
-            // What is here does not fit to what came: without it all of it comes.
+            // The local objects do not match what arrived. Without mentioning them, everything is sent.
             Err(error) if error.kind() == ErrorKind::Integrity && !request.haves.is_empty() => {
                 database.discard(lock)?;
                 database.prepare(lock, &self.remote.to_string())?;

@@ -1,5 +1,5 @@
-//! Fetching the history of all branches and tags: to find a commit by its first digits, or one that
-//! the server does not give by itself.
+//! Fetches the history of all branches and tags, to find a commit by its first digits, or one that the server
+//! does not send alone.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -24,13 +24,15 @@ impl Repository {
         Ok(history.commits_beginning(prefix))
     }
 
-    /// When tags and commits were made, in seconds since 1970, as far as that can be found out without fetching files.
+    /// When tags and commits were made, in seconds since 1970, as far as this is known without fetching
+    /// files.
     pub(crate) fn dates(
         &self,
         targets: &[Oid],
         progress: &dyn Progress,
     ) -> Result<HashMap<Oid, i64>, ProviderError> {
-        // Not those that came with files: what is known must not depend on what was fetched before.
+        // This ignores commits that were fetched with files: the answer must not depend on what was fetched
+        // before.
         let date = |target: Oid| self.history.date(target);
         let mut dates: HashMap<Oid, i64> = HashMap::new();
         let mut missing = Vec::new();
@@ -59,8 +61,8 @@ impl Repository {
         Ok(dates)
     }
 
-    /// Fetches the history of all branches and tags, without files where the server can leave them
-    /// out; returns where it is.
+    /// Fetches the history of all branches and tags, without files if the server can leave them out; returns
+    /// the database that has it.
     fn fetch_history(
         &self,
         talk: &mut Talk,

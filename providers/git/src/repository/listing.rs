@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::wire::Advertisement;
 
 impl Repository {
-    /// Branches and tags, asked for once per process.
+    /// Branches and tags, requested once per process.
     pub(crate) fn advertisement(
         &self,
         progress: &dyn Progress,
@@ -21,12 +21,13 @@ impl Repository {
         }
         let arrived = self.listings.load(Ordering::SeqCst);
         let mut failed = lock(&self.listing);
-        // Somebody else may have listed it meanwhile, and may be fetching now: that is not waited for.
+        // Another thread may have listed it meanwhile, and may be fetching now; there is no need to wait for
+        // that.
         if let Some(listed) = self.listed.get() {
             return Ok(Arc::clone(listed));
         }
         match failed.as_ref() {
-            // It failed while this caller waited, or will fail in the same way as often as it is asked.
+            // It failed while this caller waited, or it will fail in the same way each time.
             Some(FailedListing { before, failure })
                 if *before >= arrived || failure.kind() == ErrorKind::NotFound =>
             {

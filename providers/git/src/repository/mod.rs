@@ -1,7 +1,7 @@
-//! One remote repository: what it lists, and what of it is in the database or must be fetched.
+//! One remote repository: its refs, and which of its commits are in the database or must be fetched.
 //!
-//! Any number of threads may ask at once. One of them talks to the remote at a time; what the others
-//! want meanwhile goes into one request. The remote is listed once per process.
+//! Any number of threads may ask at once. Only one of them talks to the remote at a time; the commits that
+//! the others need meanwhile go into one request. The remote is listed once per process.
 
 mod fetching;
 mod history;
@@ -33,11 +33,11 @@ pub(crate) struct Repository {
     /// Commits without their files, for finding the one that begins so.
     history: Database,
     listed: OnceLock<Arc<Advertisement>>,
-    /// Why the last listing failed. Whoever lists holds this, and takes `talk` only after it.
+    /// Why the last listing failed. A thread that lists holds this, and takes `talk` only after it.
     listing: Mutex<Option<FailedListing>>,
     listings: AtomicU64,
     wanted: Mutex<BTreeSet<Oid>>,
-    /// For each folder, how many commits come along when the next one is missing.
+    /// For each folder, how many commits are fetched together when the next one is missing.
     misses: Mutex<HashMap<String, usize>>,
     talk: Mutex<Talk>,
 }
@@ -50,7 +50,7 @@ struct FailedListing {
     failure: Failure,
 }
 
-/// What belongs to the one who talks to the remote.
+/// State of the thread that talks to the remote.
 #[derive(Debug, Default)]
 struct Talk {
     session: Option<Box<dyn Session>>,
@@ -59,7 +59,7 @@ struct Talk {
 }
 
 impl Repository {
-    /// A repository that has not been asked for anything.
+    /// A repository that was not used yet.
     pub(crate) fn new(
         remote: RemoteUrl,
         transports: Arc<Transports>,
@@ -67,7 +67,7 @@ impl Repository {
         database: Database,
         history: Database,
     ) -> Self {
-        // What is on this machine can be read without a network.
+        // Repositories on this machine can be read without a network.
         let offline = offline && remote.scheme() != Scheme::File;
         Self {
             remote,
@@ -88,7 +88,7 @@ impl Repository {
         &self.remote
     }
 
-    /// Whether the remote may not be asked.
+    /// Whether no request to the remote is allowed.
     pub(crate) fn is_offline(&self) -> bool {
         self.offline
     }
@@ -100,7 +100,7 @@ impl Repository {
 
     /// Whether a commit is in the database.
     pub(crate) fn has_commit(&self, commit: Oid) -> bool {
-        // A damaged one is fetched again, so it is as good as not there.
+        // A damaged commit is fetched again, so it counts as missing.
         self.database.has_commit(commit).unwrap_or(false)
     }
 
@@ -128,7 +128,7 @@ impl Repository {
         })
     }
 
-    /// Calls `call` with an open session; a connection that breaks off is rebuilt, once.
+    /// Calls `call` with an open session. A broken connection is rebuilt once.
     fn with_session<T>(
         &self,
         talk: &mut Talk,

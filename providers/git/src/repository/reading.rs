@@ -1,4 +1,4 @@
-//! Reading objects, and fetching them again when they turn out to be damaged.
+//! Reads objects, and fetches them again if they are damaged.
 
 use git2::{ObjectType, Oid};
 use mu_provider::{ErrorKind, Progress, ProviderError};
@@ -12,8 +12,8 @@ impl Repository {
         self.database.size(oid)
     }
 
-    /// Reads an object that belongs to `commit`; a database that turns out to be damaged is fetched
-    /// again, once.
+    /// Reads an object that belongs to `commit`. If the database is damaged, the commit is fetched again
+    /// once.
     pub(crate) fn read<T>(
         &self,
         commit: Oid,

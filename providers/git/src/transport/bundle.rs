@@ -1,7 +1,7 @@
-//! Bundles: files that `git bundle create` makes, read as the repositories that are in them.
+//! Bundles: files from `git bundle create`, read as the repositories in them.
 //!
-//! A bundle is unpacked into a temporary repository for as long as the conversation lasts. Bundles that
-//! build on commits they do not hold are refused.
+//! A bundle is unpacked into a temporary repository for the duration of the conversation. Bundles that depend
+//! on commits that they do not contain are refused.
 
 use std::io::{self, BufRead, BufReader, Write as _};
 use std::path::Path;
@@ -12,13 +12,13 @@ use mu_provider::{ErrorKind, ProviderError, fs};
 use crate::pack::Scanned;
 use crate::remote_url::RemoteUrl;
 
-/// What the first lines of bundles are.
+/// The possible first lines of a bundle.
 const SIGNATURES: [&str; 2] = ["# v2 git bundle", "# v3 git bundle"];
 
-/// No line of a header is longer: names of refs have at most 4,096 bytes anywhere.
+/// No line of a header is longer, because names of refs have at most 4,096 bytes everywhere.
 const LONGEST_LINE: usize = 8 << 10;
 
-/// Bytes of what a delta becomes, as for packs from elsewhere.
+/// The largest result of a delta in bytes, as for other packs.
 const LARGEST: u64 = 1 << 30;
 
 /// How many branches and tags a bundle may have, as a server.
@@ -57,7 +57,7 @@ pub(super) fn unpack(
     Ok(repository)
 }
 
-/// Reads up to the empty line that the pack follows: what refs there are, and what they point to.
+/// Reads up to the empty line before the pack: the refs, and the objects that they point to.
 fn header(
     reader: &mut impl BufRead,
 ) -> Result<Vec<(Oid, String)>, Box<dyn std::error::Error + Send + Sync>> {
@@ -89,7 +89,7 @@ fn header(
     }
 }
 
-/// Makes the refs; HEAD becomes the branch that points to the same commit, `main` before others.
+/// Creates the refs. HEAD becomes a branch that points to the same commit, preferably `main`.
 fn set_refs(repository: &Repository, refs: &[(Oid, String)]) -> Result<(), git2::Error> {
     for (target, name) in refs.iter().filter(|(_, name)| name.starts_with("refs/")) {
         repository.reference(name, *target, true, "from a bundle")?;

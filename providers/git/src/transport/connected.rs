@@ -11,7 +11,7 @@ use crate::wire::{
     PacketReader, WireError, read_listing, write_listing_request,
 };
 
-/// A link, and what its server said first.
+/// A link, and its server's first answer.
 #[derive(Debug)]
 pub(super) struct Connected<L> {
     remote: RemoteUrl,
@@ -21,7 +21,7 @@ pub(super) struct Connected<L> {
 }
 
 impl<L: Link> Connected<L> {
-    /// Goes on after the handshake.
+    /// Continues after the handshake.
     pub(super) fn new(remote: &RemoteUrl, link: L, handshake: Handshake) -> Self {
         Self { remote: remote.clone(), link, handshake, open: true }
     }
@@ -64,7 +64,7 @@ impl From<WireError> for Failure {
 impl From<ReceiveError> for Failure {
     fn from(error: ReceiveError) -> Self {
         match error {
-            // A `PackReader` put it into the one that `Read` wants.
+            // A `PackReader` has put it into the error that `Read` requires.
             ReceiveError::Source(error) => Self::Wire(error.into()),
             ReceiveError::Refused(error) => Self::Told(error),
         }

@@ -1,6 +1,6 @@
-//! Credentials for repositories on web servers: stored tokens, and what Git's helpers know.
+//! Credentials for repositories on web servers: stored tokens, and those from Git's helpers.
 //!
-//! They are looked up only after a server asked for them, and belong to one scheme, host and port.
+//! They are looked up only after a server has asked for them, and belong to one scheme, host and port.
 
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
@@ -15,7 +15,7 @@ use crate::programs::Programs;
 use crate::remote_url::RemoteUrl;
 use mu_provider::threads::lock;
 
-/// Knows where credentials come from, and which were accepted.
+/// Finds credentials, and remembers which ones were accepted.
 #[derive(Debug)]
 pub(crate) struct GitCredentials {
     http: Arc<Http>,
@@ -44,19 +44,19 @@ impl GitCredentials {
         Self { http: Arc::clone(http), programs: programs.clone(), accepted: Mutex::default() }
     }
 
-    /// What the server of `url` accepted before in this process.
+    /// The credentials that the server of `url` accepted earlier in this process.
     pub(super) fn known(&self, url: &SafeUrl) -> Authorization {
         let accepted = lock(&self.accepted);
         accepted.get(&origin(url)).cloned().unwrap_or(Authorization::Nothing)
     }
 
-    /// What could be shown, each looked up when its turn comes.
+    /// The credentials to try. Each is looked up when it is needed.
     pub(super) fn offers<'call>(
         &'call self,
         remote: &'call RemoteUrl,
     ) -> impl Iterator<Item = Result<Offer, ProviderError>> + 'call {
         let url = remote.url();
-        // Over a line that others can read nothing is sent, so nothing is looked up.
+        // mu sends nothing over a connection that others can read, so it looks nothing up.
         let confidential = url.scheme() == "https" || url.is_loopback();
         let stored = move || {
             let credentials = &self.http.options().credentials;
@@ -83,7 +83,7 @@ impl GitCredentials {
             let verb = if accepted { "approve" } else { "reject" };
             let mut question = question(remote, Some(&offer.user));
             question.push_str(&format!("password={}\n\n", offer.password.expose()));
-            // A helper that cannot store or forget changes nothing about this answer.
+            // If a helper cannot store or forget, this answer stays the same.
             let _ = self.run(verb, &question);
         }
     }
@@ -104,7 +104,7 @@ impl GitCredentials {
         };
         Ok(match (value("username"), value("password")) {
             (Some(user), Some(password)) => {
-                // Some keep the token in the place of the user.
+                // Some helpers return the token as the user.
                 let origin = "Git's credential helper".to_owned();
                 Some(Offer { user, password: Secret::new(password), from_helper: true, origin })
             }
@@ -112,9 +112,9 @@ impl GitCredentials {
         })
     }
 
-    /// Runs `git credential VERB`; where Git is not installed there are no helpers either.
+    /// Runs `git credential VERB`; without Git, there are no helpers either.
     fn run(&self, verb: &str, question: &str) -> Result<String, String> {
-        /// Helpers that would ask the user in a window are not waited for.
+        /// Helpers that would open a window for the user are not waited for.
         const PATIENCE: Duration = Duration::from_secs(30);
         let mut command = self.programs.git();
         command.args(["-c", "credential.interactive=false", "credential", verb]);
@@ -123,14 +123,14 @@ impl GitCredentials {
         let (Some(mut input), Some(mut output)) = (child.stdin.take(), child.stdout.take()) else {
             return Ok(String::new());
         };
-        // One that reads nothing may still answer.
+        // A helper that reads nothing may still answer.
         let _ = input.write_all(question.as_bytes());
         drop(input);
         let (sender, receiver) = channel();
         std::thread::spawn(move || {
             let mut answer = String::new();
             let read = output.read_to_string(&mut answer);
-            // Nobody listens after the time is over.
+            // When the time is over, nobody listens.
             let _ = sender.send(read.map(|_| answer).unwrap_or_default());
         });
         let answer = receiver.recv_timeout(PATIENCE);
@@ -140,14 +140,14 @@ impl GitCredentials {
     }
 }
 
-/// Where credentials come from, in the order in which they are tried.
+/// The sources of credentials, in the order in which they are tried.
 #[derive(Clone, Copy)]
 enum Source {
     Stored,
     Helpers,
 }
 
-/// A stored token as user and password. Hosts look at the password alone, but some want a certain user.
+/// A stored token as user and password. Hosts check only the password, but some require a certain user.
 fn offer_token(remote: &RemoteUrl, token: &Secret) -> Offer {
     let text = token.expose();
     let (user, password) = match (text.split_once(':'), remote.host()) {
@@ -160,7 +160,7 @@ fn offer_token(remote: &RemoteUrl, token: &Secret) -> Offer {
     Offer { user, password, from_helper: false, origin: String::new() }
 }
 
-/// What Git's helpers are asked, without the empty line at the end.
+/// The question for Git's helpers, without the empty line at the end.
 fn question(remote: &RemoteUrl, user: Option<&str>) -> String {
     let url = remote.url();
     let path = remote.path();

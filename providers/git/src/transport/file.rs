@@ -1,4 +1,5 @@
-//! Repositories of this machine: by `git upload-pack` where there is Git, else by libgit2; bundles always so.
+//! Repositories on this machine: read with `git upload-pack` if Git is installed, and otherwise with libgit2,
+//! like bundles.
 
 use std::io;
 use std::path::Path;
@@ -24,7 +25,7 @@ pub(super) fn open(
     let folder = Some(path).filter(|folder| is_repository(folder));
     let folder = folder.ok_or_else(|| not_a_repository(remote))?;
     let mut command = programs.git();
-    // Whoever can read all of it can leave files out.
+    // A reader who can read everything may also request commits without files.
     command
         .args(["-c", "uploadpack.allowFilter=true", "upload-pack"])
         .arg(&folder)
@@ -39,7 +40,7 @@ pub(super) fn open(
     }
 }
 
-/// Whether a folder looks like a repository, bare or with files around it.
+/// Whether a folder looks like a repository, bare or with a working tree.
 fn is_repository(folder: &Path) -> bool {
     folder.join(".git").exists()
         || (folder.join("HEAD").is_file() && folder.join("objects").is_dir())

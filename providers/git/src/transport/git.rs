@@ -40,7 +40,8 @@ pub(super) fn open(remote: &RemoteUrl) -> Result<Box<dyn Session>, ProviderError
         Ok((connection, handshake))
     };
     let (connection, handshake) = greet(input).map_err(|error| match error {
-        // A daemon that was not told to explain itself hangs up on everything it does not export.
+        // A daemon that is not configured to give reasons closes the connection for everything that it does
+        // not export.
         WireError::Cut => not_a_repository(remote).because(WireError::Cut),
         error => describe(remote, error),
     })?;

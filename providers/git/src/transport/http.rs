@@ -1,4 +1,4 @@
-//! Over http and https, by the client that all providers share: "smart" http, as every host has it.
+//! Git over http and https, with the client that all providers share: "smart" http, as every host has it.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -16,12 +16,12 @@ use crate::wire::{Handshake, WireError};
 const USER_AGENT: &str = concat!("git/2.0 (mu/", env!("CARGO_PKG_VERSION"), ")");
 const SERVICE: &str = "/info/refs?service=git-upload-pack";
 
-/// What is needed to ask one repository.
+/// The data for requests to one repository.
 #[derive(Debug)]
 struct Connection {
     http: Arc<Http>,
     remote: RemoteUrl,
-    /// Where the repository is, after redirects.
+    /// The URL of the repository, after redirects.
     base: SafeUrl,
     authorization: Authorization,
 }
@@ -33,7 +33,7 @@ pub(super) fn open(
     credentials: &GitCredentials,
 ) -> Result<Box<dyn Session>, ProviderError> {
     let mut base = remote.url().as_url().clone();
-    // Whom to be is said by a header. Fails only where there is nobody to be said.
+    // A header has the user. Removing it fails only if the URL cannot have a user.
     let _ = base.set_username("");
     let url = SafeUrl::parse(&format!("{}{SERVICE}", base.as_str().trim_end_matches('/')))
         .map_err(|error| not_a_repository(remote).because(error))?;
@@ -49,7 +49,8 @@ pub(super) fn open(
         authorization = offer.authorization();
         response = ask(&authorization)?;
         let is_refused = response.status() == 401;
-        // Another host that a redirect leads to was not shown these, so that it says nothing about them.
+        // A host that a redirect leads to did not get these credentials, so its answer says nothing about
+        // them.
         if !is_refused || same_origin(response.url(), &url) {
             credentials.judge(remote, &offer, !is_refused);
         }
@@ -65,7 +66,7 @@ pub(super) fn open(
         return Err(other_kind(remote, response));
     };
     let handshake = Handshake::receive(response).map_err(|error| describe(remote, error))?;
-    // What one host was shown is not for another that it redirects to.
+    // Credentials for one host are not sent to another one that it redirects to.
     if !same_origin(&base, &url) {
         authorization = Authorization::Nothing;
     }
@@ -85,7 +86,7 @@ fn common<'http>(
         .insecure(remote.insecure())
 }
 
-/// The error for a repository that wants credentials and got none that it takes.
+/// The error for a repository that requires credentials and accepted none.
 fn unauthorized(
     remote: &RemoteUrl,
     answered: &SafeUrl,
@@ -121,7 +122,7 @@ fn unauthorized(
 /// The error for a place that answers, but not as a repository.
 fn other_kind(remote: &RemoteUrl, response: Response) -> ProviderError {
     let mut start = Vec::new();
-    // Nothing is lost if the rest does not come.
+    // If the rest does not arrive, that does no harm.
     let _ = response.take(41).read_to_end(&mut start);
     let dumb = start.len() == 41
         && start.strip_suffix(b"\t").is_some_and(|oid| oid.iter().all(u8::is_ascii_hexdigit));
@@ -147,7 +148,8 @@ impl Link for Connection {
             .header("content-type", "application/x-git-upload-pack-request")
             .header("accept", "application/x-git-upload-pack-result")
             .body(request)
-            // A server that prepares a large pack sends a few bytes now and then, and the pack has limits of its own.
+            // A server that prepares a large pack only sends a few bytes now and then, and packs have their
+            // own limits.
             .at_any_pace()
             .send()?;
         if response.header("content-type") != Some("application/x-git-upload-pack-result") {

@@ -1,7 +1,7 @@
-//! Conversations with one remote, over whichever transport its URL asks for.
+//! Conversations with one remote, over the transport in its URL.
 //!
-//! A [`Session`] lists and fetches. Most are a [`Link`], which carries bytes, under Git's protocol;
-//! repositories of this machine can be read without either.
+//! A [`Session`] lists and fetches. Most sessions use Git's protocol over a [`Link`], which carries bytes.
+//! Repositories on this machine can be read without either.
 
 mod bundle;
 mod connected;
@@ -26,7 +26,7 @@ use crate::programs::Programs;
 use crate::remote_url::{RemoteUrl, Scheme};
 use crate::settings::Settings;
 
-/// What all connections are made with.
+/// The options of all connections.
 #[derive(Debug)]
 pub(crate) struct Transports {
     http: Arc<Http>,

@@ -19,14 +19,14 @@ use crate::remote_url::RemoteUrl;
 use crate::wire::{Handshake, WireError};
 use crate::words::printable_end;
 
-/// How a program ended, for whoever knows what it means.
+/// How a program ended, for code that can interpret it.
 #[derive(Debug)]
 pub(super) struct Ending {
-    /// Its exit code, if it ended by itself.
+    /// Its exit code, if it exited.
     pub(super) code: Option<i32>,
-    /// The end of what it wrote to its standard error.
+    /// The end of its standard error.
     pub(super) words: String,
-    /// What was noticed in the conversation.
+    /// The error in the conversation.
     pub(super) error: WireError,
 }
 
@@ -72,7 +72,7 @@ pub(super) fn open(
     })
 }
 
-/// Keeps the end of what a program writes to its standard error, so that it never blocks there.
+/// Keeps the end of a program's standard error, so that the program never blocks there.
 fn collect(mut words: ChildStderr) -> Receiver<Vec<u8>> {
     const KEPT: usize = 4 << 10;
     let (sender, receiver) = channel();
@@ -84,7 +84,7 @@ fn collect(mut words: ChildStderr) -> Receiver<Vec<u8>> {
             let surplus = kept.len().saturating_sub(KEPT);
             kept.drain(..surplus);
         }
-        // Nobody listens if the conversation went well.
+        // Nobody listens if the conversation succeeded.
         let _ = sender.send(kept);
     });
     receiver
@@ -94,7 +94,7 @@ fn collect(mut words: ChildStderr) -> Receiver<Vec<u8>> {
 #[derive(Debug)]
 struct Patient<R>(R);
 
-/// How long a program may say nothing, where that can be noticed. The one at the other end of ssh may be anybody's.
+/// How long a program may be silent, if that can be measured. The other end of ssh may be anybody's.
 #[cfg(unix)]
 const SILENCE: Duration = Duration::from_secs(120);
 
@@ -106,7 +106,7 @@ impl<R: Read + AsFd> Read for Patient<R> {
     }
 }
 
-/// Where a pipe cannot be waited for, it is read for as long as the program runs.
+/// On systems that cannot wait for a pipe with a timeout, it is read as long as the program runs.
 #[cfg(not(unix))]
 impl<R: Read> Read for Patient<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
@@ -138,11 +138,11 @@ impl Link for Pipe {
     }
 
     fn explain(&mut self, error: WireError) -> ProviderError {
-        // What the program says last is worth a moment, but a child of its own may keep the pipe open.
+        // The program's last output is worth a short wait, but its child process may keep the pipe open.
         const MOMENT: Duration = Duration::from_secs(2);
         self.input = None;
         let words = self.words.recv_timeout(MOMENT).unwrap_or_default();
-        // A program that ended already keeps its code.
+        // A program that has ended already keeps its code.
         let _ = self.child.kill();
         let code = self.child.wait().ok().and_then(|status| status.code());
         (self.explain)(&self.remote, Ending { code, words: printable_end(&words), error })

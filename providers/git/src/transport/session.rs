@@ -1,4 +1,4 @@
-//! What a conversation with a remote is, whatever carries it.
+//! A conversation with a remote, over any transport.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -8,7 +8,7 @@ use mu_provider::{ErrorKind, ProviderError};
 use crate::remote_url::RemoteUrl;
 use crate::wire::{Advertisement, Boundary, FetchRequest, WireError};
 
-/// Takes a pack: first where its history ends, then its bytes.
+/// Takes a pack: first the commits where its history ends, then its bytes.
 pub(crate) type Receive<'call> =
     dyn FnMut(&Boundary, &mut dyn Read) -> Result<(), ReceiveError> + 'call;
 
@@ -26,22 +26,22 @@ pub(crate) trait Session: Send + fmt::Debug {
     /// Branches, tags and HEAD.
     fn advertisement(&mut self) -> Result<Advertisement, ProviderError>;
 
-    /// Whether every commit can be asked for, or only the ones that refs point to.
+    /// Whether every commit can be requested, or only those of refs.
     fn gives_any_commit(&self) -> bool;
 
-    /// Whether commits can be asked for without their files.
+    /// Whether commits can be requested without their files.
     fn gives_commits_only(&self) -> bool;
 
-    /// Fetches what is wanted, and hands it to `receive`.
+    /// Fetches the requested objects, and passes them to `receive`.
     ///
-    /// A server that has no such object, or will not give it, is [`ErrorKind::NotFound`].
+    /// If a server has no such object, or refuses to send it, the error is [`ErrorKind::NotFound`].
     fn fetch(
         &mut self,
         request: &FetchRequest,
         receive: &mut Receive<'_>,
     ) -> Result<(), ProviderError>;
 
-    /// Whether it can be asked again.
+    /// Whether it can be used again.
     fn is_open(&self) -> bool;
 }
 
@@ -53,11 +53,11 @@ pub(super) trait Link: Send + fmt::Debug {
     /// Why the conversation failed, with what only the link knows.
     fn explain(&mut self, error: WireError) -> ProviderError;
 
-    /// Whether each request stands alone, so that the link outlives a conversation of version 0.
+    /// Whether each request is independent, so that the link survives a conversation of version 0.
     fn is_stateless(&self) -> bool;
 }
 
-/// The error for a conversation about `remote` that failed in the way `error` says.
+/// The error for a conversation about `remote` that failed with `error`.
 pub(super) fn describe(remote: &RemoteUrl, error: WireError) -> ProviderError {
     let kind = match &error {
         WireError::Cut
@@ -74,7 +74,7 @@ pub(super) fn describe(remote: &RemoteUrl, error: WireError) -> ProviderError {
     ProviderError::new(kind, format!("cannot read the Git repository `{remote}`")).because(error)
 }
 
-/// The error for a place where there is no repository.
+/// The error for a place without a repository.
 pub(super) fn not_a_repository(remote: &RemoteUrl) -> ProviderError {
     ProviderError::new(ErrorKind::NotFound, format!("there is no Git repository at `{remote}`"))
 }

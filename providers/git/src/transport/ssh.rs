@@ -1,4 +1,4 @@
-//! Over ssh, by the user's own `ssh`: agent, known hosts and configuration are as everywhere else.
+//! Git over ssh, with the user's own `ssh`: its agent, known hosts and configuration work as usual.
 
 use std::process::Command;
 
@@ -15,7 +15,7 @@ use crate::wire::WireError;
 enum Variant {
     OpenSsh,
     Putty,
-    /// None at all: host and command.
+    /// No options: only host and command.
     Simple,
 }
 
@@ -52,7 +52,7 @@ fn command(
     };
     match variant(name, programs.variable("GIT_SSH_VARIANT")) {
         Variant::OpenSsh => {
-            // Never asks, and notices when the other side is gone.
+            // Never asks questions, and notices when the other side has gone.
             for option in ["BatchMode=yes", "ServerAliveInterval=30", "SendEnv=GIT_PROTOCOL"] {
                 command.args(["-o", option]);
             }
@@ -95,7 +95,7 @@ fn variant(name: &str, said: Option<&str>) -> Variant {
     }
 }
 
-/// Quotes for the shell at the other end, exactly as Git does: some servers parse it themselves.
+/// Quotes for the shell at the other end exactly as Git does, because some servers parse it themselves.
 fn quote(path: &str) -> String {
     format!("'{}'", path.replace('\'', r"'\''").replace('!', r"'\!'"))
 }
@@ -105,7 +105,7 @@ fn explain(remote: &RemoteUrl, ending: Ending) -> ProviderError {
     if !matches!(error, WireError::Cut | WireError::Io(_)) {
         return describe(remote, error);
     }
-    /// What ssh itself fails with; anything else is the command's.
+    /// ssh's own exit code for failures; all others are the command's.
     const SSH_FAILED: i32 = 255;
     let reason = if words.is_empty() { error.to_string() } else { words };
     let failed = |kind, what: &str| ProviderError::new(kind, format!("{what} `{remote}`"));

@@ -1,7 +1,7 @@
-//! Repositories of this machine, read by libgit2: where there is no Git, and those in bundles.
+//! Repositories on this machine, read with libgit2: if Git is not installed, and for bundles.
 //!
-//! libgit2's own local transport copies whole histories; here it only packs the commits that are
-//! wanted. It is still slower than Git.
+//! libgit2's own local transport copies whole histories; this only packs the requested commits. It is still
+//! slower than Git.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::wire::{Advertisement, Boundary, Depth, FetchRequest};
 struct Local {
     remote: RemoteUrl,
     repository: Repository,
-    /// Where the repository is for as long as the conversation lasts, if it came out of a bundle.
+    /// The folder of the repository during the conversation, if it comes from a bundle.
     _unpacked: Option<TempDir>,
 }
 

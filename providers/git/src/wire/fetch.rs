@@ -1,7 +1,7 @@
-//! Asking for objects, and the pack that comes back.
+//! Requests objects, and reads the pack in the answer.
 //!
-//! Everything wanted is said in one message, with the commits that are there already; no negotiation
-//! follows. What that costs in bytes now and then is less than another round trip.
+//! One message names all requested objects, and the commits that are already here; no negotiation follows.
+//! The extra bytes that this sometimes costs are cheaper than another round trip.
 
 use std::io::{self, Read};
 
@@ -11,7 +11,7 @@ use super::packet::LONGEST_ASIDE;
 use super::refs::parse_oid;
 use super::{Capabilities, Handshake, Pace, Packet, PacketReader, PacketWriter, WireError};
 
-/// What is wanted of a remote.
+/// The objects to request from a remote.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct FetchRequest {
     /// The objects, with all that belongs to them.
@@ -22,14 +22,14 @@ pub(crate) struct FetchRequest {
     pub(crate) shallow: Vec<Oid>,
     /// How much history.
     pub(crate) depth: Depth,
-    /// Whether commits alone are wanted, without their files.
+    /// Whether to request only commits, without their files.
     pub(crate) commits_only: bool,
 }
 
-/// How much of the history is wanted.
+/// How much of the history to request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Depth {
-    /// The commits alone, none of their parents.
+    /// Only the commits, without their parents.
     #[default]
     One,
     /// All of it.
@@ -54,7 +54,7 @@ impl FetchRequest {
                 request.flush();
             }
             Handshake::Zero(capabilities, _) => {
-                // Some servers insist on the third, though nothing is negotiated.
+                // Some servers insist on the third word, although nothing is negotiated.
                 let mut words =
                     vec!["side-band-64k", "ofs-delta", "multi_ack_detailed", "no-progress"];
                 words.extend((!self.haves.is_empty()).then_some("thin-pack"));
@@ -98,7 +98,7 @@ impl FetchRequest {
         }
     }
 
-    /// The depth to name; everything is asked for by naming none, unless it is here in part.
+    /// The depth to name. To get everything, name none, unless a part of it is here.
     fn deepen(&self) -> Option<u32> {
         /// What Git itself means by infinite.
         const INFINITE: u32 = 0x7fff_ffff;
@@ -111,7 +111,7 @@ impl FetchRequest {
 
 const AGENT: &str = concat!("agent=mu/", env!("CARGO_PKG_VERSION"));
 
-/// What stands in front of every request of version 2.
+/// Writes the beginning of every request of version 2.
 pub(super) fn write_common(request: &mut PacketWriter, capabilities: &Capabilities) {
     if capabilities.has("agent") {
         request.line(AGENT);
@@ -121,7 +121,7 @@ pub(super) fn write_common(request: &mut PacketWriter, capabilities: &Capabiliti
     }
 }
 
-/// Which commits came without their parents, and which are whole from now on.
+/// The commits that arrived without their parents, and those that are complete from now on.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Boundary {
     pub(crate) shallow: Vec<Oid>,
@@ -152,7 +152,7 @@ pub(crate) struct PackReader<'pace, R> {
 }
 
 impl<'pace, R: Read> PackReader<'pace, R> {
-    /// Reads the answer to `request` up to where the pack begins.
+    /// Reads the answer to `request` up to the beginning of the pack.
     pub(crate) fn open(
         inner: R,
         pace: &'pace Pace,
@@ -183,7 +183,7 @@ impl<'pace, R: Read> PackReader<'pace, R> {
             match self.packets.read()? {
                 Packet::Flush => self.ended = true,
                 Packet::Delimiter => return Err(WireError::Malformed("a section inside the pack")),
-                // Empty ones say that the server is alive.
+                // Empty ones are signs of life.
                 Packet::Data([1]) => {}
                 Packet::Data([1, data @ ..]) => {
                     self.chunk.extend_from_slice(data);
@@ -201,7 +201,7 @@ impl<'pace, R: Read> PackReader<'pace, R> {
     }
 }
 
-/// Passes over what the server says of the commits that are here; the last of it is `NAK` or `ACK OID`.
+/// Skips what the server says about the commits that are here. The last line is `NAK` or `ACK OID`.
 fn skip_acknowledgments(packets: &mut PacketReader<impl Read>) -> Result<(), WireError> {
     loop {
         match packets.read()?.line() {
@@ -353,7 +353,7 @@ mod tests {
         assert_eq!(much.expect("all of it is pack"), 2 * LONGEST_ASIDE);
     }
 
-    /// The same bytes again and again.
+    /// The same bytes, repeated for ever.
     struct Endless<'bytes>(&'bytes [u8], usize);
 
     impl Read for Endless<'_> {

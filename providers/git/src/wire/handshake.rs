@@ -1,4 +1,4 @@
-//! The first thing that a server says: which version of the protocol it speaks, and what it can do.
+//! The first answer of a server: its version of the protocol, and its capabilities.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
@@ -7,10 +7,11 @@ use super::refs::{Advertisement, RefsBuilder};
 use super::{LONGEST_LISTING, Pace, Paced, PacketReader, WireError};
 use crate::words::printable;
 
-/// How much a server of version 2 may say of what it can do, in bytes, 64 more for each line. Usual are a few hundred.
+/// How long the capabilities of a server of version 2 may be in bytes, with 64 more for each line. Usually
+/// there are a few hundred bytes.
 const LONGEST_CAPABILITIES: usize = 1 << 20;
 
-/// What a server can do: `name` or `name=value`, as it said.
+/// The capabilities of a server: `name` or `name=value`, as it sent them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Capabilities(BTreeMap<String, String>);
 
@@ -20,12 +21,12 @@ impl Capabilities {
         self.0.insert(name.to_owned(), value.to_owned());
     }
 
-    /// Whether the server has `name`, with whatever value.
+    /// Whether the server has the capability `name`, with any value.
     pub(crate) fn has(&self, name: &str) -> bool {
         self.0.contains_key(name)
     }
 
-    /// Whether `word` is one of the words that the server says of `name`.
+    /// Whether `word` is one of the words in the server's value of `name`.
     pub(crate) fn says(&self, name: &str, word: &str) -> bool {
         self.0.get(name).is_some_and(|value| value.split(' ').any(|other| other == word))
     }
@@ -40,17 +41,17 @@ impl Capabilities {
     }
 }
 
-/// What a server said first.
+/// The first answer of a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Handshake {
-    /// Version 2: what it can do; refs come when they are asked for.
+    /// Version 2: its capabilities. Refs have to be requested.
     Two(Capabilities),
-    /// Version 0 (or 1, which only says so first): what it can do, and all refs.
+    /// Version 0 (or 1, which only says so first): its capabilities, and all refs.
     Zero(Capabilities, Advertisement),
 }
 
 impl Handshake {
-    /// Reads what a server says first.
+    /// Reads the first answer of a server.
     pub(crate) fn receive(answer: impl Read) -> Result<Self, WireError> {
         let pace = Pace::telling();
         let answer = BufReader::with_capacity(64 << 10, Paced::new(answer, &pace));
@@ -183,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_listing_without_end_is_refused() {
-        // Refs that are not kept count, too.
+        // Refs that are not kept count too.
         let line = format!("{OID} refs/pull/{}\n", "x".repeat(60_000));
         let packet = format!("{:04x}{line}", line.len() + 4);
         let packets = usize::try_from(LONGEST_LISTING).expect("fits") / packet.len() + 1;

@@ -1,9 +1,9 @@
-//! Git's wire protocol, as far as a reader of repositories needs it: versions 0 and 2, fetching only.
+//! Git's wire protocol, as far as reading repositories needs it: versions 0 and 2, fetching only.
 //!
-//! libgit2 speaks version 0 alone, which lists every ref of a remote on every connection, and it cannot leave out
-//! files (`filter`). Its HTTP does not know mu's rules for tokens and redirects; its transports are global, and
-//! registering one is unsafe. So the conversation is held here, and libgit2 gets what it is good at: packs and objects.
-//! Nothing here knows how bytes reach the server.
+//! libgit2 supports only version 0, which lists every ref of a remote on every connection, and it cannot
+//! leave out files (`filter`). Its HTTP does not know mu's rules for tokens and redirects. Its transports are
+//! global, and registering one is unsafe. So mu implements the conversation itself, and libgit2 does what it
+//! is good at: packs and objects. Nothing here knows how bytes reach the server.
 
 mod fetch;
 mod handshake;

@@ -1,7 +1,8 @@
-//! How slow a server may be: a conversation that is kept alive by a byte now and then would never end.
+//! How slow a server may be: a server that sends a byte now and then could keep a conversation alive for
+//! ever.
 //!
-//! Only the time that is spent waiting for the server counts, not what is done with what came. That a server says
-//! nothing at all is noticed where bytes are carried.
+//! Only time spent waiting for the server counts, not the processing of its answer. The transports notice if
+//! a server is completely silent.
 
 use std::cell::RefCell;
 use std::io::{self, Read};
@@ -9,18 +10,19 @@ use std::time::{Duration, Instant};
 
 use super::WireError;
 
-/// Bytes a second that a server has to send on average over [`WINDOW`], as Cargo and many others have it.
+/// The bytes per second that a server has to send on average over [`WINDOW`], as in Cargo and many other
+/// tools.
 const LEAST_RATE: u64 = 10;
 const WINDOW: Duration = Duration::from_secs(30);
 
-/// How long everything together may take that is not a pack. A server that looks for what belongs in a large pack
-/// sends next to nothing meanwhile, and takes minutes for the largest repositories.
+/// How long everything except packs may take in all. A server that prepares a large pack sends next to
+/// nothing meanwhile, and takes minutes for the largest repositories.
 const LONGEST: Duration = Duration::from_secs(600);
 
 /// What a server is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doing {
-    /// It says what it can do, or lists refs.
+    /// It sends its capabilities, or lists refs.
     Telling,
     /// It makes a pack.
     Preparing,
@@ -57,7 +59,7 @@ impl Pace {
         Self(RefCell::new(State { doing, waited: Duration::ZERO, bytes: 0, window }))
     }
 
-    /// Takes note of bytes of a pack; only these count from the first one on.
+    /// Notes bytes of a pack. From the first one on, only these count.
     pub(super) fn note_pack(&self, bytes: usize) {
         let mut state = self.0.borrow_mut();
         if state.doing != Doing::Sending {
@@ -76,7 +78,7 @@ impl Pace {
         if state.doing != Doing::Sending && state.waited > LONGEST {
             return Err(WireError::TooLong(LONGEST.as_secs()));
         }
-        // Until the first byte a server may have to be woken, or a user to touch a key.
+        // Before the first byte, a server may have to start, or a user to touch a security key.
         if state.doing == Doing::Preparing || is_first {
             return Ok(());
         }
@@ -122,7 +124,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// After how many seconds an answer is given up that brings `bytes` each second.
+    /// After how many seconds mu gives up if `bytes` arrive each second.
     fn lasts(pace: &Pace, bytes: usize) -> Option<usize> {
         (1..=10_000).find(|_| pace.note(SECOND, bytes).is_err())
     }
@@ -131,10 +133,10 @@ mod tests {
     fn a_drip_is_given_up() {
         assert_eq!(lasts(&Pace::telling(), 1), Some(31));
         assert_eq!(lasts(&Pace::telling(), 9), Some(31));
-        // However fast it is, a listing is over some day.
+        // However fast it is, a listing has to end at some time.
         assert_eq!(lasts(&Pace::telling(), 10), Some(601));
         assert_eq!(lasts(&Pace::telling(), 10_000), Some(601));
-        // A server that prepares a large pack shows now and then that it is alive.
+        // A server that prepares a large pack sends signs of life.
         assert_eq!(lasts(&Pace::preparing(), 1), Some(601));
     }
 

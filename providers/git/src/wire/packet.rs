@@ -1,10 +1,10 @@
-//! Packets: the lines, with their length in front, that all of Git's protocol is made of.
+//! Packets: the lines of Git's protocol, each with its length in front.
 
 use std::io::{self, Read};
 
 use crate::words::printable;
 
-/// What a packet's length can say besides data.
+/// The meanings of a packet's length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Packet<'buffer> {
     /// `0000`: the end of a message.
@@ -31,13 +31,13 @@ pub(crate) enum WireError {
     /// The server ended the conversation in the middle.
     #[error("the connection ended early")]
     Cut,
-    /// The server said why it will not go on.
+    /// The server's reason for not continuing.
     #[error("the server says: {0}")]
     Remote(String),
-    /// The server gave up in the middle of what it sent.
+    /// The server gave up in the middle of its answer.
     #[error("the server stopped: {0}")]
     Abandoned(String),
-    /// What came is not Git's protocol.
+    /// The answer is not Git's protocol.
     #[error("the answer is not Git's protocol: {0}")]
     Malformed(&'static str),
     /// The server names its objects by SHA-256.
@@ -49,7 +49,7 @@ pub(crate) enum WireError {
     /// The server is too slow.
     #[error("fewer than {0} bytes a second came for {1} s")]
     TooSlow(u64, u64),
-    /// The server does not come to an end.
+    /// The answer is too long.
     #[error("the answer is not complete after {0} s")]
     TooLong(u64),
     /// The server says nothing.
@@ -63,7 +63,7 @@ pub(crate) enum WireError {
 impl From<io::Error> for WireError {
     fn from(error: io::Error) -> Self {
         match error.downcast::<Self>() {
-            // One that had to pass through `Read`.
+            // An error that had to pass through `Read`.
             Ok(error) => error,
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Self::Cut,
             Err(error) => Self::Io(error),
@@ -74,10 +74,11 @@ impl From<io::Error> for WireError {
 /// The longest packet that Git allows, without its length.
 const LONGEST: usize = 65_516;
 
-/// Bytes that a server may list refs with. The largest repositories list some hundred thousand, in a third of it.
+/// The largest size of a list of refs in bytes. The largest repositories list several hundred thousand refs
+/// in a third of it.
 pub(crate) const LONGEST_LISTING: u64 = 64 << 20;
 
-/// Bytes that a server may send beside a pack: acknowledgments, where history ends, and what it is doing.
+/// The most bytes in addition to a pack: acknowledgments, the ends of history, and progress.
 pub(crate) const LONGEST_ASIDE: u64 = 16 << 20;
 
 /// Reads packets one by one.
@@ -95,7 +96,7 @@ impl<R: Read> PacketReader<R> {
         Self { inner, buffer: Vec::new(), read: 0, limit }
     }
 
-    /// Leaves bytes out of what is counted, because they are counted elsewhere.
+    /// Excludes bytes from the count, because they are counted elsewhere.
     pub(super) fn forgive(&mut self, bytes: usize) {
         self.read = self.read.saturating_sub(bytes as u64);
     }

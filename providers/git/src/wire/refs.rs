@@ -1,7 +1,7 @@
-//! The refs of a remote: asked for, read, and put in order.
+//! The refs of a remote: requesting, reading, and sorting them.
 //!
-//! Only HEAD, branches and tags are kept. Names are a server's words: they are compared and shown,
-//! never made into paths.
+//! Only HEAD, branches and tags are kept. Names come from the server: they are compared and shown, but never
+//! become paths.
 
 use std::io::Read;
 
@@ -14,7 +14,7 @@ use super::{Capabilities, PacketReader, PacketWriter, WireError};
 pub(crate) struct Ref {
     /// Its full name, `refs/tags/v1.2.0`.
     pub(crate) name: String,
-    /// What it points to: an annotated tag's own object, else the commit.
+    /// The object that it points to: an annotated tag's own object, or else the commit.
     pub(crate) target: Oid,
     /// The commit in the end.
     pub(crate) commit: Oid,
@@ -51,7 +51,7 @@ impl Advertisement {
         self.head
     }
 
-    /// The full name of the branch that HEAD is, said by the server or guessed by its commit.
+    /// The full name of HEAD's branch, from the server or guessed by its commit.
     pub(crate) fn default_branch(&self) -> Option<&str> {
         if let Some(branch) = &self.default_branch {
             return Some(branch);
@@ -88,7 +88,7 @@ impl Advertisement {
         text
     }
 
-    /// Reads what was kept of an earlier conversation.
+    /// Reads the stored refs of an earlier conversation.
     pub(crate) fn parse(text: &str) -> Result<Self, WireError> {
         let mut refs = RefsBuilder::default();
         text.lines().try_for_each(|line| refs.add_listed(line.as_bytes()))?;
@@ -122,7 +122,7 @@ pub(crate) fn read_listing(
     Ok(refs.finish())
 }
 
-/// Collects refs as their lines come.
+/// Collects refs while their lines arrive.
 #[derive(Debug, Default)]
 pub(super) struct RefsBuilder {
     refs: Vec<Ref>,
@@ -138,7 +138,7 @@ impl RefsBuilder {
         self.default_branch = text(branch).filter(|name| name.starts_with("refs/heads/"));
     }
 
-    /// A line of version 0: `OID NAME`, the commit of an annotated tag in a line after it.
+    /// Reads a line of version 0: `OID NAME`. The commit of an annotated tag is in a later line.
     pub(super) fn add_line(&mut self, line: &[u8]) -> Result<(), WireError> {
         let (oid, name) = split(line)?;
         if let Some(tag) = name.strip_suffix(b"^{}") {
@@ -180,7 +180,7 @@ impl RefsBuilder {
             return Ok(());
         }
         let kept = name.starts_with(b"refs/heads/") || name.starts_with(b"refs/tags/");
-        // A name that is not UTF-8 cannot be written in a reference either.
+        // A name that is not UTF-8 cannot be in a reference either.
         if kept && let Some(name) = text(name) {
             if self.refs.len() == Self::MOST {
                 return Err(WireError::TooMuch(Self::MOST as u64, "branches and tags"));
@@ -256,7 +256,7 @@ mod tests {
         let mut add = |number: usize, folder: &str| {
             refs.add_line(format!("{one} refs/{folder}/{number}").as_bytes())
         };
-        // What is not kept costs nothing but its bytes.
+        // A ref that is not kept costs only its bytes.
         for number in 0..9 {
             add(number, "pull").expect("is passed over");
         }

@@ -1,11 +1,11 @@
-//! The 512 bytes before each entry of a tar: fields, checksum, and what kind of entry follows.
+//! The 512 bytes before each entry of a tar: fields, checksum, and the kind of entry.
 
 use std::borrow::Cow;
 
-/// The size of a header, and what everything in a tar is padded to.
+/// The size of a header, to which everything in a tar is padded.
 pub(super) const BLOCK: usize = 512;
 
-/// A header whose checksum was right.
+/// A header with a valid checksum.
 pub(super) struct Header<'block> {
     block: &'block [u8; BLOCK],
 }
@@ -13,7 +13,7 @@ pub(super) struct Header<'block> {
 impl<'block> Header<'block> {
     /// The header in `block`, if its checksum is right.
     pub(super) fn new(block: &'block [u8; BLOCK]) -> Result<Self, &'static str> {
-        // The checksum is over the header with spaces in the checksum's own place.
+        // The checksum covers the header with spaces in place of the checksum.
         let sum = |bytes: &[u8]| bytes.iter().copied().map(u32::from).sum::<u32>();
         let actual = sum(block) - sum(&block[148..156]) + 8 * u32::from(b' ');
         match number(&block[148..156]) {
@@ -40,7 +40,7 @@ impl<'block> Header<'block> {
     /// The path.
     pub(super) fn path(&self) -> Cow<'block, [u8]> {
         let name = text(&self.block[..100]);
-        // Old GNU headers have other things where POSIX has the beginning of a long path.
+        // In old GNU headers, the field for the beginning of a long path has other content.
         let is_posix = &self.block[257..263] == b"ustar\0";
         let prefix = if is_posix { text(&self.block[345..500]) } else { b"" };
         if prefix.is_empty() { name.into() } else { [prefix, name].join(&b'/').into() }
@@ -57,7 +57,7 @@ fn text(field: &[u8]) -> &[u8] {
     field.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// A number: octal digits among spaces, or GNU's binary form where the first bit is set.
+/// A number: octal digits among spaces, or GNU's binary form if the first bit is set.
 fn number(field: &[u8]) -> Option<u64> {
     if let [0x80, rest @ ..] = field {
         let (high, low) = rest.split_at(rest.len().saturating_sub(8));

@@ -1,7 +1,8 @@
-//! Inflates archives that are in memory, as a whole; larger ones are inflated piece by piece in `mod.rs`.
+//! Decompresses archives in memory as a whole. `mod.rs` decompresses larger ones piece by piece.
 //!
-//! libdeflate is much the fastest at this, but does not say where a gzip member ended, and what follows
-//! one is refused here. So its word counts where the archive itself proves the end; zlib has the last word.
+//! libdeflate is by far the fastest, but does not say where a gzip member ended, and data after a member is
+//! refused here. So its result counts only if the archive itself proves where the member ends; otherwise zlib
+//! decides.
 
 use std::fmt;
 use std::io;
@@ -23,13 +24,13 @@ pub(super) struct Inflate {
 }
 
 impl Inflate {
-    /// Inflates one gzip member that is all of `archive`, and says itself that it is `size` bytes.
+    /// Decompresses one gzip member that fills the whole `archive` and claims to have `size` bytes.
     #[expect(
         clippy::indexing_slicing,
         reason = "the memory was made long enough, and no more of it is written"
     )]
     pub(super) fn whole(&mut self, archive: &[u8], size: usize) -> Result<&[u8], ArchiveError> {
-        // One byte more, so that whatever is longer is seen.
+        // One more byte, to notice if the content is longer.
         if self.memory.len() <= size {
             self.memory.resize(size + 1, 0);
         }
@@ -41,7 +42,7 @@ impl Inflate {
         Ok(&self.memory[..length])
     }
 
-    /// The bytes of memory that it holds.
+    /// How many bytes of memory it holds.
     pub(super) fn capacity(&self) -> usize {
         self.memory.capacity()
     }
@@ -55,8 +56,8 @@ impl fmt::Debug for Inflate {
 
 /// Whether the gzip member that inflated to `content` is all of `archive`.
 ///
-/// A member ends with the checksum and the length of its content ([RFC 1952], section 2.3.1). Where these eight
-/// bytes are nowhere but at the end of the archive, that is its end.
+/// A member ends with the checksum and the length of its content ([RFC 1952], section 2.3.1). If these eight
+/// bytes occur only at the end of the archive, the member ends there.
 ///
 /// [RFC 1952]: https://www.rfc-editor.org/rfc/rfc1952
 fn ends_with_member(archive: &[u8], content: &[u8]) -> bool {
@@ -65,7 +66,7 @@ fn ends_with_member(archive: &[u8], content: &[u8]) -> bool {
     memmem::find(archive, &end).is_some_and(|start| start + end.len() == archive.len())
 }
 
-/// Inflates as [`Inflate::whole`] does, and says what is wrong; returns the length.
+/// Decompresses like [`Inflate::whole`], but with the reason for a failure; returns the length.
 fn inflate_exactly(archive: &[u8], memory: &mut [u8]) -> Result<usize, ArchiveError> {
     let mut state = Decompress::new_gzip(MAX_WINDOW);
     let status = state.decompress(archive, memory, FlushDecompress::Finish).map_err(|error| {

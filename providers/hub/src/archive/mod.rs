@@ -1,10 +1,10 @@
-//! Unpacks a gzip'd tar into a tree, and refuses every archive that two readers could read differently;
-//! `write.rs` makes archives.
+//! Unpacks a gzip'd tar into a tree, and refuses every archive that two readers could read differently.
+//! `write.rs` creates archives.
 //!
-//! Archives are hostile. Paths, sizes and links are judged by the [`TreeWriter`]; here it is made
-//! sure that an archive says one thing only: one gzip member with nothing behind it, a checksum that
-//! fits each header, one name for each entry, a marker at the end. Whether the bytes are the expected
-//! ones has been settled before; this module hashes nothing and knows no network.
+//! Archives are hostile. The [`TreeWriter`] judges paths, sizes and links. This module makes sure that an
+//! archive has only one meaning: one gzip member with nothing after it, a valid checksum for each header, one
+//! name for each entry, and a marker at the end. The bytes were compared with their digest before; this
+//! module hashes nothing and uses no network.
 
 mod header;
 mod inflate;
@@ -21,7 +21,7 @@ use mu_provider::{ErrorKind, ProviderError, TreeError, TreeWriter};
 pub use self::scratch::Scratch;
 pub use self::write::ArchiveWriter;
 
-/// Up to this size an archive is inflated as a whole, which is faster than piece by piece.
+/// An archive of up to this size is decompressed as a whole, which is faster than piece by piece.
 const WHOLE: usize = 4 << 20;
 
 /// Why an archive was refused.
@@ -44,10 +44,10 @@ pub enum ArchiveError {
         /// What is wrong.
         reason: &'static str,
     },
-    /// It inflates to nothing of use.
+    /// Its content is useless and too large.
     #[error("it contains far more headers and padding than files")]
     Bomb,
-    /// What is in it may not be in a package, or the disk refused it.
+    /// It contains something that a package cannot contain, or writing failed.
     #[error(transparent)]
     Tree(TreeError),
     /// It could not be read from this machine's disk.
@@ -80,7 +80,7 @@ impl From<io::Error> for ArchiveError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::UnexpectedEof => Self::Truncated,
-            // What flate2 says of anything that it cannot inflate.
+            // flate2 returns these for everything that it cannot decompress.
             io::ErrorKind::InvalidInput | io::ErrorKind::InvalidData => Self::Gzip(error),
             _ => Self::Io(error),
         }
@@ -93,7 +93,7 @@ pub enum Layout {
     /// At its top, as mu and hubs have it.
     #[default]
     Files,
-    /// In one folder, whatever that is called, which is left out.
+    /// In one folder with any name, which is left out.
     InFolder,
 }
 
@@ -101,13 +101,12 @@ pub enum Layout {
 ///
 /// # Errors
 ///
-/// When the archive is damaged or hostile, or the disk refuses. What was written so far stays for the
-/// caller to remove.
+/// When the archive is damaged or hostile, or writing fails. The caller removes what was already written.
 pub fn unpack(archive: &[u8], tree: &mut TreeWriter) -> Result<(), ArchiveError> {
     unpack_with(&Scratch::default(), archive, Layout::Files, tree)
 }
 
-/// Unpacks an archive that is in memory, as one of many that share `scratch`.
+/// Unpacks an archive in memory; all archives share `scratch`.
 ///
 /// # Errors
 ///
@@ -153,7 +152,8 @@ pub(crate) fn unpack_pieces(
     if inflate.into_inner().fill_buf()?.is_empty() { Ok(()) } else { Err(ArchiveError::Trailing) }
 }
 
-/// What the archive itself says that it inflates to. A hint: its end says whether it is true.
+/// The decompressed size according to the archive itself. This is only a hint, which the end of the archive
+/// confirms.
 fn inflated_size(archive: &[u8]) -> Option<usize> {
     let last = archive.last_chunk::<4>()?;
     usize::try_from(u32::from_le_bytes(*last)).ok()

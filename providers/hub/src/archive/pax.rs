@@ -1,14 +1,14 @@
-//! Extended headers: what is said about the next entry in `key=value` records.
+//! Extended headers: `key=value` records about the next entry.
 //!
-//! Times, owners and attributes are no part of a package, and skipped. What would change where an
-//! entry begins or ends is refused, because readers disagree about it.
+//! Times, owners and attributes are not part of a package, and are skipped. Records that would change where
+//! an entry begins or ends are refused, because readers disagree about them.
 
-/// What extended headers say about the next entry.
+/// The records of extended headers about the next entry.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Extension {
     /// Its path.
     pub(super) path: Option<Vec<u8>>,
-    /// Where it leads, if it is a link.
+    /// The target, if it is a link.
     pub(super) target: Option<Vec<u8>>,
     /// How long it is.
     pub(super) size: Option<u64>,
@@ -35,18 +35,18 @@ impl Extension {
         })
     }
 
-    /// Sets the path, as GNU does, by an entry of its own.
+    /// Sets the path, for which GNU uses a separate entry.
     pub(super) fn set_path(&mut self, content: &[u8]) -> Result<(), &'static str> {
         set(&mut self.path, without_end(content))
     }
 
-    /// Sets the target, as GNU does, by an entry of its own.
+    /// Sets the target, for which GNU uses a separate entry.
     pub(super) fn set_target(&mut self, content: &[u8]) -> Result<(), &'static str> {
         set(&mut self.target, without_end(content))
     }
 }
 
-/// Checks a header that speaks of all entries: it may comment, but not rename or resize them.
+/// Checks a header for all entries. It may contain comments, but must not rename or resize entries.
 pub(super) fn check_global(records: &[u8]) -> Result<(), &'static str> {
     for_each(records, |key, _| match key {
         b"path" | b"linkpath" | b"size" => Err("a global header names a path or a size"),
@@ -62,7 +62,7 @@ fn set<T>(slot: &mut Option<T>, value: T) -> Result<(), &'static str> {
     }
 }
 
-/// The content of GNU's long name, which ends with a NUL. One in the middle is left to be refused.
+/// The content of GNU's long name, which ends with a NUL. A NUL in the middle stays, and is refused later.
 fn without_end(content: &[u8]) -> Vec<u8> {
     content.strip_suffix(b"\0").unwrap_or(content).to_vec()
 }
@@ -71,7 +71,7 @@ fn is_sparse(key: &[u8]) -> bool {
     key.starts_with(b"GNU.sparse.") || key == b"SCHILY.realsize"
 }
 
-/// Calls `take` for each record, `LENGTH KEY=VALUE\n`, where the length is the record's own.
+/// Calls `take` for each record, `LENGTH KEY=VALUE\n`, where the length is that of the record.
 fn for_each(
     mut records: &[u8],
     mut take: impl FnMut(&[u8], &[u8]) -> Result<(), &'static str>,

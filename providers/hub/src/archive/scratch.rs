@@ -1,5 +1,5 @@
-//! Memory that archives were inflated into, for those that come after them: it is warm, and the system need not
-//! be asked for more.
+//! Memory for decompressing archives, which later archives reuse: it is warm, and the system need not provide
+//! more.
 
 use std::sync::Mutex;
 
@@ -7,7 +7,7 @@ use mu_provider::threads;
 
 use super::inflate::Inflate;
 
-/// Larger pieces are given back to the system. Nearly all packages are smaller.
+/// Larger pieces are returned to the system. Nearly all packages are smaller.
 const LARGEST: usize = 256 << 10;
 
 /// Memory for as many archives as are unpacked at once.

@@ -1,4 +1,4 @@
-//! The entries of a tar, one after the other, into a tree.
+//! Reads the entries of a tar, one after the other, into a tree.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -10,7 +10,7 @@ use super::header::{BLOCK, Header};
 use super::pax::{self, Extension};
 use super::{ArchiveError, Layout};
 
-/// Bytes that may be no file's content: headers, extended headers, padding. The tree bounds the rest.
+/// How many bytes may belong to no file: headers, extended headers, padding. The tree limits the rest.
 const OVERHEAD: u64 = 16 << 20;
 
 /// How many more of them each entry allows.
@@ -19,9 +19,9 @@ const OVERHEAD_OF_ENTRY: u64 = 8 << 10;
 /// The longest extended header, in bytes.
 const LONGEST_EXTENSION: u64 = 1 << 20;
 
-/// What a tar is read from.
+/// The source of a tar.
 pub(super) trait Source: Read {
-    /// The next `count` bytes where they lie, and moves behind them; `None` if they must be read.
+    /// The next `count` bytes without a copy, and moves past them; `None` if they must be read.
     fn next_bytes(&mut self, count: u64) -> Option<&[u8]>;
 }
 
@@ -66,7 +66,7 @@ struct Archive<'tree, R> {
     tree: &'tree mut TreeWriter,
     /// The entry that is being read, counted from 1.
     number: usize,
-    /// Those that had an entry of their own.
+    /// The folders that had an entry.
     folders: HashSet<Vec<u8>>,
     /// Bytes that may still be no file's content.
     overhead: u64,
@@ -159,7 +159,7 @@ impl<R: Source> Archive<'_, R> {
         }
     }
 
-    /// The path inside of the one folder that the archive is; of the folder itself nothing.
+    /// The path inside the archive's only folder; `None` for that folder itself.
     fn below_top<'path>(&mut self, path: &'path [u8]) -> Result<&'path [u8], ArchiveError> {
         let slash = path.iter().position(|byte| *byte == b'/');
         let Some((top, below)) = slash.and_then(|at| path.split_at_checked(at)) else {
@@ -212,7 +212,7 @@ impl<R: Source> Archive<'_, R> {
         Ok(())
     }
 
-    /// Reads what follows the first half of the end's marker: the second half, then zeros.
+    /// Reads what follows the first half of the end marker: the second half, then zeros.
     fn end(&mut self) -> Result<(), ArchiveError> {
         let mut block = [0; BLOCK];
         self.reader.read_exact(&mut block)?;
@@ -235,7 +235,7 @@ impl<R: Source> Archive<'_, R> {
     }
 }
 
-/// The content of one entry. That it breaks off is an error here, not an end.
+/// The content of one entry. If it ends early, that is an error here, and not its end.
 struct Content<'archive, R> {
     reader: &'archive mut R,
     left: u64,
@@ -258,7 +258,7 @@ impl<R: Read> Read for Content<'_, R> {
     }
 }
 
-/// What an entry is that no package may hold.
+/// The name of an entry's kind that packages cannot contain.
 fn special(kind: u8) -> &'static str {
     match kind {
         b'1' => "a hard link",

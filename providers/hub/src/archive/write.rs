@@ -1,11 +1,11 @@
-//! Writes archives whose bytes depend on nothing but the paths, modes and contents of what is in them.
+//! Writes archives whose bytes depend only on the paths, modes and contents of their files.
 //!
-//! Owners, times and the order of the file system leave no trace: entries come sorted by the bytes of
-//! their paths, with fixed headers, through a fixed gzip header and level. Which files are in a package
-//! is decided elsewhere, and whether an archive is fit to be read by [`super::unpack`].
+//! Owners, times and the order of the file system leave no trace: entries are sorted by the bytes of their
+//! paths, with fixed headers, gzip header and level. Other code decides which files are in a package, and
+//! [`super::unpack`] decides whether an archive is valid.
 //!
-//! The compressed bytes are those of the compressor that `Cargo.lock` names (flate2 over zlib-rs). A
-//! newer one may make others of the same files; the content's digest stays.
+//! The compressed bytes are those of the compressor in `Cargo.lock` (flate2 with zlib-rs). A newer one may
+//! produce others from the same files; the content's digest stays the same.
 
 use std::io::{self, Read, Write};
 
@@ -15,10 +15,10 @@ use flate2::{Compression, GzBuilder};
 /// Packages are packed once and fetched often.
 const LEVEL: u32 = 9;
 
-/// The system that made the file, as gzip's header has it: not known.
+/// The gzip header's value for an unknown system.
 const UNKNOWN_SYSTEM: u8 = 255;
 
-/// How much is handed to the compressor at a time, however it was read.
+/// How much the compressor gets at a time, however it was read.
 const CHUNK: usize = 64 << 10;
 
 /// Writes one archive, entry by entry, in the order of the bytes of their paths.
@@ -47,7 +47,7 @@ impl<W: Write> ArchiveWriter<W> {
     ///
     /// # Errors
     ///
-    /// When `path` is not behind the one before, `content` has another size, or it cannot be read or
+    /// When `path` does not come after the previous one, `content` has another size, or it cannot be read or
     /// written.
     pub fn file(
         &mut self,
@@ -68,7 +68,7 @@ impl<W: Write> ArchiveWriter<W> {
     ///
     /// # Errors
     ///
-    /// When `path` is not behind the one before, or it cannot be written.
+    /// When `path` does not come after the previous one, or it cannot be written.
     pub fn symlink(&mut self, path: &str, target: &str) -> io::Result<()> {
         self.follow(path)?;
         let mut header = header(0o777);
@@ -77,7 +77,7 @@ impl<W: Write> ArchiveWriter<W> {
         self.tar.append_link(&mut header, path, target)
     }
 
-    /// Ends the archive, and hands back what it was written into.
+    /// Ends the archive, and returns what it was written into.
     ///
     /// # Errors
     ///
@@ -95,7 +95,7 @@ impl<W: Write> ArchiveWriter<W> {
     }
 }
 
-/// A header that says nothing of who made the entry, or when.
+/// A header without the author and time of an entry.
 fn header(mode: u32) -> ::tar::Header {
     let mut header = ::tar::Header::new_gnu();
     header.set_mode(mode);
@@ -195,8 +195,8 @@ mod tests {
         );
     }
 
-    /// Frozen: packing the same files with a newer mu should not change an archive's digest without
-    /// somebody deciding it.
+    /// These bytes are frozen: if a newer mu packs the same files, the archive's digest must not change by
+    /// accident.
     #[test]
     fn the_bytes_are_those_of_the_compressor_in_the_lock() {
         let archive = example(false);

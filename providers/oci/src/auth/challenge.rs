@@ -1,25 +1,25 @@
-//! What a server wants to see, as it says in `WWW-Authenticate` (RFC 9110, section 11.6.1).
+//! The credentials that a server requires, from `WWW-Authenticate` (RFC 9110, section 11.6.1).
 
 use std::collections::BTreeMap;
 
-/// What a server wants to see.
+/// The credentials that a server requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Challenge {
     /// A user and a password.
     Basic,
-    /// A token of whoever it names.
+    /// A token from the server that it names.
     Bearer {
-        /// Where tokens are handed out.
+        /// The server that hands out tokens.
         realm: String,
-        /// What the server is called there.
+        /// The name of the registry there.
         service: Option<String>,
-        /// What the token has to be for.
+        /// The access that the token must allow.
         scope: Option<String>,
     },
 }
 
 impl Challenge {
-    /// The best that one of these headers asks for; `None` if nothing of it is known here.
+    /// The best of the challenges in these headers; `None` if mu knows none of them.
     pub(crate) fn best(headers: &[&str]) -> Option<Self> {
         let all: Vec<(String, BTreeMap<String, String>)> =
             headers.iter().flat_map(|header| parse(header)).collect();
@@ -33,7 +33,7 @@ impl Challenge {
     }
 }
 
-/// The schemes of a header, each with its parameters; names in lower case.
+/// The schemes of a header, each with its parameters; names are in lower case.
 fn parse(header: &str) -> Vec<(String, BTreeMap<String, String>)> {
     let mut all: Vec<(String, BTreeMap<String, String>)> = Vec::new();
     let mut rest = header;

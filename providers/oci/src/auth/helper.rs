@@ -1,6 +1,7 @@
-//! Runs the programs that container tools keep passwords in: `docker-credential-NAME get`.
+//! Runs the programs in which container tools store passwords: `docker-credential-NAME get`.
 //!
-//! They are looked for where the search path names whole paths, and ended when they take too long. What they print is a secret.
+//! They are searched in the absolute folders of the search path, and killed if they take too long. Their
+//! output is a secret.
 
 use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
@@ -15,7 +16,7 @@ use serde::Deserialize;
 
 use super::stores::Credential;
 
-/// How long a program may take. Some ask whoever sits in front of the machine.
+/// How long a program may take. Some of them ask the user.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// How much a program may print, in bytes.
@@ -30,7 +31,8 @@ struct Answer {
     secret: String,
 }
 
-/// Asks the helper of this name for the password of a server; `None` if it has none, or there is no such program.
+/// Asks the helper with this name for the password of a server; `None` if it has none, or if there is no such
+/// program.
 ///
 /// # Errors
 ///
@@ -62,7 +64,7 @@ pub(crate) fn ask(
         .spawn()
         .map_err(|error| failed(error.to_string()))?;
     if let Some(mut stdin) = process.stdin.take() {
-        // One that does not read will not answer either.
+        // A helper that does not read will not answer either.
         let _ = stdin.write_all(server.as_bytes());
     }
     let (send, receive) = mpsc::channel();
@@ -74,7 +76,7 @@ pub(crate) fn ask(
     });
     let answer = receive.recv_timeout(patience);
     if answer.is_err() {
-        // If it has ended already, so much the better. Whoever it has started may hold its output open.
+        // If it has ended already, that is fine. Its child processes may keep its output open.
         let _ = process.kill();
         let _ = process.wait();
         return Err(failed(format!("it did not answer for {} s", patience.as_secs_f32())));
@@ -83,7 +85,7 @@ pub(crate) fn ask(
     let status = process.wait().map_err(|error| failed(error.to_string()))?;
     let text = answer.ok().flatten().and_then(Result::ok).unwrap_or_default();
     if !status.success() {
-        // So it says that it has none.
+        // This is how it says that it has none.
         return Ok(None);
     }
     let answer: Answer =

@@ -1,8 +1,9 @@
-//! How a registry lets in: it says what it wants to see, which is a password or a token of whoever it names.
+//! Authentication at a registry, which requires a password, or a token from a server that it names.
 //!
-//! `challenge.rs` reads what it says, `stores.rs` finds passwords where container tools keep them, `helper.rs` runs programs
-//! that know them. A password is shown to the registry that it was stored for, and to the place for tokens that this names over
-//! https, if that is of the same site; never to another. To which requests an answer is added is decided by the client.
+//! `challenge.rs` reads what the registry requires, `stores.rs` finds passwords in the files of container
+//! tools, and `helper.rs` runs programs that know them. A password goes to the registry that it was stored
+//! for, and over https to the token server that this registry names, if that is in the same domain; never to
+//! another one. The client decides which requests get credentials.
 
 mod challenge;
 mod helper;
@@ -25,17 +26,17 @@ use crate::registry::shown;
 /// The longest answer to a request for a token, in bytes.
 const LONGEST_TOKEN: u64 = 1 << 20;
 
-/// For how many seconds a token is good whose giver does not say.
+/// How many seconds a token is valid if its server does not say.
 const USUAL_AGE: u64 = 60;
 
-/// What was asked for and handed out in this run.
+/// The challenges and tokens of this run.
 #[derive(Debug)]
 pub(crate) struct Keys {
     http: Arc<Http>,
     stores: Stores,
-    /// By host: what it asked for last.
+    /// By host: its last challenge.
     challenges: Mutex<HashMap<String, Challenge>>,
-    /// By host and scope. Whoever asks second waits for the first.
+    /// By host and scope. A second caller waits for the first.
     tokens: Mutex<HashMap<(String, String), Slot>>,
     /// By host, once they were looked for.
     credentials: Mutex<HashMap<String, Option<Credential>>>,
@@ -69,7 +70,7 @@ pub(crate) struct RepositoryGuard {
 }
 
 impl RepositoryGuard {
-    /// What is asked for, where the registry does not say it in its own words.
+    /// The scope to request, if the registry does not name one.
     fn scope(&self) -> String {
         let actions = if self.writes { "pull,push" } else { "pull" };
         format!("repository:{}:{actions}", self.repository)
@@ -78,7 +79,7 @@ impl RepositoryGuard {
 
 impl Guard for RepositoryGuard {
     fn known(&self, url: &SafeUrl) -> Result<Authorization, ProviderError> {
-        // Whoever the registry names for an upload sees nothing.
+        // An upload server that the registry names gets no credentials.
         if url.host_and_port() != self.host {
             return Ok(Authorization::Nothing);
         }
@@ -104,7 +105,7 @@ impl Guard for RepositoryGuard {
         lock(&self.keys.challenges).insert(self.host.clone(), challenge.clone());
         let scope = self.scope();
         let scope = match &challenge {
-            // Its own words may ask for more than this one needs to do.
+            // The registry may ask for more access than this request needs.
             Challenge::Bearer { scope: Some(own), .. } if !self.writes => own.clone(),
             _ => scope,
         };
@@ -125,7 +126,7 @@ impl Keys {
         }
     }
 
-    /// What is shown at `url` that asks for this; not what was `refused`.
+    /// The credentials for `url` that satisfy this challenge, except those that were `refused`.
     fn shown(
         &self,
         url: &SafeUrl,
@@ -160,7 +161,7 @@ impl Keys {
         }
     }
 
-    /// Asks for a token where the registry at `url` says that they are handed out.
+    /// Requests a token from the server that the registry at `url` names.
     fn token(
         &self,
         url: &SafeUrl,
@@ -229,13 +230,13 @@ impl Keys {
         let value = granted.token.or(granted.access_token).filter(|token| !token.is_empty());
         let value = value.filter(|token| token.bytes().all(|byte| byte.is_ascii_graphic()));
         let age = granted.expires_in.unwrap_or(USUAL_AGE).clamp(USUAL_AGE, 24 * 3600);
-        // A little earlier, for the way there.
+        // A little earlier, because requests take time.
         let until = Instant::now() + Duration::from_secs(age - USUAL_AGE / 6);
         Ok(Token { value: Secret::new(value.ok_or_else(broken)?), until })
     }
 
-    /// What is shown at the place for tokens that the registry at `url` names: what is stored for the registry, if the two
-    /// are of one site; else what is stored for that place itself.
+    /// The credentials for the token server of the registry at `url`: those of the registry, if both are in
+    /// one domain, or else those of the token server itself.
     ///
     /// # Errors
     ///
@@ -263,7 +264,7 @@ impl Keys {
             .hint(format!("if that is right, `mu login {other}` stores a password for that host")))
     }
 
-    /// The password for the host of `url`: one of mu's own, or what container tools know.
+    /// The password for the host of `url`: mu's own, or one from container tools.
     fn credential(&self, url: &SafeUrl) -> Result<Option<Credential>, ProviderError> {
         if url.scheme() != "https" && !url.is_loopback() {
             return Ok(None);
@@ -282,7 +283,7 @@ impl Keys {
     }
 }
 
-/// A URL of somebody else's, for messages.
+/// A foreign URL, for messages.
 fn plain(url: &str) -> String {
     SafeUrl::parse(url).map_or_else(|_| "somewhere".to_owned(), |url| shown(&url))
 }
@@ -293,8 +294,8 @@ fn hint(host: &str) -> String {
     )
 }
 
-/// Whether a password for the one may be shown to the other: the same server, or over https a host of the same domain, as
-/// `auth.docker.io` is beside `registry-1.docker.io`.
+/// Whether the password for the registry may go to the other place: the same server, or over https a host of
+/// the same domain, such as `auth.docker.io` and `registry-1.docker.io`.
 fn is_same_site(registry: &SafeUrl, place: &SafeUrl) -> bool {
     if registry.as_url().origin() == place.as_url().origin() {
         return true;
@@ -309,7 +310,7 @@ fn is_same_site(registry: &SafeUrl, place: &SafeUrl) -> bool {
     let is_usual = registry.as_url().port().is_none() && place.as_url().port().is_none();
     let domain = |host: &str| {
         let labels: Vec<&str> = host.trim_end_matches('.').split('.').collect();
-        // `acme.co` of `registry.acme.co`, and of itself; `acme.co.uk` of `registry.acme.co.uk`.
+        // `acme.co` for `registry.acme.co`, and for itself; `acme.co.uk` for `registry.acme.co.uk`.
         let short = labels.len().saturating_sub(2);
         let is_country = labels.get(short).is_some_and(|label| label.len() <= 3)
             && labels.last().is_some_and(|label| label.len() == 2);

@@ -1,4 +1,5 @@
-//! Where container tools keep the passwords of registries: Docker's `config.json`, and the files of others that look like it.
+//! Where container tools store the passwords of registries: Docker's `config.json`, and similar files of
+//! others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -12,10 +13,10 @@ use serde::Deserialize;
 
 use super::helper;
 
-/// The user of a token that stands alone.
+/// The user for a token without a user.
 const TOKEN_USER: &str = "token";
 
-/// What is shown to be let in.
+/// Credentials for a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Credential {
     /// A user and a password.
@@ -30,7 +31,7 @@ pub(crate) enum Credential {
 }
 
 impl Credential {
-    /// What `mu login` stores, or a variable holds: `USER:PASSWORD`, or a token alone.
+    /// Reads what `mu login` stores, or a variable holds: `USER:PASSWORD`, or only a token.
     pub(crate) fn written(text: &Secret) -> Self {
         match text.expose().split_once(':') {
             Some((user, password)) if !user.is_empty() => {
@@ -41,12 +42,12 @@ impl Credential {
     }
 }
 
-/// Where passwords of registries are looked for, besides mu's own.
+/// Where to look for passwords of registries, besides mu's own.
 #[derive(Clone)]
 pub struct Stores {
     /// Files as Docker's `config.json`, the most important first.
     pub files: Vec<PathBuf>,
-    /// What the programs see that these files name; also where they are.
+    /// The environment of the programs that these files name; it also says where they are.
     pub variables: BTreeMap<String, String>,
     /// How long such a program may take.
     pub patience: Duration,
@@ -60,13 +61,14 @@ impl Default for Stores {
 
 impl std::fmt::Debug for Stores {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The variables may hold tokens.
+        // The variables may contain tokens.
         formatter.debug_struct("Stores").field("files", &self.files).finish_non_exhaustive()
     }
 }
 
 impl Stores {
-    /// The usual files of somebody with this home folder and these variables: Docker's, those of Podman and its like, Helm's.
+    /// The usual files for this home folder and these variables: Docker's, those of Podman and similar tools,
+    /// and Helm's.
     pub fn of(home: &Path, variables: &BTreeMap<String, String>) -> Self {
         let set = |name: &str| {
             let value = variables.get(name).filter(|value| !value.is_empty());
@@ -85,7 +87,7 @@ impl Stores {
         Self { files, variables: variables.clone(), ..Self::default() }
     }
 
-    /// What these files know of a registry.
+    /// The credentials for a registry in these files.
     ///
     /// # Errors
     ///
@@ -127,7 +129,7 @@ struct File {
     creds_store: Option<String>,
 }
 
-/// What is kept of one registry; empty where a program keeps it.
+/// The entry for one registry; empty if a program has the password.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Entry {
@@ -156,7 +158,7 @@ impl Entry {
     }
 }
 
-/// What a registry is called in such files.
+/// The names of a registry in such files.
 fn names(host: &str) -> Vec<String> {
     if host == "registry-1.docker.io" {
         let names = ["https://index.docker.io/v1/", "index.docker.io", "docker.io", host];

@@ -1,6 +1,7 @@
-//! The index of a repository whose registry keeps none: a manifest with a tag, which nobody can change safely.
+//! The index of a repository whose registry has no referrers: a manifest with a tag, which nobody can change
+//! safely.
 //!
-//! It is read, written, and read again until everything is in it that has a tag, whoever has put it there.
+//! It is read, written, and read again until it has an entry for everything with a tag, whoever added it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -20,7 +21,7 @@ const LONGEST_INDEX: usize = 7 << 19;
 const ATTEMPTS: u32 = 100;
 
 impl Writer {
-    /// Puts an entry into the index that has a tag, and whatever else is missing there.
+    /// Adds an entry to the index at the tag, and whatever else is missing there.
     pub(super) fn list(&self, own: &Descriptor) -> Result<(), ProviderError> {
         let mut foreign = BTreeSet::new();
         let mut gone = BTreeSet::new();
@@ -45,7 +46,7 @@ impl Writer {
             }
             let answer = self.try_put(wire::INDEX, INDEX_TAG, index.to_bytes())?;
             if matches!(answer.status, 400 | 404) {
-                // A registry takes no index of what it has not.
+                // A registry does not accept an index with manifests that it does not have.
                 let known = gone.len();
                 for entry in &index.manifests {
                     if self.repository.manifest(&entry.digest, &Silent)?.is_none() {
@@ -71,7 +72,7 @@ impl Writer {
         ))
     }
 
-    /// Adds entries of whatever has a tag and no entry: others have overwritten them.
+    /// Adds entries for tags without one: others have overwritten them.
     fn add_missing(
         &self,
         index: &mut Index,
@@ -96,14 +97,14 @@ impl Writer {
             });
             match entry {
                 Some(entry) => index.manifests.push(entry),
-                // An image, or something else that mu knows nothing of.
+                // An image, or something else that mu does not know.
                 None => drop(foreign.insert(tag.clone())),
             }
         }
         Ok(())
     }
 
-    /// Waits a moment, each writer another one, before it looks whether others came in between.
+    /// Waits a moment, which differs between writers, before it checks whether others interfered.
     pub(super) fn pause(&self, own: &Descriptor, attempt: u32) {
         if attempt == 0 {
             return;
@@ -117,7 +118,8 @@ impl Writer {
     }
 }
 
-/// Leaves out what is too much: prereleases first, then versions, the oldest first; says whether something was left out.
+/// Removes entries that are too many: prereleases first, then the oldest versions. Returns whether it removed
+/// any.
 fn trim(index: &mut Index, own: &str) -> bool {
     let mut length = index.to_bytes().len();
     if length <= LONGEST_INDEX {

@@ -1,9 +1,9 @@
-//! Writes to a repository: versions, and what happens to them afterwards.
+//! Writes to a repository: versions, and later events.
 //!
-//! Blobs come first, then the manifest by its tag. A registry that keeps lists of referrers keeps the index itself, and says so
-//! in its answer. Elsewhere the index is a manifest with a tag, which nobody can change safely: it is read, written, and read
-//! again until everything is in it that has a tag, whoever has put it there. So each of many writers adds what the others have
-//! overwritten.
+//! Blobs come first, then the manifest with its tag. A registry with the referrers API maintains the index
+//! itself, and says so in its answer. Elsewhere, the index is a manifest with a tag, which nobody can change
+//! safely: it is read, written, and read again until it has an entry for everything with a tag, whoever added
+//! it. So each of several writers adds what the others have overwritten.
 
 mod index;
 mod push;
@@ -21,7 +21,7 @@ use crate::wire::{
     self, ARCHIVE, CREATED_KEY, Descriptor, EVENT, EVENT_KEY, Event, Manifest, PACKAGE, RELEASE_KEY,
 };
 
-/// How often what a registry refused is pushed again.
+/// How often a refused push is repeated.
 const REPETITIONS: u32 = 6;
 
 /// A repository that is written to.
@@ -37,14 +37,14 @@ pub struct Writer {
 pub enum Pushed {
     /// It was not there before.
     New,
-    /// It was there, with the same content.
+    /// It was already there, with the same content.
     Same,
     /// It was there, with this content instead, and stays so.
     Differs(String),
 }
 
 impl Writer {
-    /// Publishes a version: its index line, as it is named in references, and its archive.
+    /// Publishes a version: its index line, with the name that references use, and its archive.
     ///
     /// # Errors
     ///
@@ -76,7 +76,7 @@ impl Writer {
         Ok(Pushed::New)
     }
 
-    /// Withdraws a version, or takes that back with `None`; returns whether that changed anything.
+    /// Withdraws a version, or undoes that with `None`; returns whether that changed anything.
     ///
     /// # Errors
     ///
@@ -97,7 +97,7 @@ impl Writer {
         Ok(true)
     }
 
-    /// Puts a tag on a version, or takes it away; returns whether that changed anything.
+    /// Adds a tag to a version, or removes it; returns whether that changed anything.
     ///
     /// # Errors
     ///
@@ -119,7 +119,8 @@ impl Writer {
         Ok(true)
     }
 
-    /// Says that another package took the place of this one, or takes that back; returns whether that changed anything.
+    /// Records that another package replaced this one, or removes that record; returns whether that changed
+    /// anything.
     ///
     /// # Errors
     ///
@@ -135,11 +136,11 @@ impl Writer {
         Ok(true)
     }
 
-    /// The index lines of all versions, as far as the index has them, with keys that are not known here.
+    /// The index lines of all versions in the index, with unknown keys.
     ///
     /// # Errors
     ///
-    /// When the registry cannot be asked.
+    /// When the registry cannot be reached.
     pub fn lines(&self) -> Result<Vec<Map<String, Value>>, ProviderError> {
         let (entries, tags) = self.read()?;
         let lines = entries.releases(&self.repository.name, &tags);
@@ -150,7 +151,7 @@ impl Writer {
     ///
     /// # Errors
     ///
-    /// When the registry cannot be asked, or has something else there.
+    /// When the registry cannot be reached, or has something else there.
     pub fn line(&self, version: &str) -> Result<Option<Map<String, Value>>, ProviderError> {
         let tag = wire::tag_of(version);
         let Some(bytes) = self.repository.manifest(&tag, &Silent)? else { return Ok(None) };
@@ -197,13 +198,14 @@ impl Writer {
         let annotations = [(EVENT_KEY, text), (CREATED_KEY, at.to_string())]
             .map(|(key, value)| (key.to_owned(), value));
         let manifest = Manifest::new(EVENT, Descriptor::empty(), annotations.into());
-        // It has a tag, so that nobody takes it for left over, and it is found again if it is missing in the index.
+        // It has a tag, so that nobody removes it as garbage, and so that it can be found again if it is
+        // missing in the index.
         let tag = listing::event_tag(&wire::digest(&manifest.to_bytes()));
         self.manifest(&manifest, &tag, None)
     }
 }
 
-/// What the version that is there has for content, if that is not what is to be published.
+/// The content of the existing version, if it differs from the one to publish.
 fn other_than(
     bytes: &[u8],
     tag: &str,
@@ -220,7 +222,7 @@ fn other_than(
     (!is_same).then(|| there.digest.or(there.archive).unwrap_or_default())
 }
 
-/// What a version's manifest says besides its archive.
+/// The annotations of a version's manifest.
 fn annotations(line: &Map<String, Value>) -> BTreeMap<String, String> {
     let text = |key: &str| line.get(key).and_then(Value::as_str).map(str::to_owned);
     let own = ["archive", "urls", "yanked", "tags", "movedTo"];

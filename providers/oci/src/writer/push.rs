@@ -1,4 +1,4 @@
-//! Pushes blobs and manifests, and says why a registry refuses them.
+//! Pushes blobs and manifests, and reports why a registry refuses them.
 
 use mu_provider::http::{Method, check_lead};
 use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
@@ -8,14 +8,14 @@ use super::{REPETITIONS, Writer};
 use crate::registry::{Answer, Call, To, shown};
 use crate::wire::{self, Descriptor, EMPTY_BYTES, Manifest, ROOT, ROOT_DIGEST};
 
-/// Statuses that say something about what was pushed.
+/// Statuses whose answers give a reason.
 const REASONED: [u16; 7] = [400, 403, 405, 409, 413, 415, 422];
 
-/// The longest answer to what was pushed, in bytes.
+/// The longest answer to a push, in bytes.
 const LONGEST_ANSWER: u64 = 1 << 20;
 
 impl Writer {
-    /// Pushes a manifest with its content, what it refers to, and its entry in the index.
+    /// Pushes a manifest with its content, its subject, and its entry in the index.
     pub(super) fn manifest(
         &self,
         manifest: &Manifest,
@@ -27,7 +27,7 @@ impl Writer {
         let mut attempt = 0;
         let answer = loop {
             match self.push(manifest, tag, blob, attempt > 0) {
-                // Where many push the same blob at once, some registries lose sight of it for a moment.
+                // If several clients push the same blob at once, some registries lose it for a moment.
                 Err(error) if error.kind() == ErrorKind::Protocol && attempt < REPETITIONS => {
                     attempt += 1;
                     self.pause(&own, attempt);
@@ -58,7 +58,7 @@ impl Writer {
         self.put(wire::MANIFEST, tag, manifest.to_bytes())
     }
 
-    /// Pushes a blob, unless it is there, or it is to be pushed `again`.
+    /// Pushes a blob, unless it is there, or must be pushed `again`.
     fn blob(&self, what: &Descriptor, bytes: &[u8], again: bool) -> Result<(), ProviderError> {
         let registry = &self.repository.registry;
         let guard = &self.repository.guard;
@@ -113,7 +113,7 @@ impl Writer {
         Call { allow: REASONED.to_vec(), ..call }
     }
 
-    /// The error for an answer, with what the registry says.
+    /// The error for an answer, with the registry's reason.
     pub(super) fn refused(&self, answer: &Answer) -> ProviderError {
         let said: Value = serde_json::from_slice(&answer.bytes).unwrap_or_default();
         let errors = said.get("errors").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -142,14 +142,14 @@ impl Writer {
     }
 }
 
-/// Where a blob is sent, by what the registry said: to itself, or to where it may lead.
+/// The URL for sending a blob, from the registry's answer: on the registry itself, or where it may lead.
 fn upload(from: &SafeUrl, location: &str, digest: &str) -> Result<SafeUrl, ProviderError> {
     let broken = || {
         let text = format!("`{}` names a place for an upload that is not a valid URL", shown(from));
         ProviderError::new(ErrorKind::Protocol, text)
     };
     let mut url = from.join(location).map_err(|_| broken())?.as_url().clone();
-    // One that stands behind a proxy may not know how it is reached.
+    // A registry behind a proxy may not know its own URL.
     if url.host() == from.as_url().host() && url.scheme() == "http" && from.scheme() == "https" {
         url.set_scheme("https").map_err(|()| broken())?;
     }
