@@ -60,7 +60,7 @@ pub trait Provider: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Whether the package at `location` carries copies of what it depends on, and can be used with those.
+    /// Whether the package at `location` carries copies of its dependencies, and can be used with those.
     fn carries_copies(&self, _location: &Location) -> bool {
         false
     }

@@ -129,7 +129,7 @@ pub struct Release {
     /// Git: the full name of the ref it was listed for, such as `refs/tags/v1.2.0`.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
-    /// What its provider needs to get it again, in the provider's own words: a locked package needs no listing then.
+    /// Text that its provider needs to find it again, so that a locked package needs no listing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub locator: Option<String>,
     /// Git: whether this is the tip of the default branch.

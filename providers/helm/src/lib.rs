@@ -1,8 +1,8 @@
 //! Helm chart repositories: an `index.yaml` on a web server or in a folder, and archives at the URLs in it.
 //!
-//! `repository.rs` reads an index once a run, if it has changed, and remembers it chart by chart; what a chart says is in
-//! `mu-formats`, how archives are got and unpacked is the hub's. An index may list charts that are in OCI registries: those
-//! another provider gets.
+//! `repository.rs` reads an index once in a run, if it has changed, and stores it chart by chart. `mu-formats`
+//! interprets charts, and the hub's provider downloads and unpacks archives. An index may list charts in OCI
+//! registries, which another provider downloads.
 
 #![cfg_attr(
     test,
@@ -42,7 +42,7 @@ pub struct HelmOptions {
     pub indexes: PathBuf,
     /// A folder for incomplete downloads; created when needed.
     pub downloads: PathBuf,
-    /// Gets the charts of which an index says that they are in an OCI registry.
+    /// Downloads charts that an index places in an OCI registry.
     pub oci: Option<Arc<dyn Provider>>,
     /// Helm's `repositories.yaml`, if there is one: the short names of repositories.
     pub repositories: Option<PathBuf>,
@@ -130,11 +130,11 @@ impl HelmProvider {
             locator: Some(FORMAT.name.to_owned()),
             ..Release::default()
         };
-        // That plain http is fine for the index says nothing of other servers.
+        // If the index may use plain http, that does not hold for other servers.
         oci.fetch(&Location::new(root, path), &artifact, tree, progress)
     }
 
-    /// What the index says of a release of which a lock says little.
+    /// The index entry of a release of which a lock has only little.
     fn listed(
         &self,
         location: &Location,

@@ -147,7 +147,7 @@ impl Repository {
         Ok(Some(answer.bytes))
     }
 
-    /// A blob that a manifest names, of at most `limit` bytes: exactly what the manifest says.
+    /// A blob of a manifest, of at most `limit` bytes, with the size and digest in the manifest.
     pub(crate) fn blob(
         &self,
         what: &Descriptor,
@@ -159,10 +159,8 @@ impl Repository {
         let wrong =
             |kind, why: String| ProviderError::new(kind, format!("the blob `{place}` {why}"));
         if !wire::is_digest(digest) {
-            let text = format!(
-                "a manifest of `{}` names a blob by something else than its SHA-256",
-                self.name
-            );
+            let text =
+                format!("a manifest of `{}` names a blob without a SHA-256 digest", self.name);
             return Err(ProviderError::new(ErrorKind::Integrity, text));
         }
         if *size > limit {
@@ -184,13 +182,13 @@ impl Repository {
             return Err(wrong(ErrorKind::Integrity, why));
         }
         if answer.bytes.len() as u64 != *size {
-            let why = format!("has {} bytes, and its manifest says {size}", answer.bytes.len());
+            let why = format!("has {} bytes, but its manifest says {size}", answer.bytes.len());
             return Err(wrong(ErrorKind::Integrity, why));
         }
         Ok(answer.bytes)
     }
 
-    /// The index that the tag names which is for registries that keep none themselves; `etag` is what it was called.
+    /// The index at the tag that is for registries without referrers; `etag` is its earlier ETag.
     pub(crate) fn tagged_index(
         &self,
         etag: Option<&str>,

@@ -15,7 +15,7 @@ pub(crate) struct Said {
 }
 
 impl Said {
-    /// What it says of itself, as a version of the package `name`: other ecosystems have names of their own.
+    /// The release as a version of the package `name`, because packages of other ecosystems have other names inside.
     pub(crate) fn named(&self, name: &str) -> Result<Release, String> {
         let mut release = self.release.clone()?;
         if release.format.is_some() {
