@@ -1,11 +1,13 @@
 //! `mu plugin`.
 
+use std::path::PathBuf;
+
 use clap::Subcommand;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
-use crate::ops::plugin::{self, Check, Plugin};
+use crate::ops::plugin::{self, Check, CheckRequest, Plugin};
 use crate::ops::{Code, CommandError, Scope};
 use crate::report::{BAD, GOOD, STRONG, Table, printable};
 
@@ -18,18 +20,22 @@ looks for it under `plugins` in ~/.mu/config.yaml, in ~/.mu/plugins, and on PATH
 Examples:
   mu plugin list
   mu plugin check shelf shelf://books.example/tools/lamp
+  mu plugin check ./mu-provider-shelf --replay records
   mu plugin run shelf versions '{\"packages\": [{\"base\": \"books.example/\", \"name\": \"tools/lamp\"}]}'")]
 pub(crate) enum Command {
     /// List the plugins on this machine
     List,
     /// Check that a plugin does what the protocol says
     Check {
-        /// The plugin's name
-        #[arg(value_name = "NAME")]
-        name: String,
+        /// The plugin's name, or the path of its program
+        #[arg(value_name = "NAME|PROGRAM")]
+        plugin: String,
         /// A package of the plugin to try it with
         #[arg(value_name = "REF")]
         reference: Option<String>,
+        /// Ask again what the records in DIR have, and compare the answers; MU_PLUGIN_DEBUG=DIR writes records
+        #[arg(long, value_name = "DIR")]
+        replay: Option<PathBuf>,
     },
     /// Ask a plugin one question, and print its answer
     Run {
@@ -67,7 +73,7 @@ pub(super) struct Said {
 }
 
 pub(crate) fn run(context: &Context, command: &Command) -> Ending {
-    let session = context.open(Scope::Workspace)?;
+    let mut session = context.open(Scope::Workspace)?;
     match command {
         Command::List => {
             let listed = Listed { plugins: plugin::list(&session) };
@@ -84,8 +90,13 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
                 context.table(&table, "no plugins in ~/.mu/plugins, and none on PATH")
             })
         }
-        Command::Check { name, reference } => {
-            let checked = Checked { checks: plugin::check(&session, name, reference.as_deref())? };
+        Command::Check { plugin, reference, replay } => {
+            let request = CheckRequest {
+                plugin: plugin.clone(),
+                reference: reference.clone(),
+                records: replay.clone(),
+            };
+            let checked = Checked { checks: plugin::check(&mut session, &request)? };
             let failed = checked.checks.iter().filter(|check| !check.ok).count();
             if context.shell.is_json() && failed == 0 {
                 return context.json(&checked);
@@ -102,8 +113,9 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
             }
             let checks =
                 if failed == 1 { "1 check".to_owned() } else { format!("{failed} checks") };
-            let message =
-                format!("the plugin `{name}` does not do what the protocol says: {checks} failed");
+            let message = format!(
+                "the plugin `{plugin}` does not do what the protocol says: {checks} failed"
+            );
             Err(CommandError::new(Code::Plugin, message).with_details(&checked).into())
         }
         Command::Run { name, method, params } => {

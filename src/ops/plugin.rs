@@ -1,6 +1,7 @@
 //! `plugin`: which provider plugins there are, whether one does what the protocol says, and single questions to one.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mu_provider::fs::{AtPath as _, private_folder};
@@ -8,11 +9,12 @@ use mu_provider::{
     Digest, Folder, Limits, Listing, Location, Provider as _, ProviderError, Release, Silent,
     TreeWriter,
 };
-use mu_provider_exec::ExecProvider;
+use mu_provider_exec::{ExecProvider, PREFIX, RecordError, Recorded, recorded};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::env::absolute;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Reference;
 
@@ -98,16 +100,25 @@ pub fn run(
     })
 }
 
-/// Tries whether a plugin does what the protocol says; with a reference, also with the package that it names.
+/// What to check of a plugin.
+#[derive(Debug, Default)]
+pub struct CheckRequest {
+    /// Its name, or the path of its program.
+    pub plugin: String,
+    /// A package to try it with.
+    pub reference: Option<String>,
+    /// A folder with records of it: what they say is asked again.
+    pub records: Option<PathBuf>,
+}
+
+/// Tries whether a plugin does what the protocol says; with a reference, also with the package that it names, and with
+/// records, whether it still answers as it did.
 ///
 /// # Errors
 ///
-/// When there is no such plugin, or the reference cannot be read. What the plugin does wrong is in the answer.
-pub fn check(
-    session: &Session,
-    name: &str,
-    reference: Option<&str>,
-) -> Result<Vec<Check>, CommandError> {
+/// When there is no such plugin, or the reference or the records cannot be read. What the plugin does wrong is in the answer.
+pub fn check(session: &mut Session, request: &CheckRequest) -> Result<Vec<Check>, CommandError> {
+    let name = &named(session, &request.plugin)?;
     let plugin = find(session, name)?;
     let mut checks = Checks(Vec::new());
     let introduced = checks.note("starts and introduces itself", plugin.about(), |about| {
@@ -116,7 +127,10 @@ pub fn check(
             format!("`{}` {}, schemes: {}", about.name, about.version, about.schemes.join(", "));
         if serves { Ok(said) } else { Err(format!("{said}; `{name}` is not among them")) }
     });
-    if let (Some(text), Some(_)) = (reference, introduced) {
+    if introduced.is_none() {
+        return Ok(checks.0);
+    }
+    if let Some(text) = &request.reference {
         let reference = Reference::parse(text)?;
         let id = session.id_of(&reference);
         session.index().declare(&id, &reference, &session.environment.current);
@@ -129,7 +143,52 @@ pub fn check(
         };
         checks.package(&plugin, &route.location);
     }
+    if let Some(folder) = &request.records {
+        let folder = absolute(&session.environment.current, folder);
+        checks.replay(&plugin, &questions(&folder, name)?);
+    }
     Ok(checks.0)
+}
+
+/// The name of a plugin that is named, or whose program is; that program is then used in this run.
+fn named(session: &mut Session, text: &str) -> Result<String, CommandError> {
+    let path = Path::new(text);
+    if path.components().count() < 2 {
+        return Ok(text.strip_prefix(PREFIX).unwrap_or(text).to_owned());
+    }
+    let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
+    let name = file.trim_end_matches(std::env::consts::EXE_SUFFIX).strip_prefix(PREFIX);
+    let name = name.filter(|name| !name.is_empty()).ok_or_else(|| {
+        let message = format!(
+            "`{text}` is not the program of a plugin: its name has to start with `{PREFIX}`"
+        );
+        CommandError::new(Code::Usage, message)
+            .hint(format!("rename it to `{PREFIX}NAME`; it then serves `NAME://`"))
+    })?;
+    let program = absolute(&session.environment.current, path);
+    if !program.is_file() {
+        let message = format!("there is no program `{}`", program.display());
+        return Err(CommandError::new(Code::NotFound, message));
+    }
+    session.workspace.settings.plugins.insert(name.to_owned(), program);
+    Ok(name.to_owned())
+}
+
+/// The questions in the records of a plugin.
+fn questions(folder: &Path, name: &str) -> Result<Vec<Recorded>, CommandError> {
+    let questions = recorded(folder, name).map_err(|error| match error {
+        RecordError::File(error) => CommandError::from(error),
+        error => CommandError::new(Code::Usage, error.to_string()),
+    })?;
+    if questions.is_empty() {
+        let message =
+            format!("there is no record of the plugin `{name}` in `{}`", folder.display());
+        return Err(CommandError::new(Code::NotFound, message).hint(format!(
+            "set MU_PLUGIN_DEBUG={} and run a command that needs the plugin",
+            folder.display()
+        )));
+    }
+    Ok(questions)
 }
 
 struct Checks(Vec<Check>);
@@ -154,6 +213,19 @@ impl Checks {
         let (Ok(found) | Err(found)) = found;
         self.0.push(Check { what: what.to_owned(), found, ok });
         value.filter(|_| ok)
+    }
+
+    /// Asks again what was asked before.
+    fn replay(&mut self, plugin: &ExecProvider, questions: &[Recorded]) {
+        for question in questions {
+            let what = format!("answers `{}` as in {}", question.method, question.place);
+            self.note(&what, plugin.replay(question, &Silent), |answer| {
+                match difference(&question.answer, answer, "") {
+                    None => Ok("the same".to_owned()),
+                    Some(difference) => Err(difference),
+                }
+            });
+        }
     }
 
     /// Tries everything that a package takes part in.
@@ -220,6 +292,39 @@ impl Checks {
                 Err(format!("other files: {again}"))
             }
         });
+    }
+}
+
+/// The first difference between two JSON values, at `place` in both.
+fn difference(before: &Value, now: &Value, place: &str) -> Option<String> {
+    match (before, now) {
+        (Value::Object(before), Value::Object(now)) => {
+            let keys: BTreeSet<&String> = before.keys().chain(now.keys()).collect();
+            keys.into_iter().find_map(|key| {
+                let of = |map: &serde_json::Map<String, Value>| {
+                    map.get(key).cloned().unwrap_or_default()
+                };
+                difference(&of(before), &of(now), &format!("{place}/{key}"))
+            })
+        }
+        (Value::Array(before), Value::Array(now)) if before.len() == now.len() => {
+            let pairs = before.iter().zip(now).enumerate();
+            let mut differences = pairs.filter_map(|(index, (before, now))| {
+                difference(before, now, &format!("{place}/{index}"))
+            });
+            differences.next()
+        }
+        _ if before == now => None,
+        _ => Some(format!("{place} is `{}`, and was `{}`", short(now), short(before))),
+    }
+}
+
+/// A value as a line shows it.
+fn short(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(200) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }
 

@@ -68,6 +68,7 @@ mod pin;
 mod placement;
 mod places;
 #[cfg(feature = "exec")]
+mod plugin_examples;
 mod plugins;
 #[cfg(unix)]
 mod progress;

@@ -8,7 +8,7 @@ use mu_testing::tar_gz;
 use crate::support::{Sandbox, digest_of, tree, write};
 
 /// A sandbox in which the plugin of `examples/` serves `books.example/`.
-fn with_shelf() -> Sandbox {
+pub(crate) fn with_shelf() -> Sandbox {
     let mut sandbox = Sandbox::new();
     // Python of the system: one that a version manager brings needs more than the variables that a plugin sees.
     sandbox.set("PATH", "/usr/bin:/bin");
@@ -30,7 +30,7 @@ fn with_shelf() -> Sandbox {
 }
 
 /// Puts a program where it can be run.
-fn install(sandbox: &Sandbox, path: &str, program: impl AsRef<[u8]>) {
+pub(crate) fn install(sandbox: &Sandbox, path: &str, program: impl AsRef<[u8]>) {
     let path = sandbox.path(path);
     write(
         path.parent().expect("is in a folder"),
@@ -41,7 +41,7 @@ fn install(sandbox: &Sandbox, path: &str, program: impl AsRef<[u8]>) {
 }
 
 /// A plugin `odd`, which answers `initialize` as it should, and then runs these lines of Python for each message in `ask`.
-fn odd(sandbox: &Sandbox, lines: &str) {
+pub(crate) fn odd(sandbox: &Sandbox, lines: &str) {
     let lines: String = lines.lines().map(|line| format!("    {line}\n")).collect();
     let program = format!(
         r#"#!/usr/bin/python3
@@ -66,7 +66,7 @@ for line in sys.stdin:
 }
 
 /// Answers `versions` with one release.
-const LISTS: &str = r#"if ask["method"] == "versions":
+pub(crate) const LISTS: &str = r#"if ask["method"] == "versions":
     answer(ask, {"packages": [{"lines": [{"version": "1.0.0"}]} for _ in ask["params"]["packages"]]})
     continue
 "#;

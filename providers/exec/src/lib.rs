@@ -15,6 +15,7 @@ mod find;
 mod message;
 mod plugin;
 mod process;
+pub mod record;
 
 use std::path::{Component, Path};
 use std::sync::Arc;
@@ -38,6 +39,7 @@ pub use crate::find::{PREFIX, Places};
 use crate::message::{Fetched, Introduction, Package};
 use crate::plugin::Plugin;
 pub use crate::plugin::Program;
+pub use crate::record::{RecordError, Recorded, recorded};
 
 /// How long a plugin may be silent while it owes an answer; tests use less.
 pub const SILENCE: Duration = Duration::from_secs(60);
@@ -104,6 +106,28 @@ impl ExecProvider {
         progress: &dyn Progress,
     ) -> Result<Option<Value>, ProviderError> {
         self.plugin.ask(method, params, progress)
+    }
+
+    /// Asks the question of a record again; gives the answer as the record has it. Files go into an empty folder, which is
+    /// removed after that.
+    ///
+    /// # Errors
+    ///
+    /// When the plugin does not answer.
+    pub fn replay(
+        &self,
+        question: &Recorded,
+        progress: &dyn Progress,
+    ) -> Result<Value, ProviderError> {
+        let mut params = question.params.clone();
+        let folder = self.plugin.running()?.folder;
+        let into = fs::private_folder();
+        let into = into.tempdir_in(folder.path()).at("make a folder in", folder.path())?;
+        if let Some(place) = params.get_mut("into") {
+            *place = json!(into.path());
+        }
+        let answer = self.plugin.answer(&question.method, &params, progress)?;
+        Ok(record::answer(answer))
     }
 
     /// The answer to a question, in the shape that it must have.
@@ -180,17 +204,18 @@ impl ExecProvider {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
+        let layout = if fetched.folder { Layout::InFolder } else { Layout::Files };
         let url = match fetched {
-            Fetched { url: Some(url), archive } => {
+            Fetched { url: Some(url), archive, .. } => {
                 let place = Archives::place(&location.root.as_folder(), &url)?;
                 let archive = release.archive.clone().or(archive);
                 let release = Release { archive, size: None, ..release.clone() };
-                return self.unpack(location, &release, &place, tree, progress);
+                return self.unpack(location, &release, &place, layout, tree, progress);
             }
             Fetched { archive: None, .. } => return mu_provider_path::copy_folder(into, tree),
             Fetched { archive: Some(archive), .. } => self.archive_in(into, &archive)?,
         };
-        self.unpack(location, release, &url, tree, progress)
+        self.unpack(location, release, &url, layout, tree, progress)
     }
 
     /// The archive that a plugin has put into the given folder.
@@ -215,11 +240,12 @@ impl ExecProvider {
         location: &Location,
         release: &Release,
         url: &SafeUrl,
+        layout: Layout,
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
         let place = Place { url: url.clone(), insecure: location.insecure, guard: None };
-        self.archives.unpack(&place, release, Layout::Files, tree, progress)
+        self.archives.unpack(&place, release, layout, tree, progress)
     }
 }
 

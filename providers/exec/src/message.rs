@@ -56,7 +56,7 @@ pub(crate) struct Incoming {
 }
 
 /// Why a plugin could not answer.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct Failure {
     #[serde(default)]
     code: i64,
@@ -66,7 +66,7 @@ pub(crate) struct Failure {
     data: Details,
 }
 
-#[derive(Debug, Clone, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 struct Details {
     kind: String,
@@ -161,6 +161,8 @@ pub(crate) struct Package {
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Fetched {
+    /// Whether the files are in one folder of the archive, whatever its name is; mu leaves that folder out.
+    pub(crate) folder: bool,
     /// A file in the given folder; with `url`, the digest of the archive at that URL.
     pub(crate) archive: Option<String>,
     pub(crate) url: Option<String>,

@@ -12,8 +12,10 @@ use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
 use serde_json::{Value, json};
 
 use crate::find::PREFIX;
+use crate::message::Failure;
 use crate::message::{Introduction, LONGEST_LINE, PROTOCOL};
 use crate::process::{Keeper, NoAnswer, Process};
+use crate::record::Record;
 
 /// How long a plugin may take to introduce itself.
 const INTRODUCTION: Duration = Duration::from_secs(10);
@@ -37,6 +39,8 @@ pub struct Program {
     pub folder: PathBuf,
     /// Whether it may not use the network.
     pub offline: bool,
+    /// A folder for records of all messages between mu and the plugin, if somebody wants them.
+    pub records: Option<PathBuf>,
     /// How long it may be silent while it owes an answer.
     pub silence: Duration,
     /// Tokens of the user. The plugin gets those for the hosts that it declares.
@@ -119,9 +123,11 @@ impl Plugin {
         let work = folder.path().join("work");
         mu_provider::fs::create_folder(&work)?;
         let introduced = Arc::new(Mutex::new(Vec::new()));
-        let keeper = self.keeper(Arc::clone(&introduced));
-        let Program { program, environment, .. } = &self.program;
-        let process = Process::start(&self.called(), program, environment, &work, keeper)?;
+        let Program { name, program, environment, records, .. } = &self.program;
+        let record = records.as_ref().map(|folder| Record::begin(folder, name)).transpose()?;
+        let record = record.map(Arc::new);
+        let keeper = self.keeper(Arc::clone(&introduced), record.clone());
+        let process = Process::start(&self.called(), program, environment, &work, keeper, record)?;
         let question = json!({
             "protocols": [PROTOCOL],
             "mu": env!("CARGO_PKG_VERSION"),
@@ -147,14 +153,27 @@ impl Plugin {
         Ok(state.running.insert(running).clone())
     }
 
-    /// Asks a question, and restarts a process that died once; `None` if the plugin does not support the
-    /// question.
+    /// Asks a question; `None` if the plugin does not support it.
     pub(crate) fn ask(
         &self,
         method: &str,
         params: &Value,
         progress: &dyn Progress,
     ) -> Result<Option<Value>, ProviderError> {
+        match self.answer(method, params, progress)? {
+            Ok(value) => Ok(Some(value)),
+            Err(failure) if failure.is_unsupported() => Ok(None),
+            Err(failure) => Err(failure.into_error(&self.called())),
+        }
+    }
+
+    /// Returns the plugin's answer, and restarts a process that died once.
+    pub(crate) fn answer(
+        &self,
+        method: &str,
+        params: &Value,
+        progress: &dyn Progress,
+    ) -> Result<Result<Value, Failure>, ProviderError> {
         loop {
             let running = self.running()?;
             let answer = {
@@ -162,21 +181,18 @@ impl Plugin {
                 running.process.ask(method, params, self.program.silence, progress)
             };
             match answer {
-                Ok(value) => return Ok(Some(value)),
-                Err(NoAnswer::Failed(failure)) if failure.is_unsupported() => {
-                    return Ok(None);
-                }
+                Ok(value) => return Ok(Ok(value)),
+                Err(NoAnswer::Failed(failure)) => return Ok(Err(failure)),
                 Err(NoAnswer::Ended(error)) => {
                     if !self.forget(&running) {
                         return Err(error);
                     }
                     progress.warning(&format!("{error}; it is started once more"));
                 }
-                Err(broken @ NoAnswer::Broken(_)) => {
+                Err(NoAnswer::Broken(error)) => {
                     self.forget(&running);
-                    return Err(self.told(broken));
+                    return Err(error);
                 }
-                Err(failed) => return Err(self.told(failed)),
             }
         }
     }
@@ -199,7 +215,7 @@ impl Plugin {
     }
 
     /// Returns the user's token for a URL, if the plugin has declared its host.
-    fn keeper(&self, hosts: Arc<Mutex<Vec<String>>>) -> Keeper {
+    fn keeper(&self, hosts: Arc<Mutex<Vec<String>>>, record: Option<Arc<Record>>) -> Keeper {
         let credentials = Arc::clone(&self.program.credentials);
         Box::new(move |params| {
             let url = params.get("url").and_then(Value::as_str);
@@ -211,6 +227,9 @@ impl Plugin {
             let is_declared = lock(&hosts).iter().any(|pattern| is_of(pattern, &host));
             match credentials.token(&url).filter(|_| is_safe && is_declared) {
                 Some(token) => {
+                    if let Some(record) = &record {
+                        record.hide(token.expose());
+                    }
                     json!({"headers": {"Authorization": format!("Bearer {}", token.expose())}})
                 }
                 None => Value::Null,

@@ -20,6 +20,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::message::{Failure, Incoming, LONGEST_LINE, Outgoing, Remark, Step, readable};
+use crate::record::Record;
 
 /// How much of a plugin's standard error is kept, in bytes.
 const LONGEST_WORDS: usize = 1 << 20;
@@ -65,6 +66,8 @@ struct Shared {
     words: Mutex<VecDeque<u8>>,
     /// How it broke the protocol.
     fault: Mutex<Option<String>>,
+    /// Where all messages are recorded, if somebody wants that.
+    record: Option<Arc<Record>>,
 }
 
 enum Event {
@@ -87,6 +90,7 @@ impl Process {
         environment: &BTreeMap<String, String>,
         folder: &Path,
         keeper: Keeper,
+        record: Option<Arc<Record>>,
     ) -> Result<Self, ProviderError> {
         let mut command = Command::new(program);
         command.env_clear().envs(environment).current_dir(folder);
@@ -109,6 +113,7 @@ impl Process {
             heard: Mutex::new(Instant::now()),
             words: Mutex::default(),
             fault: Mutex::default(),
+            record,
         });
         let (end, ended) = channel();
         thread::spawn(move || write(stdin, &lines));
@@ -251,6 +256,9 @@ impl Shared {
     /// Sends a message; returns whether the process still takes messages.
     fn send(&self, message: &impl Serialize) -> bool {
         let mut line = serde_json::to_vec(message).expect("a message is plain JSON");
+        if let Some(record) = &self.record {
+            record.sent(&line);
+        }
         line.push(b'\n');
         lock(&self.input).as_ref().is_some_and(|input| input.send(line).is_ok())
     }
@@ -272,6 +280,9 @@ impl Shared {
             }
             if line.trim_ascii().is_empty() {
                 continue;
+            }
+            if let Some(record) = &self.record {
+                record.received(&line);
             }
             let Ok(message) = serde_json::from_slice::<Incoming>(&line) else {
                 let text = readable(&String::from_utf8_lossy(&line[..line.len().min(200)]));

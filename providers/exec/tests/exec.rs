@@ -31,6 +31,7 @@ fn provider(program: PathBuf, folder: &Path, silence: Duration) -> ExecProvider 
     let http = Http::new(HttpOptions::default());
     let shelf = folder.join("shelf").display().to_string();
     let program = Program {
+        records: None,
         name: "shelf".to_owned(),
         program,
         // Python of the system: one that a version manager brings needs more variables.

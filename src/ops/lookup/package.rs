@@ -8,6 +8,7 @@ use crate::index::releases::Releases;
 use crate::ops::apply::element::find_package;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::explain::{other_places, own_packages};
+use crate::ops::requirements::{Requirements, declare_locked};
 use crate::ops::session::error::no_folder;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference};
@@ -27,6 +28,9 @@ pub(super) struct Published {
 pub(super) fn published(session: &Session, text: &str) -> Result<Published, CommandError> {
     let mut notes = Vec::new();
     let reference = Reference::parse(text)?;
+    if reference.protocol().is_none() && reference.local().is_none() {
+        declare_as_here(session, &session.id_of(&reference))?;
+    }
     let reference = match reference.local() {
         Some(folder) => {
             let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
@@ -48,6 +52,17 @@ pub(super) fn published(session: &Session, text: &str) -> Result<Published, Comm
             Err(notes.into_iter().fold(error, CommandError::hint))
         }
     }
+}
+
+/// Tells the index how this workspace reaches a package: a manifest, or the lock, may say more about that than its id.
+fn declare_as_here(session: &Session, id: &PackageId) -> Result<(), CommandError> {
+    let lock = session.lockfile()?.unwrap_or_default();
+    let requirements = Requirements::collect(session, lock.extra.clone())?;
+    for asked in requirements.asked.iter().filter(|asked| asked.requirement.id == *id) {
+        session.index().declare(id, &asked.reference.with_version(None), &asked.from);
+    }
+    lock.find(id).for_each(|package| declare_locked(session, package));
+    Ok(())
 }
 
 /// The error about a package that its registry does not have.

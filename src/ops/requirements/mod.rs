@@ -451,6 +451,23 @@ fn id_from(session: &Session, reference: &Reference, from: &Path) -> PackageId {
     places.own_name(places.id_of(reference, &session.defaults(), from, workspace))
 }
 
+/// Tells the index how to reach a locked package that no manifest names: as it was reached when it was locked.
+pub fn declare_locked(session: &Session, package: &LockedPackage) {
+    let LockedPackage { id, source, folder, .. } = package;
+    let provider = session.index().providers().get(&source.provider);
+    let is_flat = provider.is_ok_and(|provider| provider.places_are_flat());
+    let inside = match folder {
+        Some(folder) => folder,
+        None if is_flat => id.name_str().rsplit('/').next().unwrap_or_default(),
+        None => "",
+    };
+    let text = format!("{}+{}/{inside}", source.provider, source.place.trim_end_matches('/'));
+    let reference = Reference::parse(text.trim_end_matches('/')).ok();
+    if let Some(reference) = reference.filter(|one| one.id(&session.defaults()) == *id) {
+        session.index().declare(id, &reference, &session.workspace.root);
+    }
+}
+
 /// The references of `extra` without those of `id`.
 pub fn without(session: &Session, extra: &[String], id: &PackageId) -> Vec<String> {
     let from = session.lock_folder();

@@ -38,6 +38,9 @@ const VARIABLES: [&str; 16] = [
 /// What the names of variables for plugins begin with.
 const FOR_PLUGINS: &str = "MU_PLUGIN_";
 
+/// The variable that names a folder for records of what plugins and mu say to each other.
+const RECORDS: &str = "MU_PLUGIN_DEBUG";
+
 /// The plugins of this machine, each of which is started when it is first asked something.
 #[derive(Debug)]
 pub(crate) struct OfThisMachine {
@@ -47,6 +50,8 @@ pub(crate) struct OfThisMachine {
     variables: BTreeMap<String, String>,
     /// The folder that they write into.
     folder: PathBuf,
+    /// The folder that what they say is recorded in, if that is wanted.
+    records: Option<PathBuf>,
     http: Arc<Http>,
     found: Mutex<HashMap<String, Arc<ExecProvider>>>,
 }
@@ -63,6 +68,7 @@ impl OfThisMachine {
             offline,
             variables: variables(environment),
             folder: environment.cache.join("plugins"),
+            records: records(environment),
             http,
             found: Mutex::default(),
         }
@@ -84,6 +90,7 @@ impl OfThisMachine {
             program: self.places.find(name)?,
             environment: self.variables.clone(),
             folder: self.folder.clone(),
+            records: self.records.clone(),
             offline: self.offline,
             silence: SILENCE,
             credentials: Arc::clone(&self.http.options().credentials),
@@ -109,6 +116,11 @@ fn places(environment: &Environment, workspace: &Workspace) -> Places {
             .map(Path::to_owned)
             .to_vec(),
     }
+}
+
+fn records(environment: &Environment) -> Option<PathBuf> {
+    let folder = environment.variable(RECORDS).filter(|folder| !folder.is_empty())?;
+    Some(crate::env::absolute(&environment.current, folder.as_ref()))
 }
 
 /// The environment of a plugin.

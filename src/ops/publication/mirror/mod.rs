@@ -21,8 +21,8 @@ use self::renaming::Renaming;
 use crate::lock::{FILE_NAME, LockedPackage, Lockfile};
 use crate::ops::apply::fetch::used_instead;
 use crate::ops::publication::target::Target;
-use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::{Requirements, declare_locked};
 use crate::ops::solve::resolve::resolve_from;
 use crate::ops::{Code, CommandError, Options, Scope, Session};
 use crate::reference::{PackageId, Reference};
@@ -176,7 +176,7 @@ fn mirror_locked(
         ));
     }
     requirements.declare(session);
-    lock.packages.iter().for_each(|package| declare(session, package));
+    lock.packages.iter().for_each(|package| declare_locked(session, package));
     let mut copying = Copying::new(session, target, request);
     let mut left: BTreeSet<&PackageId> = BTreeSet::new();
     for package in &lock.packages {
@@ -192,23 +192,6 @@ fn mirror_locked(
         }
     }
     copying.run(&versions(session, &lock, |id| !left.contains(id)))
-}
-
-/// Says how a package is reached that no manifest of the workspace names: as it was when it was locked.
-fn declare(session: &Session, package: &LockedPackage) {
-    let LockedPackage { id, source, folder, .. } = package;
-    let provider = session.index().providers().get(&source.provider);
-    let is_flat = provider.is_ok_and(|provider| provider.places_are_flat());
-    let inside = match folder {
-        Some(folder) => folder,
-        None if is_flat => id.name_str().rsplit('/').next().unwrap_or_default(),
-        None => "",
-    };
-    let text = format!("{}+{}/{inside}", source.provider, source.place.trim_end_matches('/'));
-    let reference = Reference::parse(text.trim_end_matches('/')).ok();
-    if let Some(reference) = reference.filter(|one| one.id(&session.defaults()) == *id) {
-        session.index().declare(id, &reference, &session.workspace.root);
-    }
 }
 
 /// The versions in a lock of those packages that are copied. Of an overridden one that is the package that is used instead,

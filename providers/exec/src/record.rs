@@ -1,0 +1,225 @@
+//! Records of what mu and a plugin say to each other: written while they speak, and read to ask the same again.
+//!
+//! A record is a file of JSON Lines, `{"sent": MESSAGE}` or `{"received": MESSAGE}`, in the order in which mu saw them. Tokens
+//! are not in it. What a plugin sends that is no message is not recorded: the error shows it.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use mu_provider::fs::{self, FileError};
+use mu_provider::threads::lock;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::message::Failure;
+
+/// How many records a folder may have of one plugin.
+const MOST_RECORDS: usize = 10_000;
+
+/// What stands in a record in place of a token.
+const HIDDEN: &str = "****";
+
+/// A record that is being written.
+#[derive(Debug)]
+pub(crate) struct Record {
+    file: Mutex<File>,
+    /// Tokens that mu handed out, as JSON has them.
+    tokens: Mutex<Vec<String>>,
+}
+
+impl Record {
+    /// Begins a record in `folder`, which is made if it is not there: `NAME-1.jsonl`, or the next number that is free.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be made.
+    pub(crate) fn begin(folder: &Path, name: &str) -> Result<Self, FileError> {
+        fs::create_folder(folder)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create_new(true);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let mut number = 1;
+        loop {
+            match fs::open_with(&folder.join(format!("{name}-{number}.jsonl")), &options) {
+                Ok(file) => return Ok(Self { file: Mutex::new(file), tokens: Mutex::default() }),
+                Err(error)
+                    if error.kind() == std::io::ErrorKind::AlreadyExists
+                        && number < MOST_RECORDS =>
+                {
+                    number += 1;
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Leaves a token out of all that follows.
+    pub(crate) fn hide(&self, token: &str) {
+        let token = Value::from(token).to_string();
+        let token = token.trim_matches('"').to_owned();
+        if !token.is_empty() {
+            lock(&self.tokens).push(token);
+        }
+    }
+
+    /// Records a message that mu sends, as the line that it is.
+    pub(crate) fn sent(&self, line: &[u8]) {
+        self.write("sent", line);
+    }
+
+    /// Records a message of the plugin, as the line that it is.
+    pub(crate) fn received(&self, line: &[u8]) {
+        self.write("received", line);
+    }
+
+    fn write(&self, direction: &str, line: &[u8]) {
+        // Read and printed again, so that a token is written in one way only.
+        let Ok(message) = serde_json::from_slice::<Value>(line) else { return };
+        let mut text = json!({ direction: message }).to_string();
+        for token in lock(&self.tokens).iter() {
+            text = text.replace(token, HIDDEN);
+        }
+        text.push('\n');
+        // A full disk is no reason to fail what the user wants.
+        let _ = lock(&self.file).write_all(text.as_bytes());
+    }
+}
+
+/// A question of a record, with its answer.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recorded {
+    /// The file, and the line of the question in it.
+    pub place: String,
+    /// The method.
+    pub method: String,
+    /// What it took.
+    pub params: Value,
+    /// The answer: an object with `result` or `error`.
+    pub answer: Value,
+}
+
+/// Why records cannot be read.
+#[derive(Debug)]
+pub enum RecordError {
+    /// A file or folder cannot be read.
+    File(FileError),
+    /// A line is not that of a record.
+    Line {
+        /// The file and the line.
+        place: String,
+        /// What is wrong with it.
+        reason: String,
+    },
+}
+
+impl std::fmt::Display for RecordError {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(error) => error.fmt(formatter),
+            Self::Line { place, reason } => {
+                write!(formatter, "{place} is not a line of a record: {reason}")
+            }
+        }
+    }
+}
+
+impl std::error::Error for RecordError {}
+
+impl From<FileError> for RecordError {
+    fn from(error: FileError) -> Self {
+        Self::File(error)
+    }
+}
+
+/// The questions in all records of the plugin `name` in `folder`, with their answers. Those that were never answered are left
+/// out, and so is how the plugin introduced itself.
+///
+/// # Errors
+///
+/// When a file cannot be read, or is not a record.
+pub fn recorded(folder: &Path, name: &str) -> Result<Vec<Recorded>, RecordError> {
+    let mut files: Vec<(usize, PathBuf)> = Vec::new();
+    for entry in fs::entries(folder)? {
+        let file = entry.file_name();
+        let number = file.to_str().and_then(|file| {
+            file.strip_prefix(name)?.strip_prefix('-')?.strip_suffix(".jsonl")?.parse().ok()
+        });
+        files.extend(number.map(|number| (number, entry.path())));
+    }
+    files.sort();
+    let mut all = Vec::new();
+    for (_, path) in files {
+        let text = fs::read_text(&path)?;
+        let called = path.file_name().unwrap_or_default().display().to_string();
+        all.extend(parse(&called, &text)?);
+    }
+    Ok(all)
+}
+
+/// The questions in the text of one record, in the order in which they were asked.
+///
+/// # Errors
+///
+/// When a line is not that of a record.
+pub fn parse(file: &str, text: &str) -> Result<Vec<Recorded>, RecordError> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "lowercase")]
+    enum Line {
+        Sent(Message),
+        Received(Message),
+    }
+    #[derive(Deserialize)]
+    struct Message {
+        #[serde(default)]
+        id: Value,
+        method: Option<String>,
+        #[serde(default)]
+        params: Value,
+        #[serde(default)]
+        result: Value,
+        error: Option<Failure>,
+    }
+    let mut open: HashMap<u64, (usize, Recorded)> = HashMap::new();
+    let mut answered = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let place = format!("{file}:{}", number + 1);
+        let line = serde_json::from_str(line).map_err(|error| RecordError::Line {
+            place: place.clone(),
+            reason: error.to_string(),
+        })?;
+        match line {
+            Line::Sent(Message { id, method: Some(method), params, .. }) => {
+                let is_asked = !["initialize", "shutdown"].contains(&method.as_str());
+                if let Some(id) = id.as_u64().filter(|_| is_asked) {
+                    open.insert(
+                        id,
+                        (number, Recorded { place, method, params, answer: Value::Null }),
+                    );
+                }
+            }
+            Line::Received(Message { id, method: None, result, error, .. }) => {
+                let question = id.as_u64().and_then(|id| open.remove(&id));
+                if let Some((number, question)) = question {
+                    let answer = answer(error.map_or(Ok(result), Err));
+                    answered.push((number, Recorded { answer, ..question }));
+                }
+            }
+            // What mu answers, and what the plugin asks or tells.
+            Line::Sent(_) | Line::Received(_) => {}
+        }
+    }
+    answered.sort_by_key(|(number, _)| *number);
+    Ok(answered.into_iter().map(|(_, question)| question).collect())
+}
+
+/// An answer as records are compared: what mu uses of it.
+pub(crate) fn answer(answer: Result<Value, Failure>) -> Value {
+    match answer {
+        Ok(result) => json!({ "result": result }),
+        Err(failure) => json!({ "error": failure }),
+    }
+}
