@@ -1,13 +1,13 @@
 //! The only door to the environment, the home folder, the current folder and the clock.
 //!
-//! The library takes an [`Environment`] as a value; only the binary makes one from its process. What
-//! the values mean is decided elsewhere.
+//! The library takes an [`Environment`] as a value; only the program creates one from its process. Other
+//! modules interpret the values.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What a run of mu knows of the machine around it.
+/// What mu knows about the machine and the process that it runs in.
 #[derive(Debug, Clone)]
 pub struct Environment {
     /// The user's home folder.
@@ -22,7 +22,7 @@ pub struct Environment {
     pub current: PathBuf,
     /// Now, in seconds since 1970 UTC.
     pub now: i64,
-    /// The user, by number; whoever became the superuser with `sudo` is both. Empty where users have no numbers.
+    /// The users' numbers: for a superuser by `sudo`, both. Empty on systems without user numbers.
     pub users: Vec<u32>,
     /// Environment variables.
     pub variables: BTreeMap<String, String>,
@@ -36,7 +36,7 @@ pub const IN_CACHE: &[&str] =
 pub const IN_HOME: &[&str] =
     &["Mu.lock", "config.yaml", "credentials.json", "credentials.lock", "packs", "plugins"];
 
-/// The process does not say where it is.
+/// The process lacks something that mu needs.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvironmentError {
     /// There is no current folder.
@@ -47,7 +47,7 @@ pub enum EnvironmentError {
     Home,
 }
 
-/// Where the runtime is when `$MUROOT` does not say.
+/// Where the runtime is if `$MUROOT` is not set.
 const DEFAULT_MU_ROOT: &str = "/usr/local/mu";
 
 impl Environment {
@@ -111,7 +111,7 @@ fn users(_variables: &BTreeMap<String, String>) -> Vec<u32> {
     Vec::new()
 }
 
-/// `path` seen from `base`, with `.` and `..` folded where no link can change their meaning.
+/// `path` relative to `base`, with `.` and `..` resolved if no link can change their meaning.
 pub fn absolute(base: &Path, path: &Path) -> PathBuf {
     let joined = base.join(path);
     let mut folded = PathBuf::new();

@@ -1,6 +1,7 @@
 //! What makes a folder a package: a manifest of mu's own, or of another ecosystem.
 //!
-//! mu's own counts first. How a foreign manifest is read is in the crate `mu-formats`; here are its files.
+//! mu's own manifest takes precedence. The crate `mu-formats` reads foreign manifests; this module finds
+//! their files.
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -18,12 +19,12 @@ use crate::manifest::{
 };
 use crate::reference::{Defaults, Reference, Version};
 
-/// The names of all manifests, in the order in which they count.
+/// The names of all manifests, in order of precedence.
 pub fn manifest_names() -> impl Iterator<Item = &'static str> {
     [YAML_NAME, JSON_NAME].into_iter().chain(FORMATS.iter().map(|format| format.manifest))
 }
 
-/// The format whose manifest this file is.
+/// The format whose manifest has this file name.
 pub fn format_of(path: &Path) -> Option<&'static Format> {
     let name = path.file_name()?;
     FORMATS.iter().find(|format| name == format.manifest)
@@ -83,11 +84,11 @@ pub fn load_head(folder: &Path) -> Result<Option<Head>, ManifestError> {
     }))
 }
 
-/// What the foreign manifest `text`, which some place has at `path`, says.
+/// The package in the foreign manifest `text`, which some place has at `path`.
 ///
 /// # Errors
 ///
-/// When it is not what its format allows.
+/// When it is not valid in its format.
 pub fn parse(
     format: &Format,
     path: &Path,
@@ -98,7 +99,7 @@ pub fn parse(
     read(format, path, &texts, around)
 }
 
-/// An editor of the workspace's own manifest at `path`, mu's own or a foreign one.
+/// An editor for the workspace's own manifest at `path`, in mu's format or a foreign one.
 pub fn editor(
     path: &Path,
     text: impl Into<String>,
@@ -112,11 +113,11 @@ pub fn editor(
     }
 }
 
-/// What `text`, the workspace's own manifest at `path`, says.
+/// The package in `text`, the workspace's own manifest at `path`.
 ///
 /// # Errors
 ///
-/// When it is not what its format allows.
+/// When it is not valid in its format.
 pub fn parse_own(
     path: &Path,
     text: &str,
@@ -167,7 +168,7 @@ fn pointed_at(error: &FormatError, path: &Path, texts: &Texts) -> SourceError {
     error.in_text(&path.with_file_name(&error.file), &text.unwrap_or(Cow::Borrowed("")))
 }
 
-/// Where Helm keeps the short names of repositories.
+/// Where Helm stores the short names of repositories.
 pub fn helms_repositories(environment: &Environment) -> PathBuf {
     let set = |name: &str| environment.variables.get(name).filter(|value| !value.is_empty());
     if let Some(file) = set("HELM_REPOSITORY_CONFIG") {
@@ -181,7 +182,7 @@ pub fn helms_repositories(environment: &Environment) -> PathBuf {
     folder.join("repositories.yaml")
 }
 
-/// The short names that the user gave to chart repositories. What cannot be read names nothing.
+/// The short names that the user gave to chart repositories. A file that cannot be read has none.
 pub fn helms_aliases(environment: &Environment) -> Aliases {
     let text = read_text_if_there(&helms_repositories(environment)).ok().flatten();
     text.map(|text| Aliases::read(&text)).unwrap_or_default()

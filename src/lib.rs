@@ -1,10 +1,10 @@
-//! mu, a package manager for what belongs to no single programming language: the map of the library.
+//! mu, a package manager for things that belong to no single programming language: the map of the library.
 //!
-//! Everything that a command does can be done through [`ops`] by another program. The library never
-//! prints, and never reads the environment, the current folder or the clock: whoever calls it passes
-//! these in as an [`env::Environment`]; [`report`] and [`cli`] are the part that talks to people.
+//! Another program can do everything that a command does through [`ops`]. The library never prints, and never
+//! reads the environment, the current folder or the clock: the caller passes these in as an
+//! [`env::Environment`]. [`report`] and [`cli`] are the part that interacts with people.
 //!
-//! Data flows one way, and a module uses only what stands above it in this table; a test proves it.
+//! Data flows one way, and a module uses only modules above it in this table; a test checks this.
 //!
 //! | module | what it knows |
 //! | --- | --- |
@@ -23,9 +23,9 @@
 //! | [`report`] | how things look: colour, progress, tables, errors, JSON |
 //! | [`cli`] | arguments in, one operation, its answer out |
 //!
-//! The providers (`providers/hub`, `providers/git`, `providers/helm`, `providers/oci`, `providers/path`) are crates of their own. They know
-//! the protocol in `providers/api`, and nothing of this library. So is `crates/hub/`, which writes hubs. `crates/picture/` draws
-//! dependency graphs for both.
+//! The providers (`providers/hub`, `providers/git`, `providers/helm`, `providers/oci`, `providers/path`) are
+//! separate crates. They know the protocol in `providers/api`, and nothing of this library. The same holds
+//! for `crates/hub/`, which writes hubs. `crates/picture/` draws dependency graphs for both.
 //!
 //! # Files on disk
 //!

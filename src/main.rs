@@ -1,4 +1,4 @@
-//! The `mu` program: arguments in, exit status out. Everything else is the library's.
+//! The `mu` program: arguments in, exit status out. The library does everything else.
 
 use std::process::ExitCode;
 

@@ -1,7 +1,7 @@
-//! `mu __complete`: the names that can follow what was typed so far, for the scripts of `mu completions`.
+//! `mu __complete`: the names that can complete the last word, for the scripts of `mu completions`.
 //!
-//! Nothing is asked: names come from the workspace, from Mu.lock, and from the catalogs in the cache. Whatever goes wrong,
-//! nothing is offered. Commands and options are known to the scripts themselves.
+//! It makes no requests: names come from the workspace, from Mu.lock, and from the catalogs in the cache. If
+//! anything fails, it offers nothing. The scripts themselves know commands and options.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ enum Names {
     Settings,
 }
 
-/// What the last word names, if it is a name.
+/// The kind of name that the last word is, if it is a name.
 fn expected(words: &[String]) -> Option<Names> {
     let (last, before) = words.split_last()?;
     if last.starts_with('-') || last.contains('#') {
@@ -79,7 +79,7 @@ fn names(environment: &Environment, expected: Names) -> Option<BTreeSet<String>>
     let events = Arc::new(NoEvents);
     let session = Session::open(environment.clone(), options, Scope::Workspace, events).ok()?;
     let base = session.workspace.settings.base.to_string();
-    // The default base is left out, as it can be in what is typed.
+    // The default base is left out, because people can leave it out too.
     let short = |id: &str| id.strip_prefix(&base).unwrap_or(id).to_owned();
     let mut names = BTreeSet::new();
     if matches!(expected, Names::Known | Names::Any) {

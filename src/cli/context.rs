@@ -1,4 +1,4 @@
-//! What every command is run with, and how its answer leaves: as a JSON document, or as text for people.
+//! What every command gets, and how its answer is printed: as a JSON document, or as text for people.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -48,7 +48,7 @@ impl Context {
         Session::open_settings(self.environment.clone(), self.options()?, self.events())
     }
 
-    /// Opens the workspace, or the global packs, as the only one that changes them.
+    /// Opens the workspace, or the global packs, with an exclusive lock.
     pub(crate) fn open_to_change(&self, scope: Scope) -> Result<Session, CommandError> {
         Session::open_to_change(self.environment.clone(), self.options()?, scope, self.events())
     }
@@ -66,12 +66,12 @@ impl Context {
         if dry_run { self.open(scope) } else { self.open_to_change(scope) }
     }
 
-    /// A text of the answer with the names of packages as people write them here.
+    /// A text with the names of packages as people write them here.
     pub(crate) fn short<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.shell.short(text)
     }
 
-    /// What a package is called in the answer.
+    /// The name of a package in the answer.
     pub(crate) fn name(&self, id: &PackageId) -> String {
         self.short(id.as_str()).into_owned()
     }

@@ -4,7 +4,7 @@ use clap::Args;
 
 use crate::ops::filter::VersionFilter;
 
-// What the versions must be. (A doc comment would stand for the whole command.)
+// The conditions on versions. (With a doc comment, clap would use it for the whole command.)
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Filter {
     /// Only versions whose app version is this, or starts with it: 2.3 is not 2.30

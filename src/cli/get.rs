@@ -49,7 +49,7 @@ pub(crate) struct Arguments {
     narrowing: Narrowing,
 }
 
-// What narrows the versions of references on the command line. (A doc comment would stand for the whole command.)
+// The conditions on versions of references. (With a doc comment, clap would use it for the whole command.)
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct Narrowing {
     /// Only versions in this channel
@@ -67,7 +67,7 @@ pub(crate) struct Narrowing {
 }
 
 impl Narrowing {
-    /// The same, as operations take it.
+    /// The same conditions, as operations take them.
     pub(crate) fn to_operation(&self) -> narrowed::Narrowing {
         narrowed::Narrowing {
             channel: self.channel.clone(),
@@ -81,7 +81,7 @@ impl Narrowing {
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let scope = Scope::of(arguments.global);
     let mut session = context.open_for(scope, arguments.dry_run).or_else(|error| {
-        // Where nothing can be written there may be nothing to get either, which says more.
+        // If nothing can be written, there may be nothing to install either, and that error is more helpful.
         if arguments.references.is_empty() {
             check_not_empty(&context.open(scope)?)?;
         }

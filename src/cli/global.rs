@@ -68,7 +68,7 @@ pub(crate) struct Global {
         value_name = "WHEN",
         global = true,
         default_value = "auto",
-        // Values that are described one by one would spread every help over three times as many lines.
+        // Describing each value would make every help three times as long.
         value_parser = PossibleValuesParser::new(["auto", "always", "never"]).map(color_choice)
     )]
     color: ColorChoice,

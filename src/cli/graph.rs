@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::ops::graph::{Edge, Vertex};
 
-    /// A chain of packages, and arrows from each to the ones that are so many steps behind it.
+    /// A chain of packages, with arrows from each to those that are this many steps later.
     fn chain(count: usize, steps: &[usize]) -> Graph {
         let vertices = (0..count).map(|node| Vertex {
             name: format!("p{node}"),
@@ -142,7 +142,7 @@ mod tests {
         assert!(error.to_string().contains("a picture of 501 packages was not drawn"), "{error}");
         assert!(error.hints[0].contains("--depth N"), "{:?}", error.hints);
         assert!(picture(&graph, Some(600)).is_ok(), "how deep was said");
-        // Each package asks for all behind it, and each arrow passes those in between.
+        // Each package requires all later ones, and each arrow passes those in between.
         let every: Vec<usize> = (1..300).collect();
         let error = picture(&chain(300, &every), None).expect_err("its arrows are too long");
         assert!(error.to_string().contains("boxes, labels and bends"), "{error}");

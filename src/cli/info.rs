@@ -81,7 +81,7 @@ pub(super) struct Answer<'a> {
     maintainers: &'a [String],
     /// Words to find it by.
     keywords: &'a [String],
-    /// The version of what it packages.
+    /// The version of the software that it contains.
     app_version: &'a Option<String>,
     /// When it was published, RFC 3339.
     published: &'a Option<String>,
@@ -89,21 +89,21 @@ pub(super) struct Answer<'a> {
     commit: &'a Option<String>,
     /// The channels that it is in.
     channels: &'a [String],
-    /// The channel of the package that counts where none is asked for.
+    /// The channel of the package to use if none is requested.
     default_channel: &'a Option<String>,
     /// Names that point to it.
     tags: &'a [String],
-    /// Why it was withdrawn, empty if no reason was given; `false` if it was not.
+    /// Why it was withdrawn, empty without a reason; `false` if it was not.
     #[serde(serialize_with = "json::yanked")]
     #[schemars(schema_with = "json::yanked_schema")]
     yanked: &'a Option<String>,
-    /// Why its authors no longer look after it, empty if no reason was given; `false` if they do.
+    /// Why its authors no longer maintain it, empty without a reason; `false` if they do.
     #[serde(serialize_with = "json::yanked")]
     #[schemars(schema_with = "json::yanked_schema")]
     deprecated: &'a Option<String>,
-    /// The format of the package, where it is not one of mu's: `helm`.
+    /// The format of the package, if it is not mu's: `helm`.
     format: &'a Option<String>,
-    /// What it carries inside, so that nobody else has to bring it.
+    /// Packages that it carries inside, so that nobody else has to provide them.
     bundled: &'a [String],
     /// The package that took its place.
     moved_to: &'a Option<PackageId>,
@@ -115,7 +115,7 @@ pub(super) struct Answer<'a> {
     usable: bool,
     /// Why it cannot be used here, if it cannot.
     reasons: &'a [String],
-    /// The newest version that can be used here, where this one cannot.
+    /// The newest version that can be used here, if this one cannot.
     newest_usable: &'a Option<String>,
     /// References to what it depends on, as they were written.
     dependencies: &'a [String],
@@ -141,7 +141,7 @@ pub(super) struct Answer<'a> {
     install: Option<String>,
 }
 
-/// The channels of the version, and which one of the package comes first, where that is not the only one.
+/// The channels of the version, and which of the package's channels comes first, if there are several.
 fn channels(found: &Info) -> String {
     let channels = found.version.channels.join(", ");
     match &found.default_channel {
@@ -256,7 +256,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     Ok(0)
 }
 
-/// What was done to a version, and why, if that was said.
+/// What happened to a version, and the reason if there is one.
 fn told(what: &str, reason: &str) -> String {
     if reason.is_empty() { what.to_owned() } else { format!("{what}: {reason}") }
 }
@@ -268,7 +268,7 @@ fn facts(context: &Context, found: &Info) -> Vec<(&'static str, Vec<String>)> {
     let newest_usable = found.newest_usable.iter();
     let newest_usable = newest_usable
         .map(|version| format!("{version} is the newest version that can be used here"));
-    // Elsewhere, what a manifest leaves out is another base.
+    // Elsewhere, the names in a manifest have another base.
     let is_near = context.name(&found.id).len() < found.id.as_str().len();
     let short = |texts: &[String]| -> Vec<String> {
         let short = |text: &String| match is_near {
@@ -322,7 +322,8 @@ fn span(found: &Info) -> Option<String> {
     Some(text)
 }
 
-/// The command that depends on it; none for what nobody should begin to depend on, or cannot use here.
+/// The command that depends on it; none for versions that nobody should start to use, or that cannot be used
+/// here.
 fn install(found: &Info) -> Option<String> {
     let version = &found.version;
     if let Some(other) = &version.moved_to {

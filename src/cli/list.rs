@@ -44,7 +44,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     })
 }
 
-/// What is installed; `get` is the command that installs what is not.
+/// The installed packages; `get` is the command that installs missing ones.
 fn table(context: &Context, packages: &[Listed], get: &str) -> Table {
     let mut table = Table::new(&["package", "version", "from", "note"]);
     for package in packages {

@@ -93,7 +93,7 @@ pub(crate) fn run_logout(context: &Context, arguments: &LogoutArguments) -> Endi
     })
 }
 
-/// Asks the user at the terminal, or reads what a program sends.
+/// Asks the user at the terminal, or reads standard input.
 fn ask(host: &str, shell: &Shell) -> Result<Secret, CommandError> {
     let failed = |error: io::Error| {
         CommandError::from_error(Code::Io, error).while_doing("cannot read the token")

@@ -1,4 +1,4 @@
-//! The command line: one file a command, each parses, calls one operation, and prints its answer.
+//! The command line: one file for each command, which parses, calls one operation, and prints the answer.
 
 mod add;
 mod cache;
@@ -99,7 +99,7 @@ static VERSION: LazyLock<String> = LazyLock::new(|| match option_env!("MU_COMMIT
     None => env!("CARGO_PKG_VERSION").to_owned(),
 });
 
-// What each command takes is described only where that one is asked for.
+// Each command is described only when its help is needed.
 #[derive(Debug, Subcommand)]
 #[command(defer = true)]
 enum Command {
@@ -243,7 +243,7 @@ fn end(ending: Ending, shell: &Shell) -> u8 {
             shell.error(&error);
             error.code.exit_status()
         }
-        // A reader that has seen enough, such as `head`, is not a failure.
+        // If a reader such as `head` has seen enough, that is not a failure.
         Err(Stop::Closed(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => 0,
         Err(Stop::Closed(error)) => {
             shell.error(

@@ -46,7 +46,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     })
 }
 
-/// What keeps a package from being newer, and where it has moved.
+/// What prevents newer versions of a package, and where it has moved.
 fn note(package: &Outdated) -> String {
     let mut reasons = package.held_back_by.clone();
     if reasons.is_empty() && package.allowed != package.current {

@@ -76,7 +76,7 @@ pub(super) fn files(packed: &Packed) -> Table {
     table
 }
 
-/// What was packed, and its digests.
+/// The packed files, and their digests.
 pub(super) fn summary(packed: &Packed) -> String {
     let archive = &packed.archive;
     format!(

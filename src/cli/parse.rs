@@ -1,7 +1,8 @@
-//! From arguments to what they mean, without describing every command.
+//! Parses arguments, without describing every command.
 //!
-//! Every command takes the global options, and clap copies them into each, which takes longer than all else that a quick
-//! command does. So the arguments are first read as those of a program with the one command that they seem to name.
+//! Every command takes the global options, and clap copies them into each command, which takes longer than
+//! everything else in a fast command. So the arguments are first parsed by a program that only has the
+//! command that they seem to name.
 
 use std::ffi::OsString;
 
@@ -23,7 +24,7 @@ pub(super) fn parse(arguments: &[OsString], color: ColorChoice) -> Result<Cli, c
         && let (before, [help, asked @ ..]) = arguments.split_at(first)
         && help == "help"
     {
-        // `mu help get`, as other tools have it.
+        // `mu help get` works as in other tools.
         let flag = OsString::from("--help");
         return parse(&[before, asked, &[flag]].concat(), color);
     }
@@ -59,7 +60,7 @@ mod tests {
 
     const COLOR: ColorChoice = ColorChoice::Never;
 
-    /// Whatever is asked for in whatever way, the short way comes to the same as the long one.
+    /// Checks that the fast way and the complete way give the same result.
     fn check(line: &str) {
         let arguments: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let (short, long) = (parse(&arguments, COLOR), whole(&arguments, COLOR));

@@ -58,10 +58,10 @@ pub(super) struct Listed {
     plugins: Vec<Plugin>,
 }
 
-/// What `mu plugin check` answers; where a check fails, the `details` of the error.
+/// The answer of `mu plugin check`; if a check fails, the `details` of the error.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Checked {
-    /// What was tried, in this order.
+    /// The checks, in this order.
     checks: Vec<Check>,
 }
 

@@ -1,4 +1,4 @@
-//! `mu schema`: what files may hold, and what commands answer under `--json`.
+//! `mu schema`: the content of files, and the JSON answers of commands.
 
 use clap::{Args, ValueEnum};
 use schemars::generate::SchemaSettings;
@@ -71,7 +71,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
 /// One shape of an answer.
 type Shape = fn(&mut SchemaGenerator) -> Schema;
 
-/// The answer of every command that has one; some have another with other flags.
+/// The answers of all commands that have one; some have several, depending on flags.
 const ANSWERS: &[(&str, &[Shape])] = &[
     ("add", &[shape::<change::Answer<'_>>]),
     ("cache clean", &[shape::<cache::Cleaned>]),
@@ -149,7 +149,7 @@ fn shape<A: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     schema
 }
 
-/// The schema of what a command answers.
+/// The schema of a command's answer.
 fn answer(command: &str) -> Result<Schema, CommandError> {
     let Some((_, shapes)) = ANSWERS.iter().find(|(name, _)| *name == command) else {
         let names: Vec<&str> = ANSWERS.iter().map(|(name, _)| *name).collect();
@@ -198,7 +198,7 @@ mod tests {
         let mut commands = Vec::new();
         leaves(&program, "", &mut commands);
         commands.push("error".to_owned());
-        // One runs until it is stopped, the other prints a schema itself.
+        // One runs until it is stopped, and the other prints a schema itself.
         let has_none = ["hub serve", "schema", "__complete"];
         commands.retain(|name| !has_none.contains(&name.as_str()));
         commands.sort();

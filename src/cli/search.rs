@@ -141,7 +141,7 @@ fn short(text: &str) -> String {
 pub(super) struct Answer<'a> {
     /// The packages, best first.
     packages: Vec<Package<'a>>,
-    /// Their number; with a filter only those that are listed are counted.
+    /// Their number; with a filter, only listed packages are counted.
     total: usize,
 }
 
@@ -167,14 +167,14 @@ struct Package<'a> {
     source: &'a Source,
     /// The version in `Mu.lock`, if it is there.
     locked: &'a Option<String>,
-    /// Whether its newest release can be used here; left out if that was not looked at, as without a filter and without
-    /// facts of the runtime.
+    /// Whether its newest release can be used here; left out if this was not checked, as without a filter and
+    /// without facts of the runtime.
     #[serde(skip_serializing_if = "Option::is_none")]
     usable: Option<bool>,
     /// Why it cannot be used here, if it cannot.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     reasons: &'a [String],
-    /// The newest version that can be used here, where its newest release cannot.
+    /// The newest version that can be used here, if its newest release cannot.
     #[serde(skip_serializing_if = "Option::is_none")]
     newest_usable: Option<&'a str>,
 }

@@ -1,6 +1,6 @@
 //! How help looks: commands in groups, examples before options, the global options once, and colours.
 //!
-//! What commands take is said where they are; nothing here parses anything.
+//! Each command defines its own options; nothing here parses anything.
 
 use anstyle::{AnsiColor, Style};
 use clap::builder::Styles;
@@ -45,7 +45,7 @@ const WORD: Style = AnsiColor::Cyan.on_default().bold();
 /// The program with every command described, in the form that its help shows.
 pub(super) fn shaped(program: Command, globals: Globals, color: ColorChoice) -> Command {
     let mut program = program.styles(styles());
-    // Each command is described only when it is needed, which is now.
+    // Each command is described only when that is needed, which is now.
     program.build();
     let groups = groups(&program);
     let note = note(globals);

@@ -55,7 +55,7 @@ impl Arguments {
 /// What `mu tree` answers.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct Answer {
-    /// The workspace's packages, and the command line; else the packages that were asked about.
+    /// The workspace's packages, and the command line; or the packages in the question.
     roots: Vec<Tree>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
 /// What requires packages without being one.
 const COMMAND: &str = "mu get";
 
-/// Draws what is below a package, a line each; `verb` says what the versions behind them are.
+/// Draws the packages below a package, one on each line; `verb` says what the versions after them are.
 fn draw(trees: &[Tree], verb: &str, indent: &str, text: &mut String) {
     for (index, tree) in trees.iter().enumerate() {
         let (branch, stem) = if index + 1 == trees.len() {
@@ -105,7 +105,7 @@ fn draw(trees: &[Tree], verb: &str, indent: &str, text: &mut String) {
     }
 }
 
-/// What is asked of a package, or by it; `latest` would read as if its version were that.
+/// What is required of a package, or by it; `latest` could be mistaken for its version.
 fn spec(tree: &Tree) -> String {
     let spec = tree.spec.as_deref().unwrap_or_default();
     match spec.strip_prefix("latest") {

@@ -1,4 +1,4 @@
-//! Command lines that are refused: what is wrong with them, for people and for programs.
+//! Invalid command lines: what is wrong with them, for people and for programs.
 
 use std::ffi::OsString;
 
@@ -10,13 +10,13 @@ use crate::cli::Cli;
 use crate::ops::{Code, CommandError};
 use crate::report::{ColorChoice, Shell, ShellOptions};
 
-/// Answers a command line that clap refused, or `--help` and `--version`; returns the exit status.
+/// Handles a command line that clap refused, or `--help` and `--version`; returns the exit status.
 pub(super) fn refused(mut error: clap::Error, arguments: &[OsString], color: ColorChoice) -> u8 {
     suggest(&mut error, arguments);
     let is_json = is_json(arguments);
     if error.kind() == ErrorKind::DisplayVersion && is_json {
         let shell = Shell::new(ShellOptions { json: true, color, ..Default::default() });
-        // A closed stream leaves nobody to tell.
+        // If the stream is closed, nobody reads an error either.
         let _ = shell.json(&Version { version: &crate::cli::VERSION });
         return 0;
     }
@@ -28,7 +28,7 @@ pub(super) fn refused(mut error: clap::Error, arguments: &[OsString], color: Col
         shell.error(&for_programs(&error.to_string()));
         return Code::Usage.exit_status();
     }
-    // A closed stream leaves nobody to tell.
+    // If the stream is closed, nobody reads an error either.
     let _ = error.print();
     if error.use_stderr() { Code::Usage.exit_status() } else { 0 }
 }
@@ -57,7 +57,7 @@ impl<'a> Help<'a> {
 pub(super) fn help(text: &str, arguments: &[OsString], color: ColorChoice) -> u8 {
     let json = is_json(arguments);
     let shell = Shell::new(ShellOptions { json, color, ..Default::default() });
-    // A closed stream leaves nobody to tell.
+    // If the stream is closed, nobody reads an error either.
     let _ = if json { shell.json(&Help::new(text)) } else { shell.print(text) };
     0
 }
@@ -86,7 +86,7 @@ fn for_programs(text: &str) -> CommandError {
     error.hint(format!("see `{command} --help`"))
 }
 
-/// The words of other tools, and what they are here.
+/// Commands of other tools, and the commands of mu that do the same.
 const WORDS: &[(&[&str], &str)] = &[
     (&["new", "create"], "`mu init` starts a package"),
     (

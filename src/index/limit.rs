@@ -1,5 +1,5 @@
-//! How many packages a run requests at most: a registry that invents packages, each of which needs others,
-//! would be asked for ever.
+//! How many packages a run requests at most. A registry that invents packages, each of which needs others,
+//! could otherwise make mu ask for ever.
 //!
 //! The path in the message comes from earlier answers, without new requests.
 

@@ -17,7 +17,7 @@ use crate::index::universe::Candidate;
 use crate::index::wire;
 use crate::reference::{PackageId, Version};
 
-/// What a registry would say that lists these releases.
+/// The answer that a registry with these releases would give.
 fn in_packs(route: &Route, releases: Vec<Release>) -> Found {
     let mut lines = Vec::new();
     for release in releases {
@@ -28,8 +28,8 @@ fn in_packs(route: &Route, releases: Vec<Release>) -> Found {
     Found { lines, validator: None, max_age: 0, location, leads_to: Vec::new() }
 }
 
-/// What a registry says of the version that somebody has put into the workspace, if it has that with the same content; with
-/// other content it is refused.
+/// The registry's line for the version that somebody has put into the workspace, if it has the same content;
+/// other content is refused.
 fn listed_alike(
     package: &Package,
     folder: &Path,
@@ -66,7 +66,7 @@ pub(super) enum Answer {
 }
 
 impl Shared {
-    /// The package as its registry lists it; offline, as far as it is installed.
+    /// The package as its registry lists it; offline, only its installed versions.
     pub(super) fn load(&self, id: &PackageId) -> Result<Package, PackageError> {
         let options = &self.run.options;
         if let Some((folder, release)) = (options.placed)(id) {
@@ -92,7 +92,7 @@ impl Shared {
         }
     }
 
-    /// The package as far as it is installed, if its lines are complete.
+    /// The installed versions of the package, if their lines are complete.
     fn installed(&self, id: &PackageId) -> Option<Package> {
         let releases = (self.run.options.installed)(id);
         let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
@@ -105,7 +105,8 @@ impl Shared {
         Some(Package::installed(id, route, record))
     }
 
-    /// The package that somebody has put into the workspace. If its registry has that version, it has to be the same.
+    /// The package that somebody has put into the workspace. If its registry has that version, it must be the
+    /// same.
     fn placed(
         &self,
         id: &PackageId,
@@ -116,7 +117,7 @@ impl Shared {
             Ok(package) => {
                 let route = Route::clone(package.route());
                 if let Some(listed) = listed_alike(&package, folder, &release)? {
-                    // It is the registry's own, which everybody can have.
+                    // It is the registry's own version, which everyone can get.
                     let record = self.learned(&in_packs(&route, vec![listed]))?.record;
                     return Ok(Package::new(id, route, record));
                 }
@@ -146,7 +147,7 @@ impl Shared {
         let cache = self.caches.of(route.provider.name(), &route.location.root);
         let cache = cache.map_err(PackageError::Cache)?;
         let name = route.location.path.clone();
-        // Another setting of what counts as a version makes another package of the same lines.
+        // If another setting decides what counts as a version, the same lines make another package.
         let is_alike = |record: &Record| {
             let listing = record.listing.as_ref();
             listing.is_none_or(|listing| listing.location.lenient == route.location.lenient)
@@ -205,7 +206,7 @@ impl Shared {
         }
     }
 
-    /// What is known of a package without a request, if that is enough for its requirements.
+    /// What is known about a package without a request, if that is enough for its requirements.
     fn recall(&self, id: &PackageId, route: &Route, remembered: Option<&Record>) -> Option<Record> {
         let commits = self.run.commits.alone(id)?;
         let found = route.provider.recall(&route.location, &commits, self.run.progress())?;
@@ -213,7 +214,7 @@ impl Shared {
         listed.cloned().or_else(|| Some(self.learned(&found).ok()?.record))
     }
 
-    /// Takes what the place itself says of a version for what its listing says, from now on.
+    /// From now on, uses the place's own answer about a version instead of its listing.
     pub(super) fn correct(
         &self,
         package: &Package,

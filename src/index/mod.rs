@@ -147,18 +147,18 @@ impl Index {
         Ok(Arc::clone(self.shared.package(id)?.route()))
     }
 
-    /// Whether the versions of a package that was asked for are packs of this machine, because no registry has it, or somebody
-    /// has put one into the workspace.
+    /// Whether the versions of a requested package are packs of this machine, because no registry has it, or
+    /// because somebody has put one into the workspace.
     pub fn is_pack(&self, id: &PackageId) -> bool {
         self.shared.loaded(id).is_some_and(|package| package.is_pack())
     }
 
-    /// Whether a package was asked for in this run, and has answered.
+    /// Whether a package was requested in this run and answered.
     pub fn has_answered(&self, id: &PackageId) -> bool {
         self.shared.loaded(id).is_some()
     }
 
-    /// Where a candidate is, and what is known of it: everything that fetching needs.
+    /// Where a candidate is, and what is known about it: everything that fetching needs.
     ///
     /// # Errors
     ///
@@ -172,12 +172,12 @@ impl Index {
         package.release(candidate).map_err(|error| Unavailable::new(id, error))
     }
 
-    /// Asks the place itself what a version is that was chosen, where its listing is only a hint; says whether selection was
-    /// told just that. Otherwise it is told from now on, and has to choose again.
+    /// If listings are only hints, asks the place itself about a chosen version. Returns whether selection
+    /// used the same data; if not, it uses the new data from now on, and has to choose again.
     ///
     /// # Errors
     ///
-    /// When the place cannot be asked, or has no such version any more.
+    /// When the place cannot be reached, or no longer has such a version.
     pub fn confirm(&self, id: &PackageId, position: Position) -> Result<bool, Unavailable> {
         let package = self.shared.package(id)?;
         let confirmed = package.confirm(&*self.shared, position);
@@ -190,7 +190,8 @@ impl Index {
         corrected.map_err(|error| Unavailable::new(id, error))
     }
 
-    /// As [`Index::release`], with what the place itself says where its listing says nothing of what the version requires.
+    /// Like [`Index::release`], but also asks the place itself if its listing lacks the version's
+    /// requirements.
     ///
     /// # Errors
     ///
@@ -251,7 +252,7 @@ impl Index {
         lock(&self.shared.packages).retain(|_, slot| !matches!(slot.get(), Some(Err(_))));
     }
 
-    /// Stops requesting what packages may lead to: the choice is made.
+    /// Stops requesting packages that others may lead to: the choice is made.
     pub fn forget_guesses(&self) {
         self.shared.pool.forget_guesses();
     }

@@ -24,13 +24,13 @@ pub struct IndexOptions {
     pub instead_of: HashMap<PackageId, PackageId>,
     /// Whether a package is found in the workspace, whatever registries say.
     pub is_local: Box<dyn Fn(&PackageId) -> bool + Send + Sync>,
-    /// The name by which a package of the workspace is known that is asked for by another one.
+    /// The own name of a package of the workspace that was requested by another name.
     pub own_name: Box<dyn Fn(PackageId) -> PackageId + Send + Sync>,
-    /// What is installed of a package, for [`crate::index::Index::use_installed`].
+    /// The installed versions of a package, for [`crate::index::Index::use_installed`].
     pub installed: Installed,
-    /// What packs of the user and the runtime there are of a package, which count where no registry has it.
+    /// The packs of the user and the runtime for a package, which count if no registry has it.
     pub elsewhere: Installed,
-    /// The pack that somebody has put into the workspace, with its folder: it is the one version that is used.
+    /// The pack that somebody has put into the workspace, with its folder: the only version that is used.
     pub placed: Placed,
     /// The cache folder.
     pub cache: PathBuf,
@@ -57,7 +57,7 @@ pub struct IndexOptions {
 /// Begins a piece of work.
 pub type Begin = Box<dyn Fn(&str) -> Box<dyn Progress> + Send + Sync>;
 
-/// Tells the pack of a package that somebody has put into the workspace, with its folder there.
+/// The pack of a package that somebody has put into the workspace, with its folder.
 pub type Placed = Box<dyn Fn(&PackageId) -> Option<(PathBuf, Release)> + Send + Sync>;
 
 /// Returns the installed releases of a package.

@@ -1,8 +1,8 @@
 //! References that were parsed before: most packages need the same few packages, in the same few ranges.
 //!
-//! Their requirements are made once, and shared. Only plain references are cached: a name of several
+//! Their requirements are created once, and shared. Only plain references are cached: a name of several
 //! segments, with or without a base, that means its id. Any other reference, and any invalid one, is parsed
-//! on its own.
+//! separately.
 
 use std::collections::hash_map::Entry;
 use std::sync::{Arc, Mutex};

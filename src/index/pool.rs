@@ -1,4 +1,4 @@
-//! The small pool of threads that sends requests ahead of need.
+//! The small pool of threads that sends requests ahead of time.
 //!
 //! Earlier tasks are done first, by threads that start when there is something to do and end with the index.
 //! Nothing waits for the pool, and it does not know what its tasks are.

@@ -1,4 +1,4 @@
-//! Requests ahead of need: given levels of the graph, it uses all threads of the pool for the network, and at
+//! Requests ahead of time: for levels of the graph, it uses all threads of the pool for the network, and at
 //! most one of them for reading local data.
 //!
 //! It decides nothing: if an answer is not there yet, it is requested as if nothing had been requested ahead.

@@ -91,7 +91,7 @@ pub struct Details {
     pub yanked: Option<String>,
     /// Why it can never be used, such as an invalid index line.
     pub broken: Option<String>,
-    /// The version of what the package packages.
+    /// The version of the software that the package contains.
     pub app_version: Option<String>,
     /// The manifest format it needs.
     pub api_version: Option<String>,
@@ -101,7 +101,7 @@ pub struct Details {
     pub is_deprecated: bool,
     /// The channels it is in, the best first.
     pub channels: Vec<String>,
-    /// The channel that counts where none is asked for.
+    /// The channel to use if none is requested.
     pub default_channel: Option<String>,
     /// Names that point to it (hub and OCI).
     pub tags: Vec<String>,
@@ -115,7 +115,7 @@ pub struct Details {
     pub replaces: Vec<PackageId>,
     /// The package ids and capabilities that it conflicts with.
     pub conflicts: Vec<String>,
-    /// The name in its archive, where it is a copy of a package with another name.
+    /// The name in its archive, if it is a copy of a package with another name.
     pub origin: Option<String>,
     /// The package that took its place.
     pub moved_to: Option<PackageId>,
@@ -126,7 +126,7 @@ pub struct Details {
 /// The versions from which a release can be reached by an upgrade, in addition to itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Upgrade {
-    /// The channel in which it can; in every one, if none is named.
+    /// The channel of the upgrade; without one, it is possible in every channel.
     pub channel: Option<String>,
     /// The version right before it.
     pub replaces: Option<Version>,
@@ -295,7 +295,8 @@ impl Releases {
         (0..self.len()).rev().find(|&at| self.commit(at).is_some_and(|known| **known == *commit))
     }
 
-    /// The default channel: what the newest version that names one names, else the first that the newest version is in.
+    /// The default channel: the one in the newest version that names one, or else the first channel of the
+    /// newest version.
     pub fn default_channel(&self) -> Option<&str> {
         let mut named = self.details.iter().rev().map(|(_, details)| &details.default_channel);
         let named = named.find_map(Option::as_deref);

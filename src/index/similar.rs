@@ -41,7 +41,8 @@ impl Shared {
         nearest(id, cached.into_iter().chain(self.in_lower_case(id)))
     }
 
-    /// The package of the same name in lower case, if there is one: a registry that lists nothing is asked for that alone.
+    /// The package with the same name in lower case, if there is one. If a registry has no list, only this
+    /// name is requested.
     fn in_lower_case(&self, id: &PackageId) -> Option<PackageId> {
         let lower = PackageId::parse(&id.as_str().to_ascii_lowercase()).ok()?;
         let package = (lower != *id).then(|| self.package(&lower))?.ok()?;

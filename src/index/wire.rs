@@ -18,7 +18,7 @@ use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, 
 ///
 /// # Errors
 ///
-/// When two lines say different things of one version: then nobody knows which of them is right.
+/// When two lines about the same version differ, because nobody knows which is right.
 pub(super) fn fetched(found: &Found) -> Result<Vec<Fetched>, ProviderError> {
     let mut sorted: Vec<(Option<Version>, Range<usize>, Fetched)> = line_ranges(&found.lines)
         .filter_map(|range| {
@@ -35,7 +35,7 @@ pub(super) fn fetched(found: &Found) -> Result<Vec<Fetched>, ProviderError> {
             Some((version, range, Fetched { head, needs: needs(release.dependencies) }))
         })
         .collect();
-    // Stable, so that of two lines for one version the first stays first.
+    // The sort is stable, so that of two lines for one version the first stays first.
     sorted.sort_by(|(left, ..), (right, ..)| match (left, right) {
         (Some(left), Some(right)) => left.cmp(right),
         (left, right) => right.is_some().cmp(&left.is_some()),
@@ -51,14 +51,14 @@ pub(super) fn fetched(found: &Found) -> Result<Vec<Fetched>, ProviderError> {
     doubled.map(|()| sorted.into_iter().map(|(.., fetched)| fetched).collect())
 }
 
-/// Whether two lines for one version have the same content, whatever else they say.
+/// Whether two lines for one version have the same content, apart from changeable keys.
 fn agree(found: &Found, version: &Version, lines: [&Range<usize>; 2]) -> Result<(), ProviderError> {
     let read = |range: &Range<usize>| found.lines.get(range.clone());
     let [one, other] = lines.map(|range| {
         let release = serde_json::from_slice::<Release>(read(range).unwrap_or_default());
         release.unwrap_or_default()
     });
-    // What versions of a repository are, its commits say; two tags can be one version.
+    // In a repository, commits define the content, and two tags can be one version.
     let is_in_repository = commit_of(&one).is_some() || commit_of(&other).is_some();
     if is_in_repository || content(&one) == content(&other) {
         return Ok(());
@@ -80,7 +80,7 @@ fn agree(found: &Found, version: &Version, lines: [&Range<usize>; 2]) -> Result<
     ))
 }
 
-/// What may never change of a version, as far as selection and installing depend on it.
+/// The part of a version that must never change, because selection and installing depend on it.
 fn content(release: &Release) -> Release {
     Release {
         digest: release.digest.clone(),
@@ -221,12 +221,12 @@ fn upgrade(upgrade: &mu_provider::Upgrade) -> Upgrade {
     }
 }
 
-/// A version in `upgrade`. One that leaves numbers out can only be of a package that does so.
+/// A version in `upgrade`. Only a package whose versions leave numbers out can have such a version there.
 fn step(text: &str) -> Option<Version> {
     Version::parse_lenient(text).ok()
 }
 
-/// The package that took the place of `id`, according to its line; `None` if that is not a package.
+/// The package that replaced `id`, according to its line; `None` if that is not a package.
 pub fn moved_to(id: &PackageId, release: &Release) -> Option<PackageId> {
     let to = Reference::parse(release.moved_to.as_deref()?).ok()?;
     (to.local().is_none()).then(|| to.id(&inherited(id))).filter(|to| to != id)

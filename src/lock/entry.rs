@@ -1,7 +1,7 @@
 //! The entry of a package in a lock, as it is written: the one declaration of its keys.
 //!
 //! The known keys, both ways to read them, their schema and their order on disk are derived from it.
-//! `read.rs` and `write.rs` know what the texts mean.
+//! `read.rs` and `write.rs` interpret the texts.
 
 use schemars::JsonSchema;
 
@@ -111,7 +111,7 @@ entry! {
     /// `composite`, if the version consists of app version and revision.
     #[schemars(default)]
     "versioning" versioning: Option<String>,
-    /// The version of what it packages.
+    /// The version of the software that it contains.
     #[schemars(default)]
     "appVersion" app_version: Option<String>,
     /// The channel that it was chosen from, if it is in one.
@@ -126,7 +126,7 @@ entry! {
     /// Git: the commit.
     #[schemars(default)]
     "commit" commit: Option<String>,
-    /// The tag or branch that was asked for.
+    /// The requested tag or branch.
     #[schemars(default)]
     "ref" reference: Option<String>,
     /// `h1:` and the digest of the content.
@@ -135,10 +135,10 @@ entry! {
     /// `sha256:` and the digest of the archive.
     #[schemars(default)]
     "archive" archive: Option<String>,
-    /// Where the archive is, if that is not the usual place.
+    /// Where the archive is, if it is not in the usual place.
     #[schemars(default)]
     "url" url: Option<String>,
-    /// What its provider needs to get it again, in the provider's own words.
+    /// Text that its provider needs to find it again.
     #[schemars(default)]
     "locator" locator: Option<String>,
     /// `SPEC by REQUIRER`.

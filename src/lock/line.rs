@@ -1,6 +1,6 @@
 //! One line of a lock, as mu writes it: a key with a text or a list of texts.
 //!
-//! Any other form, even if it is the same YAML, is not read here.
+//! Any other form is not read here, even if it is the same YAML.
 
 /// Adds a line to the text of a lock.
 pub(super) fn print(text: &mut String, indent: &str, key: &str, value: &str) {

@@ -1,4 +1,4 @@
-//! `Mu.lock`: which version of every package was chosen, from where, and with what content.
+//! `Mu.lock`: which version of every package was chosen, from where, and with which content.
 //!
 //! One lock covers a workspace, another the global packs. Goals of the format: a person can read a change in
 //! it, two branches merge, the same selection gives the same bytes, and a mu that is too old says so instead
@@ -76,7 +76,7 @@ pub struct LockedPackage {
     pub version: String,
     /// Whether the version is composite.
     pub is_composite: bool,
-    /// The version of what it packages, if the version does not contain it.
+    /// The version of the software that it contains, if the version does not include it.
     pub app_version: Option<String>,
     /// The channel that it was chosen from, if it is in one.
     pub channel: Option<String>,
@@ -86,15 +86,15 @@ pub struct LockedPackage {
     pub folder: Option<String>,
     /// Git: the commit.
     pub commit: Option<String>,
-    /// The tag or branch that was asked for, if one was.
+    /// The requested tag or branch, if there is one.
     pub reference: Option<String>,
     /// Its content; missing for a package of the workspace.
     pub digest: Option<Digest>,
     /// Its archive, if it has one.
     pub archive: Option<ArchiveDigest>,
-    /// Where the archive is, if that is not the usual place.
+    /// Where the archive is, if it is not in the usual place.
     pub url: Option<String>,
-    /// What a plugin needs to find it again.
+    /// Text that its provider needs to find it again.
     pub locator: Option<String>,
     /// Its requirements, and what has them.
     pub requested: Vec<Requested>,
@@ -167,8 +167,8 @@ impl LockedPackage {
         }
     }
 
-    /// What a hub calls a copy of a commit that no tag calls by its version, such as `1.2.0-git-1895753f53a6`; `None` where
-    /// there is no commit.
+    /// The version that a hub gives to a copy of a commit without a version tag, such as
+    /// `1.2.0-git-1895753f53a6`; `None` without a commit.
     pub fn version_of_copy(&self) -> Option<String> {
         let commit = self.commit.as_ref()?.get(..12)?;
         let version = self.version.split('+').next().unwrap_or_default();
@@ -190,7 +190,7 @@ impl Source {
     /// The provider name of packages that are in the workspace itself.
     pub const WORKSPACE: &'static str = "workspace";
 
-    /// Makes a source of its two parts.
+    /// Creates a source from its two parts.
     pub fn new(provider: impl Into<String>, place: impl Into<String>) -> Self {
         Self { provider: provider.into(), place: place.into() }
     }
@@ -211,13 +211,13 @@ impl Source {
     /// The provider name of packages that were taken from a packs folder of this machine, because no registry has them.
     pub const PACK: &'static str = "pack";
 
-    /// What the place of a pack of the workspace begins with, which somebody has put there.
+    /// The beginning of the place of a pack that somebody has put into the workspace.
     pub const IN_WORKSPACE: &'static str = ".mu/packs/";
 
-    /// What the place of a pack of the user begins with.
+    /// The beginning of the place of a pack of the user.
     pub const IN_HOME: &'static str = "global/";
 
-    /// What the place of a pack of the runtime begins with.
+    /// The beginning of the place of a pack of the runtime.
     pub const IN_RUNTIME: &'static str = "muroot/";
 
     /// Whether the package was taken from a packs folder of this machine.

@@ -1,4 +1,4 @@
-//! Printing a lock: sorted, one field a line, the same bytes for the same selection.
+//! Prints a lock: sorted, one field per line, and the same bytes for the same selection.
 
 use std::collections::HashMap;
 use std::sync::Arc;

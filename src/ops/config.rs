@@ -36,7 +36,7 @@ const DEFAULTS: [(&str, &str); 6] = [
     ("resolution", "highest"),
 ];
 
-/// Settings with entries of their own.
+/// Settings that are maps with entries.
 const MAPS: [&str; 5] = ["allowReplaces", "overrides", "registries", "runtime", "trust"];
 
 /// All settings, by key: those of the workspace, else those of the user, else the defaults.
@@ -63,7 +63,7 @@ pub fn settings(session: &Session) -> Result<Vec<Setting>, CommandError> {
     Ok(all.into_values().collect())
 }
 
-/// The settings of one file, an entry for each item of a map.
+/// The settings of one file, with an entry for each item of a map.
 fn said(path: &Path, text: &str) -> Result<Vec<Setting>, SourceError> {
     let document = Document::read(path, text)?;
     let root = document.root();

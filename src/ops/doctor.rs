@@ -131,7 +131,7 @@ fn proxies(environment: &Environment) -> Vec<Finding> {
         ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
     let set = names.iter().filter_map(|name| Some((*name, environment.variable(name)?)));
     let judged = set.map(|(name, value)| {
-        // A host alone is a proxy too.
+        // A host without a scheme is a proxy too.
         let whole =
             if value.contains("://") { value.to_owned() } else { format!("http://{value}") };
         let url = SafeUrl::parse(&whole);

@@ -21,7 +21,7 @@ use crate::ops::{Code, CommandError, Outcome, Scope, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::{Move, Update};
 
-/// What `get` is asked to do.
+/// The request of `get`.
 #[derive(Debug, Clone, Default)]
 pub struct GetRequest {
     /// References; none means what the workspace needs.
@@ -215,7 +215,7 @@ fn sibling_in(session: &Session, folder: &str, target: usize) -> Option<String> 
     found.map(|_| in_full(session, &session.workspace.members[target], &sibling.id))
 }
 
-/// A local folder of the command line relative to `from`, where its reference will be.
+/// A local folder of the command line, relative to `from`, where its reference will be.
 fn seen_from(
     session: &Session,
     reference: &Reference,
@@ -240,7 +240,7 @@ fn seen_from(
 ///
 /// # Errors
 ///
-/// When there is nothing: the error says how to start.
+/// When there is nothing to install; the error says how to start.
 pub fn check_not_empty(session: &Session) -> Result<(), CommandError> {
     if !session.workspace.members.is_empty() || session.lockfile()?.is_some() {
         return Ok(());

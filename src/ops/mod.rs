@@ -1,11 +1,12 @@
 //! The operations: everything that a command does, as functions that another program can call too.
 //!
-//! One verb a file, above five floors; a floor uses only those before it, and no verb uses another one.
+//! There is one file for each verb, above five floors. A floor uses only those before it, and no verb uses
+//! another one.
 //!
 //! | floor | what it knows |
 //! | --- | --- |
 //! | [`session`] | what every operation starts from: the workspace, settings, lock, providers, index and store |
-//! | [`requirements`] | what is asked for, by whom, and where it is written |
+//! | [`requirements`] | what is required, by what, and where it is written |
 //! | [`explain`] | why something failed or was passed over, and what helps |
 //! | [`solve`] | from requirements to a lock |
 //! | [`apply`] | from a lock to packs on disk, and edits of manifests |

@@ -1,7 +1,7 @@
 //! `pin` and `unpin`: writes the locked versions into manifests as pins, and undoes that.
 //!
-//! A comment after the entry keeps what was written before, so that `unpin` can restore it: `-
-//! acme/utils#1.5.2 # pinned from ~1.5`. If there can be no comment, `unpin` requires what is compatible with
+//! A comment after the entry keeps what was written before, so that `unpin` can restore it:
+//! `- acme/utils#1.5.2 # pinned from ~1.5`. If there can be no comment, `unpin` requires what is compatible with
 //! the pin.
 
 use std::cell::RefCell;

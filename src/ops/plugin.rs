@@ -1,4 +1,4 @@
-//! `plugin`: which provider plugins there are, whether one does what the protocol says, and single questions to one.
+//! `plugin`: lists provider plugins, checks whether one follows the protocol, and asks one a question.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -21,13 +21,13 @@ use crate::reference::Reference;
 /// A plugin on this machine.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Plugin {
-    /// Its name: the scheme of its references, and what `provider` says in the settings.
+    /// Its name: the scheme of its references, and the value of `provider` in the settings.
     pub name: String,
     /// The program.
     pub path: String,
-    /// The version that it says it has.
+    /// Its version, according to itself.
     pub version: Option<String>,
-    /// The schemes that it says it serves.
+    /// The schemes that it serves, according to itself.
     pub schemes: Vec<String>,
     /// Why it cannot be used, if it cannot.
     pub problem: Option<String>,
@@ -40,11 +40,11 @@ pub struct Check {
     pub what: String,
     /// What was found.
     pub found: String,
-    /// Whether that is as the protocol says.
+    /// Whether it follows the protocol.
     pub ok: bool,
 }
 
-/// All plugins on this machine; each is started and asked what it is.
+/// All plugins on this machine; each is started and asked for its name and version.
 pub fn list(session: &Session) -> Vec<Plugin> {
     let plugins = session.plugins();
     let all: Vec<(String, PathBuf)> = plugins.all().into_iter().collect();
@@ -194,7 +194,7 @@ fn questions(folder: &Path, name: &str) -> Result<Vec<Recorded>, CommandError> {
 struct Checks(Vec<Check>);
 
 impl Checks {
-    /// Notes how something went; gives what came of it if that was right.
+    /// Records how a check went; returns its result if it succeeded.
     fn note<T>(
         &mut self,
         what: &str,
@@ -275,7 +275,7 @@ impl Checks {
             Ok(format!("{files} files, {digest}"))
         });
         let Some((digest, _)) = first else { return };
-        // What a lock keeps has to be enough.
+        // The data in a lock must be enough.
         let locked = Release {
             version: version.clone(),
             archive: release.archive.clone(),
@@ -342,7 +342,7 @@ fn releases(lines: &[u8]) -> Result<Vec<Release>, String> {
     read.collect()
 }
 
-/// The digest and the number of files that come for a release.
+/// The digest and the number of files of a fetched release.
 fn fetched(
     plugin: &ExecProvider,
     location: &Location,

@@ -53,7 +53,7 @@ pub fn add(
     Ok(Added { file: path, before, now })
 }
 
-/// The error about a word of a command line, with carets under what is wrong with it.
+/// The error about a word of a command line, with carets under the wrong part.
 fn misread(before: &str, word: &str, after: &str, problem: Problem) -> CommandError {
     let line = format!("{before}{word} {after}");
     let span = problem.span.unwrap_or(0..word.len());
@@ -61,7 +61,7 @@ fn misread(before: &str, word: &str, after: &str, problem: Problem) -> CommandEr
     let column = before.chars().count() + characters(word.get(..span.start));
     let carets = "^".repeat(characters(word.get(span)).max(1));
     let mut message = problem.message;
-    // What may not be repeated has no place to point at.
+    // A text with secrets is not repeated, so there is nothing to point at.
     if without_secrets(&line) == line {
         message.push_str(&format!("\n  {}\n  {:column$}{carets}", line.trim_end(), ""));
     }

@@ -19,8 +19,8 @@ use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{Move, Selection, Update};
 
-/// Moves everything to the newest that fits, or only what is named (`PKG` or `PKG#VERSION`). Upgrades that go step by
-/// step begin at what is locked, or at what is supposed to be installed.
+/// Moves everything to the newest versions that fit, or only the named packages (`PKG` or `PKG#VERSION`).
+/// Step-by-step upgrades start at the locked version, or at the supposed installation.
 ///
 /// # Errors
 ///
@@ -39,14 +39,14 @@ pub fn update(
     run(session, &Requester::Update, &texts, dry_run, plan)
 }
 
-/// What is moved, and how far.
+/// What to move, and how far.
 #[derive(Debug, Clone, Default)]
 pub struct UpdateRequest {
-    /// The packages, each perhaps with the version to move to; none means all.
+    /// The packages, with or without the version to move to; none means all.
     pub packages: Vec<String>,
     /// What their new versions must be.
     pub narrowing: Narrowing,
-    /// What is supposed to be installed, `ID#VERSION`.
+    /// The supposed installation, `ID#VERSION`.
     pub installed: Vec<String>,
 }
 
@@ -58,7 +58,7 @@ struct Target {
     text: String,
 }
 
-/// The newest version of each package that is so narrow, and fits what the workspace requires of it.
+/// The newest version of each package that satisfies the conditions and what the workspace requires.
 fn targets(
     session: &Session,
     plan: &Plan,
@@ -71,7 +71,8 @@ fn targets(
     })
 }
 
-/// The newest version of each package that is so narrow, and that `asked` accept besides what its reference says.
+/// The newest version of each package that satisfies the conditions, and that `asked` accept in addition to
+/// its reference.
 fn narrowed(
     session: &Session,
     plan: &Plan,
@@ -98,7 +99,8 @@ fn narrowed(
     request.packages.iter().map(target).collect()
 }
 
-/// Moves packages to the newest version that is so narrow, and raises or lowers what the workspace's manifests ask for to it.
+/// Moves packages to the newest version that satisfies the conditions, and changes the requirements in the
+/// workspace's manifests accordingly.
 ///
 /// # Errors
 ///
@@ -207,8 +209,8 @@ fn lower(
     retarget(session, plan, &wanted, false)
 }
 
-/// Makes what the workspace's manifests ask for begin at these versions; a range keeps its form. What accepts them already
-/// stays, unless it `moves_all`.
+/// Makes the requirements in the workspace's manifests start at these versions; a range keeps its form.
+/// Requirements that accept them already stay, unless `moves_all` is set.
 fn retarget(
     session: &mut Session,
     plan: &mut Plan,
@@ -236,7 +238,7 @@ fn retarget(
 ///
 /// # Errors
 ///
-/// When one of the versions is newer than what is in use, and for all that [`update`] fails for.
+/// When one of the versions is newer than the one in use, and for all that [`update`] fails for.
 pub fn downgrade(
     session: &mut Session,
     texts: &[String],

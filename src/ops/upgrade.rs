@@ -23,7 +23,8 @@ use crate::select::{Move, Update, beginning_at};
 ///
 /// # Errors
 ///
-/// When a name is of no dependency, no versions fit together, and for all that [`install`](crate::ops::apply::install::install) fails for.
+/// When a name is not a dependency, no versions fit together, and for all that
+/// [`install`](crate::ops::apply::install::install) fails for.
 pub fn upgrade(
     session: &mut Session,
     names: &[String],
@@ -131,7 +132,8 @@ fn upgrade_by_plan(
     plan.conclude(session, Update::Packages(open), dry_run)
 }
 
-/// Records what is replaced, by what; returns whether any of it is `open`, which it must not be.
+/// Records replaced packages with their replacements; returns whether any of them is `open`, which must not
+/// be.
 fn keep<'p>(
     replaced: &mut BTreeMap<PackageId, PackageId>,
     open: &BTreeSet<PackageId>,

@@ -18,7 +18,7 @@ use crate::ops::session::json;
 use crate::ops::{CommandError, Session, Stage};
 use crate::packs::{HashError, Wanted, hash_folder};
 
-/// What is wrong with one pack or stored tree.
+/// The problem with one pack or stored tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Fault {
     /// The package's id and version, or the tree's digest.
@@ -52,7 +52,7 @@ pub fn verify(session: &Session) -> Result<Report, CommandError> {
     let record = packs.record()?;
     let requirements = Requirements::collect(session, lock.extra.clone())?;
     let for_development = development::only(&requirements, &lock);
-    // What only development needs may have been left out.
+    // Packages that only development needs may not be installed.
     let is_left_out = |(index, wanted): &(usize, Wanted)| {
         for_development.contains(index) && !packs.pack_path(&wanted.place).exists()
     };

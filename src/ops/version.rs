@@ -91,7 +91,7 @@ fn raised(
         _ if is_released => (major, minor, patch + 1),
         _ => (major, minor, patch),
     };
-    // `1.28` becomes `1.29`: what was left out stays left out, where it is zero.
+    // `1.28` becomes `1.29`: missing numbers stay missing if they are zero.
     let written = found.from.as_deref().unwrap_or_default().split('.').count().min(3);
     let mut text = format!("{major}.{minor}.{patch}");
     for _ in written..3 {

@@ -60,13 +60,13 @@ pub fn which_all(session: &Session, text: &str) -> Result<All, CommandError> {
 pub struct Element {
     /// Its name, `VM` of `aws/ec2/VM`.
     pub name: String,
-    /// What it is: a class, a function and so on, if the manifest says so.
+    /// Its kind: a class, a function and so on, if the manifest says so.
     pub kind: Option<&'static str>,
     /// Its file, if the manifest names one.
     pub file: Option<PathBuf>,
 }
 
-/// The element that was asked for, as the manifest of its package describes it.
+/// The requested element, as the manifest of its package describes it.
 ///
 /// # Errors
 ///
@@ -104,7 +104,7 @@ fn find(
     Ok(found)
 }
 
-/// The error of a reference that points to nothing, with what can be done about it.
+/// The error about a reference that points to nothing, with hints.
 fn missing(session: &Session, reference: &Reference, error: SearchError) -> CommandError {
     let SearchError::NotFound { id, .. } = &error else {
         return CommandError::from_error(Code::NotFound, error);

@@ -50,14 +50,14 @@ fn adopt_one(
     if state.packs.contains_key(&pack.place) || state.pending.contains(&pack.place) {
         return Ok(());
     }
-    // A folder inside a pack of mu's own makes room for the pack that belongs there.
+    // A folder inside one of mu's own packs makes room for the pack that belongs there.
     let mut around = pack.place.match_indices('/').map(|(end, _)| &pack.place[..end]);
     if around.any(|place| state.packs.contains_key(place) || state.pending.contains(place)) {
         return Ok(());
     }
     let path = packs.pack_path(&pack.place);
     if folder.kind(leaf) == Some(Kind::Symlink) {
-        // A link into the store is mu's own, and is made again.
+        // A link into the store is mu's own, and is created again.
         let is_own = fs::read_link(&path).is_ok_and(|to| packs.is_in_store(&to));
         return if is_own { Ok(()) } else { Err(PacksError::Link { path }) };
     }

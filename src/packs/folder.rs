@@ -1,6 +1,6 @@
 //! A packs folder: where it is, which process may change it, and how it is opened.
 //!
-//! What is installed in it is not known here.
+//! This file does not know what is installed in it.
 
 use std::path::{Path, PathBuf};
 

@@ -30,11 +30,11 @@ use crate::workspace::Link;
 /// Where packs are built, inside mu's own folder.
 const STAGING: &str = "staging";
 
-/// Refuses a tree of the store that is not the package that is wanted.
+/// Refuses a tree of the store that is not the wanted package.
 pub type Check<'check> = dyn Fn(&Wanted, &Stored) -> Result<(), PacksError> + Sync + 'check;
 
-/// The necessary changes, as a value: made by [`Installation::plan`], carried out by [`Installation::begin`]
-/// and [`Building::finish`].
+/// The necessary changes, as a value: created by [`Installation::plan`], and carried out by
+/// [`Installation::begin`] and [`Building::finish`].
 #[derive(Debug)]
 pub struct Installation<'packs> {
     packs: &'packs PacksFolder,

@@ -1,6 +1,6 @@
 //! How a pack's files come out of the store: cloned, linked or copied.
 //!
-//! Which entries a pack has is known from the store's list; no folder is walked here.
+//! The store's list has the entries of a pack; no folder is walked here.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -104,7 +104,7 @@ impl Linker {
             };
             match result {
                 Err(error) if way != COPY && !is_final(error.kind()) => {
-                    // Not supported here: across file systems, or by this one.
+                    // It is not supported here, either across file systems or by this one.
                     let next = if way == CLONE { self.fallback } else { COPY };
                     self.way.store(next, Ordering::Relaxed);
                     let _ = fs::remove_file(to);

@@ -92,7 +92,7 @@ struct Beginning {
 }
 
 impl State {
-    /// Whether the packs were installed as `link` says.
+    /// Whether the packs were installed with this `link`.
     pub fn is_linked_by(&self, link: Link) -> bool {
         self.link.is_none_or(|known| known == link)
     }

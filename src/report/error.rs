@@ -60,7 +60,7 @@ pub(super) fn text(error: &CommandError, coloured: bool, short: &dyn Fn(&str) ->
     text
 }
 
-/// What a failed command prints on stderr under `--json`.
+/// The stderr output of a failed command with `--json`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Failure<'a> {
     /// The error.
@@ -70,7 +70,7 @@ pub struct Failure<'a> {
 /// An error, for programs.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Fault<'a> {
-    /// What went wrong, in a word that stays the same.
+    /// The kind of error, as a word that never changes.
     code: Code,
     /// What went wrong, with its causes.
     message: String,

@@ -83,7 +83,7 @@ pub struct Shell {
     stage: Mutex<Option<(Stage, Instant)>>,
     /// The warnings; with `--json`, part of the answer instead of lines on stderr.
     warned: Mutex<BTreeSet<String>>,
-    /// The base that names of packages leave out, as soon as the settings are read.
+    /// The base that names of packages leave out, once the settings are read.
     base: OnceLock<Base>,
 }
 
@@ -172,10 +172,10 @@ impl Shell {
         names::short(text, self.base.get_or_init(Base::default))
     }
 
-    /// The columns that the terminal has that the answer goes to; none where it goes elsewhere.
+    /// The number of columns of the terminal that shows the answer; `None` if it goes elsewhere.
     pub fn columns(&self) -> Option<usize> {
         let (width, _) = terminal_size::terminal_size_of(io::stdout())?;
-        // Some say that they have none.
+        // Some terminals report zero columns.
         Some(usize::from(width.0)).filter(|columns| *columns > 0)
     }
 
@@ -204,7 +204,7 @@ impl Shell {
         self.line(&serde_json::to_string_pretty(&document)?)
     }
 
-    /// Prints on stderr what was done.
+    /// Prints a report of what was done on stderr.
     pub fn status(&self, text: &str) {
         if self.options.verbosity >= Verbosity::Normal && !self.options.json {
             self.to_stderr(&format!("{}\n", self.short(text)));

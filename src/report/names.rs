@@ -1,15 +1,15 @@
-//! What packages are called in text for people: without the base that references here leave out.
+//! The names of packages in text for people: without the default base.
 //!
-//! Answers and messages are made of whole ids, which files and `--json` keep; the base is taken out where they are printed,
-//! so that a package has one name in all of them. It stays where the rest would mean something else: before a name of one
-//! segment, which a package's own namespace comes first for, before a name that looks as if it began with a host, and
-//! in URLs, folders and prefixes.
+//! Answers and messages contain whole ids, which files and `--json` keep. The base is removed when they are
+//! printed, so that a package always has the same name. It stays if the rest would mean something else:
+//! before a name of one segment, which would mean a package's own namespace first, before a name that looks
+//! as if it began with a host, and in URLs, folders and prefixes.
 
 use std::borrow::Cow;
 
 use crate::reference::{Base, Name};
 
-/// What a text is with the names of packages as they are written here.
+/// A text with the short names of packages.
 pub(super) fn short<'t>(text: &'t str, base: &Base) -> Cow<'t, str> {
     let base = base.as_str();
     let mut shown = String::new();
@@ -49,7 +49,7 @@ fn is_plain_name(text: &str) -> bool {
     let (name, rest) = text.split_at(end);
     let Some((first, others)) = name.split_once('/') else { return false };
     let is_file = others.ends_with("Mu.yaml") || others.ends_with("Mu.json");
-    // After a name, `=` and `*` make a prefix of it.
+    // After a name, `=` and `*` mean that it is a prefix.
     let is_prefix = rest.starts_with(['=', '*']);
     !first.contains('.') && !is_file && !is_prefix && Name::parse(name).is_ok()
 }

@@ -27,7 +27,7 @@ struct Log {
 struct Open {
     sent: Instant,
     text: String,
-    /// With whose token, and through which proxy.
+    /// The origin of its token, and its proxy.
     way: String,
     status: Option<String>,
     sent_bytes: u64,

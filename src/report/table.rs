@@ -44,10 +44,10 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The text for a terminal of so many columns; where it is none, a row is a line, however long.
+    /// The text for a terminal with this many columns; with `None`, each row is one line, however long.
     ///
-    /// What is too wide is wrapped in the column that has the longest texts, or, where that does not help either, shown in
-    /// blocks: a row each, with a line for each cell.
+    /// A table that is too wide is wrapped in the column with the longest texts. If that does not help, each
+    /// row becomes a block, with a line for each cell.
     pub fn render(&self, room: Option<usize>) -> String {
         let mut widths: Vec<usize> = (0..self.heading.len()).map(|at| self.width(at)).collect();
         let all = widths.iter().sum::<usize>() + BETWEEN * widths.len().saturating_sub(1);
@@ -67,7 +67,7 @@ impl Table {
         widest.max(width_of(self.heading[column]))
     }
 
-    /// The widest column, if its words still fit into it when it is so much narrower.
+    /// The widest column, if its words still fit after it is made narrower by `excess`.
     fn wrappable(&self, widths: &[usize], excess: usize) -> Option<usize> {
         let column = (0..widths.len()).max_by_key(|column| widths[*column])?;
         let room = widths[column].checked_sub(excess).filter(|room| *room >= NARROWEST)?;
@@ -104,7 +104,7 @@ impl Table {
         text
     }
 
-    /// A block a row: its first cell, and below it the others with their headings.
+    /// A block for each row: its first cell, and below it the others with their headings.
     fn blocks(&self, room: usize) -> String {
         let faint = crate::report::FAINT;
         let titles = self.heading.iter().skip(1).map(|title| width_of(title)).max().unwrap_or(0);
@@ -142,7 +142,7 @@ fn width_of(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The lines of a text that is no wider than `width`, if its words are not.
+/// The lines of a text. None is wider than `width`, unless a word is.
 fn wrap(text: &str, width: usize) -> Vec<String> {
     if width_of(text) <= width {
         return vec![text.to_owned()];
@@ -232,7 +232,7 @@ mod tests {
         web/proxy
           current  1.2.0
         ");
-        // A word that is too long is not cut: it may have to be copied.
+        // A word that is too long is not cut, because people may have to copy it.
         assert!(plain(&outdated().render(Some(10))).contains("git.acme.example/ops/logs,\n"));
     }
 }

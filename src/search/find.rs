@@ -10,7 +10,7 @@ use crate::reference::{Name, PackageId};
 /// A package that was found, and what to report about it.
 #[derive(Debug, Clone)]
 pub struct Found {
-    /// The package; differs from the request if that was an element, or was replaced.
+    /// The package. It differs from the request if that was an element, or was replaced.
     pub id: PackageId,
     /// Where it is.
     pub place: Place,

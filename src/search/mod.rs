@@ -5,11 +5,11 @@
 //! | base and name | 1 `w/b/n` | 3 `w/.mu/packs/b/n` | 5 `~/.mu/packs/b/n` | 7 `$MUROOT/lib/packs/b/n` |
 //! | name alone | 2 `w/n` | 4 `w/.mu/packs/n` | 6 `~/.mu/packs/n` | 8 `$MUROOT/lib/packs/n` |
 //!
-//! The lowest number with a manifest wins. A package in the workspace wins whatever version was asked
-//! for, with a warning; a pack must also satisfy the version, else it is passed over. So is a folder of the workspace in
-//! which no packages of it are. Nothing here asks
-//! a registry, writes, or knows what a lock is: what is known of installed packs is handed in. Local
-//! folders (`./x`) are not searched for, they are where they say.
+//! The lowest number with a manifest wins. A package in the workspace wins whatever version was requested,
+//! with a warning. A pack must also satisfy the version, or else it is passed over. So is a folder of the
+//! workspace where mu does not look for packages. Nothing here contacts a registry, writes, or knows locks:
+//! the caller passes in what is known about installed packs. Local folders (`./x`) are not searched for; they
+//! are where the path says.
 
 mod candidate;
 mod error;
@@ -32,7 +32,7 @@ use crate::fs;
 use crate::reference::{Defaults, PackageId, Reference, VersionSpec};
 use crate::workspace::LeftOut;
 
-/// Where to search, and what is known in advance.
+/// Where to search, and what is known about installed packs.
 #[derive(Debug, Clone)]
 pub struct SearchPath {
     workspace: PathBuf,
@@ -135,8 +135,8 @@ impl SearchPath {
         self
     }
 
-    /// Sets what is known of packs, by their folders: the installed version, commit or tag is not always the
-    /// one in the manifest.
+    /// Sets what is known about packs, by their folders: the installed version, commit or tag is not always
+    /// the one in the manifest.
     #[must_use]
     pub fn with_installed(mut self, installed: BTreeMap<PathBuf, Installed>) -> Self {
         self.installed = installed;

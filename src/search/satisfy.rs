@@ -8,7 +8,7 @@ use crate::manifest::source::printable;
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::workspace::Why;
 
-/// What is known of an installed pack in addition to its manifest.
+/// What is known about an installed pack in addition to its manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Installed {
     /// The version that was chosen; it takes precedence over the manifest's.
@@ -51,7 +51,7 @@ pub enum Reason {
         /// The other package.
         by: PackageId,
     },
-    /// It is in a folder of the workspace that is not searched for packages.
+    /// It is in a folder of the workspace where mu does not look for packages.
     LeftOut {
         /// Why not.
         why: Why,
@@ -95,7 +95,7 @@ impl fmt::Display for Reason {
     }
 }
 
-/// Why the package with this version, and with what is known of its installation, does not satisfy the
+/// Why the package with this version, and with what is known about its installation, does not satisfy the
 /// request.
 ///
 /// If no particular version was requested, any version does.

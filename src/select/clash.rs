@@ -50,7 +50,7 @@ pub(super) fn describe(
     }
 }
 
-/// What is wrong with a version that has more numbers than one has.
+/// The problem with a version that has too many numbers.
 fn too_many_numbers(asked: &str) -> Option<String> {
     let three = three_numbers(asked)?;
     Some(format!("a version has three numbers, such as {three}"))
@@ -113,7 +113,7 @@ fn nearest(package: &Candidates, available: &PositionSet, asked: &[Vec<String>])
     around.map(|position| package.label(position)).collect()
 }
 
-/// The first three of more numbers with dots between them: `1.0.0` of `1.0.0.0`.
+/// The first three of more numbers with dots in between: `1.0.0` of `1.0.0.0`.
 pub(super) fn three_numbers(text: &str) -> Option<&str> {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     let (end, _) = text.match_indices('.').nth(2)?;
@@ -125,7 +125,7 @@ pub(super) fn behind(package: &Candidates, spec: &VersionSpec) -> Option<Positio
     let text = spec.as_str().trim_start_matches(|c: char| !c.is_ascii_digit());
     let first = text.split([' ', ',', '|']).next().unwrap_or_default();
     let first = first.trim_end_matches(['x', 'X', '*', '.']);
-    // Of a text with more numbers than a version has, the first three are meant.
+    // A text with more numbers than a version has means its first three.
     let first = three_numbers(first).unwrap_or(first);
     let wanted = Version::parse_lenient(first).ok()?;
     let versions = package.releases().versions();

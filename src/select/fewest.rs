@@ -1,9 +1,10 @@
-//! Fewest providers: where several packages are there only for what they provide, looks whether fewer would do.
+//! Fewest providers: if several packages are there only for what they provide, checks whether fewer would be
+//! enough.
 //!
-//! The search takes the first provider of each capability that fits, in the order in which registries list them. Here
-//! everything that is asked for by its name stays as it is, and so does what the lock holds; only which packages are brought
-//! in for what they provide may change. One search for each smaller number, in few steps, and none where no package could
-//! do the work of two.
+//! The search takes the first provider of each capability that fits, in the order in which registries list
+//! them. Here, everything that is required by name or locked stays as it is; only the packages that were
+//! added as providers may change. There is one search for each smaller number, with few steps, and none if no
+//! package could do the work of two.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,7 @@ use crate::select::positions::PositionSet;
 use crate::select::search::{self, Answer, Choices};
 use crate::select::world::{ChosenProvider, World};
 
-/// How many steps it may take besides as many as were taken so far.
+/// How many steps it may take in addition to as many as were taken so far.
 const STEPS: usize = 2_000;
 
 /// The same choice, or one with fewer packages that are there only for what they provide.
@@ -48,7 +49,7 @@ pub(super) fn fewest(world: &mut World<'_>, chosen: Choices) -> Result<Choices, 
     Ok(chosen)
 }
 
-/// What is there only for what it provides, and what is not to change.
+/// The packages that are there only for what they provide, and what must not change.
 #[derive(Default)]
 struct Brought {
     brought: BTreeSet<Place>,
@@ -57,7 +58,8 @@ struct Brought {
 }
 
 impl Brought {
-    /// Follows everything that is chosen from the roots on; none where something provides nothing that it should.
+    /// Follows everything that is chosen, from the roots on; `None` if a package does not provide what it
+    /// should.
     fn find(world: &mut World<'_>, chosen: &Choices) -> Result<Option<Self>, Unavailable> {
         let choices = |node: Node| chosen.get(&node).copied();
         let roots = world.roots().to_vec();
@@ -69,7 +71,7 @@ impl Brought {
         let mut named: FxHashSet<Place> = FxHashSet::default();
         let mut seen: FxHashSet<(Place, Position)> = FxHashSet::default();
         let mut open: Vec<String> = world.own_requires().keys().cloned().collect();
-        // Once to its end for what is asked for by name alone, and then for each provider.
+        // First completely for what is required by name, and then for each provider.
         let mut is_core = true;
         loop {
             while let Some(need) = needs.pop() {

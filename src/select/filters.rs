@@ -50,10 +50,10 @@ pub enum Rejection {
     },
 }
 
-/// Why other versions come before some.
+/// Why other versions are preferred to some.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Passed {
-    /// They are in this channel, which is the package's default, or that of what is installed.
+    /// They are in this channel, which is the package's default, or that of the installed version.
     Channel(String),
     /// They are not deprecated.
     Deprecated,
@@ -85,8 +85,8 @@ impl<'a> Filters<'a> {
 
     /// Why a version of `id` is not a candidate; `None` if it is one.
     ///
-    /// A locked version may be yanked or too new: an existing build must not break for that. A version that the user names
-    /// exactly may be yanked.
+    /// A locked version may be yanked or too new, because an existing build must not break. A version that
+    /// the user names exactly may be yanked.
     pub(super) fn rejection(&self, id: &PackageId, looks: &Looks<'_>) -> Option<Rejection> {
         if self.excludes(id, looks.version.as_ref()) {
             return Some(Rejection::Excluded);
@@ -124,9 +124,10 @@ impl<'a> Filters<'a> {
     }
 }
 
-/// Everything that keeps a version with these details from being used with a mu of version `own` in this runtime.
+/// Everything that prevents a version with these details from being used with a mu of version `own` in this
+/// runtime.
 ///
-/// Nothing is held against facts of the runtime that nobody stated; without `own`, every `muVersion` is accepted.
+/// Constraints on facts that nobody stated are ignored; without `own`, every `muVersion` is accepted.
 pub fn incompatibilities<'a>(
     details: &'a Details,
     runtime: &'a BTreeMap<String, String>,

@@ -41,8 +41,8 @@ pub(super) struct Role(pub(super) usize);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Opponent(pub(super) usize);
 
-/// Versions of a package of which at most one is chosen: all of them, or those with one major where the settings allow
-/// several.
+/// Versions of a package of which at most one is chosen: all of them, or those with one major if the settings
+/// allow several.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Line {
     pub(super) place: Place,
@@ -70,7 +70,8 @@ pub(super) enum Kind {
     Named(Place, Position),
     /// What requires a package. Its candidates are the nodes that do.
     Requested(Place),
-    /// Which of a few slots a package takes that is there only for what it provides. Its candidates are the slots.
+    /// Which of a few slots a package takes that is there only for what it provides. Its candidates are the
+    /// slots.
     Brought(Place),
     /// One of those slots. Its candidates are packages.
     Slot(Position),

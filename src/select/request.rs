@@ -88,7 +88,7 @@ pub struct Locked {
     pub dependencies: Vec<PackageId>,
 }
 
-/// What is installed of a package.
+/// The installed version of a package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Installed {
     /// The version.
@@ -136,7 +136,7 @@ pub struct Settings {
     pub exclude: Vec<Exclusion>,
     /// The packages to use instead of others, everywhere.
     pub overrides: BTreeMap<PackageId, Override>,
-    /// Packages that use the copies that they carry inside of what they depend on.
+    /// Packages that use the copies of their dependencies that they carry inside.
     pub bundled: BTreeSet<Bundled>,
     /// Which package may replace another one; a package that is not named here may be replaced by any.
     pub replacements: BTreeMap<PackageId, PackageId>,
@@ -161,7 +161,7 @@ pub struct Settings {
 pub struct Bundled {
     /// The package.
     pub by: PackageId,
-    /// The one package that it carries inside; `None` for all that it depends on.
+    /// The one package that it carries inside; `None` for all its dependencies.
     pub id: Option<PackageId>,
 }
 

@@ -92,7 +92,7 @@ struct Search<'s, 'w> {
 enum Turn {
     /// Its choice follows from all others.
     Idle,
-    /// It is not missed: whatever needs it accepts whatever else is chosen.
+    /// Nobody misses it: whatever needs it accepts any other choice.
     Last,
     /// Its choice is open.
     Open,
@@ -205,7 +205,7 @@ fn preferred(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Positio
         Kind::Majors(place, versions) => {
             let package = world.package(*place);
             let majors = package.majors(versions);
-            // The major of the version that is preferred; that is the highest, unless channels say otherwise.
+            // The major of the preferred version; that is the highest, unless channels decide otherwise.
             let within = || {
                 let major = |at: &Position| {
                     let choice = majors.binary_search(&package.major(*at)).unwrap_or_default();

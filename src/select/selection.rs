@@ -46,7 +46,8 @@ pub struct Chosen {
     pub version: Option<Version>,
     /// Its commit (Git).
     pub commit: Option<Arc<str>>,
-    /// The channel by which it is told: one that is asked for, else the one that comes first, else the first that it is in.
+    /// The channel to show: a requested one, or else the one that comes first, or else the first that it is
+    /// in.
     pub channel: Option<String>,
     /// The name of the package that it is a copy of, if it is one.
     pub copy_of: Option<String>,
@@ -134,7 +135,7 @@ pub enum Origin {
 pub struct Demand {
     /// Who asks.
     pub by: Asker,
-    /// What is asked.
+    /// The requirement.
     pub what: Demanded,
 }
 
@@ -182,7 +183,7 @@ pub enum Warning {
         version: Option<Version>,
         /// Who asks.
         by: Asker,
-        /// What was asked.
+        /// The requirement.
         requirement: Requirement,
     },
     /// The lock holds a version that was withdrawn later; it stays.

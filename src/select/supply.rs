@@ -86,7 +86,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Result<Option<Vec<Fact>>
     }))
 }
 
-/// The fact that something conflicts with a package or a capability, whichever of the two it is known to be.
+/// The fact that something conflicts with a package or a capability.
 pub(super) fn opposes(world: &World<'_>, by: Requirer, name: &str) -> Fact {
     let is_capability = world.packages.capabilities.find(name).is_some()
         || world.request().own.provides.contains_key(name);

@@ -7,7 +7,7 @@ use crate::reference::{Base, PackageId};
 /// More packages than this are not named.
 pub(super) const NAMED: usize = 5;
 
-/// What is known of a search that exceeded its steps: whether versions fit together is unknown.
+/// What is known about a search that exceeded its steps: whether versions fit together is unknown.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unfinished {
     /// How many steps it was allowed.

@@ -25,8 +25,8 @@ pub(super) struct Upgrades {
 }
 
 impl Upgrades {
-    /// Follows upgrades from the installed version over `allowed` versions, in some channels; `None` if nothing is installed,
-    /// or the package does not say how its versions follow each other.
+    /// Follows upgrades from the installed version over `allowed` versions, in some channels; `None` if
+    /// nothing is installed, or if the package has no `upgrade` entries.
     pub(super) fn from(
         releases: &Releases,
         allowed: &PositionSet,
@@ -128,7 +128,8 @@ impl Upgrades {
         None
     }
 
-    /// What a version can follow: `1.3.2, 1.3.0 or >=1.0.0 <1.3.0`; with the channel, where only another one has it.
+    /// The versions that a version can follow: `1.3.2, 1.3.0 or >=1.0.0 <1.3.0`; with the channel, if it is
+    /// possible only in another one.
     fn describe(&self, upgrades: &[Upgrade]) -> String {
         let mut all: Vec<String> = Vec::new();
         let in_channel = upgrades.iter().filter(|one| is_in(one, &self.channels));

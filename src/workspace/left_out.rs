@@ -1,6 +1,6 @@
 //! The folders of a workspace that are not searched for its packages, and why.
 //!
-//! Collected on the walk that finds the packages, so that an ignored package can be told from a missing one.
+//! Collected on the walk that finds the packages, to distinguish an ignored package from a missing one.
 //! The disk is not read again.
 
 use std::collections::{HashMap, HashSet};
@@ -24,7 +24,7 @@ pub enum Why {
     Unnamed,
     /// It belongs to another tool.
     OtherTool(PathBuf),
-    /// It is in a workspace of its own, with this root.
+    /// It is in another workspace, with this root.
     OwnWorkspace(PathBuf),
     /// It is behind this link.
     Link(PathBuf),

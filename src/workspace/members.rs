@@ -20,7 +20,7 @@ use crate::manifest::{
 /// Folders of other tools, which are not searched for packages.
 const SKIPPED: [&str; 2] = ["node_modules", "target"];
 
-/// Folders of packages of other ecosystems, in which there are others that they carry.
+/// Folders of packages of other ecosystems that contain carried packages.
 const CARRIED: [&str; 2] = ["charts", "tests"];
 
 /// `members`: patterns of the folders that are searched, and the line of each.
@@ -69,7 +69,7 @@ struct Found {
 pub(super) struct Members {
     /// Pairs of a folder's place in the workspace and the manifest in it, sorted by place.
     pub(super) manifests: Vec<(String, PathBuf)>,
-    /// Folders that are workspaces of their own, with their places.
+    /// Folders that are separate workspaces, with their places.
     pub(super) nested: Vec<(String, PathBuf)>,
     /// The folders that were not searched.
     pub(super) left_out: LeftOut,
@@ -152,7 +152,8 @@ pub(super) fn find(
         .into_iter()
         .map(|(place, found)| Ok((place, found.manifest(root)?)))
         .collect::<Result<_, ManifestError>>()?;
-    // One at the root always counts; below it there are charts in charts, so that the others have to be asked for.
+    // A manifest at the root always counts. Below it there are charts inside charts, so others count only if
+    // the settings say so.
     let at_root = formats::locate(root)?.filter(|path| !path.is_symlink());
     if let Some(path) = at_root.filter(|_| !manifests.contains_key("")) {
         manifests.insert(String::new(), path);
@@ -171,8 +172,8 @@ pub(super) fn find(
     Ok(Members { manifests, nested, left_out: left_out.into_inner() })
 }
 
-/// Whether a folder with a foreign manifest is a part of another package: it is in the folder of one, or among the charts or
-/// tests that one carries.
+/// Whether a folder with a foreign manifest is part of another package: it is in that package's folder, or
+/// among the charts or tests that it carries.
 fn is_inside_another(place: &str, is_package: impl Fn(&str) -> bool) -> bool {
     let mut above = place;
     loop {

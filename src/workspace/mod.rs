@@ -133,7 +133,7 @@ impl Workspace {
         Self::open_knowing(root, mu_home, &Aliases::default)
     }
 
-    /// As [`Workspace::open`], where the user has given short names to chart repositories.
+    /// Like [`Workspace::open`], with the short names that the user has given to chart repositories.
     ///
     /// # Errors
     ///

@@ -41,7 +41,7 @@ pub(super) struct Layer {
     plugins: BTreeMap<String, PathBuf>,
 }
 
-/// A chart, and the only one inside of it that is meant, if not all are.
+/// A chart, and the only chart inside of it that is meant, unless all are.
 type BundledReferences = (Reference, Option<Reference>);
 
 /// Which of the two files is read.
@@ -312,7 +312,8 @@ fn trusted_workspaces(table: Table<'_>, kind: Kind) -> Result<Vec<String>, Sourc
     value.list()?.map(|folder| folder.text().map(|text| text.as_str().to_owned())).collect()
 }
 
-/// The programs of plugins, which only the user names: whoever can write into a checkout could run anything otherwise.
+/// The programs of plugins, which only the user can name. Otherwise, whoever writes into a checkout could run
+/// any program.
 fn plugins(
     table: Table<'_>,
     kind: Kind,

@@ -59,8 +59,8 @@ impl Registry {
         }
     }
 
-    /// The name of a package there: what follows the prefix in its id, or its whole name; empty for a package
-    /// whose id is the prefix itself. `None` for a package that is not below the prefix.
+    /// The name of a package there: the rest of its id after the prefix, or its whole name; empty for a
+    /// package whose id is the prefix itself. `None` for a package that is not below the prefix.
     pub fn rest_of<'i>(&self, id: &'i PackageId) -> Option<&'i str> {
         let text = id.as_str();
         let rest = text

@@ -44,21 +44,21 @@ keys! {
         "runtime" runtime: Option<BTreeMap<String, Word>>,
         /// What to use instead of a package, everywhere: a reference, or another version of it.
         "overrides" overrides: Option<BTreeMap<String, Word>>,
-        /// Versions never to pick.
+        /// Versions that are never chosen.
         "exclude" exclude: Option<Vec<String>>,
         /// Charts that use the copies of their dependencies that they carry inside: `ID`, or `ID>ID` for one of these.
         "bundled" bundled: Option<Vec<String>>,
-        /// Formats of other ecosystems whose packages below the workspace's root are its own: `helm`.
+        /// Formats of other ecosystems (`helm`) whose packages in the workspace are its own.
         "formats" formats: Option<Vec<String>>,
         /// Whether a package may be chosen once per major version.
         "majors" majors: Option<Majors>,
-        /// How old a version must be to be picked, such as `3 days`.
+        /// How old a version must be to be chosen, such as `3 days`.
         "minimumReleaseAge" minimum_release_age: Option<Word>,
         /// Which packages may replace which, old to new.
         "allowReplaces" allow_replaces: Option<BTreeMap<String, String>>,
-        /// How packs come out of the store.
+        /// How packs are created from the store.
         "link" link: Option<Link>,
-        /// What is trusted to do more than being installed.
+        /// Packages and workspaces that are trusted.
         "trust" trust: Option<Trust>,
         /// In `~/.mu/config.yaml` alone: programs of provider plugins, by the plugin's name.
         "plugins" plugins: Option<BTreeMap<String, String>>,
@@ -75,7 +75,7 @@ enum Registry {
 
 keys! {
     pub(super) struct RegistryTable {
-        /// `hub`, `git`, `path`, or a plugin's name.
+        /// `hub`, `git`, `helm`, `oci`, `path`, or the name of a plugin.
         "provider" provider: Option<String>,
         /// A URL, or a folder relative to the workspace's root.
         "url" url: Option<String>,

@@ -23,7 +23,7 @@ pub struct Settings {
     pub runtime: BTreeMap<String, String>,
     /// What to use instead of a package, everywhere. Relative folders are relative to the root.
     pub overrides: BTreeMap<PackageId, Reference>,
-    /// Versions never to pick.
+    /// Versions that are never chosen.
     pub exclude: Vec<Exclusion>,
     /// Charts that use the copies of their dependencies that they carry inside.
     pub bundled: Vec<Bundled>,
@@ -31,13 +31,13 @@ pub struct Settings {
     pub formats: Vec<&'static str>,
     /// Whether a package may be chosen once per major version.
     pub majors: Majors,
-    /// How old a version must be to be picked.
+    /// How old a version must be to be chosen.
     pub minimum_release_age: Option<Cutoff>,
     /// Which packages may replace which (old to new), whoever owns them.
     pub allow_replaces: BTreeMap<PackageId, PackageId>,
-    /// How packs come out of the store.
+    /// How packs are created from the store.
     pub link: Link,
-    /// What is trusted to do more than being installed.
+    /// Packages and workspaces that are trusted.
     pub trust: Trust,
     /// Programs of provider plugins, by the plugin's name; from the user's own file alone.
     pub plugins: BTreeMap<String, PathBuf>,
@@ -88,7 +88,7 @@ choice! {
 }
 
 choice! {
-    /// How packs come out of the store.
+    /// How packs are created from the store.
     #[derive(Default)]
     pub enum Link {
         /// By the cheapest way that the file system has.
@@ -123,7 +123,7 @@ pub struct Exclusion {
     pub versions: Option<VersionSpec>,
 }
 
-/// What is trusted to do more than being installed.
+/// Packages and workspaces that are trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Trust {
     /// Patterns of packages whose `build` may be run.

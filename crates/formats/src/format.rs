@@ -35,7 +35,7 @@ pub struct Reading<'a> {
     pub aliases: Option<&'a Aliases>,
 }
 
-/// Where a dependency stands.
+/// Where a dependency is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
     /// The line in its file, counted from 1.

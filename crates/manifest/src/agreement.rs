@@ -1,8 +1,8 @@
 //! Whether an index line agrees with the manifest in its archive, in all that counts for choosing versions.
 //!
-//! A line that disagrees misleads everyone who chooses by it. `mu hub check` looks for such lines, and `mu
-//! get` refuses versions that were chosen by one. Text that is only for people may differ, and so may
-//! spelling: a base that is left out, blanks, the long form of a dependency. Nothing here reads files.
+//! A line that disagrees misleads everyone who chooses by it. `mu hub check` looks for such lines, and `mu get`
+//! refuses versions that were chosen by one. Text that is only for people may differ, and so may spelling: a base
+//! that is left out, blanks, the long form of a dependency. Nothing here reads files.
 
 use std::collections::HashMap;
 use std::fmt;

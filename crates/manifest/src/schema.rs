@@ -56,7 +56,7 @@ keys! {
         "repository" repository: Option<String>,
         /// The licence, usually an SPDX expression.
         "license" license: Option<String>,
-        /// Words to find it by.
+        /// Words to find it with.
         "keywords" keywords: Option<Vec<String>>,
         /// The file to show about it, relative to the package.
         "readme" readme: Option<String>,
@@ -80,13 +80,13 @@ keys! {
         "channels" channels: Option<Vec<String>>,
         /// The channel to use if none is requested; by default, the first channel of the newest version.
         "defaultChannel" default_channel: Option<String>,
-        /// From which versions it can be upgraded to.
+        /// The versions that can be upgraded to this one.
         "upgrade" upgrade: Option<OneOrMore<Upgrade>>,
         /// Elements that can be referred to below the package.
         "exports" exports: Option<BTreeMap<String, Option<Export>>>,
-        /// How it is built; never run by what installs it.
+        /// How it is built; installing the package never runs this.
         "build" build: Option<Build>,
-        /// Anything; mu does not look at it.
+        /// Anything; mu ignores it.
         "metadata" metadata: Option<BTreeMap<String, Value>>,
     }
 }

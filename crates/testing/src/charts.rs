@@ -1,5 +1,5 @@
-//! A Helm chart repository in a folder: archives as `helm package` makes them, and an index as `helm repo
-//! index` writes it.
+//! A Helm chart repository in a folder: archives as `helm package` makes them, and an index as `helm repo index`
+//! writes it.
 
 use std::collections::BTreeMap;
 use std::fs;

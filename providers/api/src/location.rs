@@ -13,7 +13,7 @@ use crate::SafeUrl;
 /// | git, as written | the host, `https://host/` | the rest, `.git` marks kept: `group/repo.git/sub` | `None` |
 /// | git, settled | the repository, `https://host/group/repo.git` | empty | `Some("sub")`, `Some("")` for its root |
 /// | helm | the folder that holds `index.yaml` | the chart | `None` |
-/// | oci | the registry, `https://host/`, and what stands before names there | the rest of the repository's name | `None` |
+/// | oci | the registry, `https://host/`, and the part before names there | the rest of the repository's name | `None` |
 /// | path | the folder, `file:///srv/ec2/` | empty | `None` |
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Location {

@@ -100,7 +100,7 @@ pub struct Asking<'asked> {
     pub limit: u64,
     /// Whether 403 is an answer: stores that do not list their files answer 403 for each missing file.
     pub hides: bool,
-    /// Is told of waits.
+    /// Receives reports of waits.
     pub progress: &'asked dyn Progress,
 }
 

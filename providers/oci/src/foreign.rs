@@ -139,7 +139,7 @@ fn version(own: &str, tag: &str) -> Result<String, String> {
     }
 }
 
-/// Why a manifest cannot be used. Where in it that stands helps nobody who cannot open it.
+/// Why a manifest cannot be used, without the place in it, which helps nobody who cannot open it.
 fn unreadable(error: &FormatError) -> String {
     short(&error.reason)
 }

@@ -1,4 +1,4 @@
-//! What commands that choose versions answer under `--json`.
+//! The JSON answer of commands that choose versions.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -18,9 +18,9 @@ pub(crate) struct Answer<'a> {
     packages: Vec<Package<'a>>,
     /// The requirements of the manifests and the command line, as `ID#SPEC`.
     requirements: &'a [String],
-    /// What was moved, added or removed, by id.
+    /// The packages that were moved, added or removed, by id.
     changes: &'a [Change],
-    /// Packages whose new version packages another minor line of its app; left out if there are none.
+    /// Packages whose new version contains another minor version of their app; left out if there are none.
     #[serde(rename = "appMoves", skip_serializing_if = "<[AppMove]>::is_empty")]
     app_moves: &'a [AppMove],
     /// The replaced packages, by id.
@@ -28,14 +28,14 @@ pub(crate) struct Answer<'a> {
     /// The changed requirements in manifests.
     #[serde(skip_serializing_if = "<[Written]>::is_empty")]
     written: &'a [Written],
-    /// What `mu get` was given now: Mu.lock keeps these packages until `mu remove`.
+    /// The references of this `mu get`: Mu.lock keeps these packages until `mu remove`.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     kept: &'a [String],
     /// Packages that were fetched.
     fetched: usize,
     /// Packages that were already on this machine.
     reused: usize,
-    /// With the minimal strategy, what else a downgrade lowered or dropped.
+    /// With the minimal strategy, the other packages that a downgrade lowered or dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     lowered: Option<Vec<Lowering<'a>>>,
 }
@@ -85,7 +85,8 @@ struct Replaced<'a> {
     id: &'a PackageId,
     /// Its replacement.
     by: &'a PackageId,
-    /// Whether nobody has agreed to that yet, so that only a dry run or a question can show it; left out otherwise.
+    /// Whether nobody has agreed to that yet, so that only a dry run or a question can show it; otherwise
+    /// left out.
     #[serde(rename = "needsConsent", skip_serializing_if = "std::ops::Not::not")]
     needs_consent: bool,
 }
@@ -172,7 +173,7 @@ impl<'a> Package<'a> {
     fn new(outcome: &'a Outcome, index: usize, package: &'a LockedPackage) -> Self {
         let lock = &outcome.lock;
         let own = package.requested.iter().map(|requested| Asker::new(requested, None));
-        // What is asked of a package that it replaces is asked of it.
+        // Requirements on a package that it replaces apply to it.
         let replaced = lock.replaced.iter().filter(|replaced| replaced.by == package.id);
         let instead = replaced.flat_map(|replaced| {
             replaced.requested.iter().map(|requested| Asker::new(requested, Some(&replaced.id)))

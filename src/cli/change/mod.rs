@@ -1,4 +1,4 @@
-//! How a change of versions is printed: one line a package, and a summary. Programs get an [`Answer`].
+//! How a change of versions is printed: one line for each package, and a summary. Programs get an [`Answer`].
 
 mod answer;
 mod written;
@@ -20,7 +20,7 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
     if context.shell.is_json() {
         return context.json(&Answer::new(outcome));
     }
-    // What was done is no answer to a question; what would be done is.
+    // With `--quiet`, a report of changes is not an answer, but the result of a dry run is.
     if context.shell.is_quiet() && !outcome.dry_run {
         return Ok(0);
     }
@@ -41,7 +41,7 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
         // Writing to a text cannot fail.
         let _ = writeln!(lines, "{change}{faint}{mark}{reason}{faint:#}");
     }
-    // Where the lock knew less than the manifests, it does not show all that a downgrade moved.
+    // If the lock knew less than the manifests, it does not show everything that a downgrade moved.
     let is_listed = |id: &PackageId| outcome.changes.iter().any(|change| change.id == *id);
     for lowered in outcome.lowered.iter().filter(|lowered| !is_listed(&lowered.id)) {
         let (id, from) = (lowered.id.clone(), Some(lowered.from.clone()));
@@ -60,7 +60,7 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
     Ok(0)
 }
 
-/// Says which packages left the minor line of their app version, and how to stay in it.
+/// Reports packages that moved to another minor version of their app, and how to stay on the old one.
 pub(crate) fn note_apps(context: &Context, outcome: &Outcome) {
     for AppMove { id, from, to } in &outcome.app_moves {
         let line: Vec<&str> = from.split('.').take(2).collect();
@@ -110,8 +110,8 @@ fn reason(lowered: &Lowered) -> String {
     }
 }
 
-/// Why a package is new, where it is only because others went to lower versions: ` (brought in because acme/b 1.1.0 requires
-/// it)`.
+/// Why a package is new, if it is new only because others went to lower versions:
+/// ` (brought in because acme/b 1.1.0 requires it)`.
 fn brought(outcome: &Outcome, change: &Change) -> String {
     let lowered = |by: &str| {
         let other = outcome.changes.iter().find(|other| other.id.as_str() == by)?;

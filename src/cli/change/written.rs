@@ -1,4 +1,4 @@
-//! What a command wrote into manifests and the lock, a line for each requirement.
+//! What a command wrote into manifests and the lock, with one line for each requirement.
 
 use crate::cli::context::Context;
 use crate::ops::{Outcome, Written};
@@ -11,7 +11,7 @@ pub(super) fn lines(context: &Context, outcome: &Outcome) -> Vec<String> {
     let mut lines: Vec<String> =
         outcome.written.iter().map(|written| line(context, outcome.dry_run, written)).collect();
     for path in &outcome.edited {
-        // A comment, or what is listed only because others need it.
+        // The change is in a comment, or in a line that is there only because other packages need it.
         if !outcome.written.iter().any(|written| written.manifest == *path) {
             let wrote = if outcome.dry_run { "would write" } else { "wrote" };
             lines.push(format!("{wrote} {}", context.shown(path)));

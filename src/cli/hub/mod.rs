@@ -1,4 +1,4 @@
-//! `mu hub`: made, checked and served; `token.rs` has who may change one.
+//! `mu hub`: creates, checks and serves hubs; `token.rs` manages who may change one.
 
 mod serve;
 pub(super) mod token;
@@ -91,7 +91,7 @@ pub(super) struct Check<'a> {
 struct Finding<'a> {
     /// The file, relative to the hub.
     path: &'a str,
-    /// What is wrong with it.
+    /// The problem.
     what: &'a str,
     /// Whether it is harmless: left by an interrupted write.
     leftover: bool,

@@ -88,11 +88,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> Ending {
         requests_per_second: arguments.requests_per_second,
         private: arguments.private,
         public_metrics: arguments.public_metrics,
-        // Serving goes on when nobody reads the log any more.
+        // Serving continues even if nobody reads the log any more.
         log: Arc::new(move |line| drop(shell.line(line))),
     };
     let scheme = if request.tls.is_some() { "https" } else { "http" };
-    // Whatever is wrong with the hub, serving it says so.
+    // If something is wrong with the hub, serving it reports that.
     let tokens = tokens(&context.environment, &arguments.place);
     let has_none = tokens.is_ok_and(|tokens| tokens.is_empty());
     serve(&context.environment, request, |address| {

@@ -1,4 +1,4 @@
-//! `mu help TOPIC`: pages about what is not a command.
+//! `mu help TOPIC`: pages that are not about a command.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! What a version really is, where the listing that it was chosen by is only a hint.
+//! What a version really is, if it was chosen by a listing that is only a hint.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use crate::index::releases::Position;
 use crate::index::run::Surroundings;
 use mu_provider::threads::lock;
 
-/// What came of asking the place itself.
+/// The result of asking the place itself.
 #[derive(Debug)]
 pub(in crate::index) enum Confirmed {
-    /// Selection was told what is so.
+    /// Selection used the same data.
     AsTold,
     /// The version is something else.
     Otherwise(Box<Release>),
 }
 
 impl Package {
-    /// Asks the place itself what a version is, where its listing is only a hint. What is known of its archive is kept.
+    /// Asks the place itself about a version, if its listing is only a hint. Data about its archive is kept.
     pub(in crate::index) fn confirm(
         &self,
         around: &dyn Surroundings,
@@ -35,7 +35,7 @@ impl Package {
         let Some(own) = route.provider.confirm(&route.location, &line, &*progress)? else {
             return Ok(Confirmed::AsTold);
         };
-        // Of what no listing told, selection asked the place itself.
+        // If no listing had the data, selection asked the place itself.
         if line.dependencies.is_some() && as_told(&line) != as_told(&own) {
             return Ok(Confirmed::Otherwise(Box::new(own)));
         }
@@ -45,7 +45,7 @@ impl Package {
         Ok(Confirmed::AsTold)
     }
 
-    /// The lines of the package, with another one for the version at `position`.
+    /// The lines of the package, with the line of the version at `position` replaced.
     pub(in crate::index) fn lines_with(
         &self,
         position: Position,

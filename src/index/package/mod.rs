@@ -60,7 +60,7 @@ impl Package {
                 (releases, Some(listing.lines), listing.table)
             }
         };
-        // A folder has one version, and only its author knows how old it is.
+        // A folder has one version, whose age only its author knows.
         let releases = if route.provider.is_folder() { releases.ageless() } else { releases };
         Self {
             releases: Arc::new(releases),
@@ -89,7 +89,7 @@ impl Package {
         package
     }
 
-    /// The package as far as packs of this machine hold it, which no registry does.
+    /// The package as packs of this machine have it, if no registry does.
     pub(super) fn of_packs(id: &PackageId, route: Route, record: Record) -> Self {
         Self { is_pack: true, ..Self::installed(id, route, record) }
     }
@@ -151,7 +151,7 @@ impl Package {
             .flatten()
     }
 
-    /// Where a candidate is, and what is known of it.
+    /// Where a candidate is, and what is known about it.
     pub(super) fn release(
         &self,
         candidate: Candidate<'_>,

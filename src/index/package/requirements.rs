@@ -92,7 +92,7 @@ impl Package {
         let own = around.run().options.instead_of.get(self.id()).unwrap_or(self.id());
         let base = own.base();
         let plain = around.run().plain.requirements(&base, &references, &around.run().commits)?;
-        // However it is asked for, a folder of the workspace is one package.
+        // A folder of the workspace is one package, whatever name a reference uses.
         let options = &around.run().options;
         let has_other_name =
             |id: &PackageId| (options.is_local)(id) && (options.own_name)(id.clone()) != *id;
@@ -159,7 +159,7 @@ impl Package {
             }
             if declared.reference.local().is_none() && (options.is_local)(&declared.requirement.id)
             {
-                // However it is asked for, a folder of the workspace is one package.
+                // A folder of the workspace is one package, whatever name a reference uses.
                 declared.requirement.id = (options.own_name)(declared.requirement.id);
             }
             let from = match (declared.reference.local(), self.folder()) {

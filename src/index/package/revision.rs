@@ -81,7 +81,7 @@ impl Package {
         }
     }
 
-    /// The version that a tag is on which only the registry itself can tell.
+    /// The version of a tag that only the registry itself knows.
     fn tagged(
         &self,
         around: &dyn Surroundings,

@@ -21,7 +21,7 @@ use crate::reference::{PackageId, Protocol, Reference};
 use crate::workspace::Registry;
 use mu_provider::threads::lock;
 
-/// The providers that this program has, by name, and those that plugins are.
+/// The providers of this program, by name, and those of plugins.
 #[derive(Debug, Clone, Default)]
 pub struct Providers {
     built_in: BTreeMap<String, Arc<dyn Provider>>,
@@ -40,7 +40,7 @@ impl Providers {
         self.built_in.insert(provider.name().to_owned(), provider);
     }
 
-    /// The same with plugins, which serve what no provider of this program does.
+    /// The same with plugins, which serve what no provider of this program serves.
     #[must_use]
     pub fn with_plugins(self, plugins: Arc<dyn Plugins>) -> Self {
         Self { plugins: Some(plugins), ..self }
@@ -299,7 +299,7 @@ impl Routes {
         self.route("git", parse(&root)?, path.to_owned()).map(Some)
     }
 
-    /// A route that a reference states, with plain http where the settings allow it for its base.
+    /// A route that a reference states, with plain http if the settings allow it for its base.
     fn as_allowed(
         &self,
         id: &PackageId,
@@ -320,7 +320,7 @@ impl Routes {
     }
 }
 
-/// Whether a protocol is nearly one of those that references have: a mistake, whatever registry has the package.
+/// Whether a protocol is close to a known one: then it is a typo, whatever registry has the package.
 fn is_misspelt(protocol: &Protocol) -> bool {
     let Protocol::Plugin(scheme) = protocol else { return false };
     crate::manifest::source::nearest(scheme, ["https", "http", "git+https", "git+ssh"]).is_some()

@@ -37,8 +37,8 @@ impl Routes {
         self.below(registry, provider, root, path).map(Some)
     }
 
-    /// Whether the settings say where a package is that a reference reaches by `protocol`: then the settings count. What is
-    /// a folder of this machine is where it says.
+    /// Whether a registry of the settings applies to a package that a reference reaches by `protocol`. It
+    /// does not apply to folders of this machine.
     pub(super) fn is_placed(&self, id: &PackageId, protocol: &Protocol) -> bool {
         let Some((registry, _)) = self.registry(id) else { return false };
         match protocol {

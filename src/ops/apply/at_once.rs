@@ -10,7 +10,7 @@ use std::time::Duration;
 /// that time, they are not waiting for the network; more threads would only make each one slower.
 const COUNTED: Duration = Duration::from_millis(10);
 
-/// Does `work` in `few` threads, and in up to `most` if that takes long.
+/// Runs `work` on `few` threads, and on up to `most` if it takes long.
 ///
 /// `done` counts what was done. If packages arrive quickly, more threads than processors would only get in
 /// each other's way.
@@ -25,7 +25,7 @@ pub(crate) fn work_at_once(few: usize, most: usize, done: &AtomicUsize, work: &(
             let end = end.clone();
             scope.spawn(move || {
                 work();
-                // The receiver is gone once there are enough threads.
+                // The receiver has gone if there are enough threads.
                 let _ = end.send(());
             });
         };
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn there_are_more_threads_where_the_first_ones_wait() {
-        // Nobody goes on before all of them are there.
+        // Nobody continues before all of them are there.
         let all = Barrier::new(7);
         let came = AtomicUsize::new(0);
         work_at_once(2, 7, &AtomicUsize::new(0), &|| {

@@ -1,4 +1,5 @@
-//! Locked packages that only `devDependencies` need: `mu get --no-dev` installs the others alone. The lock names all of them.
+//! Locked packages that only `devDependencies` need. `mu get --no-dev` installs only the others; the lock has
+//! all of them.
 
 use std::collections::BTreeSet;
 
@@ -8,8 +9,8 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::reference::PackageId;
 
-/// The packages that only `devDependencies` need, by their places in `lock.packages`. What takes the place of another package
-/// counts as needed.
+/// The packages that only `devDependencies` need, by their places in `lock.packages`. A package that replaced
+/// another one counts as needed.
 pub(crate) fn only(requirements: &Requirements, lock: &Lockfile) -> BTreeSet<usize> {
     let mut needed: BTreeSet<&PackageId> =
         lock.replaced.iter().map(|replaced| &replaced.by).collect();
@@ -24,7 +25,7 @@ pub(crate) fn only(requirements: &Requirements, lock: &Lockfile) -> BTreeSet<usi
         {
             return needed.contains(&by);
         }
-        // What is required of no package in particular is required by a manifest as a whole.
+        // A requirement that is on no package in particular comes from a manifest as a whole.
         if requested.capability().is_some() || !roots.contains(&*requested.by) {
             return true;
         }

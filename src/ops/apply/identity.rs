@@ -71,7 +71,7 @@ pub(crate) fn check(
             if line.format.is_some() {
                 mu_formats::as_listed(&mut manifest, line);
             }
-            // Of a commit that was copied into a hub, the line says what Git called it.
+            // For a commit that was copied into a hub, the line has Git's name and version.
             if line.format.as_deref() != Some(GIT) {
                 content.check_name(session, Some(&manifest.name), route)?;
                 content.check_version(session, manifest.version.as_ref(), route)?;
@@ -299,8 +299,8 @@ pub(crate) fn check_label(
     }
 }
 
-/// Checks packages that need not be fetched: what a tree in the store was added as does not prove what it is
-/// used as now.
+/// Checks packages that need not be fetched: that a tree in the store was once verified for one package does
+/// not prove that it belongs to another.
 ///
 /// # Errors
 ///

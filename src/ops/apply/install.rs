@@ -1,7 +1,8 @@
-//! Brings lock and packs in line with the requirements: the one transaction behind `get`, `add`, `remove`,
+//! Brings lock and packs in line with the requirements: the transaction behind `get`, `add`, `remove`,
 //! `update`, `pin` and `unpin`.
 //!
-//! Plan, fetch into the store, verify, stage beside the target, rename, then write lock and manifests.
+//! It plans, fetches into the store, verifies, stages beside the target, renames, and then writes lock and
+//! manifests.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
@@ -24,11 +25,12 @@ use crate::store::{StoreError, Stored};
 use crate::workspace::Link;
 use mu_provider::threads;
 
-/// Brings packs, lock and manifests to what was resolved, or only says what would change.
+/// Brings packs, lock and manifests in line with what was resolved, or only reports what would change.
 ///
 /// # Errors
 ///
-/// When something cannot be fetched or written, or the lock must not change. Lock and manifests are then as they were.
+/// When something cannot be fetched or written, or the lock must not change. Lock and manifests are unchanged
+/// then.
 pub fn install(
     session: &Session,
     requirements: &Requirements,
@@ -54,7 +56,7 @@ pub fn install(
     if session.options.no_dev {
         resolved.left_out = development::only(requirements, &resolved.lock);
     }
-    // Without a lock, `--frozen` has nothing to install, and takes nothing away.
+    // Without a lock, `--frozen` has nothing to install, and removes nothing.
     let has_lock = !session.options.frozen || session.lockfile()?.is_some();
     let Made { counts, made, removed } = match has_lock {
         true => make_packs(session, requirements, &mut resolved)?,
@@ -103,7 +105,7 @@ pub fn install(
     Ok(outcome)
 }
 
-/// Refuses to act as if nothing was asked for, where the only manifest is not read because of its name.
+/// Refuses to continue as if nothing were required, if the only manifest is not read because of its name.
 fn refuse_misspelt(session: &Session) -> Result<(), CommandError> {
     let workspace = &session.workspace;
     let Some(warning) = workspace.misspelt().filter(|_| workspace.members.is_empty()) else {
@@ -116,7 +118,7 @@ fn refuse_misspelt(session: &Session) -> Result<(), CommandError> {
     Err(CommandError::new(Code::Manifest, message).hint(format!("`mv {name} {right}` renames it")))
 }
 
-/// Makes a lock that is written anyway say where its packages come from now.
+/// If the lock is written anyway, updates the places that its packages come from.
 fn say_where(session: &Session, lock: &mut Lockfile) {
     for package in &mut lock.packages {
         if let Some(source) = fetch::source_now(session, package) {
@@ -136,7 +138,7 @@ fn changed(edits: &[Edit]) -> Result<Vec<&Edit>, CommandError> {
     Ok(changed)
 }
 
-/// What was done to packs.
+/// The changes of packs.
 #[derive(Default)]
 struct Made {
     counts: Fetched,
@@ -153,7 +155,7 @@ fn make_packs(
     let packs = session.packs();
     let link = session.workspace.settings.link;
     let is_vendored = packs.is_vendored();
-    // What a checkout brought needs neither store nor network, if it is what the lock says.
+    // Packs from a checkout need neither store nor network, if they match the lock.
     let (state, is_news) = packs.recognize(|| named(&resolved.previous))?;
     let has_folders = resolved.lock.packages.iter().any(|package| package.source.is_folder());
     fetch::check_placed(session, &resolved.lock)?;
@@ -171,7 +173,7 @@ fn make_packs(
         let is_linked = is_vendored || state.is_linked_by(link);
         if is_linked && packs.is_current(&state, &wanted) {
             if link == Link::Symlink {
-                // The workspace may have been moved since its packs were made.
+                // The workspace may have moved since its packs were created.
                 session.store.note_linked(packs.path())?;
             }
             let reused = resolved.lock.packages.iter().filter(|one| one.digest.is_some()).count();
@@ -189,7 +191,7 @@ fn make_packs(
         if !is_known {
             counts = counts.and(fetch(session, resolved)?);
         }
-        // Asked for before the rest is planned, so that something has come when it is waited for.
+        // Requested before the rest is planned, so that the first answers have arrived when they are needed.
         let fetching = is_known.then(|| Fetching::begin(session, resolved));
         let mut plan = Installation::plan(&packs, packs_of(session, resolved)?, link)?;
         let lost = lost(session, &resolved.lock, plan.installs());
@@ -220,7 +222,7 @@ fn make_packs(
         match building.finish(session.disk_jobs()) {
             Ok(()) => return Ok(Made { counts, made, removed }),
             Err(PacksError::Store(StoreError::Corrupt { path })) if attempt == 0 => {
-                // The store dropped the tree; it is fetched again, and checked again.
+                // The store no longer has the tree; it is fetched and checked again.
                 events.warning(&format!(
                     "`{}` in the store was changed; fetching it again",
                     path.display()
@@ -244,7 +246,7 @@ fn fetch_and_build(
     let numbers: Vec<Option<usize>> =
         (0..lock.packages.len()).map(|index| building.number(&place(lock, index))).collect();
     let brought = fetching.finish(&|index, stored| match numbers[index] {
-        // What was in the store already is looked at once more, where all the rest is built.
+        // Trees that were already in the store are checked once more, after all others were built.
         Some(number) if stored.checked.is_none() => {
             building.build(number, stored)?;
             session.store.forget(&stored.digest);
@@ -255,7 +257,7 @@ fn fetch_and_build(
     Ok(brought?.counts)
 }
 
-/// The packs that should be there, and those of replaced packages that still are.
+/// The packs that must be there, and the remaining packs of replaced packages.
 fn packs_of(session: &Session, resolved: &Resolved) -> Result<Vec<Wanted>, CommandError> {
     let lock = &resolved.lock;
     let wanted = wanted(lock).filter(|(index, _)| !resolved.left_out.contains(index));
@@ -271,8 +273,8 @@ fn packs_of(session: &Session, resolved: &Resolved) -> Result<Vec<Wanted>, Comma
     Ok(all)
 }
 
-/// The packs of replaced packages that would have to be made again, for others around or inside them change, and cannot:
-/// they are never fetched again.
+/// The packs of replaced packages that would have to be rebuilt, because packs around or inside them change,
+/// but cannot be, because they are never fetched again.
 fn lost(session: &Session, lock: &Lockfile, made: &[Wanted]) -> BTreeSet<String> {
     let kept = lock.replaced.iter().filter_map(|replaced| replaced.kept.as_ref());
     kept.map(|kept| (folder_of(&kept.id), kept))

@@ -1,4 +1,4 @@
-//! What a command that chooses versions answers: the selection, and how it differs from before.
+//! The answer of a command that chooses versions: the selection, and how it differs from before.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -23,7 +23,7 @@ pub struct Fetched {
 }
 
 impl Fetched {
-    /// What two runs over the same packages did together.
+    /// The sum of two runs over the same packages.
     pub(crate) fn and(self, later: Self) -> Self {
         Self { fetched: self.fetched + later.fetched, reused: later.reused }
     }
@@ -34,11 +34,11 @@ impl Fetched {
 pub struct Outcome {
     /// The lock after the operation.
     pub lock: Arc<Lockfile>,
-    /// What moved, came or went, by id.
+    /// The packages that moved, were added or removed, by id.
     pub changes: Vec<Change>,
-    /// What the manifests and the command line ask for, as `ID#SPEC`.
+    /// The requirements of manifests and command line, as `ID#SPEC`.
     pub requirements: Vec<String>,
-    /// Who asks without being a package of the lock.
+    /// Requirers that are not packages of the lock.
     pub roots: Vec<String>,
     /// The packages that roots name only because others need them.
     pub indirect: BTreeSet<PackageId>,
@@ -48,13 +48,13 @@ pub struct Outcome {
     pub app_moves: Vec<AppMove>,
     /// What was fetched.
     pub counts: Fetched,
-    /// Packs that were made or removed on disk.
+    /// Packs that were created or removed on disk.
     pub installed: usize,
     /// Manifests that were changed, or would be.
     pub edited: Vec<PathBuf>,
     /// What became of requirements in manifests.
     pub written: Vec<Written>,
-    /// Packages that `mu get` was given now, as it was given them, which the lock keeps.
+    /// The references of this `mu get`, as they were given; the lock keeps them.
     pub kept: Vec<String>,
     /// Whether there is a manifest that could hold them.
     pub has_members: bool,
@@ -62,19 +62,19 @@ pub struct Outcome {
     pub made: usize,
     /// Packages that are locked and not installed, because only `devDependencies` need them.
     pub left_out: usize,
-    /// Whether the lock was used unchecked, so that nothing else was done.
+    /// Whether the lock was used without checking it, so that nothing else was done.
     pub frozen: bool,
     /// Whether anything was written at all.
     pub dry_run: bool,
-    /// Packages that something else took the place of, and what that is.
+    /// Packages that were replaced by others, and their replacements.
     pub newly_replaced: Vec<(PackageId, PackageId)>,
-    /// Of a dry run, the packages that something else would take the place of, though nobody has agreed to that.
+    /// For a dry run, the packages that would be replaced although nobody has agreed to that.
     pub unagreed: BTreeSet<PackageId>,
-    /// What a downgrade lowered or dropped besides what it was asked to lower.
+    /// What a downgrade lowered or dropped, in addition to the requested packages.
     pub lowered: Vec<Lowered>,
 }
 
-/// A package whose new version packages another minor line of its app.
+/// A package whose new version contains another minor version of its app.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct AppMove {
     /// The package.
@@ -85,7 +85,7 @@ pub struct AppMove {
     pub to: String,
 }
 
-/// One package that moved, came or went.
+/// One package that moved, was added or was removed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Change {
     /// The package.
@@ -102,7 +102,7 @@ pub struct Change {
     pub git: Option<Moved>,
 }
 
-/// What a package in a Git repository came from, before and now.
+/// The origin of a package in a Git repository, before and now.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Moved {
@@ -196,7 +196,7 @@ impl Outcome {
         self
     }
 
-    /// Tells changes from what is supposed to be installed, where that is not what was locked.
+    /// Leaves out changes from a supposed installation that differs from the lock.
     pub(crate) fn suppose_installed(&mut self, installed: &BTreeMap<PackageId, Installed>) {
         for (id, supposed) in installed {
             let Some(now) = self.lock.find(id).last() else { continue };
@@ -228,7 +228,8 @@ impl Outcome {
     }
 }
 
-/// The packages that left the minor line of their app version. App versions that are not numbers have no lines.
+/// The packages that moved to another minor version of their app. App versions that are not numbers have no
+/// minor version.
 fn app_moves(before: &Lockfile, after: &Lockfile) -> Vec<AppMove> {
     let app = |package: &LockedPackage| {
         let composite =

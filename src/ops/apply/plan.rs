@@ -1,4 +1,4 @@
-//! What a command is about to change, and how that is carried out.
+//! What a command is about to change, and how this is carried out.
 //!
 //! With a strategy that does not follow the lock, the manifests are the state, and every command leaves them
 //! tidy: direct requirements start at the chosen version, and indirect ones are listed if the selection would
@@ -42,7 +42,7 @@ pub(crate) struct Plan {
     pub(crate) says_newer: Option<BTreeSet<PackageId>>,
     /// What else was lowered or dropped.
     pub(crate) lowered: Vec<Lowered>,
-    /// What is supposed to be installed, where that is not what is locked.
+    /// The supposed installation, if it differs from the lock.
     pub(crate) installed: BTreeMap<PackageId, Installed>,
 }
 

@@ -117,7 +117,7 @@ pub(crate) fn note_newer(
         let Some(current) = package.parsed_version().filter(|_| is_release && !is_elsewhere) else {
             continue;
         };
-        // Anything that cannot be looked up now was known a moment ago, or is not worth reporting.
+        // If something cannot be looked up now, it was known a moment ago, or is not worth reporting.
         let Ok(releases) = session.index().listed(&one.id) else { continue };
         let Some(newest) = newest(&releases).filter(|newest| *newest > current) else { continue };
         one.newer = Some(newest.to_string());

@@ -70,7 +70,7 @@ fn rounded(seconds: i64) -> String {
     Cutoff::Age(seconds / unit * unit).to_string()
 }
 
-/// The date of a moment, and the time if it is not midnight.
+/// The date of a time, with the hour if it is not midnight.
 fn date(moment: i64) -> String {
     let text = Cutoff::Moment(moment).to_string();
     text.strip_suffix("T00:00:00Z")

@@ -37,7 +37,7 @@ struct Required<'a> {
     versions: Option<String>,
     /// The required package.
     id: &'a PackageId,
-    /// What is required of it.
+    /// The requirements on it.
     asked: &'a [String],
 }
 
@@ -46,7 +46,7 @@ struct Required<'a> {
 struct NoVersion<'a> {
     /// The package.
     id: &'a PackageId,
-    /// What is required of it: one entry of each of these lists.
+    /// The requirements on it: one entry of each of these lists.
     asked: &'a [Vec<String>],
     /// The lowest version that others need, if that alone decides.
     needed: &'a Option<String>,
@@ -56,7 +56,7 @@ struct NoVersion<'a> {
     nearest: &'a [String],
     /// Where it comes from.
     source: &'a Option<String>,
-    /// Where it was looked for, if there is no such package.
+    /// Where mu looked for it, if there is no such package.
     tried: &'a Option<Vec<String>>,
     /// Packages with similar names.
     similar: &'a [PackageId],
@@ -91,7 +91,7 @@ pub(super) struct UnfinishedDetails<'a> {
     pub(super) explanation: &'a [&'a str],
     /// The steps that it took.
     pub(super) steps: usize,
-    /// The packages that it came back to most.
+    /// The packages that were in the most conflicts.
     pub(super) packages: &'a [PackageId],
     /// What helps.
     pub(super) ways_out: &'a [Remedy],

@@ -1,4 +1,4 @@
-//! What helps where the disk refused: it is full, or nothing may be written there.
+//! Hints for a failing disk: it is full, or read-only.
 
 use std::error::Error;
 use std::io::ErrorKind;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::ops::CommandError;
 
-/// Adds to an error that comes from a disk which takes nothing what can be done about it; `cache` is the folder that mu can
+/// Adds a hint to an error that comes from a disk that cannot be written; `cache` is the folder that mu can
 /// have elsewhere.
 pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
     let mut is_in_cache = false;

@@ -155,8 +155,7 @@ fn complete(session: &Session, conflict: &mut Conflict) {
     }
 }
 
-/// Separates what a command requires of a package from what the manifest requires, which the command would
-/// change.
+/// Distinguishes a command's requirement on a package from the manifest's, which the command would change.
 fn tell_apart(requirements: &Requirements, conflict: &mut Conflict) {
     let all = &requirements.asked;
     let new = all.iter().filter(|asked| {
@@ -280,7 +279,7 @@ fn repository(session: &Session, id: &PackageId) -> Option<String> {
     is_git.then(|| session.index().written(id).unwrap_or_else(|| id.to_string()))
 }
 
-/// What is in the place of a repository of this machine that is not there.
+/// What is in the place of a missing repository on this machine.
 fn no_repository(session: &Session, id: &PackageId) -> Option<String> {
     let written = repository(session, id)?;
     let path = written.strip_prefix("git+file://")?;

@@ -1,4 +1,4 @@
-//! Why something failed or was passed over, in words, and what helps against it.
+//! Why something failed or was passed over, in words, and hints.
 
 mod age;
 mod details;

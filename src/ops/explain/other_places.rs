@@ -1,7 +1,8 @@
-//! Packages that are at places of the search path and are not taken from there: what to say about them.
+//! Packages at places of the search path that are not used from there: messages about them.
 //!
-//! Versions are chosen from what registries have, so that every machine gets the same; packs of this machine count where no
-//! registry has a package. Whoever sees a package at one of the eight places and does not get it reads why.
+//! mu chooses from the versions that registries have, so that every machine gets the same. Packs of this
+//! machine count only if no registry has a package. If a package at one of the eight places is not used, the
+//! user reads why.
 
 use crate::lock::Lockfile;
 use crate::ops::Session;
@@ -47,7 +48,7 @@ pub(crate) fn installed(session: &Session, id: &PackageId) -> Vec<String> {
     vec![format!("`{id}`{version} is in `{folder}`: `--offline` uses it without asking")]
 }
 
-/// What there is to say about a package of which a pack of this machine is all there is, where that does not do.
+/// The message about a package of which there is only an unsuitable pack on this machine.
 pub(crate) fn only_pack(session: &Session, id: &PackageId) -> Option<String> {
     let here = PacksHere::new(session);
     let name = session.short_name(id);
@@ -69,8 +70,8 @@ pub(crate) fn only_pack(session: &Session, id: &PackageId) -> Option<String> {
     })
 }
 
-/// Why a package that a registry may have under its whole name was not found there: the registry strips what
-/// its prefix covers.
+/// Why a package that a registry may have under its whole name was not found there: the registry strips the
+/// part of the name in its prefix.
 pub(crate) fn stripped(session: &Session, id: &PackageId) -> Option<String> {
     let (registry, rest) = session.index().registry(id)?;
     let left_out = registry.left_out();

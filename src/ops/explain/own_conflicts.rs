@@ -1,7 +1,8 @@
 //! Packages of one workspace that conflict with each other.
 //!
-//! A workspace may hold two packages that nobody can use together, such as two implementations of one thing: that is said.
-//! If one of its packages depends on both, nobody can install that one: that is refused.
+//! A workspace may contain two packages that nobody can use together, such as two implementations of one
+//! thing: this is reported. If one of its packages depends on both, nobody can install that one: this is
+//! refused.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -10,13 +11,13 @@ use crate::ops::explain::own_packages::shown;
 use crate::ops::requirements::names::id_in;
 use crate::ops::{Code, CommandError, Session};
 
-/// A package of the workspace that conflicts with another one, by their places in its members.
+/// A package of the workspace that conflicts with another one; both by their places in its members.
 struct Apart {
     by: usize,
     with: usize,
 }
 
-/// What there is to say about each two that conflict.
+/// The warnings about each conflicting pair.
 pub(crate) fn warnings(session: &Session) -> Vec<String> {
     let members = &session.workspace.members;
     let warning = |Apart { by, with }: Apart| {
@@ -35,7 +36,7 @@ pub(crate) fn warnings(session: &Session) -> Vec<String> {
 ///
 /// # Errors
 ///
-/// When there is such a package: the error names the way to each of the two.
+/// When there is such a package. The error names the paths to both.
 pub(crate) fn check(session: &Session) -> Result<(), CommandError> {
     let members = &session.workspace.members;
     for Apart { by, with } in apart(session) {
@@ -88,14 +89,14 @@ fn apart(session: &Session) -> Vec<Apart> {
     all
 }
 
-/// The packages of the workspace that one of them needs, itself among them, each with the one that brought it.
+/// The packages of the workspace that one of them needs, including itself, each with the one that needs it.
 fn reached(session: &Session, start: usize) -> BTreeMap<usize, Option<usize>> {
     let members = &session.workspace.members;
     let mut from = BTreeMap::from([(start, None)]);
     let mut open = VecDeque::from([start]);
     while let Some(at) = open.pop_front() {
         let member = &members[at];
-        // What others develop with is not for those who use them.
+        // The development dependencies of others do not matter to their users.
         let dev = member.manifest.dev_dependencies.iter().filter(|_| at == start);
         for dependency in member.manifest.dependencies.iter().chain(dev) {
             let id = id_in(session, member, &dependency.reference);

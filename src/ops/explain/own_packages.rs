@@ -64,13 +64,13 @@ pub(crate) fn warning(session: &Session, id: &PackageId) -> Option<String> {
     called_otherwise(session, id).or_else(elsewhere)
 }
 
-/// Reports that a folder of the workspace is used for a package with another name than the one in it.
+/// Reports that a folder of the workspace is used although its package has another name.
 fn called_otherwise(session: &Session, id: &PackageId) -> Option<String> {
     let found = session.places.member_of(id).filter(|found| found.id != *id)?;
     let member = session.workspace.member(&found.id)?;
     let name = &member.manifest.name;
     if name.base().is_none() && name.name().as_str() == id.name_str() {
-        // Its base was left out, and is taken from its place.
+        // Its base was left out, and follows from its place.
         return None;
     }
     Some(format!(
@@ -102,7 +102,8 @@ pub(crate) fn misplaced(session: &Session, member: &Member) -> String {
     )
 }
 
-/// A folder of the workspace for people: a folder that is called like a host is not the name of a package.
+/// A folder of the workspace for people. If a folder is named like a host, it must not look like the name of
+/// a package.
 pub(crate) fn shown(place: &str) -> Cow<'_, str> {
     match place.split_once('/') {
         _ if place.is_empty() => Cow::Borrowed("."),

@@ -117,7 +117,7 @@ impl Graph {
                 let members = &session.workspace.members;
                 members.iter().position(|member| member.folder == local.folder)
             });
-            // Of several majors, the one that is asked for.
+            // If there are several majors, the requested one.
             let fits = |node: &&Node| {
                 let version = self.vertices[**node].version.as_deref();
                 let version = version.and_then(|version| Version::parse(version).ok());

@@ -156,7 +156,8 @@ mod tests {
         let graph = layered(64);
         let edges: Vec<Vec<Edge>> = graph.vertices.iter().map(|one| one.edges.clone()).collect();
         let tree = Walk::new(&graph, &edges, usize::MAX).tree(0, None);
-        // Each arrow is told once: four from each layer, and two from the root. The last packages need nothing.
+        // Each arrow is shown once: four from each layer, and two from the root. The last packages need
+        // nothing.
         assert_eq!(count(&tree, |_| true), 1 + 2 + 63 * 4);
         assert_eq!(count(&tree, |tree| tree.repeated), 62 * 2);
         assert_eq!(tree.dependencies[0].dependencies[0].spec.as_deref(), Some("^1"));

@@ -1,7 +1,7 @@
 //! `why`: what requires a package, and what prevents newer versions.
 //!
-//! The lock answers the first part; for the second, registries are asked. Without them the first part still
-//! holds.
+//! The lock answers the first question. For the second, mu asks registries; without them, the first answer
+//! still holds.
 
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -70,7 +70,7 @@ pub struct Reasons {
     pub requested: Vec<Asker>,
     /// What prevents newer versions, the newest first.
     pub newer: Vec<Obstructed>,
-    /// Why nothing is known of newer versions, if so.
+    /// The reason if nothing is known about newer versions.
     pub unknown: Option<String>,
     /// The package, as the lock has it.
     #[serde(skip)]
@@ -115,7 +115,7 @@ pub enum Reason {
     Conflict,
     /// Only the lock: `mu update` moves there.
     Lock,
-    /// Nothing requires them (minimal strategy): `mu update` moves there.
+    /// Nothing requires them (minimal strategy), so `mu update` moves there.
     NotAsked,
     /// It was not looked up.
     Unknown,

@@ -1,6 +1,6 @@
-//! What can be used here: which versions a mu in this runtime could install, and why it could not install others.
+//! What can be used here: which versions this mu and runtime could install, and why not others.
 //!
-//! Selection decides that in the end; this tells it of versions that nobody has chosen yet.
+//! Selection makes the final decision; this predicts it for versions that nobody has chosen yet.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(super) struct Here {
 }
 
 impl Here {
-    /// What the settings say, and over that what `filter` supposes.
+    /// The settings, and the assumptions of `filter`, which take precedence.
     ///
     /// # Errors
     ///
@@ -41,7 +41,7 @@ impl Here {
         !self.runtime.is_empty()
     }
 
-    /// Why a version that says this of itself cannot be used here; empty if it can.
+    /// Why a version with these properties cannot be used here; empty if it can.
     pub(super) fn reasons(
         &self,
         id: &PackageId,
@@ -63,7 +63,7 @@ impl Here {
     ///
     /// # Errors
     ///
-    /// When what a version says of itself cannot be asked for.
+    /// When the properties of a version cannot be looked up.
     pub(super) fn newest(&self, listing: &Listing<'_>) -> Result<Option<Position>, CommandError> {
         let releases = listing.releases;
         for position in (0..releases.len()).rev() {

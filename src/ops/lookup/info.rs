@@ -20,7 +20,7 @@ use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, VersionSpec};
 
-/// What is known of a package.
+/// What is known about a package.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Info {
     /// The package.
@@ -31,11 +31,11 @@ pub struct Info {
     pub source: Source,
     /// The version that everything else describes: the newest of the requested ones.
     pub version: ListedVersion,
-    /// The newest version that can be used here, where that one cannot.
+    /// The newest version that can be used here, if that one cannot.
     pub newest_usable: Option<String>,
-    /// The format of the package, where it is not one of mu's: `helm`.
+    /// The format of the package, if it is not mu's: `helm`.
     pub format: Option<String>,
-    /// What it carries inside, so that nobody else has to bring it.
+    /// Packages that it carries inside, so that nobody else has to provide them.
     pub bundled: Vec<String>,
     /// Its author's description of it.
     pub about: About,
@@ -43,7 +43,7 @@ pub struct Info {
     pub total: usize,
     /// How many of them were withdrawn.
     pub yanked: usize,
-    /// The channel that counts where none is asked for.
+    /// The channel to use if none is requested.
     pub default_channel: Option<String>,
     /// The oldest and the newest of them, if there are any.
     pub span: Option<(String, String)>,
@@ -82,12 +82,13 @@ pub struct About {
     pub constraints: BTreeMap<String, String>,
 }
 
-/// Tells what is known of the package that `text` names, and of the newest version that it accepts. Whether that can be used
-/// depends on facts of the runtime (`NAME=VALUE`), those of the settings and, over these, `runtime`.
+/// Looks up the package that `text` names, and the newest version that it accepts. Whether that can be used
+/// depends on facts of the runtime (`NAME=VALUE`): those of the settings, and `runtime`, which takes
+/// precedence.
 ///
 /// # Errors
 ///
-/// When the reference cannot be read, the registry cannot be asked, or has no such package or version.
+/// When the reference cannot be read, the registry cannot be reached, or has no such package or version.
 pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, CommandError> {
     let filter = VersionFilter { runtime: runtime.to_vec(), ..VersionFilter::default() };
     let here = Here::new(session, &filter)?;

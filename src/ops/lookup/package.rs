@@ -24,7 +24,7 @@ pub(super) struct Published {
 ///
 /// # Errors
 ///
-/// When the reference cannot be read, or the registry cannot be asked or has no such package.
+/// When the reference cannot be read, or the registry cannot be reached or has no such package.
 pub(super) fn published(session: &Session, text: &str) -> Result<Published, CommandError> {
     let mut notes = Vec::new();
     let reference = Reference::parse(text)?;

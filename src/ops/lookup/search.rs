@@ -33,7 +33,7 @@ pub struct SearchRequest {
     pub words: Vec<String>,
     /// The filter that some version of a package must pass.
     pub filter: VersionFilter,
-    /// How many packages are wanted.
+    /// The largest number of packages.
     pub limit: usize,
     /// A capability that the packages provide; then words do not count.
     pub provides: Option<String>,
@@ -44,7 +44,7 @@ pub struct SearchRequest {
 pub struct SearchResult {
     /// The packages, best first.
     pub packages: Vec<FoundPackage>,
-    /// How many there are; with a filter only those that are listed are counted.
+    /// Their number; with a filter, only listed packages are counted.
     pub total: usize,
 }
 
@@ -61,7 +61,7 @@ pub struct FoundPackage {
     pub source: Source,
     /// The version in `Mu.lock`, if it is there.
     pub locked: Option<String>,
-    /// Whether that release can be used here, where its package was looked at.
+    /// Whether that release can be used here, if this was checked.
     pub usability: Option<Usability>,
 }
 
@@ -74,7 +74,7 @@ pub struct Usability {
     pub newest_usable: Option<String>,
 }
 
-/// A registry, and what it answered.
+/// A registry and its answer.
 struct Answered {
     prefix: String,
     /// The part of ids before the names that it lists.
@@ -192,7 +192,7 @@ fn with_newest(
     Ok(Some(FoundPackage { latest: releases.version(newest).to_string(), line, ..package }))
 }
 
-/// What one registry lists as providers of a capability; `None` if it is of a kind that lists none.
+/// The providers of a capability that one registry lists; `None` if it has no such lists.
 fn providers(
     session: &Session,
     place: Searchable,
@@ -389,7 +389,8 @@ fn filtered(
     packages.into_iter().filter_map(newest).collect()
 }
 
-/// Finds out whether the releases that were found can be used here. What cannot be asked is left open, with a warning.
+/// Finds out whether the found releases can be used here. If that cannot be looked up, it stays open, with a
+/// warning.
 fn judge(session: &Session, here: &Here, packages: &mut [FoundPackage]) {
     let ids: Vec<PackageId> = packages.iter().map(|package| package.id.clone()).collect();
     session.index().ask_for_releases(&ids);

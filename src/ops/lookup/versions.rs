@@ -1,4 +1,4 @@
-//! `versions`: the versions of one package, ascending, and what is known of each.
+//! `versions`: the versions of one package in ascending order, with what is known about each.
 
 use std::sync::Arc;
 
@@ -41,7 +41,7 @@ pub struct Versions {
 pub struct ListedVersion {
     /// The version.
     pub version: String,
-    /// The version of what it packages.
+    /// The version of the software that it contains.
     pub app_version: Option<String>,
     /// Whether it is a prerelease.
     pub prerelease: bool,
@@ -53,7 +53,7 @@ pub struct ListedVersion {
     #[serde(serialize_with = "json::yanked")]
     #[schemars(schema_with = "json::yanked_schema")]
     pub yanked: Option<String>,
-    /// Why its authors no longer look after it, empty if no reason was given; `false` if they do.
+    /// Why its authors no longer maintain it, empty without a reason; `false` if they do.
     #[serde(serialize_with = "json::yanked")]
     #[schemars(schema_with = "json::yanked_schema")]
     pub deprecated: Option<String>,
@@ -91,7 +91,7 @@ impl ListedVersion {
 ///
 /// # Errors
 ///
-/// When the reference or the filter cannot be read, or the registry cannot be asked or has no such package.
+/// When the reference or the filter cannot be read, or the registry cannot be reached or has no such package.
 pub fn versions(
     session: &Session,
     text: &str,
@@ -190,7 +190,7 @@ impl Listing<'_> {
         Ok(shown)
     }
 
-    /// What is known of a version: from the index, or from its manifest if the index has nothing.
+    /// What is known about a version: from the index, or from its manifest if the index has nothing.
     pub(super) fn details(&self, position: Position) -> Result<Option<Details>, CommandError> {
         if let Some(details) = self.releases.details(position) {
             return Ok(Some(details.clone()));

@@ -261,7 +261,7 @@ fn leads_elsewhere(
 }
 
 /// Chooses versions of the dependencies as others will have to, without this workspace's own packages, except
-/// `siblings`. What `there` says to be at the place that is published to was checked when it came there.
+/// `siblings`. The packages in `there`, at the target, were checked when they were published.
 ///
 /// # Errors
 ///

@@ -1,4 +1,4 @@
-//! Checks that what is published was committed, so that others can find the source of a version.
+//! Checks that the published files are committed, so that others can find the source of a version.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,7 +14,8 @@ const SHOWN: usize = 5;
 ///
 /// # Errors
 ///
-/// When something that was packed is not committed as it is, unless `allow_dirty`, or the repository cannot be read.
+/// When a packed file is not committed as it is, unless `allow_dirty` is set, or the repository cannot be
+/// read.
 pub(super) fn commit(
     folder: &Path,
     packed: &Packed,
@@ -50,7 +51,7 @@ pub(super) fn commit(
         .with_details(serde_json::json!({ "files": dirty })))
 }
 
-/// The commit of a checkout, if it has one, and the files of a folder in it that differ from that.
+/// The commit of a checkout, if it has one, and the files of a folder that differ from it.
 type Checkout = (Option<String>, Vec<String>);
 
 /// The checkout around a folder.
@@ -65,7 +66,7 @@ fn around(folder: &Path) -> Result<Option<Checkout>, CommandError> {
     Ok(checkout.map(|checkout| (checkout.commit, checkout.changed)))
 }
 
-/// Without Git, nothing is known of checkouts.
+/// Without the Git provider, nothing is known about checkouts.
 #[cfg(not(feature = "git"))]
 fn around(_folder: &Path) -> Result<Option<Checkout>, CommandError> {
     Ok(None)

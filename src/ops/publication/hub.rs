@@ -14,7 +14,7 @@ use crate::ops::{Code, CommandError};
 use crate::reference::Base;
 use crate::workspace::Cutoff;
 
-/// The folder in the cache below which archives are unpacked to be published, served or checked.
+/// The folder in the cache where archives are unpacked for publishing, serving or checking.
 const STAGING: &str = "hub-staging";
 
 /// How a hub is to be served.
@@ -97,7 +97,7 @@ pub fn check(
     Ok(hub.check(repair, progress)?)
 }
 
-/// Serves a hub until the process is asked to end; `started` is called with the address.
+/// Serves a hub until the process is asked to stop; calls `started` with the address.
 ///
 /// # Errors
 ///

@@ -20,7 +20,7 @@ pub(super) fn full_version(line: &Map<String, Value>) -> String {
     }
 }
 
-/// Whether a line is about this version. One of a package with lenient versions is `1.28` as well as `1.28.0`.
+/// Whether a line is about this version. With lenient versions, `1.28` and `1.28.0` are the same.
 pub(super) fn is_version(line: &Line, version: &str) -> bool {
     let own = full_version(line);
     let is_lenient = line.get("versions").is_some_and(|versions| versions == "lenient");
@@ -28,7 +28,8 @@ pub(super) fn is_version(line: &Line, version: &str) -> bool {
     own == version || is_lenient && number(&own).is_some() && number(&own) == number(version)
 }
 
-/// The line of the same version with the same archive; of a place whose index does not name archives, with the same content.
+/// The line with the same version and the same archive; if the place's index has no archives, with the same
+/// content.
 pub(super) fn copy_of<'l>(line: &Line, there: &'l [Line]) -> Option<&'l Line> {
     let version = full_version(line);
     let copy = there.iter().find(|copy| full_version(copy) == version)?;

@@ -1,6 +1,6 @@
-//! Publishing into an OCI registry: `oci://HOST/PREFIX`, below which each package is a repository.
+//! Publishes into an OCI registry: `oci://HOST/PREFIX`, below which each package is a repository.
 //!
-//! What is pushed, and how the index there is kept, is `mu-provider-oci`'s.
+//! `mu-provider-oci` decides what is pushed, and maintains the index there.
 
 use jiff::Timestamp;
 use mu_hub::{HubError, Published};
@@ -22,11 +22,11 @@ pub(super) struct OciRegistry {
 }
 
 impl OciRegistry {
-    /// The registry at `to`, which nothing was asked of yet.
+    /// The registry at `to`, without contacting it.
     ///
     /// # Errors
     ///
-    /// When that is no place of one.
+    /// When that is not a place in an OCI registry.
     pub(super) fn open(session: &Session, to: &str, insecure: bool) -> Result<Self, CommandError> {
         let rest = to.strip_prefix("oci://").unwrap_or(to);
         let url = SafeUrl::parse(&format!("https://{rest}")).map_err(|error| {

@@ -45,7 +45,7 @@ pub struct PublishRequest {
     pub moved_to: Option<String>,
 }
 
-/// What came of one package.
+/// The result for one package.
 #[derive(Debug)]
 pub struct Publishing {
     /// The package, as it was packed; nothing if that was not needed.
@@ -68,7 +68,7 @@ pub struct Publishing {
 pub enum Done {
     /// It was published.
     Published,
-    /// It was there already, with the same content.
+    /// It was already there, with the same content.
     Present,
     /// It would be published.
     Possible,
@@ -265,7 +265,7 @@ fn in_circle(session: &Session, error: &CommandError, circle: &[usize]) -> Comma
     CommandError::new(error.code, message).hint(why)
 }
 
-/// Whether a published version is what was packed.
+/// Whether a published version has the packed content.
 fn is_same(line: &Map<String, Value>, packed: &Packed) -> bool {
     let said = |key: &str| line.get(key).and_then(Value::as_str);
     match said("digest") {
@@ -285,7 +285,7 @@ fn taken(line: &Map<String, Value>, packed: &Packed) -> CommandError {
     .into()
 }
 
-/// The index line of a package, which is called `name` at the hub.
+/// The index line of a package, with `name`, its name at the hub.
 fn line(
     session: &Session,
     packed: &Packed,

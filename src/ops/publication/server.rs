@@ -1,4 +1,4 @@
-//! The client of a hub's server for changes: `PUT` for versions, `PATCH` for what may change.
+//! The client of a hub's server for changes: `PUT` for versions, `PATCH` for their mutable properties.
 //!
 //! The client of `mu-provider` handles tokens, redirects and plain http, so the rules for reading apply to
 //! writing too.
@@ -259,7 +259,7 @@ impl Server {
     }
 
     fn version(&self, name: &str, version: &str) -> Result<SafeUrl, CommandError> {
-        // Build metadata: a plus sign would be taken for a space by some servers.
+        // Some servers would read the plus sign of build metadata as a space.
         join(&self.api, &format!("packages/{name}/{}", version.replace('+', "%2B")))
     }
 

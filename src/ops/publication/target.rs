@@ -122,7 +122,7 @@ impl Target {
         Ok(Self { kind, name })
     }
 
-    /// Whether it is a server, which makes index lines of its own of what is in an archive.
+    /// Whether it is a server, which makes index lines itself from the content of an archive.
     pub(crate) fn is_server(&self) -> bool {
         matches!(self.kind, Kind::Server(_))
     }

@@ -1,6 +1,6 @@
 //! `yank`: withdraws a published version, or undoes that.
 //!
-//! A yanked version stays where it is locked, and is otherwise no longer chosen.
+//! A yanked version stays in use where it is locked, and is otherwise no longer chosen.
 
 use crate::ops::publication::publish::named;
 use crate::ops::{CommandError, Session};

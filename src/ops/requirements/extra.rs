@@ -1,10 +1,10 @@
-//! How a lock's `extra` writes what `mu get` was given: a reference, and what narrows it.
+//! How a lock's `extra` writes the references of `mu get`: a reference, and its conditions on versions.
 
 use crate::index::Requirement;
 use crate::manifest;
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, VersionSpec};
 
-/// A reference of the command line with what narrows it, as in `extra` of a lock.
+/// A reference of the command line with its conditions on versions, as in `extra` of a lock.
 pub fn print_extra(dependency: &manifest::Requirement) -> String {
     // Uses the words of a requirement, with the reference instead of the version in front.
     let id = PackageId::new(&Defaults::default().base, dependency.reference.name());

@@ -63,7 +63,7 @@ pub struct Requirements {
     pub extra: Vec<String>,
     /// The what-if question that these come from, if any.
     pub question: Option<Box<WhatIf>>,
-    /// Packages that are removed completely, although something else took their place.
+    /// Packages that are removed completely, although others replaced them.
     pub discarded: BTreeSet<PackageId>,
     /// What the workspace's packages provide and require.
     pub own: OwnCapabilities,
@@ -75,7 +75,7 @@ pub struct Requirements {
     pub runtime: BTreeMap<String, String>,
     /// The version of mu that is supposed; `None` is this one's.
     pub mu_version: Option<Version>,
-    /// What is installed, if that differs from the lock: upgrades start there.
+    /// The installed versions, if they differ from the lock: upgrades start there.
     pub installed: BTreeMap<PackageId, Installed>,
     /// The strategy that chooses.
     pub resolution: Resolution,
@@ -234,7 +234,7 @@ impl Requirements {
         id: &PackageId,
     ) -> Option<&'session LocalPackage> {
         session.places.member_of(id).or_else(|| {
-            // A package that replaces another one is used under that one's name, wherever it is.
+            // A package that replaces another one is used under the other's name, wherever it is.
             let replaces = || self.replaced.values().any(|(by, _)| by == id);
             let is_asked = self.by_folder.contains_key(id) || replaces();
             is_asked.then(|| session.places.member_called(id, &session.workspace)).flatten()

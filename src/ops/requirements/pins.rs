@@ -18,7 +18,7 @@ pub(crate) fn pin_of(package: &LockedPackage, commits: bool) -> Result<VersionSp
         Some(commit) if !names_version => commit,
         _ => &package.version,
     };
-    // A version that leaves numbers out is a range where it is asked for.
+    // A version that leaves numbers out means a range in a requirement.
     let whole = package.parsed_version().filter(|version| names_version && version.is_spelt());
     match whole {
         Some(version) => Ok(VersionSpec::parse(&version.in_full().to_string())?),

@@ -66,7 +66,7 @@ pub(crate) fn supposed_mu(text: Option<&str>) -> Result<Option<Version>, Command
     version.map_err(|error| CommandError::new(Code::Usage, format!("--mu-version: {error}")))
 }
 
-/// Reads what is supposed to be installed, `ID#VERSION` or `ID#VERSION@CHANNEL`.
+/// Reads a supposed installation, `ID#VERSION` or `ID#VERSION@CHANNEL`.
 ///
 /// # Errors
 ///
@@ -76,7 +76,7 @@ pub(crate) fn installed(
     texts: &[String],
 ) -> Result<BTreeMap<PackageId, Installed>, CommandError> {
     let one = |text: &String| {
-        // No version has an `@`; a user of a repository stands before it.
+        // Versions never contain `@`; in a repository's URL, `@` follows the user.
         let channel = text.split_once('#').and_then(|(_, version)| version.split_once('@'));
         let channel = channel.map(|(_, channel)| channel.to_owned());
         let length = text.len() - channel.as_ref().map_or(0, |channel| channel.len() + 1);

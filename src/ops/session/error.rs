@@ -45,15 +45,15 @@ pub enum Code {
     Auth,
     /// The network is needed, and `--offline` forbids it.
     Offline,
-    /// Something is in the way that mu will not overwrite.
+    /// Something that mu will not overwrite is in the way.
     Conflict,
     /// A file operation failed.
     Io,
-    /// The command line makes no sense.
+    /// The command line is not valid.
     Usage,
     /// Something that is not trusted would have to be.
     Untrusted,
-    /// A provider plugin broke its protocol, kept silent, or died.
+    /// A provider plugin broke its protocol, was silent, or died.
     Plugin,
 }
 
@@ -78,7 +78,7 @@ pub struct CommandError {
 }
 
 impl CommandError {
-    /// An error with a message of its own.
+    /// Creates an error with a message.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self::from_error(code, Box::<dyn Error + Send + Sync>::from(message.into()))
     }

@@ -139,7 +139,7 @@ impl mu_provider::Progress for Work {
     }
 }
 
-/// Minor work that needs no name of its own.
+/// Minor work without a name.
 pub(crate) struct Aside(pub(crate) Arc<dyn Events>);
 
 impl mu_provider::Progress for Aside {

@@ -13,7 +13,7 @@ use crate::search::{Installed, SearchPath};
 /// The packs that a lock needs, with their places in its packages.
 pub fn wanted(lock: &Lockfile) -> impl Iterator<Item = (usize, Wanted)> {
     lock.packages.iter().enumerate().filter_map(|(index, package)| {
-        // What somebody has put there is not mu's to install.
+        // mu does not install a pack that somebody has put there.
         let digest = package.digest.filter(|_| !package.source.is_placed())?;
         let place = place(lock, index);
         Some((
@@ -37,8 +37,8 @@ pub fn named(lock: &Lockfile) -> Vec<Wanted> {
     wanted(lock).map(|(_, wanted)| wanted).chain(kept(lock)).collect()
 }
 
-/// The path of a locked package's pack below the packs folder: all but the highest of several majors have
-/// theirs in the name.
+/// The path of a locked package's pack below the packs folder. If there are several majors, all but the
+/// highest have their major in the name.
 pub(crate) fn place(lock: &Lockfile, index: usize) -> String {
     let package = &lock.packages[index];
     let place = folder_of(&package.id);
@@ -68,7 +68,7 @@ pub fn folder_of(id: &PackageId) -> String {
     id.as_str().to_owned()
 }
 
-/// The search path, with what the locks know of installed packs.
+/// The search path, with what the locks say about installed packs.
 pub(crate) fn search_path(session: &Session) -> Result<SearchPath, CommandError> {
     let mut known = BTreeMap::new();
     let mut replaced = BTreeMap::new();

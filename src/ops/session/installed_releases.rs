@@ -1,5 +1,6 @@
-//! The packs of this machine, as releases to choose from: what is installed, where no registry can be asked; packs of the user
-//! and the runtime, where no registry has a package; and what somebody has put among the packs of the workspace.
+//! The packs of this machine as releases to choose from: installed packages, if no registry can be reached;
+//! packs of the user and the runtime, if no registry has a package; and packs that somebody has put into the
+//! workspace.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ pub(crate) struct PacksHere {
     scope: Scope,
     own: PacksFolder,
     lock: Arc<Lockfile>,
-    /// Where mu has its own packs in the packs folder of the workspace.
+    /// The packs that mu itself has installed in the workspace.
     managed: OnceLock<HashSet<String>>,
 }
 
@@ -41,7 +42,7 @@ impl PacksHere {
 
     /// The installed versions of a package from a hub, in the order of the search path.
     ///
-    /// A pack that is not exactly the package is left out: its content would have another digest.
+    /// A pack that is not exactly the package is left out, because its content would have another digest.
     pub(crate) fn installed(&self, id: &PackageId) -> Vec<Release> {
         self.found(id, 2).into_iter().map(|(_, release)| release).collect()
     }
@@ -57,7 +58,8 @@ impl PacksHere {
         releases
     }
 
-    /// The number of the first place that other workspaces have too: global packs are not elsewhere for themselves.
+    /// The number of the first place that other workspaces have too. For the global packs themselves, that is
+    /// the runtime's.
     fn first_elsewhere(&self) -> usize {
         match self.scope {
             Scope::Workspace => 4,
@@ -65,8 +67,8 @@ impl PacksHere {
         }
     }
 
-    /// The pack of a package that somebody has put into the workspace, and its folder. What mu installed, and what the lock
-    /// has from elsewhere, is none.
+    /// The pack that somebody has put into the workspace for a package, and its folder; `None` for packs that
+    /// mu installed, and for packages that the lock has from elsewhere.
     pub(crate) fn placed(&self, id: &PackageId) -> Option<(PathBuf, Release)> {
         let places = self.places.search().places(id);
         let has_manifest = |folder: &Path| !matches!(formats::locate(folder), Ok(None));
@@ -92,7 +94,7 @@ impl PacksHere {
         })
     }
 
-    /// Where a version of a package is among these packs, as the lock says it.
+    /// Where a version of a package is among these packs, as written in a lock.
     pub(crate) fn source(&self, id: &PackageId, version: &str) -> Option<Source> {
         let [own, user, runtime] = self.places.search().packs();
         if let Some((folder, _)) = self.placed(id) {
@@ -109,7 +111,7 @@ impl PacksHere {
         Some(Source::new(Source::PACK, place))
     }
 
-    /// The versions of a package from the place of this number on (counted from 0), with their folders.
+    /// The versions of a package from the place with this number on (counted from 0), with their folders.
     fn found(&self, id: &PackageId, first: usize) -> Vec<(PathBuf, Release)> {
         let search = self.places.search();
         let folders = search.places(id).into_iter().skip(first).map(|place| place.folder);
@@ -125,7 +127,7 @@ fn release(folder: &Path, id: &PackageId) -> Option<Release> {
     let Loaded { manifest, path, .. } = formats::load(folder, &Reading::default()).ok()??;
     let format = formats::format_of(&path);
     let name = id.name_str();
-    // What another ecosystem calls a package is the end of its name here.
+    // In another ecosystem, the name of a package is the last segment of its name here.
     let name = if format.is_some() { name.rsplit('/').next().unwrap_or(name) } else { name };
     let is_named_so = manifest.name.name().as_str() == name;
     if !is_named_so || manifest.generated || manifest.version.is_none() || holds_others(folder) {

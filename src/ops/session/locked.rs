@@ -38,7 +38,7 @@ pub fn find_locked(
         return Ok(id);
     }
     let name = reference.name().as_str();
-    // `localhost/…`, as mu prints what is on this machine, does not read as base and name.
+    // `localhost/…`, as mu prints packages on this machine, cannot be read as base and name.
     let printed = lock.packages.iter().find(|package| package.id.as_str() == name);
     if let Some(package) = printed.filter(|_| reference.base().is_none()) {
         return Ok(package.id.clone());

@@ -1,4 +1,4 @@
-//! The lock of a session: read once, with the current versions of the workspace's own packages, which are in
+//! The lock of a session: read once, with the current versions of the workspace's own packages from their
 //! manifests.
 
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::lock::Lockfile;
 use crate::ops::CommandError;
 
 impl Session {
-    /// The lock on disk, or nothing; read once, and again after it was written. The versions of the workspace's own packages
-    /// are those of their manifests.
+    /// The lock on disk, or `None`; read once, and again after it was written. The versions of the
+    /// workspace's own packages come from their manifests.
     ///
     /// # Errors
     ///
@@ -27,7 +27,7 @@ impl Session {
         Ok(lockfile)
     }
 
-    /// A lock as it was read, with the versions that the workspace's own packages have now.
+    /// The lock as it was read, with the current versions of the workspace's own packages.
     pub(super) fn up_to_date(&self, mut lock: Lockfile) -> Arc<Lockfile> {
         for package in lock.packages.iter_mut().filter(|package| package.source.is_workspace()) {
             let local = self.places.member_of(&package.id);
@@ -42,7 +42,7 @@ impl Session {
         Arc::new(lock)
     }
 
-    /// Whether the lock on disk names other versions of the workspace's own packages than their manifests do.
+    /// Whether the lock on disk has other versions of the workspace's own packages than their manifests.
     pub(crate) fn lock_lags(&self) -> bool {
         self.lock_lags.load(Ordering::Relaxed)
     }

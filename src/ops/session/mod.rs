@@ -43,7 +43,7 @@ use crate::store::Store;
 use crate::workspace::{Registry, Resolution, Workspace, find_root};
 use mu_provider::threads;
 
-/// How many requests a run may send for each package that it may ask for.
+/// How many requests a run may send for each package that it may look at.
 const REQUESTS_OF_A_PACKAGE: usize = 10;
 
 /// The options from the command line, for every operation.
@@ -55,20 +55,20 @@ pub struct Options {
     pub locked: bool,
     /// Use the lock without checking it against the manifests.
     pub frozen: bool,
-    /// Install nothing that only `devDependencies` need.
+    /// Do not install what only `devDependencies` need.
     pub no_dev: bool,
     /// The strategy, if one was requested.
     pub resolution: Option<Resolution>,
     /// The latest time of publication, in seconds since 1970; [`i64::MAX`] allows everything, whatever the
     /// settings say.
     pub published_before: Option<i64>,
-    /// Whether to find out when versions were published, also where selection does not need it.
+    /// Whether to find out when versions were published, even if selection does not need it.
     pub dated: bool,
     /// Every range accepts prereleases.
     pub prereleases: bool,
     /// How many steps a search for versions may take, if requested.
     pub patience: Option<usize>,
-    /// Packs of this machine are no answer: what is asked is what everybody gets.
+    /// Whether to ignore packs of this machine, because the answer must be the same for everyone.
     pub without_packs: bool,
     /// Every question is answered with yes.
     pub yes: bool,
@@ -122,7 +122,7 @@ pub struct Session {
     index: OnceLock<Index>,
     /// The lock as it was read, until it is written.
     lockfile: Mutex<Option<Option<Arc<Lockfile>>>>,
-    /// Whether it names other versions of the workspace's own packages than their manifests do.
+    /// Whether the lock has other versions of the workspace's own packages than their manifests.
     lock_lags: AtomicBool,
     /// Packages that were looked up to learn what a name means, and whether they exist.
     known_names: Mutex<BTreeMap<PackageId, bool>>,
@@ -149,7 +149,7 @@ impl Session {
         Self::open_at(&root, environment, options, scope, events)
     }
 
-    /// Opens what is at a root that was checked.
+    /// Opens the workspace at a root that was checked.
     fn open_at(
         root: &Path,
         environment: Environment,
@@ -167,7 +167,8 @@ impl Session {
         Ok(Self::new(environment, options, scope, events, workspace))
     }
 
-    /// Opens the workspace around the current folder for its settings, whatever its packages are like.
+    /// Opens the workspace around the current folder only for its settings, even if its packages are not
+    /// valid.
     ///
     /// # Errors
     ///
@@ -423,7 +424,7 @@ impl Session {
         self.options.most.unwrap_or(MOST_PACKAGES)
     }
 
-    /// The plugins of this machine, none of which has been started.
+    /// The plugins of this machine; none of them has been started.
     #[cfg(feature = "exec")]
     pub(crate) fn plugins(&self) -> plugins::OfThisMachine {
         let (environment, workspace) = (&self.environment, &self.workspace);
@@ -440,7 +441,7 @@ impl Session {
 }
 
 impl Drop for Session {
-    /// What was learned is also kept if a command fails, so that the next run need not ask again.
+    /// What was learned is also stored if a command fails, so that the next run need not ask again.
     fn drop(&mut self) {
         self.save_index();
     }

@@ -103,7 +103,7 @@ impl Places {
 
     /// The id that a reference written in the folder `from` means.
     ///
-    /// A local folder that is a package of the workspace is that package.
+    /// A local folder with a package of the workspace is that package.
     pub fn id_of(
         &self,
         reference: &Reference,

@@ -1,6 +1,6 @@
-//! The plugins of this machine: where they are looked for, and what they may see.
+//! The plugins of this machine: where mu looks for them, and what they can see.
 //!
-//! How they are spoken to is known in `mu-provider-exec`.
+//! `mu-provider-exec` knows how to talk to them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ const VARIABLES: [&str; 16] = [
     "no_proxy",
 ];
 
-/// What the names of variables for plugins begin with.
+/// The beginning of the names of variables for plugins.
 const FOR_PLUGINS: &str = "MU_PLUGIN_";
 
 /// The variable that names a folder for records of what plugins and mu say to each other.

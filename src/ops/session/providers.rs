@@ -9,7 +9,7 @@ use crate::env::Environment;
 use crate::formats;
 use crate::index::Providers;
 
-/// All providers, ready to be asked.
+/// All providers, ready to use.
 pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) -> Providers {
     let mut providers = Providers::default();
     #[cfg(feature = "hub")]
@@ -47,7 +47,7 @@ pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) ->
     providers
 }
 
-/// What the provider of OCI registries works with: it finds passwords where container tools keep them.
+/// The settings of the provider of OCI registries: it finds passwords where container tools store them.
 #[cfg(feature = "oci")]
 pub(crate) fn oci(environment: &Environment, http: &Arc<Http>) -> mu_provider_oci::OciOptions {
     let downloads = environment.cache.join("downloads");

@@ -1,4 +1,4 @@
-//! The proxies that the environment names, for messages: the HTTP client finds them by itself.
+//! The proxies in the environment, for messages. The HTTP client finds them itself.
 
 use mu_provider::SafeUrl;
 use mu_provider::http::Proxies;

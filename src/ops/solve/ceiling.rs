@@ -1,4 +1,4 @@
-//! What stands between a locked package and newer versions of it, asked of selection.
+//! What prevents newer versions of a locked package, according to selection.
 
 use crate::index::releases::Releases;
 use crate::index::{Requirement, Unavailable};
@@ -8,7 +8,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::reference::Version;
 use crate::select::{Asking, Ceiling, Local, Newer, Request};
 
-/// Who asks for a locked package, and how.
+/// The requirers of a locked package, and their requirements.
 pub(crate) fn asking(package: &LockedPackage) -> Vec<Asking> {
     let requested = package.requested.iter().filter(|requested| !Requester::is_override(requested));
     requested
@@ -19,7 +19,8 @@ pub(crate) fn asking(package: &LockedPackage) -> Vec<Asking> {
         .collect()
 }
 
-/// Looks at what could be chosen, and again where a fetched package turned out to ask for one of the workspace's own.
+/// Looks at what could be chosen, and again if a fetched package turned out to require one of the workspace's
+/// own.
 pub(crate) fn look<T>(
     session: &Session,
     request: &Request,
@@ -39,7 +40,7 @@ pub(crate) fn look<T>(
     }
 }
 
-/// What stands against `newest` as the version of a package: the first thing that does. Nothing if that cannot be found out.
+/// The first thing that prevents `newest` as the version of a package; `None` if that cannot be found out.
 pub(crate) fn obstacle(
     session: &Session,
     request: &Request,
@@ -51,7 +52,7 @@ pub(crate) fn obstacle(
     let tries = session.strategy().follows_lock();
     let newer =
         look(session, request, |ceiling| ceiling.newer(&package.id, &version, asking, tries));
-    // What cannot be found out now was no obstacle a moment ago.
+    // If it cannot be found out now, it was not an obstacle a moment ago.
     let mut newer = newer.ok().flatten().unwrap_or_default();
     let first = newer.iter().position(|newer| newer.newest == newest).unwrap_or_default();
     (first < newer.len()).then(|| newer.swap_remove(first))

@@ -1,10 +1,10 @@
-//! Two copies of one package from two homes, such as an original and its replica: they are told, for nothing else would
-//! say that they are one.
+//! Two copies of one package, such as an original and its mirrored copy. mu warns about them, because nothing
+//! else would show that they are one package.
 
 use crate::lock::{LockedPackage, Lockfile};
 use crate::select::Selection;
 
-/// A warning for each package that is in use twice, under two ids.
+/// A warning for each package that is in use twice, with two ids.
 pub(crate) fn copies(lock: &Lockfile, selection: &Selection) -> Vec<String> {
     let origin = |package: &LockedPackage| {
         let chosen = selection.packages.iter().find(|chosen| {
@@ -20,7 +20,7 @@ pub(crate) fn copies(lock: &Lockfile, selection: &Selection) -> Vec<String> {
     for (at, (copy, of)) in fetched.iter().enumerate() {
         for (other_at, (other, other_of)) in fetched.iter().enumerate() {
             let is_copied = of.as_deref() == Some(other.id.name_str()) && copy.id != other.id;
-            // Of two that are alike, each pair is told once.
+            // Of two equal ones, each pair is reported once.
             let is_twin = at < other_at
                 && copy.id != other.id
                 && other_of.as_deref() != Some(copy.id.name_str())

@@ -83,7 +83,7 @@ fn releases(session: &Session, package: &LockedPackage) -> Releases {
     }
 }
 
-/// What the lock knows of a package in addition to its version.
+/// What the lock knows about a package in addition to its version.
 fn details(package: &LockedPackage) -> Details {
     Details {
         app_version: package.app_version.clone(),

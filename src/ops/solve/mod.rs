@@ -1,4 +1,5 @@
-//! From requirements to a lock: what is chosen, and how that is recorded. Nothing is fetched or written here.
+//! From requirements to a lock: which versions are chosen, and how they are recorded. Nothing is fetched or
+//! written here.
 
 pub(crate) mod ceiling;
 mod copies;

@@ -1,7 +1,7 @@
-//! What a command line narrows besides versions: channel, app version, revision and prereleases.
+//! The conditions of a command line on versions: channel, app version, revision and prereleases.
 //!
-//! Channel and app version are requirements like others. A revision is not, since no manifest can ask for one: the newest
-//! version that has it is asked for instead.
+//! Channel and app version are requirements like others. A revision is not, because no manifest can require
+//! one: mu requires the newest version that has it instead.
 
 use crate::index::releases::{Position, Releases};
 use crate::index::{Requirement, Universe as _};
@@ -12,7 +12,7 @@ use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::incompatibilities;
 
-/// What versions must be besides what a reference says.
+/// The conditions on versions in addition to a reference.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Narrowing {
     /// Only versions in this channel.
@@ -31,11 +31,12 @@ impl Narrowing {
         *self == Self::default()
     }
 
-    /// A dependency on the newest version of the revision, if one is asked for; else the dependency as it is.
+    /// A dependency on the newest version with the revision, if one is given; otherwise the dependency as it
+    /// is.
     ///
     /// # Errors
     ///
-    /// When the registry cannot be asked, or there is no such version.
+    /// When the registry cannot be reached, or there is no such version.
     pub(crate) fn at_revision(
         &self,
         session: &Session,
@@ -49,15 +50,15 @@ impl Narrowing {
         let asked = Requirement::new(id.clone(), dependency.reference.spec());
         let newest = self.newest(session, &id, &[&asked])?;
         let reference = dependency.reference.with_version(Some(pin(&newest)?));
-        // The version says what was asked for.
+        // The version already satisfies the conditions.
         Ok(manifest::Requirement { reference, app_version: None, ..dependency })
     }
 
-    /// The newest version of a package that is so, and that all of `asked` accept.
+    /// The newest version of a package that satisfies the conditions, and that all of `asked` accept.
     ///
     /// # Errors
     ///
-    /// When the registry cannot be asked, the revision is not one, or there is no such version.
+    /// When the registry cannot be reached, the revision is not valid, or there is no such version.
     pub(crate) fn newest(
         &self,
         session: &Session,
@@ -115,7 +116,8 @@ impl Narrowing {
     }
 }
 
-/// A revision, or the first numbers of one: of a composite version its second part, of any other the version itself.
+/// A revision, or its first numbers: the second part of a composite version, or the whole of any other
+/// version.
 #[derive(Debug, Clone)]
 pub(crate) struct Revision(VersionSpec);
 

@@ -23,9 +23,9 @@ use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Asker, Chosen, Demand, Demanded, Replaced, Selection, Warning};
 
-/// Turns a selection into a lock, keeping the old entries of what did not move, and taking over those
-/// that `other` knows. `moves` says that versions are meant to move. `None` if a version turned out to be something else than
-/// its listing says: then the choice has to be made again.
+/// Turns a selection into a lock. It keeps the old entries of packages that did not move, and uses entries of
+/// `other`. `moves` says that versions may move. `None` if a version turned out to differ from its listing:
+/// then versions must be chosen again.
 pub(crate) fn record(
     session: &Session,
     requirements: &Requirements,
@@ -48,7 +48,8 @@ pub(crate) fn record(
     let kept = |chosen: &Chosen| {
         let mut known = previous.find(&chosen.id).chain(other.find(&chosen.id));
         known.find(|package| {
-            // What is in a pack of this machine, or whether a registry has it by now, is what was just found out.
+            // What a pack of this machine contains, and whether a registry has the package now, was just
+            // looked up.
             let is_asked =
                 moves && package.source.is_pack() && session.index().has_answered(chosen.source());
             !is_asked && is_same(package, chosen) && is_overridden_alike(session, package)
@@ -76,7 +77,7 @@ pub(crate) fn record(
                 let (route, release) = found.map_err(|error| unavailable(session, error))?;
                 let mut package = new_entry(session, chosen, &route, &release)?;
                 if package.source.is_folder() {
-                    // Counts as unchanged until it is read again.
+                    // The package counts as unchanged until it is read again.
                     let before = previous.find(&chosen.id).next();
                     package.digest = before.and_then(|before| before.digest);
                 }
@@ -93,7 +94,7 @@ pub(crate) fn record(
                 package
             }
         };
-        // What the lock alone was asked about, it knows nothing more of.
+        // If only the lock was asked, it knows nothing more about it.
         if chosen.channel.is_some() {
             package.channel = chosen.channel.clone();
         }
@@ -117,8 +118,8 @@ pub(crate) fn record(
     Ok(Some(Resolved { lock: lock.into(), previous, releases, left_out, warnings, ways }))
 }
 
-/// Asks the places themselves what these versions are, where their listings are only hints, all at once; says whether each is
-/// what it was chosen as.
+/// Asks the places themselves about versions whose listings are only hints, all at once. Returns whether each
+/// version is what it was chosen as.
 fn confirm(session: &Session, chosen: &[(PackageId, Position)]) -> Result<bool, CommandError> {
     let is_told = AtomicBool::new(true);
     at_once(session.network_jobs(), chosen, |(id, position)| {
@@ -193,7 +194,7 @@ pub(crate) fn unsatisfied(
     warnings.collect()
 }
 
-/// What requires a chosen package, and how; `overridden` is what the settings say instead.
+/// The requirers of a chosen package and their requirements; `overridden` is the override in the settings.
 fn requests(chosen: &Chosen, overridden: Option<&str>) -> Vec<Requested> {
     let requested = chosen.requested.iter().map(requested);
     let mut requested: Vec<Requested> =
@@ -349,7 +350,8 @@ fn new_entry(
     package.commit = chosen.commit.as_deref().map(str::to_owned);
     package.is_composite = release.versioning.as_deref() == Some("composite");
     package.app_version = release.app_version.clone().filter(|_| !package.is_composite);
-    // The lock is shared, so possible secrets stay out of it: the index has the URL, if it is useful.
+    // The lock is shared, so URLs with possible secrets stay out of it. The index has them, if they are
+    // useful.
     let is_fine = |url: &&String| !url.contains('@') || secrets_in(url).is_empty();
     package.channel = chosen.channel.clone();
     package.url = release.urls.first().filter(is_fine).cloned();

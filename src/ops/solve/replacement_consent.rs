@@ -1,4 +1,4 @@
-//! Whether a package may take the place of another one: its own manifest is not enough.
+//! Whether a package may replace another one: its own manifest is not enough.
 //!
 //! The owner of the old package has agreed if the new one is in the same namespace, or if the old index says
 //! that it has moved; the user agrees by a setting, by an earlier `Mu.lock`, or by an answer now. Packages of
@@ -12,8 +12,8 @@ use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Scope, Session};
 use crate::reference::PackageId;
 
-/// Makes sure that somebody agreed to everything that would be replaced, and was not before; `before` is the lock that knows
-/// what was agreed to. In a dry run, says how to agree to what nobody has agreed to, and gives that.
+/// Checks that somebody has agreed to each new replacement; `before` is the lock, which records earlier
+/// consent. A dry run only reports how to agree, and returns the replacements without consent.
 ///
 /// # Errors
 ///

@@ -21,7 +21,7 @@ use crate::select::{
 };
 use crate::workspace::Cutoff;
 
-/// How often listings may turn out to be wrong before that is not put up with any more.
+/// How often listings may turn out to be wrong before mu gives up.
 const MOST_CORRECTIONS: usize = 100;
 
 /// Finds the lock that `requirements` need.
@@ -109,8 +109,8 @@ fn outdated(session: &Session, differences: &[String]) -> Result<CommandError, C
         .with_details(serde_json::json!({ "differences": differences })))
 }
 
-/// Whether the question supposes what a lock says too little of: another runtime or another mu, since it does not tell what
-/// its packages need of these, or that something is installed, of which it does not tell what that needs.
+/// Whether the question assumes something that a lock does not record: another runtime or another mu, or an
+/// installed version, whose requirements are not in the lock.
 fn supposes_more_than_a_lock(requirements: &Requirements) -> bool {
     let question = requirements.question.as_ref();
     requirements.mu_version.is_some()
@@ -155,7 +155,7 @@ fn choose(
         .hint("whoever runs the registry must mend its index, or publish again"))
 }
 
-/// The same, as far as listings tell; `None` if one of them was wrong, which is known from now on.
+/// The same, based on listings; `None` if a listing was wrong, which is recorded.
 fn choose_once(
     session: &Session,
     requirements: &Requirements,
@@ -166,7 +166,7 @@ fn choose_once(
     requirements.declare(session);
     let strategy = requirements.strategy();
     let follows_lock = strategy.follows_lock();
-    // The choice of another strategy is not kept.
+    // The selection of another strategy is not kept.
     let is_other = is_of_another_strategy(requirements, &previous);
     let update = if follows_lock && is_other { Update::Everything } else { update };
     let mut request = request(session, requirements, &previous, update);
@@ -320,7 +320,7 @@ pub fn ask<T>(
     }
 }
 
-/// The charts that use the copies that they carry inside, as selection takes them.
+/// The charts that use the copies that they carry inside, in the form for selection.
 fn bundled(session: &Session) -> BTreeSet<Bundled> {
     let settings = session.workspace.settings.bundled.iter();
     settings.map(|one| Bundled { by: one.by.clone(), id: one.id.clone() }).collect()

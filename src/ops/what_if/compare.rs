@@ -32,7 +32,7 @@ pub struct Row {
     pub minimal: Option<String>,
 }
 
-/// Chooses versions with both strategies, under the same suppositions.
+/// Chooses versions with both strategies, under the same assumptions.
 ///
 /// # Errors
 ///

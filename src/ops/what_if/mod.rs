@@ -24,14 +24,14 @@ use crate::workspace::Exclusion;
 ///
 /// # Errors
 ///
-/// When a supposition cannot be read, nothing requires what is left out, or no versions fit together.
+/// When an assumption cannot be read, nothing requires an excluded package, or no versions fit together.
 pub fn what_if(session: &Session, request: &WhatIf) -> Result<Outcome, CommandError> {
     let mut notes = Vec::new();
     let result = answer(session, request, &mut notes);
     result.map_err(|error| notes.into_iter().fold(error, CommandError::hint))
 }
 
-/// Answers; notes what there is to say about references to elements if that fails.
+/// Answers the question. If that fails, adds notes about references to elements.
 fn answer(
     session: &Session,
     request: &WhatIf,
@@ -75,7 +75,8 @@ fn answer(
         }
         requirements.suppose(session, &by, begun.as_ref().unwrap_or(&dependency));
     }
-    // References that stand alone are answered as if nothing were installed but what is supposed to be.
+    // References without the workspace's requirements are answered as if only the supposed installation
+    // existed.
     let mut base = supposed.clone();
     if !request.references.is_empty() {
         let is_supposed = |id: &PackageId| requirements.installed.contains_key(id);
@@ -96,7 +97,7 @@ fn answer(
     Ok(Outcome { dry_run: true, requirements, unagreed, ..outcome })
 }
 
-/// The additional requirements and circumstances, beside the given references.
+/// The additional requirements and assumptions, besides the given references.
 fn supposed(
     session: &Session,
     request: &WhatIf,

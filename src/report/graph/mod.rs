@@ -69,7 +69,7 @@ mod tests {
         Graph { vertices: vertices.collect() }
     }
 
-    /// A cycle, two wishes of one package, and names that must be escaped everywhere.
+    /// A cycle, two requirements on one package, and names that must be escaped everywhere.
     fn hostile() -> Graph {
         graph(
             &["acme/web!", "a\"b\\<c>&`|", "ops/x"],

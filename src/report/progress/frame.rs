@@ -1,4 +1,5 @@
-//! How progress looks: a line for the whole, and up to three for what takes longest, each no wider than the terminal.
+//! The form of progress: a line for the whole, and up to three for what takes longest, none wider than the
+//! terminal.
 
 use std::time::{Duration, Instant};
 

@@ -1,7 +1,7 @@
-//! Channels: which one counts where none is asked for, and in what order versions are preferred because of it.
+//! Channels: which one counts if none is requested, and the order of versions that follows from it.
 //!
-//! What a requirement that names a channel accepts is not here. Where no version has a channel or is deprecated, nothing here
-//! costs anything.
+//! This does not decide which versions a requirement with a channel accepts. If no version has a channel or
+//! is deprecated, nothing here costs anything.
 
 use pubgrub::VersionSet;
 
@@ -13,11 +13,11 @@ use crate::select::positions::PositionSet;
 /// What channels mean for the candidates of a package.
 #[derive(Debug, Default)]
 pub(super) struct Preference {
-    /// The channel whose versions come first, if none is asked for.
+    /// The channel whose versions come first, if none is requested.
     first: Option<String>,
-    /// The channels that are asked for from outside.
+    /// The channels that are requested from outside.
     asked: Vec<String>,
-    /// The releases, those that are preferred first; nothing where all are alike.
+    /// The releases, the preferred ones first; empty if all are alike.
     order: Vec<PositionSet>,
 }
 
@@ -50,7 +50,7 @@ impl Preference {
         Self { first, asked, order }
     }
 
-    /// The channels whose upgrades count, besides those that what is installed came from.
+    /// The channels whose upgrades count, in addition to those of the installed version.
     pub(super) fn of_upgrades(&self, releases: &Releases, known: &Known<'_>) -> Vec<String> {
         if !self.asked.is_empty() {
             return self.asked.clone();
@@ -65,13 +65,13 @@ impl Preference {
 }
 
 impl Candidates {
-    /// The channel whose versions come first, if none is asked for.
+    /// The channel whose versions come first, if none is requested.
     pub(in crate::select) fn first_channel(&self) -> Option<&str> {
         self.preference.first.as_deref()
     }
 
-    /// The channel by which the candidate at `position` is told: one that is asked for, else the one that comes first, else
-    /// the first that it is in.
+    /// The channel to show for the candidate at `position`: a requested one, or else the one that comes
+    /// first, or else the first that it is in.
     pub(in crate::select) fn told_channel(&self, position: Position) -> Option<String> {
         let channels = &self.details(position)?.channels;
         let Preference { first, asked, .. } = &self.preference;
@@ -79,7 +79,7 @@ impl Candidates {
         meant.next().or_else(|| channels.first()).cloned()
     }
 
-    /// The newest release within `set` of those that come first.
+    /// The newest of the preferred releases within `set`.
     pub(super) fn newest_release(&self, set: &PositionSet) -> Option<Position> {
         let length = self.releases.len();
         let order = self.preference.order.iter();
@@ -87,7 +87,7 @@ impl Candidates {
         preferred.next().or_else(|| set.last_below(length))
     }
 
-    /// The releases within `set`, those that are preferred first.
+    /// The releases within `set`, the preferred ones first.
     pub(in crate::select) fn by_preference(&self, set: &PositionSet) -> Vec<Position> {
         let releases = set.intersection(&PositionSet::between(0, self.releases.len()));
         if self.preference.order.is_empty() {
@@ -117,7 +117,7 @@ impl Candidates {
         set.intersection(&above)
     }
 
-    /// Why the release at `current` comes before the one at `position`, though that is newer.
+    /// Why the release at `current` is preferred to the newer one at `position`.
     pub(in crate::select) fn passed(
         &self,
         position: Position,
@@ -134,7 +134,7 @@ impl Candidates {
         }
     }
 
-    /// Whether it makes a difference which releases are preferred, besides how new they are.
+    /// Whether preferences between releases depend on anything but their versions.
     pub(in crate::select) fn has_preferences(&self) -> bool {
         !self.preference.order.is_empty()
     }

@@ -25,7 +25,7 @@ impl Candidates {
         Ok(set)
     }
 
-    /// The candidates that `requirement` accepts, with those that the filters took out.
+    /// The candidates that `requirement` accepts, including those that the filters exclude.
     pub(in crate::select) fn matching(
         &mut self,
         inquiry: Inquiry<'_>,
@@ -48,7 +48,7 @@ impl Candidates {
         Ok(set)
     }
 
-    /// Whether a spec that speaks of versions accepts the revision at `position`.
+    /// Whether a spec about versions accepts the revision at `position`.
     ///
     /// Only something that names the revision makes it a candidate, so a prerelease version is no obstacle.
     pub(super) fn reaches(&self, spec: &VersionSpec, position: Position) -> bool {
@@ -96,7 +96,7 @@ impl Candidates {
         releases.union(&reached)
     }
 
-    /// Whether the candidate at `position` is in the channel and of the app version that are asked for.
+    /// Whether the candidate at `position` has the required channel and app version.
     fn is_narrowed(
         &self,
         position: Position,

@@ -30,19 +30,19 @@ pub(super) struct Inquiry<'a> {
     pub(super) settings: &'a Settings,
 }
 
-/// What is known of a package besides what its registry says.
+/// What is known about a package in addition to its registry's data.
 pub(super) struct Known<'k> {
-    /// What the lock holds and nobody wants to move.
+    /// The locked versions that nobody wants to move.
     pub(super) kept: &'k [&'k Locked],
     /// What there is to upgrade from.
     pub(super) installed: &'k [&'k Version],
-    /// The channel that this came from, where the user says so.
+    /// The channel of the installed version, if the user gave it.
     pub(super) channel: Option<String>,
-    /// The channels that it came from, as the lock says.
+    /// The channels of the installed version, according to the lock.
     pub(super) kept_channels: &'k [&'k str],
-    /// What the roots ask for that accepts one version alone.
+    /// The requirements of roots that accept only one version.
     pub(super) pins: &'k [&'k VersionSpec],
-    /// The channels that the roots ask for.
+    /// The channels that the roots request.
     pub(super) channels: &'k [&'k str],
 }
 
@@ -102,7 +102,7 @@ impl Candidates {
         for locked in known.kept {
             candidates.keep(inquiry, locked)?;
         }
-        // An override has the last word.
+        // An override takes precedence over everything.
         if candidates.instead.is_none() {
             candidates.pin(known.pins);
         }
@@ -258,7 +258,8 @@ impl Candidates {
         self.locked.iter().any(|locked| locked.position == position)
     }
 
-    /// Whether the candidate at `position` is withdrawn, and there only for those outside the graph who name exactly it.
+    /// Whether the candidate at `position` is withdrawn, and allowed only for requirers outside the graph
+    /// that name exactly it.
     pub(super) fn is_only_pinned(&self, position: Position) -> bool {
         self.pinned.holds(position) && !self.is_locked(position)
     }
@@ -271,7 +272,7 @@ impl Candidates {
         }
     }
 
-    /// The revision at `position`, if it is no release.
+    /// The revision at `position`, if it is not a release.
     pub(super) fn revision(&self, position: Position) -> Option<&Untagged> {
         let behind = position.checked_sub(self.releases.len())?;
         self.revisions.get(behind as usize)
@@ -285,7 +286,7 @@ impl Candidates {
         }
     }
 
-    /// What the candidate at `position` is called in messages: its version, or the start of its commit.
+    /// The name of the candidate at `position` in messages: its version, or the start of its commit.
     pub(super) fn label(&self, position: Position) -> String {
         match (self.revision(position), self.version(position)) {
             (None, Some(version)) => version.to_string(),
@@ -348,7 +349,7 @@ impl Candidates {
         all.cloned().collect()
     }
 
-    /// Whether any version says that the package has moved.
+    /// Whether any version declares that the package has moved.
     pub(super) fn has_moved(&self) -> bool {
         self.releases.all_details().any(|(_, details)| details.moved_to.is_some())
     }
@@ -403,12 +404,12 @@ impl Candidates {
         within.filter(|&position| set.holds(position)).max()
     }
 
-    /// Whether the lock holds a candidate that `requirement`, which was looked at before, accepts.
+    /// Whether the lock has a candidate that `requirement`, which was examined before, accepts.
     pub(super) fn keeps(&self, requirement: &Requirement) -> bool {
         self.sets.get(requirement).is_some_and(|set| self.kept(set).is_some())
     }
 
-    /// The newest candidate within `set`, of those that come first: a release if there is one, else a revision.
+    /// The newest of the preferred candidates within `set`: a release if there is one, or else a revision.
     pub(super) fn newest(&self, set: &PositionSet) -> Option<Position> {
         self.newest_release(set).or_else(|| {
             set.iter().max_by_key(|&position| {

@@ -43,7 +43,7 @@ pub(super) fn conflict(
     Ok(None)
 }
 
-/// Why both were chosen, and that one conflicts with the other.
+/// The reasons why both were chosen, and the conflict between them.
 fn tell(
     world: &World<'_>,
     list: &BuildList,

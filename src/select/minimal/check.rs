@@ -15,7 +15,7 @@ use crate::select::positions::PositionSet;
 use crate::select::stand_ins;
 use crate::select::world::World;
 
-/// What is wrong with a build list.
+/// The problem of a build list.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Flaw {
     /// Nothing meets a requirement.

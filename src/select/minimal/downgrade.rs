@@ -1,9 +1,10 @@
 //! Downgrades: lowers or drops whatever does not go with the lower version, and nothing else.
 //!
-//! Go's algorithm: a version that needs a version above what is allowed is excluded, and so is whatever needs it; each
-//! package of the build list goes to its next lower version that is not excluded, or is dropped. A lower version may bring a
-//! package that was not there, but nothing that was there is raised. Since requirements here have upper bounds, versions
-//! with which a bound is broken are excluded too, one after the other, until everything fits.
+//! This is Go's algorithm: a version that needs a version above the limit is excluded, and so is whatever
+//! needs it. Each package of the build list goes to its next lower version that is not excluded, or is
+//! dropped. A lower version may bring a package that was not there, but no package is raised. Because
+//! requirements have upper bounds here, versions that break a bound are excluded too, one after the other,
+//! until everything fits.
 
 use std::collections::BTreeMap;
 
@@ -69,7 +70,7 @@ enum Reason {
 #[derive(Debug)]
 struct Downgrade<'l> {
     list: &'l BTreeMap<Line, Position>,
-    /// Of each package that was there, the version that it may not be above.
+    /// For each package that was there, the version that it must not exceed.
     most: BTreeMap<Line, Position>,
     added: FxHashSet<Pick>,
     excluded: FxHashSet<Pick>,
@@ -78,7 +79,7 @@ struct Downgrade<'l> {
     target: Line,
     /// The target and its dependencies, which stay at their versions.
     fixed: FxHashSet<Line>,
-    /// The build list before, with all providers that it needs, if everything fitted.
+    /// The build list before, with all providers that it needs, if everything fit.
     before: Option<BTreeMap<Line, Position>>,
 }
 
@@ -92,7 +93,7 @@ impl<'l> Downgrade<'l> {
         let mut most = list.clone();
         most.insert(target.line, target.position);
         let mut fixed = FxHashSet::from_iter([target.line]);
-        // What is moved to brings along what it needs, and that stays with it.
+        // The target brings its dependencies, which stay with it.
         let mut seen = FxHashSet::from_iter([target]);
         let mut open = vec![target];
         while let Some(pick) = open.pop() {

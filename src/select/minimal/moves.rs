@@ -19,7 +19,7 @@ use crate::select::search::{self, Answer};
 use crate::select::world::World;
 use crate::select::{Change, Failure, Move, Request};
 
-/// How often at most everything is moved again, because something was dropped that held others back.
+/// How often everything is moved again, at most, because a package was dropped that held others back.
 const ROUNDS: usize = 8;
 
 /// The requirements after a move.
@@ -219,7 +219,7 @@ fn higher(
     let newer = bounds(world, list, line)?;
     let package = world.package(line.place);
     let newer = newer.intersection(&PositionSet::between(current + 1, releases));
-    // What others come before only for its channel is no reason to move.
+    // If other versions are preferred only because of their channel, that is no reason to move.
     let newer = newer.intersection(&package.preferred_to(&newer, current));
     for position in package.by_preference(&newer) {
         wanted.push(commanded(line.place, position));

@@ -20,11 +20,12 @@ use crate::select::node::{Capability, Line, Place};
 use crate::select::positions::PositionSet;
 use crate::select::world::{ChosenProvider, Provider, World, unfinished};
 
-/// The build list in which everything that is required is provided.
+/// The build list in which every required capability is provided.
 ///
 /// # Errors
 ///
-/// [`Failure::Conflict`] where there is none, and [`Failure::Unfinished`] where too many providers were tried in vain.
+/// [`Failure::Conflict`] when there is none, and [`Failure::Unfinished`] when too many providers were tried
+/// in vain.
 ///
 /// A provider that is listed only because others need one gives way to another one: the world then no longer
 /// requires it.
@@ -104,7 +105,7 @@ fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
     listed
 }
 
-/// How many build lists are made at most to find one with fewer providers.
+/// The most build lists to try to find one with fewer providers.
 const TRIES: usize = 32;
 
 /// The same build list, or one in which fewer packages are there only for what they provide.
@@ -135,7 +136,7 @@ fn fewest(
             return Ok(fewer);
         }
     }
-    // The world knows what stands for what in the list that was made last.
+    // The world knows the replacements in the list that was built last.
     let providers = list.visits.iter().filter(is_brought);
     let providers = providers.map(|visit| Addition {
         place: visit.place,
@@ -146,7 +147,8 @@ fn fewest(
     Ok(replaced::build(world, &all)?)
 }
 
-/// The first build list with at most so many providers besides `additions`, in which everything is provided.
+/// The first build list with at most this many providers besides `additions`, in which everything is
+/// provided.
 fn within(
     world: &mut World<'_>,
     additions: &[Addition],

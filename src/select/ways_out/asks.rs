@@ -52,7 +52,7 @@ fn accepting(
 ) -> Result<Requirement, Unavailable> {
     let package = world.package(place);
     let pin = VersionSpec::parse(&package.label(position)).unwrap_or(VersionSpec::Latest);
-    // What is nearly an exact version is answered with one.
+    // If a requirement is nearly an exact version, the suggestion is one too.
     let like = match three_numbers(now.spec.as_str()) {
         Some(three) if three == pin.as_str() => pin.clone(),
         _ => at_least(package, position, Some(&now.spec)),

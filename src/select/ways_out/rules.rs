@@ -44,7 +44,7 @@ impl Finder<'_> {
         if anew { Ok(()) } else { self.settle_replacements() }
     }
 
-    /// Tries to leave what packages clash over to the copies that they carry inside.
+    /// Tries to let packages that clash use the copies that they carry inside.
     pub(super) fn use_copies(&mut self) -> Result<(), Unavailable> {
         let conflict = self.conflict;
         for fact in &conflict.facts {
@@ -57,14 +57,14 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Tries to choose packages once for each major, where two majors of one clash. That is told even if there are other ways
-    /// enough: it alone leaves everything as it is required.
+    /// Tries to choose packages once for each major, if two majors of one clash. This is reported even if
+    /// there are already enough other ways out: it is the only one that changes no requirement.
     pub(super) fn allow_majors(&mut self) -> Result<(), Unavailable> {
         if self.request.settings.majors == Majors::Many || self.is_second_step {
             return Ok(());
         }
         let conflict = self.conflict;
-        // What a command asks for besides its own manifest is to take that one's place.
+        // If a command requires more than its own manifest, that replaces the manifest's requirement.
         let is_of_others = |id: &PackageId| {
             let mut roots: BTreeSet<&String> = BTreeSet::new();
             let mut requirers = conflict.facts.iter().filter_map(|fact| match fact {

@@ -223,8 +223,8 @@ impl Capabilities {
 }
 
 impl Packages<'_> {
-    /// The provider of a capability within `set` that is tried first: the workspace's own, what the lock holds, then in the
-    /// order in which registries list them, versions in the default channel before others.
+    /// The provider of a capability within `set` to try first: the workspace's own, then locked ones, then in
+    /// the order in which registries list them, with versions in the default channel before others.
     pub(in crate::select) fn preferred_provider(
         &self,
         Capability(index): Capability,
@@ -246,8 +246,8 @@ impl Packages<'_> {
         ranked.map(|rank| (&known.all[rank.index], rank.listed != usize::MAX)).collect()
     }
 
-    /// How many packages there must be at least so that all of `required` is provided, besides the workspace's own and those
-    /// that `is_there` says; as many as can be told without trying.
+    /// The least number of packages that are needed to provide all of `required`, in addition to the
+    /// workspace's own and those in `is_there`, as far as this can be computed without trying.
     pub(in crate::select) fn least_providers(
         &self,
         required: &BTreeSet<String>,
@@ -268,7 +268,7 @@ impl Packages<'_> {
                 missing.push(places);
             }
         }
-        // Of capabilities that no package provides two of, each needs its own.
+        // If no package provides two of these capabilities, each needs its own provider.
         missing.sort_by_key(BTreeSet::len);
         let mut taken: BTreeSet<Place> = BTreeSet::new();
         let mut count = 0;

@@ -72,7 +72,7 @@ pub(super) struct World<'a> {
     one_of: Vec<Edge>,
     /// The sets of those edges, by the node that they lead to.
     raised: FxHashMap<Node, PositionSet>,
-    /// How many packages may be there only for what they provide, if that counts.
+    /// How many packages may be there only for what they provide, if that is limited.
     slots: Option<Position>,
 }
 
@@ -215,8 +215,8 @@ impl<'a> World<'a> {
         }
     }
 
-    /// A revision is available only if a chosen package names it, and a yanked version that is not locked only if the root
-    /// does; nothing more is needed if the root does.
+    /// A revision is available only if a chosen package names it, and a yanked version that is not locked
+    /// only if the root names it. If the root does, nothing more is needed.
     fn naming_edge(&mut self, place: Place, position: Position) -> Option<Edge> {
         let package = self.package(place);
         if package.revision(position).is_none() && !package.is_only_pinned(position) {

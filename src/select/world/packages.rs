@@ -1,4 +1,4 @@
-//! What is known of packages: their candidates, and what their versions require, provide and replace.
+//! What is known about packages: their candidates, and what their versions require, provide and replace.
 //!
 //! Nothing is forgotten. New knowledge may contradict earlier answers, such as the possible providers of a
 //! capability; then [`Packages::is_outdated`] says so, and the caller starts again.
@@ -27,9 +27,9 @@ pub(in crate::select) struct Packages<'a> {
     pub(super) universe: &'a dyn Universe,
     pub(in crate::select) request: &'a Request,
     locked: BTreeMap<&'a PackageId, Vec<&'a Locked>>,
-    /// What roots ask for that accepts one version alone.
+    /// The requirements of roots that accept only one version.
     pins: BTreeMap<&'a PackageId, Vec<&'a VersionSpec>>,
-    /// The channels that roots ask for.
+    /// The channels that roots request.
     channels: BTreeMap<&'a PackageId, Vec<&'a str>>,
     /// Whether versions that cannot be reached by an upgrade are excluded.
     pub(super) narrows_upgrades: bool,
@@ -289,7 +289,7 @@ impl<'a> Packages<'a> {
         let least = find(self, &requirement, place)?;
         let takes_least = self.replacements.are_fixed();
         if let Some(meaning) = &mut self.needs.met[need.0].meaning {
-            // It may be withdrawn, and then only this requirement lets it in.
+            // It may be withdrawn, and then only this requirement allows it.
             if let Some(least) =
                 least.filter(|&least| takes_least && !meaning.accepted.holds(least))
             {

@@ -141,7 +141,8 @@ impl World<'_> {
         Some(Edge { node: self.node(Kind::Requested(place)), set })
     }
 
-    /// Lets no more than `most` packages be there only for what they provide, and fixes some of what is chosen.
+    /// Allows at most `most` packages that are there only for what they provide, and fixes some chosen
+    /// candidates.
     pub(in crate::select) fn allow_providers(
         &mut self,
         fixed: &[(Place, PositionSet)],
@@ -155,12 +156,13 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Lets any number of packages be there for what they provide.
+    /// Allows any number of packages that are there for what they provide.
     pub(in crate::select) fn allow_any_providers(&mut self) {
         self.slots = None;
     }
 
-    /// The edge to one of the slots for packages that are there only for what they provide, if those are counted.
+    /// The edge to one of the slots for packages that are there only for what they provide, if their number
+    /// is limited.
     fn edge_to_slot(&mut self, place: Place) -> Option<Edge> {
         let set = PositionSet::between(0, self.slots?);
         Some(Edge { node: self.node(Kind::Brought(place)), set })

@@ -1,6 +1,6 @@
 //! Packages that replace others, in the graph.
 //!
-//! A requirement on a replaceable package leads to a node of its own ([`Kind::Met`]), which is met by the
+//! A requirement on a replaceable package leads to a separate node ([`Kind::Met`]), which is met by the
 //! package itself, or by a version that replaces it and fits the requirement. A second node ([`Kind::Role`])
 //! says what has the package's place: so the package is never used together with its replacement, and never
 //! has two.

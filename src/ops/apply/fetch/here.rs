@@ -1,5 +1,5 @@
-//! Locked packages that are taken from packs of this machine: those that no registry has, and those that somebody has put into
-//! the workspace.
+//! Locked packages that come from packs on this machine: those that no registry has, and those that somebody
+//! has put into the workspace.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -8,11 +8,11 @@ use crate::lock::{LockedPackage, Lockfile, Source};
 use crate::ops::{Code, CommandError, Session};
 use crate::packs::hash_folder;
 
-/// The folder of a package that somebody has put into the workspace, whether or not it is there.
+/// The folder of a package that somebody has put into the workspace, whether or not it exists.
 ///
 /// # Errors
 ///
-/// When the lock names another folder than one where the package is looked for.
+/// When the lock names another folder than the one where mu looks for the package.
 pub(crate) fn placed_folder(
     session: &Session,
     package: &LockedPackage,
@@ -30,7 +30,7 @@ pub(crate) fn placed_folder(
     Err(CommandError::new(Code::Integrity, message).hint("restore Mu.lock from version control"))
 }
 
-/// What is wrong with a package that somebody has put into the workspace, if it is not what the lock says.
+/// The problem with a package that somebody has put into the workspace, if it does not match the lock.
 ///
 /// # Errors
 ///
@@ -51,7 +51,7 @@ pub(crate) fn placed_fault(
     })
 }
 
-/// Checks that what somebody has put into the workspace is what the lock says.
+/// Checks that packages that somebody has put into the workspace match the lock.
 ///
 /// # Errors
 ///
@@ -76,7 +76,7 @@ pub(crate) fn check_placed(session: &Session, lock: &Lockfile) -> Result<(), Com
     Ok(())
 }
 
-/// The error about a package that no registry had, and that the packs of this machine do not have as the lock says.
+/// The error about a package that no registry had, and that no pack of this machine matches.
 pub(super) fn missing(session: &Session, package: &LockedPackage) -> CommandError {
     let LockedPackage { id, version, source, .. } = package;
     let [_, user, runtime] = session.places.search().packs();

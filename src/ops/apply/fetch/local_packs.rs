@@ -51,7 +51,7 @@ impl LocalPacks {
         package: &LockedPackage,
         digest: &Digest,
     ) -> Option<Stored> {
-        // What an override puts in the place of a package has its own name among packs.
+        // The replacement of an overridden package has its own name among packs.
         let ids = BTreeSet::from([package.id.clone(), used_instead(session, &package.id)]);
         let search = session.places.search();
         let ids = ids.iter().filter(|id| self.may_hold(id));

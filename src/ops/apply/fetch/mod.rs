@@ -72,11 +72,11 @@ pub struct Fetching<'run> {
     most: usize,
 }
 
-/// What came into the store.
+/// What was brought into the store.
 pub struct Brought {
     /// The bytes of that.
     pub counts: Fetched,
-    /// The digests of what was missing, by the places in the lock.
+    /// The digests of what was missing, by their places in the lock.
     digests: Vec<(usize, Digest)>,
 }
 
@@ -89,7 +89,7 @@ struct Queue {
     asked: usize,
 }
 
-/// The source of a package and what is known of its release, once that was looked up.
+/// The source of a package and what is known about its release, once that was looked up.
 type Origin = OnceLock<(Arc<Route>, Arc<Release>)>;
 
 impl<'run> Fetching<'run> {
@@ -99,7 +99,7 @@ impl<'run> Fetching<'run> {
         let (mut present, mut missing) = (Vec::new(), Vec::new());
         let is_empty = session.store.is_empty();
         for (index, package) in resolved.lock.packages.iter().enumerate() {
-            // The lock has to name the digest of what is left out, too.
+            // The lock must also have the digests of packages that are not installed.
             let is_left_out = package.digest.is_some() && resolved.left_out.contains(&index);
             if package.source.is_workspace() || is_left_out {
                 continue;
@@ -451,7 +451,7 @@ fn folder_has_changed() -> CommandError {
     .hint("run `mu get` without --locked and --frozen, and commit Mu.lock")
 }
 
-/// Brings one locked package into the store, from where the settings lead it; says also where that is.
+/// Brings one locked package into the store, from where the settings lead it; returns its place too.
 ///
 /// # Errors
 ///

@@ -212,7 +212,7 @@ fn folder_meant(session: &Session, id: &PackageId, locked: &Path) -> Option<Path
     Some(url.as_url().to_file_path().ok()?.join(rest))
 }
 
-/// What is known of a locked package's release; `way` is the route to it.
+/// What is known about a locked package's release; `way` is the route to it.
 ///
 /// # Errors
 ///
@@ -240,7 +240,7 @@ pub(super) fn release_of(
     let id = used_instead(session, &package.id);
     let is_repository = way.route.provider.is_repository();
     if let (Some(_), false, Some(digest)) = (&package.commit, is_repository, &release.digest) {
-        // A registry that was copied to may call a commit otherwise than Git does, but has the same content.
+        // A registry with a copy may give a commit another name than Git does, but it has the same content.
         let failed = |error| unavailable(session, error);
         let index = session.index();
         let releases = index.published(&id).map_err(failed)?;

@@ -21,7 +21,7 @@ impl Command {
         Self { front, references: vec![reference], back: String::new() }
     }
 
-    /// Adds to the command that does the same, if there is one.
+    /// Merges a command into the one that does the same, if there is one.
     pub(super) fn join(commands: &mut Vec<Self>, command: Self) {
         let same = |known: &&mut Self| known.front == command.front && known.back == command.back;
         match commands.iter_mut().find(same) {
@@ -30,9 +30,10 @@ impl Command {
         }
     }
 
-    /// The command line, with the flags that the command that failed was given, without some; `is_any_age` says whether it
-    /// lets versions in however young they are, `edits_more` whether others follow that edit manifests. Then one that edits a
-    /// manifest does no more than that: before the others are edited, there may be no versions to choose.
+    /// The command line, with the flags of the failed command, except some. `is_any_age` says whether it
+    /// allows young versions, and `edits_more` whether other commands that edit manifests follow. In that
+    /// case, a command that edits a manifest does nothing else: before the other manifests are edited, there
+    /// may be no versions to choose.
     pub(super) fn print(
         &self,
         session: &Session,

@@ -1,6 +1,6 @@
-//! How a way out of a conflict is taken: the command to paste, or the file to edit.
+//! How to use a way out of a conflict: the command to paste, or the file to edit.
 //!
-//! Selection found it and tried it; here it is put into words.
+//! Selection has found and tried it; this puts it into words.
 
 mod command;
 mod pending;

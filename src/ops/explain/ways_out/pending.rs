@@ -11,7 +11,7 @@ use crate::reference::{PackageId, VersionSpec};
 use crate::select::Ask;
 
 impl Wording<'_> {
-    /// Whether the command that failed was the first to ask for this.
+    /// Whether the failed command added this requirement.
     pub(super) fn is_new(&self, asked: &Asked) -> bool {
         let session = self.session;
         let mut members = session.workspace.members.iter();
@@ -69,7 +69,7 @@ impl Wording<'_> {
     }
 }
 
-/// The same as is asked for now.
+/// The requirement as it is now.
 pub(super) fn as_before(asked: &Asked) -> Ask {
     Ask {
         by: asked.by.to_string(),

@@ -55,7 +55,7 @@ pub(super) enum Kind {
     Runtime,
     /// Drop the requirement of a package.
     Remove,
-    /// Ask the same question with other suppositions.
+    /// Ask the same question with other assumptions.
     Suppose,
     /// Choose with the highest strategy.
     Highest,
@@ -67,9 +67,9 @@ pub(super) enum Kind {
     Include,
     /// Remove a package from `overrides`.
     NoOverride,
-    /// Say in `bundled` which copies a package carries inside are used.
+    /// Choose in `bundled` which of a package's inner copies are used.
     Bundle,
-    /// Say in `allowReplaces` what may replace a package.
+    /// Allow in `allowReplaces` that a package replaces another.
     Replace,
     /// Let packages be chosen once for each major version.
     ManyMajors,
@@ -81,14 +81,14 @@ pub(super) enum Kind {
     Together,
 }
 
-/// A requirement, and what it should be instead.
+/// A requirement, and its replacement.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub(super) struct Change {
     /// What requires it.
     by: String,
     /// The package.
     id: PackageId,
-    /// What is required now; none if nothing is.
+    /// The current requirement; `None` if there is none.
     from: Option<String>,
     /// What to require instead.
     to: String,

@@ -1,6 +1,7 @@
-//! Ways out of a what-if question: the same question, with other suppositions.
+//! Ways out of a what-if question: the same question, with other assumptions.
 //!
-//! `mu resolve` writes nothing, so neither do its ways out, if a supposition can express a change.
+//! `mu resolve` writes nothing, so its ways out write nothing either, if an assumption can express the
+//! change.
 
 use crate::ops::Session;
 use crate::ops::explain::ways_out::command::{narrowing, repeated};
@@ -10,7 +11,7 @@ use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::{Ask, WayOut};
 use crate::workspace::Resolution;
 
-/// The command that supposes a way out; none if no supposition can express it.
+/// The command that assumes a way out; none if no assumption can express it.
 pub(super) fn again(session: &Session, question: &WhatIf, way_out: &WayOut) -> Option<String> {
     let mut supposed = Supposed { session, question: question.clone(), flags: Vec::new() };
     supposed.take(way_out)?;
@@ -57,7 +58,7 @@ impl Supposed<'_> {
                 if given == left {
                     other.without.push(session.short_name(id).to_owned());
                 } else if left.0 + left.1 == 0 || (given.0 > 0 && left.0 == 0) {
-                    // Nothing of the question would be left.
+                    // The question would be empty.
                     return None;
                 }
             }
@@ -83,8 +84,8 @@ impl Supposed<'_> {
     }
 }
 
-/// Makes a question suppose what is to be required; none if flags that apply to all references cannot express
-/// it for one.
+/// Makes a question assume new requirements; `None` if flags that apply to all references cannot express one
+/// for a single reference.
 fn suppose(
     session: &Session,
     question: &mut WhatIf,

@@ -42,7 +42,7 @@ impl Wording<'_> {
         }
     }
 
-    /// How a way out is taken: by the same question with other suppositions, if the failed command only asks.
+    /// How to use a way out: with the same question and other assumptions, if the failed command only asks.
     pub(super) fn remedy(&self, way_out: &WayOut) -> Option<Remedy> {
         let question = self.requirements.question.as_ref();
         let again = question.and_then(|question| supposed::again(self.session, question, way_out));
@@ -330,7 +330,7 @@ impl Wording<'_> {
         {
             return Some(Command::new(UNPIN.to_owned(), self.short(&to.id).to_owned()));
         }
-        // What the entry names must be removed, if it should no longer count.
+        // Keys of the entry must be removed if they should no longer count.
         let or_away = |new: &'_ Option<String>, old: Option<&Option<String>>| match new {
             None if old.is_some_and(Option::is_some) => Some(String::new()),
             new => new.clone(),

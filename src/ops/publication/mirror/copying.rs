@@ -50,7 +50,7 @@ impl<'a> Copying<'a> {
         self.renaming = Some(renaming);
     }
 
-    /// Says of a package that it is not copied.
+    /// Records that a package is not copied.
     pub(super) fn leave(&mut self, elsewhere: Elsewhere) {
         self.mirrored.elsewhere.push(elsewhere);
     }
@@ -303,7 +303,7 @@ impl<'a> Copying<'a> {
     }
 }
 
-/// What is published of a version: its archive, and its line with the name that it has in the mirror.
+/// The published data of a version: its archive, and its line with the name that it has in the mirror.
 fn upload(
     route: &Route,
     archive: Vec<u8>,
@@ -351,7 +351,7 @@ fn check_digest(
 fn in_order(needs: &BTreeMap<PackageId, BTreeSet<PackageId>>) -> Vec<&PackageId> {
     let (mut seen, mut order) = (BTreeSet::new(), Vec::new());
     for start in needs.keys() {
-        // A package, and whether its dependencies were put before it.
+        // A package, and whether its dependencies come before it already.
         let mut open = vec![(start, false)];
         while let Some((id, is_ready)) = open.pop() {
             if is_ready {

@@ -1,10 +1,10 @@
 //! `mirror`: copies packages into a hub, so that every lock that names them holds there too.
 //!
-//! Here is what is copied: what `Mu.lock` names, or what references lead to; `copying.rs` does it, archives of hubs byte for
-//! byte. `packing.rs` makes archives of what is in no hub.
+//! This file decides what is copied: what `Mu.lock` names, or what references lead to. `copying.rs` copies
+//! archives of hubs byte for byte, and `packing.rs` makes archives of packages that are in no hub.
 //!
-//! What is there already is not fetched again, so a run that broke off goes on where it ended. What can change of a published
-//! version, changes there too.
+//! What is already there is not fetched again, so an interrupted run can continue. Mutable properties of
+//! published versions are updated.
 
 mod copying;
 mod packing;
@@ -28,7 +28,7 @@ use crate::ops::{Code, CommandError, Options, Scope, Session};
 use crate::reference::{PackageId, Reference};
 use crate::select::Update;
 
-/// What to copy, and where to.
+/// What to copy, and the target.
 #[derive(Debug, Clone, Default)]
 pub struct MirrorRequest {
     /// References; none for everything that `Mu.lock` names, at exactly those versions.
@@ -75,7 +75,7 @@ pub struct Mirrored {
     pub copied: Vec<Copied>,
     /// How many versions were there already.
     pub present: usize,
-    /// What was already there, and was updated.
+    /// Versions that were already there, and were updated.
     pub changed: Vec<Changed>,
     /// Packages that are not copied, and stay where they are.
     pub elsewhere: Vec<Elsewhere>,
@@ -95,14 +95,14 @@ pub struct Elsewhere {
     pub provider: String,
     /// Where it is.
     pub place: String,
-    /// Why it was not copied, where that is not because it is a folder.
+    /// The reason why it was not copied, unless it is a folder.
     pub reason: Option<String>,
 }
 
-/// The versions of a package that are copied, with what a lock says of them.
+/// The versions of a package to copy, with their locked entries.
 type Versions = BTreeMap<String, LockedPackage>;
 
-/// Copies packages, and what they depend on.
+/// Copies packages and their dependencies.
 ///
 /// # Errors
 ///

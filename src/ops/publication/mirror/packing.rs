@@ -1,8 +1,8 @@
-//! Packages that are in no hub, such as those in Git repositories, packed so that a hub has them: the same files, and so the
-//! same content as in a lock.
+//! Packs packages that are in no hub, such as those in Git repositories, so that a hub has them with the same
+//! files, and so with the same content as in a lock.
 //!
-//! A commit that a tag calls by its version becomes that version. Any other becomes a prerelease that is named by the commit,
-//! which no range asks for by chance; a lock finds it by its content.
+//! A commit with a version tag becomes that version. Any other commit becomes a prerelease that is named by
+//! the commit and that no range matches by chance; a lock finds it by its content.
 
 use std::sync::Arc;
 
@@ -87,7 +87,7 @@ impl Copying<'_> {
                 };
                 self.target.compare(self.session, &upload)?;
                 self.target.publish(upload)?;
-                // What followed a branch or a tag can go on to do so.
+                // A package that followed a branch or a tag can continue to do so.
                 let tag = package.reference.as_deref();
                 if let Some(tag) = tag.filter(|tag| mu_hub::check_tag(tag).is_ok()) {
                     self.target.tag(&name, &version, tag, false)?;
@@ -122,7 +122,7 @@ impl Copying<'_> {
     }
 }
 
-/// What a version is called in a hub: a commit that its tag does not call so is named by the commit.
+/// The version in a hub: a commit without a version tag is named by its hash.
 fn version_in_hub(session: &Session, id: &PackageId, package: &LockedPackage) -> String {
     let Some(commit) = &package.commit else { return package.version.clone() };
     let releases = session.index().published(id).ok();
@@ -134,7 +134,7 @@ fn version_in_hub(session: &Session, id: &PackageId, package: &LockedPackage) ->
     copy.unwrap_or_else(|| package.version.clone())
 }
 
-/// The index line of a package that is in no hub, with the name that its manifest has, if it has one.
+/// The index line of a package that is in no hub, with the name in its manifest, if that has one.
 fn line(
     session: &Session,
     id: &PackageId,
@@ -150,7 +150,7 @@ fn line(
         }
         None => {
             let mut line = listed(session, id, package)?;
-            // Some registries do not care what the archive calls it.
+            // Some registries ignore the name in the archive.
             let own = Manifest::load(&stored.folder).ok().flatten();
             if let Some(own) = own.filter(|_| !line.contains_key("format")) {
                 line.shift_remove("origin");
@@ -163,7 +163,7 @@ fn line(
     Ok(line)
 }
 
-/// What the manifest in a commit says, with the version that the commit is called by.
+/// The line from the manifest in a commit, with the version that the commit gets.
 fn committed(stored: &Stored, called: &str) -> Result<Line, Refusal> {
     let loaded = Manifest::load(&stored.folder).map_err(|error| error.to_string())?;
     let mut line = Line::new();
@@ -187,7 +187,7 @@ fn committed(stored: &Stored, called: &str) -> Result<Line, Refusal> {
     Ok(line)
 }
 
-/// What the index of its registry says of a package, without where its archive is there.
+/// The index line of a package from its registry, without the place of its archive there.
 fn listed(session: &Session, id: &PackageId, package: &LockedPackage) -> Result<Line, Refusal> {
     let index = session.index();
     let releases = index.published(id).map_err(|error| error.to_string())?;

@@ -1,4 +1,4 @@
-//! Packages that are copied under other names: which namespaces are renamed, and to what.
+//! Packages that are copied under other names: the renamed namespaces, and their new names.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use crate::reference::{Base, Name, PackageId, Reference};
 /// The namespaces of references, and their replacement.
 #[derive(Debug)]
 pub(super) struct Renaming {
-    /// The base of each, and the namespace, if it has one; the longest namespace first.
+    /// The base of each, and its namespace if it has one; the longest namespace comes first.
     from: Vec<(Base, Option<Name>)>,
     to: Name,
 }
@@ -38,7 +38,7 @@ impl Renaming {
         Ok(Self { from, to: reference.name().clone() })
     }
 
-    /// The name of a package in the mirror, and what was renamed for it; `None` if it keeps its name.
+    /// The name of a package in the mirror, and the rename behind it; `None` if it keeps its name.
     pub(super) fn of(&self, id: &PackageId) -> Option<(Name, Rename)> {
         let name = id.name();
         self.from.iter().filter(|(base, _)| *base == id.base()).find_map(|(_, from)| {

@@ -115,7 +115,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Whether a file is packed whatever the rules say.
+    /// Whether a file is packed regardless of the rules.
     fn is_needed(&self, path: &str) -> bool {
         Some(path) == self.own_manifest || Some(path) == self.manifest.readme.as_deref()
     }

@@ -1,4 +1,4 @@
-//! The part of `Mu.lock` that is about one package: the exact versions that it was built with.
+//! The part of `Mu.lock` about one package: the exact versions that it was built with.
 
 use std::collections::BTreeSet;
 
@@ -12,8 +12,8 @@ use crate::reference::PackageId;
 use crate::select::Update;
 use crate::workspace::Member;
 
-/// What `lock` says about the dependencies of `member`; if that is incomplete, versions are chosen as `mu
-/// get` would, and nothing is written. `None` if the package has no dependencies.
+/// The part of `lock` about the dependencies of `member`; if it is incomplete, versions are chosen as `mu get`
+/// would, and nothing is written. `None` if the package has no dependencies.
 ///
 /// # Errors
 ///
