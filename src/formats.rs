@@ -7,8 +7,9 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mu_formats::helm::{Aliases, Charts};
+use mu_formats::helm::{self, Aliases, Charts, Needs};
 use mu_formats::{FORMATS, Files, Format, FormatError, Reading, Texts};
+use mu_provider::Release;
 
 use crate::env::Environment;
 use crate::fs;
@@ -84,7 +85,7 @@ pub fn load_head(folder: &Path) -> Result<Option<Head>, ManifestError> {
     }))
 }
 
-/// The package in the foreign manifest `text`, which some place has at `path`.
+/// The package in the foreign manifest `text`, which some place has at `path`; `beside` are the files beside it that belong to it.
 ///
 /// # Errors
 ///
@@ -93,9 +94,11 @@ pub fn parse(
     format: &Format,
     path: &Path,
     text: &str,
+    beside: impl IntoIterator<Item = (String, String)>,
     around: &Reading<'_>,
 ) -> Result<Manifest, SourceError> {
-    let texts = Texts([(format.manifest.to_owned(), text.to_owned())].into());
+    let mut texts = Texts(beside.into_iter().collect());
+    texts.0.insert(format.manifest.to_owned(), text.to_owned());
     read(format, path, &texts, around)
 }
 
@@ -126,7 +129,7 @@ pub fn parse_own(
     match format_of(path) {
         Some(format) => {
             let aliases = helms_aliases(environment);
-            parse(format, path, text, &Reading { is_own: true, aliases: Some(&aliases) })
+            parse(format, path, text, None, &Reading { is_own: true, aliases: Some(&aliases) })
         }
         None => Manifest::parse(path, text).map(|(manifest, _)| manifest),
     }
@@ -166,6 +169,32 @@ fn texts(format: &Format, path: &Path) -> Result<Texts, ManifestError> {
 fn pointed_at(error: &FormatError, path: &Path, texts: &Texts) -> SourceError {
     let text = texts.text(&error.file).ok().flatten();
     error.in_text(&path.with_file_name(&error.file), &text.unwrap_or(Cow::Borrowed("")))
+}
+
+/// What the chart at `path`, one of the workspace's own, depends on, as Helm locks it.
+///
+/// # Errors
+///
+/// As [`load_file`].
+pub fn helms_needs(path: &Path, environment: &Environment) -> Result<Needs, ManifestError> {
+    let texts = texts(&helm::FORMAT, path)?;
+    let needs = helm::needs(&texts, &helms_aliases(environment));
+    Ok(needs.map_err(|error| pointed_at(&error, path, &texts))?)
+}
+
+/// Name and version of the chart in a folder, as they are written; `None` if there is none.
+///
+/// # Errors
+///
+/// As [`load_file`].
+pub fn helms_head(folder: &Path) -> Result<Option<Release>, ManifestError> {
+    let path = folder.join(helm::CHART);
+    let texts = texts(&helm::FORMAT, &path)?;
+    if !texts.0.contains_key(helm::CHART) {
+        return Ok(None);
+    }
+    let head = helm::head(&texts).map_err(|error| pointed_at(&error, &path, &texts))?;
+    Ok(Some(head))
 }
 
 /// Where Helm stores the short names of repositories.

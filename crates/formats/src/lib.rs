@@ -35,3 +35,14 @@ pub const GIT: &str = "git";
 
 /// The formats, in order of precedence of their manifests.
 pub const FORMATS: &[Format] = &[helm::FORMAT];
+
+#[cfg(test)]
+mod tests {
+    use super::FORMATS;
+
+    #[test]
+    fn providers_look_for_the_manifests_of_all_formats() {
+        let known = FORMATS.iter().map(|format| (format.manifest, format.others.first().copied()));
+        assert!(known.eq(mu_provider::FOREIGN_MANIFESTS));
+    }
+}

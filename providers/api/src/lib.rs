@@ -36,7 +36,9 @@ pub use crate::digest::{ArchiveDigest, Digest, DigestError, FileDigest};
 pub use crate::error::{ErrorKind, ProviderError};
 pub use crate::location::Location;
 pub use crate::progress::{Progress, Silent};
-pub use crate::provider::{Found, Listing, MANIFEST_NAMES, ManifestFile, Provider, Soon};
+pub use crate::provider::{
+    FOREIGN_MANIFESTS, Found, Listing, MANIFEST_NAMES, ManifestFile, Provider, Soon,
+};
 pub use crate::release::{
     Dependency, DetailedDependency, LONGEST_REASON, Maintainer, Release, Upgrade, Yanked,
 };

@@ -279,11 +279,17 @@ pub struct Found {
 /// The names that a manifest of mu's own can have.
 pub const MANIFEST_NAMES: [&str; 2] = ["Mu.yaml", "Mu.json"];
 
+/// The manifests of other ecosystems. A folder that has one, and none of mu's own, is a package; the first that is there counts.
+/// Behind each is the file beside it that belongs to it, if there is one.
+pub const FOREIGN_MANIFESTS: [(&str, Option<&str>); 1] = [("Chart.yaml", Some("requirements.yaml"))];
+
 /// A manifest as it was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ManifestFile {
-    /// One of [`MANIFEST_NAMES`].
+    /// One of [`MANIFEST_NAMES`], else of [`FOREIGN_MANIFESTS`].
     pub name: String,
     /// Its text.
     pub text: String,
+    /// Name and text of the file beside it, of a foreign one.
+    pub beside: Option<(String, String)>,
 }

@@ -1,8 +1,8 @@
 //! Finds and reads the manifest of a package in a commit, without parsing it.
 
-use mu_provider::{ErrorKind, MANIFEST_NAMES, ManifestFile, ProviderError};
+use mu_provider::{ErrorKind, FOREIGN_MANIFESTS, MANIFEST_NAMES, ManifestFile, ProviderError};
 
-use crate::snapshot::{Kind, Snapshot};
+use crate::snapshot::{Entry, Kind, Snapshot};
 
 /// A manifest longer than this was not written by a person.
 const LONGEST: usize = 1 << 20;
@@ -33,6 +33,19 @@ pub(crate) fn read(
         [Some(entry), None] => (MANIFEST_NAMES[0], entry),
         [None, Some(entry)] => (MANIFEST_NAMES[1], entry),
         [None, None] => {
+            let foreign = FOREIGN_MANIFESTS.iter();
+            if let Some((name, beside, entry)) =
+                foreign.filter_map(|(name, beside)| Some((*name, *beside, named(name)?))).next()
+            {
+                let text = text_of(snapshot, entry, &|why| refuse(&place(), name, why))?;
+                let beside = beside.and_then(|name| Some((name, named(name)?)));
+                let beside = beside.map(|(name, entry)| {
+                    let text = text_of(snapshot, entry, &|why| refuse(&place(), name, why))?;
+                    Ok::<_, ProviderError>((name.to_owned(), text))
+                });
+                let beside = beside.transpose()?;
+                return Ok(Some(ManifestFile { name: name.to_owned(), text, beside }));
+            }
             if named("mu.yaml").is_some() {
                 let text =
                     format!("{}mu.yaml` is not read: a manifest's name is `Mu.yaml`", place());
@@ -41,9 +54,19 @@ pub(crate) fn read(
             return Ok(None);
         }
     };
-    let refuse = |why: &str| {
-        ProviderError::new(ErrorKind::Manifest, format!("{}{name}` cannot be read: {why}", place()))
-    };
+    let text = text_of(snapshot, entry, &|why| refuse(&place(), name, why))?;
+    Ok(Some(ManifestFile { name: name.to_owned(), text, beside: None }))
+}
+
+fn refuse(place: &str, name: &str, why: &str) -> ProviderError {
+    ProviderError::new(ErrorKind::Manifest, format!("{place}{name}` cannot be read: {why}"))
+}
+
+fn text_of(
+    snapshot: &Snapshot<'_>,
+    entry: &Entry,
+    refuse: &dyn Fn(&str) -> ProviderError,
+) -> Result<String, ProviderError> {
     if !matches!(entry.kind, Kind::File | Kind::Executable) {
         return Err(refuse("it is not a file"));
     }
@@ -51,6 +74,5 @@ pub(crate) fn read(
         ..=LONGEST => String::from_utf8(data.to_vec()).map_err(|_| "it is not UTF-8"),
         _ => Err("it is too long"),
     })?;
-    let text = text.map_err(refuse)?;
-    Ok(Some(ManifestFile { name: name.to_owned(), text }))
+    text.map_err(refuse)
 }

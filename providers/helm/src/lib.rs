@@ -10,6 +10,7 @@
 )]
 #![deny(clippy::indexing_slicing)]
 
+mod pack;
 mod repository;
 
 use std::path::PathBuf;
@@ -24,6 +25,7 @@ use mu_provider::{
 use mu_provider_hub::archive::Layout;
 use mu_provider_hub::{Archives, Place};
 
+pub use crate::pack::pack;
 use crate::repository::{Repositories, Repository};
 
 /// How many places of an archive are tried.

@@ -11,7 +11,7 @@ use mu_provider::{
     ArchiveDigest, ErrorKind, Folder, Progress, ProviderError, Release, SafeUrl, TreeWriter,
 };
 
-use crate::archive::{Layout, Scratch};
+use crate::archive::{ArchiveError, Layout, Scratch, unpack_with};
 use crate::download::{Download, Wanted};
 use crate::root::below;
 
@@ -83,8 +83,18 @@ impl Archives {
         };
         let wanted = Wanted { digest, size: release.size, limit: self.largest };
         let archive = download.get(&place.url, wanted)?;
-        archive
-            .unpack(&self.scratch, layout, tree)
-            .map_err(|error| error.at(&place.url.to_string()))
+        let is_kept = layout == Layout::InFolder && tree.keeps_archive();
+        let unpacked = match is_kept {
+            false => archive.unpack(&self.scratch, layout, tree),
+            true => {
+                let mut bytes = Vec::new();
+                let copied = archive.copy(&mut bytes).map_err(ArchiveError::Io);
+                let unpacked =
+                    copied.and_then(|()| unpack_with(&self.scratch, &bytes, layout, tree));
+                tree.set_archive(bytes);
+                unpacked
+            }
+        };
+        unpacked.map_err(|error| error.at(&place.url.to_string()))
     }
 }

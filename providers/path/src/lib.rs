@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 
 use mu_provider::fs::{self, AtPath as _};
 use mu_provider::{
-    ErrorKind, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress, Provider,
-    ProviderError, Release, TreeWriter,
+    ErrorKind, FOREIGN_MANIFESTS, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress,
+    Provider, ProviderError, Release, TreeWriter,
 };
 
 /// The longest manifest that is read, in bytes.
@@ -100,7 +100,20 @@ impl Provider for PathProvider {
                 )
                 .hint("remove one of them"));
             }
-            found = Some(ManifestFile { name: name.to_owned(), text });
+            found = Some(ManifestFile { name: name.to_owned(), text, beside: None });
+        }
+        for (name, beside) in FOREIGN_MANIFESTS {
+            if found.is_some() {
+                break;
+            }
+            let Some(text) = read_manifest(&folder.join(name))? else { continue };
+            let beside = match beside {
+                Some(name) => {
+                    read_manifest(&folder.join(name))?.map(|text| (name.to_owned(), text))
+                }
+                None => None,
+            };
+            found = Some(ManifestFile { name: name.to_owned(), text, beside });
         }
         Ok(found)
     }

@@ -47,7 +47,10 @@ impl Package {
         };
         let path = self.shown(file);
         let read = match formats::format_of(&path) {
-            Some(format) => formats::parse(format, &path, &file.text, &Reading::default()),
+            Some(format) => {
+                let beside = file.beside.iter().cloned();
+                formats::parse(format, &path, &file.text, beside, &Reading::default())
+            }
             None => Manifest::parse_published(&path, &file.text),
         };
         read.map_err(|source| match &*version {

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use crate::formats;
 use crate::index::{Level, Universe as _};
 use crate::manifest::edit::Section;
 use crate::manifest::{ManifestError, error_at_dependency};
@@ -37,7 +38,9 @@ fn refuse_impossible(session: &Session, requirements: &Requirements) -> Result<(
             let message = format!("`{id}` depends on itself");
             return Err(at_dependency(by, asked, message).hint("remove this line"));
         }
-        let is_named = asked.reference.local().is_none();
+        // A chart may need another one twice, under two aliases.
+        let is_own = formats::format_of(&by.manifest_path).is_none();
+        let is_named = is_own && asked.reference.local().is_none();
         let known = seen.insert((member, section == Section::Dependencies, id), asked);
         if let Some(first) = known.filter(|first| is_named && first.reference.local().is_none()) {
             let message = format!("`{id}` is listed twice: here, and as `{}`", first.reference);

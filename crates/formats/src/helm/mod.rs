@@ -8,6 +8,7 @@ mod dependency;
 mod edit;
 mod image;
 mod index;
+mod lock;
 
 use std::borrow::Cow;
 
@@ -15,6 +16,7 @@ use mu_provider::Release;
 
 pub use self::edit::Charts;
 pub use self::index::{Index, index, is_index};
+pub use self::lock::{Need, Needs, lock, needs};
 pub use crate::aliases::Aliases;
 use crate::error::{Fault, FormatError};
 use crate::files::Files;

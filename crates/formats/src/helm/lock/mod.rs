@@ -1,0 +1,288 @@
+//! `Chart.lock`, by which Helm tells whether `charts/` holds what a chart asks for.
+//!
+//! Its digest is over the JSON of the dependencies as the chart has them and as they were locked, exactly as Go prints it
+//! (`HashReq` in Helm's `internal/resolver`).
+
+use std::fmt::Write as _;
+
+use mu_manifest::Requirement;
+use mu_manifest::reference::Reference;
+use mu_provider::{Dependency, Release};
+use sha2::{Digest as _, Sha256};
+
+use super::{CHART, REQUIREMENTS, chart, dependency};
+use crate::aliases::Aliases;
+use crate::error::{Fault, FormatError};
+use crate::files::Files;
+use crate::format::Reading;
+use crate::node::{self, Kind, Node};
+
+/// The dependencies of a chart, as Helm locks them.
+#[derive(Debug, Clone, Default)]
+pub struct Needs {
+    /// In the order of the manifest, those with aliases as often as they are there.
+    pub needs: Vec<Need>,
+    /// The name of the lock: `Chart.lock`, or `requirements.lock` of a chart of the first format.
+    pub lock: &'static str,
+}
+
+/// One dependency of a chart, as Helm locks it.
+#[derive(Debug, Clone)]
+pub struct Need {
+    /// The name of the chart.
+    pub name: String,
+    /// The range, as it is written; empty without one.
+    pub version: String,
+    /// Where the chart comes from, a short name replaced by its URL; empty for a chart inside.
+    pub repository: String,
+    /// What mu requires for it; `None` for a chart that lies inside.
+    pub requirement: Option<Requirement>,
+    /// The dependency as Go prints it.
+    json: String,
+}
+
+/// Reads the dependencies of the chart whose files these are, which lies where its author works on it.
+///
+/// # Errors
+///
+/// As [`super::read`].
+pub fn needs(files: &dyn Files, aliases: &Aliases) -> Result<Needs, FormatError> {
+    let text = super::text(files)?;
+    let in_chart = |fault| FormatError::new(CHART, &text, fault);
+    let root = node::read(&text).map_err(in_chart)?;
+    let (_, is_first) = chart::head(&root, None).map_err(in_chart)?;
+    let mut all = Needs { needs: Vec::new(), lock: "Chart.lock" };
+    let around = Reading { is_own: true, aliases: Some(aliases) };
+    let mut add = |file: &str, text: &str, root: &Node<'_>| -> Result<(), FormatError> {
+        let read = || -> Result<Vec<Need>, Fault> {
+            let nodes = root.list("dependencies")?.iter();
+            nodes.map(|node| need(text, node, &around)).collect()
+        };
+        all.needs.extend(read().map_err(|fault| FormatError::new(file, text, fault))?);
+        Ok(())
+    };
+    add(CHART, &text, &root)?;
+    if is_first {
+        if let Some(text) = files.text(REQUIREMENTS)? {
+            let root =
+                node::read(&text).map_err(|fault| FormatError::new(REQUIREMENTS, &text, fault))?;
+            add(REQUIREMENTS, &text, &root)?;
+        }
+        all.lock = "requirements.lock";
+    }
+    Ok(all)
+}
+
+fn need(text: &str, node: &Node<'_>, around: &Reading<'_>) -> Result<Need, Fault> {
+    let mut release = Release::default();
+    dependency::add(&mut release, node, around)?;
+    let required = release.dependencies.iter().flatten().next();
+    let requirement = required.and_then(|required| {
+        let mut requirement = Requirement::new(Reference::parse(required.reference()).ok()?);
+        requirement.prerelease =
+            matches!(required, Dependency::Detailed(detailed) if detailed.prerelease);
+        Some(requirement)
+    });
+    let word = |key: &str| -> Result<String, Fault> {
+        Ok(match node.get(key)?.map(|node| &node.kind) {
+            Some(Kind::Scalar(text)) => text.clone().into_owned(),
+            _ => String::new(),
+        })
+    };
+    let [name, version, condition, alias] =
+        [word("name")?, word("version")?, word("condition")?, word("alias")?];
+    let written = word("repository")?;
+    let named = written.strip_prefix('@').or_else(|| written.strip_prefix("alias:"));
+    let url = named.and_then(|name| around.aliases?.get(name));
+    let repository = url.map_or(written.clone(), str::to_owned);
+    let mut json = "{".to_owned();
+    let mut field = |key: &str, value: &dyn Fn(&mut String)| {
+        json.push_str(if json.len() > 1 { ",\"" } else { "\"" });
+        json.push_str(key);
+        json.push_str("\":");
+        value(&mut json);
+    };
+    field("name", &|json| print(json, &name));
+    if !version.is_empty() {
+        field("version", &|json| print(json, &version));
+    }
+    field("repository", &|json| print(json, &repository));
+    if !condition.is_empty() {
+        field("condition", &|json| print(json, &condition));
+    }
+    let tags = node.list("tags")?;
+    if !tags.is_empty() {
+        field("tags", &|json| {
+            list(json, tags, |json, tag| match &tag.kind {
+                Kind::Scalar(text) => print(json, text),
+                _ => json.push_str("\"\""),
+            });
+        });
+    }
+    if node.flag("enabled")? {
+        field("enabled", &|json| json.push_str("true"));
+    }
+    let values = node.list("import-values")?;
+    if !values.is_empty() {
+        field("import-values", &|json| list(json, values, |json, node| any(json, text, node)));
+    }
+    if !alias.is_empty() {
+        field("alias", &|json| print(json, &alias));
+    }
+    json.push('}');
+    Ok(Need { name, version, repository, requirement, json })
+}
+
+/// The text of the lock where `versions` were chosen for `needs`, one for each. `previous` stays as it is if it says the same.
+pub fn lock(needs: &[Need], versions: &[&str], previous: Option<&str>, now: &str) -> String {
+    let digest = digest(needs, versions);
+    let says_so = |text: &&str| {
+        node::read(text).is_ok_and(
+            |root| matches!(root.text("digest"), Ok(Some((known, _))) if known == digest),
+        )
+    };
+    if let Some(text) = previous.filter(says_so) {
+        return text.to_owned();
+    }
+    let mut text = "dependencies:\n".to_owned();
+    for (need, version) in needs.iter().zip(versions) {
+        let [name, repository, version] = [&need.name, &need.repository, *version].map(scalar);
+        // Writing to a text cannot fail.
+        let _ = write!(text, "- name: {name}\n  repository: {repository}\n  version: {version}\n");
+    }
+    let _ = write!(text, "digest: {digest}\ngenerated: {now:?}\n");
+    text
+}
+
+fn digest(needs: &[Need], versions: &[&str]) -> String {
+    let asked: Vec<&str> = needs.iter().map(|need| need.json.as_str()).collect();
+    let mut json = format!("[[{}],[", asked.join(","));
+    for (number, (need, version)) in needs.iter().zip(versions).enumerate() {
+        json.push_str(if number == 0 { "{\"name\":" } else { ",{\"name\":" });
+        print(&mut json, &need.name);
+        if !version.is_empty() {
+            json.push_str(",\"version\":");
+            print(&mut json, version);
+        }
+        json.push_str(",\"repository\":");
+        print(&mut json, &need.repository);
+        json.push('}');
+    }
+    json.push_str("]]");
+    let hash = Sha256::digest(json.as_bytes());
+    hash.iter().fold("sha256:".to_owned(), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// A word in YAML, in quotes where it could be taken for anything else than text.
+fn scalar(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-/:~".contains(&byte);
+    let is_word = text.bytes().all(is_plain)
+        && text.bytes().next().is_some_and(|byte| byte.is_ascii_alphanumeric())
+        && !text.ends_with(':')
+        && text.parse::<f64>().is_err()
+        && !matches!(
+            &*text.to_ascii_lowercase(),
+            "true" | "false" | "null" | "yes" | "no" | "on" | "off" | "y" | "n"
+        );
+    match is_word {
+        true => text.to_owned(),
+        false => {
+            let mut quoted = String::new();
+            print(&mut quoted, text);
+            quoted
+        }
+    }
+}
+
+/// A text as Go prints it in JSON.
+fn print(json: &mut String, text: &str) {
+    json.push('"');
+    for letter in text.chars() {
+        match letter {
+            '"' => json.push_str("\\\""),
+            '\\' => json.push_str("\\\\"),
+            '\n' => json.push_str("\\n"),
+            '\r' => json.push_str("\\r"),
+            '\t' => json.push_str("\\t"),
+            '\u{8}' => json.push_str("\\b"),
+            '\u{c}' => json.push_str("\\f"),
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..'\u{20}' => {
+                let _ = write!(json, "\\u{:04x}", u32::from(letter));
+            }
+            _ => json.push(letter),
+        }
+    }
+    json.push('"');
+}
+
+fn list<'n, 't: 'n>(
+    json: &mut String,
+    nodes: &'n [Node<'t>],
+    one: impl Fn(&mut String, &'n Node<'t>),
+) {
+    json.push('[');
+    for (number, node) in nodes.iter().enumerate() {
+        if number > 0 {
+            json.push(',');
+        }
+        one(json, node);
+    }
+    json.push(']');
+}
+
+/// Any value as Go prints what it has read from YAML; maps are sorted by their keys.
+fn any(json: &mut String, text: &str, node: &Node<'_>) {
+    match &node.kind {
+        Kind::Null | Kind::Alias => json.push_str("null"),
+        Kind::List(items) => list(json, items, |json, node| any(json, text, node)),
+        Kind::Map(entries) => {
+            let mut entries: Vec<_> = entries.iter().collect();
+            entries.sort_by(|left, right| left.key.as_bytes().cmp(right.key.as_bytes()));
+            json.push('{');
+            for (number, entry) in entries.into_iter().enumerate() {
+                if number > 0 {
+                    json.push(',');
+                }
+                print(json, &entry.key);
+                json.push(':');
+                any(json, text, &entry.value);
+            }
+            json.push('}');
+        }
+        Kind::Scalar(value) => {
+            let written = text.as_bytes().get(node.span.start);
+            let is_plain = written.is_none_or(|byte| !b"'\"|>".contains(byte));
+            match (&**value, value.parse::<f64>()) {
+                ("true" | "True" | "TRUE", _) if is_plain => json.push_str("true"),
+                ("false" | "False" | "FALSE", _) if is_plain => json.push_str("false"),
+                (value, Ok(number))
+                    if is_plain && value.ends_with(|c: char| c.is_ascii_digit()) =>
+                {
+                    print_number(json, number);
+                }
+                (value, _) => print(json, value),
+            }
+        }
+    }
+}
+
+/// A number as Go prints it: with an exponent where it is very large or very small.
+fn print_number(json: &mut String, number: f64) {
+    let size = number.abs();
+    let _ = match size != 0.0 && !(1e-6..1e21).contains(&size) {
+        false => write!(json, "{number}"),
+        true => {
+            let text = format!("{number:e}");
+            match text.contains("e-") {
+                true => write!(json, "{text}"),
+                false => write!(json, "{}", text.replace('e', "e+")),
+            }
+        }
+    };
+}
+
+#[cfg(test)]
+mod tests;

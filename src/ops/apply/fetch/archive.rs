@@ -1,0 +1,42 @@
+//! The archive of a locked package as the tools of its own ecosystem have it, for `mu vendor --for`.
+
+use crate::lock::LockedPackage;
+use crate::ops::apply::fetch::content_differs;
+use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
+use crate::ops::session::events::Work;
+use crate::ops::{CommandError, Session};
+
+/// Fetches the archive of a locked package from where the settings lead it; its content is the locked one. `None` if
+/// it is not an archive of another ecosystem.
+///
+/// # Errors
+///
+/// When it cannot be fetched, or has other content.
+pub(crate) fn fetch_archive(
+    session: &Session,
+    package: &LockedPackage,
+) -> Result<Option<Vec<u8>>, CommandError> {
+    let way = way_of(session, package, &Roots::default())?;
+    let release = release_of(session, package, &way)?;
+    let location = &way.route.location;
+    let what = format!("{} {}", package.id, package.version);
+    let progress = Work::begin(&session.events, what.as_str());
+    let _store = session.use_store()?;
+    let mut archive = None;
+    let tree = session.store.inspect(|tree| {
+        tree.keep_archive();
+        way.route.provider.fetch(location, &release, tree, &progress)?;
+        archive = tree.take_archive();
+        Ok(())
+    });
+    let tree = tree.map_err(|error| {
+        CommandError::from(error).while_doing(format!("cannot fetch the archive of `{what}`"))
+    })?;
+    match (&archive, package.digest) {
+        (Some(_), Some(expected)) if tree.digest() != expected => {
+            let place = location.describe();
+            Err(content_differs(package, [&expected, &tree.digest()], "Mu.lock", &place))
+        }
+        _ => Ok(archive),
+    }
+}
