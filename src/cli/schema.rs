@@ -20,6 +20,7 @@ use crate::ops::list::{Listed, Member};
 use crate::ops::mirror::Mirrored;
 use crate::ops::outdated::Outdated;
 use crate::ops::status::Status;
+use crate::ops::vendor::Vendored;
 use crate::ops::versions::Versions;
 use crate::ops::why::Why;
 use crate::ops::{Code, CommandError, cache as stored, verify};
@@ -131,7 +132,7 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     ("unpin", &[shape::<change::Answer<'_>>]),
     ("update", &[shape::<change::Answer<'_>>]),
     ("upgrade", &[shape::<change::Answer<'_>>]),
-    ("vendor", &[shape::<change::Answer<'_>>, shape::<vendor::Undone>]),
+    ("vendor", &[shape::<change::Answer<'_>>, shape::<vendor::Undone>, shape::<Vendored>]),
     ("verify", &[shape::<verify::Report>]),
     ("version", &[shape::<version::Answer>]),
     ("versions", &[shape::<Versions>]),

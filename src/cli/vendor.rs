@@ -1,31 +1,44 @@
 //! `mu vendor`.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::change;
-use crate::cli::context::{Context, Ending};
+use crate::cli::context::{Context, Ending, Stop};
 use crate::ops::Scope;
 use crate::ops::get::check_not_empty;
-use crate::ops::vendor::{stop_vendoring, vendor};
+use crate::ops::vendor::{Carried, VendoredChart, stop_vendoring, vendor, vendor_for_helm};
+use crate::report::count;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Turns packs into plain files in .mu/packs that are committed with the workspace: a checkout then needs neither network nor cache. Every later command that installs keeps them that way, and `mu verify` \
 compares them with Mu.lock.
 
+With --for helm, the dependencies of the workspace's charts go where Helm looks for them instead: each into `charts/`, as the archive that was published, with a `Chart.lock` that `helm dependency build` accepts. Versions are those of Mu.lock.
+
 Examples:
   mu vendor
+  mu vendor --for helm                 charts/*.tgz and Chart.lock, beside Chart.yaml
   git add .mu/packs Mu.lock
   mu vendor --undo                     stop committing packs")]
 pub(crate) struct Arguments {
     /// Show what would be in use, and write nothing
     #[arg(long, conflicts_with = "undo")]
     dry_run: bool,
+    /// Write what this tool reads, instead of packs
+    #[arg(long = "for", value_enum, value_name = "TOOL", conflicts_with = "undo")]
+    tool: Option<Tool>,
     /// Stop vendoring
     #[arg(long)]
     undo: bool,
+}
+
+/// A tool of another ecosystem, whose files can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Tool {
+    Helm,
 }
 
 /// What `mu vendor --undo` answers.
@@ -51,10 +64,49 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         });
     }
     check_not_empty(&session)?;
+    if arguments.tool == Some(Tool::Helm) {
+        let (outcome, vendored) = vendor_for_helm(&session, arguments.dry_run)?;
+        if !context.shell.is_json() {
+            change::print(context, &outcome)?;
+        }
+        let dry_run = arguments.dry_run;
+        return context.answer(&vendored, |vendored| {
+            vendored.charts.iter().try_for_each(|chart| print_chart(context, chart, dry_run))
+        });
+    }
     let outcome = vendor(&session, arguments.dry_run)?;
     let ending = change::print(context, &outcome)?;
     if !arguments.dry_run {
         context.shell.status("vendored in .mu/packs; next: `git add .mu/packs Mu.lock`");
     }
     Ok(ending)
+}
+
+/// What became of one chart's `charts/` and `Chart.lock`.
+fn print_chart(context: &Context, chart: &VendoredChart, dry_run: bool) -> Result<(), Stop> {
+    let VendoredChart { name, folder, lock_changed, archives, removed, carried } = chart;
+    let prefix = if folder == "." { "charts".to_owned() } else { format!("{folder}/charts") };
+    let mut lines = String::new();
+    for archive in archives.iter().filter(|archive| archive.changed) {
+        lines.push_str(&format!("+ {prefix}/{}\n", archive.file));
+    }
+    for file in removed {
+        lines.push_str(&format!("- {prefix}/{file}\n"));
+    }
+    context.print(&lines)?;
+    for Carried { inside, name, version, locked } in carried {
+        context.shell.status(&format!(
+            "note: Helm uses the {name} {version} inside of {inside}; Mu.lock has {locked}"
+        ));
+    }
+    let what = format!("{} in {prefix}", count(archives.len(), "chart"));
+    let lock = format!("the lock of {name}");
+    context.shell.status(&match (lines.is_empty() && !lock_changed, dry_run) {
+        (true, _) => format!("{what} and {lock} are up to date"),
+        (false, true) => format!("{what} and {lock} would fit Mu.lock; nothing was written"),
+        (false, false) => {
+            format!("{what} and {lock} fit Mu.lock; commit them, or run `helm package`")
+        }
+    });
+    Ok(())
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use crate::support::git::git;
 use crate::support::{Chart, Charts, Nginx, Package, Sandbox, digest_of, tree, write};
 
 /// A sandbox, a repository on nginx, and the host of that.
@@ -444,4 +445,171 @@ fn a_chart_says_that_it_is_one_and_that_nobody_looks_after_it() {
     sandbox.mu(&["versions", &lone]).ok().says(&["deprecated"]);
     let answer = sandbox.mu(&["info", &lone, "--json"]).ok().json();
     assert_eq!((&answer["format"], &answer["deprecated"]), (&"helm".into(), &"".into()));
+}
+
+/// The paths in an archive.
+fn entries(archive: &[u8]) -> Vec<String> {
+    let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(archive));
+    let entries = archive.entries().expect("is an archive");
+    let path = |entry: std::io::Result<tar::Entry<'_, _>>| {
+        entry.expect("is whole").path().expect("is UTF-8").display().to_string()
+    };
+    entries.map(path).collect()
+}
+
+#[test]
+fn helm_finds_what_it_reads_in_charts_and_its_lock() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    let url = repository.nginx.url("stable");
+    let aliases = format!("repositories:\n- name: acme\n  url: {url}\n");
+    write(sandbox.root(), "home/.config/helm/repositories.yaml", aliases);
+    let chart = |web: &str| {
+        format!(
+            "apiVersion: v2\nname: shop\nversion: 0.1.0\ndependencies:\n\
+             - {{name: web, version: {web}, repository: '@acme', alias: front}}\n\
+             - {{name: web, version: 0.3.x, repository: '@acme', alias: back}}\n\
+             - {{name: exporter, version: 4.46.x || 4.47.x, repository: '{url}/'}}\n\
+             - {{name: local, version: 0.9.0, repository: ''}}\n\
+             - {{name: side, version: ~0.4, repository: 'file://../side'}}\n"
+        )
+    };
+    fs::remove_dir_all(sandbox.path("work/.mu")).expect("is there");
+    sandbox.write("Chart.yaml", &chart("^0.3.0"));
+    sandbox.write("charts/local/Chart.yaml", "apiVersion: v2\nname: local\nversion: 0.9.0\n");
+    sandbox.write("charts/exporter-4.46.0.tgz", "an earlier one");
+    sandbox.write("charts/exporter-of-mine-1.0.0.tgz", "another chart");
+    let side = Chart::new("side", "0.4.2")
+        .needs("common", "<2.1", &url)
+        .file(".helmignore", "*.md\n")
+        .file("notes.md", "");
+    for (path, (_, bytes)) in side.files() {
+        write(&sandbox.path("side"), &path, bytes);
+    }
+    // A question writes nothing, but knows all of it.
+    let before = tree(&sandbox.path("work"));
+    let asked = sandbox.mu(&["vendor", "--for", "helm", "--dry-run"]).ok();
+    asked.says(&["+ charts/side-0.4.2.tgz", "- charts/exporter-4.46.0.tgz", "nothing was written"]);
+    assert_eq!(tree(&sandbox.path("work")), before);
+    let run = sandbox.mu(&["vendor", "--for", "helm"]).ok();
+    run.says(&[
+        "/side 0.4.2",
+        "+ [HOST]/stable/common 2.0.0",
+        "+ [HOST]/stable/web 0.3.0",
+        "+ charts/web-0.3.0.tgz",
+        "+ charts/exporter-4.47.3.tgz",
+        "- charts/exporter-4.46.0.tgz",
+        "note: Helm uses the common 0.0.1 inside of web 0.3.0; Mu.lock has 2.0.0",
+        "3 charts in charts and the lock of shop fit Mu.lock",
+    ]);
+    let published = |name: &str| fs::read(sandbox.path(&format!("www/stable/{name}"))).expect("is");
+    for name in ["web-0.3.0.tgz", "exporter-4.47.3.tgz"] {
+        let vendored = fs::read(sandbox.path(&format!("work/charts/{name}"))).expect("is there");
+        assert_eq!(vendored, published(name), "{name}");
+    }
+    assert!(sandbox.has("work/charts/exporter-of-mine-1.0.0.tgz"));
+    // What no repository has is packed as Helm would.
+    let packed = fs::read(sandbox.path("work/charts/side-0.4.2.tgz")).expect("is there");
+    assert_eq!(
+        entries(&packed),
+        [
+            "side/.helmignore",
+            "side/Chart.yaml",
+            "side/charts/common/Chart.yaml",
+            "side/templates/map.yaml"
+        ]
+    );
+    let lock = sandbox.read("Chart.lock").replace(&repository.nginx.host(), "[HOST]");
+    let (entries, rest) = lock.split_once("digest: sha256:").expect("has one");
+    assert_eq!(
+        entries,
+        "dependencies:\n\
+         - name: web\n  repository: http://[HOST]/stable\n  version: 0.3.0\n\
+         - name: web\n  repository: http://[HOST]/stable\n  version: 0.3.0\n\
+         - name: exporter\n  repository: http://[HOST]/stable/\n  version: 4.47.3\n\
+         - name: local\n  repository: \"\"\n  version: 0.9.0\n\
+         - name: side\n  repository: file://../side\n  version: 0.4.2\n"
+    );
+    assert!(rest.contains("generated: \"20"), "{lock}");
+    // Again: nothing is asked for, and nothing is another.
+    let (asked, state) = (repository.nginx.log().len(), tree(&sandbox.path("work")));
+    let run = sandbox.mu(&["vendor", "--for", "helm", "--offline"]).ok();
+    run.says(&["3 charts in charts and the lock of shop are up to date"]);
+    assert_eq!((repository.nginx.log().len(), tree(&sandbox.path("work"))), (asked, state));
+    // Another requirement, another lock; the same versions.
+    let lock = sandbox.read("Chart.lock");
+    sandbox.write("Chart.yaml", &chart("'>=0.3'"));
+    let answer = sandbox.mu(&["vendor", "--for", "helm", "--json"]).ok().json();
+    assert_eq!(answer["charts"][0]["lockChanged"], true, "{answer}");
+    assert_eq!(answer["charts"][0]["archives"][0]["changed"], false, "{answer}");
+    assert_ne!(sandbox.read("Chart.lock"), lock);
+}
+
+#[test]
+fn what_is_vendored_for_helm_is_what_the_lock_says() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    // A package of mu's has no place for them.
+    sandbox.asks_for(&[&repository.chart("web")]);
+    let run = sandbox.mu(&["vendor", "--for", "helm"]).fails();
+    run.says(&["no package of the workspace", "is a chart", "`formats: [helm]`"]);
+    fs::remove_dir_all(sandbox.path("work")).expect("is there");
+    let url = repository.nginx.url("stable");
+    sandbox.write(".mu/workspace.yaml", "formats: [helm]\n");
+    let chart = |name: &str, on: &str| {
+        let head = format!("apiVersion: v2\nname: {name}\nversion: 0.1.0\ndependencies:\n");
+        sandbox.write(&format!("{name}/Chart.yaml"), &format!("{head}{on}"));
+    };
+    // The second comes first by name, and needs what the first is filled with.
+    chart("back", &format!("- {{name: web, version: 0.3.x, repository: '{url}'}}\n"));
+    chart("app", "- {name: back, version: 0.1.0, repository: file://../back}\n");
+    sandbox.mu(&["vendor", "--for", "helm"]).ok().says(&["+ app/charts/back-0.1.0.tgz"]);
+    let packed = fs::read(sandbox.path("work/app/charts/back-0.1.0.tgz")).expect("is there");
+    assert!(entries(&packed).contains(&"back/charts/web-0.3.0.tgz".to_owned()));
+    // The archive is another one than when it was locked.
+    fs::remove_file(sandbox.path("work/back/charts/web-0.3.0.tgz")).expect("is there");
+    let other = Chart::new("web", "0.3.0").archive();
+    write(&sandbox.path("www/stable"), "web-0.3.0.tgz", other);
+    let run = sandbox.mu(&["vendor", "--for", "helm"]).fails();
+    run.says(&["the archive of `[HOST]/stable/web 0.3.0`", "not the one that was expected"]);
+    assert!(!sandbox.has("work/back/charts/web-0.3.0.tgz"));
+    // Nothing is written through a link.
+    fs::remove_dir_all(sandbox.path("work/back/charts")).expect("is there");
+    std::os::unix::fs::symlink("../..", sandbox.path("work/back/charts")).expect("can be");
+    sandbox.mu(&["vendor", "--for", "helm"]).fails().says(&["mu writes through no links"]);
+}
+
+#[test]
+fn a_chart_in_a_git_repository_is_read_as_one() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    let url = repository.nginx.url("stable");
+    let source = sandbox.path("charts.git");
+    let chart = Chart::new("shop", "9.9.9").needs("common", "~2.0", &url);
+    for (path, (_, bytes)) in chart.files() {
+        write(&source.join("deploy/shop"), &path, bytes);
+    }
+    // One of the first format, without a tag.
+    write(&source, "old/Chart.yaml", "name: old\nversion: 0.1.0\n");
+    let needs =
+        format!("dependencies: [{{name: exporter, version: 4.46.0, repository: '{url}'}}]\n");
+    write(&source, "old/requirements.yaml", needs);
+    git(&source, &["init", "--quiet", "."]);
+    git(&source, &["add", "."]);
+    let who = ["-c", "user.name=t", "-c", "user.email=t@t"];
+    git(&source, &[&who[..], &["commit", "--quiet", "--message", "charts"]].concat());
+    git(&source, &["tag", "deploy/shop/v1.2.0"]);
+    let place = format!("git+file://{}", source.display());
+    let [shop, old] = ["deploy/shop#^1", "old"].map(|rest| format!("{place}/{rest}"));
+    sandbox.asks_for(&[&shop, &old]);
+    sandbox.mu(&["get"]).ok();
+    let locked = sandbox.locked().join(" ");
+    for one in [repository.id("common 2.0.0"), repository.id("exporter 4.46.0")] {
+        assert!(locked.contains(&one), "{locked}");
+    }
+    assert!(locked.contains("/deploy/shop 1.2.0"), "{locked}");
+    // Nothing is added to a chart.
+    let inside = source.display().to_string().replace("/.", "/_2e").replace(".git", "");
+    let pack = format!("work/.mu/packs/localhost{inside}/deploy/shop");
+    assert_eq!(tree(&sandbox.path(&pack)), chart.files());
 }

@@ -15,6 +15,9 @@ use crate::fs::{self, FileError};
 /// The files that Git reads.
 pub(crate) const OF_GIT: &[&str] = &[".gitignore"];
 
+/// The file that Helm reads.
+pub(crate) const OF_HELM: &[&str] = &[".helmignore"];
+
 /// The files that `mu pack` reads, in ascending precedence.
 #[cfg(feature = "hub")]
 pub(crate) const OF_PACKAGES: &[&str] = &[".gitignore", ".muignore"];
@@ -48,6 +51,19 @@ impl Rules {
             rules = rules.inside(folder, warnings)?;
         }
         Ok(rules)
+    }
+
+    /// The rules in the files of `folder` alone.
+    ///
+    /// # Errors
+    ///
+    /// When a file of rules cannot be read.
+    pub(crate) fn only(
+        names: &'static [&'static str],
+        folder: &Path,
+        warnings: &mut Vec<String>,
+    ) -> Result<Self, FileError> {
+        Self { names, folders: Vec::new() }.inside(folder, warnings)
     }
 
     /// These rules and those of a folder inside.

@@ -1,8 +1,13 @@
 //! `vendor`: keeps packs as plain files that are committed, so that a checkout needs no network.
 //!
-//! `packs/vendored.json` records this, so every later command that installs keeps packs that way.
+//! `packs/vendored.json` records this, so every later command that installs keeps packs that way. `vendor --for TOOL` writes the
+//! files of another tool instead: a file each.
+
+mod helm;
 
 use std::path::{Path, PathBuf};
+
+pub use self::helm::{Carried, Vendored, VendoredArchive, VendoredChart, vendor_for_helm};
 
 use crate::fs::{self, AtPath as _, FileError};
 use crate::ops::apply::ignore_rules::{OF_GIT, Rules};

@@ -1,6 +1,7 @@
 //! Brings the trees that a lock names into the store: from the store itself, from packs that are already on
 //! this machine, or from where they are published. Many at once.
 
+mod archive;
 mod here;
 mod local_packs;
 mod route;
@@ -15,6 +16,7 @@ use crate::index::Route;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::{Head, YAML_NAME};
 use crate::ops::apply::at_once::work_at_once;
+pub(crate) use crate::ops::apply::fetch::archive::fetch_archive;
 pub(crate) use crate::ops::apply::fetch::here::{check_placed, placed_fault, placed_folder};
 use crate::ops::apply::fetch::local_packs::LocalPacks;
 pub(crate) use crate::ops::apply::fetch::local_packs::has_or_takes_back;

@@ -1,0 +1,456 @@
+//! `vendor --for helm`: the dependencies of the workspace's charts where Helm looks for them, as archives in `charts/` with a
+//! `Chart.lock`.
+//!
+//! Helm knows the direct dependencies of a chart alone; what those need is inside their archives. The files of other tools
+//! are written after Mu.lock, which stays the one that decides.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use mu_formats::helm::{self, Need, Needs};
+use mu_provider::ArchiveDigest;
+use schemars::JsonSchema;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::formats;
+use crate::fs::{self, AtPath as _};
+use crate::lock::LockedPackage;
+use crate::ops::apply::fetch::fetch_archive;
+use crate::ops::apply::ignore_rules::{OF_HELM, Rules};
+use crate::ops::apply::install::install;
+use crate::ops::requirements::requester::Requester;
+use crate::ops::session::source::relative;
+use crate::ops::solve::names;
+use crate::ops::solve::resolve::resolve;
+use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::reference::Version;
+use crate::select::Update;
+use crate::workspace::Member;
+
+/// What Helm packs of no chart, because it is not the chart's.
+const NEVER: [&str; 6] = [".git", ".mu", ".hg", ".svn", ".jj", ".DS_Store"];
+
+/// What `mu vendor --for helm` wrote.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Vendored {
+    /// The charts of the workspace.
+    pub charts: Vec<VendoredChart>,
+}
+
+/// The dependencies of one chart of the workspace, as Helm has them.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VendoredChart {
+    /// Its name.
+    pub name: String,
+    /// Its folder, seen from the root of the workspace.
+    pub folder: String,
+    /// Whether its `Chart.lock` has changed.
+    pub lock_changed: bool,
+    /// The archives in `charts`.
+    pub archives: Vec<VendoredArchive>,
+    /// The names of archives that were removed from `charts`, because no dependency is in them any more.
+    pub removed: Vec<String>,
+    /// Charts inside of these archives in another version than Mu.lock has.
+    pub carried: Vec<Carried>,
+}
+
+/// An archive in `charts`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VendoredArchive {
+    /// The name of the chart.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The name of the file.
+    pub file: String,
+    /// Whether it was not there before, or was another one.
+    pub changed: bool,
+}
+
+/// A chart inside of an archive, which Helm uses instead of the one in Mu.lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Carried {
+    /// The chart whose archive it is in, and the version of that.
+    pub inside: String,
+    /// Its name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The version in Mu.lock.
+    pub locked: String,
+}
+
+/// Installs what the workspace needs, and writes `charts/` and `Chart.lock` of each of its charts. Also returns what became of the
+/// packs.
+///
+/// # Errors
+///
+/// As [`install`]; when the workspace has no chart, or what one depends on cannot be had as an archive.
+pub fn vendor_for_helm(
+    session: &Session,
+    dry_run: bool,
+) -> Result<(Outcome, Vendored), CommandError> {
+    let charts: Vec<&Member> =
+        session.workspace.members.iter().filter(|one| is_chart(one)).collect();
+    if charts.is_empty() {
+        let root = session.workspace.root.display();
+        let message = format!("no package of the workspace `{root}` is a chart");
+        return Err(CommandError::new(Code::NotFound, message)
+            .hint("`mu vendor --for helm` fills `charts/` beside a `Chart.yaml`")
+            .hint("charts in folders below the root count with `formats: [helm]` in `.mu/workspace.yaml`"));
+    }
+    let extra = session.lockfile()?.unwrap_or_default().extra.clone();
+    let requirements = names::collect(session, extra)?;
+    let resolved = resolve(session, &requirements, Update::Nothing)?;
+    let outcome = install(session, &requirements, resolved, &[], dry_run)?;
+    let mut run = Run { session, outcome: &outcome, dry_run, begun: BTreeSet::new() };
+    let mut vendored = Vendored::default();
+    for chart in charts {
+        run.chart(chart, &mut vendored)?;
+    }
+    Ok((outcome, vendored))
+}
+
+fn is_chart(member: &Member) -> bool {
+    member.manifest_path.file_name().is_some_and(|name| name == helm::CHART)
+}
+
+struct Run<'run> {
+    session: &'run Session,
+    outcome: &'run Outcome,
+    dry_run: bool,
+    /// The folders of charts that were begun.
+    begun: BTreeSet<PathBuf>,
+}
+
+/// A dependency, found.
+struct Found {
+    version: String,
+    /// What goes into `charts/`; nothing where the chart lies there already, or in a dry run.
+    archive: Option<Content>,
+}
+
+/// The archive of a dependency.
+enum Content {
+    /// It is there already.
+    Kept,
+    /// It is to be written.
+    New(Vec<u8>),
+    /// It would be written.
+    Planned,
+}
+
+impl<'run> Run<'run> {
+    /// Fills one chart, after those of the workspace that it needs, because these are packed with what is in them.
+    fn chart(&mut self, member: &'run Member, into: &mut Vendored) -> Result<(), CommandError> {
+        if !self.begun.insert(member.folder.clone()) {
+            return Ok(());
+        }
+        let environment = &self.session.environment;
+        let Needs { needs, lock: lock_name } =
+            formats::helms_needs(&member.manifest_path, environment)?;
+        for need in &needs {
+            let used = self.locked(member, need).map(|(_, package)| &package.id);
+            if let Some(other) = used.and_then(|id| self.session.workspace.member(id))
+                && is_chart(other)
+            {
+                self.chart(other, into)?;
+            }
+        }
+        let folder = member.folder.join("charts");
+        self.refuse_link(&folder)?;
+        let mut vendored = VendoredChart {
+            name: member.manifest.name.name().to_string(),
+            folder: relative(&self.session.workspace.root, &member.folder),
+            ..VendoredChart::default()
+        };
+        let mut versions = Vec::with_capacity(needs.len());
+        for need in &needs {
+            let Found { version, archive } = self.find(member, need, &folder, &mut vendored)?;
+            if let Some(content) = archive {
+                let file = format!("{}-{version}.tgz", need.name);
+                let is_new = vendored.archives.iter().all(|known| known.file != file);
+                if let (Content::New(bytes), true) = (&content, is_new) {
+                    fs::create_folder(&folder)?;
+                    fs::write_atomic(&folder.join(&file), bytes)?;
+                }
+                if is_new {
+                    let (name, version) = (need.name.clone(), version.clone());
+                    let changed = !matches!(content, Content::Kept);
+                    vendored.archives.push(VendoredArchive { name, version, file, changed });
+                }
+            }
+            versions.push(version);
+        }
+        vendored.removed = self.remove_others(&folder, &needs, &vendored)?;
+        vendored.lock_changed =
+            self.write_lock(&member.folder.join(lock_name), &needs, &versions)?;
+        into.charts.push(vendored);
+        Ok(())
+    }
+
+    /// Nothing in a checkout leads elsewhere what is written.
+    fn refuse_link(&self, folder: &Path) -> Result<(), CommandError> {
+        match fs::symlink_metadata(folder) {
+            Ok(metadata) if !metadata.is_dir() => {
+                let message = format!(
+                    "`{}` is not a folder, and mu writes through no links",
+                    folder.display()
+                );
+                Err(CommandError::new(Code::Conflict, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The locked package that a dependency is, and its place in the lock.
+    fn locked(&self, member: &Member, need: &Need) -> Option<(usize, &'run LockedPackage)> {
+        let reference = &need.requirement.as_ref()?.reference;
+        let session = self.session;
+        let defaults = member.defaults();
+        let id = session.places.id_of(reference, &defaults, &member.folder, &session.workspace);
+        let lock = &self.outcome.lock;
+        let used = lock.used_for(&id);
+        let by = Requester::of(member);
+        let packages = lock.packages.iter().enumerate().filter(|(_, package)| package.id == *used);
+        // Of several majors, the one that is there for this requirement.
+        packages.max_by_key(|(_, package)| {
+            let spec = reference.spec();
+            package
+                .requested
+                .iter()
+                .any(|one| &*one.by == by.as_str() && *one.spec == *spec.as_str())
+        })
+    }
+
+    fn find(
+        &self,
+        member: &Member,
+        need: &Need,
+        charts: &Path,
+        vendored: &mut VendoredChart,
+    ) -> Result<Found, CommandError> {
+        let Some((index, package)) = self.locked(member, need) else {
+            return self.inside(member, need, charts);
+        };
+        let is_own = package.source.is_workspace() || package.source.is_folder();
+        let folder = match self.outcome.folders.get(&index) {
+            Some(folder) => folder.clone(),
+            // Nothing was installed in a dry run, but a folder is where it is.
+            None if is_own => {
+                let root = &self.session.workspace.root;
+                crate::env::absolute(root, package.source.place.as_ref())
+            }
+            None => {
+                let version = package.version.clone();
+                let target = charts.join(format!("{}-{version}.tgz", need.name));
+                let is_there = package.archive.is_some() && package.archive == digest_at(&target)?;
+                let content = if is_there { Content::Kept } else { Content::Planned };
+                return Ok(Found { version, archive: Some(content) });
+            }
+        };
+        let version = self.version_in(&folder, need)?;
+        self.note_carried(&folder, package, &format!("{} {version}", need.name), vendored);
+        let target = charts.join(format!("{}-{version}.tgz", need.name));
+        if !is_own && package.archive.is_some() && package.archive == digest_at(&target)? {
+            return Ok(Found { version, archive: Some(Content::Kept) });
+        }
+        let fetched = match is_own || package.source.is_pack() {
+            true => None,
+            false => fetch_archive(self.session, package)?,
+        };
+        let bytes = match fetched {
+            Some(bytes) => bytes,
+            None => self.packed(&need.name, &folder)?,
+        };
+        Ok(Found { version, archive: Some(self.compared(&target, bytes)?) })
+    }
+
+    /// What becomes of the archive at `target`, which should be `bytes`.
+    fn compared(&self, target: &Path, bytes: Vec<u8>) -> Result<Content, CommandError> {
+        Ok(match (digest_at(target)? == Some(digest_of(&bytes)), self.dry_run) {
+            (true, _) => Content::Kept,
+            (false, true) => Content::Planned,
+            (false, false) => Content::New(bytes),
+        })
+    }
+
+    /// A dependency that mu does not require, because the chart carries it: in `charts/`, or elsewhere in its folder.
+    fn inside(&self, member: &Member, need: &Need, charts: &Path) -> Result<Found, CommandError> {
+        let in_charts = charts.join(&need.name);
+        let folder = match need.repository.strip_prefix("file://") {
+            Some(path) => crate::env::absolute(&member.folder, path.as_ref()),
+            None if need.repository.is_empty() => {
+                if !fs::exists(&in_charts)? {
+                    let message = format!(
+                        "`{}` depends on `{}` without a `repository`, and there is no `{}`",
+                        member.manifest_path.display(),
+                        need.name,
+                        in_charts.display()
+                    );
+                    return Err(CommandError::new(Code::NotFound, message)
+                        .hint("write a `repository`, or put the chart there"));
+                }
+                return Ok(Found { version: need.version.clone(), archive: None });
+            }
+            // The settings leave it to the copy that is inside.
+            None => in_charts.clone(),
+        };
+        let version = self.version_in(&folder, need)?;
+        if folder == in_charts {
+            return Ok(Found { version, archive: None });
+        }
+        let bytes = self.packed(&need.name, &folder)?;
+        let target = charts.join(format!("{}-{version}.tgz", need.name));
+        Ok(Found { version, archive: Some(self.compared(&target, bytes)?) })
+    }
+
+    /// The version of the chart in a folder, as it is written there.
+    fn version_in(&self, folder: &Path, need: &Need) -> Result<String, CommandError> {
+        let head = formats::helms_head(folder)?;
+        let Some(head) = head.filter(|head| head.name == need.name) else {
+            let message = format!("`{}` is not a chart called `{}`", folder.display(), need.name);
+            return Err(CommandError::new(Code::Manifest, message).hint(
+                "Helm can use charts alone: take the override away, or let it lead to a chart",
+            ));
+        };
+        Ok(head.version)
+    }
+
+    /// Notes which charts in the folder of an archive are not those of the lock.
+    fn note_carried(
+        &self,
+        folder: &Path,
+        package: &LockedPackage,
+        inside: &str,
+        vendored: &mut VendoredChart,
+    ) {
+        for id in &package.dependencies {
+            let name = id.name();
+            let path = folder.join("charts").join(name.leaf());
+            let Ok(Some(head)) = formats::helms_head(&path) else { continue };
+            let locked: Vec<&str> =
+                self.outcome.lock.find(id).map(|package| package.version.as_str()).collect();
+            let same = |text: &&str| {
+                let read = |text: &str| Version::parse_lenient(text).ok();
+                **text == head.version || read(text).is_some() && read(text) == read(&head.version)
+            };
+            if let (Some(locked), false) = (locked.last(), locked.iter().any(same)) {
+                let carried = Carried {
+                    inside: inside.to_owned(),
+                    name: name.leaf().to_owned(),
+                    version: head.version,
+                    locked: (*locked).to_owned(),
+                };
+                if !vendored.carried.contains(&carried) {
+                    vendored.carried.push(carried);
+                }
+            }
+        }
+    }
+
+    /// The archive of the chart in a folder, with all that its `.helmignore` does not leave out.
+    fn packed(&self, name: &str, folder: &Path) -> Result<Vec<u8>, CommandError> {
+        let mut warnings = Vec::new();
+        let rules = Rules::only(OF_HELM, folder, &mut warnings)?;
+        warnings.iter().for_each(|warning| self.session.events.warning(warning));
+        let root = fs::canonicalize(folder)?;
+        let mut files = Vec::new();
+        walk(folder, &root, "", &rules, &mut files)?;
+        Ok(mu_provider_helm::pack(name, &files)?)
+    }
+
+    /// Removes archives of earlier versions, of what the chart needs or needed.
+    fn remove_others(
+        &self,
+        folder: &Path,
+        needs: &[Need],
+        vendored: &VendoredChart,
+    ) -> Result<Vec<String>, CommandError> {
+        let mut removed = Vec::new();
+        for entry in fs::entries_if_there(folder)? {
+            let Ok(file) = entry.file_name().into_string() else { continue };
+            let is_kept = vendored.archives.iter().any(|archive| archive.file == file);
+            let is_of = |need: &Need| {
+                let rest = file.strip_prefix(&*need.name).and_then(|rest| rest.strip_prefix('-'));
+                let version = rest.and_then(|rest| rest.strip_suffix(".tgz"));
+                version.is_some_and(|version| Version::parse_lenient(version).is_ok())
+            };
+            if !is_kept && needs.iter().any(is_of) {
+                if !self.dry_run {
+                    fs::remove_file(&entry.path())?;
+                }
+                removed.push(file);
+            } else if needs.iter().any(|need| need.requirement.is_some() && need.name == file) {
+                self.session.events.warning(&format!(
+                    "Helm would use `{}` beside the archive of the same chart; remove the folder",
+                    entry.path().display()
+                ));
+            }
+        }
+        removed.sort();
+        Ok(removed)
+    }
+
+    /// Writes the lock; says whether it has changed.
+    fn write_lock(
+        &self,
+        path: &Path,
+        needs: &[Need],
+        versions: &[String],
+    ) -> Result<bool, CommandError> {
+        let previous = fs::read_text_if_there(path)?;
+        let now = jiff::Timestamp::from_second(self.session.environment.now).unwrap_or_default();
+        let versions: Vec<&str> = versions.iter().map(String::as_str).collect();
+        let text = helm::lock(needs, &versions, previous.as_deref(), &now.to_string());
+        let is_changed =
+            previous.as_ref() != Some(&text) && !(previous.is_none() && needs.is_empty());
+        if is_changed && !self.dry_run {
+            fs::write_atomic(path, text.as_bytes())?;
+        }
+        Ok(is_changed)
+    }
+}
+
+/// Collects the files below `folder`, those behind links too, as long as these stay below `root`.
+fn walk(
+    folder: &Path,
+    root: &Path,
+    prefix: &str,
+    rules: &Rules,
+    files: &mut Vec<(String, PathBuf)>,
+) -> Result<(), CommandError> {
+    for entry in fs::entries(folder)? {
+        let place = entry.path();
+        let Ok(name) = entry.file_name().into_string() else { continue };
+        let path = format!("{prefix}{name}");
+        let kind = entry.file_type().at("read", &place)?;
+        if NEVER.contains(&&*name) || rules.leave_out(&place, kind.is_dir()) {
+            continue;
+        }
+        if kind.is_dir() {
+            walk(&place, root, &format!("{path}/"), rules, files)?;
+        } else if fs::metadata(&place)?.is_file() {
+            if !fs::canonicalize(&place)?.starts_with(root) {
+                let message = format!("`{}` leads out of its chart", place.display());
+                return Err(CommandError::new(Code::Integrity, message)
+                    .hint("replace the link by what it leads to"));
+            }
+            files.push((path, place));
+        }
+    }
+    Ok(())
+}
+
+fn digest_at(path: &Path) -> Result<Option<ArchiveDigest>, CommandError> {
+    Ok(fs::read_if_there(path)?.map(|bytes| digest_of(&bytes)))
+}
+
+fn digest_of(bytes: &[u8]) -> ArchiveDigest {
+    ArchiveDigest::from_bytes(Sha256::digest(bytes).into())
+}
