@@ -155,6 +155,7 @@ impl Global {
             registries: registries.collect::<Result<_, _>>()?,
             only: only.collect::<Result<_, _>>()?,
             most: self.most.map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
+            tells_archives: self.json,
             repeated: self.repeated(),
         })
     }

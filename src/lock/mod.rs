@@ -9,6 +9,7 @@
 
 mod entry;
 mod line;
+mod order;
 mod read;
 mod write;
 

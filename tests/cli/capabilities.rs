@@ -26,10 +26,10 @@ fn the_first_listed_provider_comes_along_and_stays() {
     sandbox.write("Mu.yaml", "name: acme/shop\ndependencies: [acme/api]\n");
     let run = sandbox.mu(&["get", "--json"]).ok();
     let packages = run.json()["packages"].clone();
-    assert_eq!(packages[0]["dependencies"], json!(["hub.mu.com/net/cilium"]));
-    assert_eq!(packages[1]["id"], "hub.mu.com/net/cilium");
+    assert_eq!(packages[1]["dependencies"], json!(["hub.mu.com/net/cilium"]));
+    assert_eq!(packages[0]["id"], "hub.mu.com/net/cilium");
     let asked = json!([{ "by": "hub.mu.com/acme/api", "spec": format!("capability {NETWORK}") }]);
-    assert_eq!(packages[1]["requested"], asked);
+    assert_eq!(packages[0]["requested"], asked);
     let lock = sandbox.read("Mu.lock");
     assert!(lock.contains(&format!("  requires: [{NETWORK}]\n")), "{lock}");
     assert!(lock.contains(&format!("  provides: [{NETWORK}]\n")), "{lock}");

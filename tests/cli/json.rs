@@ -4,7 +4,7 @@ use std::fs::File;
 
 use serde_json::{Value, json};
 
-use crate::support::{Package, Sandbox, conforms, described};
+use crate::support::{Nginx, Package, Sandbox, conforms, described};
 
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::with_dependencies(&["aws/app#^1"]);
@@ -192,5 +192,47 @@ fn what_changes_versions_answers_alike() {
             assert!(keys(&json).iter().any(|other| other == key), "{arguments:?}: {json}");
         }
         assert_eq!(keys(&json["packages"][0]), keys(&first["packages"][0]), "{arguments:?}");
+    }
+}
+
+#[test]
+fn packages_are_in_the_order_of_installing_and_say_where_their_archives_are() {
+    let sandbox = Sandbox::with_dependencies(&["aws/app", "zed/last"]);
+    let elsewhere =
+        Package::new("net/base", "1.0.0").key("urls", json!(["packs/net/base/base-1.0.0.tgz"]));
+    sandbox.publish(&[
+        Package::new("aws/app", "1.0.0").needs("web/lib#^1").needs("net/base#^1"),
+        Package::new("web/lib", "1.0.0").needs("net/base#^1"),
+        elsewhere,
+        Package::new("zed/last", "1.0.0"),
+    ]);
+    let order = ["net/base", "web/lib", "aws/app", "zed/last"];
+    let server = Nginx::serve(&sandbox.path("hub"), "");
+    for root in [format!("file://{}/", sandbox.path("hub").display()), server.url("")] {
+        sandbox.hub_is_at(&root);
+        for arguments in [
+            &["resolve", "--json"][..],
+            &["get", "--dry-run", "--json"],
+            &["get", "--json"],
+            &["get", "--json"],
+            &["update", "--json"],
+        ] {
+            let json = sandbox.mu(arguments).ok().json();
+            let packages = json["packages"].as_array().expect("is a list").clone();
+            let text = |one: &Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
+            let ids: Vec<String> = packages.iter().map(|one| text(one, "id")).collect();
+            assert_eq!(ids, order.map(|name| format!("hub.mu.com/{name}")), "{arguments:?}");
+            let urls: Vec<String> = packages.iter().map(|one| text(one, "url")).collect();
+            let place = |name: &str| {
+                let (_, leaf) = name.split_once('/').expect("has two parts");
+                format!("{root}packs/{name}/{leaf}-1.0.0.tgz")
+                    .replace(&sandbox.root().display().to_string(), "[DIR]")
+            };
+            assert_eq!(urls, order.map(place), "{arguments:?}");
+            assert!(
+                packages.iter().all(|one| text(one, "archive").starts_with("sha256:")),
+                "{json}"
+            );
+        }
     }
 }

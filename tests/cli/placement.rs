@@ -22,8 +22,8 @@ fn a_package_in_the_workspace_overrides_a_transitive_dependency() {
     sandbox.place("work/aws/ec2", &Package::new("aws/ec2", "1.5.0"));
     let run = sandbox.mu(&["get", "--json"]).ok();
     let packages = run.json()["packages"].clone();
-    assert_eq!(packages[1]["id"], "hub.mu.com/aws/ec2");
-    assert_eq!(packages[1]["source"], "workspace+aws/ec2");
+    assert_eq!(packages[0]["id"], "hub.mu.com/aws/ec2");
+    assert_eq!(packages[0]["source"], "workspace+aws/ec2");
     assert_eq!(sandbox.lock()["packages"][1]["source"], "workspace+aws/ec2");
     assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2"), "the pack is needed no longer");
     let run = sandbox.mu(&["which", "aws/ec2"]).ok();

@@ -184,7 +184,7 @@ fn a_version_that_needs_a_folder_of_its_author_is_passed_over() {
     );
     for resolution in ["highest", "minimal"] {
         let resolved = sandbox.mu(&["resolve", "--json", "--resolution", resolution]).ok().json();
-        assert_eq!(resolved["packages"][0]["version"], "1.1.0", "{resolution}");
+        assert_eq!(resolved["packages"][1]["version"], "1.1.0", "{resolution}");
     }
     sandbox.mu(&["get"]).ok();
     insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @"

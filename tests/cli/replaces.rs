@@ -106,15 +106,15 @@ fn the_settings_can_consent() {
     let sandbox = sandbox(&["app/web", "app/tool"]);
     allow(&sandbox, OLD, NEW);
     let answer = sandbox.mu(&["get", "--json"]).ok().json();
-    assert_eq!(ids(&answer), ["hub.mu.com/app/tool", "hub.mu.com/app/web", NEW]);
+    assert_eq!(ids(&answer), [NEW, "hub.mu.com/app/tool", "hub.mu.com/app/web"]);
     assert_eq!(answer["replaced"], json!([{ "id": OLD, "by": NEW }]));
-    assert_eq!(answer["packages"][1]["dependencies"], json!([NEW]));
+    assert_eq!(answer["packages"][2]["dependencies"], json!([NEW]));
     let asked = json!([
         { "by": "hub.mu.com/app/tool", "spec": "^1" },
         { "by": "hub.mu.com/app/web", "spec": "^1", "of": OLD },
     ]);
-    assert_eq!(answer["packages"][2]["requested"], asked);
-    assert_eq!(answer["packages"][2]["direct"], false);
+    assert_eq!(answer["packages"][0]["requested"], asked);
+    assert_eq!(answer["packages"][0]["direct"], false);
 }
 
 #[test]
@@ -313,7 +313,7 @@ fn the_minimal_strategy_replaces_too() {
     sandbox.mu(&["get", "--json"]).fails_with("untrusted");
     let manifest = sandbox.read("Mu.yaml");
     let answer = sandbox.mu(&["get", "--yes", "--json"]).ok().json();
-    assert_eq!(ids(&answer), ["hub.mu.com/app/tool", "hub.mu.com/app/web", NEW]);
+    assert_eq!(ids(&answer), [NEW, "hub.mu.com/app/tool", "hub.mu.com/app/web"]);
     assert_eq!(answer["replaced"], json!([{ "id": OLD, "by": NEW }]));
     assert!(sandbox.read("Mu.yaml").contains("upbound/family#^1.0"), "{manifest}");
     sandbox.mu(&["get"]).ok().says(&["up to date ("]);

@@ -76,10 +76,10 @@ fn references_stand_instead_and_with_adds() {
     assert_eq!(chosen(&sandbox, &["aws/s3"]), ["aws/s3 1.0.0"]);
     assert_eq!(
         chosen(&sandbox, &["--with", "aws/s3"]),
-        ["aws/ec2 1.1.0", "aws/s3 1.0.0", "aws/vpc 1.0.0"]
+        ["aws/vpc 1.0.0", "aws/ec2 1.1.0", "aws/s3 1.0.0"]
     );
     assert_eq!(chosen(&sandbox, &["--with", "aws/ec2#1.0.0"]), ["aws/ec2 1.0.0"]);
-    assert_eq!(chosen(&sandbox, &["--with", "aws/ec2#^2"]), ["aws/ec2 2.0.0", "aws/vpc 2.0.0"]);
+    assert_eq!(chosen(&sandbox, &["--with", "aws/ec2#^2"]), ["aws/vpc 2.0.0", "aws/ec2 2.0.0"]);
 }
 
 #[test]
@@ -156,6 +156,6 @@ fn an_element_stands_for_its_package() {
     sandbox.publish(&[package.file("vm.ts", "export class VM {}\n")]);
     assert_eq!(chosen(&sandbox, &["std/lib/VM#^1"]), ["std/lib 1.2.0"]);
     let with = chosen(&sandbox, &["--with", "hub.mu.com/std/lib/VM"]);
-    assert_eq!(with, ["aws/ec2 1.1.0", "aws/vpc 1.0.0", "std/lib 1.2.0"]);
+    assert_eq!(with, ["aws/vpc 1.0.0", "aws/ec2 1.1.0", "std/lib 1.2.0"]);
     sandbox.mu(&["resolve", "std/lib/VN#^1"]).fails().says(&["exports no `VN`"]);
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::catalog::{Hits, Query};
-use crate::{Location, Progress, ProviderError, Release, TreeWriter};
+use crate::{Location, Progress, ProviderError, Release, SafeUrl, TreeWriter};
 
 /// Lists and fetches the releases of packages from one kind of place.
 pub trait Provider: Send + Sync + fmt::Debug {
@@ -209,6 +209,14 @@ pub trait Provider: Send + Sync + fmt::Debug {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError>;
+
+    /// Where the archive of a release is, as far as that is known without asking the network; `release` as in
+    /// [`Provider::fetch`].
+    ///
+    /// `None` where releases have no archives, or nothing says where this one is.
+    fn archive(&self, _location: &Location, _release: &Release) -> Option<SafeUrl> {
+        None
+    }
 
     /// Searches the registry at `location`, whose path is empty, for packages with these words.
     ///

@@ -253,6 +253,10 @@ impl Provider for HelmProvider {
         Ok(None)
     }
 
+    fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {
+        Archives::place(&location.root.as_folder(), release.urls.first()?).ok()
+    }
+
     fn fetch(
         &self,
         location: &Location,

@@ -4,15 +4,19 @@
 //! without another request. Only if nothing is there, the hub's own files are read.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use mu_provider::http::or_variable;
 use mu_provider::{
-    ArchiveDigest, ErrorKind, Listing, Location, Progress, ProviderError, Release, SafeUrl,
+    ArchiveDigest, ErrorKind, Listing, Location, Progress, ProviderError, Release, SafeUrl, Silent,
 };
 
 use crate::HubProvider;
 use crate::archive::ArchiveError;
 use crate::download::{Archive, Download, Wanted};
+use crate::hub::Hub;
+use crate::memory::Memory;
+use crate::root::Root;
 
 /// What to do with an archive that has the expected bytes.
 type Take<'call> = dyn FnMut(Archive) -> Result<(), ArchiveError> + 'call;
@@ -62,7 +66,25 @@ impl HubProvider {
         if url.scheme() == "file" && self.hubs.known(&url).is_none() {
             return Ok(Vec::new());
         }
-        self.hubs.known_or_usual(&url).archives(&location.path, release)
+        self.known_or_usual(&url).archives(&location.path, release)
+    }
+
+    /// Where the archive is by what this machine knows of the hub.
+    pub(crate) fn likely(&self, location: &Location, release: &Release) -> Option<SafeUrl> {
+        let url = location.root.as_folder();
+        if url.scheme() == "file" {
+            // A file here is read without asking anyone. Without it, everything is in its usual place.
+            self.root(&url, &self.asking(location, &Silent)).ok()?;
+        }
+        let places = self.known_or_usual(&url).archives(&location.path, release);
+        places.ok()?.into_iter().next()
+    }
+
+    /// A hub that has been read already; else what it was when it was read last.
+    fn known_or_usual(&self, url: &SafeUrl) -> Arc<Hub> {
+        self.hubs.known_or_usual(url, || {
+            Root::remembered(url.clone(), &Memory::new(&self.options.downloads, url))
+        })
     }
 
     /// Finds the place of the archive in the hub's own files.

@@ -87,10 +87,10 @@ impl Hubs {
         self.slot(url).root.get().cloned()
     }
 
-    /// A hub that was read already, or else one with everything in the usual places.
-    pub(crate) fn known_or_usual(&self, url: &SafeUrl) -> Arc<Hub> {
+    /// A hub that has been read already; else what it most likely is, made once.
+    pub(crate) fn known_or_usual(&self, url: &SafeUrl, likely: impl FnOnce() -> Root) -> Arc<Hub> {
         let slot = self.slot(url);
-        let usual = || slot.usual.get_or_init(|| Arc::new(Hub::new(Root::usual(url.clone()))));
+        let usual = || slot.usual.get_or_init(|| Arc::new(Hub::new(likely())));
         Arc::clone(slot.root.get().unwrap_or_else(usual))
     }
 

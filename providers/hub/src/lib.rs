@@ -424,6 +424,10 @@ impl Provider for HubProvider {
         self.fetch_release(location, release, take, progress)
     }
 
+    fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {
+        self.likely(location, release)
+    }
+
     fn capabilities(
         &self,
         location: &Location,

@@ -39,6 +39,14 @@ impl Root {
         Self { url, file: HubFile::default(), packs: OnceLock::new(), has_file: false, max_age: 0 }
     }
 
+    /// A hub as it was when its `hub.json` was read last, if that was kept.
+    pub(crate) fn remembered(url: SafeUrl, memory: &Memory) -> Self {
+        let known = if url.scheme() == "file" { None } else { memory.read() };
+        let known = known.filter(|(_, bytes)| version(bytes) == Some(u64::from(HUB_VERSION)));
+        let file = known.and_then(|(_, bytes)| serde_json::from_slice(&bytes).ok());
+        Self { file: file.unwrap_or_default(), ..Self::usual(url) }
+    }
+
     /// The URL of `hub.json`.
     pub(crate) fn hub_file(url: &SafeUrl) -> Result<SafeUrl, ProviderError> {
         below(url, "hub.json")

@@ -31,7 +31,7 @@ use mu_provider::http::Http;
 use mu_provider::threads::lock;
 use mu_provider::{
     ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
-    TreeWriter,
+    SafeUrl, TreeWriter,
 };
 use mu_provider_hub::{Archives, Place};
 use serde::{Deserialize, Serialize};
@@ -420,6 +420,12 @@ impl Provider for OciProvider {
                 Release { unusable: Some(reason), dependencies: Some(Vec::new()), ..listed() }
             }
         }))
+    }
+
+    fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {
+        let archive = release.archive.as_ref()?;
+        let place = self.repository(location)?.place(&format!("blobs/{archive}"));
+        SafeUrl::parse(&place).ok()
     }
 
     fn fetch(

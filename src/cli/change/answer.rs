@@ -14,7 +14,7 @@ use crate::workspace::Resolution;
 pub(crate) struct Answer<'a> {
     /// The strategy: `highest` or `minimal`.
     resolution: &'a str,
-    /// The packages, by id and version.
+    /// The packages, in the order of installing: each after those that it depends on, otherwise by id.
     packages: Vec<Package<'a>>,
     /// The requirements of the manifests and the command line, as `ID#SPEC`.
     requirements: &'a [String],
@@ -56,6 +56,10 @@ struct Package<'a> {
     commit: &'a Option<String>,
     /// The digest of its content, if that is known.
     digest: Option<String>,
+    /// The digest of its archive, if it has one and that is known: `sha256:HEX`.
+    archive: Option<String>,
+    /// Where its archive is, if it has one and that is known without a request.
+    url: Option<String>,
     /// What requires it.
     requested: Vec<Asker<'a>>,
     /// The packages that it depends on.
@@ -145,12 +149,12 @@ impl<'a> Answer<'a> {
     /// The JSON form of an outcome.
     pub(crate) fn new(outcome: &'a Outcome) -> Self {
         let lock = &outcome.lock;
-        let packages = lock.packages.iter().enumerate();
+        let order = lock.install_order().into_iter();
         let replaced = lock.replaced.iter();
         let is_minimal = lock.resolution == Resolution::Minimal.as_str();
         Self {
             resolution: &lock.resolution,
-            packages: packages.map(|(at, package)| Package::new(outcome, at, package)).collect(),
+            packages: order.map(|at| Package::new(outcome, at, &lock.packages[at])).collect(),
             requirements: &outcome.requirements,
             changes: &outcome.changes,
             app_moves: &outcome.app_moves,
@@ -190,6 +194,8 @@ impl<'a> Package<'a> {
             source: &package.source,
             commit: &package.commit,
             digest: package.digest.map(|digest| digest.to_string()),
+            archive: package.archive.map(|digest| digest.to_string()),
+            url: outcome.archives.get(&index).map(ToString::to_string),
             requested: own.chain(instead).collect(),
             dependencies,
             direct: outcome.is_direct(package),

@@ -51,7 +51,8 @@ pub fn install(
         let outcome = Outcome::new(resolved.lock, &resolved.previous, requirements);
         let outcome = outcome.by_way_of(&resolved.ways);
         let edited = changed(edits)?.into_iter().map(|edit| edit.path.clone()).collect();
-        return Ok(Outcome { dry_run, edited, unagreed, ..outcome });
+        let archives = fetch::archives(session, &outcome.lock);
+        return Ok(Outcome { dry_run, edited, unagreed, archives, ..outcome });
     }
     if session.options.no_dev {
         resolved.left_out = development::only(requirements, &resolved.lock);
@@ -82,6 +83,7 @@ pub fn install(
     session.save_index();
     let Resolved { lock, previous, ways, left_out, .. } = resolved;
     let mut outcome = Outcome::new(lock, &previous, requirements).by_way_of(&ways);
+    outcome.archives = fetch::archives(session, &outcome.lock);
     outcome.counts = counts;
     outcome.installed = made + removed;
     outcome.made = made;

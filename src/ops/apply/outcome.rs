@@ -45,6 +45,9 @@ pub struct Outcome {
     /// Where the installed packages are, by their place in `lock.packages`.
     pub folders: BTreeMap<usize, PathBuf>,
     /// Packages that left the minor line of their app version.
+    /// Where their archives are, by their place in `lock.packages`, if the session's options request that, and as far as it is
+    /// known.
+    pub archives: BTreeMap<usize, SafeUrl>,
     pub app_moves: Vec<AppMove>,
     /// What was fetched.
     pub counts: Fetched,

@@ -83,6 +83,8 @@ pub struct Options {
     /// How many packages may be requested, if not the default number.
     pub most: Option<usize>,
     /// Flags of any command that affect its result, with their values: suggested commands repeat them.
+    /// Whether answers say where archives are.
+    pub tells_archives: bool,
     pub repeated: Vec<(&'static str, Option<String>)>,
 }
 

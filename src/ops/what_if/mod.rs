@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::lock::{LockedPackage, Lockfile, Source};
 use crate::manifest;
 use crate::ops::apply::element::find_package;
+use crate::ops::apply::fetch::archives;
 use crate::ops::explain::not_asked_for::not_asked_for;
 use crate::ops::explain::other_places;
 use crate::ops::requirements::Requirements;
@@ -94,7 +95,8 @@ fn answer(
     let outcome = outcome.by_way_of(&resolved.ways);
     let listed = if request.tidies { planning::listed(session, &requirements)? } else { None };
     let requirements = listed.unwrap_or(outcome.requirements);
-    Ok(Outcome { dry_run: true, requirements, unagreed, ..outcome })
+    let archives = archives(session, &outcome.lock);
+    Ok(Outcome { dry_run: true, requirements, unagreed, archives, ..outcome })
 }
 
 /// The additional requirements and assumptions, besides the given references.

@@ -23,6 +23,7 @@ pub(crate) use crate::ops::apply::fetch::local_packs::has_or_takes_back;
 pub(crate) use crate::ops::apply::fetch::route::source_now;
 #[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::route::used_instead;
+pub(crate) use crate::ops::apply::fetch::route::{archives, source_now};
 use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
 use crate::ops::apply::identity::{Content, check, check_all, check_label, is_checked};
 use crate::ops::apply::outcome::Fetched;

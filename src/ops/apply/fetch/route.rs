@@ -265,6 +265,33 @@ pub(super) fn release_of(
     Ok(found.map_or_else(|| Arc::new(release), |(_, listed)| listed))
 }
 
+/// Where the archives of locked packages are, by their place in the lock, as far as that is known without a request.
+///
+/// Nothing where the answer does not say it.
+pub(crate) fn archives(session: &Session, lock: &Lockfile) -> BTreeMap<usize, SafeUrl> {
+    if !session.options.tells_archives {
+        return BTreeMap::new();
+    }
+    let roots = Roots::default();
+    let packages = lock.packages.iter().enumerate();
+    packages.filter_map(|(at, package)| Some((at, archive(session, package, &roots)?))).collect()
+}
+
+fn archive(session: &Session, package: &LockedPackage, roots: &Roots) -> Option<SafeUrl> {
+    let source = &package.source;
+    if source.is_workspace() || source.is_pack() || source.is_folder() || package.commit.is_some() {
+        return None;
+    }
+    let id = used_instead(session, &package.id);
+    let known = session.index().known_route(&id);
+    let way = match in_lock(session, package, &id, known.as_ref(), roots).ok()? {
+        Some(route) => Way { route, is_moved: false },
+        None => Way { route: known?, is_moved: true },
+    };
+    let release = release_of(session, package, &way).ok()?;
+    way.route.provider.archive(&way.route.location, &release)
+}
+
 /// The source to write into the lock: where the settings lead the package now, if that is known without a
 /// request.
 pub(crate) fn source_now(session: &Session, package: &LockedPackage) -> Option<Source> {
