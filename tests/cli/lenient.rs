@@ -129,3 +129,30 @@ fn versions_of_repositories_print_as_they_are_tagged() {
     assert_eq!(sandbox.lock()["packages"][0]["version"], "1.28");
     sandbox.mu(&["get", "--locked"]).ok();
 }
+
+#[test]
+fn every_way_to_a_repository_heeds_what_the_settings_say_of_its_versions() {
+    let origin = Origin::new("ops/kafka.git");
+    for tag in ["1.9", "1.28"] {
+        origin.commit(&[("Mu.yaml", "name: ops/kafka\n"), ("mark", tag)]);
+        origin.git(&["tag", tag]);
+    }
+    let server = HttpServer::start(origin.root());
+    let (host, folder) = (server.host(), origin.root().display().to_string());
+    let sandbox = Sandbox::new();
+    // No URL: the reference says where the repository is, and the settings how to read its versions.
+    let settings = format!(
+        "registries:\n  {host}/: {{provider: git, versions: lenient}}\n  localhost/: {{provider: git, versions: lenient}}\n"
+    );
+    sandbox.write(".mu/workspace.yaml", &settings);
+    for reference in
+        [format!("git+http://{host}/ops/kafka.git"), format!("git+file://{folder}/ops/kafka.git")]
+    {
+        let json = sandbox.mu(&["versions", &reference, "--json"]).ok().json();
+        assert_eq!(versions(&json), ["1.9", "1.28"], "{reference}");
+        sandbox.mu(&["get", &format!("{reference}#^1.9")]).ok();
+        assert_eq!(sandbox.lock()["packages"][0]["version"], "1.28", "{reference}");
+        sandbox.mu(&["get", "--locked"]).ok();
+        sandbox.mu(&["remove", &reference]).ok();
+    }
+}

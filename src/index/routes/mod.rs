@@ -296,7 +296,7 @@ impl Routes {
                 return self.route(scheme, root, path.to_owned()).map(Some);
             }
         };
-        self.route("git", parse(&root)?, path.to_owned()).map(Some)
+        self.as_allowed(id, "git", parse(&root)?, path).map(Some)
     }
 
     /// A route that a reference states, with plain http if the settings allow it for its base.
@@ -308,8 +308,10 @@ impl Routes {
         path: &str,
     ) -> Result<Route, RouteError> {
         let mut route = self.route(provider, root, path.to_owned())?;
-        let registry = self.registry(id);
-        route.location.insecure |= registry.is_some_and(|(registry, _)| registry.insecure);
+        if let Some((registry, _)) = self.registry(id) {
+            route.location.insecure |= registry.insecure;
+            route.location.lenient = registry.lenient;
+        }
         Ok(route)
     }
 
