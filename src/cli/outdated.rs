@@ -53,11 +53,13 @@ fn note(package: &Outdated) -> String {
         let reason = if package.only_locked { "only Mu.lock" } else { "nothing requires more" };
         reasons.push(reason.to_owned());
     }
-    let yanked = package.yanked.as_ref().map(|reason| match reason.as_str() {
-        "" => format!("{} is yanked", package.current),
-        reason => format!("{} is yanked: {reason}", package.current),
-    });
-    reasons.extend(yanked);
+    for (what, reason) in [("yanked", &package.yanked), ("deprecated", &package.deprecated)] {
+        reasons.extend(reason.as_ref().map(|reason| match reason.as_str() {
+            "" => format!("{} is {what}", package.current),
+            reason => format!("{} is {what}: {reason}", package.current),
+        }));
+    }
+    reasons.extend(package.unusable.iter().map(|reason| format!("{} {reason}", package.current)));
     reasons.extend(package.moved_to.iter().map(|to| format!("moved to {to}")));
     if reasons.is_empty() {
         return "not known".to_owned();

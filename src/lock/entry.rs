@@ -153,6 +153,9 @@ entry! {
     /// Capabilities that it requires.
     #[schemars(default)]
     "requires" requires: Vec<String>,
+    /// What it needs of the runtime: `FACT RANGE`.
+    #[schemars(default)]
+    "constraints" constraints: Vec<String>,
     /// Ids of the packages that it replaces, wherever they are required.
     #[schemars(default)]
     "replaces" replaces: Vec<String>,

@@ -13,6 +13,7 @@ mod order;
 mod read;
 mod write;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -105,6 +106,8 @@ pub struct LockedPackage {
     pub provides: Vec<String>,
     /// Capabilities that it requires.
     pub requires: Vec<String>,
+    /// Ranges, or exact words, over facts of the runtime.
+    pub constraints: BTreeMap<String, String>,
     /// Packages that it replaces, wherever they are required.
     pub replaces: Vec<PackageId>,
 }
@@ -164,6 +167,7 @@ impl LockedPackage {
             dependencies: Vec::new(),
             provides: Vec::new(),
             requires: Vec::new(),
+            constraints: BTreeMap::new(),
             replaces: Vec::new(),
         }
     }
@@ -386,6 +390,7 @@ mod tests {
                 dependencies: vec![id("hub.mu.com/aws/vpc")],
                 provides: Vec::new(),
                 requires: Vec::new(),
+                constraints: BTreeMap::from([("kubernetes".to_owned(), ">=1.25, <2".to_owned())]),
                 replaces: vec![id("hub.mu.com/old/ec2")],
             }],
             replaced: vec![

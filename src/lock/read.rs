@@ -172,6 +172,12 @@ impl WirePackage {
             dependencies: self.dependencies.into_iter().map(id).collect::<Result<_, _>>()?,
             provides: self.provides,
             requires: self.requires,
+            constraints: (self.constraints.into_iter())
+                .map(|text| match text.split_once(' ') {
+                    Some((fact, wanted)) => Ok((fact.to_owned(), wanted.to_owned())),
+                    None => Err(text),
+                })
+                .collect::<Result<_, _>>()?,
             replaces: self.replaces.into_iter().map(id).collect::<Result<_, _>>()?,
         })
     }

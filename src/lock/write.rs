@@ -87,6 +87,9 @@ fn entry(package: &LockedPackage, names: &Names<'_>) -> WirePackage {
         dependencies: ids(&package.dependencies),
         provides: package.provides.clone(),
         requires: package.requires.clone(),
+        constraints: (package.constraints.iter())
+            .map(|(fact, wanted)| format!("{fact} {wanted}"))
+            .collect(),
         replaces: ids(&package.replaces),
         replaced_by: None,
     }

@@ -36,6 +36,11 @@ pub struct Outdated {
     pub moved_to: Option<String>,
     /// The reason why its version was withdrawn, if it was; empty if none was given.
     pub yanked: Option<String>,
+    /// What its authors say about its version, if they no longer look after it; empty if they say nothing.
+    pub deprecated: Option<String>,
+    /// Why its version cannot be used here any more, if it cannot: `needs kubernetes >=1.28, but it is 1.24`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unusable: Vec<String>,
     /// Whether only `Mu.lock` holds it back; otherwise nothing requires more than its version.
     #[serde(skip)]
     pub only_locked: bool,
@@ -88,9 +93,19 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
         let allowed = now.map_or_else(|| current.clone(), |now| shown(&now.commit, &now.version));
         let newest = newest.unwrap_or_else(|| allowed.clone());
         let moved_to = moved_to(&releases);
-        let yanked = yanked(&releases, package);
+        let details = package.parsed_version();
+        let details = details.and_then(|version| releases.details(releases.position(&version)?));
+        let yanked = details.and_then(|details| details.yanked.clone());
+        let deprecated = details.and_then(|details| details.deprecated.clone());
+        let own = request.settings.mu_version.as_ref();
+        let unusable = details.into_iter().flat_map(|details| {
+            incompatibilities(details, &request.settings.runtime, own).map(|one| one.of_one())
+        });
+        let unusable: Vec<String> = unusable.collect();
         let is_newest = current == allowed && current == newest;
-        if is_newest && moved_to.is_none() && yanked.is_none() {
+        let is_fine =
+            moved_to.is_none() && yanked.is_none() && deprecated.is_none() && unusable.is_empty();
+        if is_newest && is_fine {
             continue;
         }
         let held_back_by = if allowed == newest {
@@ -108,6 +123,8 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
             held_back_by,
             moved_to,
             yanked,
+            deprecated,
+            unusable,
             only_locked: session.strategy().follows_lock(),
         });
     }

@@ -61,7 +61,7 @@ fn locked_refuses_and_says_what_differs() {
     let run = sandbox.mu(&["get", "--locked"]).fails();
     insta::assert_snapshot!(run.shown(), @"
     $ mu get --locked
-    error: Mu.lock does not fit the manifests, and --locked forbids changing it
+    error: Mu.lock does not fit the manifests and settings, and --locked forbids changing it
       acme/web requires aws/ec2 ^1.1
       acme/web requires aws/s3 latest
       acme/web no longer requires aws/ec2 ^1

@@ -148,3 +148,45 @@ fn a_question_supposes_another_runtime_or_mu_whatever_is_locked() {
     assert_eq!(usable(&listed)[1], ("2.0.0".to_owned(), true));
     sandbox.mu(&["resolve", "--mu-version", "new", "--json"]).fails_with("usage");
 }
+
+#[test]
+fn a_lock_is_out_of_date_where_the_runtime_cannot_use_what_it_has() {
+    for strategy in ["highest", "minimal"] {
+        let sandbox = Sandbox::with_dependencies(&["aws/app", "aws/net"]);
+        sandbox.publish(&[
+            Package::new("aws/app", "1.0.0").needs("aws/ec2#>=1.1"),
+            Package::new("aws/ec2", "1.1.0").key("constraints", json!({"kubernetes": ">=1.28"})),
+            Package::new("aws/net", "1.0.0"),
+        ]);
+        sandbox.write(".mu/workspace.yaml", &format!("resolution: {strategy}"));
+        sandbox.mu(&["get"]).ok();
+        assert!(sandbox.read("Mu.lock").contains("  constraints: [\"kubernetes >=1.28\"]\n"));
+        sandbox.publish(&[Package::new("aws/ec2", "1.2.0"), Package::new("aws/net", "1.1.0")]);
+        sandbox.mu(&["get", "--locked"]).ok();
+        settings(&sandbox, "runtime: {kubernetes: 1.24}");
+        let why = "aws/ec2 1.1.0 needs kubernetes >=1.28, but it is 1.24";
+        sandbox.mu(&["status"]).ok().says(&[why]);
+        sandbox.mu(&["outdated"]).ok().says(&["1.1.0 needs kubernetes >=1.28, but it is 1.24"]);
+        sandbox.mu(&["get", "--locked", "--offline"]).fails().says(&[why]);
+        sandbox.mu(&["get", "--locked", "--json"]).fails_with("lock-outdated");
+        // Only that moves.
+        sandbox.mu(&["get"]).ok().says(&["~ aws/ec2 1.1.0 → 1.2.0"]);
+        let (app, ec2) = ("hub.mu.com/aws/app 1.0.0", "hub.mu.com/aws/ec2 1.2.0");
+        assert_eq!(sandbox.locked(), [app, ec2, "hub.mu.com/aws/net 1.0.0"], "{strategy}");
+        sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    }
+}
+
+#[test]
+fn a_lock_knows_what_packages_of_repositories_need_of_the_runtime() {
+    let origin = Origin::new("ops/kafka.git");
+    origin.commit(&[("Mu.yaml", "name: ops/kafka\nconstraints: {kubernetes: '>=1.28'}\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    let sandbox = Sandbox::new();
+    let reference = format!("git+file://{}/ops/kafka.git#^1", origin.root().display());
+    sandbox.mu(&["get", &reference]).ok();
+    settings(&sandbox, "runtime: {kubernetes: 1.24}");
+    let why = "1.0.0 needs kubernetes >=1.28, but it is 1.24";
+    sandbox.mu(&["get", "--locked"]).fails().says(&[why]);
+    sandbox.mu(&["get"]).fails().says(&[why]);
+}

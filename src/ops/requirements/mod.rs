@@ -11,6 +11,7 @@ pub mod supposition;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use crate::index::releases::Details;
 use crate::index::{Requirement, conflicting};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
 use crate::manifest;
@@ -21,7 +22,9 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::{CommandError, LocalPackage, Session};
 use crate::reference::{PackageId, Reference, Version};
-use crate::select::{Installed, Local, OwnCapabilities, Root, Strategy, strategy_named};
+use crate::select::{
+    Installed, Local, OwnCapabilities, Root, Strategy, incompatibilities, strategy_named,
+};
 use crate::workspace::{Exclusion, Resolution};
 
 /// The requirer, in messages, of what `mu add REF` was given, if the manifest already requires that package.
@@ -303,6 +306,7 @@ impl Requirements {
                 differences.push(format!("{} is {now} in the workspace", package.id));
             }
         }
+        differences.extend(unusable(&self.runtime, lock));
         differences.extend(bundled(session, lock));
         differences.extend(replacements(session, &self.replaced, lock));
         differences.extend(opposed(&self.own, lock));
@@ -319,6 +323,24 @@ impl Requirements {
         });
         required.collect()
     }
+}
+
+/// The locked versions that cannot be used in this runtime, as far as the lock knows what they need.
+fn unusable(runtime: &BTreeMap<String, String>, lock: &Lockfile) -> Vec<String> {
+    if runtime.is_empty() {
+        return Vec::new();
+    }
+    let constrained = lock.packages.iter().filter(|package| !package.constraints.is_empty());
+    let reasons = constrained.flat_map(|package| {
+        let constraints = package.constraints.clone();
+        let details = Details { constraints, ..Details::default() };
+        let reasons = incompatibilities(&details, runtime, None);
+        let reasons: Vec<String> = reasons.map(|reason| reason.of_one()).collect();
+        reasons
+            .into_iter()
+            .map(move |reason| format!("{} {} {reason}", package.id, package.version))
+    });
+    reasons.collect()
 }
 
 /// What is locked as required by a chart that uses its own copy of it, one line each.

@@ -91,6 +91,7 @@ fn details(package: &LockedPackage) -> Details {
         tags: package.reference.clone().into_iter().collect(),
         provides: package.provides.clone(),
         requires: package.requires.clone(),
+        constraints: package.constraints.clone(),
         replaces: package.replaces.clone(),
         ..Details::default()
     }

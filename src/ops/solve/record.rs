@@ -1,6 +1,6 @@
 //! Turns a selection into a lock: old entries for what did not move, new ones for what did.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,7 +9,7 @@ use mu_provider::{DigestError, ErrorKind, ProviderError, Release, secrets_in};
 use rustc_hash::FxHashMap;
 
 use crate::index::releases::Position;
-use crate::index::{Candidate, Requirement, Route, moved_to};
+use crate::index::{Candidate, Requirement, Route, Universe as _, moved_to};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::manifest::edit::Section;
 use crate::ops::explain::failure::unavailable;
@@ -21,7 +21,7 @@ use crate::ops::solve::copies::copies;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
-use crate::select::{Asker, Chosen, Demand, Demanded, Replaced, Selection, Warning};
+use crate::select::{Asker, Chosen, Demand, Demanded, Origin, Replaced, Selection, Warning};
 
 /// Turns a selection into a lock. It keeps the old entries of packages that did not move, and uses entries of
 /// `other`. `moves` says that versions may move. `None` if a version turned out to differ from its listing:
@@ -356,6 +356,7 @@ fn new_entry(
     package.channel = chosen.channel.clone();
     package.url = release.urls.first().filter(is_fine).cloned();
     package.locator.clone_from(&release.locator);
+    package.constraints = constraints(session, chosen, release)?;
     let wrong = |what: &str, error: DigestError| {
         let text =
             format!("the index of `{}` has {what} of {version} that cannot be read", chosen.id);
@@ -382,6 +383,29 @@ fn describe(requirements: &Requirements, warning: &Warning) -> String {
             );
             let by = match by {
                 Asker::Root(name) => name,
+/// What a chosen version needs of the runtime: as its listing says, else its manifest.
+fn constraints(
+    session: &Session,
+    chosen: &Chosen,
+    release: &Release,
+) -> Result<BTreeMap<String, String>, CommandError> {
+    if !release.constraints.is_empty() {
+        return Ok(release.constraints.clone());
+    }
+    let declared = match &chosen.origin {
+        Origin::Local => None,
+        Origin::Revision(revision) => revision.details.clone(),
+        Origin::Release(position) => {
+            let index = session.index();
+            let releases = index.releases(chosen.source());
+            let declared = releases
+                .and_then(|releases| index.declared(&releases, Candidate::Release(*position)));
+            declared.map_err(|error| unavailable(session, error))?
+        }
+    };
+    Ok(declared.map(|details| details.constraints.clone()).unwrap_or_default())
+}
+
                 Asker::Package(id) => id.as_str(),
             };
             format!(

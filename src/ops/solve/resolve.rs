@@ -94,7 +94,9 @@ pub fn resolve_from(
 
 fn outdated(session: &Session, differences: &[String]) -> Result<CommandError, CommandError> {
     let mut message = match session.lockfile()? {
-        Some(_) => "Mu.lock does not fit the manifests, and --locked forbids changing it",
+        Some(_) => {
+            "Mu.lock does not fit the manifests and settings, and --locked forbids changing it"
+        }
         None => "there is no Mu.lock yet, and --locked forbids writing one",
     }
     .to_owned();
