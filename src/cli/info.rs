@@ -291,7 +291,7 @@ fn facts(context: &Context, found: &Info) -> Vec<(&'static str, Vec<String>)> {
         ("keywords", vec![about.keywords.join(", ")]),
         ("format", one(&found.format)),
         ("app version", one(&version.app_version)),
-        ("published", version.day().map(str::to_owned).into_iter().collect()),
+        ("published", vec![version.published_on().to_owned()]),
         ("commit", one(&version.commit)),
         ("channels", vec![channels(found)]),
         ("versions", span(found).into_iter().collect()),

@@ -167,8 +167,8 @@ struct Package<'a> {
     source: &'a Source,
     /// The version in `Mu.lock`, if it is there.
     locked: &'a Option<String>,
-    /// Whether its newest release can be used here; left out if this was not checked, as without a filter and
-    /// without facts of the runtime.
+    /// Whether its newest release can be used here; left out if this was not checked, as without a filter, without facts of
+    /// the runtime, and without settings that exclude versions.
     #[serde(skip_serializing_if = "Option::is_none")]
     usable: Option<bool>,
     /// Why it cannot be used here, if it cannot.

@@ -51,7 +51,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         table.row([
             (style, version.version.clone()),
             (Style::new(), version.app_version.clone().unwrap_or_default()),
-            (FAINT, version.day().unwrap_or_default().to_owned()),
+            (FAINT, version.published_on().to_owned()),
             (FAINT, version.short_commit().unwrap_or_default().to_owned()),
             (Style::new(), version.channels.join(", ")),
             (mark_style, mark),

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mu_provider::{Progress, Release};
+use mu_provider::{Dates, Progress, Release};
 
 use crate::index::routes::Providers;
 use crate::reference::{Defaults, PackageId};
@@ -38,8 +38,8 @@ pub struct IndexOptions {
     pub offline: bool,
     /// Whether plain http to other machines is allowed.
     pub allow_insecure: bool,
-    /// Whether it matters when versions were published.
-    pub dated: bool,
+    /// What it is for when versions were published.
+    pub dates: Dates,
     /// Now, in seconds since 1970.
     pub now: i64,
     /// How many requests are sent at once.

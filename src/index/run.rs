@@ -40,7 +40,7 @@ impl Run {
             std::mem::take(&mut options.providers),
             std::mem::take(&mut options.registries),
             options.allow_insecure,
-            options.dated,
+            options.dates,
         );
         let (commits, plain) = (AskedCommits::default(), PlainReferences::default());
         Self { options, routes, commits, plain }

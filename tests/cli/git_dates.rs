@@ -84,3 +84,24 @@ fn a_server_that_does_not_tell_dates_is_named() {
     sandbox.mu(&["get", "--exclude-newer", "2021-06-01"]).ok();
     assert_eq!(version(&sandbox), "1.2.0");
 }
+
+#[test]
+fn a_question_about_versions_is_answered_without_dates() {
+    let origin = origin();
+    origin.git(&["config", "uploadpack.allowFilter", "false"]);
+    let server = HttpServer::start(origin.root());
+    let sandbox = Sandbox::new();
+    let reference = format!("{}r.git", server.root());
+    let run = sandbox.mu(&["versions", &reference]).ok();
+    assert_eq!(run.stderr, "", "{}", run.shown());
+    run.says(&["published", "unknown"]);
+    let json = sandbox.mu(&["versions", &reference, "--json"]).ok().json();
+    assert_eq!(json["versions"][0]["published"], serde_json::Value::Null);
+    assert_eq!(json.get("warnings"), None);
+    sandbox.mu(&["info", &reference]).ok().says(&["published    unknown"]);
+    // What a rule about age makes of that is told where it is shown.
+    let old = ["versions", &reference, "--exclude-newer", "2021-06-01"];
+    let run = sandbox.mu(&old).ok();
+    assert_eq!(run.stderr, "", "{}", run.shown());
+    run.says(&["may be too new: its age is not known (--exclude-newer)"]);
+}

@@ -57,7 +57,7 @@ fn versions_that_cannot_run_are_marked_with_the_reason() {
     settings(&sandbox, "runtime: {kubernetes: 1.24}\nexclude: ['aws/ec2#1.0.0']");
     let json = sandbox.mu(&["versions", "aws/ec2", "--json"]).ok().json();
     assert!(usable(&json).iter().all(|(_, is)| !*is), "{json}");
-    assert_eq!(json["versions"][0]["reasons"], json!(["is excluded"]));
+    assert_eq!(json["versions"][0]["reasons"], json!(["excluded in the settings"]));
     let newer = ["versions", "aws/ec2", "--runtime", "kubernetes=1.28.3", "--json"];
     assert_eq!(usable(&sandbox.mu(&newer).ok().json())[2], ("2.0.0".to_owned(), true));
     sandbox.mu(&["versions", "aws/ec2", "--runtime", "kubernetes", "--json"]).fails_with("usage");

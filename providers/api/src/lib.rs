@@ -34,7 +34,7 @@ mod url;
 
 pub use crate::digest::{ArchiveDigest, Digest, DigestError, FileDigest};
 pub use crate::error::{ErrorKind, ProviderError};
-pub use crate::location::Location;
+pub use crate::location::{Dates, Location};
 pub use crate::progress::{Progress, Silent};
 pub use crate::provider::{
     FOREIGN_MANIFESTS, Found, Listing, MANIFEST_NAMES, ManifestFile, Provider, Soon,

@@ -27,8 +27,20 @@ pub struct Location {
     pub insecure: bool,
     /// Whether `v1` and `1.28` count as versions (`versions: lenient`).
     pub lenient: bool,
-    /// Whether publication times of versions matter, even if finding them takes more requests.
-    pub dated: bool,
+    /// Why somebody wants to know when versions were published.
+    pub dates: Dates,
+}
+
+/// Why somebody wants to know when versions were published, where finding it out takes more requests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Dates {
+    /// Nobody does.
+    #[default]
+    Ignored,
+    /// To show it: an unknown date is shown as such.
+    Shown,
+    /// To choose versions by it: versions without a date cannot be chosen, so the user is warned.
+    Needed,
 }
 
 impl Location {
@@ -40,7 +52,7 @@ impl Location {
             folder: None,
             insecure: false,
             lenient: false,
-            dated: false,
+            dates: Dates::default(),
         }
     }
 

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use git2::Oid;
-use mu_provider::{FileDigest, Location, Release};
+use mu_provider::{Dates, FileDigest, Location, Release};
 use semver::Version;
 use sha2::{Digest as _, Sha256};
 
@@ -27,7 +27,7 @@ pub(crate) struct Package<'call> {
 impl<'call> Package<'call> {
     /// The package in `folder`; `location` says how to read its versions.
     pub(crate) fn new(folder: &'call str, location: &Location) -> Self {
-        Self { folder, lenient: location.lenient, dated: location.dated }
+        Self { folder, lenient: location.lenient, dated: location.dates != Dates::Ignored }
     }
 
     /// A short text for everything that a listing depends on.

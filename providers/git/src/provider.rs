@@ -7,8 +7,8 @@ use std::sync::Arc;
 use git2::Oid;
 use mu_provider::http::Http;
 use mu_provider::{
-    ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
-    TreeWriter,
+    Dates, ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError,
+    Release, TreeWriter,
 };
 
 use crate::commit;
@@ -144,9 +144,9 @@ impl Provider for GitProvider {
             return Ok(Listing::Unchanged { max_age: 0, validator: None });
         }
         let mut releases = package.releases(&listed);
-        let is_dated =
-            location.dated && dates::add(&settled.repository, &listed, &mut releases, progress)?;
-        if location.dated && !is_dated {
+        let is_dated = location.dates != Dates::Ignored
+            && dates::add(&settled.repository, &listed, &mut releases, progress)?;
+        if location.dates == Dates::Needed && !is_dated {
             let remote = settled.repository.remote();
             progress.warning(&format!(
                 "it is not known how old the versions of `{remote}` are: its server gives no commits without \

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use mu_provider::{Found, Location, Release};
+use mu_provider::{Dates, Found, Location, Release};
 use rustc_hash::FxHashMap;
 use serde::de::Error as _;
 
@@ -56,7 +56,7 @@ impl Package {
             None => (Releases::absent(id.clone(), record.tried), None, Table::default()),
             Some(mut listing) => {
                 let releases = releases(id, &mut listing, &route);
-                route.location = Location { dated: route.location.dated, ..listing.location };
+                route.location = Location { dates: route.location.dates, ..listing.location };
                 (releases, Some(listing.lines), listing.table)
             }
         };
@@ -215,7 +215,7 @@ impl Package {
 
 /// Turns a listing into releases.
 fn releases(id: &PackageId, listing: &mut Listing, route: &Route) -> Releases {
-    let dated = route.location.dated;
+    let dated = route.location.dates != Dates::Ignored;
     if listing.table.is_plain() && !route.provider.is_repository() {
         return plain(id, listing, dated);
     }

@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use mu_provider::{Location, Progress, Provider, ProviderError, SafeUrl};
+use mu_provider::{Dates, Location, Progress, Provider, ProviderError, SafeUrl};
 
 use self::hint::{Hint, Hints};
 pub use self::registry::Searchable;
@@ -105,7 +105,7 @@ pub(super) struct Routes {
     providers: Providers,
     registries: Vec<Registry>,
     allow_insecure: bool,
-    dated: bool,
+    dates: Dates,
     hints: Hints,
     /// Bases that some reference reaches over plain http.
     plain: Mutex<HashSet<String>>,
@@ -129,7 +129,7 @@ impl Routes {
         providers: Providers,
         mut registries: Vec<Registry>,
         allow_insecure: bool,
-        dated: bool,
+        dates: Dates,
     ) -> Self {
         // Longest first, so that the first match is the one that counts.
         registries.sort_by_key(|registry| std::cmp::Reverse(registry.prefix.len()));
@@ -137,7 +137,7 @@ impl Routes {
             providers,
             registries,
             allow_insecure,
-            dated,
+            dates,
             hints: Hints::default(),
             plain: Mutex::default(),
             bases: Mutex::default(),
@@ -255,7 +255,7 @@ impl Routes {
         };
         let mut location = Location::new(root, path);
         location.insecure = self.allow_insecure;
-        location.dated = self.dated;
+        location.dates = self.dates;
         Ok(Route { provider, location })
     }
 
@@ -299,7 +299,8 @@ impl Routes {
         self.as_allowed(id, "git", parse(&root)?, path).map(Some)
     }
 
-    /// A route that a reference states, with plain http if the settings allow it for its base.
+    /// A route that a reference states, with what the settings say of its base besides the place: whether plain http is
+    /// allowed, and how versions are read.
     fn as_allowed(
         &self,
         id: &PackageId,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use mu_provider::SafeUrl;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -44,10 +45,10 @@ pub struct Outcome {
     pub indirect: BTreeSet<PackageId>,
     /// Where the installed packages are, by their place in `lock.packages`.
     pub folders: BTreeMap<usize, PathBuf>,
-    /// Packages that left the minor line of their app version.
     /// Where their archives are, by their place in `lock.packages`, if the session's options request that, and as far as it is
     /// known.
     pub archives: BTreeMap<usize, SafeUrl>,
+    /// Packages that left the minor line of their app version.
     pub app_moves: Vec<AppMove>,
     /// What was fetched.
     pub counts: Fetched,

@@ -3,6 +3,7 @@
 use crate::index::Universe as _;
 use crate::ops::Session;
 use crate::ops::explain::ways_out::line_in;
+use crate::ops::session::age::date;
 use crate::reference::Version;
 use crate::select::{Clash, Rejection};
 use crate::workspace::Cutoff;
@@ -68,11 +69,4 @@ fn rounded(seconds: i64) -> String {
     let seconds = seconds.max(1);
     let unit = [86_400, 3_600, 60].into_iter().find(|unit| seconds >= *unit).unwrap_or(1);
     Cutoff::Age(seconds / unit * unit).to_string()
-}
-
-/// The date of a time, with the hour if it is not midnight.
-fn date(moment: i64) -> String {
-    let text = Cutoff::Moment(moment).to_string();
-    text.strip_suffix("T00:00:00Z")
-        .map_or_else(|| text.replace('T', " ").replace('Z', " UTC"), str::to_owned)
 }

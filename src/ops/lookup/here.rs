@@ -8,6 +8,7 @@ use crate::index::releases::{Details, Position};
 use crate::ops::lookup::filter::VersionFilter;
 use crate::ops::lookup::versions::Listing;
 use crate::ops::requirements::supposition::{facts, supposed_mu};
+use crate::ops::session::age::{Age, AgeRule};
 use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, Version};
 use crate::select::{Rejection, incompatibilities};
@@ -19,6 +20,7 @@ pub(super) struct Here {
     runtime: BTreeMap<String, String>,
     mu_version: Option<Version>,
     exclude: Vec<Exclusion>,
+    ages: AgeRule,
 }
 
 impl Here {
@@ -33,12 +35,19 @@ impl Here {
         runtime.extend(facts(&filter.runtime)?);
         let own = || Version::parse(env!("CARGO_PKG_VERSION")).ok();
         let mu_version = supposed_mu(filter.mu_version.as_deref())?.or_else(own);
-        Ok(Self { runtime, mu_version, exclude: settings.exclude.clone() })
+        Ok(Self {
+            runtime,
+            mu_version,
+            exclude: settings.exclude.clone(),
+            ages: session.age_rule(),
+        })
     }
 
-    /// Whether anything is known of the runtime.
-    pub(super) fn has_facts(&self) -> bool {
+    /// Whether anything is known that may keep versions of `id` from being used here.
+    pub(super) fn may_refuse(&self, id: &PackageId) -> bool {
         !self.runtime.is_empty()
+            || self.ages.latest().is_some()
+            || self.exclude.iter().any(|exclusion| exclusion.id == *id)
     }
 
     /// Why a version with these properties cannot be used here; empty if it can.
@@ -47,16 +56,20 @@ impl Here {
         id: &PackageId,
         version: &Version,
         details: Option<&Details>,
+        age: Age,
     ) -> Vec<String> {
         let is_excluded = self.exclude.iter().any(|exclusion| {
             exclusion.id == *id
                 && exclusion.versions.as_ref().is_none_or(|spec| spec.accepts(version, true))
         });
-        let excluded = is_excluded.then_some(Rejection::Excluded);
+        let excluded = is_excluded.then(|| "excluded in the settings".to_owned());
         let own = self.mu_version.as_ref();
         let incompatible = details.map(|details| incompatibilities(details, &self.runtime, own));
-        let all = excluded.into_iter().chain(incompatible.into_iter().flatten());
-        all.map(|rejection| rejection.of_one()).collect()
+        let incompatible = incompatible.into_iter().flatten().map(|rejection| match rejection {
+            Rejection::Broken(reason) => reason,
+            rejection => rejection.of_one(),
+        });
+        excluded.into_iter().chain(incompatible).chain(self.ages.reason(age)).collect()
     }
 
     /// The newest version that can be used here: no prerelease, and not yanked.
@@ -73,7 +86,8 @@ impl Here {
             }
             let details = listing.details(position)?;
             let is_yanked = details.as_ref().is_some_and(|details| details.yanked.is_some());
-            if !is_yanked && self.reasons(listing.id, &version, details.as_ref()).is_empty() {
+            let age = listing.age(position)?;
+            if !is_yanked && self.reasons(listing.id, &version, details.as_ref(), age).is_empty() {
                 return Ok(Some(position));
             }
         }

@@ -16,6 +16,7 @@ use crate::ops::lookup::filter::VersionFilter;
 use crate::ops::lookup::here::Here;
 use crate::ops::lookup::package::{Published, published};
 use crate::ops::lookup::versions::{ListedVersion, Listing, of_manifest};
+use crate::ops::session::age::Age;
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, VersionSpec};
@@ -109,7 +110,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
             let details = manifest.as_ref().map(of_manifest).unwrap_or_default();
             let version =
                 untagged.version.clone().unwrap_or_else(|| semver::Version::new(0, 0, 0).into());
-            let reasons = listing.here.reasons(&id, &version, Some(&details));
+            let reasons = listing.here.reasons(&id, &version, Some(&details), Age::Exempt);
             ListedVersion {
                 version: version.to_string(),
                 commit: Some(untagged.commit.to_string()),

@@ -107,9 +107,8 @@ pub fn search(session: &Session, request: &SearchRequest) -> Result<SearchResult
         total = packages.len();
     }
     packages.truncate(request.limit);
-    if is_filtered || here.has_facts() {
-        judge(session, &here, &mut packages);
-    }
+    let is_judged = |package: &&mut FoundPackage| is_filtered || here.may_refuse(&package.id);
+    judge(session, &here, packages.iter_mut().filter(is_judged).collect());
     session.save_index();
     Ok(SearchResult { packages, total })
 }
@@ -152,7 +151,7 @@ fn providing(
     found.sort_by(|one, other| one.id.cmp(&other.id));
     let total = found.len();
     found.truncate(request.limit);
-    judge(session, &here, &mut found);
+    judge(session, &here, found.iter_mut().collect());
     session.save_index();
     Ok(SearchResult { packages: found, total })
 }
@@ -391,7 +390,7 @@ fn filtered(
 
 /// Finds out whether the found releases can be used here. If that cannot be looked up, it stays open, with a
 /// warning.
-fn judge(session: &Session, here: &Here, packages: &mut [FoundPackage]) {
+fn judge(session: &Session, here: &Here, packages: Vec<&mut FoundPackage>) {
     let ids: Vec<PackageId> = packages.iter().map(|package| package.id.clone()).collect();
     session.index().ask_for_releases(&ids);
     for package in packages {
@@ -415,7 +414,8 @@ fn usability(
     let Some(position) = positions.find(is_it) else { return Ok(None) };
     let listing = Listing { session, id, releases: &releases, here: here.clone() };
     let details = listing.details(position)?;
-    let reasons = here.reasons(id, &releases.version(position), details.as_ref());
+    let reasons =
+        here.reasons(id, &releases.version(position), details.as_ref(), listing.age(position)?);
     let newest = if reasons.is_empty() { None } else { here.newest(&listing)? };
     let newest_usable = newest.map(|position| releases.version(position).to_string());
     Ok(Some(Usability { reasons, newest_usable }))

@@ -13,10 +13,11 @@ use crate::ops::explain::failure::unavailable;
 use crate::ops::lookup::filter::{Sieve, VersionFilter};
 use crate::ops::lookup::here::Here;
 use crate::ops::lookup::package::{Published, published};
+use crate::ops::session::age::Age;
 use crate::ops::session::json;
 use crate::ops::session::source::source_of;
 use crate::ops::{CommandError, Session};
-use crate::reference::{AppVersioning, PackageId, VersionSpec};
+use crate::reference::{AppVersioning, PackageId, Version, VersionSpec};
 
 /// The versions of a package.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -57,7 +58,7 @@ pub struct ListedVersion {
     #[serde(serialize_with = "json::yanked")]
     #[schemars(schema_with = "json::yanked_schema")]
     pub deprecated: Option<String>,
-    /// When it was published, RFC 3339.
+    /// When it was published, RFC 3339; none if that is not known.
     pub published: Option<String>,
     /// Its commit (Git).
     pub commit: Option<String>,
@@ -65,7 +66,8 @@ pub struct ListedVersion {
     pub api_version: Option<String>,
     /// The range of mu versions that can use it.
     pub mu_version: Option<String>,
-    /// Whether it can be used here: by this mu (or that of `--mu-version`), and in the runtime, as far as that is known.
+    /// Whether it can be used here: by this mu (or that of `--mu-version`), in the runtime, as far as that is known, and by the
+    /// settings, which may exclude it or want it to be older.
     pub usable: bool,
     /// Why it cannot be used here, if it cannot: `needs kubernetes >=1.25, but it is 1.24`.
     pub reasons: Vec<String>,
@@ -81,9 +83,13 @@ impl ListedVersion {
         self.commit.as_deref().map(|commit| commit.get(..7).unwrap_or(commit))
     }
 
-    /// The day on which it was published.
-    pub fn day(&self) -> Option<&str> {
-        self.published.as_deref().map(|moment| moment.get(..10).unwrap_or(moment))
+    /// The day on which it was published, in words where only its repository knows.
+    pub fn published_on(&self) -> &str {
+        match (&self.published, &self.commit) {
+            (Some(moment), _) => moment.get(..10).unwrap_or(moment),
+            (None, Some(_)) => "unknown",
+            (None, None) => "",
+        }
     }
 }
 
@@ -212,6 +218,24 @@ impl Listing<'_> {
         }
     }
 
+    /// Whether a version is in `Mu.lock`.
+    fn is_locked(&self, version: &Version) -> Result<bool, CommandError> {
+        Ok(self.session.lockfile()?.is_some_and(|lock| {
+            lock.find(self.id).any(|package| package.parsed_version().as_ref() == Some(version))
+        }))
+    }
+
+    /// What is known of the age of a version, as rules about that see it.
+    pub(super) fn age(&self, position: Position) -> Result<Age, CommandError> {
+        let is_exempt =
+            self.releases.is_ageless() || self.is_locked(&self.releases.version(position))?;
+        Ok(match self.releases.published(position) {
+            _ if is_exempt => Age::Exempt,
+            None => Age::Unknown,
+            Some(published) => Age::Since(published),
+        })
+    }
+
     pub(super) fn describe(
         &self,
         position: Position,
@@ -224,10 +248,8 @@ impl Listing<'_> {
             .index()
             .release(self.id, Candidate::Release(position))
             .map_err(|error| unavailable(self.session, error))?;
-        let locked = self.session.lockfile()?.is_some_and(|lock| {
-            lock.find(self.id).any(|package| package.parsed_version().as_ref() == Some(&version))
-        });
-        let reasons = self.here.reasons(self.id, &version, details);
+        let locked = self.is_locked(&version)?;
+        let reasons = self.here.reasons(self.id, &version, details, self.age(position)?);
         let details = details.cloned().unwrap_or_default();
         Ok(ListedVersion {
             version: version.to_string(),

@@ -4,6 +4,7 @@
 //! Opening a session reads settings and manifests, and nothing else; providers and the index are made
 //! when they are first needed.
 
+pub(crate) mod age;
 pub(crate) mod credentials;
 pub mod error;
 pub mod events;
@@ -82,9 +83,9 @@ pub struct Options {
     pub only: Vec<String>,
     /// How many packages may be requested, if not the default number.
     pub most: Option<usize>,
-    /// Flags of any command that affect its result, with their values: suggested commands repeat them.
     /// Whether answers say where archives are.
     pub tells_archives: bool,
+    /// Flags of any command that affect its result, with their values: suggested commands repeat them.
     pub repeated: Vec<(&'static str, Option<String>)>,
 }
 
@@ -385,9 +386,7 @@ impl Session {
             cache: self.environment.cache.clone(),
             offline: self.options.offline,
             allow_insecure: self.options.allow_insecure,
-            dated: self.options.dated
-                || self.options.published_before.is_some()
-                || self.workspace.settings.minimum_release_age.is_some(),
+            dates: self.age_rule().dates(self.options.dated),
             now: self.environment.now,
             jobs: self.question_jobs(),
             most: self.most_packages(),

@@ -19,7 +19,6 @@ use crate::select::{
     Bundled, Exclusion, Failure, Local, Locked, Majors, Override, Request, Selection, Settings,
     Strategy, Update,
 };
-use crate::workspace::Cutoff;
 
 /// How often listings may turn out to be wrong before mu gives up.
 const MOST_CORRECTIONS: usize = 100;
@@ -376,11 +375,6 @@ pub fn request(
                 .collect(),
         })
         .collect();
-    let now = session.environment.now;
-    let youngest = settings
-        .minimum_release_age
-        .filter(|cutoff| *cutoff != Cutoff::Age(0))
-        .map(|cutoff| cutoff.moment(now));
     let (roots, indirect) = requirements.roots();
     Request {
         roots,
@@ -400,11 +394,7 @@ pub fn request(
                 crate::workspace::Majors::One => Majors::One,
                 crate::workspace::Majors::Many => Majors::Many,
             },
-            published_before: session
-                .options
-                .published_before
-                .or(youngest)
-                .filter(|moment| *moment < i64::MAX),
+            published_before: session.age_rule().latest(),
             prereleases: session.options.prereleases,
             runtime: requirements.runtime.clone(),
             mu_version: requirements

@@ -10,7 +10,7 @@ mod table;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mu_provider::{Location, SafeUrl};
+use mu_provider::{Dates, Location, SafeUrl};
 
 use self::bytes::{Reader, Writer, put_number};
 pub(in crate::index) use self::table::Table;
@@ -205,7 +205,7 @@ impl<'bytes> Reader<'bytes> {
             },
             insecure: flags & INSECURE != 0,
             lenient: flags & LENIENT != 0,
-            dated: false,
+            dates: Dates::Ignored,
         })
     }
 }

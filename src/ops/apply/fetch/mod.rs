@@ -20,11 +20,10 @@ pub(crate) use crate::ops::apply::fetch::archive::fetch_archive;
 pub(crate) use crate::ops::apply::fetch::here::{check_placed, placed_fault, placed_folder};
 use crate::ops::apply::fetch::local_packs::LocalPacks;
 pub(crate) use crate::ops::apply::fetch::local_packs::has_or_takes_back;
-pub(crate) use crate::ops::apply::fetch::route::source_now;
 #[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::route::used_instead;
-pub(crate) use crate::ops::apply::fetch::route::{archives, source_now};
 use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
+pub(crate) use crate::ops::apply::fetch::route::{archives, source_now};
 use crate::ops::apply::identity::{Content, check, check_all, check_label, is_checked};
 use crate::ops::apply::outcome::Fetched;
 use crate::ops::session::events::Work;

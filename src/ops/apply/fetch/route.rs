@@ -4,7 +4,7 @@
 //! lock counts only if the settings lead to the same place: then it saves requests for what was looked up
 //! before.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,7 @@ use mu_provider::{Location, Release, SafeUrl};
 use url::Url;
 
 use crate::index::Route;
-use crate::lock::{LockedPackage, Source};
+use crate::lock::{LockedPackage, Lockfile, Source};
 use crate::ops::explain::failure::unavailable;
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};

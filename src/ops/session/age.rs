@@ -1,0 +1,82 @@
+//! How new a version may be, by the command line or the settings, and how that reads.
+//!
+//! Selection applies the rule; questions tell by it what would be passed over.
+
+use mu_provider::Dates;
+
+use crate::ops::Session;
+use crate::workspace::Cutoff;
+
+/// What is known of the age of a version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Age {
+    /// It does not matter: the version is locked, or nobody publishes it.
+    Exempt,
+    /// It is not known.
+    Unknown,
+    /// The version was published then, in seconds since 1970.
+    Since(i64),
+}
+
+/// The rule.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct AgeRule {
+    /// The latest moment that the command line allows, in seconds since 1970.
+    excluded_newer: Option<i64>,
+    /// What the settings say.
+    cutoff: Option<Cutoff>,
+    /// Now, in seconds since 1970.
+    now: i64,
+}
+
+impl Session {
+    /// The rule of the command line, else that of the settings.
+    pub(crate) fn age_rule(&self) -> AgeRule {
+        let cutoff = self.workspace.settings.minimum_release_age;
+        let cutoff = cutoff.filter(|cutoff| *cutoff != Cutoff::Age(0));
+        let (excluded_newer, now) = (self.options.published_before, self.environment.now);
+        AgeRule { excluded_newer, cutoff, now }
+    }
+}
+
+impl AgeRule {
+    /// The latest time of publication that it allows, in seconds since 1970; `None` if it allows all.
+    pub(crate) fn latest(&self) -> Option<i64> {
+        let latest = self.excluded_newer.or_else(|| Some(self.cutoff?.moment(self.now)));
+        latest.filter(|moment| *moment < i64::MAX)
+    }
+
+    /// What it is for when versions were published; `is_shown` says that somebody wants to see it.
+    pub(crate) fn dates(&self, is_shown: bool) -> Dates {
+        match self.latest() {
+            _ if is_shown => Dates::Shown,
+            Some(_) => Dates::Needed,
+            None => Dates::Ignored,
+        }
+    }
+
+    /// Why a version is passed over; `None` if it is not.
+    pub(crate) fn reason(&self, age: Age) -> Option<String> {
+        let latest = self.latest()?;
+        let key =
+            if self.excluded_newer.is_some() { "--exclude-newer" } else { "minimumReleaseAge" };
+        match age {
+            Age::Exempt => None,
+            Age::Unknown => Some(format!("may be too new: its age is not known ({key})")),
+            Age::Since(published) if published <= latest => None,
+            Age::Since(published) => Some(match (self.excluded_newer, self.cutoff) {
+                (None, Some(Cutoff::Age(age))) => {
+                    format!("too new until {} ({key})", date(published.saturating_add(age)))
+                }
+                _ => format!("newer than {} ({key})", date(latest)),
+            }),
+        }
+    }
+}
+
+/// The date of a moment, and the time if it is not midnight.
+pub(crate) fn date(moment: i64) -> String {
+    let text = Cutoff::Moment(moment).to_string();
+    text.strip_suffix("T00:00:00Z")
+        .map_or_else(|| text.replace('T', " ").replace('Z', " UTC"), str::to_owned)
+}
