@@ -6,7 +6,7 @@ use crate::cli::context::{Context, Ending, Stop};
 use crate::ops::Scope;
 use crate::ops::session::locked::version_of;
 use crate::ops::why::{Reasons, Why, why};
-use crate::report::{FAINT, STRONG};
+use crate::report::{FAINT, NOTICE, STRONG, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -45,6 +45,11 @@ fn line(context: &Context, text: &str) -> Result<(), Stop> {
 fn print_reasons(context: &Context, why: &Why, reasons: &Reasons) -> Result<(), Stop> {
     let package = &reasons.package;
     line(context, &format!("{STRONG}{}{STRONG:#} {}", why.id, version_of(package)))?;
+    for (what, reason) in [("yanked", &reasons.yanked), ("deprecated", &reasons.deprecated)] {
+        let Some(reason) = reason else { continue };
+        let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+        line(context, &format!("{NOTICE}{what}{}{NOTICE:#}", printable(&reason)))?;
+    }
     line(context, &format!("{FAINT}from{FAINT:#} {}", package.source))?;
     line(context, &format!("{FAINT}required:{FAINT:#}"))?;
     for asker in &reasons.requested {

@@ -97,8 +97,8 @@ pub struct Details {
     pub api_version: Option<String>,
     /// The range of mu versions that can use it.
     pub mu_version: Option<String>,
-    /// Whether its authors no longer look after it.
-    pub is_deprecated: bool,
+    /// What its authors say, if they no longer look after it; may be empty.
+    pub deprecated: Option<String>,
     /// The channels it is in, the best first.
     pub channels: Vec<String>,
     /// The channel to use if none is requested.
@@ -304,6 +304,19 @@ impl Releases {
             let newest = self.details(self.len().checked_sub(1)?)?;
             newest.channels.first().map(String::as_str)
         })
+    }
+
+    /// How much selection prefers the version at `position` where nothing is required but the package: more, if it is in the
+    /// channel that comes first, and least, if it is deprecated.
+    pub fn preference(&self, position: Position, first: Option<&str>) -> u8 {
+        let details = self.details(position);
+        if details.is_some_and(|details| details.deprecated.is_some()) {
+            return 0;
+        }
+        let is_in = |channel: &str| {
+            details.is_some_and(|details| details.channels.iter().any(|one| one == channel))
+        };
+        if first.is_some_and(is_in) { 2 } else { 1 }
     }
 
     /// The details that only some versions have.

@@ -193,7 +193,7 @@ pub(super) fn details(id: &PackageId, release: &Release) -> Details {
         app_version: release.app_version.clone(),
         api_version: release.api_version.clone(),
         mu_version: release.mu_version.clone(),
-        is_deprecated: !release.deprecated.is_no(),
+        deprecated: release.deprecated.reason(),
         channels: release.channels.clone(),
         default_channel: release.default_channel.clone(),
         tags: release.tags.clone(),

@@ -14,7 +14,7 @@ use crate::ops::solve::planning::resolve_newest;
 use crate::ops::solve::resolve::request;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
-use crate::select::{Asking, Obstacle, Request, Update};
+use crate::select::{Asking, Obstacle, Request, Update, incompatibilities};
 
 /// A package that could move.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -167,12 +167,6 @@ fn successor<'lock>(
     let major = |package: &LockedPackage| package.parsed_version().map(|version| version.major());
     let same = lock.find(&package.id).find(|other| major(other) == major(package));
     same.or_else(|| lock.find(&package.id).last())
-}
-
-/// Why the locked version was withdrawn.
-fn yanked(releases: &Releases, package: &LockedPackage) -> Option<String> {
-    let position = releases.position(&package.parsed_version()?)?;
-    releases.details(position)?.yanked.clone()
 }
 
 fn moved_to(releases: &Releases) -> Option<String> {

@@ -11,7 +11,7 @@ use crate::ops::requirements::pins::MARK;
 use crate::ops::solve::names;
 use crate::ops::solve::planning::{self, in_use, rewrites};
 use crate::ops::solve::resolve::resolve;
-use crate::ops::{CommandError, Outcome, Session};
+use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Move, Update, beginning_at};
 
@@ -36,8 +36,10 @@ pub fn upgrade(
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let meant = Meant { names, mark: MARK };
     let members = session.workspace.members.clone();
-    // First without bounds, to learn how far everything can move together.
-    let mut replaced = BTreeMap::new();
+    let known = session.lockfile()?.unwrap_or_default();
+    // First with open ends, to learn how far everything can move together. Nothing moves down, unless what is in use cannot be
+    // used any more.
+    let (mut replaced, mut begins_here) = (BTreeMap::new(), true);
     let (newest, open) = loop {
         let open = RefCell::new(BTreeSet::new());
         dependencies::change(session, &mut Editing::default(), &meant, |dependency| {
@@ -45,12 +47,22 @@ pub fn upgrade(
                 return Ok(None);
             }
             open.borrow_mut().insert(dependency.id.clone());
-            Ok(Some(NewVersion { version: None, note: dependency.note.clone() }))
+            let current = version_in(&known, &dependency.id).filter(|_| begins_here);
+            let version =
+                current.and_then(|current| VersionSpec::parse(&format!(">={current}")).ok());
+            Ok(Some(NewVersion { version, note: dependency.note.clone() }))
         })?;
         let open = open.into_inner();
         let requirements = names::collect(session, extra.clone())?;
-        let newest = resolve(session, &requirements, Update::Packages(open.clone()))?.lock;
+        let resolved = resolve(session, &requirements, Update::Packages(open.clone()));
         session.workspace.members.clone_from(&members);
+        let newest = match resolved {
+            Err(error) if error.code == Code::NoSolution && begins_here => {
+                begins_here = false;
+                continue;
+            }
+            resolved => resolved?.lock,
+        };
         let pairs = newest.replaced.iter().map(|replaced| (&replaced.id, &replaced.by));
         if !keep(&mut replaced, &open, pairs) {
             break (newest, open);

@@ -309,6 +309,11 @@ fn describe(world: &World<'_>, target: Target, warnings: &mut Vec<Warning>) -> C
                 version: version.clone(),
                 reason: reason.to_owned(),
             }));
+            warnings.extend(package.deprecated(position).map(|reason| Warning::Deprecated {
+                id: id.clone(),
+                version: version.clone(),
+                reason: reason.to_owned(),
+            }));
             let origin = match package.revision(position) {
                 Some(revision) => Origin::Revision(revision.clone()),
                 None => Origin::Release(position),

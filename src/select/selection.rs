@@ -195,6 +195,15 @@ pub enum Warning {
         /// Why; empty if no reason was given.
         reason: String,
     },
+    /// The authors of a version no longer look after it, and nothing else fits, or something requires exactly it.
+    Deprecated {
+        /// The package.
+        id: PackageId,
+        /// Its version.
+        version: Option<Version>,
+        /// What they say about it; may be empty.
+        reason: String,
+    },
 }
 
 /// Why there is no selection.

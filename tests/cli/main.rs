@@ -64,6 +64,7 @@ mod oci_charts;
 mod pack;
 mod packs;
 mod packs_here;
+mod passed_over;
 mod pin;
 mod placement;
 mod places;

@@ -49,7 +49,10 @@ fn line(context: &Context, dry_run: bool, written: &Written) -> String {
         }
     };
     if let Some(newer) = &written.newer {
-        line.push_str(&format!("; {newer} exists"));
+        match &written.passed_over {
+            Some(why) => line.push_str(&format!("; {why}")),
+            None => line.push_str(&format!("; {newer} exists")),
+        }
         if !written.held_back_by.is_empty() {
             line.push_str(&format!(", held back by {}", written.held_back_by.join(" and ")));
         }

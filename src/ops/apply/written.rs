@@ -18,7 +18,7 @@ use crate::ops::session::json;
 use crate::ops::solve::ceiling::{asking, newest, obstacle};
 use crate::ops::solve::resolve::request;
 use crate::reference::{PackageId, VersionSpec};
-use crate::select::{Obstacle, Update};
+use crate::select::{Newer, Obstacle, Update};
 use crate::workspace::Member;
 
 /// A requirement that was added to a manifest, changed there, or removed.
@@ -44,6 +44,9 @@ pub struct Written {
     /// The newest release of the package, if it is newer than the one in use.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newer: Option<String>,
+    /// Why that release is passed over, if it is: `2.0.0 is deprecated`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub passed_over: Option<String>,
     /// The requirement that keeps the package from that release, if it was looked up.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub held_back_by: Vec<String>,
@@ -69,6 +72,7 @@ pub(crate) fn differences(session: &Session, before: &Manifest, member: &Member)
             from,
             to,
             newer: None,
+            passed_over: None,
             held_back_by: Vec::new(),
         };
         for entry in &new {
@@ -129,13 +133,17 @@ pub(crate) fn note_newer(
         let others =
             asking(package).into_iter().filter(|(by, _)| *by != one.package).collect::<Vec<_>>();
         let obstacle = obstacle(session, &request, package, &others, &newest.to_string());
-        one.held_back_by = match obstacle.map(|newer| newer.obstacle) {
-            Some(Obstacle::Asked(asked)) => asked
-                .into_iter()
-                .map(|(by, asked)| format!("{} {asked}", short(session, &by)))
-                .collect(),
-            _ => Vec::new(),
-        };
+        match obstacle {
+            Some(Newer { obstacle: Obstacle::Asked(asked), .. }) => {
+                let asked = asked.into_iter();
+                let asked = asked.map(|(by, asked)| format!("{} {asked}", short(session, &by)));
+                one.held_back_by = asked.collect();
+            }
+            Some(newer) if matches!(newer.obstacle, Obstacle::Rule(_) | Obstacle::Passed(_)) => {
+                one.passed_over = Some(newer.in_short(&session.defaults().base));
+            }
+            _ => {}
+        }
     }
 }
 

@@ -6,7 +6,7 @@
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::index::{Requirement, Unavailable};
+use crate::index::{Requirement, Unavailable, Universe as _};
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::graph::{Graph, Node};
 use crate::ops::requirements::Requirements;
@@ -66,6 +66,12 @@ pub struct Reasons {
     pub channel: Option<String>,
     /// Its commit (Git).
     pub commit: Option<String>,
+    /// Why it was withdrawn, if it was; empty if no reason was given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub yanked: Option<String>,
+    /// What its authors say about it, if they no longer look after it; empty if they say nothing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deprecated: Option<String>,
     /// What requires it, in the order of the lock.
     pub requested: Vec<Asker>,
     /// What prevents newer versions, the newest first.
@@ -165,6 +171,8 @@ fn reasons(
             version: package.version.clone(),
             channel: package.channel.clone(),
             commit: package.commit.clone(),
+            yanked: None,
+            deprecated: None,
             requested: package.requested.iter().map(asker).collect(),
             newer: Vec::new(),
             unknown: None,
@@ -191,6 +199,7 @@ fn reasons(
         });
         match found {
             Ok((least, Some(newer))) => {
+                (reasons.yanked, reasons.deprecated) = withdrawn(session, package);
                 for (asker, least) in reasons.requested.iter_mut().zip(least) {
                     asker.least = least;
                 }
@@ -207,6 +216,15 @@ fn reasons(
     let packages = packages.collect();
     session.save_index();
     Ok(packages)
+}
+
+/// Why the locked version was withdrawn, and why it is deprecated, as far as its registry was asked.
+fn withdrawn(session: &Session, package: &LockedPackage) -> (Option<String>, Option<String>) {
+    let releases = session.index().releases(&package.id);
+    let found = releases.ok().zip(package.parsed_version());
+    let details = found
+        .and_then(|(releases, version)| releases.details(releases.position(&version)?).cloned());
+    details.map(|details| (details.yanked, details.deprecated)).unwrap_or_default()
 }
 
 /// What prevents newer versions, or what would move there if nothing does.

@@ -113,8 +113,8 @@ impl Sieve<'_> {
         of_app && in_channel && of_format && for_mu
     }
 
-    /// The newest release in an index that passes and was not withdrawn; a prerelease only if there is
-    /// nothing else.
+    /// The newest release in an index that passes and was not withdrawn, of those that selection prefers; a prerelease only if
+    /// there is nothing else.
     pub(super) fn newest(&self, releases: &Releases) -> Option<Position> {
         let apps = releases.app_versioning();
         let passing = (0..releases.len()).filter(|&position| {
@@ -123,7 +123,11 @@ impl Sieve<'_> {
                 && details.is_none_or(|details| details.yanked.is_none())
                 && self.passes_details(details, releases.app_version(position), apps)
         });
-        passing.max_by_key(|&position| (!releases.version(position).is_prerelease(), position))
+        let first = releases.default_channel().filter(|_| self.filter.channel.is_none());
+        passing.max_by_key(|&position| {
+            let preferred = releases.preference(position, first);
+            (!releases.version(position).is_prerelease(), preferred, position)
+        })
     }
 }
 

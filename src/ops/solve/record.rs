@@ -43,8 +43,6 @@ pub(crate) fn record(
         extra: requirements.extra.clone(),
     };
     let mut releases = FxHashMap::default();
-    let mut warnings: Vec<String> =
-        selection.warnings.iter().map(|warning| describe(requirements, warning)).collect();
     let kept = |chosen: &Chosen| {
         let mut known = previous.find(&chosen.id).chain(other.find(&chosen.id));
         known.find(|package| {
@@ -56,6 +54,17 @@ pub(crate) fn record(
         })
     };
     let kept: Vec<Option<&LockedPackage>> = selection.packages.iter().map(kept).collect();
+    // What a version that stays is like was said when it came.
+    let stays = |id: &PackageId| {
+        let mut all = selection.packages.iter().zip(&kept).filter(|(chosen, _)| chosen.id == *id);
+        !moves && all.all(|(_, kept)| kept.is_some())
+    };
+    let is_said = |warning: &&Warning| match warning {
+        Warning::Deprecated { id, .. } => !stays(id),
+        _ => true,
+    };
+    let said = selection.warnings.iter().filter(is_said);
+    let mut warnings: Vec<String> = said.map(|warning| describe(requirements, warning)).collect();
     let new = selection.packages.iter().zip(&kept).filter(|(_, kept)| kept.is_none());
     let lines = new.filter_map(|(chosen, _)| match chosen.candidate()? {
         Candidate::Release(position) => Some((chosen.source().clone(), position)),
@@ -346,6 +355,7 @@ fn new_entry(
     let pack = is_pack.then(|| PacksHere::new(session).source(chosen.source(), &version)).flatten();
     let source = pack.unwrap_or_else(|| source_of(session, route));
     let mut package = LockedPackage::new(chosen.id.clone(), version.clone(), source);
+    package.constraints = constraints(session, chosen, release)?;
     package.folder = route.location.folder.clone().filter(|folder| !folder.is_empty());
     package.commit = chosen.commit.as_deref().map(str::to_owned);
     package.is_composite = release.versioning.as_deref() == Some("composite");
@@ -356,7 +366,6 @@ fn new_entry(
     package.channel = chosen.channel.clone();
     package.url = release.urls.first().filter(is_fine).cloned();
     package.locator.clone_from(&release.locator);
-    package.constraints = constraints(session, chosen, release)?;
     let wrong = |what: &str, error: DigestError| {
         let text =
             format!("the index of `{}` has {what} of {version} that cannot be read", chosen.id);
@@ -374,15 +383,6 @@ fn new_entry(
     Ok(package)
 }
 
-fn describe(requirements: &Requirements, warning: &Warning) -> String {
-    match warning {
-        Warning::LocalDoesNotSatisfy { id, version, by, requirement } => {
-            let version = version.as_ref().map_or_else(
-                || "without a version".to_owned(),
-                |version| format!("at version {version}"),
-            );
-            let by = match by {
-                Asker::Root(name) => name,
 /// What a chosen version needs of the runtime: as its listing says, else its manifest.
 fn constraints(
     session: &Session,
@@ -406,6 +406,15 @@ fn constraints(
     Ok(declared.map(|details| details.constraints.clone()).unwrap_or_default())
 }
 
+fn describe(requirements: &Requirements, warning: &Warning) -> String {
+    match warning {
+        Warning::LocalDoesNotSatisfy { id, version, by, requirement } => {
+            let version = version.as_ref().map_or_else(
+                || "without a version".to_owned(),
+                |version| format!("at version {version}"),
+            );
+            let by = match by {
+                Asker::Root(name) => name,
                 Asker::Package(id) => id.as_str(),
             };
             format!(
@@ -429,6 +438,10 @@ fn constraints(
                     .to_owned(),
             };
             format!("`{id}` {} was yanked{reason}; {why}", version_text(version.as_ref()))
+        }
+        Warning::Deprecated { id, version, reason } => {
+            let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+            format!("`{id}` {} is deprecated{reason}", version_text(version.as_ref()))
         }
     }
 }

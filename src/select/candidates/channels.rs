@@ -31,7 +31,7 @@ impl Preference {
             releases.all_details().map(|(at, _)| at).filter(|&at| is_meant(at)).collect()
         };
         let deprecated =
-            chosen(&|at| releases.details(at).is_some_and(|details| details.is_deprecated));
+            chosen(&|at| releases.details(at).is_some_and(|details| details.deprecated.is_some()));
         let others = match &first {
             Some(first) => {
                 let is_in = |at| {
@@ -127,7 +127,7 @@ impl Candidates {
         if place(position) <= place(current) {
             return None;
         }
-        let is_deprecated = self.details(position).is_some_and(|details| details.is_deprecated);
+        let is_deprecated = self.deprecated(position).is_some();
         match &self.preference.first {
             Some(first) if !is_deprecated => Some(Passed::Channel(first.clone())),
             _ => Some(Passed::Deprecated),

@@ -387,7 +387,7 @@ fn releases(versions: &BTreeMap<String, Release>) -> Vec<(Entry, Vec<Requirement
             replaces: full.replaces.iter().map(|name| id(name)).collect(),
             moved_to: full.moved_to.as_deref().map(id),
             default_channel: full.default_channel,
-            is_deprecated: full.deprecated,
+            deprecated: full.deprecated.then(String::new),
             upgrade: match full.upgrade {
                 Upgrades::One(one) => vec![one.upgrade()],
                 Upgrades::More(all) => all.iter().map(UpgradeFrom::upgrade).collect(),

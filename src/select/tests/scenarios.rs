@@ -94,6 +94,7 @@ fn warning(warning: &Warning) -> String {
             format!("{id} is local, and is not {requirement}")
         }
         Warning::Yanked { id, reason, .. } => format!("{id} is yanked: {reason}"),
+        Warning::Deprecated { id, reason, .. } => format!("{id} is deprecated: {reason}"),
     }
 }
 
