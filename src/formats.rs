@@ -5,15 +5,14 @@
 
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
-use mu_formats::helm::{self, Aliases, Charts, Needs};
+use mu_formats::helm::{self, Aliases, Needs};
 use mu_formats::{FORMATS, Files, Format, FormatError, Reading, Texts};
 use mu_provider::Release;
 
 use crate::env::Environment;
 use crate::fs;
-use crate::manifest::edit::Editor;
+use crate::manifest::edit::{self, Change, EditError, Editor};
 use crate::manifest::source::SourceError;
 use crate::manifest::{
     Head, JSON_NAME, Loaded, Manifest, ManifestError, YAML_NAME, read_text_if_there,
@@ -111,8 +110,29 @@ pub fn editor(
 ) -> Editor {
     let editor = Editor::new(path, text, defaults);
     match format_of(path) {
-        Some(_) => editor.in_dialect(Arc::new(Charts { aliases: helms_aliases(environment) })),
+        Some(format) => editor.in_dialect((format.dialect)(&helms_aliases(environment))),
         None => editor,
+    }
+}
+
+/// The text of the manifest at `path`, mu's own or a foreign one, with this `version`.
+///
+/// # Errors
+///
+/// As [`edit::with_version`].
+pub fn with_version(
+    path: &Path,
+    text: &str,
+    version: &str,
+    environment: &Environment,
+) -> Result<String, EditError> {
+    let dialect = format_of(path).map(|format| (format.dialect)(&helms_aliases(environment)));
+    let changed = dialect.and_then(|dialect| dialect.change(text, &Change::Version(version)));
+    match changed {
+        None => edit::with_version(path, text, version),
+        Some(changed) => {
+            changed.map_err(|problem| SourceError::new(path, text, 0..0, problem.message).into())
+        }
     }
 }
 

@@ -76,7 +76,11 @@ pub fn upgrade(
         let (Some(version), Some(written)) = (version, dependency.reference.version_text()) else {
             return Ok(None);
         };
-        let version = VersionSpec::parse(&beginning_with(written, version))?;
+        let version = match dependency.is_tagged {
+            true => format!("^{version}"),
+            false => beginning_with(written, version),
+        };
+        let version = VersionSpec::parse(&version)?;
         Ok(Some(NewVersion { version: Some(version), note: dependency.note.clone() }))
     })?;
     let says_newer = Some(open.clone());

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use crate::formats;
 use crate::fs;
 use crate::manifest::Versions;
-use crate::manifest::edit::with_version;
 use crate::ops::session::member;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Version;
@@ -63,7 +62,7 @@ pub fn version(session: &Session, request: &VersionRequest) -> Result<OwnVersion
     let to = wanted.to_string();
     if !request.dry_run && found.from.as_ref() != Some(&to) {
         let text = fs::read_text(&found.file)?;
-        let text = with_version(&found.file, &text, &to)?;
+        let text = formats::with_version(&found.file, &text, &to, &session.environment)?;
         formats::parse_own(&found.file, &text, &session.environment)?;
         fs::write_through_links(&found.file, text.as_bytes())?;
     }

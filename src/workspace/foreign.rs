@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 
 use super::root::{LOCK_FILE, MU_FOLDER, WORKSPACE_FILE};
 use crate::fs;
-use crate::manifest::{JSON_NAME, YAML_NAME};
 
 /// Why a folder is refused as a workspace.
 #[derive(Debug, thiserror::Error)]
@@ -90,16 +89,9 @@ pub(super) fn refuse_links(root: &Path) -> Result<(), ForeignError> {
 pub(super) fn refuse_other_owners(root: &Path, users: &[u32]) -> Result<(), ForeignError> {
     use std::os::unix::fs::MetadataExt as _;
     let workspace_file = Path::new(MU_FOLDER).join(WORKSPACE_FILE);
-    let inside = [
-        Path::new(""),
-        Path::new(MU_FOLDER),
-        &workspace_file,
-        Path::new(YAML_NAME),
-        Path::new(JSON_NAME),
-        Path::new(mu_formats::helm::CHART),
-        Path::new(LOCK_FILE),
-    ];
-    for path in inside.map(|inside| root.join(inside)) {
+    let inside = [Path::new(""), Path::new(MU_FOLDER), &workspace_file, Path::new(LOCK_FILE)];
+    let manifests = crate::formats::manifest_names().map(|name| root.join(name));
+    for path in inside.map(|inside| root.join(inside)).into_iter().chain(manifests) {
         let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
         if metadata.uid() != 0 && !users.contains(&metadata.uid()) {
             return Err(ForeignError::Owner { root: root.to_owned(), path });

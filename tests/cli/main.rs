@@ -42,6 +42,7 @@ mod hub_tags;
 mod identity;
 mod info;
 mod json;
+mod kcl;
 #[cfg(feature = "keyring")]
 mod keyring;
 mod lenient;

@@ -1,5 +1,8 @@
 //! What every format has in common: its reader, the reader's input, and its answer.
 
+use std::sync::Arc;
+
+use mu_manifest::edit::Dialect;
 use mu_provider::Release;
 
 use crate::aliases::Aliases;
@@ -18,6 +21,10 @@ pub struct Format {
     pub others: &'static [&'static str],
     /// Whether versions may leave numbers out: `1.28`.
     pub lenient: bool,
+    /// How its manifests write dependencies, for commands that change them.
+    pub dialect: fn(&Aliases) -> Arc<dyn Dialect>,
+    /// What packs it, in the words of a hint.
+    pub packed_by: &'static str,
     /// What its packages look like in an OCI registry, if they can be there.
     pub artifact: Option<Artifact>,
     /// Reads only the name and the version.

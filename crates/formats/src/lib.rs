@@ -17,6 +17,7 @@ mod error;
 mod files;
 mod format;
 pub mod helm;
+pub mod kcl;
 mod manifest;
 mod node;
 mod range;
@@ -34,7 +35,7 @@ pub use self::range::{Rewritten, rewritten};
 pub const GIT: &str = "git";
 
 /// The formats, in order of precedence of their manifests.
-pub const FORMATS: &[Format] = &[helm::FORMAT];
+pub const FORMATS: &[Format] = &[helm::FORMAT, kcl::FORMAT];
 
 #[cfg(test)]
 mod tests {

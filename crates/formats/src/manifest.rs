@@ -29,10 +29,10 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
     Some(Manifest {
         name: Reference::parse(&release.name).ok()?,
         version: Version::parse_lenient(&release.version).ok(),
-        written_version: Some(release.version.clone()),
+        written_version: Some(release.version.clone()).filter(|text| !text.is_empty()),
         app_version: release.app_version.clone(),
         versioning: Versioning::Semver,
-        versions: Versions::Strict,
+        versions: if release.is_lenient() { Versions::Lenient } else { Versions::Strict },
         api_version: None,
         mu_version: release.mu_version.as_deref().and_then(|text| Range::parse(text).ok()),
         description: release.description.clone(),

@@ -7,7 +7,7 @@ use std::net::TcpStream;
 use serde_json::{Map, Value, json};
 
 use super::charts::Chart;
-use super::files::hex;
+use super::files::{gzip, hex, tar};
 
 /// What is pushed by a tag.
 #[derive(Debug, Clone)]
@@ -32,6 +32,21 @@ impl Artifact {
             &chart.archive(),
             &[],
         )
+    }
+
+    /// A KCL module of these files, as `kcl mod push` has it, compressed or not.
+    pub fn module(name: &str, version: &str, files: &[(&str, &str)], compressed: bool) -> Self {
+        let layer = tar(files
+            .iter()
+            .map(|(path, text)| ((*path).to_owned(), ('f', text.as_bytes().to_vec()))));
+        let (kind, layer) = match compressed {
+            true => ("application/vnd.oci.image.layer.v1.tar+gzip", gzip(&layer)),
+            false => ("application/vnd.oci.image.layer.v1.tar", layer),
+        };
+        Self::new("application/vnd.oci.image.config.v1+json", b"{}")
+            .layer(kind, &layer, &[])
+            .says("org.kcllang.package.name", name)
+            .says("org.kcllang.package.version", version)
     }
 
     /// Adds a layer with annotations.

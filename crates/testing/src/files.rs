@@ -74,12 +74,17 @@ pub fn hex(content: &[u8]) -> String {
 
 /// An archive of files and links, in this order; the same bytes for the same files.
 pub fn tar_gz(files: impl IntoIterator<Item = (String, (char, Vec<u8>))>) -> Vec<u8> {
-    let mut builder = tar::Builder::new(Vec::new());
+    gzip(&tar(files))
+}
+
+/// The same, not compressed.
+pub fn tar(files: impl IntoIterator<Item = (String, (char, Vec<u8>))>) -> Vec<u8> {
+    let mut builder = ::tar::Builder::new(Vec::new());
     for (path, (mode, content)) in files {
-        let mut header = tar::Header::new_gnu();
+        let mut header = ::tar::Header::new_gnu();
         header.set_mode(if mode == 'x' { 0o755 } else { 0o644 });
         if mode == 'l' {
-            header.set_entry_type(tar::EntryType::Symlink);
+            header.set_entry_type(::tar::EntryType::Symlink);
             header.set_size(0);
             let target = String::from_utf8(content).expect("is UTF-8");
             builder.append_link(&mut header, path, target).expect("goes to memory");
@@ -88,7 +93,7 @@ pub fn tar_gz(files: impl IntoIterator<Item = (String, (char, Vec<u8>))>) -> Vec
             builder.append_data(&mut header, path, &content[..]).expect("goes to memory");
         }
     }
-    gzip(&builder.into_inner().expect("goes to memory"))
+    builder.into_inner().expect("goes to memory")
 }
 
 /// The bytes, compressed.

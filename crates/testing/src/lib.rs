@@ -39,7 +39,7 @@ pub use self::browser::{Browser, Told};
 #[cfg(unix)]
 pub use self::charts::{Chart, Charts};
 #[cfg(unix)]
-pub use self::files::{Files, digest_of, gzip, hex, tar_gz, tree, write};
+pub use self::files::{Files, digest_of, gzip, hex, tar, tar_gz, tree, write};
 pub use self::google::GoogleServer;
 #[cfg(unix)]
 pub use self::hub::{Hub, Package};

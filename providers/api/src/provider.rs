@@ -289,8 +289,8 @@ pub const MANIFEST_NAMES: [&str; 2] = ["Mu.yaml", "Mu.json"];
 
 /// The manifests of other ecosystems. A folder that has one, and none of mu's own, is a package; the first that is there counts.
 /// Behind each is the file beside it that belongs to it, if there is one.
-pub const FOREIGN_MANIFESTS: [(&str, Option<&str>); 1] =
-    [("Chart.yaml", Some("requirements.yaml"))];
+pub const FOREIGN_MANIFESTS: [(&str, Option<&str>); 2] =
+    [("Chart.yaml", Some("requirements.yaml")), ("kcl.mod", None)];
 
 /// A manifest as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

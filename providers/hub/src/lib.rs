@@ -26,6 +26,7 @@ mod hub;
 pub mod index;
 mod memory;
 mod partial;
+mod pick;
 mod root;
 mod snapshot;
 pub mod wire;
@@ -47,6 +48,7 @@ pub use crate::catalog::CATALOG;
 use crate::document::{Answer, Asking, Validator};
 use crate::hub::{Hub, Hubs};
 use crate::memory::Memory;
+pub use crate::pick::pick;
 use crate::root::{LONGEST_HUB_FILE, Root};
 use mu_provider::threads::lock;
 

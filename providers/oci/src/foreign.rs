@@ -4,10 +4,13 @@
 //! manifest, if need be that of one platform, and of its blobs no more than says what a version requires.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use mu_formats::{FORMATS, Format, FormatError, Image, Layer, Reading, Texts, same_version};
+use mu_provider::threads::lock;
 use mu_provider::{Progress, ProviderError, Release};
 use mu_provider_hub::archive::Layout;
+use mu_provider_hub::pick;
 
 use crate::OciProvider;
 use crate::repository::{LONGEST_MANIFEST, Repository};
@@ -16,6 +19,36 @@ use crate::wire::{self, CREATED_KEY, Descriptor, Index, Manifest};
 
 /// The platform whose image counts, where there is one for each.
 const PLATFORM: [(&str, &str); 2] = [("os", "linux"), ("architecture", "amd64")];
+
+/// The largest layer that is looked into before a version is chosen, in bytes.
+const LARGEST_LAYER: u64 = 64 << 20;
+
+/// The most bytes of its files.
+const LARGEST_TREE: u64 = 512 << 20;
+
+/// How many bytes of layers are kept until they are unpacked.
+const MOST_KEPT: usize = 128 << 20;
+
+/// Layers that were looked into, by their digests.
+#[derive(Debug, Default)]
+pub(crate) struct Layers {
+    kept: BTreeMap<String, Arc<[u8]>>,
+    bytes: usize,
+}
+
+impl Layers {
+    fn keep(&mut self, digest: &str, layer: Vec<u8>) {
+        if self.bytes.saturating_add(layer.len()) <= MOST_KEPT && !self.kept.contains_key(digest) {
+            self.bytes += layer.len();
+            self.kept.insert(digest.to_owned(), layer.into());
+        }
+    }
+
+    /// A layer that was looked into.
+    pub(crate) fn get(&self, digest: &str) -> Option<Arc<[u8]>> {
+        self.kept.get(digest).cloned()
+    }
+}
 
 /// What a version is, or why it is none of a package.
 type Found = Result<Release, String>;
@@ -50,7 +83,10 @@ impl OciProvider {
                 let text = String::from_utf8_lossy(&config).into_owned();
                 Texts([(format.manifest.to_owned(), text)].into())
             }
-            _ => Texts::default(),
+            _ => match self.texts(repository, format, layer, progress)? {
+                Ok(texts) => texts,
+                Err(reason) => return Ok(Some(Err(reason))),
+            },
         };
         let read = (format.read)(&texts, &Reading::default());
         let found = read.map_err(|error| unreadable(&error)).and_then(|package| {
@@ -68,6 +104,54 @@ impl OciProvider {
             })
         });
         Ok(Some(found))
+    }
+
+    /// The files of a layer that the reader of its format looks into. The layer is kept, since it is likely to be unpacked.
+    fn texts(
+        &self,
+        repository: &Repository,
+        format: &Format,
+        layer: &Descriptor,
+        progress: &dyn Progress,
+    ) -> Result<Result<Texts, String>, ProviderError> {
+        let bytes = repository.blob(layer, LARGEST_LAYER, progress)?;
+        let names = [format.manifest].into_iter().chain(format.others.iter().copied());
+        let names: Vec<&str> = names.collect();
+        let picked = pick(&bytes, &|path| names.contains(&path), LARGEST_TREE);
+        let texts = match picked {
+            Ok(files) => {
+                let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+                Ok(Texts(files.into_iter().map(|(name, bytes)| (name, text(bytes))).collect()))
+            }
+            Err(error) => Err(format!("its files cannot be read: {error}")),
+        };
+        lock(&self.layers).keep(&layer.digest, bytes);
+        Ok(texts)
+    }
+
+    /// Whether tags that leave numbers out are versions here, which is so for some formats: what the newest of these tags leads to
+    /// tells. Whatever cannot be found out is not.
+    pub(crate) fn is_lenient(
+        &self,
+        repository: &Repository,
+        tags: &[String],
+        progress: &dyn Progress,
+    ) -> bool {
+        let is_short = |tag: &&String| {
+            let version = wire::version_of(tag);
+            version.is_some_and(|version| version.bytes().filter(|byte| *byte == b'.').count() == 1)
+        };
+        let Some(tag) = tags.iter().rfind(is_short) else { return false };
+        let manifest = repository.manifest(tag, progress).ok().flatten();
+        let manifest =
+            manifest.and_then(|bytes| self.of_platform(repository, &bytes, progress).ok()?);
+        manifest.is_some_and(|manifest| {
+            let image = image(&manifest);
+            FORMATS.iter().any(|format| {
+                format.lenient
+                    && format.artifact.is_some_and(|artifact| (artifact.find)(&image).is_some())
+            })
+        })
     }
 
     /// The manifest in `bytes`, or that of one of its platforms.
@@ -101,7 +185,8 @@ pub(crate) fn layout(locator: Option<&str>) -> Layout {
     let artifact = FORMATS.iter().find(is_it).and_then(|format| format.artifact);
     match artifact {
         Some(artifact) if artifact.in_folder => Layout::InFolder,
-        _ => Layout::Files,
+        Some(_) => Layout::Layer,
+        None => Layout::Files,
     }
 }
 

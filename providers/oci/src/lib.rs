@@ -33,11 +33,13 @@ use mu_provider::{
     ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
     SafeUrl, TreeWriter,
 };
+use mu_provider_hub::archive::{Scratch, unpack_with};
 use mu_provider_hub::{Archives, Place};
 use serde::{Deserialize, Serialize};
 
 pub use crate::auth::Stores;
 use crate::auth::{Keys, RepositoryGuard};
+use crate::foreign::Layers;
 use crate::listing::Entries;
 use crate::registry::{Call, Registry, To};
 use crate::repository::{Listed, Repository};
@@ -81,6 +83,7 @@ pub struct OciProvider {
     registries: Mutex<HashMap<(String, bool), Arc<Registry>>>,
     /// The content of manifests, by repository and tag.
     said: Mutex<HashMap<(String, String), Arc<Said>>>,
+    layers: Mutex<Layers>,
 }
 
 /// A value for finding out whether a listing is unchanged. The caller stores it as text.
@@ -120,6 +123,7 @@ impl OciProvider {
             http,
             registries: Mutex::default(),
             said: Mutex::default(),
+            layers: Mutex::default(),
         }
     }
 
@@ -230,6 +234,12 @@ impl OciProvider {
         let Some(archive) = &release.archive else { return Ok(false) };
         let layout = foreign::layout(release.locator.as_deref());
         let path = repository.path(&format!("blobs/{archive}"));
+        if let Some(layer) = lock(&self.layers).get(archive) {
+            let unpacked = unpack_with(&Scratch::default(), &layer, layout, tree);
+            return unpacked
+                .map(|()| true)
+                .map_err(|error| error.at(&repository.place(&format!("blobs/{archive}"))));
+        }
         let registry = &repository.registry;
         let unpacked = registry.by_scheme(|scheme| {
             let place = Place {
@@ -353,8 +363,12 @@ impl Provider for OciProvider {
         let Some((entries, now)) = found else {
             return Ok(Listing::Unchanged { max_age: 0, validator: None });
         };
+        let is_lenient = entries.is_empty() && self.is_lenient(&repository, &tags, progress);
         let mut lines = Vec::new();
-        for release in entries.releases(&location.path, &tags) {
+        for mut release in entries.releases(&location.path, &tags) {
+            if is_lenient {
+                release.versions = Some("lenient".to_owned());
+            }
             serde_json::to_writer(&mut lines, &release).expect("a release is text and numbers");
             lines.push(b'\n');
         }

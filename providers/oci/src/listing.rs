@@ -60,6 +60,11 @@ impl Entries {
             || tags.iter().any(|tag| self.lacks_event(tag))
     }
 
+    /// Whether nothing is known of any version.
+    pub fn is_empty(&self) -> bool {
+        self.releases.is_empty()
+    }
+
     /// Whether something is known of a version.
     pub fn has_version(&self, version: &str) -> bool {
         self.releases.contains_key(version)

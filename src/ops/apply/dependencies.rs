@@ -22,6 +22,8 @@ pub(crate) struct Dependency {
     pub(crate) note: Option<String>,
     /// Whether it was named, rather than selected with all others.
     pub(crate) is_named: bool,
+    /// Whether its manifest names versions exactly as they were published, because they are tags.
+    pub(crate) is_tagged: bool,
 }
 
 /// What an entry should require.
@@ -148,6 +150,7 @@ fn listed(
         Section::Dependencies => &member.manifest.dependencies,
         Section::DevDependencies => &member.manifest.dev_dependencies,
     };
+    let is_tagged = formats::format_of(path).is_some_and(|format| format.lenient);
     let mut dependencies = Vec::new();
     for entry in entries {
         let reference = entry.reference.clone();
@@ -164,7 +167,7 @@ fn listed(
         let is_free = !entry.indirect || !rewrites(session, session.strategy());
         if is_named || (meant.names.is_empty() && is_free) {
             let note = editor.note(section, &reference, meant.mark)?;
-            dependencies.push(Dependency { id, reference, note, is_named });
+            dependencies.push(Dependency { id, reference, note, is_named, is_tagged });
         }
     }
     Ok(dependencies)

@@ -11,6 +11,7 @@ mod index;
 mod lock;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use mu_provider::Release;
 
@@ -30,6 +31,8 @@ pub const FORMAT: Format = Format {
     others: &[REQUIREMENTS],
     lenient: false,
     artifact: Some(image::ARTIFACT),
+    dialect: |aliases| Arc::new(Charts { aliases: aliases.clone() }),
+    packed_by: "`helm package` makes its archive",
     head,
     read,
 };

@@ -26,6 +26,9 @@ impl Editor {
         about: &str,
     ) -> Result<Option<String>, EditError> {
         let Some((index, _)) = self.find(section, package)? else { return Ok(None) };
+        if !self.has_notes() {
+            return Ok(None);
+        }
         let index = self.place(index)?;
         let document = Document::read(&self.path, &self.text)?;
         let collection = Collection::find(&document, section.key());
@@ -49,6 +52,9 @@ impl Editor {
         note: Option<&str>,
     ) -> Result<bool, EditError> {
         let Some((index, _)) = self.find(section, package)? else { return Ok(false) };
+        if !self.has_notes() {
+            return Ok(false);
+        }
         let index = self.place(index)?;
         let mut can_stand = false;
         let text = step(&self.path, &self.text, section, |patch, collection| {

@@ -36,12 +36,51 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     /// When the format cannot express it.
     fn entry(&self, new: &Requirement) -> Result<(New, Requirement), Problem>;
 
+    /// The requirement that `wanted` will be read as: some formats cannot express all of it.
+    fn read_as(&self, wanted: &Requirement) -> Requirement {
+        // No format has a mark for it.
+        Requirement { indirect: false, ..wanted.clone() }
+    }
+
+    /// Whether entries are a YAML list `dependencies`, so that mu can write notes into the comments after them. Otherwise
+    /// [`Dialect::change`] makes all changes.
+    fn is_list(&self) -> bool {
+        true
+    }
+
+    /// The text after a change, for formats whose entries are not a YAML list `dependencies`. The editor reads the new text
+    /// again, and checks that it means what was intended.
+    fn change(&self, _text: &str, _change: &Change<'_>) -> Option<Result<String, Problem>> {
+        None
+    }
+
     /// The value of an entry's `version`.
     ///
     /// # Errors
     ///
     /// When the format cannot express it.
     fn version(&self, wanted: &Requirement) -> Result<String, Problem>;
+}
+
+/// A change to a manifest. Places are those of [`Placed`].
+#[derive(Debug, Clone, Copy)]
+pub enum Change<'a> {
+    /// Adds an entry at the end.
+    Add(&'a Requirement),
+    /// Gives an entry another version.
+    Set {
+        /// The place of the entry.
+        index: usize,
+        /// What it says afterwards.
+        wanted: &'a Requirement,
+    },
+    /// Removes an entry.
+    Remove {
+        /// The place of the entry.
+        index: usize,
+    },
+    /// Gives the package itself another version.
+    Version(&'a str),
 }
 
 /// A dependency, and its place among the entries of the list. Not every entry has to be a dependency.
@@ -88,6 +127,10 @@ impl Editor {
         let mut expected = self.requirements(section)?;
         let (value, read) = dialect.entry(new).map_err(|problem| self.problem(problem))?;
         let entry = NewEntry { key: None, value };
+        if let Some(text) = self.changed_by(dialect, &Change::Add(new))? {
+            expected.push(read);
+            return self.accept(section, text, &expected);
+        }
         let text = step(&self.path, &self.text, section, |patch, collection| match collection {
             Some(collection) => patch.push(collection, &entry),
             None => patch.push_collection(section.key(), &entry),
@@ -106,10 +149,13 @@ impl Editor {
         let (Some(dialect), Some(wanted)) = (self.dialect.clone(), expected.get_mut(index)) else {
             return Ok(false);
         };
-        // The format has no mark for that.
-        wanted.indirect = false;
         let version = dialect.version(wanted).map_err(|problem| self.problem(problem))?;
         let place = self.place(index)?;
+        let changed = self.changed_by(&*dialect, &Change::Set { index: place, wanted })?;
+        *wanted = dialect.read_as(wanted);
+        if let Some(text) = changed {
+            return self.accept(section, text, &expected);
+        }
         let text = step(&self.path, &self.text, section, |patch, collection| match collection {
             Some(collection) => {
                 patch.set(collection.inner(place), "version", New::Text(version.clone()))
@@ -117,6 +163,21 @@ impl Editor {
             None => Ok(()),
         })?;
         self.accept(section, text, &expected)
+    }
+
+    /// The text after a change that the dialect makes itself.
+    pub(super) fn changed_by(
+        &self,
+        dialect: &dyn Dialect,
+        change: &Change<'_>,
+    ) -> Result<Option<String>, EditError> {
+        let changed = dialect.change(&self.text, change).transpose();
+        changed.map_err(|problem| self.problem(problem))
+    }
+
+    /// Whether entries can have notes of mu's.
+    pub(super) fn has_notes(&self) -> bool {
+        self.dialect.as_ref().is_none_or(|dialect| dialect.is_list())
     }
 
     /// Refuses to change dependencies that are in another file.

@@ -20,7 +20,7 @@ use super::source::{Document, SourceError};
 use super::{Manifest, Requirement};
 use crate::reference::{Defaults, Reference, VersionSpec};
 
-pub use self::dialect::{Dialect, Placed};
+pub use self::dialect::{Change, Dialect, Placed};
 
 /// Why a manifest could not be changed; its text is unchanged.
 #[derive(Debug, thiserror::Error)]
@@ -193,6 +193,11 @@ impl Editor {
         let mut expected = self.requirements(section)?;
         expected.remove(index);
         let place = self.place(index)?;
+        if let Some(dialect) = &self.dialect
+            && let Some(text) = self.changed_by(&**dialect, &Change::Remove { index: place })?
+        {
+            return self.accept(section, text, &expected);
+        }
         let text = step(&self.path, &self.text, section, |patch, collection| match collection {
             Some(collection) => patch.take(collection, place),
             None => Ok(()),

@@ -10,7 +10,7 @@ mod header;
 mod inflate;
 mod pax;
 mod scratch;
-mod tar;
+pub(crate) mod tar;
 mod write;
 
 use std::io::{self, BufRead};
@@ -93,6 +93,8 @@ pub enum Layout {
     /// At its top, as mu and hubs have it.
     #[default]
     Files,
+    /// At its top, in a layer of an OCI image, which may be compressed or not.
+    Layer,
     /// In one folder with any name, which is left out.
     InFolder,
 }
@@ -118,6 +120,10 @@ pub fn unpack_with(
     tree: &mut TreeWriter,
 ) -> Result<(), ArchiveError> {
     match inflated_size(archive) {
+        _ if layout == Layout::Layer && !is_gzip(archive) => {
+            tree.set_archive_size(archive.len() as u64);
+            tar::unpack(archive, layout, tree)
+        }
         Some(size) if size <= WHOLE => {
             tree.set_archive_size(archive.len() as u64);
             scratch.lend(|inflate| tar::unpack(inflate.whole(archive, size)?, layout, tree))
@@ -141,15 +147,23 @@ pub fn unpack_from(
 
 /// As [`unpack_from`], of an archive of any layout.
 pub(crate) fn unpack_pieces(
-    archive: impl BufRead,
+    mut archive: impl BufRead,
     size: u64,
     layout: Layout,
     tree: &mut TreeWriter,
 ) -> Result<(), ArchiveError> {
     tree.set_archive_size(size);
+    if layout == Layout::Layer && !is_gzip(archive.fill_buf()?) {
+        return tar::unpack(io::BufReader::with_capacity(128 << 10, archive), layout, tree);
+    }
     let mut inflate = GzDecoder::new(archive);
     tar::unpack(io::BufReader::with_capacity(128 << 10, &mut inflate), layout, tree)?;
     if inflate.into_inner().fill_buf()?.is_empty() { Ok(()) } else { Err(ArchiveError::Trailing) }
+}
+
+/// Whether bytes begin as gzip does.
+pub(crate) fn is_gzip(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0x1f, 0x8b])
 }
 
 /// The decompressed size according to the archive itself. This is only a hint, which the end of the archive

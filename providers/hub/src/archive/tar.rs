@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{self, BufReader, Read};
 
-use mu_provider::TreeWriter;
+use mu_provider::{TreeError, TreeWriter};
 
 use super::header::{BLOCK, Header};
 use super::pax::{self, Extension};
@@ -20,7 +20,7 @@ const OVERHEAD_OF_ENTRY: u64 = 8 << 10;
 const LONGEST_EXTENSION: u64 = 1 << 20;
 
 /// The source of a tar.
-pub(super) trait Source: Read {
+pub(crate) trait Source: Read {
     /// The next `count` bytes without a copy, and moves past them; `None` if they must be read.
     fn next_bytes(&mut self, count: u64) -> Option<&[u8]>;
 }
@@ -39,11 +39,63 @@ impl<R: Read> Source for BufReader<R> {
     }
 }
 
+/// Where the entries of a tar go.
+pub(crate) trait Sink {
+    fn directory(&mut self, path: &[u8]) -> Result<(), TreeError>;
+    fn symlink(&mut self, path: &[u8], target: &[u8]) -> Result<(), TreeError>;
+    fn file(
+        &mut self,
+        path: &[u8],
+        executable: bool,
+        content: &mut dyn Read,
+    ) -> Result<(), TreeError>;
+    fn file_in_memory(
+        &mut self,
+        path: &[u8],
+        executable: bool,
+        content: &[u8],
+    ) -> Result<(), TreeError>;
+    /// Whether something may not be there that is neither file, folder nor symbolic link.
+    fn odd(&mut self, path: &[u8], what: &'static str) -> Result<(), TreeError>;
+}
+
+impl Sink for TreeWriter {
+    fn directory(&mut self, path: &[u8]) -> Result<(), TreeError> {
+        Self::directory(self, path)
+    }
+
+    fn symlink(&mut self, path: &[u8], target: &[u8]) -> Result<(), TreeError> {
+        Self::symlink(self, path, target)
+    }
+
+    fn file(
+        &mut self,
+        path: &[u8],
+        executable: bool,
+        content: &mut dyn Read,
+    ) -> Result<(), TreeError> {
+        Self::file(self, path, executable, content)
+    }
+
+    fn file_in_memory(
+        &mut self,
+        path: &[u8],
+        executable: bool,
+        content: &[u8],
+    ) -> Result<(), TreeError> {
+        Self::file_in_memory(self, path, executable, content)
+    }
+
+    fn odd(&mut self, path: &[u8], what: &'static str) -> Result<(), TreeError> {
+        Err(self.refuse(path, what))
+    }
+}
+
 /// Unpacks what `reader` yields, to its end.
-pub(super) fn unpack(
+pub(crate) fn unpack(
     reader: impl Source,
     layout: Layout,
-    tree: &mut TreeWriter,
+    tree: &mut impl Sink,
 ) -> Result<(), ArchiveError> {
     let folders = HashSet::new();
     let mut archive =
@@ -61,9 +113,9 @@ pub(super) fn unpack(
     }
 }
 
-struct Archive<'tree, R> {
+struct Archive<'tree, R, S> {
     reader: R,
-    tree: &'tree mut TreeWriter,
+    tree: &'tree mut S,
     /// The entry that is being read, counted from 1.
     number: usize,
     /// The folders that had an entry.
@@ -75,7 +127,7 @@ struct Archive<'tree, R> {
     top: Option<Vec<u8>>,
 }
 
-impl<R: Source> Archive<'_, R> {
+impl<R: Source, S: Sink> Archive<'_, R, S> {
     /// Reads the next header; `false` at the end's marker.
     fn next_block(&mut self, block: &mut [u8; BLOCK]) -> Result<bool, ArchiveError> {
         self.account(BLOCK as u64)?;
@@ -132,14 +184,14 @@ impl<R: Source> Archive<'_, R> {
             return Ok(());
         }
         let path = match self.layout {
-            Layout::Files => without_dot(&path),
+            Layout::Files | Layout::Layer => without_dot(&path),
             Layout::InFolder => self.below_top(without_dot(&path))?,
         };
         self.overhead += OVERHEAD_OF_ENTRY;
         let mode = header.mode().map_err(|reason| self.malformed(reason))?;
         if mode & 0o7000 != 0 {
             let what = "something with set-uid, set-gid or sticky bits";
-            return Err(self.tree.refuse(path, what).into());
+            self.tree.odd(path, what)?;
         }
         if !matches!(kind, b'0' | b'\0') && size != 0 {
             return Err(self.malformed("it has content, but is not a file"));
@@ -155,7 +207,7 @@ impl<R: Source> Archive<'_, R> {
                 let target = extension.target.as_deref().unwrap_or_else(|| header.target());
                 Ok(self.tree.symlink(path, target)?)
             }
-            _ => Err(self.tree.refuse(path, special(kind)).into()),
+            _ => Ok(self.tree.odd(path, special(kind))?),
         }
     }
 

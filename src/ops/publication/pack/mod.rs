@@ -109,12 +109,13 @@ pub(super) fn make(
     making: Making<'_>,
 ) -> Result<Packed, CommandError> {
     let path = &session.workspace.members[index].manifest_path;
-    if crate::formats::format_of(path).is_some() {
-        let text =
-            format!("`{}` is the manifest of a Helm chart, which mu does not pack", path.display());
-        return Err(
-            CommandError::new(Code::Manifest, text).hint("`helm package` makes its archive")
+    if let Some(format) = crate::formats::format_of(path) {
+        let packed_by = format.packed_by;
+        let (path, format) = (path.display(), format.name);
+        let text = format!(
+            "`{path}` is the manifest of a package of the format `{format}`, which mu does not pack"
         );
+        return Err(CommandError::new(Code::Manifest, text).hint(packed_by));
     }
     let member = &session.workspace.members[index];
     let mut warnings = Vec::new();

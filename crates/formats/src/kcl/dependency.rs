@@ -1,0 +1,157 @@
+//! One dependency in `kcl.mod`, as a reference.
+
+use std::ops::Range;
+
+use mu_manifest::reference::{Reference, Version};
+use mu_provider::Dependency;
+use toml_edit::{Document, Item, TableLike};
+
+use super::{NAMESPACE, REGISTRY};
+use crate::error::Fault;
+use crate::format::Reading;
+
+/// An entry of `[dependencies]`.
+#[derive(Debug)]
+pub(super) struct Entry<'t> {
+    /// What it is called here.
+    pub(super) name: &'t str,
+    pub(super) item: &'t Item,
+    /// Its bytes.
+    pub(super) span: Range<usize>,
+}
+
+/// Which key of an entry its version is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Key {
+    /// The entry itself.
+    Whole,
+    /// One of its keys.
+    Named(&'static str),
+    /// None; this one would be added.
+    Missing(&'static str),
+}
+
+/// The entries in the order of the file, first those with a section of their own: so whatever is added comes last, wherever these
+/// stand.
+pub(super) fn all<'t>(document: &'t Document<&str>) -> Result<Vec<Entry<'t>>, Fault> {
+    let Some(section) = document.get("dependencies") else { return Ok(Vec::new()) };
+    let wrong = || Fault::new(section.span().unwrap_or(0..0), "`dependencies` must be a table");
+    let table = section.as_table_like().ok_or_else(wrong)?;
+    let entry = |(name, item): (&'t str, &'t Item)| {
+        let span = item.span().or_else(|| table.key(name)?.span()).unwrap_or(0..0);
+        Entry { name, item, span }
+    };
+    let mut entries: Vec<_> = table.iter().map(entry).collect();
+    entries.sort_by_key(|entry| !entry.item.is_table());
+    Ok(entries)
+}
+
+impl Entry<'_> {
+    /// The dependency, and where its version stands; none for a folder that was put into the module's archive.
+    pub(super) fn read(&self, around: &Reading<'_>) -> Result<(Option<Dependency>, Key), Fault> {
+        let (text, key) = match (self.item.as_str(), self.item.as_table_like()) {
+            (Some(version), _) => {
+                let place = format!("{REGISTRY}/{NAMESPACE}/{}", self.name);
+                (format!("oci://{place}{}", at_least(version)), Key::Whole)
+            }
+            (None, Some(table)) => match self.of_table(table, around)? {
+                Some(found) => found,
+                None => return Ok((None, Key::Whole)),
+            },
+            (None, None) => {
+                return Err(self.fault("must be a version, or a table with `oci`, `git` or `path`"));
+            }
+        };
+        if let Err(error) = Reference::parse(&text) {
+            return Err(self.fault(&format!("has no valid reference: {error}")));
+        }
+        Ok((Some(Dependency::Reference(text)), key))
+    }
+
+    fn of_table(
+        &self,
+        table: &dyn TableLike,
+        around: &Reading<'_>,
+    ) -> Result<Option<(String, Key)>, Fault> {
+        let text = |key: &str| match table.get(key) {
+            None => Ok(None),
+            Some(item) => match item.as_str().map(str::trim) {
+                Some(text) => Ok(Some(text).filter(|text| !text.is_empty())),
+                None => Err(self.fault(&format!("has a `{key}` that is not text"))),
+            },
+        };
+        let version = |keys: &[&'static str]| -> Result<(Option<&str>, Key), Fault> {
+            for key in keys {
+                if let Some(found) = text(key)? {
+                    return Ok((Some(found), Key::Named(key)));
+                }
+            }
+            Ok((None, Key::Missing(keys.first().copied().unwrap_or("tag"))))
+        };
+        if let Some(folder) = text("path")? {
+            return Ok(folder_of(folder, around).map(|folder| (folder, Key::Missing("version"))));
+        }
+        if let Some(url) = text("git")? {
+            let (revision, key) = version(&["tag", "commit", "branch", "version"])?;
+            let revision = revision.map(|text| format!("#{text}")).unwrap_or_default();
+            return Ok(Some((format!("{}{revision}", git(url)), key)));
+        }
+        let place = match (text("oci")?, text("repo")?) {
+            (Some(url), _) => {
+                let place = url.strip_prefix("oci://");
+                place
+                    .ok_or_else(|| {
+                        self.fault(&format!(
+                            "has the `oci` `{url}`, which does not begin with `oci://`"
+                        ))
+                    })?
+                    .to_owned()
+            }
+            (None, Some(repository)) => format!("{REGISTRY}/{repository}"),
+            (None, None) => {
+                // A version alone, written in full.
+                match version(&["version"])? {
+                    (Some(_), _) => format!("{REGISTRY}/{NAMESPACE}/{}", self.name),
+                    _ => return Err(self.fault("names no `oci`, `git` or `path`")),
+                }
+            }
+        };
+        let (tag, key) = version(&["tag", "version"])?;
+        let tag = tag.map(at_least).unwrap_or_default();
+        Ok(Some((format!("oci://{}{tag}", place.trim_end_matches('/')), key)))
+    }
+
+    fn fault(&self, reason: &str) -> Fault {
+        Fault::new(self.span.clone(), format!("the dependency `{}` {reason}", self.name))
+    }
+}
+
+/// What a tag asks for: where it is a version, at least that within its major.
+fn at_least(tag: &str) -> String {
+    let tag = tag.trim();
+    match Version::parse_lenient(tag) {
+        Ok(_) => format!("#^{}", tag.strip_prefix('v').unwrap_or(tag)),
+        Err(_) if tag.is_empty() => String::new(),
+        Err(_) => format!("#{tag}"),
+    }
+}
+
+/// A URL of Git's as a reference.
+fn git(url: &str) -> String {
+    match url.split_once("://") {
+        Some(("https" | "http", _)) => format!("git+{url}"),
+        Some(("file", path)) => format!("git+file://{path}"),
+        _ => url.to_owned(),
+    }
+}
+
+/// A folder as a reference; nothing if it was packed into the archive of a module that was got from elsewhere.
+fn folder_of(folder: &str, around: &Reading<'_>) -> Option<String> {
+    let inner = folder.trim_start_matches("./");
+    let is_inside = !folder.starts_with('/') && !inner.split('/').any(|part| part == "..");
+    match (is_inside, around.is_own) {
+        (true, false) => None,
+        (true, true) => Some(format!("./{inner}")),
+        (false, _) => Some(folder.to_owned()),
+    }
+}

@@ -1,0 +1,267 @@
+//! Dependencies as `kcl.mod` writes them, for commands that change it: comments and layout stay.
+
+use std::path::Path;
+
+use mu_manifest::Requirement;
+use mu_manifest::edit::{Change, Dialect, Placed};
+use mu_manifest::reference::{Protocol, Reference, Version, VersionSpec};
+use mu_manifest::source::{New, Problem, SourceError};
+use toml_edit::{DocumentMut, InlineTable, Item, Table, Value};
+
+use super::dependency::{self, Key};
+use super::{MODULE, NAMESPACE, REGISTRY, read};
+use crate::files::Texts;
+use crate::format::Reading;
+use crate::manifest::manifest;
+
+/// Any version, while a move is tried out.
+const ANY: &str = "*";
+
+/// The dependencies of modules.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Modules;
+
+/// The versions that an entry can say: its revision in Git, or the least version.
+enum Wanted {
+    Least(String),
+    Tag(String),
+    Commit(String),
+    Any,
+}
+
+impl Dialect for Modules {
+    fn requirements(&self, path: &Path, text: &str) -> Result<Vec<Placed>, SourceError> {
+        let texts = Texts([(MODULE.to_owned(), text.to_owned())].into());
+        let around = Reading { is_own: true, aliases: None };
+        let package = read(&texts, &around).map_err(|error| error.in_text(path, text))?;
+        let read = manifest(&package).map(|manifest| manifest.dependencies).unwrap_or_default();
+        let placed = package.places.iter().zip(read);
+        Ok(placed.map(|(place, requirement)| Placed { index: place.index, requirement }).collect())
+    }
+
+    fn check(&self, _: &Path, _: &str, new: Option<&Requirement>) -> Result<(), Problem> {
+        new.map_or(Ok(()), |new| said(&new.reference).map(drop))
+    }
+
+    fn entry(&self, new: &Requirement) -> Result<(New, Requirement), Problem> {
+        value(&new.reference)?;
+        Ok((New::Text(self.version(new)?), self.read_as(new)))
+    }
+
+    fn version(&self, wanted: &Requirement) -> Result<String, Problem> {
+        Ok(match meant(&wanted.reference)? {
+            Wanted::Least(text) | Wanted::Tag(text) | Wanted::Commit(text) => text,
+            Wanted::Any => ANY.to_owned(),
+        })
+    }
+
+    fn read_as(&self, wanted: &Requirement) -> Requirement {
+        let reference = match said(&wanted.reference) {
+            Ok(Wanted::Least(text)) if !is_git(&wanted.reference) => {
+                let range = VersionSpec::parse(&format!("^{}", text.trim_start_matches('v'))).ok();
+                wanted.reference.with_version(range)
+            }
+            _ => wanted.reference.clone(),
+        };
+        Requirement { reference, alias: None, indirect: false, ..wanted.clone() }
+    }
+
+    fn is_list(&self) -> bool {
+        false
+    }
+
+    fn change(&self, text: &str, change: &Change<'_>) -> Option<Result<String, Problem>> {
+        Some(changed(text, change).map(|changed| match text.contains("\r\n") {
+            true => changed.replace("\r\n", "\n").replace('\n', "\r\n"),
+            false => changed,
+        }))
+    }
+}
+
+fn changed(text: &str, change: &Change<'_>) -> Result<String, Problem> {
+    let unread = |_| Problem::new("it is not TOML");
+    let mut document: DocumentMut = text.parse().map_err(unread)?;
+    match change {
+        Change::Add(new) => {
+            let table = document.entry("dependencies").or_insert_with(|| Item::Table(Table::new()));
+            let table = table.as_table_like_mut();
+            let table = table.ok_or_else(|| Problem::new("`dependencies` must be a table"))?;
+            let name = match new.reference.local() {
+                Some(folder) => folder.trim_end_matches('/').rsplit('/').next().unwrap_or(folder),
+                None => new.reference.name().leaf(),
+            };
+            if table.contains_key(name) {
+                return Err(Problem::new(format!("there is another dependency called `{name}`"))
+                    .help("modules are imported by that name, so only one can have it"));
+            }
+            table.insert(name, Item::Value(value(&new.reference)?));
+        }
+        Change::Set { index, wanted } => {
+            let (name, key) = place(text, *index)?;
+            let entry = document.get_mut("dependencies").and_then(|table| table.get_mut(&name));
+            let entry = entry.ok_or_else(|| Problem::new("the dependency is not there"))?;
+            set(entry, key, &wanted.reference)?;
+        }
+        Change::Version(version) => {
+            let package = document.get_mut("package").and_then(Item::as_table_like_mut);
+            let package = package.ok_or_else(|| Problem::new("it has no `[package]`"))?;
+            match package.get_mut("version").and_then(Item::as_value_mut) {
+                Some(old) => overwrite(old, version),
+                None => drop(package.insert("version", toml_edit::value(*version))),
+            }
+        }
+        Change::Remove { index } => {
+            let (name, _) = place(text, *index)?;
+            let table = document.get_mut("dependencies").and_then(Item::as_table_like_mut);
+            table.and_then(|table| table.remove(&name));
+        }
+    }
+    Ok(document.to_string())
+}
+
+/// The name of the entry at a place in the list, and which key of it is its version.
+fn place(text: &str, index: usize) -> Result<(String, Key), Problem> {
+    let gone = || Problem::new("the dependency is not there");
+    let document = super::parse(text).map_err(|_| gone())?;
+    let entries = dependency::all(&document).map_err(|_| gone())?;
+    let entry = entries.get(index).ok_or_else(gone)?;
+    let around = Reading { is_own: true, aliases: None };
+    let (_, key) = entry.read(&around).map_err(|_| gone())?;
+    Ok((entry.name.to_owned(), key))
+}
+
+/// Gives an entry another version, and nothing else.
+fn set(entry: &mut Item, key: Key, wanted: &Reference) -> Result<(), Problem> {
+    let wanted = meant(wanted)?;
+    let (text, named) = match &wanted {
+        Wanted::Least(text) | Wanted::Tag(text) => (text.as_str(), "tag"),
+        Wanted::Commit(text) => (text.as_str(), "commit"),
+        Wanted::Any => (ANY, "tag"),
+    };
+    let old = match key {
+        Key::Whole => Some(entry),
+        Key::Named(key) | Key::Missing(key) => {
+            let table = entry.as_table_like_mut();
+            let table = table.ok_or_else(|| Problem::new("the entry is not a table"))?;
+            // Which of them it is says what Git is asked for.
+            let is_revision = matches!(key, "tag" | "commit" | "branch");
+            if is_revision && key != named {
+                table.remove(key);
+                table.insert(named, toml_edit::value(text));
+                return Ok(());
+            }
+            if !table.contains_key(key) {
+                table.insert(key, toml_edit::value(text));
+                return Ok(());
+            }
+            // The version of the module itself, which may stand beside its tag.
+            let plain =
+                |item: &Item| item.as_str().map(|text| text.trim_start_matches('v').to_owned());
+            let is_repeated = key == "tag"
+                && table
+                    .get("version")
+                    .and_then(plain)
+                    .is_some_and(|version| table.get(key).and_then(plain) == Some(version));
+            if let Some(version) = table.get_mut("version").filter(|_| is_repeated)
+                && let Some(version) = version.as_value_mut()
+            {
+                overwrite(version, text);
+            }
+            table.get_mut(key)
+        }
+    };
+    if let Some(old) = old.and_then(Item::as_value_mut) {
+        overwrite(old, text);
+    }
+    Ok(())
+}
+
+/// Puts another version in place of one, with the `v` before it that the old one had: it is the name of a tag.
+fn overwrite(old: &mut Value, text: &str) {
+    let has_v = old.as_str().is_some_and(|old| old.starts_with('v'));
+    let is_bare = text.starts_with(|first: char| first.is_ascii_digit());
+    let mut new = match has_v && is_bare {
+        true => Value::from(format!("v{text}")),
+        false => Value::from(text),
+    };
+    *new.decor_mut() = old.decor().clone();
+    *old = new;
+}
+
+/// The value of a new entry.
+fn value(reference: &Reference) -> Result<Value, Problem> {
+    let mut table = InlineTable::new();
+    let mut put = |key: &str, text: &str| drop(table.insert(key, text.into()));
+    if let Some(folder) = reference.local() {
+        put("path", folder);
+        return Ok(table.into());
+    }
+    let wanted = said(reference)?;
+    let refused = || {
+        Problem::new(format!("a KCL module cannot depend on `{reference}`"))
+            .help("modules depend on modules of OCI registries, Git repositories and folders: `oci://HOST/REPOSITORY`, `git+https://HOST/REPOSITORY`")
+    };
+    if is_git(reference) {
+        let bare = reference.with_version(None).to_string();
+        put("git", bare.strip_prefix("git+").unwrap_or(&bare));
+    } else {
+        let base = reference.base().ok_or_else(refused)?;
+        if reference.protocol() != Some(&Protocol::Oci) {
+            return Err(refused());
+        }
+        let (host, name) = (base.as_str().trim_end_matches('/'), reference.name());
+        let is_usual = host == REGISTRY && name.as_str().split('/').eq([NAMESPACE, name.leaf()]);
+        if let (true, Wanted::Least(version)) = (is_usual, &wanted) {
+            return Ok(version.as_str().into());
+        }
+        put("oci", &format!("oci://{host}/{name}"));
+    }
+    match &wanted {
+        Wanted::Least(text) | Wanted::Tag(text) => put("tag", text),
+        Wanted::Commit(text) => put("commit", text),
+        Wanted::Any => {}
+    }
+    Ok(table.into())
+}
+
+fn is_git(reference: &Reference) -> bool {
+    reference.protocol().is_some_and(|protocol| {
+        let text = protocol.to_string();
+        text.starts_with("git") || text.starts_with("ssh")
+    })
+}
+
+/// What `kcl.mod` can say of a version.
+fn said(reference: &Reference) -> Result<Wanted, Problem> {
+    let Some(spec) = reference.version() else { return Ok(Wanted::Any) };
+    let text = spec.as_str();
+    let is_git = is_git(reference);
+    match spec {
+        VersionSpec::Latest => Ok(Wanted::Any),
+        VersionSpec::Commit(commit) if is_git => Ok(Wanted::Commit(commit.as_str().to_owned())),
+        VersionSpec::Tag(_) => Ok(Wanted::Tag(text.to_owned())),
+        VersionSpec::Pin(_) => Ok(Wanted::Least(text.trim_start_matches('=').to_owned())),
+        VersionSpec::Range(_) if !is_git => least(text).ok_or_else(|| {
+            Problem::new(format!("`kcl.mod` cannot say `{text}`"))
+                .help("it says the least version that will do, within its major: write `^` and that version")
+        }),
+        other => Err(Problem::new(format!("`kcl.mod` cannot say `{other}`"))
+            .help("name a tag or a commit")),
+    }
+}
+
+/// What an entry is to say while a move is tried out in memory: also that it has no upper end, which is never written.
+fn meant(reference: &Reference) -> Result<Wanted, Problem> {
+    let text = reference.version_text().unwrap_or_default();
+    match text.strip_prefix(">=").map(Version::parse_lenient) {
+        Some(Ok(_)) => Ok(Wanted::Tag(text.to_owned())),
+        _ => said(reference),
+    }
+}
+
+/// The version that a caret stands before.
+fn least(text: &str) -> Option<Wanted> {
+    let version = text.trim().strip_prefix('^')?.trim();
+    Version::parse_lenient(version).ok()?;
+    Some(Wanted::Least(version.to_owned()))
+}

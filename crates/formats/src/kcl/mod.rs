@@ -1,0 +1,126 @@
+//! Modules of KCL: `kcl.mod`, in a folder, a Git tree, or an OCI artifact that `kcl mod push` has made.
+//!
+//! A version in `kcl.mod` is the least one that will do, within its major, as minimal version selection takes it. KCL itself takes
+//! whichever version of a module it meets last.
+
+mod dependency;
+mod edit;
+mod image;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mu_manifest::reference::{Name, Version};
+use mu_provider::Release;
+use toml_edit::{Document, Item};
+
+use crate::error::{Fault, FormatError};
+use crate::files::Files;
+use crate::format::{Format, Package, Place, Reading};
+
+/// The format of KCL's modules.
+pub const FORMAT: Format = Format {
+    name: "kcl",
+    manifest: MODULE,
+    others: &[],
+    lenient: true,
+    artifact: Some(image::ARTIFACT),
+    dialect: |_| Arc::new(edit::Modules),
+    packed_by: "`kcl mod push` puts it into an OCI registry",
+    head,
+    read,
+};
+
+/// The manifest of a module.
+pub const MODULE: &str = "kcl.mod";
+
+/// Where modules are that are named by a version alone, or by a repository without a host.
+pub const REGISTRY: &str = "ghcr.io";
+
+/// The namespace there of modules that are named by a version alone.
+pub const NAMESPACE: &str = "kcl-lang";
+
+/// Reads the module whose files these are.
+///
+/// # Errors
+///
+/// When there is no `kcl.mod`, it is not TOML, or says something that makes no sense.
+pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatError> {
+    let text = text(files)?;
+    let read = || {
+        let document = parse(&text)?;
+        let mut release = release(&document)?;
+        let table = document.get("package");
+        let for_people = |key: &str| Some(table?.get(key)?.as_str()?.trim().to_owned());
+        release.description = for_people("description").filter(|text| !text.is_empty());
+        let mut places = Vec::new();
+        let dependencies = release.dependencies.get_or_insert_default();
+        for (index, entry) in dependency::all(&document)?.into_iter().enumerate() {
+            let line = mu_manifest::source::line_of(&text, entry.span.start);
+            let (dependency, _) = entry.read(around)?;
+            if let Some(dependency) = dependency.filter(|one| !dependencies.contains(one)) {
+                dependencies.push(dependency);
+                places.push(Place { line, index });
+            } else if !around.is_own {
+                release.bundled.push(entry.name.to_owned());
+            }
+        }
+        Ok(Package { release, places })
+    };
+    read().map_err(|fault| FormatError::new(MODULE, &text, fault))
+}
+
+/// Name and version of a module.
+///
+/// # Errors
+///
+/// When it has no name, or is not TOML.
+pub fn head(files: &dyn Files) -> Result<Release, FormatError> {
+    let text = text(files)?;
+    let read = || release(&parse(&text)?);
+    read().map_err(|fault| FormatError::new(MODULE, &text, fault))
+}
+
+fn text(files: &dyn Files) -> Result<Cow<'_, str>, FormatError> {
+    let missing = || FormatError::new(MODULE, "", Fault::new(0..0, "there is no such file"));
+    files.text(MODULE)?.ok_or_else(missing)
+}
+
+fn parse(text: &str) -> Result<Document<&str>, Fault> {
+    Document::parse(text).map_err(|error| {
+        let message = error.message().lines().collect::<Vec<_>>().join("; ");
+        Fault::new(error.span().unwrap_or(0..0), message)
+    })
+}
+
+fn release(document: &Document<&str>) -> Result<Release, Fault> {
+    let package = document.get("package");
+    let nameless = || {
+        let span = package.and_then(Item::span).unwrap_or(0..0);
+        Fault::new(span, "the module has no `name` in `[package]`")
+    };
+    let name = package.and_then(|package| package.get("name")).ok_or_else(nameless)?;
+    let wrong = |item: &Item, reason: String| Fault::new(item.span().unwrap_or(0..0), reason);
+    let text = name.as_str().ok_or_else(|| wrong(name, "`name` must be text".to_owned()))?;
+    let is_name = !text.contains('/') && !text.ends_with(".git") && Name::parse(text).is_ok();
+    if !is_name {
+        return Err(wrong(name, format!("`{text}` is not the name of a module")));
+    }
+    let mut release = Release {
+        name: text.to_owned(),
+        format: Some(FORMAT.name.to_owned()),
+        versions: Some("lenient".to_owned()),
+        ..Release::default()
+    };
+    if let Some(version) = package.and_then(|package| package.get("version")) {
+        let text = version.as_str().unwrap_or_default().trim();
+        if Version::parse_lenient(text).is_err() {
+            return Err(wrong(version, format!("`{text}` is not a version")));
+        }
+        text.clone_into(&mut release.version);
+    }
+    Ok(release)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! Modules of the shapes that there are, and changes to them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use mu_manifest::Requirement;
+use mu_manifest::edit::{Editor, Section};
+use mu_manifest::reference::{Defaults, Reference, VersionSpec};
+
+use super::*;
+use crate::Texts;
+
+fn module(text: &str, is_own: bool) -> Result<Package, String> {
+    let texts = Texts([(MODULE.to_owned(), text.to_owned())].into());
+    let around = Reading { is_own, aliases: None };
+    read(&texts, &around).map_err(|error| error.to_string())
+}
+
+fn references(package: &Package) -> Vec<&str> {
+    package.release.dependencies.iter().flatten().map(|one| one.reference()).collect()
+}
+
+const WEB: &str = r#"# The front door.
+[package]
+name = "web"
+edition = "v0.11.0"
+version = "1.35"
+description = "serves"
+
+[dependencies]
+# What Kubernetes knows.
+k8s = "1.31.2"  # pinned by nobody
+json = { oci = "oci://registry.example/libs/json-merge", tag = "v0.1.1", version = "0.1.1" }
+helper = { repo = "acme/helper", tag = "edge" }
+flask = { git = "https://github.com/kcl-lang/flask-demo-kcl-manifests", tag = "v0.1.0" }
+site = { git = "ssh://git@git.example/site.git", commit = "8308200" }
+inside = { path = "./lib/inside" }
+
+[dependencies.beside]
+path = "../beside"
+
+[profile]
+entries = ["main.k"]
+"#;
+
+#[test]
+fn every_kind_of_dependency_is_a_reference() {
+    let package = module(WEB, true).expect("is a module");
+    let release = &package.release;
+    let head = (&*release.name, &*release.version, release.is_lenient());
+    assert_eq!(head, ("web", "1.35", true));
+    assert_eq!(release.description.as_deref(), Some("serves"));
+    assert_eq!(
+        references(&package),
+        [
+            "../beside",
+            "oci://ghcr.io/kcl-lang/k8s#^1.31.2",
+            "oci://registry.example/libs/json-merge#^0.1.1",
+            "oci://ghcr.io/acme/helper#edge",
+            "git+https://github.com/kcl-lang/flask-demo-kcl-manifests#v0.1.0",
+            "ssh://git@git.example/site.git#8308200",
+            "./lib/inside",
+        ]
+    );
+    let places: Vec<_> = package.places.iter().map(|place| (place.index, place.line)).collect();
+    assert_eq!(places, [(0, 17), (1, 10), (2, 11), (3, 12), (4, 13), (5, 14), (6, 15)]);
+    // What was got from elsewhere carries the folders inside.
+    let got = module(WEB, false).expect("is a module");
+    assert_eq!(references(&got).first(), Some(&"../beside"));
+    assert_eq!(got.release.bundled, ["inside"]);
+    let bare = module("[package]\nname = \"x\"\n", true).expect("is a module");
+    assert_eq!((&*bare.release.version, bare.release.dependencies), ("", Some(Vec::new())));
+}
+
+#[test]
+fn what_makes_no_sense_is_pointed_at() {
+    for (text, expected) in [
+        ("", "kcl.mod:1:1: the module has no `name` in `[package]`"),
+        ("[package]\nname = 7\n", "kcl.mod:2:8: `name` must be text"),
+        ("[package]\nname = \"a/b\"\n", "kcl.mod:2:8: `a/b` is not the name of a module"),
+        ("[package]\nname = \"a\"\nversion = \"x\"\n", "kcl.mod:3:11: `x` is not a version"),
+        ("[package]\nname = \"a\nversion", "kcl.mod:3:8: key with no value"),
+        (
+            "dependencies = 1\n[package]\nname = \"a\"\n",
+            "kcl.mod:1:16: `dependencies` must be a table",
+        ),
+        (
+            "[package]\nname = \"a\"\n[dependencies]\nb = 1\n",
+            "kcl.mod:4:5: the dependency `b` must be a version, or a table",
+        ),
+        (
+            "[package]\nname = \"a\"\n[dependencies]\nb = { tag = \"1\" }\n",
+            "kcl.mod:4:5: the dependency `b` names no `oci`",
+        ),
+        (
+            "[package]\nname = \"a\"\n[dependencies]\nb = { oci = \"https://x\" }\n",
+            "does not begin with `oci://`",
+        ),
+        (
+            "[package]\nname = \"a\"\n[dependencies]\nb = { oci = \"oci://x y/z\" }\n",
+            "has no valid reference",
+        ),
+    ] {
+        let error = module(text, true).expect_err("makes no sense");
+        assert!(error.contains(expected), "{text:?}: {error}");
+    }
+}
+
+fn editor(text: &str) -> Editor {
+    Editor::new(Path::new(MODULE), text, &Defaults::default()).in_dialect(Arc::new(edit::Modules))
+}
+
+fn requirement(text: &str) -> Requirement {
+    Requirement::new(Reference::parse(text).expect("is a reference"))
+}
+
+#[test]
+fn changes_keep_everything_else() {
+    let mut editor = editor(WEB);
+    let section = Section::Dependencies;
+    assert!(
+        editor
+            .add(section, &requirement("oci://ghcr.io/kcl-lang/helloworld#^0.1.2"))
+            .expect("can be said")
+    );
+    assert!(
+        editor
+            .add(section, &requirement("oci://registry.example/libs/base#^2.0.0"))
+            .expect("can be said")
+    );
+    assert!(
+        editor
+            .add(section, &requirement("git+https://git.example/tools#v3.0.0"))
+            .expect("can be said")
+    );
+    let k8s = Reference::parse("oci://ghcr.io/kcl-lang/k8s").expect("is a reference");
+    let newer = VersionSpec::parse("^1.32.0").expect("is a version");
+    assert!(editor.set_version(section, &k8s, Some(newer)).expect("can be said"));
+    let json = Reference::parse("oci://registry.example/libs/json-merge").expect("is a reference");
+    let pin = VersionSpec::parse("0.1.4").expect("is a version");
+    assert!(editor.set_version(section, &json, Some(pin)).expect("can be said"));
+    let helper = Reference::parse("oci://ghcr.io/acme/helper").expect("is a reference");
+    assert!(editor.remove(section, &helper).expect("can be removed"));
+    let beside = Reference::parse("../beside").expect("is a reference");
+    assert!(editor.remove(section, &beside).expect("can be removed"));
+    assert_eq!(
+        editor.text(),
+        r#"# The front door.
+[package]
+name = "web"
+edition = "v0.11.0"
+version = "1.35"
+description = "serves"
+
+[dependencies]
+# What Kubernetes knows.
+k8s = "1.32.0"  # pinned by nobody
+json = { oci = "oci://registry.example/libs/json-merge", tag = "v0.1.4", version = "0.1.4" }
+flask = { git = "https://github.com/kcl-lang/flask-demo-kcl-manifests", tag = "v0.1.0" }
+site = { git = "ssh://git@git.example/site.git", commit = "8308200" }
+inside = { path = "./lib/inside" }
+helloworld = "0.1.2"
+base = { oci = "oci://registry.example/libs/base", tag = "2.0.0" }
+tools = { git = "https://git.example/tools", tag = "v3.0.0" }
+
+[profile]
+entries = ["main.k"]
+"#
+    );
+}
+
+#[test]
+fn what_it_cannot_say_is_refused() {
+    for (text, expected) in [
+        ("oci://ghcr.io/kcl-lang/a#>=1 <3", "`kcl.mod` cannot say `>=1 <3`"),
+        ("helm+https://charts.example/a#^1", "a KCL module cannot depend on"),
+        ("git+https://git.example/a#^1", "`kcl.mod` cannot say `^1`"),
+        ("oci://other.example/k8s#^1", "there is another dependency called `k8s`"),
+    ] {
+        let error = editor(WEB).add(Section::Dependencies, &requirement(text));
+        let error = error.expect_err("cannot be said").to_string();
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+    // A text without the section, and one of Windows.
+    let mut bare = editor("[package]\r\nname = \"x\"\r\n");
+    bare.add(Section::Dependencies, &requirement("oci://ghcr.io/kcl-lang/a#^1.0.0")).expect("fits");
+    assert_eq!(bare.text(), "[package]\r\nname = \"x\"\r\n\r\n[dependencies]\r\na = \"1.0.0\"\r\n");
+}

@@ -1,0 +1,126 @@
+//! A few files of a layer, in memory: what says what a package is, without the rest on the disk.
+//!
+//! The layer of an image may hold what no package may, such as devices. That is passed over here, since nothing is written.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+
+use flate2::bufread::GzDecoder;
+use mu_provider::TreeError;
+
+use crate::archive::tar::{self, Sink};
+use crate::archive::{ArchiveError, Layout, is_gzip};
+
+/// The files of a tar, compressed or not, whose paths are `wanted`, by their paths. No more than `most` bytes of files are
+/// read, wanted or not.
+///
+/// # Errors
+///
+/// When it is damaged, larger than that, or has a wanted file twice.
+pub fn pick(
+    layer: &[u8],
+    wanted: &dyn Fn(&str) -> bool,
+    most: u64,
+) -> Result<BTreeMap<String, Vec<u8>>, ArchiveError> {
+    let mut picked = Picked { wanted, files: BTreeMap::new(), most, left: most };
+    match is_gzip(layer) {
+        true => {
+            let inflate = io::BufReader::with_capacity(128 << 10, GzDecoder::new(layer));
+            tar::unpack(inflate, Layout::Layer, &mut picked)?;
+        }
+        false => tar::unpack(layer, Layout::Layer, &mut picked)?,
+    }
+    Ok(picked.files)
+}
+
+struct Picked<'a> {
+    wanted: &'a dyn Fn(&str) -> bool,
+    files: BTreeMap<String, Vec<u8>>,
+    most: u64,
+    /// How many bytes of files may still come.
+    left: u64,
+}
+
+impl Sink for Picked<'_> {
+    fn directory(&mut self, _path: &[u8]) -> Result<(), TreeError> {
+        Ok(())
+    }
+
+    fn symlink(&mut self, _path: &[u8], _target: &[u8]) -> Result<(), TreeError> {
+        Ok(())
+    }
+
+    fn file(&mut self, path: &[u8], _: bool, content: &mut dyn Read) -> Result<(), TreeError> {
+        let name = std::str::from_utf8(path).ok().filter(|path| (self.wanted)(path));
+        // One byte more, so that whatever is longer is seen.
+        let mut content = content.take(self.left.saturating_add(1));
+        let mut bytes = Vec::new();
+        let length = match name {
+            Some(_) => content.read_to_end(&mut bytes).map(|length| length as u64),
+            None => io::copy(&mut content, &mut io::sink()),
+        };
+        let length = length.map_err(|source| TreeError::Content {
+            path: String::from_utf8_lossy(path).escape_debug().to_string(),
+            source,
+        })?;
+        let over = TreeError::Limit { what: "the size of its files", limit: self.most };
+        self.left = self.left.checked_sub(length).ok_or(over)?;
+        let Some(name) = name else { return Ok(()) };
+        match self.files.insert(name.to_owned(), bytes) {
+            None => Ok(()),
+            Some(_) => Err(TreeError::Kind { path: name.to_owned(), what: "there twice" }),
+        }
+    }
+
+    fn file_in_memory(
+        &mut self,
+        path: &[u8],
+        executable: bool,
+        content: &[u8],
+    ) -> Result<(), TreeError> {
+        let mut content = content;
+        self.file(path, executable, &mut content)
+    }
+
+    fn odd(&mut self, _path: &[u8], _what: &'static str) -> Result<(), TreeError> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tar of files, and a device.
+    fn layer(files: &[(&str, &[u8])]) -> Vec<u8> {
+        let mut builder = ::tar::Builder::new(Vec::new());
+        for (path, content) in files {
+            let mut header = ::tar::Header::new_gnu();
+            header.set_size(content.len() as u64);
+            header.set_mode(0o644);
+            builder.append_data(&mut header, path, *content).expect("goes to memory");
+        }
+        let mut device = ::tar::Header::new_gnu();
+        device.set_entry_type(::tar::EntryType::Char);
+        device.set_size(0);
+        device.set_mode(0o644);
+        builder.append_data(&mut device, "dev/null", &[][..]).expect("goes to memory");
+        builder.into_inner().expect("goes to memory")
+    }
+
+    #[test]
+    fn takes_what_is_wanted_from_layers_of_both_kinds() {
+        let plain = layer(&[("kcl.mod", b"a"), ("main.k", b"bb"), ("x/kcl.mod", b"c")]);
+        let wanted = |path: &str| path == "kcl.mod";
+        for layer in [mu_testing::gzip(&plain), plain] {
+            let picked = pick(&layer, &wanted, 100).expect("is a layer");
+            assert_eq!(picked, BTreeMap::from([("kcl.mod".to_owned(), b"a".to_vec())]));
+            let error = pick(&layer, &wanted, 3).expect_err("is larger");
+            assert!(error.to_string().contains("the size of its files"), "{error}");
+        }
+        let twice = layer(&[("kcl.mod", b"a"), ("./kcl.mod", b"b")]);
+        assert!(pick(&twice, &wanted, 100).is_err());
+        assert!(pick(b"no tar", &wanted, 100).is_err());
+        assert!(pick(&mu_testing::gzip(b"no tar"), &wanted, 100).is_err());
+    }
+}

@@ -1,0 +1,225 @@
+//! KCL modules: in OCI registries, in Git, in folders; and a `kcl.mod` as a workspace.
+
+use std::fs;
+
+use mu_testing::oci::Behaviour;
+use mu_testing::{Artifact, DockerRegistry, OciServer, digest_of, tree};
+
+use super::support::Sandbox;
+
+/// The text of a `kcl.mod`.
+fn module(name: &str, version: &str, dependencies: &str) -> String {
+    let head =
+        format!("[package]\nname = \"{name}\"\nedition = \"v0.11.0\"\nversion = \"{version}\"\n");
+    format!("{head}\n[dependencies]\n{dependencies}")
+}
+
+/// Pushes a module as `kcl-lang/NAME`, by the tag `tag`.
+fn push(host: &str, name: &str, tag: &str, dependencies: &str) {
+    let version = tag.trim_start_matches('v');
+    let text = module(name, version, dependencies);
+    let files = [("kcl.mod", &*text), ("main.k", "a = 1\n"), ("lib/b.k", "b = 2\n")];
+    let artifact = Artifact::module(name, version, &files, !tag.starts_with('v'));
+    artifact.push(host, &format!("kcl-lang/{name}"), tag);
+}
+
+/// A folder with a `kcl.mod`, whose modules are in Docker's registry.
+fn workspace(dependencies: &str) -> (Sandbox, DockerRegistry) {
+    let (mut sandbox, server) = (Sandbox::new(), DockerRegistry::start());
+    let host = server.host();
+    sandbox.replace(&host, "[HOST]");
+    for version in ["1.28", "1.30", "1.31.2", "1.31.10", "2.0.0"] {
+        push(&host, "k8s", version, "");
+    }
+    for version in ["v0.4.0", "v0.4.2"] {
+        push(&host, "konfig", version, "k8s = \"1.30\"\n");
+    }
+    push(&host, "hello", "0.1.2", "");
+    let settings = format!("registries: {{ghcr.io/kcl-lang/: \"oci://{host}/kcl-lang\"}}\n");
+    sandbox.write(".mu/workspace.yaml", &settings);
+    sandbox.write("kcl.mod", &module("shop", "0.1.0", dependencies));
+    (sandbox, server)
+}
+
+const KONFIG: &str = "konfig = { oci = \"oci://ghcr.io/kcl-lang/konfig\", tag = \"v0.4.0\" }\n";
+
+#[test]
+fn a_folder_with_a_module_is_a_workspace() {
+    let (sandbox, server) = workspace(&format!("k8s = \"1.28\"  # any newer one\n{KONFIG}"));
+    insta::assert_snapshot!(sandbox.mu(&["get"]).ok().shown(), @"
+    $ mu get
+    + ghcr.io/kcl-lang/k8s 1.31.10
+    + ghcr.io/kcl-lang/konfig 0.4.2
+    installed 2 packages (2 downloaded, 0 from cache)
+    [exit 0]
+    ");
+    let pack = "work/.mu/packs/ghcr.io/kcl-lang/konfig";
+    let text = module("konfig", "0.4.2", "k8s = \"1.30\"\n");
+    let files = tree(&sandbox.path(pack));
+    assert_eq!(files.keys().collect::<Vec<_>>(), ["kcl.mod", "lib/b.k", "main.k"]);
+    assert_eq!(files["kcl.mod"].1, text.into_bytes());
+    let lock = sandbox.lock();
+    assert_eq!(lock["packages"][1]["digest"], *digest_of(&sandbox.path(pack)));
+    insta::assert_snapshot!(sandbox.mu(&["tree"]).ok().shown(), @"
+    $ mu tree
+    shop 0.1.0
+    ├── ghcr.io/kcl-lang/k8s 1.31.10 [required: ^1.28]
+    └── ghcr.io/kcl-lang/konfig 0.4.2 [required: ^0.4.0]
+        └── ghcr.io/kcl-lang/k8s 1.31.10 [required: ^1.30]
+    [exit 0]
+    ");
+    sandbox
+        .mu(&["why", "oci://ghcr.io/kcl-lang/k8s"])
+        .ok()
+        .says(&["^1.30 by ghcr.io/kcl-lang/konfig"]);
+    sandbox.mu(&["verify"]).ok();
+    // A version that leaves a number out is one.
+    let versions = sandbox.mu(&["versions", "oci://ghcr.io/kcl-lang/k8s"]).ok();
+    versions.says(&["1.28", "1.31.10", "2.0.0"]);
+    sandbox.mu(&["resolve", "oci://ghcr.io/kcl-lang/k8s#1.30"]).ok().says(&["k8s 1.30"]);
+    sandbox
+        .mu(&["info", "oci://ghcr.io/kcl-lang/konfig"])
+        .ok()
+        .says(&["kcl", "oci://ghcr.io/kcl-lang/k8s#^1.30"]);
+    // The least versions, as KCL's own selection would take them.
+    let least = sandbox.mu(&["resolve", "--resolution", "minimal"]).ok();
+    least.says(&["k8s 1.30", "konfig 0.4.0"]);
+    // From a lock, one request for each.
+    for folder in ["cache", "work/.mu/packs"] {
+        fs::remove_dir_all(sandbox.path(folder)).expect("is there");
+    }
+    let before = server.log().len();
+    sandbox.mu(&["get", "--locked"]).ok();
+    let log = server.log().split_off(before);
+    assert_eq!(log.len(), 2, "{log:#?}");
+    assert!(log.iter().all(|line| line.contains("/blobs/sha256:")), "{log:#?}");
+    assert_eq!(sandbox.lock(), lock);
+}
+
+#[test]
+fn a_layer_is_got_once_to_choose_and_to_install() {
+    let (sandbox, server) = workspace(KONFIG);
+    let before = server.log().len();
+    sandbox.mu(&["get"]).ok();
+    let log = server.log().split_off(before);
+    let blobs = log.iter().filter(|line| line.contains("/blobs/sha256:"));
+    assert_eq!(blobs.count(), 2, "{log:#?}");
+}
+
+#[test]
+fn commands_edit_a_module_and_keep_its_layout() {
+    let (sandbox, _server) =
+        workspace("# What Kubernetes knows.\nk8s = \"1.28\"  # any newer one\n");
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["add", "oci://ghcr.io/kcl-lang/hello"]).ok().says(&["(kcl.mod)"]);
+    let text = |k8s: &str, rest: &str| {
+        module(
+            "shop",
+            "0.1.0",
+            &format!("# What Kubernetes knows.\nk8s = \"{k8s}\"  # any newer one\n{rest}"),
+        )
+    };
+    assert_eq!(sandbox.read("kcl.mod"), text("1.28", "hello = \"0.1.2\"\n"));
+    sandbox.mu(&["add", "oci://ghcr.io/kcl-lang/konfig#^0.4.0"]).ok();
+    assert_eq!(sandbox.read("kcl.mod"), text("1.28", "hello = \"0.1.2\"\nkonfig = \"0.4.0\"\n"));
+    sandbox.mu(&["remove", "ghcr.io/kcl-lang/hello"]).ok();
+    sandbox.mu(&["upgrade", "ghcr.io/kcl-lang/k8s"]).ok();
+    assert_eq!(sandbox.read("kcl.mod"), text("1.31.10", "konfig = \"0.4.0\"\n"));
+    let before = sandbox.read("kcl.mod");
+    sandbox
+        .mu(&["add", "oci://ghcr.io/kcl-lang/hello#>=0.1 <3"])
+        .fails()
+        .says(&["`kcl.mod` cannot say `>=0.1 <3`"]);
+    assert_eq!(sandbox.read("kcl.mod"), before);
+    sandbox.mu(&["version", "minor"]).ok();
+    assert_eq!(
+        sandbox.read("kcl.mod"),
+        before.replace("version = \"0.1.0\"", "version = \"0.2.0\"")
+    );
+    sandbox.mu(&["pack"]).fails().says(&["kcl mod push"]);
+    sandbox.write("kcl.mod", &module("shop", "0.1.0", "k8s = 7\n"));
+    sandbox.mu(&["get"]).fails().says(&["kcl.mod:7:7", "the dependency `k8s` must be a version"]);
+}
+
+#[test]
+fn modules_in_folders_and_in_git_lead_on() {
+    let (sandbox, _server) = workspace("");
+    let git = sandbox.path("git/tools");
+    mu_testing::write(&git, "kcl.mod", module("tools", "0.3.0", "hello = \"0.1.0\"\n"));
+    mu_testing::write(&git, "tools.k", "t = 1\n");
+    for arguments in [
+        &["init", "-q"][..],
+        &["add", "."],
+        &["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "a"],
+        &["tag", "v0.3.0"],
+    ] {
+        let done = std::process::Command::new("git").arg("-C").arg(&git).args(arguments).status();
+        assert!(done.expect("git runs").success());
+    }
+    mu_testing::write(
+        &sandbox.path("beside"),
+        "kcl.mod",
+        module("beside", "0.1.0", "konfig = \"0.4.0\"\n"),
+    );
+    let dependencies = format!(
+        "tools = {{ git = \"file://{}\", tag = \"v0.3.0\" }}\nbeside = {{ path = \"../beside\" }}\n",
+        git.display()
+    );
+    sandbox.write("kcl.mod", &module("shop", "0.1.0", &dependencies));
+    sandbox.mu(&["get"]).ok().says(&["hello 0.1.2", "konfig 0.4.2", "tools 0.3.0"]);
+    sandbox.mu(&["get", "--locked"]).ok();
+}
+
+#[test]
+fn modules_that_lie_are_refused() {
+    let mut sandbox = Sandbox::new();
+    let server = OciServer::start(Behaviour::default());
+    let host = server.host();
+    sandbox.replace(&host, "[HOST]");
+    sandbox.asks_for(&[&format!("oci://{host}/kcl/web")]);
+    let refused = |artifact: &Artifact, code: &str, reason: &str| {
+        artifact.push(&host, "kcl/web", "1.0.0");
+        let _ = fs::remove_dir_all(sandbox.path("cache"));
+        let error = sandbox.mu(&["get", "--json"]).fails_with(code);
+        assert!(error.to_string().contains(reason), "{reason}: {error}");
+        assert!(!sandbox.has(&format!("work/.mu/packs/{}", host.replace(':', "+"))));
+    };
+    let text = module("web", "2.0.0", "");
+    let web = |files: &[(&str, &str)]| Artifact::module("web", "1.0.0", files, true);
+    refused(
+        &web(&[("kcl.mod", &text)]),
+        "no-solution",
+        "its tag is `1.0.0`, and it says that it is 2.0.0",
+    );
+    refused(&web(&[("main.k", "a = 1\n")]), "no-solution", "there is no such file");
+    refused(&web(&[("kcl.mod", "[package")]), "no-solution", "cannot be used");
+    let text = module("web", "1.0.0", "a = { path = \"../a\" }\n");
+    refused(&web(&[("kcl.mod", &text)]), "manifest", "which is on its author's machine");
+    let empty = Artifact::new("application/vnd.oci.empty.v1+json", b"{}")
+        .says("org.kcllang.package.name", "web");
+    refused(&empty, "no-solution", "a KCL module without files");
+    let text = module("web", "1.0.0", "");
+    let honest = web(&[("kcl.mod", &text)]);
+    let mut manifest = honest.manifest();
+    let layer = manifest["layers"][0]["digest"].as_str().expect("is text").to_owned();
+    honest.push(&host, "kcl/web", "1.0.0");
+    server.spoil(&layer, b"something else");
+    let _ = fs::remove_dir_all(sandbox.path("cache"));
+    let error = sandbox.mu(&["get", "--json"]).fails_with("integrity");
+    assert!(error.to_string().contains("is not the one that was expected"), "{error}");
+    manifest["layers"][0]["size"] = (1_u64 << 50).into();
+    server.manifest("kcl/web", "1.0.0", &manifest);
+    sandbox.mu(&["get"]).fails().says(&["are the most that mu reads"]);
+    // What leads out of the folder, or unpacks to far more than it is.
+    let bomb = "x".repeat(64 << 20);
+    refused(&web(&[("kcl.mod", &text), ("main.k", &bomb)]), "integrity", "is refused");
+    let link = [
+        ("kcl.mod".to_owned(), ('f', text.clone().into_bytes())),
+        ("out".to_owned(), ('l', b"../..".to_vec())),
+    ];
+    let layer = mu_testing::tar(link);
+    let tricky = Artifact::new("application/vnd.oci.empty.v1+json", b"{}")
+        .layer("application/vnd.oci.image.layer.v1.tar", &layer, &[])
+        .says("org.kcllang.package.name", "web");
+    refused(&tricky, "integrity", "is refused");
+}
