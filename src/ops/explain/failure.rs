@@ -251,6 +251,18 @@ fn is_nowhere(session: &Session, id: &PackageId) -> bool {
     id.base() == Defaults::default().base && settings.registries.is_empty()
 }
 
+/// A failure to reach a registry; if it is the default base, because nothing says where packages are, with what to do then.
+pub(crate) fn at_default_base(session: &Session, error: CommandError) -> CommandError {
+    let settings = &session.workspace.settings;
+    if error.code != Code::Network || !settings.registries.is_empty() {
+        return error;
+    }
+    let base = &settings.base;
+    error
+        .hint(format!("no registry is configured, so mu looked at `{base}`"))
+        .hint(format!("if your packages are elsewhere: `mu registry add -g {base} URL`"))
+}
+
 /// What to do if packages are not at the default base.
 fn elsewhere(session: &Session, id: &PackageId) -> [String; 2] {
     let (base, name) = (id.base(), session.short_name(id));

@@ -10,7 +10,7 @@ use crate::index::releases::Position;
 use crate::index::{Candidate, Route, RouteError, Searchable};
 use crate::lock::Source;
 use crate::manifest::Capability;
-use crate::ops::explain::failure::unavailable;
+use crate::ops::explain::failure::{at_default_base, unavailable};
 use crate::ops::lookup::filter::{Sieve, VersionFilter};
 use crate::ops::lookup::here::Here;
 use crate::ops::lookup::versions::Listing;
@@ -139,7 +139,7 @@ fn providing(
         }
     }
     if let (Some(error), true) = (failed, answered.is_empty()) {
-        return Err(error);
+        return Err(at_default_base(session, error));
     }
     let mut packages = merged(session, answered)?;
     let ids: Vec<PackageId> = packages.iter().map(|package| package.id.clone()).collect();
@@ -245,7 +245,7 @@ pub fn capabilities(session: &Session) -> Result<BTreeSet<String>, CommandError>
         }
     }
     match failed {
-        Some(error) if !has_answer => Err(error),
+        Some(error) if !has_answer => Err(at_default_base(session, error)),
         _ => Ok(found),
     }
 }
@@ -281,7 +281,7 @@ fn ask_all(
             CommandError::new(Code::NotFound, "no registry is configured that can be searched")
                 .hint("`mu registry add PREFIX URL` adds a hub");
         let mut failures = failures.into_iter();
-        let first = failures.next().unwrap_or(nothing);
+        let first = failures.next().map_or(nothing, |first| at_default_base(session, first));
         return Err(failures.fold(first, |first, other| {
             let text = described(&*other.error);
             first.hint(format!("another registry failed too: {text}"))
@@ -310,13 +310,7 @@ fn ask(
     query: Query,
 ) -> Result<Option<Answered>, CommandError> {
     let Searchable { prefix, before_names, route } = place;
-    let route = match route {
-        Ok(route) => route,
-        // A registry without a provider in this mu may be searchable by another.
-        Err(RouteError::NoProvider { .. }) => return Ok(None),
-        Err(RouteError::Provider(error)) => return Err(error.into()),
-        Err(error) => return Err(CommandError::from_error(Code::Reference, error)),
-    };
+    let Some(route) = usable(route)? else { return Ok(None) };
     let what = prefix.clone();
     let progress = Work::begin(&session.events, what.as_str());
     let hits: Result<_, ProviderError> = route.provider.search(&route.location, &query, &progress);

@@ -5,6 +5,7 @@ use mu_provider::{SafeUrl, without_secrets};
 use serde_json::{Map, Value};
 
 use crate::manifest::rename::Rename;
+use crate::ops::explain::failure::at_default_base;
 use crate::ops::publication::hub;
 use crate::ops::publication::lines::{is_version, tags, yanked};
 #[cfg(feature = "oci")]
@@ -81,7 +82,15 @@ impl Target {
                 }
                 Ok((Self::at(session, &url, insecure)?, rest.to_owned()))
             }
-            None => Ok((Self::at(session, &format!("https://{}", id.base()), false)?, name)),
+            None => {
+                let hub = Self::at(session, &format!("https://{}", id.base()), false);
+                let is_default = id.base() == session.workspace.settings.base;
+                let hub = hub.map_err(|error| match is_default {
+                    true => at_default_base(session, error).hint("`--to PLACE` names another hub"),
+                    false => error,
+                })?;
+                Ok((hub, name))
+            }
         }
     }
 
