@@ -27,6 +27,15 @@ Examples:
 pub(crate) struct Arguments {
     /// The package: its name or folder [default: the one in this folder]
     package: Option<String>,
+    /// The same, as other commands take it
+    #[arg(
+        short = 'p',
+        long = "package",
+        value_name = "PACKAGE",
+        hide = true,
+        conflicts_with = "package"
+    )]
+    named: Option<String>,
     /// The archive's file, or a folder for it
     #[arg(short, long, value_name = "PATH")]
     output: Option<PathBuf>,
@@ -44,7 +53,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;
     let request = PackRequest {
-        package: arguments.package.clone(),
+        package: arguments.package.clone().or_else(|| arguments.named.clone()),
         output: arguments.output.clone(),
         dry_run: arguments.dry_run,
         force: arguments.force,

@@ -29,6 +29,9 @@ pub(crate) struct Arguments {
     /// The package: its name or folder [default: the one in this folder]
     #[arg(conflicts_with = "all")]
     package: Option<String>,
+    /// The same, as other commands take it
+    #[arg(short = 'p', long = "package", value_name = "PACKAGE", hide = true, conflicts_with_all = ["package", "all"])]
+    named: Option<String>,
     /// Where to publish to
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
@@ -55,7 +58,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;
     let request = PublishRequest {
-        package: arguments.package.clone(),
+        package: arguments.package.clone().or_else(|| arguments.named.clone()),
         to: arguments.to.clone(),
         dry_run: arguments.dry_run,
         all: arguments.all,

@@ -126,9 +126,17 @@ pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, C
 
 /// A warning if references to a package do not point to the current folder.
 fn misplaced(environment: &Environment, name: &str) -> Option<String> {
-    let place = place_name(environment).filter(|place| place != name)?;
+    let called = place_name(environment).filter(|called| called != name)?;
+    let (namespace, place) = place(environment)?;
+    let parent = name.strip_suffix(&place).and_then(|parent| parent.strip_suffix('/'));
+    let others = match parent.filter(|_| namespace.is_none()) {
+        Some(parent) => {
+            format!(", move it, or set `namespace: {parent}` in `{MU_FOLDER}/{WORKSPACE_FILE}`")
+        }
+        None => " or move it".to_owned(),
+    };
     Some(format!(
-        "references to `{name}` do not point to this folder, but references to `{place}` do: rename the package, or move it"
+        "references to `{name}` do not point to this folder, but references to `{called}` do: rename the package{others}"
     ))
 }
 
@@ -152,6 +160,12 @@ fn check_namespace(text: &str) -> Result<(), CommandError> {
 
 /// The name of references that point to the current folder, if it is in a workspace.
 fn place_name(environment: &Environment) -> Option<String> {
+    let (namespace, place) = place(environment)?;
+    Some(namespace.map_or_else(|| place.clone(), |namespace| format!("{namespace}/{place}")))
+}
+
+/// The current folder's path in its workspace, and the namespace that names there start with.
+fn place(environment: &Environment) -> Option<(Option<String>, String)> {
     let Environment { current, home, mu_home, users, .. } = environment;
     let root = find_root(current, home, mu_home);
     let place = current.strip_prefix(&root).ok().filter(|place| !place.as_os_str().is_empty())?;
@@ -163,10 +177,7 @@ fn place_name(environment: &Environment) -> Option<String> {
     Workspace::check_root(&root, mu_home, users).ok()?;
     let has_base = Reference::parse(&place).ok()?.base().is_some();
     let namespace = Workspace::open_without_members(&root, mu_home).ok()?.namespace;
-    match namespace.filter(|_| !has_base) {
-        Some(namespace) => Some(format!("{}/{place}", namespace.name)),
-        None => Some(place),
-    }
+    Some((namespace.filter(|_| !has_base).map(|namespace| namespace.name.to_string()), place))
 }
 
 fn folder_name(environment: &Environment) -> Result<String, CommandError> {

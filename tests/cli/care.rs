@@ -68,7 +68,20 @@ fn init_begins_a_workspace() {
     assert_eq!(schema("inner/.mu/workspace.yaml"), "Workspace");
     std::fs::create_dir_all(sandbox.path("work/inner/deep/er")).expect("can be made");
     let run = sandbox.mu_in("work/inner/deep/er", &["init", "acme/x"]).ok();
-    run.says(&["warning: references to `acme/x` do not point to this folder", "`deep/er` do"]);
+    run.says(&[
+        "warning: references to `acme/x` do not point to this folder",
+        "`deep/er` do: rename the package or move it",
+    ]);
+    std::fs::create_dir_all(sandbox.path("work/inner/lib")).expect("can be made");
+    sandbox.mu_in("work/inner/lib", &["init", "acme/lib"]).ok().says(&[
+        "`lib` do: rename the package, move it, or set `namespace: acme` in `.mu/workspace.yaml`",
+    ]);
+    // It is found by nobody, which matters most where no registry answers either.
+    let run = sandbox.mu_in("work/inner", &["get", "http://127.0.0.1:1/acme/lib"]);
+    run.fails().does_not_say(&["packages are found by their path"]);
+    let run = sandbox
+        .mu_in("work/inner", &["get", "acme/lib", "--registry", "hub.mu.com/=http://127.0.0.1:1/"]);
+    run.fails().says(&["the workspace has `acme/lib` in `lib`", "set `namespace: acme`"]);
     assert_eq!(schema("inner/deep/er/Mu.yaml"), schema("inner/Mu.yaml"));
     assert!(!sandbox.has("work/inner/deep/er/.gitignore"));
 }

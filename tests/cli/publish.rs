@@ -179,6 +179,7 @@ fn a_workspace_is_published_in_the_order_of_its_dependencies() {
         write(&sandbox.path("author"), &format!("{name}/Mu.yaml"), text);
     }
     sandbox.mu_in("author/acme/a", &["publish"]).fails().says(&["acme/b"]);
+    sandbox.mu_in("author", &["publish", "-p", "acme/c", "--dry-run"]).ok().says(&["acme/c 1.0.0"]);
     sandbox.mu_in("author", &["publish", "--all", "--dry-run"]).ok();
     let order = |run: crate::support::Run| -> Vec<String> {
         let value = run.ok().json();

@@ -6,7 +6,7 @@ use crate::index::{Cause, Unavailable, cause, nearest};
 use crate::ops::explain::age;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
 use crate::ops::explain::other_places::{installed, only_pack, stripped};
-use crate::ops::explain::own_packages::misplaced;
+use crate::ops::explain::own_packages::{self, misplaced};
 use crate::ops::explain::ways_out::{self, Remedy};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{ADD, Asked, Requirements};
@@ -217,6 +217,7 @@ pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError
     hints.extend(browsed(&error.id));
     match code {
         Code::Network if !session.options.offline => {
+            hints.extend(own_packages::warning(session, &error.id));
             hints.extend(installed(session, &error.id));
             if is_nowhere(session, &error.id) {
                 hints.extend(elsewhere(session, &error.id));
