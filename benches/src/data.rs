@@ -1,4 +1,4 @@
-//! Everything that is measured with, made once and used by every row.
+//! All data for the measurements, created once and used by every row.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,11 +26,11 @@ pub(crate) struct Data {
 }
 
 impl Data {
-    /// Makes what is not in `folder` yet, and starts the servers.
+    /// Creates what is missing in `folder`, and starts the servers.
     pub(crate) fn make(folder: &Path, mu: PathBuf, rounds: usize) -> Self {
         let served = folder.join("served");
         let packages = graph::make();
-        // Named for what is made: a folder of an older program is made again.
+        // The name changes with the content, so that the folder of an older program is created again.
         let port_file = folder.join("port-3");
         if !port_file.exists() {
             eprintln!("making the data in {}", folder.display());
@@ -51,7 +51,7 @@ impl Data {
             let port = port.parse().expect("was written as a number");
             match Web::serve(&served, &folder.join("nginx"), port) {
                 Some(web) => break web,
-                // Somebody else listens there by now.
+                // Another process listens there by now.
                 None => settle_port(&served, &port_file, &hub::contents()),
             }
         };
@@ -77,14 +77,14 @@ impl Data {
         Place { data: self, folder }
     }
 
-    /// How many requests `work` makes of nginx.
+    /// How many requests `work` sends to nginx.
     pub(crate) fn traffic(&self, work: impl FnOnce()) -> Traffic {
         let before = self.settled();
         work();
         self.settled().since(before)
     }
 
-    /// The traffic once nginx has written down what it has answered.
+    /// The traffic, once nginx has logged all its answers.
     fn settled(&self) -> Traffic {
         let mut known = self.web.traffic();
         loop {
@@ -135,7 +135,7 @@ fn settle_port(served: &Path, file: &Path, contents: &[hub::Content]) {
     hub::write(file, port.to_string().as_bytes());
 }
 
-/// A workspace, with a home and a cache of its own.
+/// A workspace with its own home and cache.
 pub(crate) struct Place<'data> {
     data: &'data Data,
     pub(crate) folder: PathBuf,
@@ -165,7 +165,7 @@ impl Place<'_> {
         self.write("work/Mu.yaml", &format!("name: bench/root\ndependencies:\n{lines}"));
     }
 
-    /// Has the workspace's package ask for one more.
+    /// Adds a dependency to the workspace's package.
     pub(crate) fn add_dependency(&self, reference: &str) {
         let path = "work/Mu.yaml";
         let text = fs::read_to_string(self.join(path)).expect("was written");
@@ -180,7 +180,7 @@ impl Place<'_> {
         command
     }
 
-    /// Gives mu a home and a cache of its own, and the shell mu.
+    /// Gives mu its own home and cache, and the shell mu.
     fn set_places(&self, command: &mut Command) {
         command
             .env("MU", &self.data.mu)

@@ -1,4 +1,4 @@
-//! A wire that is long: passes connections on, every byte after a while.
+//! A slow wire: passes connections on, with every byte delayed.
 
 use std::io::{Read, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -6,15 +6,15 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Passes what comes to the returned port on to `port`, so that a question and its answer take
-/// `round_trip` longer; for as long as the program runs.
+/// Passes connections to the returned port on to `port`, so that a request and its answer take `round_trip`
+/// longer; for as long as the program runs.
 pub(crate) fn serve(port: u16, round_trip: Duration) -> u16 {
     let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
     let own = listener.local_addr().expect("is bound").port();
     thread::spawn(move || {
         for near in listener.incoming().flatten() {
             thread::spawn(move || {
-                // Connecting takes a round trip of its own.
+                // Connecting takes another round trip.
                 thread::sleep(round_trip);
                 let Ok(far) = TcpStream::connect(("127.0.0.1", port)) else { return };
                 let (Ok(near_too), Ok(far_too)) = (near.try_clone(), far.try_clone()) else {
@@ -28,9 +28,9 @@ pub(crate) fn serve(port: u16, round_trip: Duration) -> u16 {
     own
 }
 
-/// Passes on what `from` says, in two threads, so that what waits does not hold up what comes.
+/// Passes on the bytes from `from`, in two threads, so that waiting bytes do not delay reading.
 fn pass(mut from: TcpStream, mut to: TcpStream, delay: Duration) {
-    // What fails only slows the wire down.
+    // A failure only slows the wire down.
     let _ = to.set_nodelay(true);
     let (sender, receiver) = mpsc::channel::<(Instant, Vec<u8>)>();
     thread::spawn(move || {
@@ -49,7 +49,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, delay: Duration) {
                 return;
             }
         }
-        // The other side may have gone already.
+        // The other side may have closed the connection.
         let _ = to.shutdown(Shutdown::Write);
     });
 }

@@ -1,4 +1,4 @@
-//! The graph as Go modules, for whose build list nothing but minimal selection is needed.
+//! The graph as Go modules, whose build list needs only minimal selection.
 
 use std::path::Path;
 
@@ -10,7 +10,7 @@ pub(crate) fn module(name: &str) -> String {
     format!("bench.test/{name}")
 }
 
-/// A version as Go takes it: majors after the first would be other modules, so they become minors.
+/// A version as Go accepts it: later majors would be other modules, so they become minors.
 pub(crate) fn version([major, minor, patch]: [u32; 3]) -> String {
     format!("v{}", graph::text([1, major * 1_000 + minor, patch]))
 }

@@ -1,8 +1,8 @@
-//! A graph of packages, versions and dependencies as registries have it.
+//! A graph of packages, versions and dependencies like those of real registries.
 //!
-//! Packages are released over time, and depend on what there was at that time: few foundations that
-//! nearly everybody needs, many packages that few need, breaking changes mostly early in a package's
-//! life, and now and then a newest version that holds something back, so that not every newest version fits.
+//! Packages are released over time, and depend on what existed at that time: a few foundations that nearly
+//! everything needs, many packages that few need, breaking changes mostly early in a package's life, and now
+//! and then a newest version that holds something back, so that not every newest version fits.
 
 use crate::random::Random;
 
@@ -22,7 +22,7 @@ pub(crate) struct Version {
     pub(crate) dependencies: Vec<Dependency>,
 }
 
-/// What a version asks of another package.
+/// A version's requirement on another package.
 pub(crate) struct Dependency {
     /// The place of the package in the graph.
     pub(crate) package: usize,
@@ -96,14 +96,14 @@ fn next(random: &mut Random, [major, minor, patch]: [u32; 3], published: u64) ->
     }
 }
 
-/// What is asked at a time: the versions compatible with the newest there was.
+/// The requirement at a time: versions compatible with the newest at that time.
 fn dependency(on: &Package, package: usize, published: u64, held: bool) -> Option<Dependency> {
     let known = on.versions.iter().take_while(|version| version.published < published).count();
     let newest = on.versions[..known].last()?.number;
     if !held {
         return Some(Dependency { package, least: newest, before: [newest[0] + 1, 0, 0] });
     }
-    // Something broke, and was held below what is newest.
+    // Something broke, so the requirement excludes the newest versions.
     let older = &on.versions[known / 2];
     Some(Dependency { package, least: older.number, before: newest })
 }
@@ -113,7 +113,7 @@ pub(crate) fn text([major, minor, patch]: [u32; 3]) -> String {
     format!("{major}.{minor}.{patch}")
 }
 
-/// The packages that a workspace with `count` requirements asks for: the ones that others least depend on first.
+/// The packages that a workspace with `count` requirements needs: first those that others depend on least.
 pub(crate) fn roots(packages: &[Package], count: usize) -> Vec<&Package> {
     let mut random = Random::new(2);
     let mut order: Vec<usize> = (0..packages.len()).collect();

@@ -1,4 +1,4 @@
-//! Graphs that are hard to choose from, and what pubgrub alone reads of them.
+//! Graphs for which it is hard to choose versions, and how many versions plain pubgrub reads of them.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -11,7 +11,7 @@ use pubgrub::{
 use crate::graph::{Dependency, Package, Version};
 use crate::random::Random;
 
-/// A graph, and which of its packages a workspace asks for, in which versions.
+/// A graph, and the requirements of a workspace on it.
 pub(crate) struct Set {
     pub(crate) name: String,
     pub(crate) packages: Vec<Package>,
@@ -23,7 +23,7 @@ pub(crate) fn sets() -> Vec<Set> {
     vec![capped(60), capped(100), capped(150), ring()]
 }
 
-/// Many roots are open to newer versions, while `wanted` packages that they all want are capped at old ones.
+/// Many roots accept newer versions, while `wanted` packages that all of them need are capped at old ones.
 fn capped(wanted: usize) -> Set {
     const VERSIONS: u32 = 40;
     let mut random = Random::new(10 + wanted as u64);
@@ -32,7 +32,7 @@ fn capped(wanted: usize) -> Set {
         .collect();
     for root in 0..200 {
         let wishes: Vec<usize> = (0..6).map(|_| random.below(wanted)).collect();
-        // Each wants what was new when it was released.
+        // Each requires what was new when it was released.
         packages.push(package(format!("open/name-{root:04}"), VERSIONS, |version| {
             wishes.iter().map(|wish| from(*wish, version)).collect()
         }));
@@ -45,7 +45,7 @@ fn capped(wanted: usize) -> Set {
     Set { name: format!("{wanted} capped"), roots: open.chain(caps).collect(), packages }
 }
 
-/// 30 packages of 100 versions, of which the newest 90 of each want what none of the others can have.
+/// 30 packages of 100 versions. The newest 90 of each require what excludes all the others.
 fn ring() -> Set {
     const PACKAGES: usize = 30;
     let packages: Vec<Package> = (0..PACKAGES)
@@ -114,11 +114,11 @@ pub(crate) fn pubgrub_alone(set: &Set) -> (usize, f64) {
     let start = std::time::Instant::now();
     assert!(resolve(&counting, usize::MAX, 0_u64).is_ok(), "every set has a solution");
     let time = start.elapsed().as_secs_f64() * 1_000.0;
-    // The roots are no version.
+    // The roots are not a version.
     (counting.read.borrow().len() - 1, time)
 }
 
-/// Takes note of the versions whose dependencies are asked for.
+/// Records the versions whose dependencies are requested.
 struct Counting {
     known: Known,
     read: RefCell<HashSet<(usize, Number)>>,

@@ -1,7 +1,7 @@
-//! Measures mu as whole processes, against floors and against peers where they are installed.
+//! Measures mu as whole processes, against limits and against other tools if they are installed.
 //!
-//! `cargo run --release --manifest-path benches/Cargo.toml` builds mu, makes the data, and prints the
-//! tables that `docs/performance.md` quotes. `-- --help` says what can be chosen.
+//! `cargo run --release --manifest-path benches/Cargo.toml` builds mu, creates the data, and prints the
+//! tables in `docs/performance.md`. `-- --help` lists the options.
 
 #![allow(
     clippy::disallowed_methods,
@@ -80,7 +80,7 @@ fn build() -> PathBuf {
     root.join("target/release/mu")
 }
 
-/// A folder in memory, where there is one.
+/// A folder in memory, if the system has one.
 fn temporary() -> PathBuf {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };

@@ -1,4 +1,4 @@
-//! Runs whole processes: their times in turns, their memory, and what they ask of the system.
+//! Runs whole processes in turns: measures their times, memory, and system calls.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,7 @@ pub(crate) struct Result {
     pub(crate) name: &'static str,
     /// Sorted, in milliseconds.
     pub(crate) times: Vec<f64>,
-    /// Processor time of each run, sorted, in milliseconds: what a busy machine does not change much.
+    /// Processor time of each run, sorted, in milliseconds. Other work on the machine hardly affects it.
     processor: Vec<f64>,
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn run(command: &mut Command) {
     assert!(output.status.success(), "{command:?} failed:\n{said}");
 }
 
-/// The most memory that a process had, in MiB, if `/usr/bin/time` is there to say.
+/// The peak memory of a process in MiB, if `/usr/bin/time` is there.
 pub(crate) fn peak_memory(command: &Command, folder: &Path) -> Option<f64> {
     let file = folder.join("time.txt");
     let mut wrapped = wrap(command, "/usr/bin/time", &["-f", "%M", "-o", file.to_str()?]);
@@ -100,7 +100,7 @@ pub(crate) fn peak_memory(command: &Command, folder: &Path) -> Option<f64> {
     Some(text.trim().parse::<f64>().ok()? / 1_024.0)
 }
 
-/// What a process asked of the system.
+/// The system calls of a process.
 pub(crate) struct Calls {
     pub(crate) all: u64,
     pub(crate) opened: u64,
@@ -150,7 +150,7 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
-/// What a program says its version is.
+/// The version of a program, according to itself.
 pub(crate) fn version(program: &Path) -> String {
     let output = Command::new(program).arg("--version").output();
     let text = output.map(|output| String::from_utf8_lossy(&output.stdout).into_owned());
@@ -160,7 +160,7 @@ pub(crate) fn version(program: &Path) -> String {
 /// Removes a folder, if it is there.
 pub(crate) fn remove(folder: &Path) {
     if folder.exists() {
-        // Stored files may be in folders that forbid it to others than root.
+        // Stored files may be in folders that only root may change.
         fs::remove_dir_all(folder).expect("can be removed");
     }
 }

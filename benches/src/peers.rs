@@ -1,4 +1,4 @@
-//! The same data as peers want it: a simple index and wheels for uv, a registry for bun.
+//! The same data in the form for other tools: a simple index and wheels for uv, a registry for bun.
 
 use std::path::Path;
 
@@ -16,7 +16,7 @@ pub(crate) fn python_name(name: &str) -> String {
     name.replace('/', "-")
 }
 
-/// Writes the graph as a simple index whose metadata can be asked for by itself.
+/// Writes the graph as a simple index with separate metadata files.
 pub(crate) fn write_simple(folder: &Path, packages: &[Package]) {
     for package in packages {
         let name = python_name(&package.name);
@@ -84,7 +84,7 @@ pub(crate) fn write_wheels(folder: &Path, contents: &[Content]) {
     }
 }
 
-/// A zip that holds its files as they are.
+/// A zip with uncompressed files.
 fn zip(files: &[(String, Vec<u8>)]) -> Vec<u8> {
     let (mut bytes, mut directory) = (Vec::new(), Vec::new());
     for (path, content) in files {
@@ -126,7 +126,7 @@ pub(crate) fn npm_name(name: &str) -> String {
     name.replace('/', "-")
 }
 
-/// Writes what can be installed as a registry of npm, below `folder`, which is served at `url`.
+/// Writes the installable packages as an npm registry below `folder`, which is served at `url`.
 pub(crate) fn write_npm(folder: &Path, url: &str, contents: &[Content]) {
     for content in contents {
         let name = npm_name(&content.name);

@@ -4,11 +4,11 @@ use std::cell::RefCell;
 
 use crate::measure::{Calls, Result};
 
-/// The rows of the table that says how mu stands, in the order in which they were measured.
+/// The rows of the table of results, in the order in which they were measured.
 #[derive(Default)]
 pub(crate) struct Standing(RefCell<Vec<String>>);
 
-/// What a ratio or a figure must be at most, and what it should be.
+/// The limit of a ratio or a figure, and its aim.
 #[derive(Clone, Copy)]
 pub(crate) struct Bounds {
     pub(crate) must: Option<f64>,
@@ -24,7 +24,7 @@ pub(crate) fn bounds(must: f64, aim: f64) -> Bounds {
 pub(crate) const UNBOUNDED: Bounds = Bounds { must: None, aim: None };
 
 impl Standing {
-    /// Adds the first of `results`, measured against the one called `against`; nothing if that was not measured.
+    /// Adds the first of `results`, compared with the one named `against`; nothing if that was not measured.
     pub(crate) fn ratio(&self, work: &str, results: &[Result], against: &str, bounds: Bounds) {
         let (Some(mu), Some(peer)) =
             (results.first(), results.iter().find(|result| result.name == against))
@@ -71,7 +71,7 @@ impl Standing {
     }
 }
 
-/// A number as a table shows it, bold where it is over what it must be.
+/// A number as a table shows it, in bold if it misses its limit.
 fn judged(number: f64, bounds: Bounds) -> String {
     let text = if number >= 100.0 { format!("{number:.0}") } else { format!("{number:.2}") };
     if bounds.must.is_some_and(|must| number > must) { format!("**{text}**") } else { text }
@@ -111,7 +111,7 @@ pub(crate) fn times(title: &str, results: &[Result]) {
     println!();
 }
 
-/// Prints what a process asked of the system.
+/// Prints the system calls of a process.
 pub(crate) fn calls(name: &str, calls: Option<&Calls>) {
     match calls {
         Some(calls) => println!(

@@ -1,4 +1,4 @@
-//! A Git repository with a past, and `git http-backend` behind a small web server.
+//! A Git repository with a history, and `git http-backend` behind a small web server.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write};
@@ -17,7 +17,7 @@ const FILES: usize = 400;
 /// 2,000 of them are 50 MB.
 const BYTES_OF_CHANGE: usize = 25_000;
 
-/// The tag that is asked for.
+/// The requested tag.
 pub(crate) const TAG: &str = "v0.150.0";
 
 /// Makes the bare repository `folder`.
@@ -77,7 +77,7 @@ impl Backend {
             for stream in listener.incoming().flatten() {
                 let (counted, root) = (Arc::clone(&counted), root.clone());
                 std::thread::spawn(move || {
-                    // A client that goes away is no concern of ours.
+                    // Clients may close the connection.
                     let _ = answer_all(&stream, &root, &counted);
                 });
             }
@@ -144,12 +144,12 @@ fn answer_all(stream: &TcpStream, root: &Path, counted: &AtomicU64) -> std::io::
     }
 }
 
-/// Passes on what the program says, as it says it.
+/// Passes on the program's output while it is written.
 fn answer(mut stream: &TcpStream, mut command: Command, body: &[u8]) -> std::io::Result<()> {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
     let mut input = child.stdin.take().expect("is piped");
-    // One that refuses the request does not read it.
+    // A program that refuses the request does not read it.
     let _ = input.write_all(body);
     drop(input);
     let mut output = BufReader::with_capacity(64 << 10, child.stdout.take().expect("is piped"));

@@ -1,4 +1,4 @@
-//! A running `mu hub serve`, and questions that are asked of a server without a client around them.
+//! A running `mu hub serve`, and requests to a server without a client.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -32,7 +32,7 @@ impl Served {
         let port =
             line.trim().trim_end_matches('/').rsplit(':').next().and_then(|port| port.parse().ok());
         let port = port.unwrap_or_else(|| panic!("the server does not start: {line}"));
-        // Whatever else it says is read, so that it never waits.
+        // The rest of its output is read too, so that it never blocks.
         std::thread::spawn(move || said.lines().count());
         Self { process, port }
     }
@@ -52,7 +52,7 @@ impl Served {
 
 impl Drop for Served {
     fn drop(&mut self) {
-        // If it has ended already, so much the better.
+        // If it has ended already, that is fine.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

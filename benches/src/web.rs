@@ -15,7 +15,7 @@ pub(crate) struct Web {
     pub(crate) tls_port: u16,
 }
 
-/// Vouches for who `localhost` is here; the tests use it, too.
+/// The authority for `localhost` here; the tests use it too.
 pub(crate) const AUTHORITY: &str = include_str!("../../crates/testing/tls/authority.pem");
 const CERTIFICATE: &str = include_str!("../../crates/testing/tls/certificate.pem");
 const KEY: &str = include_str!("../../crates/testing/tls/key.pem");
@@ -108,7 +108,7 @@ impl Traffic {
 
 impl Drop for Web {
     fn drop(&mut self) {
-        // If it has ended already, so much the better.
+        // If it has ended already, that is fine.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

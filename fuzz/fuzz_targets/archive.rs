@@ -1,5 +1,5 @@
-//! An archive: whatever its bytes are, nothing is written outside the folder, both ways of reading it
-//! agree, and what is reported is what lies on the disk.
+//! An archive: whatever its bytes are, nothing is written outside the folder, both ways to read it agree, and
+//! the report matches the disk.
 //!
 //! The input is the tar; it is wrapped in gzip here, because no mutation would find a checksum.
 //! Run with `RUSTC_BOOTSTRAP=1 cargo fuzz run archive -- -max_total_time=60`.
@@ -25,7 +25,7 @@ fuzz_target!(|tar: &[u8]| {
     let pieces =
         inside_a_folder(|tree| unpack_from(archive.as_slice(), archive.len() as u64, tree));
     assert_eq!(whole.as_ref().ok(), pieces.as_ref().ok());
-    // As it is, it is hardly ever gzip, but it may not do harm either.
+    // Without changes, it is hardly ever valid gzip, but it must not do harm either.
     let _ = inside_a_folder(|tree| unpack(tar, tree));
 });
 

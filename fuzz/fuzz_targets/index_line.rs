@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
     }
 });
 
-/// What is not printed because it is the default reads as the default.
+/// Defaults are not printed, and are read as defaults.
 fn normal(release: Release) -> Release {
     let yanked = if release.yanked.is_no() { Default::default() } else { release.yanked };
     Release { yanked, ..release }

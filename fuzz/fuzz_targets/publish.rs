@@ -1,5 +1,6 @@
-//! Whatever a client sends to a hub's server, with a token and without: it is answered or hung up on, never with
-//! an error of the server's own; what is refused changes nothing, and what is taken leaves a hub that is sound.
+//! Anything that a client can send to a hub's server, with a token and without: the server answers or closes
+//! the connection, but never has an internal error. A refused request changes nothing, and an accepted one
+//! leaves a sound hub.
 //!
 //! The first byte says how the rest is read: as what goes over the wire, or as `NAME/VERSION`, lines of headers, an
 //! empty line and a body. The body is then sent as it is, as a tar in gzip, or as more lines of a manifest that is
@@ -73,7 +74,7 @@ fuzz_target!(|bytes: &[u8]| {
         .match_indices("HTTP/1.1 ")
         .filter_map(|(at, word)| text.get(at + word.len()..)?.get(..3))
         .collect();
-    // HTTP/2 does not say it in words.
+    // HTTP/2 has no text to compare.
     let is_told = !sent.starts_with(b"PRI ");
     assert!(!is_told || answer.is_empty() || text.starts_with("HTTP/"), "{text}");
     assert!(statuses.iter().all(|status| *status < "500"), "{text}");
@@ -160,7 +161,7 @@ fn request(method: &[u8], text: &[u8], body: u8, secret: &str) -> Vec<u8> {
     with_secret(&request, secret)
 }
 
-/// An archive of nothing but a manifest, which says what the path says, and then `more`.
+/// An archive with only a manifest that matches the path, followed by `more`.
 fn packed(package: &[u8], more: &[u8]) -> Vec<u8> {
     let package = String::from_utf8_lossy(package);
     let (name, version) = package.rsplit_once('/').unwrap_or((&package, ""));

@@ -1,5 +1,5 @@
-//! A range, and versions on the lines after it: everything that is read prints back, versions have
-//! one order, and letting prereleases in never takes anything out.
+//! A range, and versions on the lines after it: everything that is parsed prints back, versions have one
+//! order, and allowing prereleases never excludes a version.
 //!
 //! Run with `RUSTC_BOOTSTRAP=1 cargo fuzz run range -- -max_total_time=60`.
 

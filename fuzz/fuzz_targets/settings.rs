@@ -1,5 +1,5 @@
-//! Any text as the settings of a workspace and of the user: read, or refused with an error that points into it. No
-//! workspace says of itself that it is trusted.
+//! Any text as the settings of a workspace and of the user: read, or refused with an error that points into
+//! it. No workspace can declare itself trusted.
 //!
 //! Run with `RUSTC_BOOTSTRAP=1 cargo fuzz run settings -- -max_total_time=60`.
 
@@ -39,7 +39,7 @@ fuzz_target!(|text: &str| {
             Err(error) => assert!(!error.to_string().contains(char::is_control), "{error}"),
         }
     }
-    // Its owner is nobody's, so only the user's own settings could make it trusted.
+    // Its owner is not the user, so only the user's own settings could make it trusted.
     fs::write(root.join(".mu/workspace.yaml"), text).expect("can be written");
     fs::write(home.join("config.yaml"), "").expect("can be written");
     let _ = Workspace::check_root(&root, &home, &[]);

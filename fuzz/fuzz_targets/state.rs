@@ -1,5 +1,5 @@
-//! Any text as the state of a packs folder, and as the record of vendored packs: read or refused, and nothing that is read
-//! leads out of the packs folder.
+//! Any text as the state of a packs folder, and as the record of vendored packs: read or refused, and nothing
+//! in it leads out of the packs folder.
 //!
 //! Run with `RUSTC_BOOTSTRAP=1 cargo fuzz run state -- -max_total_time=60`.
 

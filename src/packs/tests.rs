@@ -1,4 +1,4 @@
-//! That nothing a file says leads out of a packs folder.
+//! Checks that nothing in a file leads out of a packs folder.
 
 use std::fs;
 use std::path::{Component, Path};
@@ -12,7 +12,7 @@ use crate::packs::state::is_place;
 use crate::store::Store;
 use crate::workspace::Link;
 
-/// Texts that would be places: parts that lead up, on, nowhere or to mu's own, put together in every way.
+/// Texts that could be places: parts that lead up, on, nowhere, or to mu's own folder, in all combinations.
 fn place() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         Just(".."),
@@ -40,7 +40,7 @@ struct World {
     store: Store,
 }
 
-/// A workspace with packs and links between what a stranger would want to reach.
+/// A workspace with packs and links, among things that an attacker would want to reach.
 fn world() -> World {
     let around = tempfile::tempdir().expect("a temporary folder");
     let at = |path: &str| around.path().join(path);
@@ -107,7 +107,7 @@ proptest! {
             version: "1.0.0".to_owned(),
             digest: Digest::of_lines(""),
         }).collect();
-        // Whether it works or fails, it stays inside.
+        // Whether it succeeds or fails, it stays inside.
         let _ = world.packs.recognize(|| wanted.clone());
         let link = if link { Link::Symlink } else { Link::Copy };
         let generate = |_: &Wanted| String::new();
@@ -135,7 +135,7 @@ fn a_folder_that_was_made_again_has_another_state() {
     assert_eq!(at_new_path.state().expect("reads"), State::default());
     fs::create_dir_all(work.join(".mu/packs")).expect("makes");
     assert_eq!(world.packs.state().expect("reads"), State::default());
-    // States of folders that are gone go when the cache is pruned.
+    // Pruning the cache removes the states of folders that no longer exist.
     fs::remove_dir_all(&work).expect("removes");
     remove_orphans(&world.around.path().join("cache")).expect("prunes");
     let left = fs::read_dir(world.around.path().join("cache/packs")).expect("reads").count();

@@ -1,4 +1,4 @@
-//! The search path over folders that are really there.
+//! The search path in real folders.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -39,7 +39,7 @@ impl World {
         self.folder.path().join(place)
     }
 
-    /// Puts a package at `place`, with whatever else its manifest says.
+    /// Adds a package at `place`, with more keys in its manifest.
     fn with(self, place: &str, rest: &str) -> Self {
         self.with_file(&format!("{place}/Mu.yaml"), &format!("name: any/name\n{rest}\n"))
     }
@@ -84,7 +84,7 @@ impl World {
         assert_eq!(shown, expected, "{reference}");
     }
 
-    /// Compares what the eight candidates are.
+    /// Compares the eight candidates.
     fn check_all(&self, path: &SearchPath, reference: &str, expected: [&str; 8]) {
         let candidates = path.candidates(&wanted(reference)).expect("manifests are right");
         let states: Vec<_> = candidates.iter().map(|found| found.state.to_string()).collect();

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::reference::{Base, PackageId};
 
-/// A folder that holds these files; a name that ends in a slash is an empty folder.
+/// A folder with these files; a name that ends in a slash is an empty folder.
 fn tree(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().expect("makes a folder");
     for (name, text) in files {
@@ -61,7 +61,7 @@ fn the_root_is_the_nearest_of_its_kind() {
     check_root(&[("home/.mu/", "")], "home", "home");
     check_root(&[("elsewhere/.mu/", "")], "elsewhere/w", "elsewhere/w");
     check_root(&[("w/.mu", "a file")], "w/a", "w/a");
-    // What is installed is no workspace, though there is a `.mu` in the packs folder, too.
+    // An installed package is not a workspace, although the packs folder has a `.mu` folder too.
     let pack = ("w/.mu/packs/hub.mu.com/a/Mu.yaml", "");
     check_root(&[("w/.mu/packs/.mu/", ""), pack], "w/.mu/packs/hub.mu.com/a", "w");
     check_root(&[("home/.mu/packs/.mu/", "")], "home/.mu/packs/hub.mu.com/a", "home");

@@ -1,4 +1,4 @@
-//! `add` and `remove` edit a person's file: comments, order and layout stay.
+//! `add` and `remove` edit a person's file, and keep its comments, order and layout.
 
 use crate::support::{Package, Sandbox};
 
@@ -68,7 +68,7 @@ fn a_map_keeps_its_layout() {
     assert_eq!(text.replace('"', ""), expected);
     sandbox.mu(&["remove", "aws/vpc"]).ok();
     assert_eq!(sandbox.read("Mu.yaml"), MAP);
-    // By its local name, too.
+    // Its local name works too.
     sandbox.mu(&["remove", "ec2"]).ok();
     assert!(!sandbox.read("Mu.yaml").contains("ec2"));
 }
@@ -78,7 +78,7 @@ fn the_version_is_a_caret_of_the_chosen_one() {
     let sandbox = sandbox("name: acme/web\n");
     sandbox.mu(&["add", "aws/ec2"]).ok();
     assert_eq!(sandbox.read("Mu.yaml"), "name: acme/web\ndependencies:\n  - aws/ec2#^2.0.0\n");
-    // A version that was written stays as it was written, and takes the other's place.
+    // A version that the user gives stays as it is, and replaces the other one.
     sandbox.mu(&["add", "aws/ec2#>=1.0 <2"]).ok();
     let text = sandbox.read("Mu.yaml");
     assert!(text.contains("aws/ec2#>=1.0 <2") && !text.contains("^2.0.0"), "{text}");
@@ -164,7 +164,7 @@ fn a_folder_is_written_once_however_it_is_named() {
     sandbox.mu(&["add", "acme/log#1.x"]).ok();
     let expected = "name: acme/web\ndependencies:\n  - ../tool#^1\n  - ./libs/log#1.x\n";
     assert_eq!(sandbox.read("Mu.yaml"), expected);
-    // By hand it can stand there twice.
+    // A person can write it twice.
     let twice = format!("{expected}  - {folder}\n");
     sandbox.write("Mu.yaml", &twice);
     sandbox.mu(&["remove", "../tool"]).ok();
@@ -202,7 +202,7 @@ fn versions_are_chosen_once() {
     assert_eq!(run.stderr.matches(chose).count(), 1, "{}", run.stderr);
     let manifest = sandbox.read("Mu.yaml");
     assert!(manifest.contains("aws/vpc#^0.4.2") && manifest.contains("test/kit#^1.0.0"));
-    // The lock says what the manifest says, so that nothing is left to choose.
+    // The lock matches the manifest, so there is nothing left to choose.
     assert!(sandbox.read("Mu.lock").contains("^0.4.2"));
     let lock = sandbox.read("Mu.lock");
     sandbox.mu(&["-v", "get", "--locked"]).ok().does_not_say(&[chose]);

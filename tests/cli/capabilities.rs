@@ -1,4 +1,4 @@
-//! Capabilities: what requires one gets a provider, from what the hub lists, and never two.
+//! Capabilities: what requires one gets exactly one provider, from the hub's list.
 
 use serde_json::json;
 
@@ -34,7 +34,7 @@ fn the_first_listed_provider_comes_along_and_stays() {
     assert!(lock.contains(&format!("  requires: [{NETWORK}]\n")), "{lock}");
     assert!(lock.contains(&format!("  provides: [{NETWORK}]\n")), "{lock}");
 
-    // Another order in the hub moves nobody who has a lock, not even when something else is added.
+    // Another order in the hub's list moves nobody who has a lock, not even when something else is added.
     let listed = json!({ "packages": ["net/calico", "net/cilium"] });
     let hub = sandbox.hub();
     write(hub.folder(), "capabilities/net.mu.com/v1/Network.json", listed.to_string());
@@ -109,7 +109,7 @@ fn of_two_providers_one_can_be_done_without() {
     hint: do without net/cilium: `mu remove net/cilium`
     [exit 1]
     ");
-    // What is only about to be added is no reason to take back something else silently.
+    // A package that is only about to be added must not silently remove something else.
     let one = || depending("[net/calico]");
     insta::assert_snapshot!(told(one, &["add", "net/cilium"]).shown(), @r"
     $ mu add net/cilium
@@ -135,7 +135,7 @@ fn of_two_providers_one_can_be_done_without() {
     hint: do without net/calico: `mu resolve --with net/cilium --without net/calico`
     [exit 1]
     ");
-    // Of two that are about to be added either can be left out.
+    // If two are about to be added, either can be left out.
     let none = || depending("[]");
     told(none, &["add", "net/calico", "net/cilium"]).says(&[
         "hint: do without net/calico: `mu add net/cilium`\n",
@@ -145,7 +145,7 @@ fn of_two_providers_one_can_be_done_without() {
         "hint: do without net/calico: `mu resolve net/cilium acme/api`\n",
         "hint: do without net/cilium: `mu resolve net/calico acme/api`\n",
     ]);
-    // A version that does not provide it will do as well.
+    // A version that does not provide it would be accepted too.
     let newer = || {
         let sandbox = depending("[net/calico#^1, net/cilium]");
         sandbox.hub().publish(&Package::new("net/calico", "2.0.0"));
@@ -187,13 +187,13 @@ fn by_the_minimal_strategy_the_manifest_says_who_provides() {
     sandbox.write("Mu.yaml", "name: acme/shop\ndependencies:\n  - acme/api\n");
     sandbox.mu(&["get"]).ok();
     assert_eq!(listed(&sandbox), ["acme/api", "net/cilium#>=1.0.0 # indirect"]);
-    // Nothing has to be asked to see that.
+    // This needs no request.
     sandbox.mu(&["get", "--offline", "--locked"]).ok();
     let state = sandbox.state();
     sandbox.mu(&["get"]).ok();
     assert!(sandbox.state() == state, "there was nothing to do");
 
-    // Whatever the hub lists first now, the manifest says it.
+    // The manifest decides, whatever the hub lists first now.
     list(&sandbox, &["net/calico", "net/cilium"]);
     let lock = sandbox.read("Mu.lock");
     std::fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
@@ -211,7 +211,7 @@ fn by_the_minimal_strategy_the_manifest_says_who_provides() {
         assert_eq!(listed(&sandbox), ["acme/api", "net/cilium#>=1.1.0 # indirect"], "{command}");
     }
 
-    // What somebody requires takes the place of what is only listed.
+    // A required provider replaces one that is only listed.
     sandbox.mu(&["add", "net/calico"]).ok();
     assert_eq!(listed(&sandbox), ["acme/api", "net/calico#^1.0.0"]);
     sandbox.mu(&["remove", "net/calico"]).ok();
@@ -275,7 +275,7 @@ fn what_nothing_provides_is_told_with_who_would() {
     [exit 1]
     ");
 
-    // What no list names has to be asked for.
+    // A provider that no list names must be required.
     let unlisted = || {
         let sandbox = depending("[acme/api, acme/front, \"acme/vpc#^2\"]");
         let hub = sandbox.hub();
@@ -332,7 +332,7 @@ fn what_conflicts_with_a_package_is_not_chosen_beside_it() {
     );
     sandbox.mu(&["get"]).ok();
 
-    // What is locked already goes, if a manifest of the workspace conflicts with it from now on.
+    // A locked package is removed if a manifest of the workspace now conflicts with it.
     let manifest =
         "name: acme/shop\ndependencies: [acme/api, acme/quiet]\nconflicts: [net/cilium]\n";
     sandbox.write("Mu.yaml", manifest);
@@ -359,7 +359,7 @@ fn packages_of_one_workspace_that_conflict_are_told_and_not_used_together() {
             assert_eq!(run.stderr.matches(said).count(), 1, "{}", run.shown());
         }
     }
-    // Through another package, and with one that is needed only to develop.
+    // This also holds through another package, and for a package that only development needs.
     sandbox.write("base/Mu.yaml", "name: base\ndependencies: [hub.mu.com/net/calico]\n");
     sandbox.write(
         "Mu.yaml",

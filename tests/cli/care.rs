@@ -22,7 +22,7 @@ fn init_begins_a_package() {
     sandbox.mu_in("work/shop", &["init"]).ok();
     assert!(sandbox.read("shop/Mu.yaml").contains("name: shop"));
     sandbox.mu(&["init", "not a name"]).fails();
-    // In a workspace it is called what references to it are.
+    // In a workspace, its name is the one in references to it.
     sandbox.write(".mu/workspace.yaml", "namespace: acme\n");
     for (folder, name) in [("net/vpc", "acme/net/vpc"), ("hub.mu.com/aws/s3", "hub.mu.com/aws/s3")]
     {
@@ -55,7 +55,7 @@ fn init_begins_a_workspace() {
             "[DIR]/work/inner/.gitignore"
         ])
     );
-    // Editors find the schemas where the files say.
+    // Editors find the schemas at the paths in the files.
     let schema = |file: &str| {
         let text = sandbox.read(file);
         let line = text.lines().next().expect("has lines").to_owned();
@@ -180,12 +180,12 @@ fn pruning_leaves_the_trees_that_packs_are_links_to() {
     sandbox.mu(&["cache", "prune"]).ok();
     sandbox.mu(&["verify"]).ok();
     assert_eq!(checked(), 1);
-    // A workspace that was moved is known again once mu was used in it.
+    // A workspace that was moved is known again once mu is used in it.
     std::fs::rename(sandbox.path("work"), sandbox.path("moved")).expect("can be moved");
     sandbox.mu_in("moved", &["get"]).ok().says(&["up to date ("]);
     sandbox.mu_in("moved", &["cache", "prune"]).ok();
     sandbox.mu_in("moved", &["verify"]).ok();
-    // One that is gone holds nothing back.
+    // A workspace that no longer exists keeps nothing.
     std::fs::remove_dir_all(sandbox.path("moved")).expect("was there");
     sandbox.mu_in("home", &["cache", "prune"]).ok();
     std::fs::create_dir_all(sandbox.path("work/.mu")).expect("can be made");
@@ -260,7 +260,7 @@ fn names_are_completed_without_the_network() {
     assert_eq!(complete(&["tree", ""]), ["aws/ec2"]);
     assert!(complete(&["doctor", ""]).is_empty() && complete(&[]).is_empty());
 
-    // As bash does it: the function that the script is for fills COMPREPLY.
+    // As in bash: the script's function fills COMPREPLY.
     let script = sandbox.mu(&["completions", "bash"]).ok().stdout;
     std::fs::write(sandbox.path("work/mu.bash"), script).expect("can be written");
     let in_bash = |words: &str| {

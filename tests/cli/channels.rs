@@ -1,4 +1,4 @@
-//! Channels: which one counts where none is asked for, and that answers name it.
+//! Channels: which one counts if none is requested, and that answers name it.
 
 use serde_json::json;
 
@@ -54,7 +54,7 @@ fn the_default_channel_comes_first_and_is_named() {
 fn a_channel_that_is_asked_for_is_followed() {
     let sandbox = sandbox("ops/db#1.0.0");
     sandbox.mu(&["get"]).ok();
-    // In the default channel, the way goes over 1.1.0.
+    // In the default channel, the upgrade goes through 1.1.0.
     let steps = ["resolve", "ops/db#1.2.0", "--installed", "ops/db#1.0.0"];
     sandbox.mu(&steps).ok().says(&["1.0.0 → 1.1.0 → 1.2.0"]);
     let steps = ["resolve", "ops/db#1.2.0", "--installed", "ops/db#1.0.0@fast"];
@@ -62,7 +62,7 @@ fn a_channel_that_is_asked_for_is_followed() {
     sandbox
         .mu(&["resolve", "ops/db", "--installed", "ops/db#1.0.0@", "--json"])
         .fails_with("usage");
-    // The lock keeps what fits; an update goes on in the channel.
+    // The lock keeps what fits; an update continues in the channel.
     sandbox.mu(&["add", "ops/db#^1", "--channel", "fast"]).ok();
     sandbox.mu(&["update"]).ok().says(&["ops/db 1.0.0 → 1.2.0"]);
     assert!(sandbox.read("Mu.lock").contains("  channel: \"fast\"\n"));
@@ -116,7 +116,7 @@ fn what_a_downgrade_brings_has_a_reason() {
     let run = sandbox.mu(&["downgrade", "aws/b#1.1.0"]).ok();
     let brought = ["aws/c 1.0.0 (brought in because ", "aws/b 1.1.0 requires it)"];
     run.says(&brought);
-    // With the minimal strategy what is lowered may bring it.
+    // With the minimal strategy, a lowered package may bring it.
     let sandbox = Sandbox::with_dependencies(&["aws/b#^1.2"]);
     sandbox.write(".mu/workspace.yaml", "resolution: minimal\n");
     sandbox.offer(

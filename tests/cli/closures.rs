@@ -1,5 +1,5 @@
-//! Closures: how many requests, and how many waits, a first resolve takes with them; and that nothing but that
-//! depends on what they say.
+//! Closures: how many requests and waits a first resolve needs with them; and that nothing else depends on
+//! them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -12,18 +12,18 @@ use serde_json::{Value, json};
 
 use crate::support::{Nginx, Package, Sandbox, write};
 
-/// How long the chain of packages is, of which each needs the next.
+/// The length of the chain of packages, each of which needs the next.
 const LENGTH: usize = 12;
 
-/// How many questions are asked at once.
+/// How many requests run at the same time.
 const JOBS: &str = "16";
 
 fn name(number: usize) -> String {
     format!("deep/n{number:02}")
 }
 
-/// A workspace that needs the first package of the chain, in a hub that keeps closures. A dependency is written as
-/// its name behind `namespace`; without one, it is looked for beside its dependent.
+/// A workspace that needs the first package of the chain, in a hub with closures. Dependencies are written
+/// with `namespace` before the name; without it, they are looked for beside their dependent.
 fn chain(namespace: &str) -> Sandbox {
     let sandbox = Sandbox::with_dependencies(&[&name(0)]);
     let hub = sandbox.hub();
@@ -49,7 +49,7 @@ fn keep_closures(sandbox: &Sandbox) {
     write(&sandbox.path("hub"), "hub.json", file.to_string());
 }
 
-/// Sets what the closure of a package says.
+/// Sets the content of a package's closure.
 fn set_closure(sandbox: &Sandbox, name: &str, text: &str) {
     write(&sandbox.path("hub"), &format!("closures/{name}.json"), text);
 }
@@ -58,7 +58,7 @@ fn naming(names: &[String]) -> String {
     json!({ "packages": names }).to_string()
 }
 
-/// What is locked by somebody who knows nothing yet.
+/// The packages that a machine with an empty cache locks.
 fn resolve(sandbox: &mut Sandbox, url: &str) -> Vec<String> {
     sandbox.hub_is_at(url);
     for part in ["cache", "work/Mu.lock"] {
@@ -90,10 +90,10 @@ fn one_closure_leads_to_everything_and_a_warm_cache_asks_for_none() {
     expected.extend(["/hub.json".to_owned(), format!("/closures/{}.json", name(0))]);
     assert_eq!(asked.iter().cloned().collect::<BTreeSet<_>>(), expected);
     assert_eq!(asked.len(), expected.len(), "{asked:?}");
-    // Later, one question is enough.
+    // Later, one request is enough.
     sandbox.mu(&["resolve"]).ok();
     assert_eq!(nginx.log()[asked.len()..], ["GET /hub.json HTTP/1.1 304"]);
-    // And what is new to the cache does not bring along what is in it.
+    // A new package does not bring packages that are already in the cache.
     sandbox.asks_for(&[&name(0), "deep/alone"]);
     sandbox.mu(&["resolve"]).ok();
     let asked: BTreeSet<String> = nginx.log()[asked.len() + 1..].iter().map(path).collect();
@@ -101,7 +101,7 @@ fn one_closure_leads_to_everything_and_a_warm_cache_asks_for_none() {
     assert_eq!(asked, expected.map(str::to_owned).into());
 }
 
-/// Holds back answers until all of a group were asked for.
+/// Holds answers back until all requests of a group have arrived.
 struct Gates {
     groups: Vec<BTreeSet<String>>,
     arrived: Mutex<BTreeSet<String>>,
@@ -109,7 +109,7 @@ struct Gates {
 }
 
 impl Gates {
-    /// Waits for the rest of the group that a path is in; `false` if it does not come.
+    /// Waits for the rest of the group that a path is in; returns `false` if it does not arrive.
     fn pass(&self, path: &str) -> bool {
         let Some(group) = self.groups.iter().find(|group| group.contains(path)) else {
             return true;
@@ -134,7 +134,7 @@ fn file(folder: &Path, request: &Seen) -> Reply {
     }
 }
 
-/// A server that answers nobody in a group before all of it is asked for.
+/// A server that answers no request of a group before all of them have arrived.
 fn gated(sandbox: &Sandbox, groups: Vec<BTreeSet<String>>) -> TestServer {
     let gates = Gates { groups, arrived: Mutex::default(), changed: Condvar::new() };
     let folder = sandbox.path("hub");
@@ -188,7 +188,7 @@ fn whatever_a_closure_says_the_answer_is_the_same_and_what_it_costs_is_bounded()
         ("[]".to_owned(), LENGTH),
         (naming(&[]), 0),
         (naming(&escaping), 0),
-        // What is not there is soon not believed any more.
+        // A hub whose closures name missing packages is soon not trusted any more.
         (naming(&absent), 32 + 16),
         (naming(&[&absent[..], &absent[..]].concat()), LENGTH),
         (long, LENGTH),
@@ -198,7 +198,7 @@ fn whatever_a_closure_says_the_answer_is_the_same_and_what_it_costs_is_bounded()
         let url = nginx.url("");
         assert_eq!(resolve(&mut sandbox, &url), all(), "{said:.60}");
         let asked = nginx.log();
-        // `hub.json`, the indexes, and what was asked because of closures.
+        // `hub.json`, the indexes, and the requests because of closures.
         assert!(asked.len() <= 1 + LENGTH + LENGTH + most, "{said:.60}: {asked:?}");
         let strange = asked.iter().find(|line| {
             !["/hub.json", "/index/", "/closures/deep/"].iter().any(|known| line.contains(known))
@@ -289,7 +289,7 @@ fn a_snapshot_is_not_taken_for_what_was_asked_for_already() {
     let text = fs::read_to_string(sandbox.path("hub/hub.json")).expect("is there");
     let mut hub: Value = serde_json::from_str(&text).expect("is JSON");
     hub.as_object_mut().expect("is an object").remove("closures");
-    // Worth it for six packages, but not for four, and then four.
+    // It is worth it for six packages, but not for four, and then four.
     hub["snapshotBytes"] = (6 * (32 << 10)).into();
     write(&sandbox.path("hub"), "hub.json", hub.to_string());
     let nginx = Nginx::serve(&sandbox.path("hub"), "");

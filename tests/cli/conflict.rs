@@ -13,7 +13,7 @@ fn the_explanation_names_both_repositories_and_the_hub() {
     origin.git(&["tag", "v1.0.0"]);
     let web = HttpServer::start(origin.root());
     let daemon = Daemon::start(origin.root());
-    // Under two names, so that whatever the ports are one always comes first.
+    // The two have different names, so that one always comes first, whatever the ports are.
     let host = web.host().replace("127.0.0.1", "localhost");
     let (a, b) = (format!("http://{host}/a.git#^1"), format!("{}b.git#^1", daemon.root()));
     let mut sandbox = Sandbox::with_dependencies(&[&a, &b]);
@@ -42,7 +42,7 @@ fn the_explanation_names_both_repositories_and_the_hub() {
     }
     assert!(message.lines().count() < 24, "it fits a screen");
     assert!(!sandbox.has("work/Mu.lock"));
-    // With the conflict out of the way, all three are in one graph.
+    // Without the conflict, all three are in one graph.
     sandbox.asks_for(&[&a]);
     sandbox.mu(&["get"]).ok();
     assert_eq!(

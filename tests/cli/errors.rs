@@ -1,4 +1,4 @@
-//! Every code that a failure can have, with `--json`: one case each at least.
+//! Every code that a failure can have, with `--json`: at least one case each.
 
 use mu_testing::http::{Reply, TestServer};
 use serde_json::json;

@@ -15,7 +15,7 @@ fn ids(json: &Value) -> Vec<String> {
     packages.iter().map(|package| package["id"].as_str().expect("is text").to_owned()).collect()
 }
 
-/// `hub.mu.com/` and `acme.example/`, and inside the first a part that another folder serves.
+/// `hub.mu.com/` and `acme.example/`, and a part of the first that another folder serves.
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     let (acme, internal) = (Hub::new(&sandbox.path("acme")), Hub::new(&sandbox.path("internal")));
@@ -164,7 +164,7 @@ fn a_catalog_on_the_web_is_kept_and_asked_for_again_only_if_it_changed() {
     requests(&sandbox, &[hub, "GET /catalog.jsonl HTTP/1.1 304"]);
     let json = sandbox.mu(&["search", "kafka", "--offline", "--json"]).ok().json();
     assert_eq!(ids(&json)[..1], expected[..1]);
-    // A file that does not belong to what is kept beside it is fetched anew.
+    // A catalog that does not match the data beside it is downloaded again.
     let kept = sandbox.path("cache/catalogs");
     for file in std::fs::read_dir(kept).expect("is there").flatten() {
         if file.path().extension().is_some_and(|ending| ending == "jsonl") {
@@ -199,11 +199,11 @@ fn a_server_searches_itself() {
     let json = sandbox.mu(&["search", "kafka", "--json"]).ok().json();
     assert_eq!(ids(&json), ["hub.mu.com/ops/kafka", "hub.mu.com/ops/strimzi"]);
     assert_eq!(json["total"], 12);
-    // One that takes writes but does not search has its catalog.
+    // A server that accepts changes but does not search has its catalog.
     write(&sandbox.path("hub"), "hub.json", r#"{"hub": 1, "api": "none/"}"#);
     let json = sandbox.mu(&["search", "exporter", "--json"]).ok().json();
     assert_eq!(ids(&json), ["hub.mu.com/ops/kafka-exporter"]);
-    // As has one whose answer nobody could read.
+    // So has one with an unreadable answer.
     write(&sandbox.path("hub"), "hub.json", r#"{"hub": 1, "api": "long/"}"#);
     write(&sandbox.path("hub"), "long/search", " ".repeat((16 << 20) + 1));
     let json = sandbox.mu(&["search", "exporter", "--json"]).ok().json();
@@ -261,7 +261,7 @@ fn who_provides_a_capability_and_which_there_are() {
         let json = sandbox.mu(&["search", "--provides", "--json"]).ok().json();
         let expected: &[&str] = match place.starts_with("file:") {
             true => &["compute.mu.com/v1/VM", "net.mu.com/v1/Port"],
-            // A catalog speaks of newest versions.
+            // A catalog only has newest versions.
             false => &["compute.mu.com/v1/VM"],
         };
         assert_eq!(json["capabilities"], json!(expected), "{place}");

@@ -1,4 +1,4 @@
-//! The flags that every command takes, and the variables that stand for them.
+//! The flags that every command takes, and the variables with the same meaning.
 
 use serde_json::json;
 
@@ -155,7 +155,7 @@ fn a_version_of_unknown_age_is_too_young() {
     ");
     sandbox.mu(&["get", "--exclude-newer", "0"]).ok();
     assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.4.0"]);
-    // What is locked stays, and what is held back is told with its reason.
+    // Locked versions stay, and what is held back is reported with its reason.
     sandbox.mu(&["get"]).ok();
     assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.4.0"]);
 }
@@ -183,10 +183,10 @@ fn quiet_and_verbose() {
     let sandbox = sandbox();
     let quiet = sandbox.mu(&["get", "-q"]).ok();
     assert_eq!((&*quiet.stdout, &*quiet.stderr), ("", ""));
-    // What would be done is an answer.
+    // The result of a dry run is an answer.
     let asked = sandbox.mu(&["update", "aws/ec2#1.1.0", "--dry-run", "-q"]).ok();
     assert_eq!((&*asked.stdout, &*asked.stderr), ("~ aws/ec2 1.2.0 → 1.1.0\n", ""));
-    // Errors are always said.
+    // Errors are always printed.
     assert!(!sandbox.mu(&["get", "-q", "aws/nothing"]).fails().stderr.is_empty());
     sandbox.mu(&["update", "-v"]).ok();
     // Progress is for terminals.

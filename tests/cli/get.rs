@@ -1,4 +1,4 @@
-//! `get`, `remove`, and what `--dry-run` leaves alone.
+//! `get`, `remove`, and what `--dry-run` does not touch.
 
 use std::fs;
 
@@ -192,7 +192,7 @@ fn narrowing_flags_choose_among_versions() {
     assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.2.0-rc.1"]);
     sandbox.mu(&["get", "elk", "--app-version", "8.10"]).ok();
     assert_eq!(sandbox.locked()[1], "hub.mu.com/elk 1.0.0");
-    // What narrowed them is remembered.
+    // The conditions are remembered.
     sandbox.mu(&["update"]).ok();
     assert_eq!(sandbox.locked()[1], "hub.mu.com/elk 1.0.0");
 }
@@ -269,7 +269,7 @@ fn a_package_that_moved_says_where_to() {
     sandbox.mu(&["get"]).ok().does_not_say(&["has moved"]);
     let outdated = sandbox.mu(&["outdated", "--json"]).ok().json();
     assert_eq!(outdated["packages"][0]["movedTo"], "hub.mu.com/ops/kafka");
-    // What holds it back besides is told, too.
+    // Other reasons for holding it back are reported too.
     sandbox
         .hub()
         .publish(&Package::new("old/kafka", "2.0.0").key("movedTo", "hub.mu.com/ops/kafka".into()));
@@ -343,7 +343,7 @@ fn what_only_development_needs_is_left_out_on_request() {
         "installed 2 packages (2 downloaded, 0 from cache); 2 are left out, which only devDependencies need",
     ]);
     assert_eq!(packs(), ["aws/ec2", "aws/vpc"]);
-    // The lock is the same, and says all.
+    // The lock is the same, and complete.
     assert_eq!(sandbox.locked().len(), 4);
     let lock = sandbox.read("Mu.lock");
     sandbox.mu(&["verify"]).ok();
@@ -356,13 +356,13 @@ fn what_only_development_needs_is_left_out_on_request() {
         .map(|package| package["id"].as_str().expect("is text"))
         .collect();
     assert_eq!(without, ["hub.mu.com/test/report", "hub.mu.com/test/run"]);
-    // The next run without it brings the rest, and one with it takes that away.
+    // The next run without the flag installs the rest, and one with it removes that again.
     sandbox.mu(&["get"]).ok();
     assert_eq!(packs().len(), 4);
     sandbox.mu(&["get", "--no-dev"]).ok();
     assert_eq!(packs(), ["aws/ec2", "aws/vpc"]);
     assert_eq!(sandbox.read("Mu.lock"), lock);
-    // What both need stays; a second manifest may need what the first only develops with.
+    // Packages that both need stay: a second manifest may need what the first only uses for development.
     sandbox.write("b/Mu.yaml", "name: acme/b\ndependencies: [test/run#^1]\n");
     sandbox.mu(&["get", "--no-dev"]).ok();
     assert_eq!(packs().len(), 4);

@@ -159,7 +159,7 @@ fn a_repository_without_a_manifest_gets_one_that_its_digest_leaves_out() {
     crate::support::write(content.path(), "run.sh", "#!/bin/sh\n");
     assert_eq!(sandbox.lock()["packages"][0]["digest"], digest_of(content.path()));
     sandbox.mu(&["verify"]).ok();
-    // It is found like any other, and another content in its place is noticed.
+    // It is found like any other, and changed content is noticed.
     sandbox.mu(&["which", &format!("{}/plain#^0.3", server.host())]).ok();
     crate::support::write(&sandbox.path("work").join(&pack), "new.tf", "");
     sandbox.mu(&["verify"]).fails();
@@ -194,7 +194,7 @@ fn a_branch_moves_only_when_it_is_updated() {
     assert_eq!(sandbox.lock()["packages"][0]["commit"], *infra.head, "the lock holds it");
     sandbox.mu(&["update"]).ok();
     assert_eq!(sandbox.lock()["packages"][0]["commit"], *next);
-    // Pinned to a commit, for want of a version, and back.
+    // It is pinned to a commit, because it has no version, and back.
     for name in ["main", "tip", "feature/x"] {
         let reference = main.replace("main", name);
         let written = format!("name: acme/web\ndependencies:\n  - {reference}\n");
@@ -234,9 +234,9 @@ fn a_repository_without_version_tags_is_taken_at_its_tip() {
     let sandbox = Sandbox::with_dependencies(&[]);
     sandbox.mu(&["add", &reference]).ok();
     assert_eq!(sandbox.lock()["packages"][0]["commit"], *head);
-    // There is no version to ask for, so that none is written.
+    // There is no version, so none is written.
     assert!(sandbox.read("Mu.yaml").ends_with(&format!("- {reference}\n")));
-    // `v1` is a plain tag, unless the registry says otherwise.
+    // `v1` is a plain tag, unless the registry's settings say otherwise.
     sandbox.mu(&["get", &format!("{reference}#^1"), "--json"]).fails_with("not-found");
     let settings = format!(
         "registries:\n  {}/: {{provider: git, url: \"{}\", versions: lenient}}\n",
@@ -253,7 +253,8 @@ fn a_repository_without_version_tags_is_taken_at_its_tip() {
 fn the_root_of_a_repository_is_found_by_asking() {
     let infra = infra();
     let server = HttpServer::start(infra.origin.root());
-    // Without `.git`, and with no setting for the host: no hub, so a repository, longest prefix first.
+    // Without `.git` and without a setting for the host: there is no hub, so it is a repository, the longest
+    // prefix first.
     std::fs::rename(infra.origin.folder(), infra.origin.root().join("group/plain"))
         .expect("is ours");
     let sandbox = Sandbox::new();

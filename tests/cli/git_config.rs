@@ -1,4 +1,5 @@
-//! Which configuration Git obeys when mu runs it: the user's, and never that of a checkout, which may be anybody's.
+//! Git uses only the user's configuration when mu runs it, and never that of a checkout, which may be
+//! hostile.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +8,7 @@ use mu_testing::http::{Reply, TestServer};
 
 use crate::support::{Sandbox, write};
 
-/// What Git writes into a new repository, with programs that leave a trace in `mark` when they run.
+/// The files of a new repository, with programs that leave a trace in `mark` when they run.
 fn repository(folder: &Path, mark: &Path) {
     for part in ["objects", "refs/heads"] {
         fs::create_dir_all(folder.join(part)).expect("can be made");
@@ -21,7 +22,7 @@ fn repository(folder: &Path, mark: &Path) {
     write(folder, "HEAD", "ref: refs/heads/main\n");
 }
 
-/// Depends on packages for which Git's configuration is asked: one over ssh, one that wants a password.
+/// Depends on packages for which Git's configuration is read: one over ssh, and one with a password.
 fn depend(sandbox: &Sandbox, folder: &str, server: &TestServer) {
     let server = server.url("private.git");
     for (place, reference) in
@@ -33,10 +34,10 @@ fn depend(sandbox: &Sandbox, folder: &str, server: &TestServer) {
     }
 }
 
-/// A machine, and a server that wants a password.
+/// A machine, and a server that requires a password.
 fn machine() -> (Sandbox, TestServer) {
     let mut sandbox = Sandbox::new();
-    // Whatever stands in for ssh gets the port.
+    // The program that replaces ssh gets the port.
     sandbox.set("GIT_SSH_VARIANT", "ssh");
     let server = TestServer::start(|_, _| {
         Reply::status(401).header("www-authenticate", "Basic realm=\"git\"")
@@ -44,7 +45,7 @@ fn machine() -> (Sandbox, TestServer) {
     (sandbox, server)
 }
 
-/// Runs `mu get` in both packages in `folder`; nothing that a configuration there names may run.
+/// Runs `mu get` in both packages in `folder`; no program in a configuration there may run.
 fn check(sandbox: &Sandbox, folder: &str, mark: &Path, server: &TestServer) {
     depend(sandbox, folder, server);
     for place in ["ssh", "web"] {
@@ -78,7 +79,7 @@ fn a_cache_inside_of_a_checkout_is_no_part_of_it() {
     let cache = sandbox.path("work/.cache").display().to_string();
     sandbox.set("MU_CACHE_DIR", &cache);
     check(&sandbox, "work", &mark, &server);
-    // Not even where the checkout brings it.
+    // Not even if the checkout brings it.
     repository(&sandbox.path("work/.cache/git"), &mark);
     check(&sandbox, "work", &mark, &server);
 }

@@ -1,4 +1,4 @@
-//! How old versions in Git repositories are, where the settings or the command line ask for old ones.
+//! The age of versions in Git repositories, if the settings or the command line exclude new ones.
 
 use crate::support::Sandbox;
 use crate::support::git::{HttpServer, Origin};
@@ -80,7 +80,7 @@ fn a_server_that_does_not_tell_dates_is_named() {
     }
     sandbox.mu(&["update", "--exclude-newer", "0"]).ok();
     assert_eq!(version(&sandbox), "1.2.0");
-    // What is locked stays.
+    // Locked versions stay.
     sandbox.mu(&["get", "--exclude-newer", "2021-06-01"]).ok();
     assert_eq!(version(&sandbox), "1.2.0");
 }

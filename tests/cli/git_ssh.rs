@@ -1,4 +1,4 @@
-//! Packages in Git repositories behind a real `sshd`, whose account's key only an agent has.
+//! Packages in Git repositories on a real `sshd`, whose account's key only an agent has.
 
 use crate::support::git::Origin;
 use crate::support::{Sandbox, SshServer};

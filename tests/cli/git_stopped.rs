@@ -1,4 +1,4 @@
-//! With the Git server stopped: nothing asks the network for what lock, store or cache already hold.
+//! With the Git server stopped: no request for what the lock, the store or the cache already have.
 
 use std::fs;
 
@@ -14,14 +14,14 @@ fn origin() -> Origin {
     origin
 }
 
-/// Everything that works without asking, in a workspace that has all it needs.
+/// Everything that works without requests, in a workspace that has everything it needs.
 fn check_without_network(sandbox: &Sandbox) {
     let lock = sandbox.read("Mu.lock");
     sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     for question in ["list", "tree", "status", "verify"] {
         sandbox.mu(&[question]).ok();
     }
-    // Packs are made again from the store …
+    // Packs are rebuilt from the store …
     fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
     sandbox.mu(&["get"]).ok();
     sandbox.mu(&["verify"]).ok();
@@ -35,7 +35,7 @@ fn check_without_network(sandbox: &Sandbox) {
     sandbox.mu(&["get", "--frozen"]).ok();
     sandbox.mu(&["verify"]).ok();
     assert_eq!(sandbox.read("Mu.lock"), lock);
-    // Without a lock, too, what is known is enough under --offline.
+    // With --offline, cached data is enough even without a lock.
     fs::remove_file(sandbox.path("work/Mu.lock")).expect("was there");
     sandbox.mu(&["get", "--offline"]).ok();
     assert_eq!(sandbox.read("Mu.lock"), lock);
@@ -55,7 +55,7 @@ fn http_backend_is_not_asked_again() {
     assert_eq!(server.requests().len(), asked, "{:?}", server.requests());
     drop(server);
     check_without_network(&sandbox);
-    // What is not here needs the server, and says so.
+    // Anything that is not here needs the server, and the error says so.
     let error = sandbox.mu(&["update", "--json"]).fails_with("network");
     assert!(error["message"].as_str().expect("is text").contains("infra.git"), "{error}");
     let unknown = format!("{root}other.git#v1.0.0");
@@ -89,7 +89,7 @@ fn another_workspace_of_this_machine_asks_only_what_is_new() {
     drop(server);
     fs::create_dir_all(sandbox.path("other/.mu")).expect("can be made");
     fs::copy(sandbox.path("work/Mu.yaml"), sandbox.path("other/Mu.yaml")).expect("is ours");
-    // A commit that is in the cache is no question to anyone.
+    // A commit that is in the cache needs no request.
     sandbox.mu_in("other", &["get", "--offline"]).ok();
     assert_eq!(fs::read_to_string(sandbox.path("other/Mu.lock")).expect("is there"), lock);
 }
@@ -109,11 +109,11 @@ fn a_commit_that_is_here_costs_no_network_even_without_a_lock() {
     assert_eq!(sandbox.read("Mu.lock"), lock);
     sandbox.mu(&["get", &reference]).ok();
     assert_eq!(server.requests().len(), asked, "{:?}", server.requests());
-    // Neither does another package of the same commit, which nobody has asked about yet.
+    // Nor does another package of the same commit that nobody has requested yet.
     drop(server);
     let inside = reference.replace(".git#", ".git/sub/dir#");
     sandbox.mu(&["get", &inside]).ok();
-    // The tags may have moved on since, so whoever wants to know them asks.
+    // The tags may have moved since, so reading them needs a request.
     sandbox.mu(&["outdated", "--json"]).fails_with("network");
 }
 

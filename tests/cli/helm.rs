@@ -70,7 +70,7 @@ fn charts_are_packages_as_they_are() {
     installed 4 packages (4 downloaded, 0 from cache)
     [exit 0]
     ");
-    // Byte for byte, without the folder that the archive is, and with nothing of mu's.
+    // Byte for byte, without the folder in the archive, and without any file of mu's.
     let stack = Chart::new("stack", "1.1.0").lines("kubeVersion: '>=1.25.0-0'\n");
     let url = repository.nginx.url("stable");
     let stack = stack.needs("exporter", "4.47.*", &url).needs("common", "^2.0.0", &url);
@@ -83,7 +83,7 @@ fn charts_are_packages_as_they_are() {
     assert_eq!(stack["digest"], *digest_of(&sandbox.path(&repository.pack("stack"))));
     let archive = stack["archive"].as_str().expect("is there");
     assert!(archive.starts_with("sha256:"), "{archive}");
-    // One version of each, whoever needs it.
+    // There is one version of each, whatever needs it.
     assert_eq!(
         sandbox.locked(),
         [
@@ -131,7 +131,8 @@ fn questions_about_charts_are_answered() {
         "helm+http://[HOST]/stable/exporter#4.47.*",
         "1.0.0 in Mu.lock",
     ]);
-    // What is too young is passed over, and so is what the settings exclude, or what the runtime is too old for.
+    // Versions that are too new are passed over, and so are excluded ones, and those that need a newer
+    // runtime.
     let young = ["resolve", &repository.chart("exporter"), "--exclude-newer", "2026-02-01"];
     sandbox.mu(&young).ok().says(&["exporter 4.46.0"]);
     let excluded = format!("exclude: [\"{}#4.47.3\"]\n", repository.id("exporter"));
@@ -166,7 +167,7 @@ fn a_lock_is_enough_and_offline_what_is_here() {
 fn a_bare_reference_finds_a_repository_and_settings_name_one() {
     let repository = Repository::new();
     let sandbox = &repository.sandbox;
-    // Nothing but the protocol says that it is on http.
+    // Only the protocol says that it uses http.
     let bare = repository.chart("web").replace("helm+", "");
     sandbox.mu(&["get", &bare]).ok();
     assert_eq!(sandbox.locked(), [repository.id("common 2.1.0"), repository.id("web 0.3.0")]);
@@ -177,7 +178,7 @@ fn a_bare_reference_finds_a_repository_and_settings_name_one() {
     sandbox.mu(&["get", "helm+https://charts.acme.example/exporter#4.46.0"]).ok();
     let locked = sandbox.locked();
     assert!(locked.contains(&"charts.acme.example/exporter 4.46.0".to_owned()), "{locked:?}");
-    // In a folder of this machine.
+    // It is in a folder of this machine.
     let folder = format!("helm+file://{}/exporter#~4.46", sandbox.path("www/stable").display());
     sandbox.write(".mu/workspace.yaml", "");
     sandbox.write("Mu.lock", "version: 1\npackages: []\n");
@@ -207,7 +208,7 @@ fn versions_that_cannot_be_used_are_named() {
         "0.4.0 cannot be used: the range `newest` of the dependency `common` is not a range: `newest` is not a version",
         "0.5.0 cannot be used: the repository `@acme` is not named in Helm's `repositories.yaml`",
     ]);
-    // What the user has named for Helm, mu knows, too.
+    // mu also knows the names that the user gave to Helm.
     let file = format!("repositories:\n- name: acme\n  url: {url}\n");
     write(sandbox.root(), "home/.config/helm/repositories.yaml", file);
     repository.charts.add(&Chart::new("private", "1.3.0"));
@@ -275,7 +276,7 @@ fn a_folder_with_a_chart_is_a_workspace_that_commands_edit() {
         .ok()
         .says(&["shop 0.1.0", "[HOST]/stable/stack 1.0.0 [required: ~1.0.0]"]);
     sandbox.mu_in("work/charts/local", &["status"]).ok();
-    // What is added stands as its neighbours do.
+    // A new entry has the form of its neighbours.
     sandbox.mu(&["add", &repository.chart("web#^0.3.0")]).ok().says(&["(Chart.yaml)"]);
     let web = format!("  - name: web\n    version: ^0.3.0\n    repository: {url}\n");
     let with_web = |version: &str| chart(&format!("{local}{}{web}", stack(version)));
@@ -284,12 +285,12 @@ fn a_folder_with_a_chart_is_a_workspace_that_commands_edit() {
     assert_eq!(sandbox.read("Chart.yaml"), with_web("~1.1.0"));
     sandbox.mu(&["remove", &repository.id("web")]).ok();
     assert_eq!(sandbox.read("Chart.yaml"), chart(&format!("{local}{}", stack("~1.1.0"))));
-    // What no chart can depend on is refused, and nothing is written.
+    // A package that charts cannot depend on is refused, and nothing is written.
     sandbox.publish(&[Package::new("acme/base", "1.0.0")]);
     sandbox.mu(&["add", "acme/base"]).fails().says(&["a chart cannot depend on"]);
     assert_eq!(sandbox.read("Chart.yaml"), chart(&format!("{local}{}", stack("~1.1.0"))));
     assert!(!sandbox.has("work/Mu.yaml"));
-    // One that is wrong is pointed at.
+    // The error points at a wrong entry.
     sandbox.write("Chart.yaml", &chart(&stack("newest")));
     sandbox.mu(&["get"]).fails().says(&["Chart.yaml:7:14", "`newest` is not a version"]);
 }
@@ -311,7 +312,7 @@ fn charts_that_clash_can_use_what_they_carry_inside() {
     let locked = [repository.id("common 2.1.0"), repository.id("old 1.0.0")];
     assert_eq!(sandbox.locked(), [&locked[..], &[repository.id("web 0.3.0")]].concat());
     sandbox.mu(&["get", "--locked"]).ok();
-    // All that a chart depends on, against a lock that has it.
+    // All that a chart depends on, compared with a lock that has it.
     sandbox.write(
         ".mu/workspace.yaml",
         &format!("bundled: [\"{old}\", \"{}\"]\n", repository.id("web")),

@@ -1,4 +1,4 @@
-//! What teaches: `mu` alone, and every `--help` with its examples.
+//! Help: `mu` without a command, and every `--help` with its examples.
 
 use crate::support::{Run, Sandbox};
 
@@ -33,12 +33,12 @@ fn check(sandbox: &Sandbox, path: &[&str], seen: &mut Vec<String>) {
                 || line.contains("mu ")
         })
     });
-    // A subcommand of two words is taught by the help of the command above it.
+    // The help of the command above explains a subcommand of two words.
     assert!(is_shown || path.len() > 1, "`mu {name} --help` has no example:\n{}", run.stdout);
     let long = run.stdout.lines().find(|line| line.chars().count() > 100);
     assert_eq!(long, None, "`mu {name} --help` is wider than a page");
     assert_eq!(run.stderr, "");
-    // The short form leaves out what every command takes; examples stand before options in both.
+    // The short form leaves out the global options; examples come before options in both.
     arguments.pop();
     arguments.push("-h");
     let short = sandbox.mu(&arguments).ok().does_not_say(&["--offline"]);

@@ -1,5 +1,5 @@
-//! Every command that an error prints leads out when it is pasted into a shell: of each kind of conflict, in each form that
-//! an entry of a manifest can have.
+//! Every command that an error prints solves the problem when it is pasted into a shell: for each kind of
+//! conflict, and each form that an entry of a manifest can have.
 
 use serde_json::{Value, json};
 
@@ -17,12 +17,12 @@ enum Form {
     AppVersion,
     Prerelease,
     Json,
-    /// Each entry in a package of its own.
+    /// Each entry is in a separate package.
     Packages,
 }
 
 impl Form {
-    /// Writes what the workspace asks for: names and versions.
+    /// Writes the workspace's requirements: names and versions.
     fn write(self, sandbox: &Sandbox, entries: &[(&str, &str)]) {
         let text = |(name, spec): (&str, &str)| match self {
             Self::List => format!("  - {name}#{spec}\n"),
@@ -60,13 +60,13 @@ impl Form {
 
 /// A kind of conflict.
 struct Kind {
-    /// What the workspace asks for.
+    /// The requirements of the workspace.
     entries: &'static [(&'static str, &'static str)],
-    /// What the hub has: `NAME VERSION: DEPENDENCIES`, and behind a `;` keys of the index line.
+    /// The packages of the hub: `NAME VERSION: DEPENDENCIES`, and after a `;` keys of the index line.
     offers: &'static str,
     /// Settings of the workspace.
     settings: &'static str,
-    /// The command that fails, where it is not `mu get`, after one that does not.
+    /// The failing command, if it is not `mu get`, after one that succeeds.
     command: &'static [&'static str],
 }
 
@@ -223,7 +223,8 @@ fn kinds() -> Vec<(&'static str, Kind)> {
     ]
 }
 
-/// Publishes `NAME VERSION: DEPENDENCIES ; KEY=VALUE`; all is in the channel `stable`, and of one app version.
+/// Publishes `NAME VERSION: DEPENDENCIES ; KEY=VALUE`; everything is in the channel `stable`, and of one app
+/// version.
 fn publish(sandbox: &Sandbox, offers: &str) {
     for line in offers.lines().map(str::trim) {
         let (offer, keys) = line.split_once(';').unwrap_or((line, ""));
@@ -261,10 +262,10 @@ fn sandbox(form: Form, kind: &Kind) -> Sandbox {
 /// Takes every way out of every kind of conflict.
 #[track_caller]
 fn all_lead_out(form: Form) {
-    // Shells differ in what they take for patterns, and one form shows that.
+    // Shells differ in what they interpret as patterns, and one form shows that.
     let shells = if form == Form::List { shells() } else { &shells()[..1] };
     for (name, kind) in kinds() {
-        // Where prereleases are accepted there is no conflict.
+        // If prereleases are accepted, there is no conflict.
         if (name, form) == ("only prereleases", Form::Prerelease) {
             continue;
         }
@@ -307,7 +308,7 @@ fn commands_lead_out_in_json_and_in_several_packages() {
     all_lead_out(Form::Packages);
 }
 
-/// One package with two channels and two app versions, of which `entry` requires what there is not.
+/// One package with two channels and two app versions, of which `entry` requires one that does not exist.
 fn narrowed(entry: &str) -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.publish(&[

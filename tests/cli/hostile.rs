@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::support::{Package, Sandbox, hex, tree};
 
-/// A tar of a tree, whatever it holds.
+/// A tar with the content of a tree.
 fn tar(hostile: &HostileTree) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (path, item) in &hostile.items {
@@ -44,7 +44,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
     encoder.finish().expect("goes to memory")
 }
 
-/// An archive of every hostile tree, with what is wrong with it.
+/// An archive of every hostile tree, with its problem.
 pub(crate) fn archives() -> Vec<(String, Vec<u8>)> {
     trees().iter().map(|hostile| (hostile.name.to_string(), gzip(&tar(hostile)))).collect()
 }

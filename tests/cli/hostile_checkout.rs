@@ -1,8 +1,8 @@
-//! A checkout that somebody prepared: whatever it brings, no command makes, changes or removes anything outside of it, runs
-//! anything, or waits.
+//! A checkout that an attacker has prepared: whatever it contains, no command creates, changes or removes
+//! anything outside of it, runs anything, or waits.
 //!
-//! Each trick is played against every command that could fall for it, each time in a new copy of the checkout. What is
-//! around the checkout is listed before and after.
+//! Each trick is tried with every command that could be affected, each time in a new copy of the checkout.
+//! Everything around the checkout is listed before and after.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +18,7 @@ use crate::support::{Package, Run, Sandbox, write};
 /// One thing that a checkout brings, and how.
 struct Trick {
     name: &'static str,
-    /// Prepares `work`; what it may reach for is in `victim`.
+    /// Prepares `work`; its targets are in `victim`.
     play: fn(&Sandbox),
 }
 
@@ -31,7 +31,7 @@ fn link(sandbox: &Sandbox, path: &str, target: &str) {
     symlink(sandbox.path(target), place).expect("can be made");
 }
 
-/// Makes a pipe, to which nobody writes, at `path` of the workspace.
+/// Creates a pipe without a writer at `path` of the workspace.
 fn pipe(sandbox: &Sandbox, path: &str) {
     let place = sandbox.path("work").join(path);
     let _ = fs::remove_file(&place);
@@ -39,14 +39,14 @@ fn pipe(sandbox: &Sandbox, path: &str) {
     assert!(Command::new("mkfifo").arg(place).status().expect("runs").success());
 }
 
-/// Makes a file of two GiB that takes no room at `path` of the workspace.
+/// Creates a sparse file of two GiB at `path` of the workspace.
 fn sparse(sandbox: &Sandbox, path: &str) {
     let place = sandbox.path("work").join(path);
     fs::create_dir_all(place.parent().expect("is below work")).expect("can be made");
     fs::File::create(place).and_then(|file| file.set_len(2 << 30)).expect("can be made");
 }
 
-/// Writes a state of packs such as an older mu left it in a packs folder.
+/// Writes a state of packs like one that an older mu left in a packs folder.
 fn state(sandbox: &Sandbox, packs: &[&str], pending: &[String]) {
     let digest = "h1:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU";
     let pack = |place: &&str| json!({"place": place, "id": "hub.mu.com/a", "version": "1.0.0", "digest": digest});
@@ -277,7 +277,7 @@ const TRICKS: &[Trick] = &[
     Trick {
         name: "a device as manifest",
         play: |sandbox| {
-            // Only the superuser makes devices; for others the manifest is not there.
+            // Only the superuser can create devices; for others, the manifest does not exist.
             let manifest = sandbox.path("work/Mu.yaml");
             fs::remove_file(&manifest).expect("is ours");
             let _ = Command::new("mknod").arg(manifest).args(["c", "1", "5"]).output();
@@ -285,7 +285,7 @@ const TRICKS: &[Trick] = &[
     },
 ];
 
-/// Every command that writes, and questions that read what a checkout brings.
+/// Every command that writes, and questions that read the files of a checkout.
 const COMMANDS: &[&[&str]] = &[
     &["get"],
     &["get", "--locked"],
@@ -332,7 +332,7 @@ fn checkout() -> Sandbox {
     sandbox
 }
 
-/// All that is around the workspace and the cache: what it is, its size and its content or target.
+/// Everything around the workspace and the cache: its kind, its size, and its content or target.
 fn around(sandbox: &Sandbox) -> BTreeMap<String, String> {
     const OWN: [&str; 4] = ["work", "cache", "kept", "prepared"];
     let is_own = |path: &Path| OWN.iter().any(|own| path.starts_with(own));
@@ -363,7 +363,7 @@ fn copy(from: &Path, to: &Path) {
     assert!(copied.expect("runs").success());
 }
 
-/// Runs mu, which is not waited for longer than any of these commands could need.
+/// Runs mu, but waits no longer than any of these commands could need.
 fn run(sandbox: &Sandbox, arguments: &[&str]) -> Run {
     let mu = sandbox.command(arguments);
     let mut command = Command::new("timeout");
@@ -418,7 +418,7 @@ fn a_state_that_a_checkout_brings_is_ignored_and_removed() {
     Package::new("aws/ec2", "1.1.0").file("run.sh", "EVIL").write_into(&pack);
     let line = json!({"place": "hub.mu.com/aws/ec2", "id": "hub.mu.com/aws/ec2", "version": "1.1.0", "digest": digest});
     let text = json!({"version": 1, "packs": [line]}).to_string();
-    // A folder that mu has never seen, as a clone is.
+    // A folder that mu has never seen, like a clone.
     copy(&sandbox.path("work"), &sandbox.path("kept"));
     copy(&sandbox.path("kept"), &sandbox.path("work"));
     for arguments in [&["get"][..], &["get", "--locked"], &["get", "--frozen"]] {
@@ -437,7 +437,7 @@ fn vendored_packs_are_hashed_every_time() {
     let sandbox = checkout();
     sandbox.mu(&["vendor"]).ok();
     sandbox.mu(&["get", "--locked"]).ok().says(&["up to date ("]);
-    // The next pull brings another content; mu has seen the folder before.
+    // The next pull brings other content; mu has seen the folder before.
     sandbox.write(".mu/packs/hub.mu.com/aws/ec2/run.sh", "EVIL");
     for arguments in
         [&["get", "--json"][..], &["get", "--locked", "--json"], &["get", "--frozen", "--json"]]
@@ -456,7 +456,7 @@ fn a_record_of_vendored_packs_excuses_nothing() {
     sandbox.mu(&["vendor"]).ok();
     let lock = sandbox.lock();
     let digest = lock["packages"][0]["digest"].as_str().expect("is text");
-    // What is left out would have to be in the way of another pack, and only then counts as there.
+    // A left-out part must be in the way of another pack, and only then counts as present.
     let pack = sandbox.path("work/.mu/packs/hub.mu.com/aws/ec2");
     let manifest = crate::support::hex(&fs::read(pack.join("Mu.yaml")).expect("is there"));
     fs::remove_file(pack.join("Mu.yaml")).expect("is ours");
@@ -476,7 +476,7 @@ fn a_cache_that_was_cleaned_costs_one_verification() {
     sandbox.mu(&["cache", "clean"]).ok();
     sandbox.mu(&["list"]).ok().does_not_say(&["not installed"]);
     sandbox.mu(&["get", "--offline"]).ok().says(&["up to date ("]);
-    // What is in place is known again, so that it can be replaced and removed.
+    // Packs in place are recognized again, so that they can be replaced and removed.
     sandbox.mu(&["cache", "clean"]).ok();
     sandbox.mu(&["downgrade", "aws/ec2#1.0.0"]).ok();
     sandbox.mu(&["cache", "clean"]).ok();
@@ -490,7 +490,7 @@ fn a_cache_that_was_cleaned_costs_one_verification() {
     sandbox.mu(&["get", "--offline"]).ok().says(&["up to date ("]);
     sandbox.mu(&["remove", "aws", "aws/vpc"]).ok();
     assert!(!sandbox.has("work/.mu/packs/.mu/partial.json"));
-    // A pack that changed meanwhile is not taken for what it was.
+    // A pack that changed meanwhile is not mistaken for the original.
     sandbox.mu(&["add", "aws/ec2"]).ok();
     sandbox.mu(&["cache", "clean"]).ok();
     let file = sandbox.path("work/.mu/packs/hub.mu.com/aws/ec2/Mu.yaml");
@@ -503,7 +503,7 @@ fn a_cache_that_was_cleaned_costs_one_verification() {
 fn a_folder_of_another_user_is_refused_with_the_line_that_allows_it() {
     let sandbox = checkout();
     let work = sandbox.path("work");
-    // Only the superuser can give a folder away; what is looked at is tested beside it, too.
+    // Only the superuser can give a folder away; the check itself is also tested separately.
     if std::os::unix::fs::chown(work.join(".mu"), Some(4711), None).is_err() {
         return;
     }
@@ -542,7 +542,7 @@ fn a_symlinked_pack_is_whole_or_made_again() {
     sandbox.mu(&["get"]).ok();
     let pack = sandbox.path("work/.mu/packs/hub.mu.com/aws/ec2");
     let stored = fs::read_link(&pack).expect("is a link");
-    // The store lost the tree, or what it has was changed after it was checked.
+    // The store lost the tree, or its content changed after it was checked.
     fs::remove_dir_all(stored.parent().expect("is in a folder")).expect("is ours");
     sandbox.mu(&["get"]).ok();
     assert!(pack.join("Mu.yaml").exists());
@@ -553,7 +553,7 @@ fn a_symlinked_pack_is_whole_or_made_again() {
     sandbox.mu(&["get"]).ok().says(&["was changed; fetching it again"]);
     let text = fs::read_to_string(pack.join("Mu.yaml")).expect("is there");
     assert!(!text.contains("EVIL"), "{text}");
-    // A link that somebody else has put in the place of mu's is not followed.
+    // If somebody replaces mu's link by another one, that is not followed.
     fs::remove_file(&pack).expect("is ours");
     symlink(sandbox.path("victim"), &pack).expect("can be made");
     sandbox.mu(&["get"]).ok();

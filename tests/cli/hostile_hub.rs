@@ -1,4 +1,4 @@
-//! Hubs whose files make no sense, or too much of it: each ends with an error that is no crash, after a bounded number of
+//! Hubs whose files are nonsense or endless: each ends with an error, not a crash, after a bounded number of
 //! requests.
 
 use std::fs;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::support::git::Origin;
 use crate::support::{Package, Sandbox, write};
 
-/// What asks about a package, whether it chooses versions, and what is left to ask.
+/// Commands that look up a package, whether they choose versions, and their arguments.
 const COMMANDS: [(&[&str], bool); 16] = [
     (&["get"], true),
     (&["add", "PACKAGE"], true),
@@ -54,7 +54,7 @@ fn a_package_without_a_version_is_not_found() {
         write(&sandbox.path("hub"), "index/a/empty.jsonl", lines);
         run_all(&sandbox, "a/empty", "highest");
     }
-    // As what a good package needs.
+    // As a dependency of a good package.
     for strategy in ["highest", "minimal"] {
         let sandbox = Sandbox::with_dependencies(&["a/good"]);
         sandbox.publish(&[Package::new("a/good", "1.0.0").needs("a/empty")]);
@@ -75,7 +75,7 @@ fn a_repository_without_a_commit_is_not_found() {
     }
 }
 
-/// A hub where each package needs two that nobody has asked for yet.
+/// A hub in which each package needs two more that nobody has requested yet.
 fn endless() -> TestServer {
     TestServer::start(|request: &Seen, _| {
         let number = request.path.strip_prefix("/index/x/p");
@@ -160,7 +160,7 @@ fn the_same_version_twice_with_other_content_is_refused() {
     let index = sandbox.hub().index("a/b");
     let lines = fs::read_to_string(&index).expect("was published");
     let first = lines.lines().next().expect("has two");
-    // The same once more says nothing new.
+    // The same line again is not a contradiction.
     fs::write(&index, format!("{lines}{first}\n")).expect("is ours");
     sandbox.mu(&["resolve"]).ok();
     let mut other: serde_json::Value = serde_json::from_str(first).expect("is JSON");
@@ -191,7 +191,7 @@ fn a_version_that_is_listed_twice_has_to_be_the_same() {
         resolved.fails_with("integrity");
     }
     sandbox.mu(&["info", "a/lib", "--json"]).fails_with("integrity");
-    // What is locked and here needs nobody's word.
+    // Locked and installed packages do not depend on the hub.
     sandbox.mu(&["get"]).ok();
     let check = sandbox.mu(&["hub", "check", "../hub"]).fails();
     check.says(&["a/lib 1.2.0 appears twice"]);

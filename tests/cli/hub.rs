@@ -1,4 +1,4 @@
-//! A hub of 60 packages behind nginx: what is asked when, and what works when it has stopped.
+//! A hub of 60 packages on nginx: which requests are sent when, and what works after it has stopped.
 
 use std::fs;
 
@@ -42,7 +42,7 @@ fn world() -> World {
     World { sandbox, hub, nginx }
 }
 
-/// How many requests there are for a part of the hub with an answer of this status.
+/// How many requests there were for a part of the hub with an answer of this status.
 fn count(log: &[String], part: &str, status: &str) -> usize {
     log.iter().filter(|line| line.contains(part) && line.ends_with(status)).count()
 }
@@ -57,12 +57,12 @@ fn each_file_is_asked_for_once_and_then_no_more() {
     assert_eq!(count(&cold, "/packs/", " 200"), 60);
     assert_eq!(count(&cold, "/hub.json", " 200"), 1);
     assert_eq!(cold.len(), 121, "{cold:#?}");
-    // With a lock, nothing is asked: not with the packs, nor without.
+    // With a lock, no request is sent, with or without the packs.
     sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
     sandbox.mu(&["get"]).ok().says(&["0 downloaded, 60 from cache"]);
     assert_eq!(nginx.log().len(), cold.len());
-    // Without a lock, indexes are asked for only if they changed, and no archive is.
+    // Without a lock, indexes are requested only if they have changed, and no archive is.
     fs::remove_file(sandbox.path("work/Mu.lock")).expect("was there");
     sandbox.mu(&["get"]).ok();
     let warm = nginx.log().split_off(cold.len());
@@ -96,7 +96,7 @@ fn a_stopped_hub_is_not_missed_for_what_is_here() {
     fs::remove_file(sandbox.path("work/Mu.lock")).expect("was there");
     sandbox.mu(&["get", "--offline"]).ok();
     assert_eq!(sandbox.read("Mu.lock"), lock);
-    // … and without --offline, that the hub cannot be reached is an error, and changes nothing.
+    // … and without --offline, an unreachable hub is an error that changes nothing.
     let before = sandbox.state();
     let run = sandbox.mu(&["update"]).fails();
     run.says(&["error: ", "[HUB]", "hint"]);
@@ -117,11 +117,11 @@ fn another_machine_gets_the_same_from_the_lock_alone() {
     sandbox.set("MU_CACHE_DIR", &cache);
     fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
     sandbox.mu(&["get", "--locked"]).ok().says(&["60 downloaded"]);
-    // The last lines of the first run may come late.
+    // The last lines of the first run may arrive late.
     let mut asked = nginx.log().split_off(before);
     asked.sort();
     asked.dedup();
-    // No index is read for what a lock names.
+    // No index is read for locked packages.
     assert_eq!(count(&asked, "/packs/", " 200"), 60);
     assert_eq!(count(&asked, "/index/", ""), 0, "{asked:#?}");
     sandbox.mu(&["verify"]).ok();
@@ -155,7 +155,7 @@ fn a_hub_that_is_probed_for_is_found() {
 #[test]
 fn slow_bodies_arrive_all_the_same() {
     let sandbox = Sandbox::with_dependencies(&["aws/big", "aws/big2"]);
-    // Of digits that do not repeat, so that they stay large when they are packed.
+    // Digits that do not repeat, so that they stay large when compressed.
     let text: String = (0..9_000u64).map(|n| format!("{:x}", n * n * 2_654_435_761)).collect();
     sandbox.publish(&[
         Package::new("aws/big", "1.0.0").file("data.txt", &text),

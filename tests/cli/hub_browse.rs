@@ -56,7 +56,7 @@ fn every_version_has_a_page_with_all_that_is_in_it() {
         has(&text, fact);
     }
     has(&version, &format!("href=\"https://github.com/acme/proxy/tree/{COMMIT}\""));
-    // Nobody is told to begin with what was yanked.
+    // The page of a yanked version suggests no command.
     assert!(commands(&version).is_empty());
     let index = fs::read_to_string(sandbox.hub().index("web/proxy")).expect("was published");
     let line: serde_json::Value =
@@ -92,7 +92,7 @@ fn every_version_has_a_page_with_all_that_is_in_it() {
     );
     has(&seen(&page(&served, "/packages/web/proxy@1.9.0/docs/odd.bin")), "This file is not text.");
 
-    // A picture is nothing but one, whatever is in it, and may be kept.
+    // A picture cannot do anything, whatever is in it, and may be cached.
     let picture = served.ask("GET", "/packages/web/proxy@1.9.0/docs/map.png", &[], &[]).is(200);
     assert_eq!(picture.body, b"not really a picture");
     assert_eq!(picture.header("content-type"), Some("image/png"));
@@ -159,7 +159,7 @@ fn the_first_page_says_how_to_use_the_hub_and_how_to_publish() {
             "mu publish --to https://hub.acme.co/",
         ]
     );
-    // As a mirror of the usual base, for those who ask at this address.
+    // As a mirror of the default base, for clients that use this address.
     let mirror = Served::start(&sandbox, "../hub", &["--base", "hub.mu.com"]);
     assert_eq!(
         commands(&page(&mirror, "/")),

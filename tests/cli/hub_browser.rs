@@ -1,5 +1,5 @@
-//! The web page of `mu hub serve` in a real browser: what its script adds, what stays without it, and that everybody can
-//! use it. Pictures of the pages are in `target/tmp/pages`.
+//! The web pages of `mu hub serve` in a real browser: what the script adds, what works without it, and that
+//! everybody can use them. Pictures of the pages are in `target/tmp/pages`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -24,7 +24,7 @@ const MAP: &str = "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"480\" heigh
     <rect width=\"480\" height=\"90\" rx=\"8\" fill=\"#cfe3df\"/>\
     <script>document.title = 'owned'</script></svg>";
 
-/// Where pictures of the pages are kept.
+/// The folder for pictures of the pages.
 fn pages() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("pages")
 }
@@ -117,7 +117,7 @@ fn a_search_answers_while_one_types() {
     assert_eq!(browser.value("found.hidden && words.ariaExpanded === 'false'"), true);
     assert_eq!(browser.value("words.value"), "pro");
 
-    // What packages say of themselves is text here too.
+    // Whatever packages say about themselves is only text here too.
     browser.value("words.select()");
     browser.write("logs");
     browser.wait_until("document.querySelectorAll('#found li').length === 1");
@@ -201,7 +201,7 @@ fn without_scripts_everything_is_there() {
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
-/// All texts that are too pale for what is behind them (WCAG 2.2, 1.4.3), each with its ratio.
+/// All texts with too little contrast (WCAG 2.2, 1.4.3), each with its ratio.
 const PALE: &str = "(() => {
   const parts = (color) => (color.match(/[\\d.]+/g) || []).map(Number);
   const light = ([r, g, b]) => [r, g, b].map((part) => part / 255)
@@ -339,7 +339,7 @@ fn a_screen_reader_is_told_all() {
     assert_eq!(levels.iter().filter(|level| **level == 1).count(), 1, "{levels:?}");
     assert!(levels.windows(2).all(|pair| pair[1] <= pair[0] + 1), "{levels:?}");
 
-    // The first key press reaches the way past the head, which is then to be seen.
+    // The first key press reaches the skip link, which then becomes visible.
     browser.press("Tab");
     assert_eq!(browser.value("document.activeElement.textContent"), "Skip to the content");
     assert_eq!(browser.value("document.activeElement.getBoundingClientRect().top >= 0"), true);

@@ -1,4 +1,4 @@
-//! Making a hub and checking it, as its owner does on the command line.
+//! Creating and checking a hub on the command line.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -62,11 +62,11 @@ fn what_is_wrong_is_said_and_what_follows_from_the_index_is_put_right() {
     ");
     let error = sandbox.mu(&["hub", "check", "../hub", "--json"]).fails_with("integrity");
     assert_eq!(error["details"]["findings"][0]["path"], "packs/aws/ec2/ec2-1.0.0.tgz");
-    // Readers go on with what is right.
+    // Readers can still use the valid lines.
     sandbox.mu(&["get", "aws/ec2#1.1.0"]).ok();
 }
 
-/// Publishes a package with this manifest, and says something else in its index line; returns what a check finds.
+/// Publishes a package with this manifest and a different index line; returns what a check finds.
 fn misled(manifest: &str, line: serde_json::Value) -> Vec<String> {
     let sandbox = Sandbox::new();
     let mut package = Package::new("aws/ec2", "1.0.0").manifest(manifest);

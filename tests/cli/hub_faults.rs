@@ -1,4 +1,4 @@
-//! Hubs with other bytes than they promised, that break off, that cannot answer now, or lead elsewhere.
+//! Hubs with other bytes than promised, and hubs that interrupt answers, are unavailable, or redirect.
 
 use std::collections::HashMap;
 use std::fs;
@@ -17,7 +17,7 @@ fn publish(sandbox: &Sandbox) -> Hub {
     hub
 }
 
-/// What a web server would answer.
+/// The answer of an ordinary web server.
 fn serve(folder: &Path, request: &Seen) -> Reply {
     match fs::read(folder.join(request.path.trim_start_matches('/'))) {
         Ok(bytes) => Reply::ranged(request, &bytes),
@@ -25,7 +25,8 @@ fn serve(folder: &Path, request: &Seen) -> Reply {
     }
 }
 
-/// A server of the hub whose answers `change` may spoil; it is told how often that path was asked before.
+/// A server of the hub whose answers `change` may spoil; it gets the number of earlier requests for that
+/// path.
 fn spoiled(
     sandbox: &Sandbox,
     change: impl Fn(&Seen, usize, Reply) -> Reply + Send + Sync + 'static,
@@ -45,7 +46,7 @@ fn spoiled(
     server
 }
 
-/// Whether the store or the packs hold anything, or an archive is left over.
+/// Whether the store or the packs have any content, or an archive is left over.
 fn is_anything_kept(sandbox: &Sandbox, name: &str) -> bool {
     let cache = walkdir::WalkDir::new(sandbox.path("cache")).into_iter().flatten();
     let has_content = cache.filter(|entry| entry.file_type().is_file()).any(|entry| {
@@ -78,7 +79,7 @@ fn wrong_bytes_install_nothing_and_keep_nothing() {
     }
     assert!(!is_anything_kept(&sandbox, "aws/ec2"));
     assert!(!sandbox.has("work/Mu.lock") && !sandbox.has("work/.mu/packs/hub.mu.com"));
-    // Mended, it goes on.
+    // After it is repaired, everything works.
     fs::write(&archive, good).expect("is ours");
     sandbox.mu(&["get"]).ok();
     sandbox.mu(&["verify"]).ok().says(&["2 packs verified"]);

@@ -1,5 +1,5 @@
-//! The web page of `mu hub serve`, as a client without scripts gets it: what is on it, and that foreign text on it is
-//! nothing but text.
+//! The web pages of `mu hub serve`, as a client without scripts sees them: their content, and that foreign
+//! text on them is only text.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::support::{Package, Sandbox, Served, write};
 
-/// What a browser says that it takes.
+/// The types that a browser says it accepts.
 pub(super) const BROWSER: &str = "accept: text/html,application/xhtml+xml,*/*;q=0.8";
 
 /// Serves the hub in the folder, which its owner calls `hub.acme.co/`.
@@ -20,7 +20,7 @@ pub(super) fn page(served: &Served, path: &str) -> String {
     served.ask("GET", path, &[BROWSER], &[]).is(200).text()
 }
 
-/// Text of a page as people read it: without elements, in one line.
+/// The text of a page as people read it: without elements, in one line.
 pub(super) fn seen(page: &str) -> String {
     let texts = page.split('<').map(|part| part.split_once('>').map_or(part, |(_, text)| text));
     let text = texts.collect::<Vec<_>>().join(" ");
@@ -210,7 +210,7 @@ fn foreign_text_is_nothing_but_text() {
         lacks(&page, "'><script");
     }
     let page = page(&served, "/packages/a/b");
-    // Nobody is to copy what a shell would take apart.
+    // Nobody should copy a command that a shell would interpret differently.
     assert!(commands(&page).is_empty());
     has(&seen(section(&page, "versions")), "yanked: &#34;&#39;&#62;&#60;script&#62;");
     for path in [
@@ -429,9 +429,9 @@ fn what_is_published_is_on_the_pages_at_once() {
     served.patch(&token, "web/proxy/1.1.0", r#"{"yanked": "broken"}"#).is(200);
     let page = page(&served, "/packages/web/proxy");
     has(&seen(section(&page, "versions")), "1.1.0 yanked: broken");
-    // The newest that stands is what the page is about.
+    // The page shows the newest usable release.
     has(&seen(section(&page, "dependencies")), "Version 1.0.0 depends on: tls ^1");
-    // The hub is where the browser asked for it.
+    // The hub has the address that the browser asked for.
     assert_eq!(commands(&page)[0], "mu add 'https://x/web/proxy#^1.0.0'");
 }
 
@@ -531,7 +531,7 @@ fn readmes_come_from_the_archive_that_the_index_names() {
         has(&readme(name), "This package has no readme.");
     }
     has(&readme("long"), "too large to be shown");
-    // What is kept is the same the second time.
+    // A cached page is the same the second time.
     has(&readme("named"), "Start <em>here</em>");
 }
 
@@ -547,7 +547,7 @@ fn people_are_told_in_html_what_programs_are_told_in_json() {
     assert_eq!(programs.json()["detail"], "this hub has no package a/b");
     let api = served.ask("GET", "/api/v1/nothing", &[BROWSER], &[]).is(404);
     assert_eq!(api.header("content-type"), Some("application/problem+json"));
-    // Names that cannot be are no packages, whatever lies there.
+    // Invalid names are not packages, whatever files are there.
     for path in [
         "/packages/",
         "/packages/a//b",

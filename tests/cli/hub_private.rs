@@ -1,4 +1,4 @@
-//! Hubs that only some may read: what they tell nobody else, and how a team uses one beside a public one.
+//! Private hubs: they reveal nothing to others, and a team uses one beside a public one.
 
 use std::fs;
 
@@ -30,7 +30,7 @@ fn a_private_hub_stands_beside_a_public_one_with_names_unchanged() {
     let reader = sandbox.mu(&add).ok().stdout.trim().to_owned();
     sandbox.write("Mu.yaml", "name: acme/web\nversion: 1.0.0\ndependencies: ['secret/tool#^1']\n");
     fs::remove_dir_all(sandbox.path("cache")).expect("is ours");
-    // Nobody without a token learns anything, and everybody is told what to do.
+    // Nobody without a token learns anything, and everybody learns what to do.
     sandbox.set_token(&host, "");
     let run = sandbox.mu(&["get"]).fails().says(&["this hub is private; reading needs a token"]);
     run.says(&[&format!("`mu login {host}` stores a token for it")]);
@@ -42,14 +42,14 @@ fn a_private_hub_stands_beside_a_public_one_with_names_unchanged() {
     sandbox.set_token(&host, "mu_a\nmu_b");
     let broken = format!("the token in `{variable}` contains a line break");
     sandbox.mu(&["get"]).fails().says(&[&broken]).does_not_say(&["mu_b"]);
-    // With one that reads, both hubs serve what is theirs.
+    // With a token for reading, both hubs serve their packages.
     sandbox.set_token(&host, &reader);
     sandbox.mu(&["get"]).ok();
     let lock = sandbox.read("Mu.lock");
     assert!(lock.contains("id: hub.mu.com/secret/tool") && lock.contains("id: hub.mu.com/aws/lib"));
     assert!(!lock.contains(&reader), "{lock}");
     sandbox.mu(&["search", "tool", "--only", "hub.mu.com/secret/"]).ok().says(&["secret/tool"]);
-    // Reading is all that it may do.
+    // The token allows only reading.
     sandbox.write("Mu.yaml", "name: secret/new\nversion: 1.0.0\n");
     let run = sandbox.mu(&["publish"]).fails();
     run.says(&["the token `team` may read, but not publish `secret/new`"]);
@@ -96,9 +96,9 @@ fn nothing_of_a_private_hub_is_read_without_a_token() {
     );
     let basic = format!("authorization: Basic {pair}");
     assert!(served.ask("GET", "/", &[html, &basic], &[]).is(200).text().contains("secret/tool"));
-    // Changes are made by programs alone.
+    // Only programs make changes.
     served.ask("PUT", "/api/v1/packages/secret/x/1.0.0", &[&basic], &[]).is(401);
-    // A token that is made while it is served reads at once.
+    // A token that is created while the hub is served can read at once.
     let add = ["hub", "token", "add", "../private", "new", "--can", "read"];
     let new = format!("authorization: Bearer {}", sandbox.mu(&add).ok().stdout.trim());
     served.ask("GET", "/hub.json", &[&new], &[]).is(200);

@@ -1,4 +1,4 @@
-//! The same packages, published to a folder, through a server, and into a bucket: everybody gets the same.
+//! The same packages, published to a folder, through a server, and into a bucket: every reader gets the same.
 
 use std::fs;
 use std::process::{Child, Stdio};
@@ -21,7 +21,7 @@ fn author(sandbox: &Sandbox) {
     write(&folder, "site/pages/index.html", "<h1>Hello</h1>\n");
 }
 
-/// What a workspace without anything locks when its hub is at `url`.
+/// The digests that a machine with an empty cache locks when its hub is at `url`.
 fn digests(sandbox: &mut Sandbox, number: usize, url: &str) -> Vec<Value> {
     sandbox.hub_is_at(url);
     let cache = sandbox.path(&format!("cache-{number}")).display().to_string();
@@ -131,7 +131,7 @@ fn the_same_digests_from_a_folder_nginx_the_server_and_buckets() {
         let index = in_front.ask("GET", "/index/acme/lib.jsonl", &[], &[]).is(200).text();
         assert!(index.contains("\"tags\":[\"beta\"]") && index.contains("\"yanked\""), "{index}");
     }
-    // Why a store refuses is told in its words, without their markup.
+    // The error has the store's reason, without markup.
     sandbox.set("AWS_SECRET_ACCESS_KEY", "wrong");
     sandbox.set("AZURE_STORAGE_ACCOUNT_KEY", "d3Jvbmc=");
     sandbox.set("GOOGLE_BEARER_TOKEN", "wrong");

@@ -1,4 +1,4 @@
-//! `mu hub serve`: what it serves, what it takes, from whom, and what it refuses.
+//! `mu hub serve`: what it serves, what it accepts from whom, and what it refuses.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -131,7 +131,7 @@ fn nothing_but_the_hub_is_served() {
         let allowed = refused.header("allow").unwrap_or_default().replace(", ", ",");
         assert_eq!(allowed, "GET,HEAD", "{path}");
     }
-    // Before anybody is asked for a token.
+    // Before the server asks for a token.
     let refused = served.ask("GET", "/api/v1/packages/a/1.0.0", &[], &[]).is(405);
     assert_eq!(refused.header("allow"), Some("PUT, PATCH"));
 }
@@ -218,7 +218,7 @@ fn what_may_change_of_a_version_changes() {
         (&long, "longer than 512"),
         (r#"{"yanked": "two\nlines"}"#, "more than one line"),
         (&reason, "longer than 512"),
-        // All or nothing: what is fine in it does not happen either.
+        // All or nothing: the valid part does not happen either.
         (r#"{"yanked": "fine", "tags": ["fine"], "movedTo": "not fine"}"#, "expected a package"),
     ] {
         let problem = served.patch(&token, "acme/web/1.0.0", wrong).is(422);
@@ -394,7 +394,7 @@ fn who_asks_for_too_much_has_to_wait() {
 fn clients_that_dawdle_hold_up_nobody_and_are_cut_off() {
     let sandbox = sandbox();
     let served = Served::start(&sandbox, "../srv", &[]);
-    // Silence; less than what tells one protocol from another; less than a head; a head, and then nothing more.
+    // Silence; too few bytes to recognize the protocol; less than a head; a head, and then nothing more.
     let beginnings: [&[u8]; 5] = [
         b"",
         b"PRI * HT",
@@ -414,7 +414,7 @@ fn clients_that_dawdle_hold_up_nobody_and_are_cut_off() {
     served.ask("GET", "/hub.json", &[], &[]).is(200);
     let bytes = simple(&sandbox, "acme/web", "1.0.0");
     served.put(&token(&sandbox), "acme/web/1.0.0", &bytes).is(201);
-    // Ends when the server has had enough of each.
+    // The server closes each of them after its limit.
     for (number, mut stream) in slow.into_iter().enumerate() {
         let ended = stream.read_to_end(&mut Vec::new());
         let beginning = String::from_utf8_lossy(beginnings[number % 5]);
@@ -533,7 +533,8 @@ fn a_server_that_ends_at_any_change_leaves_no_half_version() {
     every_answer_holds(&sandbox, &token, &sent, &answered);
 }
 
-/// Repairs the hub, and expects what was acknowledged to be there, and all that was sent to be welcome once more.
+/// Repairs the hub, and checks that every acknowledged version is there, and that everything sent can be
+/// published again.
 fn every_answer_holds(
     sandbox: &Sandbox,
     token: &str,
@@ -581,7 +582,7 @@ fn a_server_that_is_killed_while_publishing_leaves_no_half_version() {
             // The other side may have stopped waiting.
             let _ = send.send(put.is_ok_and(|answer| answer.status == 201));
         });
-        // On a fast machine it may be done before.
+        // On a fast machine, it may have finished before.
         let mut is_answered = answer.recv_timeout(whole / 2).unwrap_or(false);
         served.kill();
         is_answered |= answer.recv().unwrap_or(false);

@@ -1,4 +1,4 @@
-//! Tags through a hub's server: many at once, each of which is there afterwards.
+//! Tags through a hub's server: many at once, and all of them are there afterwards.
 
 use std::collections::BTreeSet;
 use std::process::Stdio;
@@ -31,7 +31,7 @@ fn twenty_tag_at_once_through_two_servers() {
     sandbox.set_all(s3.variables());
     sandbox.mu(&["hub", "init", "s3://packages"]).ok();
     let token = token(&sandbox, "s3://packages");
-    // Whoever was not fast enough asks once more.
+    // A client that was not fast enough tries again.
     let more = ["--changes-per-minute", "10000"];
     let servers = [(); 2].map(|()| Served::start(&sandbox, "s3://packages", &more));
     for server in &servers {

@@ -1,4 +1,4 @@
-//! What is installed is what was chosen: archives, index lines and locks that say different things.
+//! What is installed is what was chosen: archives, index lines and locks that contradict each other.
 
 use std::fs;
 
@@ -11,7 +11,7 @@ fn stored(sandbox: &Sandbox) -> usize {
     fs::read_dir(sandbox.path("cache/store/trees")).map_or(0, Iterator::count)
 }
 
-/// Replaces a text in a file of the workspace, where it must be.
+/// Replaces a text that must be in a file of the workspace.
 fn change(sandbox: &Sandbox, path: &str, before: &str, after: &str) {
     let text = sandbox.read(path);
     assert!(text.contains(before), "{text}");
@@ -86,7 +86,7 @@ fn what_is_in_the_store_already_is_compared_with_its_line_too() {
     let error = sandbox.mu(&["get", "--json"]).fails_with("integrity");
     assert_eq!(error["details"]["line"], json!(["evil/x"]));
     assert!(!sandbox.has("work/.mu/packs/hub.mu.com"));
-    // The tree itself is what others use.
+    // The tree itself may be used by others.
     fs::write(&index, line).expect("is ours");
     forget(&sandbox, &["cache/index"]);
     let answer = sandbox.mu(&["get", "--json"]).ok().json();
@@ -147,7 +147,7 @@ fn a_package_that_was_copied_to_another_name_has_its_old_one() {
     forget(&sandbox, &["cache"]);
     place(ec2.lies("origin", json!("aws/ec2")));
     sandbox.mu(&["get"]).ok();
-    // The lock does not repeat it.
+    // The lock does not have this.
     forget(&sandbox, &["cache", "work/.mu/packs"]);
     sandbox.mu(&["get", "--frozen"]).ok();
     sandbox.mu(&["verify"]).ok();
@@ -168,7 +168,7 @@ fn a_lock_alone_takes_no_folder_for_a_package_of_a_hub() {
     let message = error["message"].as_str().expect("is text");
     assert!(message.contains("no override in the settings does"), "{message}");
     assert!(!sandbox.has("work/.mu/packs/hub.mu.com"));
-    // The settings may say so.
+    // The settings can allow it.
     sandbox.write(".mu/workspace.yaml", "overrides: {hub.mu.com/aws/ec2: ../private}\n");
     sandbox.mu(&["get"]).ok();
     forget(&sandbox, &["work/.mu/packs"]);
@@ -192,7 +192,7 @@ fn a_folder_that_has_changed_is_not_installed_where_the_lock_must_not_change() {
     }
     sandbox.mu(&["get"]).ok();
     sandbox.mu(&["get", "--frozen"]).ok();
-    // A lock that does not say what is in a folder holds nothing fast.
+    // A lock without the digest of a folder guarantees nothing.
     let lock = sandbox.read("Mu.lock");
     let without: Vec<&str> = lock.lines().filter(|line| !line.contains("digest:")).collect();
     sandbox.write("Mu.lock", &(without.join("\n") + "\n"));

@@ -1,4 +1,4 @@
-//! `mu info`: what a hub's index, a manifest in a repository, and one in a folder tell of a package.
+//! `mu info`: what it reads from a hub's index, a manifest in a repository, and one in a folder.
 
 use serde_json::json;
 

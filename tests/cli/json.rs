@@ -1,4 +1,4 @@
-//! `--json`: one document on stdout, nothing beside it, whatever the command.
+//! `--json`: every command prints one document on stdout, and nothing else.
 
 use std::fs::File;
 
@@ -13,7 +13,7 @@ fn sandbox() -> Sandbox {
         Package::new("aws/ec2", "1.0.6"),
         Package::new("aws/s3", "1.0.0"),
     ]);
-    // A warning of every run goes into the document, not beside it.
+    // A warning of every run is in the document.
     sandbox.place("work/aws/ec2", &Package::new("aws/ec2", "2.0.0"));
     sandbox
 }
@@ -134,11 +134,11 @@ fn hubs_answer_in_one_document_too() {
     assert_eq!(sandbox.run(&login, command).ok().json()["host"], "hub.acme.co");
 }
 
-/// Every answer that a test reads is compared with its schema; here is one of each command.
+/// Tests compare every answer with its schema; this checks that there is one for each command.
 #[test]
 fn every_command_is_among_those_that_are_compared() {
     let asked: Vec<&[&str]> = IN_A_WORKSPACE.iter().chain(OF_HUBS).copied().collect();
-    // The rest is asked where there is a plugin.
+    // The rest needs a plugin, and is tested elsewhere.
     let is_elsewhere = |name: &String| name.starts_with("plugin ") && name != "plugin list";
     let described = described().iter().filter(|name| *name != "error" && *name != "login");
     for name in described.filter(|name| !is_elsewhere(name)) {

@@ -23,7 +23,7 @@ fn a_token_in_the_keyring_opens_its_host_and_is_on_no_disk() {
     fs::remove_file(sandbox.path("stdin")).expect("is ours");
     for (path, (_, bytes)) in tree(sandbox.root()) {
         let is_told = bytes.windows(7).any(|window| window == b"hunter2");
-        // What nginx was told to ask for.
+        // The requests that nginx has logged.
         assert!(!is_told || path.contains("nginx"), "{path}");
     }
     sandbox.mu(&["logout", "hub.mu.com"]).ok().says(&["removed the token"]);
@@ -31,7 +31,7 @@ fn a_token_in_the_keyring_opens_its_host_and_is_on_no_disk() {
     fs::remove_dir_all(sandbox.path("cache")).expect("is ours");
     sandbox.mu(&["get"]).fails().says(&["mu login"]);
     sandbox.mu(&["logout", "hub.mu.com"]).ok().says(&["nothing to do"]);
-    // Where the keyring is gone, there is the file.
+    // Without the keyring, the file is used.
     drop(keyring);
     send(&sandbox, &["login", "hub.mu.com"], "hunter2\n").ok().says(&["credentials.json"]);
     sandbox.mu(&["get"]).ok();

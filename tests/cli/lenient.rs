@@ -43,7 +43,7 @@ fn a_registry_or_a_package_may_have_versions_of_two_numbers() {
             let reference = format!("k8s/kubectl#{asked}");
             let run = sandbox.mu(&["get", &reference]).ok();
             assert_eq!(sandbox.lock()["packages"][0]["version"], chosen, "{}", run.shown());
-            // What was locked is found again, and what is installed fits it.
+            // Locked versions are found again, and installed ones match.
             sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
             sandbox.mu(&["verify"]).ok();
         }

@@ -1,4 +1,4 @@
-//! `Mu.lock`: what is in it, the same bytes everywhere, merges, and formats of the future.
+//! `Mu.lock`: its content, the same bytes everywhere, merges, and future formats.
 
 use std::fs;
 use std::process::Command;
@@ -178,7 +178,7 @@ fn a_conflict_that_a_merge_left_is_told_with_what_to_do() {
     assert_eq!(sandbox.read("Mu.lock"), merged, "it is not touched");
     let error = sandbox.mu(&["list", "--json"]).fails_with("workspace");
     assert_eq!(error["details"]["line"], line, "{error}");
-    // Either side will do: what the manifests need comes to it.
+    // Either side works: what the manifests need is added.
     for side in [&ours, &theirs] {
         sandbox.write("Mu.lock", side);
         sandbox.mu(&["get"]).ok();
@@ -212,7 +212,7 @@ fn a_package_that_is_called_as_the_settings_are_asks_for_itself() {
     assert!(lock.contains("requested: [\"^1 by hub.mu.com/overrides\"]"), "{lock}");
     sandbox.mu(&["why", "c/four"]).ok().says(&["^1 by hub.mu.com/overrides", "overrides → c/four"]);
     sandbox.mu(&["tree"]).ok().says(&["overrides", "c/four 1.0.0"]);
-    // What is locked holds although something else is asked for.
+    // Locked versions stay although something else is required.
     sandbox.publish(&[Package::new("c/four", "1.1.0")]);
     sandbox.mu(&["add", "s/five"]).ok();
     assert_eq!(sandbox.locked(), ["hub.mu.com/c/four 1.0.0", "hub.mu.com/s/five 1.0.0"]);

@@ -1,4 +1,4 @@
-//! `mu login` and `mu logout`: where tokens are kept, and whom they are sent to.
+//! `mu login` and `mu logout`: where tokens are stored, and which hosts they are sent to.
 
 use std::fs;
 use std::io::Write as _;
@@ -18,7 +18,7 @@ pub(crate) fn send(sandbox: &Sandbox, arguments: &[&str], text: &str) -> Run {
     sandbox.run(arguments, command)
 }
 
-/// A hub behind nginx that lets nobody in without the token `hunter2`.
+/// A hub on nginx that requires the token `hunter2`.
 pub(crate) fn guarded(sandbox: &mut Sandbox) -> Nginx {
     sandbox.hub().release("aws/ec2", "1.0.0");
     let guard = "if ($http_authorization != \"Bearer hunter2\") { return 401; }";
@@ -35,14 +35,14 @@ fn a_stored_token_opens_its_host() {
     let login = format!("mu login {host}");
     sandbox.mu(&["get"]).fails().says(&[&login, "MU_TOKEN_"]);
     sandbox.mu(&["get", "--json"]).fails_with("auth");
-    // The base is what people know; its registry says which host is meant.
+    // People know the base; its registry determines the host.
     let run = send(&sandbox, &["login", "hub.mu.com"], "hunter2\n").ok();
     run.says(&[&host]).does_not_say(&["hunter2"]);
     let file = sandbox.path("home/.mu/credentials.json");
     assert_eq!(fs::metadata(&file).expect("was written").permissions().mode() & 0o777, 0o600);
     sandbox.mu(&["get"]).ok();
     assert!(!sandbox.read("Mu.lock").contains("hunter2"));
-    // A variable counts first, even where it is wrong.
+    // A variable takes precedence, even if its token is wrong.
     let variable = mu_provider::http::token_variable(&host).expect("it has one");
     sandbox.set(&variable, "wrong");
     fs::remove_dir_all(sandbox.path("cache")).expect("is ours");

@@ -1,9 +1,9 @@
-//! The tests of the `mu` program: each runs the real binary in a home, cache and workspace of its own.
+//! The tests of the `mu` program: each runs the real binary with its own home, cache and workspace.
 //!
-//! What a module computes is tested beside it; here stands what a user sees, and what the disk holds
-//! afterwards. One file a topic.
+//! Modules have their own tests for what they compute. These tests check what a user sees, and what is on
+//! disk afterwards. There is one file for each topic.
 
-// Its peers and what it looks at are those of Unix.
+// The tests use other programs and facts of Unix.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 

@@ -1,4 +1,5 @@
-//! The minimal strategy: the manifests are the state, and every command leaves them saying what is in use.
+//! The minimal strategy: the manifests are the state, and every command keeps them in line with what is in
+//! use.
 
 use serde_json::{Value, json};
 

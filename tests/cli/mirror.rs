@@ -35,14 +35,14 @@ fn a_mirror_works_alone_with_the_same_lock() {
     sandbox.mu(&["get"]).ok();
     let lock = sandbox.lock();
     assert_eq!(copied(&sandbox, &["aws/app"]), ["aws/app 1.1.0", "aws/lib 1.1.0"]);
-    // Again costs nothing, and what is new comes along.
+    // Running it again costs nothing, and copies what is new.
     assert!(copied(&sandbox, &["aws/app"]).is_empty());
     sandbox.publish(&[Package::new("aws/lib", "1.2.0")]);
     assert_eq!(copied(&sandbox, &["aws/app"]), ["aws/lib 1.2.0"]);
     let mirror = Hub::new(&sandbox.path("mirror"));
     let line = fs::read_to_string(mirror.index("aws/app")).expect("was copied");
     assert!(line.contains("\"x-more\":\"kept\""), "{line}");
-    // On another machine, with the original gone.
+    // On another machine, without the original.
     fs::remove_dir_all(sandbox.path("hub")).expect("is ours");
     let cache = sandbox.path("another-cache").display().to_string();
     sandbox.set("MU_CACHE_DIR", &cache);
@@ -85,7 +85,7 @@ fn what_changes_of_a_version_is_followed() {
         let text = fs::read_to_string(mirror.index("aws/lib")).expect("was copied");
         text.lines().map(|line| serde_json::from_str(line).expect("is JSON")).collect()
     };
-    // Also of a version that nobody would choose now.
+    // This includes a version that would not be chosen now.
     sandbox.mu(&["yank", "aws/lib#1.0.0", "--reason", "bad"]).ok();
     sandbox.mu(&["tag", "aws/lib#1.1.0", "first"]).ok();
     let run = sandbox.mu(&["mirror", "aws/lib", "--to", "../mirror"]).ok();
@@ -191,7 +191,7 @@ fn what_the_lock_names_is_copied_at_exactly_those_versions() {
     assert_eq!(again["elsewhere"], json!([]));
     let host = server.root().trim_start_matches("http://").to_owned();
     assert_eq!(again["prefixes"], json!([host, "hub.mu.com/"]));
-    // A hub that has other content now than the lock names, or lacks it, is not copied from.
+    // If a hub's content differs from the lock, or is missing, it is not copied.
     let index = sandbox.hub().index("aws/lib");
     let lines = fs::read_to_string(&index).expect("is there");
     let mut line = json_of(lines.lines().next().expect("has a line"));
@@ -277,7 +277,7 @@ fn a_checkout_works_behind_an_air_gap() {
     sandbox.mu(&["get"]).ok();
     let lock = sandbox.read("Mu.lock");
     let packs = tree(&sandbox.path("work/.mu/packs"));
-    // What was published since is not what the checkout needs.
+    // The checkout does not need what was published later.
     sandbox.offer("aws/app 1.1.0:\n aws/lib 1.1.0:");
     Hub::new(&sandbox.path("mirror"));
     let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror"]).ok();
@@ -287,7 +287,7 @@ fn a_checkout_works_behind_an_air_gap() {
         let words: Vec<&str> = add.split(' ').skip(1).collect();
         sandbox.mu(&words).ok();
     }
-    // Another machine, where nothing is but the checkout and the mirror.
+    // Another machine that has only the checkout and the mirror.
     for gone in ["hub", "other", "cache", "work/.mu/packs", "home/.mu"] {
         fs::remove_dir_all(sandbox.path(gone)).expect("is ours");
     }
@@ -303,7 +303,7 @@ fn a_checkout_works_behind_an_air_gap() {
 #[test]
 fn repositories_and_charts_are_packed_for_behind_an_air_gap() {
     let mut origin = Origin::new("group/infra.git");
-    // The tag has the last word, and what follows a branch has no version of its own.
+    // The tag takes precedence, and a branch has no version.
     origin.commit(&[("Mu.yaml", "name: infra\nversion: 0.9.0\n"), ("run.sh", "one")]);
     origin.git(&["tag", "v1.0.0"]);
     origin.add("group/plain.git");
@@ -329,7 +329,7 @@ fn repositories_and_charts_are_packed_for_behind_an_air_gap() {
     let again = sandbox.mu(&["mirror", "--lock", "--to", "../mirror", "--json"]).ok().json();
     assert_eq!((&again["copied"], &again["present"]), (&json!([]), &json!(3)));
     sandbox.mu(&["hub", "check", "../mirror"]).ok();
-    // A server says itself what is in an archive, which Git and charts do not say as mu does.
+    // A server reads the manifest in an archive itself, which commits and charts do not have in mu's form.
     sandbox.mu(&["hub", "init", "../srv"]).ok();
     let token = sandbox.mu(&["hub", "token", "add", "../srv", "m", "--namespace", "*"]).ok();
     let served = Served::start(&sandbox, "../srv", &[]);
@@ -353,7 +353,7 @@ fn repositories_and_charts_are_packed_for_behind_an_air_gap() {
     assert_eq!(sandbox.read("Mu.lock"), lock);
     assert_eq!(tree(&sandbox.path("work/.mu/packs")), packs);
     sandbox.mu(&["verify"]).ok();
-    // Without the lock, what has a version is found there by it, too.
+    // Without the lock, packages with a version are found by it too.
     fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
     fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is ours");
     sandbox.mu(&["get"]).ok();

@@ -1,14 +1,15 @@
-//! A tree of packages that moves to another place as it is: what its dependencies leave out is found beside it.
+//! A tree of packages that moves to another place unchanged: missing parts of its dependencies mean packages
+//! beside it.
 //!
 //! `xpkg.example/contrib/configuration` needs `contrib/provider-a` and `provider-b`. At
 //! `pkg.acme.example/internal/configuration` the same lines mean `pkg.acme.example/contrib/provider-a` and
 //! `pkg.acme.example/internal/provider-b`.
 //!
-//! What holds: dependencies never have to be edited, wherever a package is copied. Nothing at all has to be where a hub or
-//! a Git repository is a whole namespace (its packages' names have no namespace of their own), where only the base changes,
-//! and in Git in any case. In a hub of several namespaces a package must be called what references call it: `mu mirror --as`
-//! copies one into another namespace there byte for byte, with an index line that says where it comes from; without that, its
-//! `name` must be changed, and nothing else.
+//! This shows that dependencies never have to be edited, wherever a package is copied. Nothing has to be
+//! changed if a hub or a Git repository is a whole namespace (so that names there have no namespace), if only
+//! the base changes, and in Git in any case. In a hub with several namespaces, a package must have the name
+//! that references use. `mu mirror --as` copies it into another namespace byte for byte, with an index line
+//! that names the original. Without that, only its `name` must be changed.
 
 use std::fs;
 
@@ -38,7 +39,7 @@ fn packages(namespace: &str) -> [Package; 4] {
     ]
 }
 
-/// Gets a package into an empty workspace; returns the ids and digests of all that came.
+/// Installs a package into an empty workspace; returns the ids and digests of everything installed.
 #[track_caller]
 fn got(sandbox: &Sandbox, reference: &str) -> Vec<(String, String)> {
     let _ = fs::remove_file(sandbox.path("work/Mu.lock"));
@@ -134,12 +135,12 @@ fn in_another_namespace_of_a_hub_only_the_name_changes() {
     mirror.publish(&provider_a);
     let copied = got(&sandbox, "pkg.acme.example/internal/configuration");
     assert_eq!(ids(&copied), COPIED);
-    // But for the name in the manifest, the files are the same.
+    // Except for the name in the manifest, the files are the same.
     let manifest = original.get_mut("Mu.yaml").expect("has a manifest");
     let text = String::from_utf8(manifest.1.clone()).expect("is text");
     manifest.1 = text.replacen("contrib/configuration", "internal/configuration", 1).into_bytes();
     assert_eq!(files("pkg.acme.example/internal/configuration"), original);
-    // The archive as it was is taken for one that was mixed up.
+    // The unchanged archive is mistaken for a mixed-up one.
     mirror.publish(&mixed_up.version("1.1.0"));
     let line = fs::read_to_string(mirror.index("contrib/configuration")).expect("is there");
     let line = line.replacen("contrib/configuration", "internal/configuration", 1);
@@ -204,7 +205,8 @@ fn what_is_not_beside_it_is_at_the_base() {
         "pkg.acme.example/provider-b",
     ];
     assert_eq!(ids(&copied), expected);
-    // Once there is one beside it, that is meant. What is only at the base has its own neighbours there.
+    // If there is one beside it, that one is meant. A package that is only at the base has its own neighbours
+    // there.
     internal.publish(&provider_b);
     internal.publish(&provider_a);
     let copied = got(&sandbox, "pkg.acme.example/internal/configuration");

@@ -1,4 +1,4 @@
-//! A lock that calls content by another version than it has: edited by hand, or merged wrongly.
+//! A lock with another version than its content: edited by hand, or merged wrongly.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ fn remove(sandbox: &Sandbox, folder: &str) {
     }
 }
 
-/// Checks that everything that uses the lock refuses it, whatever of it is on this machine already.
+/// Checks that everything that uses the lock refuses it, whatever is on this machine already.
 fn check(sandbox: &Sandbox, id: &str, edited: &str, real: &str) {
     let good = sandbox.read("Mu.lock");
     let from = format!("- id: {id}\n  version: {real}\n");
@@ -34,7 +34,7 @@ fn check(sandbox: &Sandbox, id: &str, edited: &str, real: &str) {
             assert_eq!(sandbox.read("Mu.lock"), bad);
         }
     }
-    // What the lock of before installed is not what this one says.
+    // What the earlier lock installed does not match this one.
     sandbox.write("Mu.lock", &good);
     sandbox.mu(&["get"]).ok();
     sandbox.mu(&["verify"]).ok();
@@ -69,7 +69,7 @@ fn the_version_of_a_commit_is_its_tags() {
         sandbox.mu(&["get"]).ok();
         let id = format!("{}/lib", server.host());
         check(&sandbox, &id, "1.1.7", "1.1.0");
-        // A tag that was moved later changes nothing of what is locked.
+        // A tag that was moved later does not affect locked versions.
         origin.git(&["tag", "--force", "v1.1.0", "v1.2.0"]);
         for folder in ["work/.mu/packs", "cache"] {
             remove(&sandbox, folder);

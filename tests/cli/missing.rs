@@ -1,4 +1,4 @@
-//! Packages and versions that are not there: what is near, and where it was looked for.
+//! Missing packages and versions: similar ones, and where mu looked.
 
 use serde_json::json;
 
@@ -47,7 +47,7 @@ fn without_a_catalog_names_come_from_the_lock_and_the_workspace() {
         did you mean aws/vpc?
     [exit 1]
     ");
-    // What was asked for in vain is no suggestion afterwards.
+    // A package that was requested in vain is not suggested later.
     let again = sandbox.mu(&["get", "aws/vpcss"]).fails();
     again.says(&["did you mean aws/vpc?"]).does_not_say(&["aws/vpcs "]);
     insta::assert_snapshot!(sandbox.mu(&["get", "aws/databse"]).fails().shown(), @"

@@ -1,5 +1,5 @@
-//! Registries that lead elsewhere than when the lock was made: a company's mirror, an air gap, a copy beside a copy. The
-//! settings say where packages are; the lock says which, and what is in them.
+//! Registries that have changed since the lock was made: a company's mirror, an air gap, a copy beside a
+//! copy. The settings say where packages are, and the lock says what they are.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use crate::support::git::{HttpServer, Origin, git};
 
 use crate::support::{Hub, Nginx, Package, Sandbox};
 
-/// The ways to install what is locked, and to move it as far as it goes.
+/// The ways to install locked packages, and to move them as far as possible.
 const ALL: [&[&str]; 4] = [&["get"], &["get", "--locked"], &["get", "--frozen"], &["update"]];
 
 /// As on a machine that never saw these packages.
@@ -49,7 +49,7 @@ fn a_mirror_takes_over_with_the_lock_that_there_is() {
     sandbox.mu(&["get"]).ok();
     let lock = sandbox.read("Mu.lock");
     assert!(lock.contains(&format!("source: hub+{}", old.url(""))), "{lock}");
-    // Newer versions in both, so that what is locked is not what would be chosen.
+    // Both have newer versions, so that the locked ones would not be chosen again.
     copy(&sandbox.path("hub"), &sandbox.path("mirror"));
     sandbox.publish(&[Package::new("m/two", "1.3.0")]);
     let mirror = Nginx::serve(&sandbox.path("mirror"), "");
@@ -68,12 +68,12 @@ fn a_mirror_takes_over_with_the_lock_that_there_is() {
         forget(&sandbox);
         sandbox.mu(arguments).ok();
     }
-    // What is in the store is fetched from nowhere.
+    // Packages in the store are fetched from nowhere.
     fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is ours");
     let before = mirror.log();
     sandbox.mu(&["get", "--locked"]).ok();
     assert_eq!(mirror.log(), before);
-    // A lock that is written for another reason says where its packages are now.
+    // A lock that is written for another reason names the new places.
     Hub::new(&sandbox.path("mirror")).publish(&Package::new("m/two", "1.4.0"));
     let run = sandbox.mu(&["update"]).ok();
     run.says(&["~ m/two 1.2.0 → 1.4.0"]).does_not_say(&["a/one"]);
@@ -140,7 +140,7 @@ fn git_packages_come_from_the_mirror_by_their_commit() {
     origin.git(&["tag", "v1.0.0"]);
     let old = HttpServer::start(origin.root());
     let mirrored = Origin::new("git/group/other");
-    // Without the mark that the repository had, for those who did not write it.
+    // Without the repository's `.git`, for references that leave it out.
     for name in ["mono", "mono.git"] {
         let to = mirrored.root().join("git/group").join(name).display().to_string();
         git(origin.root(), &["clone", "--quiet", "--mirror", "group/mono.git", &to]);
@@ -203,7 +203,7 @@ fn a_workspace_and_the_places_beside_it_are_copied_together() {
     for source in ["hub+../hub/", "git+../lib.git", "path+../beside"] {
         assert!(lock.contains(&format!("source: {source}\n")), "{source} in {lock}");
     }
-    // A lock of before, with the places of that machine, is read as well.
+    // An earlier lock with another machine's places can be read too.
     let absolute = lock
         .replace("hub+../", &format!("hub+file://{root}/"))
         .replace("git+../", &format!("git+file://{root}/"));

@@ -1,4 +1,4 @@
-//! What names mean that leave something out: the missing parts come from the package that declares them.
+//! Names with missing parts: these come from the package that declares the dependency.
 
 use crate::support::{Nginx, Package, Sandbox};
 
@@ -16,7 +16,7 @@ fn a_short_name_means_the_own_namespace_first() {
     sandbox.mu(&["get"]).ok();
     let expected = ["hub.mu.com/acme/internal/provider-b", "hub.mu.com/provider-c"];
     assert_eq!(locked(&sandbox), expected);
-    // What others get who depend on the same package is the same.
+    // Others who depend on the same package get the same.
     let published = Package::new("acme/internal/conf", "1.0.0").needs("provider-b");
     sandbox.publish(&[published.needs("provider-c")]);
     let run = sandbox.mu(&["resolve", "acme/internal/conf", "--json"]).ok();
@@ -75,12 +75,12 @@ fn what_was_found_is_written_in_full() {
         let manifest = sandbox.read("Mu.yaml");
         assert!(manifest.contains(&format!("- {written}\n")), "{manifest}");
     }
-    // The same package again, by any name for it, is the same entry.
+    // The same package with any of its names is the same entry.
     sandbox.mu(&["add", "aws#^3.0.0", "hub.mu.com/acme/db"]).ok();
     let manifest = sandbox.read("Mu.yaml");
     assert!(manifest.contains("- hub.mu.com/aws#^3.0.0\n"), "{manifest}");
     assert_eq!(manifest.matches("db#").count(), 1, "{manifest}");
-    // What a manifest says in short keeps its form.
+    // A short name in a manifest stays short.
     sandbox.asks_for(&["db#^1", "aws#^3"]);
     sandbox.mu(&["add", "db#~1.0", "aws#~3.0"]).ok();
     let manifest = sandbox.read("Mu.yaml");
@@ -165,7 +165,7 @@ fn a_folder_whose_package_has_another_name_is_that_package() {
     assert_eq!(locked(&sandbox), ["hub.mu.com/acme/api"]);
     sandbox.mu(&["which", "api"]).ok().says(&["whose package is named `acme/api`"]);
     sandbox.mu(&["why", "acme/api"]).ok().says(&["web", "acme/db"]);
-    // A folder that takes the place of another package is that package, and this is said, too.
+    // A folder in the place of another package is that package, and this is reported too.
     sandbox.write("aws/ec2/Mu.yaml", "name: me/ec2\nversion: 1.0.0\n");
     sandbox.write("web/Mu.yaml", "name: web\ndependencies: [aws/ec2]\n");
     let told = "`aws/ec2` points to the folder `aws/ec2`, whose package is named `me/ec2`";
@@ -193,7 +193,7 @@ fn a_package_that_no_reference_leads_to_is_told_with_the_way_out() {
     sandbox.mu(&["status"]).ok().says(&told);
     sandbox.mu(&["which", "net/vpc"]).ok().says(&told);
     assert!(sandbox.read("Mu.lock").contains("version: 1.0.0"));
-    // The way out leads out.
+    // The suggested way out works.
     sandbox.write(".mu/workspace.yaml", "overrides: {net/vpc: ./wrong/vpc}\n");
     sandbox.mu(&["get"]).ok().does_not_say(&["the workspace has"]);
     assert!(sandbox.read("Mu.lock").contains("version: 9.0.0"));
@@ -237,7 +237,7 @@ fn what_is_published_says_which_versions_fit() {
             assert!(message.contains("web/Mu.yaml:4:5"), "{message}");
         }
     }
-    // The hint leads out.
+    // The hint works.
     sandbox
         .write("web/Mu.yaml", "name: acme/web\nversion: 1.0.0\ndependencies: [acme/db, aws/ec2]\n");
     sandbox.mu_in("work/web", &["add", "acme/db#^0.3.1", "aws/ec2#^1.1.0"]).ok();

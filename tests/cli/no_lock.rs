@@ -1,4 +1,4 @@
-//! Before there is a lock, and where the lock lags behind the manifests: what is said, and that nothing is lost.
+//! Before there is a lock, or while it lags behind the manifests: what is reported, and that nothing is lost.
 
 use std::fs;
 
@@ -49,7 +49,7 @@ fn the_versions_of_the_workspaces_own_packages_are_their_manifests() {
     for arguments in [&["list"][..], &["tree"], &["why", "net/vpc"], &["status"]] {
         sandbox.mu(arguments).ok().says(&["9.0.0"]).does_not_say(&["1.2.0"]);
     }
-    // A version of one's own is no choice, so nothing forbids it.
+    // The version of an own package is not a choice, so nothing forbids it.
     let lock = sandbox.read("Mu.lock");
     sandbox.mu(&["get", "--locked"]).ok();
     sandbox.mu(&["get", "--frozen"]).ok();

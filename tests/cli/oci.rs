@@ -1,4 +1,4 @@
-//! Packages of mu in OCI registries: Docker's own, and one in memory that does what that does not.
+//! Packages of mu in OCI registries: Docker's own, and one in memory with what Docker's lacks.
 
 use std::fs;
 
@@ -52,7 +52,7 @@ fn packages_in_dockers_registry_are_published_resolved_locked_and_got_from_the_l
     assert!(proxy["archive"].as_str().is_some_and(|text| text.starts_with("sha256:")), "{lock}");
     sandbox.mu(&["versions", "web/proxy"]).ok().says(&["2.0.0", "2.1.0-rc.1+b7"]);
     sandbox.mu(&["info", "web/proxy"]).ok().says(&["web/log#^1", "MIT"]);
-    // From a lock, one request a package.
+    // From a lock: one request for each package.
     fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
     fs::remove_dir_all(sandbox.path("cache")).expect("is there");
     let before = registry.log().len();
@@ -61,7 +61,7 @@ fn packages_in_dockers_registry_are_published_resolved_locked_and_got_from_the_l
     let [first, second] = &log[before..] else { panic!("{log:#?}") };
     assert!(first.contains("GET /v2/acme/web/") && first.contains("/blobs/sha256:"), "{first}");
     assert!(second.contains("/blobs/sha256:"), "{second}");
-    // The reference alone will do.
+    // The reference alone is enough.
     let named = Sandbox::new();
     named.asks_for(&[&format!("oci://{}/acme/web/log#^1", registry.host())]);
     named.mu(&["get"]).ok();
@@ -119,7 +119,7 @@ fn a_cold_resolve_asks_as_often_for_one_version_as_for_many() {
         assert_eq!(lock, ["hub.mu.com/web/log 1.1.0", "hub.mu.com/web/proxy 2.0.0"]);
         requests
     };
-    // Tags, index, the manifest of what was chosen, its archive: of two packages.
+    // Tags, index, the manifest of the chosen version, and its archive: for two packages.
     let (few, many) = (asked(Behaviour::default(), 0), asked(Behaviour::default(), 60));
     assert_eq!((few.len(), many.len()), (8, 8), "{few:#?} {many:#?}");
     let keeping = || Behaviour { referrers: true, ..Behaviour::default() };
@@ -166,7 +166,7 @@ fn the_index_is_a_hint_and_the_manifest_of_a_version_has_the_last_word() {
     });
     sandbox.mu(&["get"]).ok();
     assert_eq!(sandbox.locked(), expected);
-    // One that lies: then there is a second round.
+    // An entry that lies causes a second round.
     let again = self::sandbox(&registry.host());
     again.asks_for(&["web/proxy#^2"]);
     let line = json!({"name": "web/proxy", "version": "2.2.0", "dependencies": ["web/absent#^9"]});
@@ -188,7 +188,7 @@ fn the_index_is_a_hint_and_the_manifest_of_a_version_has_the_last_word() {
     });
     again.asks_for(&["web/log#1.0.0"]);
     let run = again.mu(&["get"]);
-    // What the entry says cannot be had, so nothing was confirmed.
+    // The entry's version cannot be had, so nothing was confirmed.
     run.fails().says(&["web/proxy"]);
     let line = json!({"name": "web/log", "version": "1.0.0", "dependencies": ["web/proxy#^2"]});
     change_index(&registry, "acme/web/log", |entries| {
@@ -202,9 +202,9 @@ fn the_index_is_a_hint_and_the_manifest_of_a_version_has_the_last_word() {
     fs::remove_dir_all(again.path("cache")).expect("is there");
     again.mu(&["get"]).ok();
     assert_eq!(again.locked(), ["hub.mu.com/web/log 1.0.0"]);
-    // The next publisher mends the index.
+    // The next publisher repairs the index.
     publish(&again, "web/proxy", "2.3.0", "").ok();
-    // A tag that is taken away withdraws its version, whatever the index says.
+    // Removing a tag withdraws its version, whatever the index says.
     registry.untag("acme/web/proxy", "2.3.0");
     again.mu(&["versions", "web/proxy"]).ok().does_not_say(&["2.3.0"]);
 }
@@ -227,7 +227,7 @@ fn an_image_beside_the_versions_is_passed_over() {
     assert_eq!(sandbox.locked(), ["hub.mu.com/web/log 1.1.0"]);
     let pinned = sandbox.mu(&["resolve", "web/log#1.9.0"]).fails();
     pinned.says(&["application/vnd.oci.image.config.v1+json"]);
-    // Nothing is put in its place.
+    // Nothing replaces it.
     publish(&sandbox, "web/log", "1.9.0", "").fails().says(&["already exists"]);
     publish(&sandbox, "web/log", "1.2.0", "").ok();
 }
@@ -286,7 +286,8 @@ fn twenty_publishers_at_once_lose_nothing() {
     sandbox.asks_for(&["web/log#^1"]);
     sandbox.mu(&["get"]).ok();
     assert_eq!(sandbox.locked(), ["hub.mu.com/web/log 1.19.0"]);
-    // Each is in the index, so none had to be asked for: the tags and the index twice, the manifest and the archive.
+    // Each is in the index, so no manifest had to be requested for it: only tags and index twice, the
+    // manifest and the archive.
     let log = registry.log().split_off(before);
     assert!(log.len() <= 6, "{log:#?}");
 }
@@ -314,7 +315,7 @@ fn registries_that_lie_are_refused() {
     longer["layers"][0]["size"] = 7.into();
     registry.manifest("acme/web/log", "1.1.0", &longer);
     refused("integrity", "archive");
-    // An archive that holds something else than its manifest says.
+    // An archive whose content differs from its manifest.
     let other = registry.tagged("acme/web/log", "1.0.0").expect("is there");
     let mut swapped = manifest.clone();
     swapped["layers"] = other["layers"].clone();

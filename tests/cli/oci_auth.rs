@@ -1,4 +1,4 @@
-//! Passwords and tokens for OCI registries: where they are found, and who sees them.
+//! Passwords and tokens for OCI registries: where they are found, and who gets them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,7 +13,7 @@ use super::support::Sandbox;
 
 const PASSWORD: &str = "hunter2";
 
-/// A registry that asks for a password: itself, or for tokens that it hands out.
+/// A registry that requires a password, either directly or for the tokens that it hands out.
 fn registry(is_bearer: bool) -> OciServer {
     let password = Some(("ada".to_owned(), PASSWORD.to_owned()));
     let registry = OciServer::start(Behaviour { password, ..Behaviour::default() });
@@ -73,7 +73,8 @@ fn a_password_in_a_variable_or_of_dockers_lets_in_and_is_never_shown() {
         let tokens = requests.iter().filter(|request| request.contains("/token?")).count();
         // One for each repository, and none is asked for twice.
         assert_eq!(tokens, if is_bearer { 2 } else { 0 }, "{requests:#?}");
-        // What the first repository has taught holds for the second: tags and index of one are refused at most.
+        // The answer of the first repository holds for the second: at most the tags and index of one are
+        // refused.
         assert!(requests.len() <= 8 + tokens + 2, "{requests:#?}");
     }
 }

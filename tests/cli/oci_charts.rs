@@ -7,7 +7,7 @@ use mu_testing::{Artifact, Chart, Charts, DockerRegistry, Nginx, OciServer, dige
 
 use super::support::Sandbox;
 
-/// A sandbox, and a registry with `stack`, which needs `common`, and `web`, which needs that, too.
+/// A sandbox, and a registry with `stack`, which needs `common`, and `web`, which needs it too.
 struct Registry {
     sandbox: Sandbox,
     server: DockerRegistry,
@@ -78,7 +78,7 @@ fn charts_in_a_registry_are_packages_as_they_are() {
     installed 3 packages (3 downloaded, 0 from cache)
     [exit 0]
     ");
-    // Byte for byte, without the folder that the archive is, and with nothing of mu's.
+    // Byte for byte, without the folder in the archive, and without any file of mu's.
     let pack = registry.pack("stack");
     assert_eq!(tree(&sandbox.path(&pack)), stack(&host, "1.1.0+b7").files());
     let lock = sandbox.lock();
@@ -90,7 +90,7 @@ fn charts_in_a_registry_are_packages_as_they_are() {
     let archive = mu_testing::hex(&stack(&host, "1.1.0+b7").archive());
     assert_eq!(locked["archive"], *format!("sha256:{archive}"));
     sandbox.mu(&["verify"]).ok();
-    // From a lock, one request for each.
+    // From a lock: one request for each.
     forget(sandbox);
     let before = registry.server.log().len();
     sandbox.mu(&["get", "--locked"]).ok();
@@ -144,7 +144,7 @@ fn questions_about_them_are_answered() {
     ]);
     let old = ["resolve", &registry.chart("stack"), "--runtime", "kubernetes=1.24.9"];
     sandbox.mu(&old).fails().says(&["kubernetes >=1.25.0-0"]);
-    // A conflict between two charts, which both carry copies.
+    // A conflict between two charts that both carry copies.
     sandbox.asks_for(&[&registry.chart("stack#1.0.0"), &registry.chart("common#1.9.0")]);
     let run = sandbox.mu(&["get"]).fails();
     run.says(&["no version of [HOST]/charts/common is both 1.9.0 and ^2.0.0", "bundled"]);
@@ -168,13 +168,13 @@ fn an_index_may_name_charts_in_a_registry() {
     let pack = format!("work/.mu/packs/{}/stack", nginx.host().replace(':', "+"));
     assert_eq!(tree(&sandbox.path(&pack)), stack(&host, "1.0.0").files());
     assert!(sandbox.locked().contains(&registry.id("common 2.1.0")), "{:?}", sandbox.locked());
-    // From a lock, the index is not asked, and its blob is known.
+    // From a lock, the index is not requested, and the blob is known.
     forget(sandbox);
     let (before, asked) = (registry.server.log().len(), nginx.log().len());
     sandbox.mu(&["get", "--locked"]).ok();
     let log = registry.server.log().split_off(before);
     assert_eq!((log.len(), nginx.log().len()), (2, asked), "{log:#?}");
-    // What the registry has under that tag is not what the index says.
+    // The content of the tag differs from the index.
     let other = Chart::new("stack", "1.2.0").lines("description: another\n");
     charts.add_with(&listed(stack(&host, "1.2.0"), "stack", "1.2.0"), &other.archive());
     push(&host, "stack", "1.2.0", &stack(&host, "1.2.0"));
@@ -206,12 +206,12 @@ fn charts_that_lie_are_refused() {
     let honest = Chart::new("web", "1.0.0");
     let needy = honest.clone().needs("common", "^1", &format!("oci://{host}/charts"));
     let said = br#"{"apiVersion":"v2","name":"web","version":"1.0.0"}"#;
-    // What it was chosen by is not what is in the archive.
+    // The archive differs from the data that the version was chosen by.
     let hiding = Artifact::new(config, said).layer(content, &needy.archive(), &[]);
     refused(hiding, "integrity", "`dependencies`");
     let other = Chart::new("web", "1.0.1").archive();
     refused(Artifact::new(config, said).layer(content, &other, &[]), "integrity", "1.0.1");
-    // What its tag says is not what it is.
+    // The tag differs from the version in the chart.
     let tagged = br#"{"apiVersion":"v2","name":"web","version":"2.0.0"}"#;
     let wrong = Artifact::new(config, tagged).layer(content, &honest.archive(), &[]);
     refused(wrong, "no-solution", "its tag is `1.0.0`, and it says that it is 2.0.0");
@@ -224,7 +224,7 @@ fn charts_that_lie_are_refused() {
     let two = br#"{"apiVersion":"v2","name":"web","version":"1.0.0","dependencies":[{"name":"a","version":"newest","repository":"oci://x.example/y"}]}"#;
     let unread = Artifact::new(config, two).layer(content, &honest.archive(), &[]);
     refused(unread, "no-solution", "the range `newest` of the dependency `a`");
-    // Blobs that are not what the manifest says.
+    // Blobs that differ from the manifest.
     let chart = Artifact::chart(&honest);
     chart.push(&host, "charts/web", "1.0.0");
     let digest = |part: &str| {
@@ -243,7 +243,7 @@ fn charts_that_lie_are_refused() {
         assert!(error.to_string().contains("expected"), "{error}");
         server.spoil(&digest(part), &right);
     }
-    // Sizes that are wrong.
+    // Wrong sizes.
     for (part, size) in [("/config", 1), ("/config", 1_u64 << 40), ("/layers/0", 1)] {
         let mut manifest = chart.manifest();
         manifest.pointer_mut(part).expect("is there")["size"] = size.into();

@@ -1,4 +1,4 @@
-//! `mu pack`: what goes in, that nothing but the files decides on the bytes, and that others can read it.
+//! `mu pack`: which files are packed, that only the files determine the bytes, and that others can read it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -202,7 +202,7 @@ fn an_archive_carries_the_versions_that_it_was_made_with() {
         Package::new("other/tool", "1.0.0"),
     ]);
     sandbox.write("api/Mu.yaml", "name: acme/api\nversion: 1.0.0\ndependencies: [other/tool]\n");
-    // Without a lock, versions are chosen, and nothing but the archive is written.
+    // Without a lock, versions are chosen, and only the archive is written.
     sandbox.mu(&["pack", "acme/web"]).ok();
     assert!(!sandbox.has("work/Mu.lock") && !sandbox.has("work/.mu/packs"));
     let chosen = fs::read(sandbox.path("work/web-0.1.0.tgz")).expect("is there");
@@ -224,7 +224,7 @@ fn an_archive_carries_the_versions_that_it_was_made_with() {
     let manifest = fs::read_to_string(out.path().join("Mu.yaml")).expect("is there");
     assert!(manifest.contains("- aws/ec2#1.0.0\n"), "{manifest}");
     assert!(sandbox.read("Mu.yaml").contains("- aws/ec2#^1\n"));
-    // What changed since is not passed off as what it was made with.
+    // Later changes are not recorded as the versions that it was made with.
     sandbox.asks_for(&["aws/ec2#^1.0"]);
     sandbox.mu(&["pack", "acme/web"]).ok();
     let lock = lock(&unpacked(&sandbox.path("work/web-0.1.0.tgz")));

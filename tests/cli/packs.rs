@@ -1,4 +1,4 @@
-//! Packs on the disk: what is beside them, what goes away, packs inside packs, and several runs at once.
+//! Packs on disk: what is beside them, what is removed, packs inside packs, and several runs at once.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -29,7 +29,7 @@ fn what_is_needed_no_longer_goes_away() {
     sandbox.asks_for(&["aws/app#1.1.0"]);
     sandbox.mu(&["get"]).ok();
     assert!(!sandbox.has("work/.mu/packs/hub.mu.com/deep"), "nor does an empty folder stay");
-    // What a person put beside them is not mu's to take.
+    // A file that a person put there does not belong to mu.
     sandbox.write(".mu/packs/hub.mu.com/mine/Mu.yaml", "name: mine\n");
     sandbox.asks_for(&[]);
     sandbox.mu(&["get"]).ok();
@@ -49,7 +49,7 @@ fn a_pack_may_be_inside_another() {
     assert_eq!(sandbox.lock()["packages"][0]["digest"], *digest);
     assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/readme.txt"));
     assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2/Mu.yaml"));
-    // Each comes, changes and goes without the other.
+    // Each is installed, changed and removed independently.
     sandbox.asks_for(&["aws#1.1.0", "aws/ec2"]);
     sandbox.mu(&["get"]).ok();
     sandbox.mu(&["verify"]).ok();
@@ -120,7 +120,7 @@ fn packs_are_linked_anew_when_another_way_is_asked_for() {
         sandbox.mu(&["get"]).ok().says(&["up to date ("]);
     }
     assert_eq!(sandbox.read("Mu.lock"), lock);
-    // What is vendored are files, whatever is asked for.
+    // Vendored packs are files, whatever `link` is.
     sandbox.mu(&["vendor"]).ok();
     sandbox.write(".mu/workspace.yaml", "link: symlink\n");
     sandbox.mu(&["get"]).ok().says(&["up to date ("]);
@@ -174,7 +174,7 @@ fn what_a_fetched_package_leaves_out_comes_from_itself() {
     for name in ["internal/provider-b", "tools/x", "shared"] {
         hub.release(name, "1.0.0");
     }
-    // The same names elsewhere are not meant.
+    // The same names in other places are not affected.
     sandbox.hub().release("tools/x", "9.0.0");
     sandbox.mu(&["registry", "add", "acme.co/", "../acme"]).ok();
     sandbox.mu(&["get"]).ok();

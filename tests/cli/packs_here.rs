@@ -1,5 +1,5 @@
-//! Packs of this machine that no registry gave: those of the user and of the runtime, and those that somebody has put into the
-//! workspace.
+//! Packs of this machine that no registry has: those of the user and of the runtime, and those that somebody
+//! has put into the workspace.
 
 use std::fs;
 
@@ -52,7 +52,7 @@ fn what_no_registry_has_is_taken_from_the_runtime_and_the_user() {
             assert_eq!(digest_of(&sandbox.path("work/.mu/packs/hub.mu.com/aws/elk")), digest);
         }
         assert_eq!(sandbox.read("Mu.lock"), lock);
-        // On a machine that has other content, and on one that has none.
+        // On a machine with other content, and on one without it.
         sandbox.place(ELK, &Package::new("aws/elk", "1.2.0").file("more.txt", "other"));
         remove(&sandbox, &["cache", "work/.mu/packs"]);
         let run = sandbox.mu(&["get", "--locked"]).fails();
@@ -71,7 +71,7 @@ fn what_no_registry_has_is_taken_from_the_runtime_and_the_user() {
             "mu update",
         ]);
         assert!(!sandbox.has("work/.mu/packs/hub.mu.com"));
-        // A registry that has it by now is as good as any.
+        // A registry that has it now works as well.
         sandbox.publish(&[Package::new("aws/elk", "1.3.0")]);
         sandbox.mu(&["update"]).ok();
         assert_eq!(sandbox.locked(), ["hub.mu.com/aws/elk 1.3.0"]);
@@ -86,7 +86,7 @@ fn packs_of_this_machine_do_not_count_where_a_registry_answers_or_cannot() {
     sandbox.publish(&[Package::new("aws/elk", "1.0.0")]);
     sandbox.mu(&["get"]).ok();
     assert_eq!(sandbox.locked(), ["hub.mu.com/aws/elk 1.0.0"]);
-    // What does not fit is named, with its place.
+    // If a pack does not fit, the error names it and its place.
     let sandbox = Sandbox::with_dependencies(&["aws/elk#^2"]);
     sandbox.place(ELK, &Package::new("aws/elk", "1.0.0"));
     let run = sandbox.mu(&["get"]).fails();
@@ -145,10 +145,10 @@ fn what_somebody_put_into_the_workspace_is_used_and_left_alone() {
         }
         sandbox.mu(&["update", "aws/ec2"]).ok();
         assert_ne!(sandbox.lock()["packages"][1]["digest"], digest);
-        // Without it, the machine says what is missing where.
+        // Without it, the error says what is missing where.
         remove(&sandbox, &[&folder]);
         sandbox.mu(&["get", "--frozen"]).fails().says(&["aws/ec2` 1.5.0", place, "is not there"]);
-        // Nothing asks for it any more: it is still somebody's.
+        // Nothing requires it any more, but it still belongs to somebody.
         sandbox.place(&folder, &Package::new("aws/ec2", "1.5.0").needs("aws/vpc"));
         sandbox.mu(&["update"]).ok();
         sandbox.asks_for(&[]);
@@ -168,12 +168,12 @@ fn what_somebody_put_there_and_does_not_do_is_an_error_that_names_both() {
         let run = sandbox.mu(&["get"]).fails();
         run.says(&["acme/web requires aws/ec2 ^2", place, "1.5.0", "remove it"]);
         assert!(!sandbox.has("work/Mu.lock"));
-        // A version that the registry has, with other content.
+        // The registry has the version with other content.
         sandbox.place(&folder, &Package::new("aws/ec2", "2.0.0").file("more.txt", "other"));
         let error = sandbox.mu(&["get", "--json"]).fails_with("integrity");
         let message = error["message"].as_str().expect("is text");
         assert!(message.contains(place) && message.contains("2.0.0"), "{message}");
-        // With the same content it is the registry's, which everybody can have.
+        // With the same content, it is the registry's version, which everyone can get.
         fs::remove_dir_all(sandbox.path(&folder)).expect("is ours");
         sandbox.place(&folder, &Package::new("aws/ec2", "2.0.0"));
         sandbox.mu(&["get"]).ok();

@@ -1,4 +1,4 @@
-//! `pin` and `unpin`: there and back again.
+//! `pin` and `unpin`: there and back.
 
 use crate::support::Sandbox;
 
@@ -52,7 +52,8 @@ fn pins_are_taken_back_to_what_was_there() {
     ");
     assert_eq!(sandbox.locked(), lock);
     sandbox.mu(&["get", "--locked"]).ok();
-    // A pin that a person wrote is not the work of `pin`: it is changed only if it is named, to what is compatible with it.
+    // A pin that a person wrote was not written by `pin`. It is changed only if it is named, to what is
+    // compatible with it.
     sandbox.mu(&["unpin", "aws/ec2", "aws/s3", "test/kit"]).ok();
     assert_eq!(sandbox.read("Mu.yaml"), MANIFEST);
     assert_eq!(sandbox.locked(), lock);

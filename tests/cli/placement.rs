@@ -1,4 +1,4 @@
-//! Override by placement: a package in the workspace stands in for the published one, everywhere.
+//! Override by placement: a package in the workspace replaces the published one, everywhere.
 
 use serde_json::json;
 
@@ -28,7 +28,7 @@ fn a_package_in_the_workspace_overrides_a_transitive_dependency() {
     assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/ec2"), "the pack is needed no longer");
     let run = sandbox.mu(&["which", "aws/ec2"]).ok();
     assert_eq!(run.stdout, "[DIR]/work/aws/ec2\n");
-    // Take it away, and the published one is back.
+    // Without it, the published one is back.
     std::fs::remove_dir_all(sandbox.path("work/aws")).expect("was there");
     sandbox.mu(&["get"]).ok();
     assert_eq!(sandbox.locked(), ["hub.mu.com/aws/app 1.0.0", "hub.mu.com/aws/ec2 1.0.6"]);
@@ -56,7 +56,8 @@ fn one_that_does_not_satisfy_is_used_all_the_same_with_a_warning() {
     assert_eq!(status["placed"], json!([{"id": "hub.mu.com/aws/ec2", "path": "aws/ec2"}]));
 }
 
-/// What `mu which` does not find in the workspace, `mu get` does not take from there either, and says why.
+/// If `mu which` does not find a package in the workspace, `mu get` does not use it from there either, and
+/// says why.
 fn check_left_out(sandbox: &Sandbox, why: &str) {
     sandbox.mu(&["which", "aws/ec2"]).fails().says(&["2. [DIR]/work/aws/ec2: passed over", why]);
     let warning = format!("`aws/ec2` is not taken from `[DIR]/work/aws/ec2`: {why}");
@@ -168,7 +169,7 @@ fn the_settings_may_override_too() {
     sandbox.mu(&["get"]).ok();
     let run = sandbox.mu(&["list"]).ok();
     run.says(&["path+../elsewhere/ec2"]).does_not_say(&["not installed"]);
-    // It goes by the name of what it stands for, also in the lock.
+    // It has the name of the package that it replaces, also in the lock.
     assert_eq!(sandbox.locked()[1], "hub.mu.com/aws/ec2 1.0.7");
     sandbox.mu(&["get", "--locked"]).ok().says(&["up to date ("]);
     sandbox.mu(&["status"]).ok().says(&["up to date"]);

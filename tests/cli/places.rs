@@ -1,4 +1,4 @@
-//! The eight locations, each against each: the lower number wins, in all 28 pairs.
+//! The eight places, each against each: the lower number wins, in all 28 pairs.
 
 use std::fs;
 
@@ -135,7 +135,7 @@ fn chooses_from_installed(sandbox: &Sandbox) {
     let pack = sandbox.path("work/.mu/packs/hub.mu.com/aws/elk");
     assert_eq!(lock["packages"][0]["digest"], digest_of(&pack));
     sandbox.mu(&["verify"]).ok();
-    // The packs of the workspace are as good, with cache and lock gone; nobody knows any more who put them there.
+    // Packs of the workspace work as well without cache and lock; nobody knows any more who put them there.
     for folder in ["cache", "runtime/lib", "home/.mu/packs"] {
         fs::remove_dir_all(sandbox.path(folder)).expect("was there");
     }
@@ -164,7 +164,7 @@ fn names_what_is_missing(sandbox: &Sandbox) {
     sandbox.mu(&["get", "aws/elk", "--offline"]).ok();
     let error = sandbox.mu(&["get", "aws/ec2", "--offline", "--json"]).fails_with("offline");
     assert!(error["message"].as_str().is_some_and(|text| text.contains("aws/ec2")), "{error}");
-    // What is there and does not do is no help either.
+    // A pack that does not fit does not help either.
     let error = sandbox.mu(&["get", "aws/elk#^2", "--offline", "--json"]).fails_with("offline");
     assert!(error["message"].as_str().is_some_and(|text| text.contains("aws/elk")), "{error}");
 }

@@ -10,7 +10,7 @@ use crate::support::{Sandbox, digest_of, tree, write};
 /// A sandbox in which the plugin of `examples/` serves `books.example/`.
 pub(crate) fn with_shelf() -> Sandbox {
     let mut sandbox = Sandbox::new();
-    // Python of the system: one that a version manager brings needs more than the variables that a plugin sees.
+    // The system's Python; one from a version manager would need more variables than a plugin gets.
     sandbox.set("PATH", "/usr/bin:/bin");
     let shelf = sandbox.path("shelf").display().to_string();
     sandbox.set("MU_PLUGIN_SHELF", &shelf);
@@ -40,7 +40,8 @@ pub(crate) fn install(sandbox: &Sandbox, path: &str, program: impl AsRef<[u8]>) 
     fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("can be set");
 }
 
-/// A plugin `odd`, which answers `initialize` as it should, and then runs these lines of Python for each message in `ask`.
+/// A plugin `odd` that answers `initialize` correctly, and then runs these lines of Python for each message
+/// in `ask`.
 pub(crate) fn odd(sandbox: &Sandbox, lines: &str) {
     let lines: String = lines.lines().map(|line| format!("    {line}\n")).collect();
     let program = format!(
@@ -152,7 +153,7 @@ fn a_plugin_is_listed_checked_and_asked() {
     assert_eq!(json["result"]["results"][0]["name"], "tools/lamp");
     sandbox.mu(&["plugin", "run", "shelf", "nonsense", "--json"]).fails_with("plugin");
     sandbox.mu(&["plugin", "run", "missing", "versions", "--json"]).fails_with("not-found");
-    // One that is wrong is told as such.
+    // A wrong answer is reported as such.
     odd(&sandbox, "answer(ask, {\"packages\": []})");
     sandbox.mu(&["plugin", "check", "odd", "odd://odd.example/a/b"]).fails().says(&[
         "✗ lists the package: the plugin `mu-provider-odd` answered `versions` for 0 packages, and was asked for 1",
@@ -176,7 +177,7 @@ fn a_plugin_hands_out_archives_and_urls() {
     );
     sandbox.mu(&["get"]).ok().says(&["+ odd.example/a/b 1.0.0"]);
     assert_eq!(digest_of(&sandbox.path("work/.mu/packs/odd.example/a/b")), digest_of(&files));
-    // An archive elsewhere on the machine is not the plugin's to name.
+    // A plugin cannot name an archive elsewhere on the machine.
     for archive in ["../../a.tgz", &place] {
         let _ = fs::remove_dir_all(sandbox.path("cache"));
         let _ = fs::remove_dir_all(sandbox.path("work/.mu/packs"));

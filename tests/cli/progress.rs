@@ -1,4 +1,4 @@
-//! What is seen while something takes long: in a terminal, and where there is none.
+//! What users see while something takes long, in a terminal and without one.
 
 use std::time::Duration;
 
@@ -47,7 +47,8 @@ fn a_slow_server_watched_in_a_terminal() {
         is_big.then(|| Reply::body(body).in_pieces(body.len() / 40 + 1, Duration::from_millis(75)))
     });
     let mut terminal = Terminal::run(&sandbox, 60, "get");
-    // After a moment it says what is done, and after a second what takes long: how much of it is there, and how fast.
+    // After a moment it shows what is being done, and after a second what takes long: how much has arrived,
+    // and how fast.
     let shown = terminal.shows(|shown| shown.contains("/s") && shown.contains("big/data 1.0.0"));
     let lines: Vec<&str> = shown.lines().collect();
     let first = |line: &str| {
@@ -82,7 +83,7 @@ fn a_server_that_keeps_us_waiting_is_named() {
     let (last, _, status) = terminal.end();
     assert!(status == 0 && !last.contains("waiting"), "{last}");
 
-    // Where nobody watches, a line says it, once.
+    // Without a terminal, one line reports it, once.
     let forget = || {
         ["cache", "work/.mu/packs"].iter().for_each(|folder| {
             std::fs::remove_dir_all(sandbox.path(folder)).expect("was there");
@@ -107,7 +108,7 @@ fn ctrl_c_leaves_one_line() {
     terminal.shows(|shown| shown.contains("fetching 1/2"));
     terminal.press("\u{3}");
     let (last, _, status) = terminal.end();
-    // The terminal itself shows the key that was pressed.
+    // The terminal itself shows the key press.
     assert_eq!(last.trim_start_matches("^C").trim_end(), "interrupted");
     assert_eq!(status, 130);
     assert!(!sandbox.has("work/Mu.lock"));
@@ -133,7 +134,7 @@ fn attempts_are_one_line_that_is_written_again() {
 fn verbose_says_what_was_asked_and_how_long_that_took() {
     let mut sandbox = sandbox();
     let server = serve(&sandbox, |request, body| {
-        // A token is sent where it is asked for.
+        // A token is sent if it is requested.
         Some(match request.header("authorization") {
             Some(_) => Reply::body(body).header("etag", "\"1\""),
             None => Reply::status(401).header("www-authenticate", "Bearer"),
@@ -180,7 +181,7 @@ fn verbose_says_which_token_and_which_proxy_a_request_has() {
     let run = sandbox.mu(&["get", "-v"]).ok();
     let from = format!(", with the token for {host} from `[DIR]/home/.mu/credentials.json`");
     run.says(&[&from]).does_not_say(&["hunter2"]);
-    // A proxy is named without what it is shown, and hosts that need none have none.
+    // A proxy is named without its password, and hosts that bypass it use none.
     let proxy = TestServer::start(|_, _| Reply::status(502));
     sandbox.set("HTTPS_PROXY", &format!("http://ada:hunter3@{}", proxy.host()));
     let through = format!("through the proxy `http://{}` (HTTPS_PROXY)", proxy.host());
@@ -192,7 +193,7 @@ fn verbose_says_which_token_and_which_proxy_a_request_has() {
     run.says(&["GET https://hub.example.com/hub.json"]).does_not_say(&["proxy"]);
 }
 
-/// A hub's server that reads slowly what is published.
+/// A hub's server that reads published archives slowly.
 fn slow_reader() -> TestServer {
     TestServer::reading((64 << 10, Duration::from_millis(50)), |request, _| {
         match (&*request.method, &*request.path) {
@@ -205,7 +206,7 @@ fn slow_reader() -> TestServer {
     })
 }
 
-/// Watches an upload: how much of it is on its way, and how fast.
+/// Watches an upload: how much was sent, and how fast.
 fn uploads(sandbox: &Sandbox, arguments: &str, stage: &str, name: &str) {
     let mut terminal = Terminal::run(sandbox, 100, arguments);
     let shown = terminal.shows(|shown| {

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::support::git::Origin;
 use crate::support::{Hub, Nginx, Package, Sandbox, Served, digest_of, write};
 
-/// A workspace at `author/` that others' packages are published from; `hub.mu.com/` is the sandbox's hub.
+/// A workspace at `author/` from which packages are published; `hub.mu.com/` is the sandbox's hub.
 fn author(sandbox: &Sandbox, manifest: &str) {
     write(&sandbox.path("author"), ".mu/workspace.yaml", "");
     write(&sandbox.path("author"), "Mu.yaml", manifest);
@@ -267,7 +267,7 @@ fn a_package_moves_to_what_its_author_names() {
     author(&sandbox, "name: acme/site\nversion: 1.0.0\n");
     let moved = |sandbox: &Sandbox| lines(sandbox, "acme/site")[0]["movedTo"].clone();
     sandbox.mu_in("author", &["publish"]).ok();
-    // Named as in a reference: what is left out is the workspace's.
+    // Named like a reference: missing parts are the workspace's.
     let run = sandbox.mu_in("author", &["publish", "--moved-to", "acme/pages", "--dry-run"]).ok();
     run.says(&["would record of acme/site that it has moved to acme/pages"]);
     assert_eq!(moved(&sandbox), Value::Null);
@@ -301,7 +301,7 @@ fn what_another_hub_says_of_a_version_stays_one_line() {
     sandbox.mu(&["info", "acme/site#1.1.0"]).ok().says(&["yanked: two \\u{1b}[31mlines"]);
 }
 
-/// A hub's server that writes down what it is sent; `answer` is what it says to changes.
+/// A hub's server that records what it gets; `answer` is its answer to changes.
 fn server(answer: fn(&Seen) -> Reply) -> TestServer {
     TestServer::start(move |request, _| match (request.method.as_str(), request.path.as_str()) {
         ("GET", "/hub.json") => Reply::body(r#"{"hub": 1, "api": "api/v1/"}"#),
@@ -386,7 +386,7 @@ fn a_package_that_names_its_base_is_not_published_as_one_of_another() {
         run.says(&["is a package of `evil.example/`", "serves `hub.mu.com/`"]);
     }
     assert!(!sandbox.hub().index("acme/site").exists());
-    // Where nothing says whose it is, it may be a mirror, or the hub of that base.
+    // If nothing says whose it is, it may be a mirror, or the hub of that base.
     sandbox.mu(&["hub", "init", "../other"]).ok();
     sandbox.mu_in("author", &["publish", "--to", "../other"]).ok();
     author(&sandbox, "name: hub.mu.com/acme/site\nversion: 1.0.0\n");
@@ -418,7 +418,7 @@ fn what_is_not_committed_is_not_published() {
     let line = lines(&sandbox, "acme/site").remove(0);
     assert_eq!(line["commit"], *commit);
     assert_eq!(line["repository"], "https://github.com/acme/site#deploy");
-    // Where an archive was made is no commit of Git to get it from.
+    // The commit of an archive is not a Git commit to fetch it from.
     sandbox.mu(&["get"]).ok();
     assert_eq!(sandbox.lock()["packages"][0]["commit"], Value::Null);
     sandbox.mu(&["info", "acme/site"]).ok().says(&["https://github.com/acme/site#deploy"]);
@@ -434,7 +434,7 @@ fn what_is_not_committed_is_not_published() {
     let answer = served.ask("GET", "/index/acme/site.jsonl", &[], &[]).is(200);
     let line: Value = serde_json::from_str(&answer.text()).expect("is one line");
     assert_eq!(line["commit"], *commit);
-    // An older version than the newest is no mistake, and worth a word.
+    // Publishing an older version than the newest is allowed, with a warning.
     write(&checkout, "deploy/Mu.yaml", "name: acme/site\nversion: 0.9.0\n");
     let told = "`acme/site` 0.9.0 is older than 1.0.0, which is already published";
     sandbox.mu_in(folder, &["publish", "--allow-dirty"]).ok().says(&[told]);
@@ -463,7 +463,7 @@ fn an_archive_is_named_by_its_app_version_too() {
     sandbox.mu(&["get"]).ok();
     let hub = sandbox.hub().folder().display().to_string();
     sandbox.mu(&["hub", "check", &hub]).ok();
-    // What hubs have by its version alone is found there.
+    // Hubs with the version alone in the name are supported.
     let archive = |name: &str| sandbox.path("hub/packs/acme/elk").join(name);
     fs::rename(archive("elk-8.11.1-1.4.0.tgz"), archive("elk-1.4.0.tgz")).expect("is there");
     for folder in ["cache", "work/.mu/packs"] {
@@ -478,7 +478,7 @@ fn what_others_need_must_be_where_they_look() {
     let sandbox = Sandbox::new();
     author(&sandbox, &format!("{WEB}dependencies:\n  - acme/kit#^1\n"));
     write(&sandbox.path("author"), "README.md", "# A site\n");
-    // Its author has it, and nobody else.
+    // Only its author has it.
     sandbox.place("home/.mu/packs/acme/kit", &Package::new("acme/kit", "1.0.0"));
     sandbox.mu_in("author", &["get"]).ok();
     let run = sandbox.mu_in("author", &["publish"]).fails();

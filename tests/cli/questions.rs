@@ -163,7 +163,7 @@ fn why_shows_every_way_and_every_wish() {
     assert_eq!(json["id"], "hub.mu.com/aws/vpc");
     assert_eq!(json["paths"].as_array().expect("is a list").len(), 2);
     sandbox.mu(&["why", "aws/nothing"]).fails().says(&["not installed here"]);
-    // That both are of one hub makes no names alike.
+    // Being in one hub does not make names similar.
     sandbox.mu(&["why", "zz/b"]).fails().does_not_say(&["did you mean"]);
 }
 
@@ -177,7 +177,7 @@ fn outdated_tells_of_locked_versions_that_were_yanked_since() {
     sandbox.mu(&["get"]).ok();
     sandbox.mu(&["yank", "aws/vpc#1.1.0", "--reason", "loses data", "--to", "../hub"]).ok();
     sandbox.mu(&["yank", "aws/s3#1.0.0", "--to", "../hub"]).ok();
-    // What is locked is not asked about.
+    // Locked packages cause no request.
     sandbox.mu(&["get"]).ok().does_not_say(&["yanked"]);
     insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @"
     $ mu outdated
@@ -299,7 +299,7 @@ fn status_tells_what_get_would_mend() {
 fn verify_finds_a_tampered_pack() {
     let sandbox = sandbox();
     sandbox.mu(&["verify"]).ok().says(&["4 packs verified"]);
-    // Packs may share files with the store, so that a new file takes the old one's place.
+    // Packs may share files with the store, so a new file replaces the old one.
     let file = sandbox.path("work/.mu/packs/hub.mu.com/aws/s3/Mu.yaml");
     std::fs::remove_file(&file).expect("was there");
     std::fs::write(&file, "name: aws/s3\nversion: 2.0.0\nkeywords: [evil]\n").expect("is ours");
@@ -307,7 +307,7 @@ fn verify_finds_a_tampered_pack() {
     run.says(&["1 of 4 packs failed verification", "aws/s3 2.0.0", "its content changed"]);
     let error = sandbox.mu(&["verify", "--json"]).fails_with("integrity");
     assert_eq!(error["details"]["faults"][0]["what"], "hub.mu.com/aws/s3 2.0.0");
-    // An extra file is no less a change, and a pack that is gone is found too.
+    // An additional file is a change too, and a missing pack is found too.
     std::fs::write(sandbox.path("work/.mu/packs/hub.mu.com/aws/ec2/new"), "").expect("is ours");
     std::fs::remove_dir_all(sandbox.path("work/.mu/packs/hub.mu.com/aws/vpc")).expect("was there");
     sandbox.mu(&["verify"]).fails().says(&["3 of 4 packs", "it is not installed"]);
@@ -335,7 +335,7 @@ fn verify_finds_a_tampered_store() {
     std::fs::remove_file(tampered.path()).expect("is ours");
     std::fs::write(tampered.path(), "name: aws/app\n").expect("is ours");
     sandbox.mu(&["verify", "--store"]).fails().says(&[&digest]);
-    // A pack made from it would not be what the lock says: it is fetched again.
+    // A pack made from it would not match the lock, so it is fetched again.
     std::fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
     sandbox.mu(&["get"]).ok().says(&["was changed; fetching it again"]);
     sandbox.mu(&["verify"]).ok();

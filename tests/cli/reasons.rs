@@ -1,10 +1,10 @@
-//! Why a package has its version: `why` and `outdated`, with everything that can stand against a newer one.
+//! Why a package has its version: `why` and `outdated`, with everything that can prevent a newer one.
 
 use serde_json::json;
 
 use crate::support::{Package, Sandbox};
 
-/// A package for each thing that can stand against newer versions of it.
+/// A package for each thing that can prevent its newer versions.
 fn sandbox() -> Sandbox {
     let sandbox = Sandbox::with_dependencies(&[
         "aws/asked#~1.0",
@@ -227,7 +227,7 @@ fn a_newer_version_whose_own_needs_cannot_be_met_is_told_with_them() {
     assert_eq!(*reasons, json!(["aws/ec2 2.0.0 requires aws/vpc ^2"]));
 }
 
-/// A pin in the workspace's own manifest is the user's word; a fetched package's is not.
+/// A pin in the workspace's own manifest is the user's decision; one in a fetched package is not.
 #[test]
 fn a_yanked_version_is_used_where_the_workspace_pins_it() {
     let sandbox = Sandbox::with_dependencies(&["aws/lib#1.1.0"]);
@@ -253,7 +253,7 @@ fn a_yanked_version_is_used_where_the_workspace_pins_it() {
     run.says(&["aws/strict 1.0.0 requires aws/lib 1.1.0", "1.1.0 is yanked: loses data"]);
     sandbox.asks_for(&["aws/strict#^1", "aws/lib#=1.1.0"]);
     sandbox.mu(&["get"]).ok().says(&[why]);
-    // The command line is the user's word, too.
+    // The command line is the user's decision too.
     sandbox.asks_for(&[]);
     sandbox.mu(&["get"]).ok();
     let run = sandbox.mu(&["get", "aws/lib#1.1.0"]).ok();

@@ -1,4 +1,4 @@
-//! Where packages come from: registries beside each other, those of one command, and what is said of wrong ones.
+//! Where packages come from: several registries, those of one command, and errors about wrong ones.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Hub, Package, Sandbox};
 
-/// A public hub, and one beside it for what is below `secret/`, whose names are the same there.
+/// A public hub, and one for `secret/`, where names are the same.
 fn two_hubs() -> Sandbox {
     let sandbox = Sandbox::with_dependencies(&["secret/tool#^1"]);
     sandbox.publish(&[Package::new("aws/lib", "1.0.0"), Package::new("secret/tool", "1.9.0")]);
@@ -18,7 +18,7 @@ fn two_hubs() -> Sandbox {
     ] {
         private.publish(&package);
     }
-    // What is searched is made of the index.
+    // The searched catalogs are made from the index.
     for hub in ["../hub", "../private"] {
         sandbox.mu(&["hub", "check", hub, "--repair"]).ok();
     }
@@ -38,7 +38,8 @@ fn names_stay_whole_in_a_registry_that_says_so() {
     let sandbox = two_hubs();
     let add = ["registry", "add", "hub.mu.com/secret/", "../private"];
     sandbox.mu(&add).ok();
-    // Without more, the hub is taken for one of that namespace alone, and it is said why nothing was found.
+    // By default, the hub is treated as one for that namespace alone, and the error says why nothing was
+    // found.
     let why = "the registry `hub.mu.com/secret/` strips `secret/`, so mu looked for `tool`; if the registry has `secret/tool`, set `strip: false`: `mu registry add hub.mu.com/secret/ file://";
     sandbox.mu(&["get"]).fails().says(&[why, "/private/ --no-strip`"]);
     sandbox.mu(&["info", "secret/tool"]).fails().says(&[why]);
@@ -48,7 +49,7 @@ fn names_stay_whole_in_a_registry_that_says_so() {
     let expected =
         ["hub.mu.com/aws/lib 1.0.0", "hub.mu.com/secret/kit 1.0.0", "hub.mu.com/secret/tool 1.0.0"];
     assert_eq!(ids(&sandbox), expected);
-    // What one of them lists and the other serves is not shown.
+    // If one of them lists a package that the other serves, it is not shown.
     let found = sandbox.mu(&["search", "", "--json"]).ok().json();
     let found = found["packages"].as_array().expect("is a list").iter();
     let found: Vec<_> = found.map(|one| one["id"].as_str().expect("is text")).collect();
@@ -139,7 +140,7 @@ fn a_registry_that_nothing_can_come_from_is_not_added() {
     let list = sandbox.mu(&["registry", "list", "--json"]).ok().json();
     let strip: Vec<_> = list["registries"].as_array().expect("is a list").iter().collect();
     assert!(strip.iter().all(|registry| registry["strip"] == json!(true)), "{list}");
-    // A file that was written by hand is named where it is wrong.
+    // The error points into a file that was written by hand.
     sandbox.write(".mu/workspace.yaml", "registries:\n  a.example/: hhttps://x/\n");
     let run = sandbox.mu(&["info", "a.example/x"]).fails();
     run.says(&[

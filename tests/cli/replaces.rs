@@ -1,4 +1,4 @@
-//! Moves: a package that replaces another stands in for it, once somebody agreed to that.
+//! Moves: a package that replaces another takes its place, once somebody has agreed.
 
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ fn nothing_is_replaced_without_consent() {
          `.mu/workspace.yaml`, or install it with `--yes`",
         "nothing was written",
     ]);
-    // A question shows it, too, and says that consent is missing.
+    // A question shows it too, and says that consent is missing.
     for arguments in [&["resolve"][..], &["resolve", "app/web", "app/tool"]] {
         sandbox.mu(arguments).ok().says(&["nobody has agreed to that yet", "allowReplaces"]);
     }
@@ -93,7 +93,7 @@ fn a_yes_is_consent_and_the_lock_remembers_it() {
     sandbox.mu(&["get", "--locked", "--offline"]).ok();
     std::fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("can be removed");
     sandbox.mu(&["get", "--locked", "--offline"]).ok();
-    // What is added later stands beside it, and needs no other yes.
+    // A package that is added later does not need consent again.
     sandbox.hub().publish(&Package::new("app/more", "1.0.0").needs("upbound/family#>=1"));
     let answer = sandbox.mu(&["add", "app/more", "--json"]).ok().json();
     assert_eq!(answer["replaced"], json!([{ "id": OLD, "by": NEW }]));
@@ -230,7 +230,7 @@ fn the_old_pack_stays_until_it_is_removed() {
     let refusal = sandbox.mu(&["remove", "upbound/family"]).fails();
     refusal.says(&["nothing here requires `upbound/family`", "`contrib/family` took its place"]);
 
-    // Without what replaced it, it is back.
+    // Without its replacement, it is back.
     sandbox.mu(&["remove", "app/tool"]).ok().says(&["+ upbound/family 1.1.0"]);
     assert!(!sandbox.read("Mu.lock").contains("replacedBy"));
     assert!(sandbox.has("work/.mu/packs/hub.mu.com/upbound/family"));
@@ -249,7 +249,7 @@ fn the_old_pack_stays_though_the_store_has_lost_its_content() {
     let old = "work/.mu/packs/hub.mu.com/upbound/family";
     sandbox.mu(&["add", "app/else"]).ok();
     assert!(sandbox.has(&format!("{old}/Mu.yaml")));
-    // A pack inside of it makes it anew, from itself.
+    // A pack inside of it rebuilds it from itself.
     sandbox.mu(&["cache", "clean"]).ok();
     sandbox.mu(&["add", "upbound/family/more"]).ok();
     assert!(sandbox.has(&format!("{old}/Mu.yaml")) && sandbox.has(&format!("{old}/more/Mu.yaml")));

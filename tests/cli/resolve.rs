@@ -1,4 +1,4 @@
-//! `resolve`: what would be, with every supposition; nothing is written.
+//! `resolve`: what would be chosen, with every assumption; nothing is written.
 
 use serde_json::{Value, json};
 

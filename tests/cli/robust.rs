@@ -1,4 +1,4 @@
-//! Kills, a disk that refuses, and many processes at once: never a half pack, and the next `mu get` finishes.
+//! Kills, a failing disk, and many processes at once: never half a pack, and the next `mu get` finishes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ fn workspace() -> Sandbox {
     sandbox
 }
 
-/// A package with enough in it that a kill can hit the middle.
+/// A package that is large enough for a kill to hit the middle.
 fn large(name: &str, version: &str) -> Package {
     let content = format!("{name} {version}\n").repeat(2_000);
     (0..20).fold(Package::new(name, version), |package, number| {
@@ -79,8 +79,8 @@ fn forget(sandbox: &Sandbox) {
     fs::create_dir_all(sandbox.path("work/.mu")).expect("can be made");
 }
 
-/// Ends a command before each of its changes to files, one after the other, and lets the next run finish what it left.
-/// Returns how many changes it makes.
+/// Ends a command before each of its changes to files, one after the other, and lets the next run finish.
+/// Returns the number of changes.
 fn end_at_each_change(arguments: &[&str], prepare: impl Fn(&Sandbox)) -> u32 {
     let sandbox = Sandbox::new();
     sandbox.asks_for(&["robust/p0", "robust/p1"]);
@@ -141,7 +141,7 @@ fn a_kill_in_the_middle_leaves_whole_packs_and_the_next_get_finishes() {
     let (send, ended) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
         let _ = std::io::copy(&mut output, &mut std::io::sink());
-        // If nobody waits any more, so much the better.
+        // If nobody waits any more, that is fine.
         let _ = send.send(());
     });
     // Its output ends when it does: on a fast machine that may be before.
@@ -319,7 +319,7 @@ fn a_folder_that_mu_did_not_make_is_not_overwritten() {
     assert!(!sandbox.has("work/Mu.lock"));
     fs::remove_dir_all(sandbox.path("work/.mu/packs/hub.mu.com")).expect("can be removed");
     sandbox.mu(&["get"]).ok();
-    // Packs that came with a checkout, without the state, are taken as they are if they are right.
+    // Packs from a checkout, without the state, are used as they are if they are right.
     fs::remove_dir_all(sandbox.path("work/.mu/packs/.mu")).expect("can be removed");
     sandbox.mu(&["get", "--offline"]).ok();
     sandbox.mu(&["verify"]).ok();

@@ -1,4 +1,5 @@
-//! The runtime, and the version of mu, as questions: what cannot be used here is marked, and not offered.
+//! The runtime and the version of mu in questions: versions that cannot be used here are marked, and not
+//! suggested.
 
 use serde_json::{Value, json};
 
@@ -50,10 +51,10 @@ fn versions_that_cannot_run_are_marked_with_the_reason() {
     let expected = [("1.0.0", true), ("1.1.0", false), ("2.0.0", false)];
     assert_eq!(usable(&json), expected.map(|(version, is)| (version.to_owned(), is)));
     assert_eq!(json["versions"][2]["reasons"], json!(["needs kubernetes >=1.28, but it is 1.24"]));
-    // Nothing is held against facts that nobody stated.
+    // Facts that nobody stated exclude nothing.
     let unknown = sandbox.mu(&["versions", "aws/ec2", "--json"]).ok().json();
     assert!(usable(&unknown).iter().all(|(_, is)| *is), "{unknown}");
-    // The settings say the same, and the command line more than these.
+    // The settings do the same, and the command line takes precedence.
     settings(&sandbox, "runtime: {kubernetes: 1.24}\nexclude: ['aws/ec2#1.0.0']");
     let json = sandbox.mu(&["versions", "aws/ec2", "--json"]).ok().json();
     assert!(usable(&json).iter().all(|(_, is)| !*is), "{json}");
@@ -140,7 +141,7 @@ fn a_question_supposes_another_runtime_or_mu_whatever_is_locked() {
     let pair = |one: &str, other: &str| [one, other].map(|text| Some(text.to_owned()));
     assert_eq!(chosen(&[]), pair("2.0.0", "1.0.0"));
     assert_eq!(chosen(&["--runtime", "kubernetes=1.24"]), pair("1.0.0", "1.0.0"));
-    // What is locked stays; what a question names anew is the newest that this mu can use.
+    // Locked versions stay; a new package gets the newest version that this mu can use.
     let anew = ["aws/ec2", "aws/vpc", "--mu-version", "9.1"];
     assert_eq!(chosen(&anew), pair("2.0.0", "2.0.0"));
     assert_eq!(chosen(&["aws/ec2", "aws/vpc"]), pair("2.0.0", "1.0.0"));

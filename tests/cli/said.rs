@@ -1,4 +1,5 @@
-//! What a command did is said: which requirement was written, which newer release was not taken, what was kept where.
+//! Commands report what they did: the written requirement, the newer release that was not taken, and what was
+//! kept where.
 
 use serde_json::json;
 
@@ -24,7 +25,7 @@ fn what_was_added_and_what_was_not_taken() {
     3 packages would be in use; nothing was written
     [exit 0]
     ");
-    // Who names a range knows what it leaves out, and not what there is.
+    // A user who gives a range knows what it excludes, but not which versions exist.
     insta::assert_snapshot!(sandbox.mu(&["add", "web/tls#~1.1"]).ok().shown(), @"
     $ mu add web/tls#~1.1
     web/tls ^1.1.0 → ~1.1 in Mu.yaml; 2.0.0 exists
@@ -173,7 +174,7 @@ fn several_manifests_are_edited_only_if_that_was_asked_for() {
     let help = error["help"].to_string();
     assert!(help.contains("`mu remove aws/ec2 -p acme/a`") && help.contains("--all"), "{help}");
     assert!(sandbox.read("acme/a/Mu.yaml").contains("aws/ec2"));
-    // What only one package depends on is meant there.
+    // A name that only one package depends on means that package.
     sandbox.mu(&["remove", "aws/vpc"]).ok().says(&["removed aws/vpc from acme/b (acme/b/Mu.yaml)"]);
     sandbox.mu(&["remove", "aws/ec2", "-p", "acme/a"]).ok();
     assert!(!sandbox.read("acme/a/Mu.yaml").contains("aws/ec2"));
@@ -221,7 +222,7 @@ fn a_downgrade_lowers_what_forbids_it() {
     run.says(&["aws/ec2 ~2.0.0 → ~1.0.0 in Mu.yaml", "aws/vpc 2.0.0 → 1.0.0 in Mu.yaml"]);
     let lock = sandbox.read("Mu.lock");
     assert_eq!(lock.matches("version: 1.0.0").count(), 3, "{lock}");
-    // What others ask for stays.
+    // The requirements of other packages stay.
     let before = sandbox.read("Mu.yaml");
     sandbox.mu(&["downgrade", "log#1.0.0"]).fails().says(&["aws/app 1.0.0 requires aws/log ^2"]);
     assert_eq!(sandbox.read("Mu.yaml"), before);

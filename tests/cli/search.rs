@@ -1,4 +1,4 @@
-//! Where a reference leads: the illustrations of the search path, elements, and what is nowhere.
+//! Where a reference leads: the examples of the search path, elements, and missing packages.
 
 use crate::support::{Package, Sandbox};
 

@@ -1,4 +1,4 @@
-//! What holds here, and where that comes from: `config`, `env`, `version`, and what `doctor` finds.
+//! The settings in effect, and where they come from: `config`, `env`, `version`, and what `doctor` finds.
 
 use crate::support::Sandbox;
 use mu_testing::http::{Reply, TestServer};

@@ -1,8 +1,9 @@
-//! A search for versions that would not come to an end: it is stopped, and the error says what to do.
+//! A search for versions that would not end: it is stopped, and the error says what to do.
 
 use crate::support::Sandbox;
 
-/// Seven of one kind, each of which needs one of six to itself; the oldest version of each needs nothing if `is_open`.
+/// Seven packages of one kind, each of which needs one of six for itself; the oldest version of each needs
+/// nothing if `is_open`.
 fn sandbox(is_open: bool) -> Sandbox {
     let names: Vec<String> = (0..7).map(|pigeon| format!("birds/pigeon-{pigeon}#>=0.9")).collect();
     let sandbox = Sandbox::with_dependencies(&names.iter().map(String::as_str).collect::<Vec<_>>());

@@ -1,4 +1,4 @@
-//! Tables and trees as a person sees them: in wide and narrow terminals, and of a part of what is in use.
+//! Tables and trees as a person sees them: in wide and narrow terminals, and only a part of what is in use.
 
 use serde_json::json;
 
@@ -66,7 +66,7 @@ fn a_table_fits_the_terminal() {
       newest   3.0.0
       note     ^2 by acme/web
     ");
-    // Where nobody looks, a row is a line.
+    // Without a terminal, each row is one line.
     sandbox
         .mu(&["search", "aws"])
         .ok()

@@ -1,4 +1,4 @@
-//! The story of a team: four packages in one workspace, from the first `mu init` to what others install.
+//! The story of a team: four packages in one workspace, from the first `mu init` to their users.
 
 use serde_json::Value;
 
@@ -32,7 +32,7 @@ fn four_packages_from_the_first_init_to_those_who_use_them() {
         write(&team, &format!("{name}/main.txt"), name);
         sandbox.mu_in(&format!("team/{name}"), &["init", &format!("acme/{name}")]).ok();
     }
-    // Siblings and others are added by whatever name is at hand, and written so that others can read it.
+    // Siblings and other packages are added by any name, and written so that others can read it.
     let add = |folder: &str, references: &[&str]| {
         let folder = format!("team/{folder}");
         sandbox.mu_in(&folder, &[&["add"], references].concat()).ok();
@@ -56,7 +56,7 @@ fn four_packages_from_the_first_init_to_those_who_use_them() {
     sandbox.mu_in("team", &["get", "--locked"]).ok().says(&["up to date (2 packages)"]);
     sandbox.mu_in("team", &["why", "log"]).ok().says(&["acme/db", "acme/api"]);
 
-    // Nothing is published that is not committed; then all of it is, dependencies first.
+    // Uncommitted files are not published; then everything is published, dependencies first.
     sandbox.mu_in("team", &["publish", "--all"]).fails().says(&["not committed"]);
     commit_all();
     let published = sandbox.mu_in("team", &["publish", "--all", "--json"]).ok().json();
@@ -77,7 +77,7 @@ fn four_packages_from_the_first_init_to_those_who_use_them() {
     }
     sandbox.mu_in("team", &["publish", "--all"]).ok().says(&["acme/web 0.1.0 is already in"]);
 
-    // A change that others depend on: raised, published, and taken by those who ask for it.
+    // A change that others depend on: the version is raised and published, and dependents take it.
     write(&team, "log/main.txt", "better");
     let raised = manifest("log").replace("0.1.0", "0.2.0");
     write(&team, "log/Mu.yaml", raised);
@@ -94,7 +94,7 @@ fn four_packages_from_the_first_init_to_those_who_use_them() {
     commit_all();
     sandbox.mu_in("team", &["publish", "--all"]).ok().says(&["published acme/web 0.2.0 to"]);
 
-    // Somebody else uses it, with nothing of the team's workspace.
+    // Somebody else uses it, without the team's workspace.
     sandbox.write("Mu.yaml", "name: shop\nversion: 0.1.0\n");
     sandbox.mu(&["add", "acme/web"]).ok().says(&["added acme/web ^0.2.0 to shop (Mu.yaml)"]);
     let lock = sandbox.read("Mu.lock");

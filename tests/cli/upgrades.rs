@@ -1,4 +1,4 @@
-//! Upgrades that go step by step: the way is printed, and a refusal names the step that is missing and the way round.
+//! Step-by-step upgrades: the steps are printed, and a refusal names the missing step and a way around it.
 
 use serde_json::json;
 
@@ -41,13 +41,13 @@ fn the_way_of_an_upgrade_is_printed() {
 #[test]
 fn what_is_supposed_to_be_installed_is_where_upgrades_go_from() {
     let sandbox = sandbox("ops/kafka#~1.0");
-    // What is installed stays where it fits, whether a manifest asks for it or the question does.
+    // The installed version stays if it fits, whether a manifest or the question requires it.
     for asked in [&[][..], &["ops/kafka#~1.0"]] {
         let mut arguments = vec!["resolve", "--installed", "ops/kafka#1.0.1"];
         arguments.extend(asked);
         let run = sandbox.mu(&arguments).ok();
         assert_eq!(run.stdout, "ops/kafka 1.0.1\n");
-        // It moves where it must, step by step.
+        // It moves if it must, step by step.
         let mut arguments = vec!["resolve", "--exclude", "ops/kafka#1.0.0"];
         arguments.extend(["--installed", "ops/kafka#1.0.0"]);
         arguments.extend(asked);

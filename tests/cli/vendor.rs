@@ -1,4 +1,4 @@
-//! `mu vendor`: packs that are committed, and checkouts that need neither network nor cache.
+//! `mu vendor`: committed packs, and checkouts that need neither network nor cache.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
@@ -82,7 +82,7 @@ fn what_is_vendored_stays_so() {
     assert!(files.contains(".mu/packs/hub.mu.com/aws/new/Mu.yaml"), "{files}");
     assert!(files.contains(".mu/packs/vendored.json"), "{files}");
     assert!(!files.contains(".mu/packs/.mu/"), "{files}");
-    // And no longer, when that is asked for.
+    // `--undo` stops vendoring.
     sandbox.mu(&["vendor", "--undo"]).ok().says(&["git rm"]);
     git(&sandbox.path("work"), &["rm", "-r", "--quiet", "--cached", ".mu/packs"]);
     let seen = git(&sandbox.path("work"), &["status", "--porcelain", "--untracked-files=all"]);

@@ -17,7 +17,7 @@ const COMPOSITE: [&str; 8] = [
     "3.1.1-1.0.0",
 ];
 
-/// The same operator with versions of its own, in the order of their publication: version, app version.
+/// The same operator with its own versions, in the order of their publication: version, app version.
 const SINGLE: [(&str, &str); 9] = [
     ("1.0.0", "2.3.0"),
     ("2.0.0", "3.0.0"),

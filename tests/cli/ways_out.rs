@@ -1,10 +1,10 @@
-//! Conflicts, and the ways out that are told: each is pasted into a shell, and leads out.
+//! Conflicts and their ways out: each is pasted into a shell, and works.
 
 use serde_json::{Value, json};
 
 use crate::support::{Package, Run, Sandbox};
 
-/// Runs a command that fails, and takes each way out, in a sandbox of its own; what is installed then stays so.
+/// Runs a failing command, and tries each way out in a separate sandbox; the result must stay stable.
 #[track_caller]
 pub(crate) fn told(make: impl Fn() -> Sandbox, arguments: &[&str]) -> Run {
     told_in(&shells()[..1], make, arguments)
@@ -41,7 +41,8 @@ pub(crate) fn shells() -> &'static [&'static str] {
     }
 }
 
-/// Pastes the commands of a way out into a shell, or makes the edit that it names; everything must fit then, and stay so.
+/// Pastes the commands of a way out into a shell, or makes its edit; afterwards everything must fit, and stay
+/// so.
 #[track_caller]
 fn take(sandbox: &Sandbox, shell: &str, way: &Value, failed: &[&str]) {
     let commands = way["commands"].as_array().expect("is a list");
@@ -57,7 +58,7 @@ fn take(sandbox: &Sandbox, shell: &str, way: &Value, failed: &[&str]) {
         }
     }
     sandbox.shell(shell, &commands.join(" && ")).ok();
-    // A question changes nothing, and a strategy that one command is given does not stay.
+    // A question changes nothing, and a strategy for one command is not kept.
     let is_question = failed.contains(&"resolve");
     let is_strategy = ["highest", "minimal"].iter().any(|kind| way["kind"] == **kind);
     if !is_question && !is_strategy && !failed.contains(&"--resolution") {
@@ -65,7 +66,7 @@ fn take(sandbox: &Sandbox, shell: &str, way: &Value, failed: &[&str]) {
     }
 }
 
-/// Makes the edit of the settings that a way out tells.
+/// Makes the edit of the settings in a way out.
 fn edit(sandbox: &Sandbox, way: &Value) {
     for step in way["steps"].as_array().into_iter().flatten() {
         edit(sandbox, step);
@@ -82,7 +83,7 @@ fn edit(sandbox: &Sandbox, way: &Value) {
     sandbox.write(way["file"].as_str().unwrap_or(".mu/workspace.yaml"), &settings);
 }
 
-/// What was shown, without how long ago something was published, which is another age each day.
+/// The output without ages, which change every day.
 pub(crate) fn ageless(run: &Run) -> String {
     let (before, rest) = run.shown().split_once("was published ").expect("tells an age");
     let (_, after) = rest.split_once(" ago").expect("tells an age");
@@ -312,7 +313,7 @@ fn settings_that_override_are_told() {
     hint: take `aws/vpc` out of `overrides` in `.mu/workspace.yaml:2`
     [exit 1]
     ");
-    // What the packages of others disagree about is nobody's requirement here.
+    // Nobody here requires what other people's packages disagree about.
     let make = || {
         let sandbox = Sandbox::with_dependencies(&["aws/one#^1", "aws/two#^1"]);
         sandbox.offer(
@@ -516,7 +517,7 @@ fn what_is_only_supposed_is_supposed_otherwise() {
     ");
 }
 
-/// The hints of a command that fails, by both strategies: `highest`, then `minimal`.
+/// The hints of a failing command with both strategies: `highest`, then `minimal`.
 #[track_caller]
 fn hints(dependencies: &[&str], arguments: &[&str], highest: &[&str], minimal: &[&str]) {
     for (strategy, expected) in [("highest", highest), ("minimal", minimal)] {
@@ -629,7 +630,7 @@ fn flags_on_which_it_depends_what_fits_are_repeated() {
         sandbox
     };
     told(bounded, &with(&["get"])).says(&["`mu get --resolution highest --exclude-newer 0`"]);
-    // What is told of another folder is done there.
+    // A way out for another folder is run there.
     let elsewhere = || {
         let sandbox = conflicting(&[]);
         let manifest = "name: acme/site\ndependencies: [\"aws/app#^1\", \"aws/vpc#^1\"]\n";
@@ -679,7 +680,7 @@ fn what_is_asked_now_is_told_apart_from_what_is_listed() {
     ");
     told(all, &["add", "aws/app", "--channel", "fast"])
         .says(&["  acme/web requires aws/app >=0.9 in channel fast\n"]);
-    // Where a version is given, that takes the place of what is listed.
+    // A given version replaces the listed one.
     let run = all().mu(&["add", "aws/vpc", "aws/app#0.9.0"]).ok();
     run.says(&["→ 0.9.0 in Mu.yaml"]);
     told(all, &["add", "aws/vpc", "aws/app#^1"]).says(&["  acme/web requires aws/app ^1\n"]);

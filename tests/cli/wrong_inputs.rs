@@ -1,12 +1,12 @@
-//! Wrong inputs, each with its whole message, as somebody sees it who meets mu for the first time: what was wrong, where,
-//! and what to do. `BLESS=1 cargo test --test cli wrong_inputs` writes the files in `snapshots`.
+//! Wrong inputs, each with its complete message, as a new user sees it: what was wrong, where, and what to
+//! do. `BLESS=1 cargo test --test cli wrong_inputs` writes the files in `snapshots`.
 
 use std::fs;
 use std::path::Path;
 
 use crate::support::{Package, Sandbox};
 
-/// One wrong input: what it is called, how the sandbox is changed first, and the arguments.
+/// One wrong input: its name, a change of the sandbox before it, and the arguments.
 type Input = (&'static str, fn(&mut Sandbox), &'static [&'static str]);
 
 /// A package of one's own, and a hub with `aws/ec2` and `aws/vpc`.
@@ -327,8 +327,8 @@ fn what_cannot_be_reached_is_explained() {
     );
 }
 
-/// A cache on a disk of 64 KiB, which only a namespace of its own can have; where the system allows none, `disk.rs` has a test
-/// of its own.
+/// A cache on a disk of 64 KiB, which needs a separate namespace. If the system allows none, `disk.rs` has
+/// its own test.
 #[test]
 fn a_full_disk_is_explained() {
     let sandbox = sandbox();

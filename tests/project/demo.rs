@@ -1,6 +1,6 @@
-//! The demo in `testdata/demo`: its hub and its Git bundle are made here, and what it shows is checked.
+//! The demo in `testdata/demo`: this creates its hub and its Git bundle, and checks what it shows.
 //!
-//! `BLESS=1 cargo test --test project demo` writes the hub and the bundle anew.
+//! `BLESS=1 cargo test --test project demo` writes the hub and the bundle.
 
 use std::fs;
 use std::io::Write as _;
@@ -172,7 +172,7 @@ const fn published(
     }
 }
 
-/// A commit of the repository in the bundle: its tag, its time, and the files that it writes.
+/// A commit of the repository in the bundle: its tag, its time, and its files.
 type Commit = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
 
 const REPOSITORY: &[Commit] = &[
@@ -364,7 +364,7 @@ fn the_bundle_is_current() {
     assert_eq!(found, expected, "`BLESS=1 cargo test --test project` writes it anew");
 }
 
-/// The demo in a folder of its own, and a machine of its own around it.
+/// The demo in a separate folder, with its own machine around it.
 pub(crate) struct Demo(tempfile::TempDir);
 
 impl Demo {
@@ -374,7 +374,7 @@ impl Demo {
         for path in super::files("testdata/demo").into_iter().chain(graph) {
             let below = path.iter().skip(2).collect::<PathBuf>();
             let is_graph = path.starts_with("testdata/graph");
-            // What somebody's `mu get` left here is not part of the demo.
+            // Packs that somebody's `mu get` has left here are not part of the demo.
             if below.starts_with(".mu/packs")
                 || below == Path::new("Mu.lock")
                 || is_graph && below.starts_with("hub")
@@ -389,7 +389,7 @@ impl Demo {
         Self(folder)
     }
 
-    /// What stands for the repository around the demo.
+    /// The folder in the place of the repository.
     pub(crate) fn root(&self) -> &Path {
         self.0.path()
     }
@@ -398,7 +398,7 @@ impl Demo {
         self.root().join("testdata/demo")
     }
 
-    /// Gives a command a home, a cache and a runtime of its own.
+    /// Gives a command its own home, cache and runtime.
     pub(crate) fn set_environment(&self, command: &mut Command) {
         let machine = self.root().join("machine");
         command.env("HOME", machine.join("home")).env("MU_CACHE_DIR", machine.join("cache"));

@@ -1,6 +1,7 @@
-//! What the crates may depend on: nothing that is there for tests, and of others' crates what `deny.toml` lets in.
+//! What the crates may depend on: nothing that is only for tests, and only those foreign crates that
+//! `deny.toml` allows.
 //!
-//! `cargo deny check` reads the same file, and asks for advisories too, for which it needs the network.
+//! `cargo deny check` reads the same file, and also checks advisories, for which it needs the network.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -12,7 +13,7 @@ use super::{files, read, root};
 /// What only tests, fuzz targets and benches use.
 const FOR_TESTS: [&str; 2] = ["crates/testing/", "fuzz/"];
 
-/// The entries of the sections of a manifest that say what the crate itself depends on.
+/// The entries in the sections of a manifest with the crate's own dependencies.
 fn dependencies(manifest: &str) -> Vec<&str> {
     let mut is_counted = false;
     let mut found = Vec::new();

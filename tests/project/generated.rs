@@ -1,4 +1,4 @@
-//! Documents that are made from the program: the reference of its commands.
+//! Documents that are generated from the program: the reference of its commands.
 
 use clap::Command;
 
@@ -35,7 +35,7 @@ fn write(command: &Command, name: &str, page: &mut String) {
     }
 }
 
-/// Line breaks inside a paragraph stay where they are on every terminal, and leave single words behind on narrow ones.
+/// Line breaks inside a paragraph stay on every terminal, and leave single words behind on narrow ones.
 #[test]
 fn paragraphs_of_help_are_wrapped_by_the_terminal_alone() {
     let program = mu::cli::program();

@@ -1,4 +1,4 @@
-//! Which files of a crate import which, read from their paths: floors inside `ops`, and loops.
+//! Which files of a crate import which, judged by paths: the floors inside `ops`, and loops.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,12 +12,12 @@ const MOST_IN_A_LOOP: usize = 4;
 
 type Module = Vec<String>;
 
-/// A source file: what its names mean, and which paths it uses.
+/// A source file: the meanings of its names, and the paths that it uses.
 #[derive(Default)]
 struct File {
     path: String,
     module: Module,
-    /// What the names mean that it imports, as they are written.
+    /// The meanings of imported names.
     names: BTreeMap<String, Module>,
     /// The paths that it uses, as they are written.
     used: Vec<Module>,
@@ -42,7 +42,7 @@ impl File {
         }
         let lines = without_tests(text).lines().filter(|line| !line.trim_start().starts_with("//"));
         let text = lines.collect::<Vec<_>>().join("\n");
-        // Who may look is no import.
+        // A visibility is not an import.
         let text = without_visibility(&text);
         let mut file = Self { path: path.to_owned(), module, ..Self::default() };
         let mut rest = String::new();
@@ -77,7 +77,7 @@ impl File {
         file.children = declared.map(|(_, name)| name.to_owned()).collect();
         let words = paths(&rest);
         for (path, name) in reexports {
-            // What is only handed on is not used here.
+            // A name that is only re-exported is not used here.
             if words.iter().any(|word| word[0] == name) {
                 file.used.push(path);
             }
@@ -89,7 +89,7 @@ impl File {
         file
     }
 
-    /// A path as seen from the crate's root, if it leads into the crate.
+    /// A path from the crate's root, if it leads into the crate.
     fn absolute(&self, path: &[String]) -> Option<Module> {
         let mut at = match path.first()?.as_str() {
             "crate" => Vec::new(),
@@ -108,7 +108,7 @@ impl File {
     }
 }
 
-/// All words in a text, and paths where words stand behind each other with `::` between.
+/// All words in a text, and the paths that they form with `::`.
 fn paths(text: &str) -> Vec<Module> {
     let is_word = |character: char| character.is_ascii_alphanumeric() || character == '_';
     let parts = text.split(|character| !is_word(character) && character != ':');
@@ -173,7 +173,7 @@ impl Crate {
         crates
     }
 
-    /// The file in which the last part of a path is, over all that hand it on.
+    /// The file that defines the last part of a path, through all re-exports.
     fn find(&self, path: &[String], depth: usize) -> Option<usize> {
         let fits = (0..=path.len()).rev().find(|end| self.places.contains_key(&path[..*end]))?;
         let place = self.places[&path[..fits]];
@@ -199,7 +199,7 @@ impl Crate {
         self.files.iter().enumerate().map(of).collect()
     }
 
-    /// Files that import each other in a loop, and all that are in one loop with them.
+    /// Files that import each other in a loop, with all files of that loop.
     fn loops(&self) -> Vec<Vec<&str>> {
         let imports = self.imports();
         let reached: Vec<BTreeSet<usize>> = (0..self.files.len())
@@ -259,7 +259,7 @@ fn a_floor_of_the_operations_uses_only_those_below_it() {
                     (Some(own), Some(other)) => other < own,
                     (own, other) => own.is_none() && other.is_some(),
                 },
-                // Nothing of `ops` itself is used; what it hands on was found where it is.
+                // Nothing of `ops` itself is used; re-exports were resolved.
                 None => program.files[*other].module != ["ops"],
             };
             if !is_fine {

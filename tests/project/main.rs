@@ -1,6 +1,6 @@
 //! Tests of the project itself: its layers, its documents, its demo.
 
-// Its peers and what it looks at are those of Unix.
+// The tests use other programs and facts of Unix.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
@@ -19,7 +19,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Whether generated files are to be written anew: `BLESS=1 cargo test --test project`.
+/// Whether to write generated files: `BLESS=1 cargo test --test project`.
 fn is_blessing() -> bool {
     std::env::var_os("BLESS").is_some_and(|value| value == "1")
 }
@@ -29,11 +29,11 @@ fn read(path: &str) -> String {
     std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
 }
 
-/// Checks that a generated file is what it should be, or writes it.
+/// Checks the content of a generated file, or writes it.
 fn check_generated(path: &str, expected: &[u8]) {
     let file = root().join(path);
     let found = std::fs::read(&file).unwrap_or_default();
-    // What is right is left alone: other tests are reading it.
+    // A correct file is not touched, because other tests are reading it.
     if is_blessing() && found != expected {
         std::fs::create_dir_all(file.parent().expect("is below the root")).expect("can be made");
         std::fs::write(&file, expected).expect("can be written");

@@ -1,4 +1,4 @@
-//! That every crate can be published: as `docs/releasing.md` says it is done, but for the upload.
+//! Checks that every crate can be published as in `docs/releasing.md`, except for the upload.
 
 use std::process::Command;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{read, root};
 
-/// What crates.io wants to know of a crate, and people who look for it.
+/// The keys that crates.io and its users need.
 const SAID: [&str; 6] =
     ["description", "license", "readme", "keywords", "categories", "rust_version"];
 

@@ -1,4 +1,4 @@
-//! Runs every `console` block of the documents, and compares what it prints with what they show.
+//! Runs every `console` block of the documents, and compares the output with the one in the document.
 //!
 //! A document's blocks are one session, in a copy of `testdata/demo` and `testdata/graph`. The copy's folder is shown
 //! as `~/mu`. What a session writes below `docs` (pictures) is compared with the files there.
@@ -39,7 +39,7 @@ impl Session {
         Self { demo, folder }
     }
 
-    /// What a line prints: its answer, then what it says beside.
+    /// The output of a line: first stdout, then stderr.
     fn run(&mut self, line: &str) -> String {
         if let Some(folder) = line.strip_prefix("cd ") {
             self.folder = self.folder.join(folder).canonicalize().expect(line);
@@ -63,7 +63,7 @@ impl Session {
     }
 }
 
-/// What a session wrote below `docs`, by path.
+/// The files that a session wrote below `docs`, by path.
 fn written(root: &Path) -> Vec<(String, Vec<u8>)> {
     let entries = walkdir::WalkDir::new(root.join("docs")).sort_by_file_name();
     let files = entries.into_iter().map(|entry| entry.expect("can be read"));
@@ -74,7 +74,7 @@ fn written(root: &Path) -> Vec<(String, Vec<u8>)> {
     files.filter(|entry| entry.file_type().is_file()).map(file).collect()
 }
 
-/// The document with the answers that its sessions really give, and what they write below `docs`.
+/// The document with the real answers of its sessions, and the files that they write below `docs`.
 fn replay(text: &str) -> (String, Vec<(String, Vec<u8>)>) {
     let mut session = Session::new();
     let mut replayed = String::new();

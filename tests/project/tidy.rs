@@ -1,16 +1,16 @@
-//! What holds for every file of the project: layers, sizes, words that may not stand in it, links.
+//! Rules for every file of the project: layers, sizes, forbidden words, links.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::{files, read, root};
 
-/// What stands to the left of all layers, in crates of its own that `mu` shows as modules.
+/// Modules to the left of all layers, in separate crates that `mu` re-exports.
 const CRATES: &[&str] = &["fs", "reference", "manifest"];
 
-/// The layers, from the left to the right: a module uses only what stands to its left.
+/// The layers, from left to right: a module uses only modules to its left.
 ///
-/// Modules that stand together may use each other.
+/// Modules in one layer may use each other.
 const LAYERS: &[&[&str]] = &[
     &["env"],
     &["formats"],
@@ -63,7 +63,7 @@ fn used(text: &str) -> BTreeSet<String> {
     let mut used = BTreeSet::new();
     for line in text.lines().filter(|line| !line.trim_start().starts_with("//")) {
         for (at, _) in line.match_indices("crate::") {
-            // `$crate::` is a macro's, `pub(in crate::x)` says who may look.
+            // `$crate::` belongs to a macro, and `pub(in crate::x)` is a visibility.
             let rest = &line[at + "crate::".len()..];
             let end = rest
                 .find(|character: char| !character.is_ascii_alphanumeric() && character != '_')

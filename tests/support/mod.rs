@@ -1,4 +1,4 @@
-//! What the tests of the program share: a machine of one's own, a served hub, and what a run of `mu` printed.
+//! Shared by the tests of the program: a separate machine, a served hub, and the output of a run of `mu`.
 //!
 //! Servers, packages and folders as values come from `mu-testing`.
 

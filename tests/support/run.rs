@@ -1,4 +1,4 @@
-//! What a run of `mu` printed, and how it ended.
+//! The output of a run of `mu`, and how it ended.
 
 use std::process::Output;
 
@@ -17,7 +17,8 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// `command` is what was run, `replaced` what differs from one run of the tests to the next.
+    /// `command` is the command that ran, and `replaced` are the texts that differ from one run of the tests
+    /// to the next.
     pub(super) fn new(command: &str, output: &Output, replaced: &[(String, &str)]) -> Self {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("mu prints UTF-8");
         let clean = |text: String| {
@@ -35,7 +36,7 @@ impl Run {
         &self.said
     }
 
-    /// What was shown, with columns that are as wide as temporary folders are long made narrow.
+    /// The output with narrower columns, because their width depends on the length of temporary folders.
     pub(crate) fn narrow(&self) -> String {
         let mut text = self.said.clone();
         while text.contains("   ") {
@@ -95,7 +96,7 @@ impl Run {
         error
     }
 
-    /// Expects every part in what was printed, on either stream.
+    /// Expects every part in the output, on either stream.
     #[track_caller]
     pub(crate) fn says(self, parts: &[&str]) -> Self {
         for part in parts {
@@ -104,7 +105,7 @@ impl Run {
         self
     }
 
-    /// Expects none of the parts in what was printed.
+    /// Expects none of the parts in the output.
     #[track_caller]
     pub(crate) fn does_not_say(self, parts: &[&str]) -> Self {
         for part in parts {
@@ -114,7 +115,7 @@ impl Run {
     }
 }
 
-/// What was said on the way, without what depends on how long it took.
+/// The standard error without durations.
 fn without_times(stderr: &str) -> String {
     let is_slow = |line: &&str| line.starts_with("waiting for ") && line.ends_with(" to answer\n");
     let mut text: String = stderr.split_inclusive('\n').filter(|line| !is_slow(line)).collect();

@@ -1,4 +1,4 @@
-//! A machine of one's own: home, cache, runtime, a workspace, and a hub in a folder.
+//! A separate machine: home, cache, runtime, a workspace, and a hub in a folder.
 //!
 //! `hub.mu.com/` always leads to a place of the test, so that nothing can reach the internet.
 
@@ -42,10 +42,10 @@ impl Sandbox {
         }
         sandbox.set("GIT_CONFIG_GLOBAL", "/dev/null");
         sandbox.set("GIT_CONFIG_NOSYSTEM", "1");
-        // No test reaches the keyring of who runs it.
+        // No test uses the keyring of the user who runs it.
         let bus = format!("unix:path={}", sandbox.path("no-bus").display());
         sandbox.set("DBUS_SESSION_BUS_ADDRESS", &bus);
-        // Whatever is in the folders above, the workspace begins here.
+        // The workspace begins here, whatever is in the folders above.
         sandbox.write(".mu/workspace.yaml", "");
         Hub::new(&sandbox.path("hub"));
         let hub = format!("file://{}/", sandbox.path("hub").display());
@@ -60,7 +60,7 @@ impl Sandbox {
         sandbox
     }
 
-    /// Makes the workspace's own package depend on these, and nothing else.
+    /// Makes the workspace's own package depend on these, and on nothing else.
     pub(crate) fn asks_for(&self, dependencies: &[&str]) {
         let mut text = "name: acme/web\nversion: 0.1.0\n".to_owned();
         if !dependencies.is_empty() {
@@ -95,7 +95,7 @@ impl Sandbox {
         }
     }
 
-    /// Publishes versions with what they need, a line each: `aws/app 1.0.0: aws/vpc#^2 aws/log`.
+    /// Publishes versions with their dependencies, one on each line: `aws/app 1.0.0: aws/vpc#^2 aws/log`.
     pub(crate) fn offer(&self, lines: &str) {
         for line in lines.lines().map(str::trim).filter(|line| !line.is_empty()) {
             let (package, needs) = line.split_once(':').expect("has a colon");
@@ -105,7 +105,7 @@ impl Sandbox {
         }
     }
 
-    /// Says in `~/.mu/config.yaml` where `hub.mu.com/` is.
+    /// Sets `hub.mu.com/` in `~/.mu/config.yaml`.
     pub(crate) fn hub_is_at(&self, url: &str) {
         let text = format!("registries:\n  hub.mu.com/: \"{url}\"\n");
         write(self.folder.path(), "home/.mu/config.yaml", text);
@@ -124,13 +124,13 @@ impl Sandbox {
         variables.into_iter().for_each(|(name, value)| self.set(name, value));
     }
 
-    /// Gives every later run the token for a host, by the variable that is for it.
+    /// Gives every later run the token for a host, in its variable.
     pub(crate) fn set_token(&mut self, host_and_port: &str, token: &str) {
         let variable = mu_provider::http::token_variable(host_and_port);
         self.set(&variable.expect("the host has a variable"), token);
     }
 
-    /// Prints `by` where later runs print `what`, which is another one in each run of the tests.
+    /// Prints `by` in place of `what`, which differs in each run of the tests.
     pub(crate) fn replace(&mut self, what: &str, by: &'static str) {
         self.replaced.push((what.to_owned(), by));
     }

@@ -1,4 +1,4 @@
-//! Whether an answer is what `mu schema answer COMMAND` says of it.
+//! Whether an answer matches `mu schema answer COMMAND`.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -14,7 +14,7 @@ static NAMES: LazyLock<Vec<String>> = LazyLock::new(|| {
     names.trim().split(", ").map(str::to_owned).collect()
 });
 
-/// The schemas that were asked for so far, by command.
+/// The schemas that were read so far, by command.
 static SCHEMAS: Mutex<BTreeMap<String, Value>> = Mutex::new(BTreeMap::new());
 
 /// The commands whose answers are described.
@@ -26,7 +26,7 @@ fn mu(arguments: &[&str]) -> std::process::Output {
     Command::new(env!("CARGO_BIN_EXE_mu")).args(arguments).output().expect("mu can be run")
 }
 
-/// What is wrong with the answer of a command line; nothing if it is as its schema says, or no schema speaks of it.
+/// The problem with a command's answer; `None` if it matches its schema, or if there is no schema for it.
 pub(super) fn fault(command: &str, answer: &Value) -> Option<String> {
     // What `mu schema answer COMMAND` prints is not what COMMAND does.
     let words = command.split(' ').skip(1).take_while(|word| *word != "schema");
@@ -51,7 +51,7 @@ pub(crate) fn conforms(name: &str, answer: &Value) -> Result<(), String> {
     compare(schema, schema, answer, "")
 }
 
-/// Compares a value with a schema, a key that it does not name being a fault.
+/// Compares a value with a schema. A key that the schema does not have is a fault.
 fn compare(root: &Value, schema: &Value, value: &Value, place: &str) -> Result<(), String> {
     let fault = |what: &str| Err(format!("{place}: {what}, but is {value}"));
     if let Some(name) = schema["$ref"].as_str() {

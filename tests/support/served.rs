@@ -1,4 +1,4 @@
-//! A hub that `mu hub serve` serves, and a client that sends exactly what it is told.
+//! A hub on `mu hub serve`, and a client that sends exactly the given bytes.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -38,7 +38,7 @@ impl Served {
         sandbox.command(&[&arguments[..], more].concat())
     }
 
-    /// Starts a server; fails with what it says instead of its address.
+    /// Starts a server; fails with its output if it prints no address.
     pub(crate) fn try_start(mut command: Command) -> Result<Self, String> {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut process = command.spawn().expect("mu runs");
@@ -48,7 +48,7 @@ impl Served {
         let address = line.trim().trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         let Ok(address) = address.parse() else {
             let _ = said.read_to_string(&mut line);
-            // Whatever it waits for, nobody needs it any more.
+            // Nobody needs it any more.
             let _ = process.kill();
             let _ = process.wait();
             return Err(line);
@@ -72,7 +72,7 @@ impl Served {
         self.try_ask(method, path, headers, body).expect("the server answers")
     }
 
-    /// As [`Served::ask`]; fails where the server does not answer.
+    /// Like [`Served::ask`]; fails if the server does not answer.
     pub(crate) fn try_ask(
         &self,
         method: &str,
@@ -83,7 +83,7 @@ impl Served {
         Self::try_ask_at(self.address, method, path, headers, body)
     }
 
-    /// The same, of whoever listens at an address.
+    /// The same for any server at an address.
     pub(crate) fn try_ask_at(
         address: SocketAddr,
         method: &str,

@@ -1,6 +1,6 @@
-//! A terminal around `mu`: what a person sees there while it runs, and what is left on the screen in the end.
+//! A terminal around `mu`: what a person sees while it runs, and what is left on the screen at the end.
 //!
-//! `script` makes the terminal, as every Linux has it. Only the few codes are understood that mu prints.
+//! `script` creates the terminal, on every Linux. Only the few codes that mu prints are interpreted.
 
 use std::io::{Read as _, Write as _};
 use std::process::{Child, Command, Stdio};
@@ -13,7 +13,7 @@ pub(crate) struct Screen {
     lines: Vec<Vec<char>>,
     row: usize,
     column: usize,
-    /// Bytes that are part of a character or code that is not whole yet.
+    /// The beginning of a character or code that has not arrived completely.
     rest: Vec<u8>,
 }
 

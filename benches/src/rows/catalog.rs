@@ -13,7 +13,7 @@ use crate::served::{Served, ask};
 
 const PACKAGES: usize = 100_000;
 
-/// What is searched for: a word that many packages have, two words, a name, and nothing that is there.
+/// The searches: a word that many packages have, two words, a name, and a word that no package has.
 const QUESTIONS: [&str; 4] = ["cluster", "security policy", "team-07/name-04207", "nowhere"];
 
 pub(crate) fn measure(data: &Data) {
@@ -89,7 +89,7 @@ fn through_the_files(data: &Data) {
     data.standing.figure(work, Some(results[0].median()), "ms", bounds(200.0, 100.0));
 }
 
-/// A hub that nobody can install from, with as many packages as there are.
+/// Writes a hub of 100,000 packages without archives.
 fn write_catalog(folder: &std::path::Path) {
     let mut random = Random::new(5);
     let mut text = String::new();

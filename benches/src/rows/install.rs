@@ -38,7 +38,7 @@ fn of(title: &str, bounds: Bounds) -> Bounds {
 fn prepare(data: &Data, place: &Place<'_>, names: &[String]) {
     let references: Vec<String> = names.iter().map(|name| format!("{name}#^1.0.0")).collect();
     place.write_workspace("hub/", &references);
-    // The floor's list of what to get, with what it should be.
+    // The list of downloads for the comparison, with their checksums.
     let (mut urls, mut sums) = (String::new(), String::new());
     for name in names {
         let leaf = name.rsplit('/').next().unwrap_or_default();
@@ -128,7 +128,8 @@ fn cold(data: &Data, place: &Place<'_>, title: &str) {
         SMALL => (UNBOUNDED, bounds(1.0, 0.8)),
         _ => (UNBOUNDED, UNBOUNDED),
     };
-    // Beside each of them alone: whoever comes after a thousand small processes pays for what they leave behind.
+    // Each of these runs beside mu alone: whatever runs after a thousand small processes pays for what they
+    // leave behind.
     if data.bun.is_some() {
         let bun = Contestant {
             name: "bun install",

@@ -1,6 +1,6 @@
 //! Choosing versions with an empty cache, over HTTP/2 and TLS, near and far; and asking again later.
 //!
-//! The same index is served by hubs that give a reader more or less to go by: a snapshot, closures, or neither.
+//! Hubs with a snapshot, with closures, or with neither serve the same index.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -30,7 +30,7 @@ const HUBS: [(&str, &str); 3] = [
     ("neither", "graph/"),
 ];
 
-/// How many requests of a hub with a snapshot must be enough for many requirements.
+/// How many requests must be enough for many requirements, if the hub has a snapshot.
 const WITH_SNAPSHOT: f64 = 3.0;
 
 pub(crate) fn measure(data: &Data) {
@@ -49,7 +49,7 @@ pub(crate) fn measure(data: &Data) {
     again(data);
 }
 
-/// Makes the hubs with a snapshot, and with closures, as a repair makes them.
+/// Creates the hubs with a snapshot, and with closures, by a repair.
 fn make_hubs(data: &Data) {
     let served = data.folder.join("served");
     let whole = served.join("graph-snapshot");
@@ -69,7 +69,7 @@ fn make_hubs(data: &Data) {
             .stderr(Stdio::null());
         check.status().expect("mu can be started");
     }
-    // All the files of the one, but a `hub.json` that says less.
+    // All files of the first hub, but with a `hub.json` that names fewer of them.
     let closures = json!({
         "hub": 1, "index": "../graph-snapshot/index/", "packs": "packs/",
         "closures": "../graph-snapshot/closures/",
@@ -141,7 +141,7 @@ fn cold(data: &Data, size: usize, port: u16, distance: &str) -> Vec<Result> {
     results
 }
 
-/// A warm index: within what its answers say they are fresh for, and when they say that they must be asked about.
+/// A warm index: while its answers are fresh, and after they have to be checked again.
 fn again(data: &Data) {
     for (what, path, most) in [("max-age=600", "graph/", 0.0), ("max-age=0", "graph-now/", 1.0)] {
         let place = data.place("again");

@@ -1,4 +1,5 @@
-//! How much `mu hub serve` serves, beside nginx over the same files, and whether its memory stays as it is.
+//! How much `mu hub serve` serves, compared with nginx and the same files, and whether its memory stays
+//! constant.
 
 use std::process::Command;
 

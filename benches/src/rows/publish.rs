@@ -55,7 +55,7 @@ fn publish(data: &Data, size: usize) -> (f64, f64) {
     let port = url.trim_end_matches('/').rsplit(':').next().unwrap_or_default();
     let variable = format!("MU_TOKEN_127_0_0_1___{port}");
     let number = Cell::new(0);
-    // A new version of one package each time, and no other for both.
+    // A new version of the same package each time, and a different one for folder and server.
     let prepare = || {
         number.set(number.get() + 1);
         let text = format!("name: bench/new\nversion: 1.{}.0\nlicense: MIT\n", number.get());

@@ -39,13 +39,13 @@ pub(crate) fn prepare(data: &Data, place: &Place<'_>, size: usize, url: &str) {
     place.write("requirements.in", &lines);
 }
 
-/// The number that follows `words` in what a program said.
+/// The number after `words` in a program's output.
 pub(crate) fn said_number(said: &str, words: &str) -> Option<f64> {
     let (_, rest) = said.split_once(words)?;
     rest.split_whitespace().next()?.replace(',', "").parse().ok()
 }
 
-/// uv, choosing what `requirements.in` asks for from the simple index at `url`.
+/// uv, choosing versions for `requirements.in` from the simple index at `url`.
 pub(crate) fn uv_compile<'run>(
     uv: &'run Path,
     place: &'run Place<'_>,

@@ -1,4 +1,4 @@
-//! What manifests say, and how mistakes in them are shown.
+//! The content of manifests, and the errors about mistakes in them.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ fn parse(text: &str) -> Manifest {
     }
 }
 
-/// Puts `text` behind a name, and compares the rendered error without its first two lines' place.
+/// Adds a name before `text`, and compares the rendered error without the place in its first two lines.
 fn check_error(text: &str, expected: &str) {
     let text = format!("name: a\n{text}");
     let error = Manifest::parse(Path::new("Mu.yaml"), &text).expect_err("has a mistake");
@@ -606,7 +606,7 @@ fn only_a_file_is_a_manifest() {
     std::os::unix::fs::symlink("nowhere", &json).expect("is ours");
     assert!(Manifest::load(folder.path()).is_ok_and(|found| found.is_none()));
     std::fs::remove_dir(&yaml).expect("is ours");
-    // Whoever opened it would wait for somebody who writes.
+    // Opening the pipe would wait for a writer.
     let made = std::process::Command::new("mkfifo").arg(&yaml).status().expect("can be run");
     assert!(made.success());
     assert!(Manifest::load_head(folder.path()).is_ok_and(|found| found.is_none()));

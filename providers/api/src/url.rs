@@ -1,7 +1,7 @@
 //! A URL that cannot print a secret.
 //!
 //! Userinfo and query may contain tokens. So what is printed, logged or locked never has a password, a query
-//! value, or over http a user, because many hosts accept a token there. [`without_secrets`] does the same for
+//! value, or over http a user other than `git`, because many hosts accept a token there. [`without_secrets`] does the same for
 //! text with URLs in it.
 
 use std::borrow::Cow;

@@ -1,6 +1,6 @@
-//! The plugin of `examples/`, as every provider is tried.
+//! The plugin in `examples/`, tested like every provider.
 
-// Plugins are run as on Unix here.
+// Plugins run as on Unix here.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
@@ -16,7 +16,8 @@ use mu_provider::{Digest, ErrorKind, Location, Provider as _, Release, SafeUrl, 
 use mu_provider_exec::{ExecProvider, Places, Program};
 use mu_testing::{digest_of, write};
 
-/// Held by each test: a program that one of them is writing cannot be started while another one's child has it open.
+/// Held by each test: while one test writes a program, a child process of another test may have it open, so
+/// it cannot be started.
 fn alone() -> MutexGuard<'static, ()> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     mu_provider::threads::lock(&ONE_AT_A_TIME)
@@ -34,7 +35,7 @@ fn provider(program: PathBuf, folder: &Path, silence: Duration) -> ExecProvider 
         records: None,
         name: "shelf".to_owned(),
         program,
-        // Python of the system: one that a version manager brings needs more variables.
+        // The system's Python; one from a version manager would need more variables.
         environment: BTreeMap::from([
             ("PATH".to_owned(), "/usr/bin:/bin".to_owned()),
             ("MU_PLUGIN_SHELF".to_owned(), shelf),
@@ -83,7 +84,7 @@ fn the_example_conforms() {
     .check();
 }
 
-/// A program of these lines of shell.
+/// A program with these lines of shell.
 fn script(folder: &Path, lines: &str) -> PathBuf {
     use std::os::unix::fs::PermissionsExt as _;
 
@@ -111,7 +112,7 @@ fn one_that_keeps_silent_is_ended_with_all_that_it_has_started() {
     drop(provider);
     let pid = fs::read_to_string(&left).expect("it has started something");
     let state = fs::read_to_string(format!("/proc/{}/stat", pid.trim())).unwrap_or_default();
-    // What nobody has waited for yet is no more than a name in a list.
+    // A process that nobody has waited for yet is only a name in a list.
     assert!(state.is_empty() || state.contains(") Z "), "it still runs: {state}");
 }
 

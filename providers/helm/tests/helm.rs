@@ -126,13 +126,13 @@ fn an_index_is_asked_for_once_and_read_again_only_if_it_has_changed() {
     assert_eq!(listing, Listing::Unchanged { max_age: 0, validator: None });
     assert_eq!(found(&second, &common_at), common);
     assert_eq!(nginx.log()[1..], ["GET /charts/index.yaml HTTP/1.1 304"]);
-    // What changes for one chart is no news for another.
+    // A change of one chart does not affect another.
     charts.add(&Chart::new("common", "2.1.0"));
     let third = provider(cache.path());
     assert!(third.is_unchanged(&web_at, validator, &Silent));
     assert_eq!(releases(&found(&third, &common_at).lines).len(), 2);
     assert_eq!(nginx.log()[2..], ["GET /charts/index.yaml HTTP/1.1 200"]);
-    // From a lock alone: nothing but the archive.
+    // From a lock alone, only the archive is requested.
     let release = Release {
         version: "1.2.0".to_owned(),
         archive: releases(&web.lines)[0].archive.clone(),
@@ -141,12 +141,12 @@ fn an_index_is_asked_for_once_and_read_again_only_if_it_has_changed() {
     };
     fetch(&provider(cache.path()), &web_at, &release).expect("is there");
     assert_eq!(nginx.log()[3..], ["GET /charts/web-1.2.0.tgz HTTP/1.1 200"]);
-    // It has moved since: the index knows where to.
+    // It has moved since, and the index knows where.
     fs::rename(charts.folder().join("web-1.2.0.tgz"), charts.folder().join("moved.tgz"))
         .expect("is there");
     charts.index(&charts.text().replace("- web-1.2.0.tgz", "- gone.tgz\n    - moved.tgz"));
     fetch(&provider(cache.path()), &web_at, &release).expect("is found");
-    // What was remembered is damaged, or gone: nothing but time is lost.
+    // If the stored index is damaged or missing, that only costs time.
     for entry in fs::read_dir(cache.path().join("charts")).expect("is there") {
         fs::write(entry.expect("is one").path(), "{\"format\":1}\nnonsense").expect("can be");
     }
@@ -222,7 +222,7 @@ fn hostile_archives_are_refused() {
         assert_eq!(error.kind(), ErrorKind::Integrity, "{version}: {said}");
         assert!(said.contains(reason), "{version}: {said}");
     }
-    // Another archive than the index says.
+    // An archive that differs from the index.
     let text = charts.text();
     charts.add(&Chart::new("web", "3.0.0"));
     write(charts.folder(), "web-3.0.0.tgz", web("3.0.1").archive());

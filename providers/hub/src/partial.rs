@@ -1,7 +1,7 @@
 //! A large archive during its download: a file that grows, is hashed as it grows, and survives a broken
 //! connection.
 //!
-//! Its name is the expected digest, so that the next run, or another process, can continue it. Whoever works
+//! Its name identifies the complete archive, so that the next run, or another process, can continue it. Whoever works
 //! on it holds a lock on it. Nothing here connects to anything.
 
 use std::fs::{File, OpenOptions, TryLockError};

@@ -1,7 +1,8 @@
-//! Packages of other ecosystems: artifacts that were pushed by their own tools, and that know nothing of mu.
+//! Packages of other ecosystems: artifacts that other tools have pushed, without mu's index.
 //!
-//! `mu-formats` knows what artifacts of a format look like, and reads their manifests. Here they are got: the registry's
-//! manifest, if need be that of one platform, and of its blobs no more than says what a version requires.
+//! `mu-formats` knows the artifacts of a format, and reads their manifests. This file downloads them: the
+//! registry's manifest, if necessary that of one platform, and only those blobs that have a version's
+//! requirements.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,7 +18,7 @@ use crate::repository::{LONGEST_MANIFEST, Repository};
 use crate::said::short;
 use crate::wire::{self, CREATED_KEY, Descriptor, Index, Manifest};
 
-/// The platform whose image counts, where there is one for each.
+/// The platform whose image counts, if there are several.
 const PLATFORM: [(&str, &str); 2] = [("os", "linux"), ("architecture", "amd64")];
 
 /// The largest layer that is looked into before a version is chosen, in bytes.
@@ -54,7 +55,7 @@ impl Layers {
 type Found = Result<Release, String>;
 
 impl OciProvider {
-    /// What the manifest in `bytes` says that `tag` leads to, if it is one of a format that is known.
+    /// The version in the manifest `bytes`, to which `tag` leads, if it has a known format.
     pub(crate) fn foreign(
         &self,
         repository: &Repository,
@@ -97,7 +98,7 @@ impl OciProvider {
                 version,
                 archive: Some(layer.digest.clone()),
                 size: Some(layer.size),
-                // From a lock alone, it is known how the archive is read.
+                // So that from a lock alone, mu knows how to read the archive.
                 locator: Some(format.name.to_owned()),
                 published: package.release.published.clone().or(created.cloned()),
                 ..package.release
@@ -179,7 +180,7 @@ impl OciProvider {
     }
 }
 
-/// How the archive is read of a version that said so, by its format.
+/// How to read the archive of a version, according to its format.
 pub(crate) fn layout(locator: Option<&str>) -> Layout {
     let is_it = |format: &&Format| Some(format.name) == locator;
     let artifact = FORMATS.iter().find(is_it).and_then(|format| format.artifact);
@@ -209,7 +210,7 @@ fn said(annotations: &Option<BTreeMap<String, String>>) -> BTreeMap<&str, &str> 
     all.map(|(key, value)| (key.as_str(), value.as_str())).collect()
 }
 
-/// The version that a package and its tag say together.
+/// The version that a package and its tag agree on.
 fn version(own: &str, tag: &str) -> Result<String, String> {
     let tagged = wire::version_of(tag);
     let tagged = match (tagged, own) {

@@ -1,4 +1,4 @@
-//! The provider, held against the rules of all providers, on Docker's registry and on one that keeps lists of referrers.
+//! The provider with the checks for all providers, on Docker's registry and on one with the referrers API.
 
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 

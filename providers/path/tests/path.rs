@@ -1,6 +1,6 @@
-//! Folders as packages: the conformance kit, and what is particular to folders.
+//! Folders as packages: the conformance kit, and tests that are specific to folders.
 
-// Its peers and what it looks at are those of Unix.
+// The tests use other programs and facts of Unix.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
@@ -47,7 +47,7 @@ fn conforms() {
         .expect("is ours");
     symlink("run/me.sh", folder.join("link")).expect("can be made");
     let digest = read_tree(folder).digest();
-    // None of these is a part of the package.
+    // None of these is part of the package.
     write(folder, ".git/config", "x");
     write(folder, "run/.mu/packs/x", "x");
     fs::create_dir(folder.join("empty")).expect("can be made");

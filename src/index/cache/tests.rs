@@ -1,4 +1,4 @@
-//! What goes into a cache and comes out of it, whole, cut off, and damaged.
+//! The content of a cache: complete, cut off, and damaged.
 
 use mu_provider::Location;
 

@@ -200,7 +200,7 @@ impl Outcome {
         self
     }
 
-    /// Leaves out changes from a supposed installation that differs from the lock.
+    /// Reports changes relative to the supposed installation, instead of the lock.
     pub(crate) fn suppose_installed(&mut self, installed: &BTreeMap<PackageId, Installed>) {
         for (id, supposed) in installed {
             let Some(now) = self.lock.find(id).last() else { continue };

@@ -1,4 +1,4 @@
-//! How often a cold index is waited for.
+//! How often selection waits with a cold index.
 
 use super::world::{Memory, requirement};
 use crate::select::{Highest, Request, Root, Strategy as _};

@@ -1,4 +1,4 @@
-//! How scenarios are written down, and the worlds they become.
+//! The format of scenarios, and the worlds that they describe.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -162,7 +162,7 @@ struct Rules {
     mu_version: Option<String>,
 }
 
-/// What must come of a case, or what came.
+/// The expected result of a case, or the actual one.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Expected {
     pub(super) chosen: Option<Vec<String>>,

@@ -1,4 +1,4 @@
-//! Worlds that are hard to search: how many versions are read, against pubgrub as it comes. Counts are exact.
+//! Worlds that are hard to search: how many versions are read, compared with plain pubgrub. Counts are exact.
 
 use std::cell::RefCell;
 use std::cmp::Reverse;
@@ -23,7 +23,7 @@ struct Numbered {
     roots: Vec<Need>,
 }
 
-/// A package, and the first and last of its versions that will do.
+/// A package, and the first and last of its accepted versions.
 type Need = (usize, usize, usize);
 
 /// A small generator of numbers that look random and are always the same.
@@ -59,7 +59,7 @@ impl Numbered {
     fn compare(&self) -> (usize, usize) {
         let memory = self.memory();
         let request = self.request();
-        // The search alone, as plain pubgrub, which asks nothing ahead.
+        // Only the search, like plain pubgrub, which requests nothing ahead.
         let ours = answer(&mut World::new(&memory, &request));
         let plain = Plain { world: self, read: RefCell::default() };
         let theirs = pubgrub::resolve(&plain, self.packages.len(), 0usize);
@@ -131,7 +131,7 @@ impl DependencyProvider for Plain<'_> {
     }
 }
 
-/// Many roots are open to newer versions, while packages that much else wants are capped at old ones.
+/// Many roots accept newer versions, while packages that many others need are capped at old ones.
 fn capped(seed: u64, roots: usize, capped: usize) -> Numbered {
     const PACKAGES: usize = 500;
     const VERSIONS: usize = 20;
@@ -259,7 +259,8 @@ fn majors_that_do_not_mix_cost_no_more_than_with_plain_pubgrub() {
     check("tangled", (0..8).map(|seed| tangled(seed, 30, 3)));
 }
 
-/// The same world with two more roots that disagree about a package, of which one has an older version that does not.
+/// The same world with two more roots that disagree about a package. One of them has an older version that
+/// does not.
 fn disagreeing(mut world: Numbered) -> Numbered {
     let (middle, last) = (world.packages[0].len() / 2, world.packages[0].len() - 1);
     let count = world.packages.len();
@@ -295,8 +296,8 @@ fn telling_a_conflict_reads_little_more_than_a_solution_does() {
     check_telling("quarrelling", quarrelling(0, 30, 100, 90));
 }
 
-/// How many steps it takes to provide 16 capabilities, each of which has a provider of its own; with `pairs`, each two have
-/// one besides that provides both, but needs what is not there.
+/// How many steps it takes to provide 16 capabilities, each of which has its own provider. With `pairs`,
+/// there is also a package for every two that provides both, but needs something that does not exist.
 fn steps_of_providing(pairs: bool) -> usize {
     let mut memory = Memory::default();
     let capabilities: Vec<String> =
@@ -331,7 +332,7 @@ fn steps_of_providing(pairs: bool) -> usize {
 
 #[test]
 fn looking_for_fewer_providers_costs_little() {
-    // Where none provides two, nothing is looked for.
+    // If no package provides two, nothing is searched.
     let alone = steps_of_providing(false);
     assert!(alone < 100, "{alone}");
     let pairs = steps_of_providing(true);

@@ -1,5 +1,5 @@
-//! Moves with the minimal strategy, on the classic examples, with what a user of Go expects once the module is tidy: what
-//! nothing leads to any more is gone.
+//! Moves with the minimal strategy, on the classic examples, with the results that a user of Go expects after
+//! `go mod tidy`: packages that nothing leads to any more are removed.
 
 use std::sync::Arc;
 
@@ -258,7 +258,7 @@ fn a_lowered_version_whose_bound_does_not_hold_goes_lower_still() {
     lowers(world, "d#1.2.0", "B0 D2 E2", &["b 1.2.0 to 1.0.0: Some(Needs("]);
     let without = world.replace("b 1.0.0: d#>=1.1.0", "");
     lowers(&without, "d#1.2.0", "D2 E2", &["b 1.2.0 to nothing: Some(Needs("]);
-    // What it needs may not be there at all.
+    // What it needs may not exist.
     let without = without.replace("e#<1.2.0", "e#>=7");
     lowers(&without, "d#1.2.0", "D2 E2", &["b 1.2.0 to nothing: Some(Needs("]);
 }

@@ -1,4 +1,5 @@
-//! What selection promises, shown on small worlds: scenarios as data, random worlds against brute force, hard ones counted.
+//! The promises of selection on small worlds: scenarios as data, random worlds against brute force, and hard
+//! ones with counts.
 
 mod ahead;
 mod format;
@@ -17,13 +18,13 @@ use proptest::prelude::ProptestConfig;
 
 use crate::select::{Change, Failure, Minimal, Move, Request, Strategy as _};
 
-/// What the minimal strategy makes of a move.
+/// What a move does with the minimal strategy.
 fn moved(memory: &world::Memory, request: &Request, to: Move<'_>) -> Result<Change, Failure> {
     Ok(Minimal.plan(memory, request, to)?.expect("its state is the requirements"))
 }
 
-/// So many random cases; as many times more as `PROPTEST_CASES` is more than proptest's own 256. What fails is not kept in a
-/// file: it becomes a scenario.
+/// The number of random cases, multiplied by as much as `PROPTEST_CASES` exceeds proptest's own 256. Failures
+/// are not stored in a file: each becomes a scenario.
 fn many(cases: u32) -> ProptestConfig {
     let default = ProptestConfig::default();
     let cases = (u64::from(cases) * u64::from(default.cases) / 256).max(1);

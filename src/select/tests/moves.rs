@@ -1,4 +1,4 @@
-//! Moves with the minimal strategy in random worlds: what is written afterwards leads to what was said to be chosen.
+//! Moves with the minimal strategy in random worlds: the written requirements lead to the reported selection.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,7 +16,8 @@ fn versions(selection: &Selection) -> BTreeMap<PackageId, Version> {
     packages.filter_map(|chosen| Some((chosen.id.clone(), chosen.version.clone()?))).collect()
 }
 
-/// Checks that the rewritten requirements lead to the selection, and that there is nothing left to tidy. Gives the request.
+/// Checks that the rewritten requirements lead to the selection, and that nothing is left to tidy. Returns
+/// the request.
 fn check_stays(memory: &Memory, request: &Request, change: &Change) -> Request {
     let request = change.rewritten(request);
     let selection = Minimal.select(memory, &request);
@@ -31,7 +32,7 @@ fn check_stays(memory: &Memory, request: &Request, change: &Change) -> Request {
     request
 }
 
-/// Checks besides that each of the requirements that stand only for others is needed.
+/// Also checks that each requirement that is only for others is needed.
 fn check(memory: &Memory, request: &Request, change: &Change) -> Request {
     let request = check_stays(memory, request, change);
     for index in 0..change.indirect.len() {
@@ -48,8 +49,8 @@ fn check(memory: &Memory, request: &Request, change: &Change) -> Request {
 /// Of each package, a version.
 type Positions = BTreeMap<usize, usize>;
 
-/// The textbook's downgrade: of all versions that need nothing above what is allowed, however far away, the highest. What was
-/// not there may come in any version.
+/// The textbook's downgrade: of all versions that need nothing above the limit, however far away, the
+/// highest. Packages that were not there may have any version.
 fn textbook(case: &Case, before: &Positions, of: usize, at: usize) -> Positions {
     let needs = |(name, at): (usize, usize)| {
         let version = case.packages[name].get(at);
@@ -104,7 +105,8 @@ proptest! {
                 for (id, version) in versions(&newest.selection) {
                     prop_assert!(again.get(&id).is_none_or(|again| *again >= version));
                 }
-                // What nobody needs any more may come again, lower, where something new refuses what it was.
+                // A package that nothing needs any more may come back at a lower version, if something new
+                // excludes the old one.
                 let chosen = positions(&newest.selection);
                 for (id, version) in versions(&newest.selection) {
                     let is_refused = |before: &Version| {
@@ -163,7 +165,7 @@ proptest! {
         let (memory, request) = (case.memory(), case.request());
         let Ok(tidy) = moved(&memory, &request, Move::Tidy) else { return Ok(()) };
         let tidied = check_stays(&memory, &request, &tidy);
-        // What a registry lists later, or first, changes nothing.
+        // The order of a registry's lists changes nothing.
         let turned = Minimal.select(&case.turned().memory(), &tidied).expect("holds together");
         prop_assert_eq!(versions(&turned), versions(&tidy.selection));
 
@@ -193,7 +195,7 @@ proptest! {
         for name in before.keys() {
             match after.get(name) {
                 Some(after) => prop_assert_eq!(Some(after), expected.get(name), "{}", NAMES[*name]),
-                // What nothing leads to any more goes, too.
+                // Packages that nothing leads to any more are removed too.
                 None => prop_assert!(
                     !expected.contains_key(name)
                         || (*name != of && case.roots.iter().all(|root| root.0 != *name)),

@@ -1,4 +1,4 @@
-//! Small random worlds, where every possible choice can be tried.
+//! Small random worlds, in which every possible choice can be tried.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,16 +17,16 @@ pub(super) const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 pub(super) const VERSIONS: [&str; 4] = ["1.0.0", "1.1.0", "2.0.0", "2.1.0"];
 pub(super) const SPECS: [&str; 10] =
     ["latest", "^1", "^2", "~1.0", "1.1.0", ">=1.1", "<2", "~1.0 || ^2.1", "2.0.0", ">=2"];
-/// Those that have no upper bound, nor a gap.
+/// The ranges without an upper bound or a gap.
 const UNBOUNDED: [usize; 3] = [0, 5, 9];
 
 /// What one candidate needs, and of what: indices into the constants.
 pub(super) type Needs = Vec<(usize, usize)>;
 
-/// A random world, and what is required of it.
+/// A random world, and the requirements on it.
 #[derive(Debug, Clone)]
 pub(super) struct Case {
-    /// Of each package, its versions from the lowest on: what they need, and whether they are yanked.
+    /// For each package, its versions in ascending order: their needs, and whether they are yanked.
     pub(super) packages: Vec<Vec<(Needs, bool)>>,
     pub(super) roots: Needs,
     /// Of each package, which version is locked.
@@ -52,7 +52,7 @@ fn requirements(needs: &Needs) -> Vec<Requirement> {
         .collect()
 }
 
-/// The same, in which nothing has an upper bound, nothing is yanked, and all that is needed is there.
+/// The same without upper bounds and yanked versions, and with everything that is needed.
 pub(super) fn unbounded(mut case: Case) -> Case {
     let counts: Vec<usize> = case.packages.iter().map(Vec::len).collect();
     let open = |needs: &mut Needs| {
@@ -112,7 +112,7 @@ impl Case {
         locked.collect()
     }
 
-    /// Every choice that holds together and holds nothing unneeded.
+    /// Every choice that fits and contains nothing unneeded.
     pub(super) fn solutions(&self, locked: &[Locked]) -> Vec<Choice> {
         let mut solutions = Vec::new();
         self.extend(locked, &mut BTreeMap::new(), 0, &mut solutions);
@@ -149,7 +149,7 @@ impl Case {
         }
     }
 
-    /// Whether a root asks for exactly this version.
+    /// Whether a root requires exactly this version.
     fn is_pinned(&self, name: usize, at: usize) -> bool {
         self.roots.iter().any(|&(asked, spec)| asked == name && SPECS[spec] == VERSIONS[at])
     }
@@ -175,8 +175,8 @@ impl Case {
     }
 }
 
-/// Minimal version selection as the textbook has it: none if a bound is broken or something requires what is
-/// not there.
+/// Minimal version selection as in the textbook; `None` if a bound is broken or something requires what does
+/// not exist.
 pub(super) fn textbook(case: &Case) -> Option<Choice> {
     let lowest = |&(name, spec): &(usize, usize)| {
         let asked = requirement(&format!("{}#{}", NAMES[name], SPECS[spec])).spec;

@@ -1,4 +1,4 @@
-//! Small random worlds in which packages replace each other, where every possible choice can be tried.
+//! Small random worlds in which packages replace each other, and every possible choice can be tried.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 const VERSIONS: [&str; 3] = ["1.0.0", "1.1.0", "2.0.0"];
 const SPECS: [&str; 6] = ["latest", "^1", ">=1.1", "<2", "2.0.0", "^1.1 || 2.0.0"];
 
-/// What is required of a package: indices into the constants.
+/// A requirement on a package: indices into the constants.
 type Need = (usize, usize);
 
 /// A version: what it needs, and the packages that it replaces.
@@ -31,12 +31,12 @@ type Choice = BTreeMap<usize, usize>;
 /// What replaces what.
 type StandIns = BTreeMap<usize, usize>;
 
-/// A random world, and what is required of it.
+/// A random world, and the requirements on it.
 #[derive(Debug, Clone)]
 struct Case {
     packages: Vec<Vec<Release>>,
     roots: Vec<Need>,
-    /// Whether the indexes of packages that something replaces say so.
+    /// Whether the indexes of replaced packages name their replacements.
     tells: bool,
 }
 
@@ -112,14 +112,14 @@ impl Case {
         choice.iter().filter_map(replaces).collect()
     }
 
-    /// What replaces what in a choice that holds.
+    /// The replacements in a choice that fits.
     fn stand_ins(&self, choice: &Choice) -> StandIns {
         let asked: BTreeSet<usize> = self.needs(choice).map(|need| need.0).collect();
         let replaced = asked.into_iter();
         replaced.filter_map(|name| Some((name, *self.replacers(choice, name).first()?))).collect()
     }
 
-    /// Whether everything that is required is there, by itself or by what replaces it, and nothing that is
+    /// Whether everything that is required is there, itself or through its replacement, and nothing that is
     /// replaced.
     fn is_sound(&self, choice: &Choice) -> bool {
         let replaced = |name: &usize| !self.replacers(choice, *name).is_empty();
@@ -131,8 +131,7 @@ impl Case {
             })
     }
 
-    /// Whether it also holds nothing that nothing leads to. Strictly, what replaces something must be
-    /// required itself.
+    /// Whether everything in it is also needed. Strictly, a replacement must itself be required.
     fn holds(&self, choice: &Choice, strictly: bool) -> bool {
         if !self.is_sound(choice) {
             return false;
@@ -153,7 +152,7 @@ impl Case {
         reached.len() == choice.len()
     }
 
-    /// Every choice that strictly holds.
+    /// Every choice that strictly fits.
     fn solutions(&self) -> Vec<Choice> {
         self.all(true)
     }
@@ -175,8 +174,8 @@ impl Case {
         choices
     }
 
-    /// Minimal version selection as the textbook has it, made again with what was found to be replaced until nothing more
-    /// is.
+    /// Minimal version selection as in the textbook, repeated with the replacements that were found, until
+    /// there are no more.
     fn textbook(&self) -> Option<(Choice, StandIns)> {
         let mut stand_ins = StandIns::new();
         let mut tried = vec![stand_ins.clone()];
@@ -205,7 +204,7 @@ impl Case {
                 *highest = at.max(*highest);
             }
             let by = |name: usize| self.replacers(&chosen, name);
-            // What replaces something is in use as well as what is required.
+            // Replacements are in use too.
             let in_use = asked.iter().chain(chosen.keys()).copied();
             let replaced: BTreeSet<usize> = in_use.filter(|&name| !by(name).is_empty()).collect();
             let mut more = stand_ins.clone();
@@ -222,7 +221,7 @@ impl Case {
                 stand_ins = more;
                 continue;
             }
-            // Where the one that was to stand in is not chosen after all, nothing that counts is left to be replaced.
+            // If the replacement is not chosen after all, there is nothing left to replace.
             let is_plain = |&name: &usize| by(name).len() == 1 && stand_ins.contains_key(&name);
             let has_ended = |(name, one): (&usize, &usize)| {
                 asked.contains(name) && !by(*name).contains(one) && chosen.contains_key(one)
@@ -302,10 +301,10 @@ proptest! {
                 let direct: BTreeSet<usize> = case.roots.iter().map(|need| need.0).collect();
                 let mine = case.stand_ins(&chosen);
                 for other in &solutions {
-                    // What can stand in for something is looked for where nothing else would do, not to raise what
-                    // there is; unless the index of that tells of it.
+                    // A replacement is looked for only if nothing else fits, not to raise something, unless
+                    // the index names it.
                     let is_told = |name: &usize| case.tells && !case.packages[*name].is_empty();
-                    // Nor is a lower version looked at for what it would bring in.
+                    // Nor is a lower version examined for what it would bring.
                     let is_seen = |(name, at): (&usize, &usize)| {
                         direct.contains(name) || at + 1 == case.packages[*name].len()
                     };
@@ -318,7 +317,7 @@ proptest! {
                 }
             }
             Err(Failure::Conflict(conflict)) => {
-                // What no index tells of is not looked for.
+                // A replacement that no index names is not looked for.
                 let is_told = case.tells && !case.packages.iter().any(Vec::is_empty);
                 prop_assert!(solutions.is_empty() || !is_told, "{solutions:?} hold\n{conflict}");
             }

@@ -1,4 +1,4 @@
-//! Small random worlds with channels and capabilities, where every possible choice can be tried.
+//! Small random worlds with channels and capabilities, in which every possible choice can be tried.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ const SPECS: [&str; 5] = ["latest", "^1", ">=1.1", "<2", "2.0.0"];
 const CAPABILITIES: [&str; 2] = ["net.mu.com/v1/Network", "store.mu.com/v1/Disk"];
 const CHANNEL: &str = "fast";
 
-/// Something that is required of a package: indices into the constants, and whether only the channel will do.
+/// A requirement on a package: indices into the constants, and whether only the channel is accepted.
 #[derive(Debug, Clone, Copy)]
 struct Need {
     name: usize,
@@ -36,12 +36,12 @@ struct Release {
     needs: Vec<Need>,
     provides: BTreeSet<usize>,
     requires: BTreeSet<usize>,
-    /// Packages, and behind them capabilities, that may not be there beside it.
+    /// The packages, and after them capabilities, that must not be used together with it.
     conflicts: BTreeSet<usize>,
     in_channel: bool,
 }
 
-/// A random world, and what is required of it.
+/// A random world, and the requirements on it.
 #[derive(Debug, Clone)]
 pub(super) struct Case {
     /// Of each package, its versions from the lowest on. Packages need only later ones.
@@ -104,7 +104,7 @@ fn requirements(needs: &[Need]) -> Vec<Requirement> {
     needs.iter().map(requirement).collect()
 }
 
-/// What a number in a release's conflicts stands for.
+/// What a number in a release's conflicts means.
 fn opponents(of: &BTreeSet<usize>) -> Vec<String> {
     let name = |&index: &usize| match NAMES.get(index) {
         Some(name) => id(name).to_string(),
@@ -158,7 +158,7 @@ impl Case {
         Request { roots, own, ..Request::default() }
     }
 
-    /// The same, in which registries list providers the other way round.
+    /// The same, with the registries' lists of providers in reverse order.
     pub(super) fn turned(&self) -> Self {
         let listed = self.listed.iter().map(|listed| listed.iter().rev().copied().collect());
         Self { listed: listed.collect(), ..self.clone() }
@@ -200,7 +200,7 @@ impl Case {
         choice.iter().filter(|&(&name, &at)| provides(name, at)).map(|(&name, _)| name).collect()
     }
 
-    /// Whether all that is asked is there, and nothing twice.
+    /// Whether everything that is required is there, and nothing twice.
     fn is_sound(&self, choice: &Choice) -> bool {
         let is_met = |need: &Need| choice.get(&need.name).is_some_and(|&at| self.accepts(need, at));
         let providers: Vec<_> =
@@ -219,8 +219,8 @@ impl Case {
             && self.requires(choice).all(|capability| !providers[capability].is_empty())
     }
 
-    /// Whether besides nothing is there that nothing leads to. Strictly, only what is listed can be brought
-    /// in because of what it provides, and everything else must be required.
+    /// Whether everything in it is also needed. Strictly, only listed packages can be added as providers, and
+    /// everything else must be required.
     fn holds(&self, choice: &Choice, strictly: bool) -> bool {
         if !self.is_sound(choice) {
             return false;
@@ -247,7 +247,7 @@ impl Case {
         reached.len() == choice.len()
     }
 
-    /// What is asked for by its name, of `from` or of what that leads to.
+    /// The packages that are required by name, by `from` or by what that leads to.
     fn named(&self, choice: &Choice, from: &[Need]) -> BTreeSet<usize> {
         let mut named = BTreeSet::new();
         let mut open: Vec<usize> = from.iter().map(|need| need.name).collect();
@@ -267,7 +267,7 @@ impl Case {
         (!has_default || releases[at].in_channel, at)
     }
 
-    /// Whether what packages need by their names provides nothing.
+    /// Whether packages that are required by name provide nothing.
     fn names_no_provider(&self) -> bool {
         let provides = |name: usize| self.packages[name].iter().any(|one| !one.provides.is_empty());
         let mut needs = self.packages.iter().flatten().flat_map(|release| &release.needs);
@@ -290,7 +290,7 @@ impl Case {
         })
     }
 
-    /// Every choice that strictly holds.
+    /// Every choice that strictly fits.
     fn solutions(&self) -> Vec<Choice> {
         let mut choices = vec![Choice::new()];
         for name in 0..NAMES.len() {
@@ -335,7 +335,7 @@ proptest! {
                 let core = case.named(&chosen, &case.roots);
                 for other in &solutions {
                     let is_alike = core.iter().all(|name| other.get(name) == chosen.get(name));
-                    // A provider that another one needs by its name is not looked for.
+                    // A provider that another one requires by name does not count.
                     let is_counted = is_alike && case.lists_all() && case.names_no_provider();
                     prop_assert!(
                         !is_counted || case.brought(&chosen) <= case.brought(other),
@@ -345,7 +345,8 @@ proptest! {
                     let is_higher = |name: &usize| rank(other, name) > rank(&chosen, name);
                     let is_better = direct.iter().any(is_higher)
                         && direct.iter().all(|name| rank(other, name) >= rank(&chosen, name));
-                    // What no registry lists is looked for where nothing else would do, not to raise what there is.
+                    // A provider that no registry lists is looked for only if nothing else fits, not to raise
+                    // something.
                     prop_assert!(
                         !is_better || !case.lists_all(),
                         "{other:?} is better than {chosen:?}"
@@ -376,8 +377,8 @@ proptest! {
     #[test]
     fn without_any_one_line_the_others_can_be_met(case in case()) {
         for is_minimal in [false, true] {
-            // With the minimal strategy whoever is required less may be given a provider that takes another
-            // one away.
+            // With the minimal strategy, a package with fewer requirements may get a provider that makes
+            // another one unnecessary.
             let case = if is_minimal { case.steady() } else { case.clone() };
             let (memory, request) = (case.memory(), case.request());
             let strategy: &dyn Selecting = if is_minimal { &Minimal } else { &Highest };
@@ -399,11 +400,11 @@ proptest! {
                 strategy.select(&memory, &only)
             };
             prop_assert!(!lines.is_empty(), "{conflict}");
-            // Two that no registry lists may come to be each other's reason to be there.
+            // Two packages that no registry lists may keep each other in use.
             let is_told_whole = only(&lines).is_err();
             prop_assert!(is_told_whole || !case.lists_all(), "{conflict}");
-            // A provider that no registry lists counts only because something requires it, and so is told
-            // with that.
+            // A provider that no registry lists counts only because something requires it, so that
+            // requirement is in the conflict too.
             for dropped in (0..lines.len()).filter(|_| is_told_whole && case.lists_all()) {
                 let mut others = lines.clone();
                 let line = others.remove(dropped);
@@ -421,8 +422,8 @@ proptest! {
         for strategy in [&Highest as &dyn Selecting, &Minimal] {
             let Err(Failure::Conflict(conflict)) = strategy.select(&memory, &request) else { continue };
             let ways = lead_out(strategy, &memory, &request, &conflict)?;
-            // Not to require something is always found, if that is enough; what no registry lists is not
-            // searched for.
+            // If dropping a requirement is enough, that is always found. Providers that no registry lists are
+            // not searched for.
             let is_told = |wish: &Requirement| conflict.facts.iter().any(|fact| {
                 matches!(fact, Fact::Requires { by: Requirer::Roots(_), id, .. } if *id == wish.id)
             });

@@ -1,6 +1,6 @@
-//! Runs `testdata/select/*.yaml`: small worlds, what is asked, and the choice or the conflict that must come of it.
+//! Runs `testdata/select/*.yaml`: small worlds, requests, and the expected choice or conflict.
 //!
-//! The format is described in `testdata/select/README.md`.
+//! `testdata/select/README.md` describes the format.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -34,7 +34,7 @@ fn scenarios_come_out_as_they_say() {
     assert!(wrong.is_empty(), "{} of {count} went wrong\n\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Runs a scenario by both strategies; an error shows what was expected and what came.
+/// Runs a scenario with both strategies; an error shows what was expected and what was returned.
 fn run(scenario: &Scenario) -> Result<(), String> {
     check(&Highest, scenario, &scenario.highest())?;
     check(&Minimal, scenario, &scenario.minimal())
@@ -98,7 +98,7 @@ fn warning(warning: &Warning) -> String {
     }
 }
 
-/// The files name their cases apart, so that a failure can be found.
+/// The names of cases differ, so that a failure can be found.
 #[test]
 fn no_two_cases_have_one_name() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/select");

@@ -1,5 +1,5 @@
-//! Small worlds that no search gets through: it stops after a number of steps that is the same on every machine, and says
-//! what to do. The same worlds, smaller, come to an end.
+//! Small worlds that no search can finish: it stops after a number of steps that is the same on every
+//! machine, and says what to do. Smaller worlds of the same kind finish.
 
 use super::world::{Memory, id, requirement};
 use crate::index::Requirement;
@@ -18,7 +18,7 @@ impl Dice {
     }
 }
 
-/// A package, and the one of its versions that will do.
+/// A package, and its only accepted version.
 type Need = (String, usize);
 
 fn asked((package, version): &Need) -> Requirement {
@@ -46,7 +46,7 @@ fn request(packages: impl IntoIterator<Item = String>, patience: usize) -> Reque
     Request { roots, settings, ..Request::default() }
 }
 
-/// Pigeons that each need a hole of their own; a hole has a version for each of them.
+/// Pigeons, each of which needs its own hole; a hole has a version for each of them.
 fn pigeons(count: usize, holes: usize, patience: usize) -> (Memory, Request) {
     let mut memory = at_hand();
     for pigeon in 0..count {
@@ -60,8 +60,8 @@ fn pigeons(count: usize, holes: usize, patience: usize) -> (Memory, Request) {
     (memory, request((0..count).map(|pigeon| format!("pigeon{pigeon}")), patience))
 }
 
-/// Bits around a ring with chords, three at each corner, whose sum is to be even at all corners but one: each bit counts
-/// twice, so that cannot be.
+/// Bits around a ring with chords, three at each corner, whose sum must be even at all corners but one. Each
+/// bit counts twice, so that is impossible.
 fn parity(corners: usize, patience: usize) -> (Memory, Request) {
     let mut dice = Dice(7);
     let mut chords: Vec<usize> = (0..corners).collect();
@@ -180,7 +180,7 @@ fn where_a_search_is_stopped_what_helps_was_tried() {
         (0..12).map(|pigeon| requirement(&format!("pigeon{pigeon}#>={least}"))).collect::<Vec<_>>()
     };
     memory.hub("all", vec![("1.0.0".to_owned(), needs("0.9.0"))]);
-    // Every pigeon can do without a hole, but the newest of all of them cannot be refuted first.
+    // Every pigeon could do without a hole, but the newest of them cannot be refuted first.
     let least = Minimal.select(&memory, &request);
     assert!(least.is_ok(), "{least:?}");
     let unfinished = Unfinished {
@@ -224,7 +224,8 @@ fn clashing(capabilities: usize, providers: usize, patience: usize) -> (Memory, 
         for provider in 0..providers {
             let own = id(&format!("c{capability}p{provider}"));
             let provides = Details { provides: vec![name.clone()], ..Details::default() };
-            // Only what provides the last capability is broken, so that all others are tried in vain, in every combination.
+            // Only the provider of the last capability is broken, so all others are tried in vain, in every
+            // combination.
             let is_last = capability + 1 == capabilities;
             let needs = vec![requirement(if is_last { "shared#^2" } else { "shared#^1" })];
             memory.add(own.clone(), package(provides, needs));

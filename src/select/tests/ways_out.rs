@@ -1,4 +1,4 @@
-//! What is told of a conflict, on random worlds: it is minimal, and every way out leads out.
+//! Explanations of conflicts in random worlds: each is minimal, and every way out works.
 
 use proptest::prelude::*;
 
@@ -97,7 +97,7 @@ fn failed(result: Result<Selection, Failure>) -> Option<Conflict> {
     }
 }
 
-/// Takes every way out of a conflict, and checks that it leads out; gives the ways.
+/// Takes every way out of a conflict, and checks that it works; returns the ways out.
 pub(super) fn lead_out(
     strategy: &dyn Selecting,
     memory: &Memory,
@@ -119,8 +119,8 @@ pub(super) fn lead_out(
     Ok(ways)
 }
 
-/// Checks that every way out leads out, and that there is one if asking for no version in particular would help, or by the
-/// minimal strategy, if the other one would.
+/// Checks that every way out works, and that there is one if requiring any version would help, or, with the
+/// minimal strategy, if the other strategy would help.
 fn check(is_minimal: bool, case: &Case, request: &Request) -> Result<(), TestCaseError> {
     let strategy: &dyn Selecting = if is_minimal { &Minimal } else { &Highest };
     let memory = case.memory();
@@ -137,7 +137,7 @@ fn check(is_minimal: bool, case: &Case, request: &Request) -> Result<(), TestCas
     Ok(())
 }
 
-/// What roots require that a conflict names, each line alone.
+/// The requirements of roots that a conflict names, each line alone.
 fn named(conflict: &Conflict, request: &Request) -> Vec<Vec<Root>> {
     let lines = conflict.facts.iter().filter_map(|fact| match fact {
         Fact::Requires { by: Requirer::Roots(names), id, asked } => Some((names, id, asked)),

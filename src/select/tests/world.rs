@@ -1,4 +1,4 @@
-//! A universe in memory that counts what it is asked, and short ways to write its parts.
+//! A universe in memory that counts requests, and short ways to write its parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -46,12 +46,12 @@ pub(super) struct Memory {
     packages: BTreeMap<PackageId, (Arc<Releases>, Package)>,
     /// Capability → the packages that registries list.
     listed: BTreeMap<String, Vec<PackageId>>,
-    /// Whether nothing has to be waited for.
+    /// Whether all answers are available at once.
     pub(super) is_at_hand: bool,
     pub(super) asked: Mutex<Asked>,
 }
 
-/// What a [`Memory`] was asked.
+/// The requests to a [`Memory`].
 #[derive(Debug, Default)]
 pub(super) struct Asked {
     pub(super) versions: BTreeSet<(PackageId, Position)>,

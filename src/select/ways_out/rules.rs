@@ -64,7 +64,7 @@ impl Finder<'_> {
             return Ok(());
         }
         let conflict = self.conflict;
-        // If a command requires more than its own manifest, that replaces the manifest's requirement.
+        // A command's requirement is meant to replace the one in the manifest, so the two do not count as two.
         let is_of_others = |id: &PackageId| {
             let mut roots: BTreeSet<&String> = BTreeSet::new();
             let mut requirers = conflict.facts.iter().filter_map(|fact| match fact {

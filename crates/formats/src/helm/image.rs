@@ -1,5 +1,5 @@
-//! A chart in an OCI registry: its `Chart.yaml` is the config, as JSON, and its archive a layer. A layer with a signature may
-//! stand beside it.
+//! A chart in an OCI registry: its `Chart.yaml` is the config, as JSON, and its archive is a layer. There may
+//! be another layer with a signature.
 
 use crate::artifact::{Artifact, Image};
 

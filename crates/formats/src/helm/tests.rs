@@ -1,4 +1,4 @@
-//! Charts and indexes of the shapes that there are.
+//! Charts and indexes in all their forms.
 
 use mu_provider::{Dependency, Yanked};
 
@@ -14,7 +14,7 @@ fn chart(text: &str) -> Result<Package, String> {
     read(&files(&[(CHART, text)]), &Reading::default()).map_err(|error| error.to_string())
 }
 
-/// References, with `(pre)` behind those that let prereleases in.
+/// References, with `(pre)` after those that accept prereleases.
 fn references(release: &Release) -> Vec<String> {
     let dependencies = release.dependencies.iter().flatten();
     let shown = |dependency: &Dependency| match dependency {
@@ -108,7 +108,7 @@ fn a_chart_with_everything_becomes_a_line() {
     );
     let places = package.places.iter().map(|place| (place.line, place.index));
     assert_eq!(places.collect::<Vec<_>>(), [(13, 1), (17, 2), (25, 4), (30, 5), (33, 6)]);
-    // Where its author works on it, what is beside it is a folder.
+    // On its author's machine, what is beside it is a folder.
     let own = Reading { is_own: true, ..around };
     let own = read(&files(&[(CHART, STACK)]), &own).expect("is a chart").release;
     assert_eq!(own.bundled, ["crds", "part"]);
@@ -260,7 +260,7 @@ fn an_index_is_read_chart_by_chart() {
             "its digest is not SHA-256 in hexadecimal",
         ]
     );
-    // What a chart of the first format requires, an index need not say.
+    // An index need not have the dependencies of a chart of the first format.
     assert_eq!(lines(&index, "old")[0].dependencies, None);
 }
 

@@ -1,4 +1,4 @@
-//! What a check finds, and what a repair puts right.
+//! The problems that a check finds, and what a repair does about them.
 
 use std::fs;
 use std::path::Path;
@@ -226,7 +226,7 @@ fn links_are_found_and_not_followed() {
     let found = found(move |hub| {
         fs::rename(hub.join("packs/a"), at.join("a")).expect("is ours");
         symlink(at.join("a"), hub.join("packs/a")).expect("is ours");
-        // What lies beside the hub's files is nothing of the hub's.
+        // Other files in the same folder do not belong to the hub.
         symlink(&at, hub.join("site")).expect("is ours");
     });
     assert!(!found.iter().any(|(what, _)| what.starts_with("site")), "{found:?}");
@@ -244,7 +244,7 @@ fn links_are_found_and_not_followed() {
         assert!(error.to_string().contains("it is a link"), "{error}");
     }
     assert!(!elsewhere.path().join("e-1.0.0.tgz").exists());
-    // The folder itself may be one: its owner named it.
+    // The folder itself may be a link, because its owner named it.
     let link = elsewhere.path().join("hub");
     symlink(folder.path(), &link).expect("is ours");
     let hub = Hub::open(&Place::folder(&link)).expect("is a hub");

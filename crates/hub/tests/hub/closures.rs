@@ -1,4 +1,4 @@
-//! Closures as writers leave them: what they hold, how they age, and how a repair makes them exact.
+//! Closures: their content, how they become outdated, and how a repair makes them exact.
 
 use std::fs;
 use std::path::Path;
@@ -42,7 +42,7 @@ fn a_closure_is_what_any_version_leads_to() {
     for package in [
         publication("base", "1.0.0", "x"),
         publication("acme/base", "1.0.0", "x"),
-        // What has no namespace is looked for beside its dependent first.
+        // A dependency without a namespace is looked for beside its dependent first.
         needing("acme/lib", "1.0.0", json!(["base#^1", "hub.mu.com/away#^1"])),
         needing("acme/lib", "2.0.0", json!(["https://hub.mu.com/base#^1"])),
         needing("other/app", "1.0.0", json!([{"ref": "acme/lib#^1"}, "base", "nowhere"])),
@@ -98,7 +98,7 @@ fn a_closure_that_is_none_is_found_and_mended() {
     {
         fs::write(&path, nonsense).expect("is ours");
         assert_eq!(findings(&hub), ["closures/a.json: it is not a list of packages"]);
-        // The next change of the package does not build on it.
+        // The next change of the package does not use it.
         hub.tag("a", "1.0.0", &mu_hub::Tags::Set(vec!["lts".to_owned()])).expect("is there");
         hub.tag("a", "1.0.0", &mu_hub::Tags::Set(Vec::new())).expect("is there");
         assert_eq!(closure(folder.path(), "a"), names(&["b"]), "{nonsense:.40}");

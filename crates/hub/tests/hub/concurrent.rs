@@ -1,4 +1,4 @@
-//! Many publishers at once: no line is lost, none is there twice, every archive is that of its line.
+//! Many publishers at once: no line is lost, none is there twice, and every archive matches its line.
 
 use std::path::Path;
 use std::sync::{Arc, Barrier};
@@ -12,7 +12,7 @@ use mu_testing::{Azurite, GoogleServer};
 
 const PUBLISHERS: usize = 20;
 
-/// Runs `publish` in as many threads, each with a hub of its own, all beginning at once.
+/// Runs `publish` in as many threads, each with its own hub, all starting at once.
 fn at_once<T: Send>(place: &Place, publish: impl Fn(&Hub, usize) -> T + Sync) -> Vec<T> {
     Hub::init(place).expect("can be made");
     let barrier = Barrier::new(PUBLISHERS);
@@ -31,7 +31,8 @@ fn at_once<T: Send>(place: &Place, publish: impl Fn(&Hub, usize) -> T + Sync) ->
     })
 }
 
-/// The versions of one package, of many packages, and one version that all have and one has other content of.
+/// Publishes versions of one package, of many packages, one version that all have, and one with other
+/// content.
 fn publish_everything(place: &Place) {
     let published = at_once(place, |hub, number| {
         let one = publication("one", &format!("1.{number}.0"), "x");

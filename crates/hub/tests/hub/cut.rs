@@ -1,4 +1,4 @@
-//! Writers that are cut off before, and after, every single write.
+//! Writers that are interrupted before, and after, every single write.
 
 use std::fmt;
 use std::ops::Range;
@@ -29,12 +29,12 @@ struct Failing {
     store: Arc<InMemory>,
     /// How many writes still succeed.
     left: AtomicI64,
-    /// Whether the write that fails is done all the same.
+    /// Whether the failing write takes effect all the same.
     is_done: AtomicBool,
 }
 
 impl Failing {
-    /// Counts a write: whether it is done, and whether it succeeds.
+    /// Counts a write; returns whether it takes effect, and whether it succeeds.
     fn write(&self) -> (bool, bool) {
         let left = self.left.fetch_sub(1, Ordering::SeqCst);
         (left > 0 || (left == 0 && self.is_done.load(Ordering::SeqCst)), left > 0)
@@ -108,7 +108,7 @@ impl ObjectStore for Failing {
     }
 }
 
-/// A reader with a cache, as `mu` is one: it trusts the generation and the log.
+/// A reader with a cache, like `mu`: it trusts the generation and the log.
 #[derive(Debug, Default)]
 struct Reader {
     generation: Option<u64>,
@@ -149,7 +149,7 @@ impl Reader {
     }
 }
 
-/// Publishes with a writer that dies after `writes` writes; returns whether it was done before.
+/// Publishes with a writer that dies after `writes` writes; returns whether it finished before that.
 fn publish_cut(writes: i64, is_done: bool) -> bool {
     let store = Arc::new(InMemory::new());
     let place = Place::store(Arc::clone(&store) as Arc<dyn ObjectStore>, "memory")
@@ -182,7 +182,7 @@ fn publish_cut(writes: i64, is_done: bool) -> bool {
     let report = hub.check(false, &mut |_| {}).expect("can be read");
     assert!(report.is_sound(), "{context}: {report:?}");
 
-    // The next write, of whatever package, completes what was begun.
+    // The next write, of any package, completes the interrupted one.
     if writes % 2 == 0 {
         hub.publish(&publication("b", "1.0.0", "other")).expect("is fine");
         assert_eq!(warm.read(&store), cold, "{context}");

@@ -1,4 +1,4 @@
-//! What a version may say of itself, and what becomes of those that said more before there were limits.
+//! The limits of a version's metadata, and what happens to versions that are older than the limits.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +12,7 @@ fn hub(folder: &Path) -> Hub {
     Hub::init(&Place::folder(folder)).expect("can be made").0
 }
 
-/// Puts a version into the hub's index as somebody did before there were limits.
+/// Adds a version to the hub's index as it was possible before there were limits.
 fn publish_before(folder: &Path, hub: &Hub, name: &str, keys: Value) {
     hub.publish(&publication(name, "1.0.0", "x")).expect("is fine");
     let mut line = lines(folder, name).remove(0);

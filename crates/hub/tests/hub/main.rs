@@ -1,6 +1,6 @@
-//! Tests of a hub's writers: through its public door, on real folders and on stores that fail.
+//! Tests of a hub's writers through the public interface, on real folders and on stores that fail.
 
-// Its peers and what it looks at are those of Unix.
+// The tests use other programs and facts of Unix.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 

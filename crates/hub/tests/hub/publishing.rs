@@ -1,4 +1,4 @@
-//! What publishing, yanking and tagging write, and what they refuse.
+//! What publishing, yanking and tagging write and refuse.
 
 use std::fs;
 
@@ -188,7 +188,7 @@ fn places_are_folders_and_buckets() {
     }
 }
 
-/// What opening the hub in a bucket says that cannot be opened.
+/// The error of opening a hub in a bucket that cannot be opened.
 fn refusal(place: &str, variables: &[(&str, &str)]) -> String {
     let place = Place::parse(place, std::path::Path::new("/"), variables.iter().copied());
     let error = Hub::open(&place.expect("is one")).expect_err("leads nowhere");
@@ -205,7 +205,7 @@ fn what_is_missing_to_open_a_bucket_is_said() {
     assert!(elsewhere.contains("account.example.com"), "{elsewhere}");
     let file = refusal("gs://bucket/a", &[("GOOGLE_SERVICE_ACCOUNT", "/nowhere.json")]);
     assert!(file.contains("/nowhere.json"), "{file}");
-    // A token is sent over plain http to this machine alone.
+    // A token is sent over plain http only to this machine.
     let plain = [("GOOGLE_BASE_URL", "http://storage.example.com"), ("GOOGLE_BEARER_TOKEN", "x")];
     let plain = refusal("gs://bucket/a", &plain);
     assert!(plain.contains("URL scheme is not allowed"), "{plain}");
@@ -221,7 +221,7 @@ fn a_bucket_that_is_not_there_is_to_be_made_first() {
 
 #[test]
 fn without_credentials_nobody_waits_for_a_cloud_that_is_not_there() {
-    // A port that was free a moment ago: nobody answers there.
+    // A port that was free a moment ago, so nobody answers there.
     let nobody = std::net::TcpListener::bind(("127.0.0.1", 0)).and_then(|it| it.local_addr());
     let service = format!("http://{}", nobody.expect("there is a free port"));
     let said = refusal("s3://bucket/a", &[("AWS_METADATA_ENDPOINT", &service)]);

@@ -39,7 +39,7 @@ fn serve(folder: &Path) -> TestServer {
     })
 }
 
-/// What a reader without a cache gets that expects as many packages as it then asks for.
+/// A reader without a cache that expects as many packages as it then requests.
 struct Reader {
     provider: HubProvider,
     _downloads: tempfile::TempDir,
@@ -101,12 +101,12 @@ fn a_reader_that_wants_much_reads_all_at_once() {
         assert_eq!(release.size, index["size"].as_u64());
         assert_eq!((&release.channels, &release.description), (&vec!["stable".to_owned()], &None));
     }
-    // What the snapshot does not name is not there.
+    // A package that the snapshot does not name does not exist.
     let reader = Reader::new();
     reader.provider.soon(&at(&server, ""), Soon::List { packages: 100, leads_on: false });
     assert!(matches!(reader.list(&server, "nothing", None), Listing::Absent { .. }));
 
-    // The next run asks once, and after a change for what has changed.
+    // The next run sends one request, and after a change one more for the changed package.
     let before = server.requests().len();
     let reader = Reader::new();
     for (name, (_, validator)) in &lines {
@@ -160,7 +160,7 @@ fn a_snapshot_that_is_odd_is_not_believed() {
     assert_eq!(report.findings.len(), 1, "{report:?}");
     assert!(report.findings[0].path == "snapshot.jsonl.gz" && report.is_sound(), "{report:?}");
     assert!(hub.check(false, &mut |_| {}).expect("can be read").findings.is_empty());
-    // What is repaired is of use again, though the log begins anew.
+    // After a repair it can be used again, although the log starts again.
     let before = server.requests().len();
     assert_eq!(Reader::new().all(&server, FIRST).len(), FIRST);
     assert_eq!(server.requests().len() - before, 3);

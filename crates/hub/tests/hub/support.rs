@@ -14,7 +14,7 @@ pub(crate) fn archive(files: &[(&str, &str)]) -> Bytes {
     mu_testing::tar_gz(files).into()
 }
 
-/// A package with nothing but a manifest and a file with `content`.
+/// A package with only a manifest and a file with `content`.
 pub(crate) fn publication(name: &str, version: &str, content: &str) -> Publication {
     with_keys(name, version, content, json!({}))
 }
@@ -47,7 +47,7 @@ pub(crate) fn hub_file(folder: &Path) -> Value {
     serde_json::from_str(&text).expect("is JSON")
 }
 
-/// Name → latest version, as the catalog says.
+/// Name → latest version, according to the catalog.
 pub(crate) fn catalog(folder: &Path) -> BTreeMap<String, String> {
     let text = std::fs::read_to_string(folder.join("catalog.jsonl")).unwrap_or_default();
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).expect("is a line"));

@@ -1,4 +1,4 @@
-//! What every reader must do: places, limits, and messages that say them.
+//! Properties of every reader: places, limits, and the messages about them.
 
 use std::path::Path;
 

@@ -82,7 +82,7 @@ fn locks_and_private_folders_are_closed_to_others() {
     for _ in 0..2 {
         drop(Lock::try_acquire(&lock, Sharing::Shared).expect("opens"));
         assert_eq!(mode(&lock), 0o600);
-        // As an older mu left it.
+        // As an older mu has left it.
         fs::set_permissions(&lock, fs::Permissions::from_mode(0o644)).expect("sets");
     }
     let private = folder.path().join("a/private");
@@ -92,7 +92,7 @@ fn locks_and_private_folders_are_closed_to_others() {
         write_atomic(&private.join("own"), b"").expect("writes");
         fs::set_permissions(&private, fs::Permissions::from_mode(0o755)).expect("sets");
     }
-    // What is not mu's alone stays open to those who use it, too.
+    // A folder that others use too stays open to them.
     write_atomic(&private.join("other"), b"").expect("writes");
     create_private_folder(&private, &["own"]).expect("is there");
     assert_eq!(mode(&private), 0o755);

@@ -19,7 +19,7 @@ impl Credentials for One {
     }
 }
 
-/// What the client did instead of sleeping, and said.
+/// How long the client would have slept, and what it reported.
 #[derive(Clone, Default)]
 struct Notes {
     pauses: Arc<Mutex<Vec<Duration>>>,
@@ -142,7 +142,7 @@ fn an_answer_that_drips_is_a_failure() {
         read_timeout: Duration::from_millis(300),
         ..Notes::default().options()
     };
-    // Never silent for long, and yet too slow.
+    // Never silent for long, but too slow.
     let http = Http::new(HttpOptions { slowest: 100_000, ..options.clone() });
     for path in ["small", "large"] {
         let error = http.get(&url(&server, path)).fetch(2 << 20, &Silent).expect_err("is too slow");
@@ -150,7 +150,7 @@ fn an_answer_that_drips_is_a_failure() {
         let why = std::error::Error::source(&error).expect("is told").to_string();
         assert!(why.starts_with("only ") && why.contains("bytes came in"), "{why}");
     }
-    // Unless the protocol has limits of its own.
+    // Unless the protocol has its own limits.
     let request = http.get(&url(&server, "small")).at_any_pace();
     assert_eq!(request.fetch(2 << 20, &Silent).expect("comes at last").len(), 2_000);
 }
@@ -212,7 +212,7 @@ fn what_was_asked_for_ahead_is_not_asked_for_again() {
         TestServer::start(|request, before| Reply::body(format!("{}{before}", request.path)));
     let http = Http::new(Notes::default().options());
     http.get(&url(&server, "a")).ahead();
-    // Who asks for something else, or asks in another way, gets no other answer.
+    // Other requests, or the same with other headers, do not get this answer.
     assert_eq!(get(&http, &server, "b").expect("answers").len(), 3);
     assert_eq!(get(&http, &server, "a").expect("answers").len(), 3);
     assert_eq!(server.requests().len(), 2);
@@ -357,7 +357,7 @@ fn the_token_goes_to_its_own_host_only() {
     let credentials = Arc::new(One { host: server.host() });
     let http = Http::new(HttpOptions { credentials, ..Notes::default().options() });
     assert_eq!(get(&http, &server, "a").expect("redirects are followed"), "fine");
-    // It is shown once the server has asked for it, and then at once.
+    // The token is sent once the server has asked for it, and then with each request.
     let shown: Vec<_> =
         server.seen().iter().map(|seen| seen.header("authorization").map(str::to_owned)).collect();
     let bearer = Some("Bearer hunter2".to_owned());

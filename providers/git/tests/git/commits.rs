@@ -1,4 +1,4 @@
-//! Commits: full ones, short ones, those that no ref leads to, and those that are not there.
+//! Commits: full ones, short ones, those that no ref leads to, and missing ones.
 
 use mu_provider::{ErrorKind, Provider as _};
 

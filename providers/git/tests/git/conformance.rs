@@ -1,4 +1,4 @@
-//! What every provider must do, over every transport.
+//! The checks for every provider, over every transport.
 
 use mu_provider::Location;
 use mu_provider::conformance::{Fixture, read_tree};
@@ -6,7 +6,7 @@ use mu_provider::conformance::{Fixture, read_tree};
 use crate::support::{Daemon, HttpServer, Origin, World, fake_ssh, git, locked, written};
 
 fn check(world: &World, origin: &Origin, root: &str, path: &str) {
-    // What a plain export by Git writes is what the provider must write.
+    // The provider must write the same as a plain export by Git.
     let expected = world.folder.path().join("expected");
     git(
         origin.folder(),

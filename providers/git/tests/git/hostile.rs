@@ -1,4 +1,4 @@
-//! Trees and answers that were made to do harm.
+//! Hostile trees and answers.
 
 use mu_provider::conformance::hostile::{Item, trees};
 use mu_provider::{ErrorKind, Folder, Limits, Provider as _, ProviderError, Tree, TreeWriter};
@@ -6,7 +6,7 @@ use mu_testing::http::{Reply, TestServer};
 
 use crate::support::{Origin, World, git, git_with_input, local, locked, told, written};
 
-/// Fetches a commit whose objects were put into the database as a server could send them: an honest
+/// Fetches a commit whose objects were put into the database as a server could send them, because a real
 /// `git upload-pack` refuses to serve some of them.
 fn fetch_as_sent(origin: &Origin, commit: &str) -> Result<Tree, ProviderError> {
     let world = World::new();
@@ -73,7 +73,7 @@ fn names_with_slashes_and_strange_modes_are_refused() {
         let commit = origin.commit_raw(&origin.tree(&[(mode, name, &blob)]));
         match fetch_as_sent(&origin, &commit) {
             Err(error) => assert_eq!(error.kind(), ErrorKind::Integrity, "{mode}: {error:?}"),
-            // Bits that Git does not know are not written to the disk either.
+            // Bits that Git does not know are not written to disk either.
             Ok(tree) => assert_eq!((mode, tree.entries().len()), ("104755", 1)),
         }
     }
@@ -198,7 +198,7 @@ fn answers_that_are_nonsense_are_errors() {
 
 #[test]
 fn a_pack_with_other_content_than_its_names_is_refused() {
-    // A server that sends a pack, but not the one that was asked for.
+    // A server that sends another pack than the requested one.
     let mut origin = Origin::new("wanted.git");
     let wanted = origin.commit(&[("x", "wanted")]);
     origin.add("other.git");

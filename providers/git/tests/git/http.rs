@@ -1,4 +1,4 @@
-//! What is particular to http: credentials, redirects, plain http.
+//! Tests that are specific to http: credentials, redirects, plain http.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -18,7 +18,7 @@ fn origin() -> Origin {
     origin
 }
 
-/// Refuses whoever does not show this user and password.
+/// Refuses requests without this user and password.
 fn guard(user: &str, password: &str) -> impl Fn(&Seen) -> Option<Reply> + Send + Sync + 'static {
     let expected = format!("Basic {}", STANDARD.encode(format!("{user}:{password}")));
     move |request| {
@@ -27,7 +27,7 @@ fn guard(user: &str, password: &str) -> impl Fn(&Seen) -> Option<Reply> + Send +
     }
 }
 
-/// A world whose Git has a credential helper, which knows a password and takes notes.
+/// A world whose Git has a credential helper that knows a password and takes notes.
 fn with_helper(password: &str) -> (World, std::path::PathBuf) {
     let world = World::new();
     let (helper, log) = (world.folder.path().join("helper"), world.folder.path().join("log"));

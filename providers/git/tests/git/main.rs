@@ -1,7 +1,7 @@
-//! The provider against real Git: repositories made by `git`, served by `git http-backend`,
-//! `git daemon`, a stand-in for `ssh`, and the file system. No test needs the internet.
+//! The provider with the real Git: repositories created by `git`, served by `git http-backend`, `git daemon`,
+//! a replacement for `ssh`, and the file system. No test needs the internet.
 
-// Its peers and what it looks at are those of Unix.
+// The tests use other programs and facts of Unix.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 

@@ -1,4 +1,4 @@
-//! Where the repository ends and the folder begins, when the text does not say.
+//! Where the repository ends and the folder begins, if the text does not say.
 
 use mu_provider::{ErrorKind, Listing, Provider as _};
 use mu_testing::http::Reply;

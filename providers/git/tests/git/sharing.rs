@@ -90,7 +90,7 @@ fn waiting_for_another_process_is_told() {
 #[test]
 fn fetches_are_shallow_and_later_ones_bring_only_what_is_new() {
     let origin = Origin::new("r.git");
-    // Random enough that it does not shrink.
+    // Random enough that it cannot be compressed.
     let mut state = 1_u64;
     let noise: String = (0..40_000)
         .map(|_| {
@@ -143,7 +143,7 @@ fn a_damaged_database_is_fetched_again() {
     ];
     for (number, (ending, damage)) in damages.into_iter().enumerate() {
         let world = World::new();
-        // The provider goes: what a process has open, it need not read again.
+        // The provider is dropped, because a process need not read again what it has open.
         let expected = fetch(&world.again(|_| {}), &location, &locked(&commit), &world.notes);
         let expected = expected.expect("can be fetched");
         let packs = world.database().join("objects/pack");
@@ -175,7 +175,7 @@ fn a_server_that_keeps_files_back_is_found_out() {
     let server = HttpServer::start(origin.root());
     let location = written(&server.root(), "r.git");
     let world = World::new();
-    // As if the server had sent the commit alone.
+    // As if the server had sent only the commit.
     let blob = origin.git(&["rev-parse", "HEAD:a"]);
     world.fetch(&location, &locked(&commit)).expect("can be fetched");
     let database = world.database();
@@ -255,10 +255,10 @@ fn reading_one_version_after_another_takes_few_fetches() {
     assert!(fetches <= 6, "{fetches} fetches for {VERSIONS} versions");
 }
 
-/// Where the process that ends too early fetches from, and into.
+/// The source and the target of the process that ends too early.
 const TO_END: &str = "MU_TEST_FETCH_AND_END";
 
-/// Ends the process when some of what it fetches is there, as a kill would.
+/// Ends the process, as a kill would, when a part of the fetch has arrived.
 struct EndsIt;
 
 impl Progress for EndsIt {
@@ -273,7 +273,7 @@ impl Progress for EndsIt {
     fn warning(&self, _text: &str) {}
 }
 
-/// Not a test by itself: what [`a_process_that_is_killed_does_no_harm`] runs in another process.
+/// Not a separate test: [`a_process_that_is_killed_does_no_harm`] runs this in another process.
 #[test]
 fn fetch_and_end() {
     let Ok(order) = std::env::var(TO_END) else { return };
@@ -287,7 +287,7 @@ fn fetch_and_end() {
 #[test]
 fn a_process_that_is_killed_does_no_harm() {
     let origin = Origin::new("r.git");
-    // More than is read at once, and nothing that shrinks.
+    // More than is read at once, and nothing that can be compressed.
     let mut state = 1_u64;
     let mut next = || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

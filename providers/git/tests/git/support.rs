@@ -1,4 +1,4 @@
-//! What the tests share: a provider with a cache of its own.
+//! Shared by the tests: a provider with its own cache.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use mu_testing::git::variables;
 pub(crate) use mu_testing::git::{Daemon, HttpServer, Origin, fake_ssh, git, git_with_input};
 use tempfile::TempDir;
 
-/// A provider, its cache, and what it said.
+/// A provider, its cache, and what it reported.
 pub(crate) struct World {
     pub(crate) folder: TempDir,
     pub(crate) options: GitOptions,
@@ -139,7 +139,7 @@ pub(crate) fn told(error: &ProviderError) -> String {
     format!("{text} ({})", error.hints().join("; "))
 }
 
-/// What a provider said while it worked.
+/// What a provider reported while it worked.
 #[derive(Default, Clone)]
 pub(crate) struct Notes(Arc<Noted>);
 
@@ -159,7 +159,7 @@ impl Notes {
         self.0.received.load(Ordering::SeqCst)
     }
 
-    /// Waits until it has said something.
+    /// Waits until it has reported something.
     pub(crate) fn wait_for(&self, words: &str) {
         let said = self.0.said.lock().expect("no test panicked");
         let is_missing = |said: &mut Vec<String>| !said.join("\n").contains(words);

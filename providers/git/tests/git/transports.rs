@@ -1,4 +1,4 @@
-//! What is particular to ssh, `git daemon` and local repositories.
+//! Tests that are specific to ssh, `git daemon` and local repositories.
 
 use std::fs;
 

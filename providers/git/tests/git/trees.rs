@@ -1,4 +1,4 @@
-//! What comes out of a commit: modes, links, raw bytes.
+//! The content of a commit: modes, links, raw bytes.
 
 use mu_provider::Mode;
 

@@ -1,4 +1,4 @@
-//! Hubs that count their changes, and what that saves.
+//! Hubs with a generation, and the requests that this saves.
 
 use mu_provider::{Found, Listing, Location, Provider as _, Release, Silent};
 
@@ -24,7 +24,7 @@ fn found(location: &Location) -> Found {
     }
 }
 
-/// Whether a new run takes each of these for unchanged.
+/// Whether a new run considers each of these unchanged.
 fn unchanged(locations: [&Location; 2], known: &[Found; 2]) -> [bool; 2] {
     let client = Client::new();
     [0, 1].map(|index| {
@@ -88,7 +88,7 @@ fn what_a_newer_generation_left_alone_is_known_as_of_that_generation() {
     let Listing::Unchanged { validator: Some(renewed), .. } = listing.expect("answers") else {
         panic!("is unchanged, at a newer generation");
     };
-    // From now on the log is of no use for it.
+    // From now on it cannot use the log.
     let before = nginx.log().len();
     let listing = Client::new().provider.list(&b, Some(&renewed), &Silent).expect("answers");
     assert_eq!(listing, Listing::Unchanged { max_age: 0, validator: None });

@@ -1,4 +1,4 @@
-//! A provider as the tests use it: it never sleeps, and keeps its downloads where they can be looked at.
+//! A provider for the tests: it never sleeps, and keeps its downloads where tests can look at them.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ use mu_provider::{
 use mu_provider_hub::{HubOptions, HubProvider};
 use tempfile::TempDir;
 
-/// A provider, its downloads, and what it said.
+/// A provider, its downloads, and what it reported.
 pub(crate) struct Client {
     pub(crate) provider: HubProvider,
     pub(crate) downloads: TempDir,
@@ -30,7 +30,7 @@ impl Credentials for One {
     }
 }
 
-/// Takes notes of what is said.
+/// Records reports.
 struct Listener<'client>(&'client Client);
 
 impl Progress for Listener<'_> {
@@ -104,7 +104,7 @@ impl Client {
         self.provider.list(location, None, &Listener(self))
     }
 
-    /// What it said so far.
+    /// What it reported so far.
     pub(crate) fn said(&self) -> String {
         self.said.lock().expect("no test panicked").join("\n")
     }

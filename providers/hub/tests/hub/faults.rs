@@ -1,4 +1,4 @@
-//! Servers that break off, lie, lead elsewhere, or have other bytes than they promised.
+//! Servers that interrupt answers, lie, redirect, or have other bytes than they promised.
 
 use mu_provider::{ErrorKind, Listing, Provider as _, Release, Silent, Soon};
 use mu_testing::gzip;
@@ -7,7 +7,7 @@ use mu_testing::http::{Reply, Seen, TestServer};
 use crate::client::{Client, chain, impatient, options};
 use crate::place::{archive, at, locked, noise, sha256};
 
-/// What a hub is told of which a hundred packages will be listed.
+/// The announcement to a hub that a hundred packages will be listed.
 const HUNDRED: Soon<'_> = Soon::List { packages: 100, leads_on: false };
 
 fn package() -> Vec<u8> {
@@ -225,7 +225,7 @@ fn a_store_that_does_not_list_its_files_lacks_what_it_forbids() {
     for part in ["index/aws/ec2.jsonl", "403", "token", "MU_TOKEN_"] {
         assert!(tried[1].contains(part), "{tried:?}");
     }
-    // Whoever has a token, or cannot even read the hub's own file, is refused.
+    // A client that has a token, or that cannot even read the hub's own file, is refused.
     let refused = list(Client::with_token_for(server.host()), &server);
     assert_eq!(refused.expect_err("the token will not do").kind(), ErrorKind::Auth);
     let closed = serve(false);
@@ -251,12 +251,12 @@ fn an_archive_that_an_open_hub_forbids_is_most_likely_not_there() {
     assert!(chain(&error).contains("there is no archive of"), "{error}");
     let hint = error.hints().join("\n");
     assert!(hint.contains("403") && hint.contains("MU_TOKEN_"), "{hint}");
-    // A token that is not enough is another matter.
+    // A token that is not enough is a different case.
     let error = fetch(Client::with_token_for(server.host()));
     assert_eq!(error.kind(), ErrorKind::Auth);
 }
 
-/// A hub that says that its snapshot is small, and has this one.
+/// A hub that claims that its snapshot is small, and has this one.
 fn with_snapshot(snapshot: Vec<u8>, digests: Vec<u8>) -> TestServer {
     TestServer::start(move |request, _| match request.path.as_str() {
         "/hub.json" => Reply::body(

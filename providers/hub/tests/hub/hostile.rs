@@ -1,4 +1,4 @@
-//! Archives that must be refused, one test for each trick, made here byte by byte.
+//! Archives that must be refused: one test for each trick, created byte by byte.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use crate::client::{Client, chain};
 use crate::place::{Hub, at};
 use mu_testing::gzip;
 
-/// A tar in the making, without anybody who would keep it from being hostile.
+/// A tar under construction, which may be hostile.
 #[derive(Default, Clone)]
 struct Tar(Vec<u8>);
 
@@ -76,7 +76,7 @@ fn pax_record(key: &str, value: &str) -> String {
     format!("{} {key}={value}\n", length.expect("there is one"))
 }
 
-/// What comes of an archive, both ways of reading it.
+/// The result of an archive, with both ways of reading it.
 fn unpacked(archive: &[u8]) -> Result<Vec<String>, ArchiveError> {
     let once = |whole: bool| {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");

@@ -1,4 +1,4 @@
-//! Archives too large for memory: they go on where they broke off, in this run or the next.
+//! Archives too large for memory: their downloads resume, in this run or the next.
 
 use std::sync::LazyLock;
 
@@ -11,7 +11,7 @@ use mu_testing::Nginx;
 
 const LENGTH: usize = 2 << 20;
 
-/// Made once, because it takes its time.
+/// Created once, because that takes some time.
 static LARGE: LazyLock<Vec<u8>> = LazyLock::new(|| archive(&[("noise", &noise(1, LENGTH), false)]));
 
 fn large() -> (Vec<u8>, Release) {

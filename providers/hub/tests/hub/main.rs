@@ -1,6 +1,6 @@
 //! The hub provider against real servers, against servers that misbehave, and against hostile archives.
 
-// Its peers and what it looks at are those of Unix.
+// The tests use other programs and facts of Unix.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 

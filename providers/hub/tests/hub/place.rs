@@ -1,4 +1,4 @@
-//! A hub in a folder, as the tests need one: packages, archives, and what is hostile about them.
+//! A hub in a folder for the tests: packages, archives, and hostile ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ pub(crate) struct Hub {
     folder: TempDir,
 }
 
-/// One file of a package: path, content, and whether it is a program.
+/// One file of a package: path, content, and whether it is executable.
 pub(crate) type File<'text> = (&'text str, &'text [u8], bool);
 
 impl Hub {
@@ -76,7 +76,7 @@ pub(crate) fn sha256(bytes: &[u8]) -> ArchiveDigest {
     ArchiveDigest::from_bytes(Sha256::digest(bytes).into())
 }
 
-/// What a lock holds of a release.
+/// The part of a release that a lock has.
 pub(crate) fn locked(release: &Release) -> Release {
     Release {
         version: release.version.clone(),
@@ -102,7 +102,7 @@ pub(crate) fn digest_of(files: &[File<'_>]) -> Digest {
     read_tree(folder.path()).digest()
 }
 
-/// Bytes that do not shrink, the same ones for the same seed.
+/// Bytes that cannot be compressed, the same ones for the same seed.
 pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
     let mut state = seed.wrapping_mul(2).wrapping_add(1);
     let mut bytes = Vec::with_capacity(length + 8);

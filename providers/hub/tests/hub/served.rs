@@ -81,7 +81,7 @@ fn few_requests_are_made() {
     let release = hub.publish("a", "1.0.0", &archive(&FILES));
     let nginx = Nginx::serve(hub.path(), "");
     let client = Client::new();
-    // From a lock alone: nothing but the archive.
+    // From a lock alone, only the archive is requested.
     client.fetch(&at(&nginx.url(""), "a"), &locked(&release)).expect("is there");
     assert_eq!(nginx.log(), ["GET /packs/a/a-1.0.0.tgz HTTP/1.1 200"]);
     // `hub.json` once, then each index once, then whether it has changed.
@@ -231,7 +231,7 @@ fn app_versions_are_in_the_names_of_archives() {
         release.versioning = versioning;
         Client::new().fetch(&at(&hub.file_url(), "elk"), &release).expect("is found");
     }
-    // In a lock, the version is the whole of it.
+    // In a lock, the version is complete.
     let locked = Release { version: "8.11.1-1.4.0".to_owned(), ..Release::default() };
     Client::new().fetch(&at(&hub.file_url(), "elk"), &locked).expect("is found");
 }

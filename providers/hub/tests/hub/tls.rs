@@ -1,4 +1,4 @@
-//! https: a certificate authority of one's own, and HTTP/2.
+//! https: a private certificate authority, and HTTP/2.
 
 use std::process::Command;
 
@@ -24,7 +24,7 @@ fn an_authority_of_ones_own_is_trusted_if_named() {
     assert!(nginx.log().is_empty(), "nothing may be asked of a stranger");
 
     let file = hub.write("authority.pem", AUTHORITY);
-    // A process of its own, because the variable is the whole process's.
+    // In another process, because the variable is that of the whole process.
     let output = Command::new(std::env::current_exe().expect("this test runs from a file"))
         .args(["--exact", "tls::lists_and_fetches"])
         .env("SSL_CERT_FILE", &file)
@@ -43,7 +43,7 @@ fn an_authority_of_ones_own_is_trusted_if_named() {
     );
 }
 
-/// A part of the test above, which starts it in a process of its own and checks what it asked for.
+/// A part of the test above, which starts it in another process and checks its requests.
 #[test]
 fn lists_and_fetches() {
     let Ok(hub) = std::env::var(HUB) else { return };

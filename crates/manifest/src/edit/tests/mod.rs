@@ -1,4 +1,4 @@
-//! What a change leaves of a person's layout: everything.
+//! Changes keep everything of a person's layout.
 
 mod random;
 

@@ -1,4 +1,4 @@
-//! Random manifests, as people write them: whatever is done to them loses no comment.
+//! Random manifests like those that people write: no change loses a comment.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use crate::edit::Section;
 use crate::source::Document;
 use crate::{Manifest, Requirement};
 
-/// Manifests as people write them: comments and empty lines anywhere, any quotes, either line ending.
+/// Manifests like those that people write: comments and empty lines anywhere, any quotes, either line ending.
 fn manifest() -> impl Strategy<Value = String> {
     let noise = || {
         prop::sample::select(vec!["", "", "\n", "# note\n", "  # deep - note\n", "\n# a: [b]\n"])

@@ -1,4 +1,4 @@
-//! Tests of references, ranges and versions as tables, and of what holds for any text.
+//! Tests of references, ranges and versions as tables, and properties of any text.
 
 mod properties;
 mod ranges;

@@ -1,4 +1,4 @@
-//! What holds for any text: nothing panics, and what was read prints back.
+//! Properties of any text: nothing panics, and what was parsed prints back.
 
 use proptest::prelude::*;
 
@@ -71,8 +71,8 @@ proptest! {
         prop_assert_eq!(Version::parse_composite(&version.to_string()).expect("is a version"), version);
     }
 
-    /// The peer that is npm's own reading, in Rust. It reads a contradiction such as `>2 <1` as "or",
-    /// and does not know `=*` and `1 - *`, which npm does, so it is not asked about these.
+    /// Compares with a Rust implementation of npm's ranges. That one reads a contradiction such as `>2 <1` as
+    /// "or", and does not know `=*` and `1 - *`, which npm does, so these are left out.
     #[test]
     fn ranges_match_as_in_npm(range in any_range(), version in any_version()) {
         let ours = Range::parse(&range).expect("is a range");
