@@ -84,7 +84,8 @@ pub fn load_head(folder: &Path) -> Result<Option<Head>, ManifestError> {
     }))
 }
 
-/// The package in the foreign manifest `text`, which some place has at `path`; `beside` are the files beside it that belong to it.
+/// The package in the foreign manifest `text`, which some place has at `path`; `beside` are other files that
+/// belong to it.
 ///
 /// # Errors
 ///
@@ -191,7 +192,7 @@ fn pointed_at(error: &FormatError, path: &Path, texts: &Texts) -> SourceError {
     error.in_text(&path.with_file_name(&error.file), &text.unwrap_or(Cow::Borrowed("")))
 }
 
-/// What the chart at `path`, one of the workspace's own, depends on, as Helm locks it.
+/// The dependencies of the workspace's own chart at `path`, as Helm locks them.
 ///
 /// # Errors
 ///

@@ -16,7 +16,7 @@ use crate::report::count;
 Turns packs into plain files in .mu/packs that are committed with the workspace: a checkout then needs neither network nor cache. Every later command that installs keeps them that way, and `mu verify` \
 compares them with Mu.lock.
 
-With --for helm, the dependencies of the workspace's charts go where Helm looks for them instead: each into `charts/`, as the archive that was published, with a `Chart.lock` that `helm dependency build` accepts. Versions are those of Mu.lock.
+With --for helm, the dependencies of the workspace's charts go to where Helm looks for them: into `charts/`, as published archives, with a `Chart.lock` that `helm dependency build` accepts. The versions are those in Mu.lock.
 
 Examples:
   mu vendor
@@ -27,7 +27,7 @@ pub(crate) struct Arguments {
     /// Show what would be in use, and write nothing
     #[arg(long, conflicts_with = "undo")]
     dry_run: bool,
-    /// Write what this tool reads, instead of packs
+    /// Write files for this tool, instead of packs
     #[arg(long = "for", value_enum, value_name = "TOOL", conflicts_with = "undo")]
     tool: Option<Tool>,
     /// Stop vendoring
@@ -82,7 +82,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     Ok(ending)
 }
 
-/// What became of one chart's `charts/` and `Chart.lock`.
+/// Prints how one chart's `charts/` and `Chart.lock` changed.
 fn print_chart(context: &Context, chart: &VendoredChart, dry_run: bool) -> Result<(), Stop> {
     let VendoredChart { name, folder, lock_changed, archives, removed, carried } = chart;
     let prefix = if folder == "." { "charts".to_owned() } else { format!("{folder}/charts") };
@@ -96,7 +96,7 @@ fn print_chart(context: &Context, chart: &VendoredChart, dry_run: bool) -> Resul
     context.print(&lines)?;
     for Carried { inside, name, version, locked } in carried {
         context.shell.status(&format!(
-            "note: Helm uses the {name} {version} inside of {inside}; Mu.lock has {locked}"
+            "note: Helm uses {name} {version} from inside {inside}; Mu.lock has {locked}"
         ));
     }
     let what = format!("{} in {prefix}", count(archives.len(), "chart"));

@@ -260,7 +260,7 @@ impl Workspace {
         let folder = path.parent().unwrap_or(&self.root).to_owned();
         let id = manifest.name.id(&self.defaults());
         let defaults = left_out_by(&id);
-        // A chart may need another one twice, under two aliases: the ranges are met together.
+        // A chart may need another one twice, with two aliases. The version must satisfy both ranges.
         let own = [&manifest.dependencies, &manifest.dev_dependencies];
         for requirements in own.into_iter().filter(|_| aliases.is_none()) {
             refuse_repeated_dependency(requirements, &defaults, &path, &text)?;

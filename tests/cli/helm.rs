@@ -500,7 +500,7 @@ fn helm_finds_what_it_reads_in_charts_and_its_lock() {
         "+ charts/web-0.3.0.tgz",
         "+ charts/exporter-4.47.3.tgz",
         "- charts/exporter-4.46.0.tgz",
-        "note: Helm uses the common 0.0.1 inside of web 0.3.0; Mu.lock has 2.0.0",
+        "note: Helm uses common 0.0.1 from inside web 0.3.0; Mu.lock has 2.0.0",
         "3 charts in charts and the lock of shop fit Mu.lock",
     ]);
     let published = |name: &str| fs::read(sandbox.path(&format!("www/stable/{name}"))).expect("is");

@@ -38,7 +38,7 @@ fn refuse_impossible(session: &Session, requirements: &Requirements) -> Result<(
             let message = format!("`{id}` depends on itself");
             return Err(at_dependency(by, asked, message).hint("remove this line"));
         }
-        // A chart may need another one twice, under two aliases.
+        // A chart may need another one twice, with two aliases.
         let is_own = formats::format_of(&by.manifest_path).is_none();
         let is_named = is_own && asked.reference.local().is_none();
         let known = seen.insert((member, section == Section::Dependencies, id), asked);

@@ -1,8 +1,8 @@
-//! `vendor --for helm`: the dependencies of the workspace's charts where Helm looks for them, as archives in `charts/` with a
-//! `Chart.lock`.
+//! `vendor --for helm`: puts the dependencies of the workspace's charts where Helm looks for them, as
+//! archives in `charts/` with a `Chart.lock`.
 //!
-//! Helm knows the direct dependencies of a chart alone; what those need is inside their archives. The files of other tools
-//! are written after Mu.lock, which stays the one that decides.
+//! Helm only knows the direct dependencies of a chart; their dependencies are inside their archives. The
+//! files for Helm are written after Mu.lock, which remains authoritative.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -51,9 +51,9 @@ pub struct VendoredChart {
     pub lock_changed: bool,
     /// The archives in `charts`.
     pub archives: Vec<VendoredArchive>,
-    /// The names of archives that were removed from `charts`, because no dependency is in them any more.
+    /// The names of archives that were removed from `charts`, because no dependency uses them any more.
     pub removed: Vec<String>,
-    /// Charts inside of these archives in another version than Mu.lock has.
+    /// Charts inside these archives whose version differs from Mu.lock.
     pub carried: Vec<Carried>,
 }
 
@@ -71,11 +71,11 @@ pub struct VendoredArchive {
     pub changed: bool,
 }
 
-/// A chart inside of an archive, which Helm uses instead of the one in Mu.lock.
+/// A chart inside an archive, which Helm uses instead of the one in Mu.lock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Carried {
-    /// The chart whose archive it is in, and the version of that.
+    /// The chart whose archive contains it, and the version of that chart.
     pub inside: String,
     /// Its name.
     pub name: String,
@@ -85,12 +85,12 @@ pub struct Carried {
     pub locked: String,
 }
 
-/// Installs what the workspace needs, and writes `charts/` and `Chart.lock` of each of its charts. Also returns what became of the
-/// packs.
+/// Installs what the workspace needs, and writes `charts/` and `Chart.lock` of each of its charts. Also
+/// returns how the packs changed.
 ///
 /// # Errors
 ///
-/// As [`install`]; when the workspace has no chart, or what one depends on cannot be had as an archive.
+/// As [`install`]; when the workspace has no chart, or a dependency is not available as an archive.
 pub fn vendor_for_helm(
     session: &Session,
     dry_run: bool,
@@ -131,7 +131,7 @@ struct Run<'run> {
 /// A dependency, found.
 struct Found {
     version: String,
-    /// What goes into `charts/`; nothing where the chart lies there already, or in a dry run.
+    /// The archive for `charts/`; `None` if the chart is there already, or in a dry run.
     archive: Option<Content>,
 }
 
@@ -146,7 +146,8 @@ enum Content {
 }
 
 impl<'run> Run<'run> {
-    /// Fills one chart, after those of the workspace that it needs, because these are packed with what is in them.
+    /// Fills one chart, after the charts of the workspace that it needs, because these are packed with their
+    /// content.
     fn chart(&mut self, member: &'run Member, into: &mut Vendored) -> Result<(), CommandError> {
         if !self.begun.insert(member.folder.clone()) {
             return Ok(());
@@ -194,7 +195,7 @@ impl<'run> Run<'run> {
         Ok(())
     }
 
-    /// Nothing in a checkout leads elsewhere what is written.
+    /// Refuses links, because a checkout must not redirect what is written.
     fn refuse_link(&self, folder: &Path) -> Result<(), CommandError> {
         match fs::symlink_metadata(folder) {
             Ok(metadata) if !metadata.is_dir() => {
@@ -208,7 +209,7 @@ impl<'run> Run<'run> {
         }
     }
 
-    /// The locked package that a dependency is, and its place in the lock.
+    /// The locked package of a dependency, and its place in the lock.
     fn locked(&self, member: &Member, need: &Need) -> Option<(usize, &'run LockedPackage)> {
         let reference = &need.requirement.as_ref()?.reference;
         let session = self.session;
@@ -218,7 +219,7 @@ impl<'run> Run<'run> {
         let used = lock.used_for(&id);
         let by = Requester::of(member);
         let packages = lock.packages.iter().enumerate().filter(|(_, package)| package.id == *used);
-        // Of several majors, the one that is there for this requirement.
+        // If there are several majors, the one for this requirement.
         packages.max_by_key(|(_, package)| {
             let spec = reference.spec();
             package
@@ -241,7 +242,7 @@ impl<'run> Run<'run> {
         let is_own = package.source.is_workspace() || package.source.is_folder();
         let folder = match self.outcome.folders.get(&index) {
             Some(folder) => folder.clone(),
-            // Nothing was installed in a dry run, but a folder is where it is.
+            // A dry run installs nothing, but a folder is there anyway.
             None if is_own => {
                 let root = &self.session.workspace.root;
                 crate::env::absolute(root, package.source.place.as_ref())
@@ -280,7 +281,8 @@ impl<'run> Run<'run> {
         })
     }
 
-    /// A dependency that mu does not require, because the chart carries it: in `charts/`, or elsewhere in its folder.
+    /// A dependency that mu does not require, because the chart carries it in `charts/`, or elsewhere in its
+    /// folder.
     fn inside(&self, member: &Member, need: &Need, charts: &Path) -> Result<Found, CommandError> {
         let in_charts = charts.join(&need.name);
         let folder = match need.repository.strip_prefix("file://") {
@@ -298,7 +300,7 @@ impl<'run> Run<'run> {
                 }
                 return Ok(Found { version: need.version.clone(), archive: None });
             }
-            // The settings leave it to the copy that is inside.
+            // The settings choose the copy inside.
             None => in_charts.clone(),
         };
         let version = self.version_in(&folder, need)?;
@@ -322,7 +324,7 @@ impl<'run> Run<'run> {
         Ok(head.version)
     }
 
-    /// Notes which charts in the folder of an archive are not those of the lock.
+    /// Records which charts inside an archive differ from the lock.
     fn note_carried(
         &self,
         folder: &Path,
@@ -354,7 +356,7 @@ impl<'run> Run<'run> {
         }
     }
 
-    /// The archive of the chart in a folder, with all that its `.helmignore` does not leave out.
+    /// The archive of the chart in a folder, without the files in its `.helmignore`.
     fn packed(&self, name: &str, folder: &Path) -> Result<Vec<u8>, CommandError> {
         let mut warnings = Vec::new();
         let rules = Rules::only(OF_HELM, folder, &mut warnings)?;
@@ -365,7 +367,7 @@ impl<'run> Run<'run> {
         Ok(mu_provider_helm::pack(name, &files)?)
     }
 
-    /// Removes archives of earlier versions, of what the chart needs or needed.
+    /// Removes archives of earlier versions and of former dependencies.
     fn remove_others(
         &self,
         folder: &Path,
@@ -397,7 +399,7 @@ impl<'run> Run<'run> {
         Ok(removed)
     }
 
-    /// Writes the lock; says whether it has changed.
+    /// Writes the lock; returns whether it has changed.
     fn write_lock(
         &self,
         path: &Path,
@@ -417,7 +419,7 @@ impl<'run> Run<'run> {
     }
 }
 
-/// Collects the files below `folder`, those behind links too, as long as these stay below `root`.
+/// Collects the files below `folder`. It follows links that stay below `root`.
 fn walk(
     folder: &Path,
     root: &Path,

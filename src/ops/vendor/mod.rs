@@ -1,7 +1,7 @@
 //! `vendor`: keeps packs as plain files that are committed, so that a checkout needs no network.
 //!
-//! `packs/vendored.json` records this, so every later command that installs keeps packs that way. `vendor --for TOOL` writes the
-//! files of another tool instead: a file each.
+//! `packs/vendored.json` records this, so every later command that installs keeps packs that way. `vendor
+//! --for TOOL` writes files for another tool instead; there is one source file for each tool.
 
 mod helm;
 

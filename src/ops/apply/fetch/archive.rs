@@ -1,4 +1,4 @@
-//! The archive of a locked package as the tools of its own ecosystem have it, for `mu vendor --for`.
+//! The archive of a locked package in the form of its own ecosystem, for `mu vendor --for`.
 
 use crate::lock::LockedPackage;
 use crate::ops::apply::fetch::content_differs;
@@ -6,8 +6,8 @@ use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
 use crate::ops::session::events::Work;
 use crate::ops::{CommandError, Session};
 
-/// Fetches the archive of a locked package from where the settings lead it; its content is the locked one. `None` if
-/// it is not an archive of another ecosystem.
+/// Fetches the archive of a locked package from where the settings lead it, and checks that it has the locked
+/// content. `None` if it is not an archive of another ecosystem.
 ///
 /// # Errors
 ///

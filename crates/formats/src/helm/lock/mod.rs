@@ -1,7 +1,7 @@
-//! `Chart.lock`, by which Helm tells whether `charts/` holds what a chart asks for.
+//! `Chart.lock`, with which Helm checks whether `charts/` contains a chart's dependencies.
 //!
-//! Its digest is over the JSON of the dependencies as the chart has them and as they were locked, exactly as Go prints it
-//! (`HashReq` in Helm's `internal/resolver`).
+//! Its digest covers the JSON of the dependencies in the chart and of the locked ones, exactly as Go prints
+//! it (`HashReq` in Helm's `internal/resolver`).
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ use crate::node::{self, Kind, Node};
 /// The dependencies of a chart, as Helm locks them.
 #[derive(Debug, Clone, Default)]
 pub struct Needs {
-    /// In the order of the manifest, those with aliases as often as they are there.
+    /// In the order of the manifest; a dependency with several aliases is there several times.
     pub needs: Vec<Need>,
     /// The name of the lock: `Chart.lock`, or `requirements.lock` of a chart of the first format.
     pub lock: &'static str,
@@ -33,7 +33,7 @@ pub struct Need {
     pub name: String,
     /// The range, as it is written; empty without one.
     pub version: String,
-    /// Where the chart comes from, a short name replaced by its URL; empty for a chart inside.
+    /// The chart's repository, with a short name replaced by its URL; empty for a chart inside.
     pub repository: String,
     /// What mu requires for it; `None` for a chart that lies inside.
     pub requirement: Option<Requirement>,
@@ -41,7 +41,7 @@ pub struct Need {
     json: String,
 }
 
-/// Reads the dependencies of the chart whose files these are, which lies where its author works on it.
+/// Reads the dependencies of the chart with these files, which is where its author works on it.
 ///
 /// # Errors
 ///
@@ -133,7 +133,8 @@ fn need(text: &str, node: &Node<'_>, around: &Reading<'_>) -> Result<Need, Fault
     Ok(Need { name, version, repository, requirement, json })
 }
 
-/// The text of the lock where `versions` were chosen for `needs`, one for each. `previous` stays as it is if it says the same.
+/// The text of the lock for `needs`, with one of `versions` for each. `previous` is kept if it has the same
+/// content.
 pub fn lock(needs: &[Need], versions: &[&str], previous: Option<&str>, now: &str) -> String {
     let digest = digest(needs, versions);
     let says_so = |text: &&str| {
@@ -176,7 +177,7 @@ fn digest(needs: &[Need], versions: &[&str]) -> String {
     })
 }
 
-/// A word in YAML, in quotes where it could be taken for anything else than text.
+/// A word in YAML, in quotes if it could be read as anything but text.
 fn scalar(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._+-/:~".contains(&byte);
     let is_word = text.bytes().all(is_plain)
@@ -233,7 +234,7 @@ fn list<'n, 't: 'n>(
     json.push(']');
 }
 
-/// Any value as Go prints what it has read from YAML; maps are sorted by their keys.
+/// Any value as Go prints it after reading it from YAML; maps are sorted by their keys.
 fn any(json: &mut String, text: &str, node: &Node<'_>) {
     match &node.kind {
         Kind::Null | Kind::Alias => json.push_str("null"),
@@ -269,7 +270,7 @@ fn any(json: &mut String, text: &str, node: &Node<'_>) {
     }
 }
 
-/// A number as Go prints it: with an exponent where it is very large or very small.
+/// A number as Go prints it: with an exponent if it is very large or very small.
 fn print_number(json: &mut String, number: f64) {
     let size = number.abs();
     let _ = match size != 0.0 && !(1e-6..1e21).contains(&size) {
