@@ -37,7 +37,8 @@ const DEFAULTS: [(&str, &str); 6] = [
 ];
 
 /// Settings that are maps with entries.
-const MAPS: [&str; 5] = ["allowReplaces", "overrides", "registries", "runtime", "trust"];
+const MAPS: [&str; 6] =
+    ["allowReplaces", "overrides", "packages", "registries", "runtime", "trust"];
 
 /// All settings, by key: those of the workspace, else those of the user, else the defaults.
 ///
@@ -125,7 +126,8 @@ pub fn set(
 ) -> Result<PathBuf, CommandError> {
     let path = file(session, global);
     let is_whole = MAPS.contains(&key) || ["members", "exclude"].contains(&key);
-    if is_whole || key.starts_with("registries.") || key.starts_with("trust.") {
+    let is_list = key == "runtime.provides" || key.starts_with("packages.");
+    if is_whole || is_list || key.starts_with("registries.") || key.starts_with("trust.") {
         let message = format!("`{key}` has more than one value, and cannot be set here");
         let hint = match key.starts_with("registries") {
             true => "`mu registry add PREFIX URL` sets a registry".to_owned(),

@@ -52,7 +52,7 @@ pub use newer::{Asking, Ceiling, Newer, Obstacle};
 pub use plan::{Because, Change, Lowered, Move};
 pub use request::{
     Bundled, Exclusion, Installed, Local, Locked, Majors, Override, OwnCapabilities, Request, Root,
-    Settings, Update,
+    Settings, StatedCapabilities, Update,
 };
 pub use selection::{
     Asker, Chosen, Demand, Demanded, Failure, Origin, Replaced, Selection, Warning,

@@ -107,11 +107,13 @@ impl Gathering<'_, '_> {
                     dependencies.push(dependency);
                 }
             }
-            let (provides, requires) = self.world.packages.capabilities_of(place, position)?;
-            for name in &requires {
+            for name in &self.world.packages.capabilities_of(place, position)?.1 {
                 let asker = Asker::Package(by.clone());
                 dependencies.extend(self.follow_capability(asker, &by, name));
             }
+            // What the settings say besides is not the package's, and not locked.
+            let declared = self.world.packages.declared_capabilities(place, position)?;
+            let (provides, requires) = declared;
             let replaces = self.world.packages.declared_replaces(place, position)?;
             let Draft { target, requested, .. } = &mut self.drafts[draft];
             let (target, requested) = (target.clone(), std::mem::take(requested));

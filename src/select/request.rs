@@ -148,12 +148,36 @@ pub struct Settings {
     pub prereleases: bool,
     /// Facts of the runtime that `constraints` are checked against.
     pub runtime: BTreeMap<String, String>,
+    /// Capabilities that the settings say there are.
+    pub capabilities: StatedCapabilities,
     /// The version of this program; `None` accepts every `muVersion`.
     pub mu_version: Option<Version>,
     /// How many steps a search may take; `None` means [`STEPS`](crate::select::STEPS).
     pub patience: Option<usize>,
     /// The default base, which messages leave out.
     pub base: Base,
+}
+
+/// Capabilities that the settings say there are, whatever packages say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct StatedCapabilities {
+    /// What packages provide, in each of their versions, besides what they declare.
+    pub packages: BTreeMap<PackageId, Vec<String>>,
+    /// What the runtime has, so that no package needs to provide it.
+    pub runtime: BTreeSet<String>,
+}
+
+impl StatedCapabilities {
+    /// What a package provides, besides what it declares.
+    pub fn of(&self, id: &PackageId) -> &[String] {
+        self.packages.get(id).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The packages that are said to provide a capability.
+    pub fn providers<'s>(&'s self, name: &'s str) -> impl Iterator<Item = &'s PackageId> {
+        let packages = self.packages.iter();
+        packages.filter(move |(_, names)| names.iter().any(|one| one == name)).map(|(id, _)| id)
+    }
 }
 
 /// A package that uses the copies that it carries inside, so that it requires nothing.

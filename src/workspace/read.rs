@@ -11,7 +11,7 @@ use super::members::Patterns;
 use super::settings::{Bundled, Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust};
 use super::{Cutoff, Registry, registry, schema};
 use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value};
-use crate::manifest::{Globs, globs, is_version_alone, unversioned};
+use crate::manifest::{Capability, Globs, globs, is_version_alone, unversioned};
 use crate::reference::{Base, Defaults, Reference, VersionSpec};
 
 /// The keys of a workspace's file only, and those of both files.
@@ -28,6 +28,8 @@ pub(super) struct Layer {
     resolution: Option<Resolution>,
     pub(super) registries: Vec<Registry>,
     runtime: BTreeMap<String, String>,
+    runtime_provides: Option<Vec<String>>,
+    packages: Vec<(Reference, Vec<String>)>,
     overrides: Vec<(Reference, Reference)>,
     exclude: Option<Vec<Reference>>,
     bundled: Option<Vec<BundledReferences>>,
@@ -77,6 +79,8 @@ pub(super) fn layer(
         resolution: table.choice("resolution")?,
         registries: registries(table, folder)?,
         runtime: runtime(table)?,
+        runtime_provides: runtime_provides(table)?,
+        packages: packages(table)?,
         overrides: overrides(table, kind, folder)?,
         exclude: exclude(table)?,
         bundled: bundled(table)?,
@@ -115,10 +119,13 @@ impl Layer {
         let bundled = bundled
             .into_iter()
             .map(|(by, id)| Bundled { by: by.id(&defaults), id: id.map(|id| id.id(&defaults)) });
+        let packages = below.packages.into_iter().chain(self.packages);
         Settings {
             resolution: self.resolution.or(below.resolution).unwrap_or_default(),
             registries: merged(self.registries, below.registries),
             runtime,
+            runtime_provides: self.runtime_provides.or(below.runtime_provides).unwrap_or_default(),
+            provided: packages.map(|(package, names)| (package.id(&defaults), names)).collect(),
             overrides: overrides.map(|(old, new)| (old.id(&defaults), new)).collect(),
             exclude: exclude
                 .into_iter()
@@ -211,11 +218,40 @@ fn registries(table: Table<'_>, folder: &Path) -> Result<Vec<Registry>, SourceEr
     Ok(registries)
 }
 
+/// The key of the runtime that is not a fact.
+const PROVIDES: &str = "provides";
+
 fn runtime(table: Table<'_>) -> Result<BTreeMap<String, String>, SourceError> {
     let fact = |(key, value): (Text<'_>, Value<'_>)| {
-        Ok((key.as_str().to_owned(), value.word()?.as_str().to_owned()))
+        let word = match key.as_str() {
+            PROVIDES => None,
+            _ => Some(value.word()?.as_str().to_owned()),
+        };
+        Ok(word.map(|word| (key.as_str().to_owned(), word)))
     };
-    Ok(entries(table, "runtime", fact)?.into_iter().collect())
+    Ok(entries(table, "runtime", fact)?.into_iter().flatten().collect())
+}
+
+/// The capabilities that the runtime has, if the file says so.
+fn runtime_provides(table: Table<'_>) -> Result<Option<Vec<String>>, SourceError> {
+    let read = |(key, value): (Text<'_>, Value<'_>)| match key.as_str() {
+        PROVIDES => capabilities(value).map(Some),
+        _ => Ok(None),
+    };
+    Ok(entries(table, "runtime", read)?.into_iter().flatten().next())
+}
+
+fn packages(table: Table<'_>) -> Result<Vec<(Reference, Vec<String>)>, SourceError> {
+    entries(table, "packages", |(key, value)| {
+        let package = key.parse(unversioned)?;
+        let provides = value.table(schema::PackageTable::KEYS)?.get(PROVIDES);
+        Ok((package, provides.map(capabilities).transpose()?.unwrap_or_default()))
+    })
+}
+
+fn capabilities(value: Value<'_>) -> Result<Vec<String>, SourceError> {
+    let read = |one: Value<'_>| Ok(one.text()?.parse(Capability::parse)?.to_string());
+    value.list()?.map(read).collect()
 }
 
 fn overrides(

@@ -40,8 +40,10 @@ keys! {
         "resolution" resolution: Option<Resolution>,
         /// Where a base (or a base and the start of names) really is, and which provider serves it.
         "registries" registries: Option<BTreeMap<String, Registry>>,
-        /// Facts that packages' constraints are checked against.
-        "runtime" runtime: Option<BTreeMap<String, Word>>,
+        /// Facts that packages' constraints are checked against, and in `provides` the capabilities that the runtime has.
+        "runtime" runtime: Option<BTreeMap<String, Fact>>,
+        /// What packages do not say of themselves.
+        "packages" packages: Option<BTreeMap<String, PackageTable>>,
         /// What to use instead of a package, everywhere: a reference, or another version of it.
         "overrides" overrides: Option<BTreeMap<String, Word>>,
         /// Versions that are never chosen.
@@ -65,6 +67,21 @@ keys! {
     }
 }
 
+/// A fact of the runtime, or capabilities that it has.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Fact {
+    Word(Word),
+    Capabilities(Vec<String>),
+}
+
+keys! {
+    pub(super) struct PackageTable {
+        /// Capabilities (`GROUP/VERSION/KIND`) that each version of the package provides, besides those that it declares.
+        "provides" provides: Option<Vec<String>>,
+    }
+}
+
 /// A URL, or a folder relative to the workspace's root, or a map.
 #[derive(JsonSchema)]
 #[schemars(untagged)]
@@ -75,7 +92,7 @@ enum Registry {
 
 keys! {
     pub(super) struct RegistryTable {
-        /// `hub`, `git`, `helm`, `oci`, `path`, or the name of a plugin.
+        /// `hub`, `git`, `helm`, `oci`, `olm`, `path`, or the name of a plugin.
         "provider" provider: Option<String>,
         /// A URL, or a folder relative to the workspace's root.
         "url" url: Option<String>,

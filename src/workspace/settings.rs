@@ -21,6 +21,10 @@ pub struct Settings {
     pub registries: Vec<Registry>,
     /// Facts that packages' constraints are checked against.
     pub runtime: BTreeMap<String, String>,
+    /// Capabilities that the runtime has.
+    pub runtime_provides: Vec<String>,
+    /// Capabilities that packages provide, although they do not declare it.
+    pub provided: BTreeMap<PackageId, Vec<String>>,
     /// What to use instead of a package, everywhere. Relative folders are relative to the root.
     pub overrides: BTreeMap<PackageId, Reference>,
     /// Versions that are never chosen.

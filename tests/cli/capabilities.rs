@@ -252,6 +252,8 @@ fn what_nothing_provides_is_told_with_who_would() {
     error: nothing provides what is required
       acme/shop requires the capability net.mu.com/v1/Firewall
       nothing provides the capability net.mu.com/v1/Firewall
+
+    hint: if the runtime has it, write `runtime: {provides: [net.mu.com/v1/Firewall]}` into `.mu/workspace.yaml`; if a package has it without saying so, `packages: {ID: {provides: [net.mu.com/v1/Firewall]}}`
     [exit 1]
     ");
 

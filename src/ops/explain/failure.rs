@@ -14,7 +14,9 @@ use crate::ops::session::error::{code_of, place, quoted};
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{Defaults, PackageId};
-use crate::select::{Conflict, Fact, Failure, Request, Requirer, Strategy, Unfinished};
+use crate::select::{
+    CapabilityClash, Conflict, Fact, Failure, Request, Requirer, Strategy, Unfinished,
+};
 
 /// The error of a failed selection, with what helps against it.
 pub(crate) fn failed(
@@ -64,6 +66,16 @@ pub(crate) fn failed(
             }
             let has_way = !remedies.is_empty();
             error = ways_out::attach(error, remedies);
+            let unheard =
+                |clash: &&CapabilityClash| !clash.is_provided && clash.rejected.is_empty();
+            if let Some(CapabilityClash { capability, .. }) =
+                conflict.capabilities.iter().find(unheard)
+            {
+                error = error.hint(format!(
+                    "if the runtime has it, write `runtime: {{provides: [{capability}]}}` into `.mu/workspace.yaml`; \
+                     if a package has it without saying so, `packages: {{ID: {{provides: [{capability}]}}}}`"
+                ));
+            }
             if let [clash] = &conflict.clashes[..]
                 && clash.tried.is_some()
                 && clash.similar.is_empty()

@@ -6,6 +6,7 @@ mod extra;
 pub(crate) mod names;
 pub(crate) mod pins;
 pub mod requester;
+mod stated;
 pub mod supposition;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -310,6 +311,7 @@ impl Requirements {
         differences.extend(bundled(session, lock));
         differences.extend(replacements(session, &self.replaced, lock));
         differences.extend(opposed(&self.own, lock));
+        differences.extend(stated::stated(session, &self.own, lock));
         differences
     }
 
@@ -440,8 +442,10 @@ fn own_capabilities(session: &Session) -> OwnCapabilities {
                 own.conflicts.entry(with).or_default().insert(member.id.clone());
             }
         }
-        for capability in &member.manifest.requires {
-            let required = own.requires.entry(capability.to_string()).or_default();
+        let given = &session.workspace.settings.runtime_provides;
+        let required = member.manifest.requires.iter().map(ToString::to_string);
+        for capability in required.filter(|name| !given.contains(name)) {
+            let required = own.requires.entry(capability).or_default();
             required.insert(Requester::of(member).to_string(), member.id.clone());
         }
     }

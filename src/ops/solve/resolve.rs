@@ -17,7 +17,7 @@ use crate::ops::{Code, CommandError, Session, Stage};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{
     Bundled, Exclusion, Failure, Local, Locked, Majors, Override, Request, Selection, Settings,
-    Strategy, Update,
+    StatedCapabilities, Strategy, Update,
 };
 
 /// How often listings may turn out to be wrong before mu gives up.
@@ -397,6 +397,10 @@ pub fn request(
             published_before: session.age_rule().latest(),
             prereleases: session.options.prereleases,
             runtime: requirements.runtime.clone(),
+            capabilities: StatedCapabilities {
+                packages: settings.provided.clone(),
+                runtime: settings.runtime_provides.iter().cloned().collect(),
+            },
             mu_version: requirements
                 .mu_version
                 .clone()

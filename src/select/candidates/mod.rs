@@ -305,13 +305,22 @@ impl Candidates {
 
     /// The capabilities that versions provide: in which versions, and in which versions of the default
     /// channel if those are fewer.
-    pub(super) fn provided(&self) -> Vec<(String, PositionSet, Option<PositionSet>)> {
+    /// `stated` are those that all of its versions provide besides.
+    pub(super) fn provided(
+        &self,
+        stated: &[String],
+    ) -> Vec<(String, PositionSet, Option<PositionSet>)> {
         let mut provided: BTreeMap<&str, Vec<Position>> = BTreeMap::new();
         let detailed = self.releases.all_details();
         for (position, details) in detailed.filter(|(position, _)| self.allowed.holds(*position)) {
             for capability in &details.provides {
                 provided.entry(capability).or_default().push(position);
             }
+        }
+        let all = PositionSet::between(0, self.count()).intersection(&self.allowed);
+        for capability in stated {
+            let positions = provided.entry(capability).or_default();
+            positions.extend(all.iter());
         }
         let default = self.first_channel();
         let is_preferred = |position: &Position| {

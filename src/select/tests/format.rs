@@ -342,6 +342,7 @@ impl Rules {
             published_before: self.published_before,
             prereleases: self.prereleases,
             runtime: self.runtime.clone(),
+            capabilities: Default::default(),
             mu_version: self.mu_version.as_deref().map(version),
             patience: None,
             base: Defaults::default().base,

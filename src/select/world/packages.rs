@@ -135,7 +135,7 @@ impl<'a> Packages<'a> {
         }
         let place = Place(self.known.len());
         self.places.insert(id.clone(), place);
-        for (name, versions, preferred) in package.provided() {
+        for (name, versions, preferred) in package.provided(request.settings.capabilities.of(id)) {
             for versions in preferred.into_iter().chain([versions]) {
                 self.is_outdated |=
                     self.capabilities.add_provider(&request.own, &name, place, versions);
@@ -320,8 +320,27 @@ impl<'a> Packages<'a> {
         }
     }
 
-    /// The capabilities that a version provides, and those that it requires.
+    /// The capabilities that a version provides, and those that it requires of others, with what the settings say.
     pub(in crate::select) fn capabilities_of(
+        &mut self,
+        place: Place,
+        position: Position,
+    ) -> Result<(Vec<String>, Vec<String>), Unavailable> {
+        let (mut provides, mut requires) = self.declared_capabilities(place, position)?;
+        let stated = &self.request.settings.capabilities;
+        for name in stated.of(self.known[place.0].id()) {
+            if !provides.contains(name) {
+                let own = &self.request.own;
+                self.is_outdated |= self.capabilities.note_provided(own, name, place, position);
+                provides.push(name.clone());
+            }
+        }
+        requires.retain(|name| !stated.runtime.contains(name));
+        Ok((provides, requires))
+    }
+
+    /// The capabilities that a version says it provides, and those that it says it requires.
+    pub(in crate::select) fn declared_capabilities(
         &mut self,
         place: Place,
         position: Position,

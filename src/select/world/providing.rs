@@ -4,6 +4,8 @@
 //! itself, and the candidate needs the versions that provide it. So there is a provider, and never a second
 //! one.
 
+use std::collections::BTreeSet;
+
 use super::World;
 use super::capabilities::Provider;
 use crate::index::Unavailable;
@@ -23,8 +25,13 @@ impl World<'_> {
     ) -> Result<(Capability, Vec<Place>), Unavailable> {
         let listed = self.universe().providing(name, near)?;
         let request = self.request();
-        let listed: Vec<PackageId> =
-            listed.iter().filter(|id| !request.is_own(id)).cloned().collect();
+        // What the settings say comes before what registries list.
+        let stated = request.settings.capabilities.providers(name);
+        let mut all: Vec<PackageId> =
+            stated.chain(&*listed).filter(|id| !request.is_own(id)).cloned().collect();
+        let mut seen = BTreeSet::new();
+        all.retain(|id| seen.insert(id.clone()));
+        let listed = all;
         self.packages.expect(listed.iter());
         let mut places = Vec::with_capacity(listed.len());
         for id in &listed {
