@@ -29,8 +29,18 @@ pub struct Environment {
 }
 
 /// What mu keeps in its cache.
-pub const IN_CACHE: &[&str] =
-    &["catalogs", "downloads", "git", "hub-staging", "index", "packs", "plugins", "store"];
+pub const IN_CACHE: &[&str] = &[
+    "catalogs",
+    "charts",
+    "downloads",
+    "git",
+    "hub-staging",
+    "index",
+    "operators",
+    "packs",
+    "plugins",
+    "store",
+];
 
 /// What is in `~/.mu`.
 pub const IN_HOME: &[&str] =

@@ -26,8 +26,13 @@ pub fn manifest_names() -> impl Iterator<Item = &'static str> {
 
 /// The format whose manifest has this file name.
 pub fn format_of(path: &Path) -> Option<&'static Format> {
-    let name = path.file_name()?;
-    FORMATS.iter().find(|format| name == format.manifest)
+    FORMATS.iter().find(|format| path.ends_with(format.manifest))
+}
+
+/// The folder of the package whose manifest this file is.
+pub fn folder_of(path: &Path) -> Option<&Path> {
+    let manifest = format_of(path).map_or("", |format| format.manifest);
+    path.ancestors().nth(Path::new(manifest).components().count().max(1))
 }
 
 /// The manifest of a folder, mu's own or a foreign one.
@@ -171,17 +176,41 @@ fn read(
 fn foreign(folder: &Path) -> Option<(&'static Format, PathBuf)> {
     FORMATS.iter().find_map(|format| {
         let path = folder.join(format.manifest);
-        let is_file = fs::metadata(&path).is_ok_and(|metadata| metadata.is_file());
-        is_file.then_some((format, path))
+        is_manifest(format, &path).then_some((format, path))
     })
 }
+
+/// Whether a file is the manifest of a format, and not only called like one.
+pub fn is_manifest(format: &Format, path: &Path) -> bool {
+    let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
+    let is_one = |is_one: fn(&str) -> bool| {
+        read_text_if_there(path).is_ok_and(|text| text.is_some_and(|text| is_one(&text)))
+    };
+    is_file && format.is_one.is_none_or(is_one)
+}
+
+/// The longest resource of a package that is looked into, in bytes.
+const LONGEST_RESOURCE: u64 = 4 << 20;
 
 /// The files that a reader looks into.
 fn texts(format: &Format, path: &Path) -> Result<Texts, ManifestError> {
     let mut texts = Texts::default();
+    let folder = folder_of(path).unwrap_or(path);
     for name in [format.manifest].iter().chain(format.others) {
-        if let Some(text) = read_text_if_there(&path.with_file_name(name))? {
+        if let Some(text) = read_text_if_there(&folder.join(name))? {
             texts.0.insert((*name).to_owned(), text);
+        }
+    }
+    let Some(inner) = format.folder else { return Ok(texts) };
+    for entry in fs::entries_if_there(&folder.join(inner))? {
+        let (path, name) = (entry.path(), entry.file_name());
+        let Some(name) = name.to_str() else { continue };
+        let is_short = |metadata: std::fs::Metadata| metadata.len() <= LONGEST_RESOURCE;
+        if entry.file_type().is_ok_and(|kind| kind.is_file())
+            && entry.metadata().is_ok_and(is_short)
+            && let Some(text) = read_text_if_there(&path)?
+        {
+            texts.0.insert(format!("{inner}{name}"), text);
         }
     }
     Ok(texts)
@@ -189,7 +218,8 @@ fn texts(format: &Format, path: &Path) -> Result<Texts, ManifestError> {
 
 fn pointed_at(error: &FormatError, path: &Path, texts: &Texts) -> SourceError {
     let text = texts.text(&error.file).ok().flatten();
-    error.in_text(&path.with_file_name(&error.file), &text.unwrap_or(Cow::Borrowed("")))
+    let folder = folder_of(path).unwrap_or(path);
+    error.in_text(&folder.join(&error.file), &text.unwrap_or(Cow::Borrowed("")))
 }
 
 /// The dependencies of the workspace's own chart at `path`, as Helm locks them.

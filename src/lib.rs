@@ -23,8 +23,8 @@
 //! | [`report`] | how things look: colour, progress, tables, errors, JSON |
 //! | [`cli`] | arguments in, one operation, its answer out |
 //!
-//! The providers (`providers/hub`, `providers/git`, `providers/helm`, `providers/oci`, `providers/path`) are
-//! separate crates. They know the protocol in `providers/api`, and nothing of this library. The same holds
+//! The providers (`providers/hub`, `providers/git`, `providers/helm`, `providers/oci`, `providers/olm`,
+//! `providers/path`) are separate crates. They know the protocol in `providers/api`, and nothing of this library. The same holds
 //! for `crates/hub/`, which writes hubs. `crates/picture/` draws dependency graphs for both.
 //!
 //! # Files on disk
@@ -44,6 +44,7 @@
 //! | `CACHE/catalogs/` | `providers/hub` |
 //! | `CACHE/downloads/` | `providers/hub`, `providers/helm`, `providers/oci` |
 //! | `CACHE/charts/` | `providers/helm` |
+//! | `CACHE/operators/` | `providers/olm` |
 //! | `CACHE/hub-staging/` | `mu-hub` |
 //! | `hub.json`, `index/`, `packs/` and the rest of a hub | `crates/hub/`, the crate `mu-hub`; read by `providers/hub` |
 //!

@@ -36,7 +36,7 @@ Usage: mu-benches [--mu PROGRAM] [--folder DIR] [--rounds N] [ROW...]
   --mu PROGRAM   measure this program instead of building mu
   --folder DIR   keep the data there for the next time
   --rounds N     how often each contestant runs (default 11)
-  ROW            start, resolve, strategies, hard, latency, install, git, load, publish, catalog;
+  ROW            start, resolve, strategies, hard, latency, install, git, load, publish, catalog, operators;
                  all if none is named
 
 Each row ends with a table that says how mu stands, and marks what misses what it must reach.";

@@ -207,11 +207,14 @@ pub(super) fn details(id: &PackageId, release: &Release) -> Details {
             .collect(),
         origin: release.origin.clone(),
         moved_to: moved_to(id, release),
-        upgrade: release.upgrade.iter().map(upgrade).collect(),
+        upgrade: {
+            let step = if is_composite(release) { composite_step } else { step };
+            release.upgrade.iter().map(|one| upgrade(one, step)).collect()
+        },
     }
 }
 
-fn upgrade(upgrade: &mu_provider::Upgrade) -> Upgrade {
+fn upgrade(upgrade: &mu_provider::Upgrade, step: fn(&str) -> Option<Version>) -> Upgrade {
     let range = upgrade.skip_range.as_deref();
     Upgrade {
         channel: upgrade.channel.clone(),
@@ -219,6 +222,11 @@ fn upgrade(upgrade: &mu_provider::Upgrade) -> Upgrade {
         skips: upgrade.skips.iter().filter_map(|text| step(text)).collect(),
         skip_range: range.and_then(|text| VersionSpec::parse(text).ok()),
     }
+}
+
+/// A version in `upgrade` of a package whose versions are composite.
+fn composite_step(text: &str) -> Option<Version> {
+    Version::parse_composite(text).ok().or_else(|| step(text))
 }
 
 /// A version in `upgrade`. Only a package whose versions leave numbers out can have such a version there.

@@ -6,6 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use mu_formats::Format;
 use walkdir::{DirEntry, WalkDir};
 
 use super::left_out::{LeftOut, Why};
@@ -86,8 +87,10 @@ pub(super) fn find(
     let globs = &patterns.globs;
     let mut found: BTreeMap<String, Found> = BTreeMap::new();
     let mut foreign: BTreeMap<String, PathBuf> = BTreeMap::new();
-    let is_foreign = |name: &str| {
-        formats::format_of(Path::new(name)).is_some_and(|format| formats.contains(&format.name))
+    let is_foreign = |path: &Path| {
+        let is_meant = |format: &&Format| formats.contains(&format.name);
+        let format = formats::format_of(path).filter(is_meant);
+        format.is_some_and(|format| formats::is_manifest(format, path))
     };
     let mut nested = Vec::new();
     let left_out = RefCell::new(LeftOut::default());
@@ -122,7 +125,7 @@ pub(super) fn find(
         if is_dir && !entry.file_name().to_str().is_some_and(is_exact) {
             continue;
         }
-        let folder = entry.path().parent().unwrap_or(root);
+        let folder = formats::folder_of(entry.path()).unwrap_or(root);
         let Some(place) = place(root, folder) else { continue };
         if !place.is_empty() && !globs.matches(&place) {
             left_out.borrow_mut().note(folder, Why::Unnamed);
@@ -139,7 +142,7 @@ pub(super) fn find(
         match entry.file_name().to_str() {
             Some(YAML_NAME) => found.entry(place).or_default().yaml = Some(entry.into_path()),
             Some(JSON_NAME) => found.entry(place).or_default().json = Some(entry.into_path()),
-            Some(name) if is_foreign(name) => {
+            Some(_) if is_foreign(entry.path()) => {
                 foreign.entry(place).or_insert(entry.into_path());
             }
             Some(name) => warnings.extend(misspelt_name(folder, name)),
@@ -215,7 +218,7 @@ fn look_at(
     root: &Path,
     mu_home: &Path,
     globs: &Globs,
-    is_foreign: &dyn Fn(&str) -> bool,
+    is_foreign: &dyn Fn(&Path) -> bool,
 ) -> Look {
     if entry.depth() == 0 {
         return Look::Search;
@@ -225,7 +228,7 @@ fn look_at(
     if !entry.file_type().is_dir() {
         return match manifest_name(name) {
             Some(_) => Look::Search,
-            None if is_foreign(name) => Look::Search,
+            None if is_foreign(entry.path()) => Look::Search,
             None if entry.path_is_symlink() => Look::LeaveOut(Why::Link(path())),
             None => Look::PassBy,
         };

@@ -257,7 +257,7 @@ impl Workspace {
         let around = Reading { is_own: true, aliases: aliases.as_ref() };
         let Loaded { manifest, path, text, warnings } = formats::load_file(&path, &around)?;
         refuse_other_mu(&manifest, &path, &text)?;
-        let folder = path.parent().unwrap_or(&self.root).to_owned();
+        let folder = formats::folder_of(&path).unwrap_or(&self.root).to_owned();
         let id = manifest.name.id(&self.defaults());
         let defaults = left_out_by(&id);
         // A chart may need another one twice, with two aliases. The version must satisfy both ranges.

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::formats::manifest_names;
+use crate::formats;
 
 /// The folder at a workspace's root that makes it one.
 pub const MU_FOLDER: &str = ".mu";
@@ -34,7 +34,7 @@ pub fn find_root(start: &Path, home: &Path, mu_home: &Path) -> PathBuf {
                 marked = Some(folder);
             }
         }
-        let is_package = || manifest_names().any(|name| folder.join(name).is_file());
+        let is_package = || matches!(formats::locate(folder), Ok(Some(_)) | Err(_));
         if marked.is_none() && packaged.is_none() && is_package() {
             packaged = Some(folder);
         }

@@ -62,6 +62,8 @@ mod oci;
 #[cfg(feature = "oci")]
 mod oci_auth;
 mod oci_charts;
+#[cfg(feature = "olm")]
+mod olm;
 mod pack;
 mod packs;
 mod packs_here;

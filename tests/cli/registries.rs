@@ -118,7 +118,7 @@ fn a_registry_that_nothing_can_come_from_is_not_added() {
         (&["a.example/", "gti+https://x"], "unknown protocol `gti+https://`", "`git+https://`?"),
         (
             &["a.example/", "--provider", "gti"],
-            "this mu has no provider `gti`, only: git, helm, hub, oci, path",
+            "this mu has no provider `gti`, only: git, helm, hub, oci, olm, path",
             "did you mean `git`?",
         ),
         (

@@ -370,8 +370,8 @@ pub(crate) struct Demo(tempfile::TempDir);
 impl Demo {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("there is room");
-        let graph = super::files("testdata/graph");
-        for path in super::files("testdata/demo").into_iter().chain(graph) {
+        let others = ["testdata/graph", "testdata/operators"].map(super::files);
+        for path in super::files("testdata/demo").into_iter().chain(others.concat()) {
             let below = path.iter().skip(2).collect::<PathBuf>();
             let is_graph = path.starts_with("testdata/graph");
             // Packs that somebody's `mu get` has left here are not part of the demo.

@@ -117,6 +117,8 @@ fn providers_know_only_the_protocol() {
             "helm" => &["mu-formats", "mu-provider-hub"],
             // Archives are those of hubs, and artifacts of other ecosystems what `mu-formats` says.
             "oci" => &["mu-formats", "mu-provider-hub"],
+            // The files of an operator are in an image.
+            "olm" => &["mu-formats", "mu-provider-hub", "mu-provider-oci"],
             // A plugin hands out archives or folders.
             "exec" => &["mu-provider-hub", "mu-provider-path"],
             _ => &[],

@@ -6,6 +6,7 @@ mod hard;
 mod install;
 mod latency;
 mod load;
+mod operators;
 mod publish;
 mod resolve;
 mod start;
@@ -17,7 +18,7 @@ use crate::data::Data;
 type Row = (&'static str, fn(&Data));
 
 /// All kinds of work.
-pub(crate) const ALL: [Row; 10] = [
+pub(crate) const ALL: [Row; 11] = [
     ("start", start::measure),
     ("resolve", resolve::measure),
     ("strategies", strategies::measure),
@@ -28,4 +29,5 @@ pub(crate) const ALL: [Row; 10] = [
     ("load", load::measure),
     ("publish", publish::measure),
     ("catalog", catalog::measure),
+    ("operators", operators::measure),
 ];

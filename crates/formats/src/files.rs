@@ -13,6 +13,11 @@ pub trait Files {
     ///
     /// When it is there, but cannot be read.
     fn text(&self, name: &str) -> Result<Option<Cow<'_, str>>, FormatError>;
+
+    /// The names of the files that there are to look into, in order.
+    fn names(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Files that are in memory, by their names.
@@ -22,5 +27,9 @@ pub struct Texts(pub BTreeMap<String, String>);
 impl Files for Texts {
     fn text(&self, name: &str) -> Result<Option<Cow<'_, str>>, FormatError> {
         Ok(self.0.get(name).map(|text| Cow::Borrowed(text.as_str())))
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.keys().cloned().collect()
     }
 }

@@ -19,6 +19,10 @@ pub struct Format {
     pub manifest: &'static str,
     /// Other files at its top that its reader looks into.
     pub others: &'static [&'static str],
+    /// A folder, with a slash, whose files its reader looks into, too.
+    pub folder: Option<&'static str>,
+    /// Whether a text is that of such a manifest, where others have a file of that name, too.
+    pub is_one: Option<fn(&str) -> bool>,
     /// Whether versions may leave numbers out: `1.28`.
     pub lenient: bool,
     /// How its manifests write dependencies, for commands that change them.

@@ -20,6 +20,7 @@ pub mod helm;
 pub mod kcl;
 mod manifest;
 mod node;
+pub mod olm;
 mod range;
 
 pub use self::aliases::Aliases;
@@ -35,7 +36,7 @@ pub use self::range::{Rewritten, rewritten};
 pub const GIT: &str = "git";
 
 /// The formats, in order of precedence of their manifests.
-pub const FORMATS: &[Format] = &[helm::FORMAT, kcl::FORMAT];
+pub const FORMATS: &[Format] = &[helm::FORMAT, kcl::FORMAT, olm::FORMAT];
 
 #[cfg(test)]
 mod tests {
@@ -43,7 +44,9 @@ mod tests {
 
     #[test]
     fn providers_look_for_the_manifests_of_all_formats() {
-        let known = FORMATS.iter().map(|format| (format.manifest, format.others.first().copied()));
+        // What is spread over many files, providers do not hand over.
+        let formats = FORMATS.iter().filter(|format| format.folder.is_none());
+        let known = formats.map(|format| (format.manifest, format.others.first().copied()));
         assert!(known.eq(mu_provider::FOREIGN_MANIFESTS));
     }
 }

@@ -49,6 +49,18 @@ pub(crate) fn read(text: &str) -> Result<Node<'_>, Fault> {
     }
 }
 
+/// Reads every document of a text, and hands it to `take`.
+pub(crate) fn documents<'t>(text: &'t str, mut take: impl FnMut(Node<'t>)) -> Result<(), Fault> {
+    let mut reader = Reader::new(text);
+    loop {
+        match reader.next()? {
+            (Event::StreamStart | Event::DocumentStart(..) | Event::DocumentEnd, _) => {}
+            (Event::StreamEnd, _) => return Ok(()),
+            (event, span) => take(reader.node(event, span)?),
+        }
+    }
+}
+
 impl<'t> Node<'t> {
     pub(crate) fn fault(&self, reason: impl AsRef<str>) -> Fault {
         Fault::new(self.span.clone(), reason)

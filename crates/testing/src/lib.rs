@@ -28,6 +28,8 @@ mod listener;
 mod nginx;
 #[cfg(unix)]
 pub mod oci;
+#[cfg(unix)]
+mod operators;
 mod registry;
 #[cfg(unix)]
 mod ssh;
@@ -48,6 +50,8 @@ pub use self::keyring::Keyring;
 pub use self::nginx::{AUTHORITY, Identity, LOCALHOST, Nginx};
 #[cfg(unix)]
 pub use self::oci::OciServer;
+#[cfg(unix)]
+pub use self::operators::{Bundle, Operators, push_image};
 pub use self::registry::DockerRegistry;
 #[cfg(unix)]
 pub use self::ssh::SshServer;

@@ -14,6 +14,7 @@ use crate::SafeUrl;
 /// | git, settled | the repository, `https://host/group/repo.git` | empty | `Some("sub")`, `Some("")` for its root |
 /// | helm | the folder that holds `index.yaml` | the chart | `None` |
 /// | oci | the registry, `https://host/`, and the part before names there | the rest of the repository's name | `None` |
+/// | olm | the catalog: a folder, a file, a server, an image | the operator | `None` |
 /// | path | the folder, `file:///srv/ec2/` | empty | `None` |
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Location {

@@ -11,8 +11,8 @@ use mu_provider::{
     ArchiveDigest, ErrorKind, Folder, Progress, ProviderError, Release, SafeUrl, TreeWriter,
 };
 
-use crate::archive::{ArchiveError, Layout, Scratch, unpack_with};
-use crate::download::{Download, Wanted};
+use crate::archive::{ArchiveError, Layers, Layout, Scratch, unpack_with};
+use crate::download::{Archive, Download, Wanted};
 use crate::root::below;
 
 /// The URL of an archive, and how to request it.
@@ -67,6 +67,46 @@ impl Archives {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
+        let archive = self.get(place, release, progress)?;
+        let is_kept = layout == Layout::InFolder && tree.keeps_archive();
+        let unpacked = match is_kept {
+            false => archive.unpack(&self.scratch, layout, tree),
+            true => {
+                let mut bytes = Vec::new();
+                let copied = archive.copy(&mut bytes).map_err(ArchiveError::Io);
+                let unpacked =
+                    copied.and_then(|()| unpack_with(&self.scratch, &bytes, layout, tree));
+                tree.set_archive(bytes);
+                unpacked
+            }
+        };
+        unpacked.map_err(|error| error.at(&place.url.to_string()))
+    }
+
+    /// Unpacks what is wanted of a layer of an image, if it is what `layer` says in `archive` and `size`; the last layer comes
+    /// first.
+    ///
+    /// # Errors
+    ///
+    /// As [`Archives::unpack`].
+    pub fn unpack_layer(
+        &self,
+        place: &Place,
+        layer: &Release,
+        layers: &mut Layers,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let archive = self.get(place, layer, progress)?;
+        archive.unpack_layer(layers, tree).map_err(|error| error.at(&place.url.to_string()))
+    }
+
+    fn get(
+        &self,
+        place: &Place,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Archive, ProviderError> {
         let digest = release.archive.as_deref().map(str::parse::<ArchiveDigest>).transpose();
         let digest = digest.map_err(|error| {
             let text = format!("the digest of the archive `{}` cannot be read", place.url);
@@ -82,19 +122,6 @@ impl Archives {
             hides: None,
         };
         let wanted = Wanted { digest, size: release.size, limit: self.largest };
-        let archive = download.get(&place.url, wanted)?;
-        let is_kept = layout == Layout::InFolder && tree.keeps_archive();
-        let unpacked = match is_kept {
-            false => archive.unpack(&self.scratch, layout, tree),
-            true => {
-                let mut bytes = Vec::new();
-                let copied = archive.copy(&mut bytes).map_err(ArchiveError::Io);
-                let unpacked =
-                    copied.and_then(|()| unpack_with(&self.scratch, &bytes, layout, tree));
-                tree.set_archive(bytes);
-                unpacked
-            }
-        };
-        unpacked.map_err(|error| error.at(&place.url.to_string()))
+        download.get(&place.url, wanted)
     }
 }

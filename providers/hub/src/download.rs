@@ -16,7 +16,7 @@ use mu_provider::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::archive::{self, ArchiveError, Layout, Scratch};
+use crate::archive::{self, ArchiveError, Layers, Layout, Scratch};
 use crate::document::file_path;
 use crate::partial::Partial;
 
@@ -51,6 +51,25 @@ impl Archive {
             Self::Memory(bytes) => into.write_all(&bytes),
             Self::Partial(mut partial) => io::copy(&mut partial.reader()?, into).map(drop),
             Self::File(mut file, _) => io::copy(&mut file, into).map(drop),
+        }
+    }
+
+    /// Unpacks it as a layer of an image, the last one first.
+    pub(crate) fn unpack_layer(
+        self,
+        layers: &mut Layers,
+        tree: &mut TreeWriter,
+    ) -> Result<(), ArchiveError> {
+        match self {
+            Self::Memory(bytes) => archive::unpack_layer(&*bytes, bytes.len() as u64, layers, tree),
+            Self::Partial(mut partial) => {
+                let size = partial.length();
+                let file = partial.reader().map_err(ArchiveError::Io)?;
+                archive::unpack_layer(BufReader::with_capacity(256 << 10, file), size, layers, tree)
+            }
+            Self::File(file, size) => {
+                archive::unpack_layer(BufReader::with_capacity(256 << 10, file), size, layers, tree)
+            }
         }
     }
 

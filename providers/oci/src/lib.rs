@@ -16,6 +16,7 @@
 
 mod auth;
 mod foreign;
+mod image;
 pub mod listing;
 mod registry;
 mod repository;
@@ -40,6 +41,7 @@ use serde::{Deserialize, Serialize};
 pub use crate::auth::Stores;
 use crate::auth::{Keys, RepositoryGuard};
 use crate::foreign::Layers;
+pub use crate::image::{Image, ImageName};
 use crate::listing::Entries;
 use crate::registry::{Call, Registry, To};
 use crate::repository::{Listed, Repository};

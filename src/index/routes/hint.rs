@@ -57,7 +57,7 @@ impl Hints {
         let path = hint.path.unwrap_or_else(|| id.name_str().to_owned());
         let protocol = match hint.protocol {
             // The place of a local repository is complete.
-            Some(protocol @ (Protocol::GitFile | Protocol::HelmFile)) => {
+            Some(protocol) if protocol.is_file() => {
                 return Some(format!("{protocol}:///{path}"));
             }
             Some(protocol) => format!("{protocol}://"),

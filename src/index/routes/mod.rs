@@ -279,14 +279,9 @@ impl Routes {
             Protocol::Ssh | Protocol::GitSsh => format!("ssh://{host}/"),
             Protocol::Git => format!("git://{host}/"),
             Protocol::GitFile => "file:///".to_owned(),
-            Protocol::HelmHttps | Protocol::HelmHttp | Protocol::HelmFile => {
-                let root = match protocol {
-                    Protocol::HelmHttps => format!("https://{host}/"),
-                    Protocol::HelmHttp => format!("http://{host}/"),
-                    _ => "file:///".to_owned(),
-                };
-                return self.as_allowed(id, "helm", parse(&root)?, path).map(Some);
-            }
+            Protocol::HelmHttps | Protocol::OlmHttps => format!("https://{host}/"),
+            Protocol::HelmHttp | Protocol::OlmHttp => format!("http://{host}/"),
+            Protocol::HelmFile | Protocol::OlmFile => "file:///".to_owned(),
             Protocol::Oci => {
                 let root = parse(&format!("https://{host}/"))?;
                 return self.as_allowed(id, "oci", root, path).map(Some);
@@ -296,7 +291,8 @@ impl Routes {
                 return self.route(scheme, root, path.to_owned()).map(Some);
             }
         };
-        self.as_allowed(id, "git", parse(&root)?, path).map(Some)
+        let provider = protocol.provider().unwrap_or("git");
+        self.as_allowed(id, provider, parse(&root)?, path).map(Some)
     }
 
     /// A route that a reference states, with what the settings say of its base besides the place: whether plain http is

@@ -43,7 +43,10 @@ impl Routes {
         let Some((registry, _)) = self.registry(id) else { return false };
         match protocol {
             Protocol::File | Protocol::GitFile => false,
-            protocol => registry.url.is_some() || protocol.is_helm() && registry.provider.is_some(),
+            protocol => {
+                registry.url.is_some()
+                    || protocol.provider().is_some() && registry.provider.is_some()
+            }
         }
     }
 
@@ -61,6 +64,7 @@ impl Routes {
         let (said, root) = match text.split_once('+').filter(|(word, _)| !word.contains(':')) {
             Some(("git", inner)) => (Some("git"), parse(inner)?),
             Some(("helm", inner)) => (Some("helm"), parse(inner)?),
+            Some(("olm", inner)) => (Some("olm"), parse(inner)?),
             _ => (matches!(root.scheme(), "git" | "ssh").then_some("git"), root),
         };
         let provider = match (registry.provider.as_deref(), root.scheme()) {

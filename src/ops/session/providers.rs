@@ -28,8 +28,15 @@ pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) ->
         providers.add(Arc::new(mu_provider_git::GitProvider::new(options)));
     }
     #[cfg(feature = "oci")]
-    let registries: Option<Arc<dyn Provider>> =
-        Some(Arc::new(mu_provider_oci::OciProvider::new(oci(environment, http))));
+    let registries = Arc::new(mu_provider_oci::OciProvider::new(oci(environment, http)));
+    #[cfg(feature = "olm")]
+    providers.add(Arc::new(mu_provider_olm::OlmProvider::new(mu_provider_olm::OlmOptions {
+        http: Arc::clone(http),
+        oci: Arc::clone(&registries),
+        catalogs: environment.cache.join("operators"),
+    })));
+    #[cfg(feature = "oci")]
+    let registries: Option<Arc<dyn Provider>> = Some(registries);
     #[cfg(not(feature = "oci"))]
     let registries: Option<Arc<dyn Provider>> = None;
     let options = mu_provider_helm::HelmOptions {

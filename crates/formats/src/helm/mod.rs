@@ -29,6 +29,8 @@ pub const FORMAT: Format = Format {
     name: "helm",
     manifest: CHART,
     others: &[REQUIREMENTS],
+    folder: None,
+    is_one: None,
     lenient: false,
     artifact: Some(image::ARTIFACT),
     dialect: |aliases| Arc::new(Charts { aliases: aliases.clone() }),

@@ -23,6 +23,8 @@ pub const FORMAT: Format = Format {
     name: "kcl",
     manifest: MODULE,
     others: &[],
+    folder: None,
+    is_one: None,
     lenient: true,
     artifact: Some(image::ARTIFACT),
     dialect: |_| Arc::new(edit::Modules),

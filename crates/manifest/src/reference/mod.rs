@@ -165,7 +165,7 @@ impl Reference {
         let protocol = self.protocol.as_ref().unwrap_or(&Protocol::Https);
         let user = self.user().map(|user| format!("{user}@")).unwrap_or_default();
         let base = match (&self.base, protocol) {
-            (_, Protocol::GitFile | Protocol::HelmFile) => "/",
+            (_, protocol) if protocol.is_file() => "/",
             (Some(base), _) => base.as_str(),
             (None, _) => defaults.base.as_str(),
         };

@@ -109,6 +109,7 @@ fn with_protocol(text: &str, colon: usize) -> Result<Place, Fault> {
     for (begin, expected) in [
         ("git+", "`https`, `http`, `ssh` or `file` after `git+`"),
         ("helm+", "`https`, `http` or `file` after `helm+`"),
+        ("olm+", "`https`, `http` or `file` after `olm+`"),
     ] {
         if matches!(&protocol, Protocol::Plugin(scheme) if scheme.starts_with(begin)) {
             return Err(Fault::new(begin.len(), expected));
@@ -117,7 +118,7 @@ fn with_protocol(text: &str, colon: usize) -> Result<Place, Fault> {
     let start = colon + "://".len();
     match protocol {
         Protocol::File => folder(text, folder_start(text, start)?),
-        Protocol::GitFile | Protocol::HelmFile => {
+        protocol if protocol.is_file() => {
             let path = folder_start(text, start)?;
             let Place { name, .. } = folder(text, path)?;
             let path = path + text[path..].len() - text[path..].trim_start_matches('/').len();

@@ -27,6 +27,12 @@ pub enum Protocol {
     HelmHttp,
     /// `helm+file://`: a chart repository on this machine.
     HelmFile,
+    /// `olm+https://`: a catalog of operators.
+    OlmHttps,
+    /// `olm+http://`
+    OlmHttp,
+    /// `olm+file://`: a catalog of operators on this machine.
+    OlmFile,
     /// `oci://`
     Oci,
     /// `file://`: a folder on this machine.
@@ -50,6 +56,9 @@ impl Protocol {
             "helm+https" => Self::HelmHttps,
             "helm+http" => Self::HelmHttp,
             "helm+file" => Self::HelmFile,
+            "olm+https" => Self::OlmHttps,
+            "olm+http" => Self::OlmHttp,
+            "olm+file" => Self::OlmFile,
             "oci" => Self::Oci,
             "file" => Self::File,
             other => Self::Plugin(other.into()),
@@ -70,6 +79,9 @@ impl Protocol {
             Self::HelmHttps => "helm+https",
             Self::HelmHttp => "helm+http",
             Self::HelmFile => "helm+file",
+            Self::OlmHttps => "olm+https",
+            Self::OlmHttp => "olm+http",
+            Self::OlmFile => "olm+file",
             Self::Oci => "oci",
             Self::File => "file",
             Self::Plugin(scheme) => scheme,
@@ -84,9 +96,18 @@ impl Protocol {
         )
     }
 
-    /// Whether only chart repositories are reached by it.
-    pub fn is_helm(&self) -> bool {
-        matches!(self, Self::HelmHttps | Self::HelmHttp | Self::HelmFile)
+    /// The provider that it names before its `+`, of those that hold packages of another format.
+    pub fn provider(&self) -> Option<&'static str> {
+        match self {
+            Self::HelmHttps | Self::HelmHttp | Self::HelmFile => Some("helm"),
+            Self::OlmHttps | Self::OlmHttp | Self::OlmFile => Some("olm"),
+            _ => None,
+        }
+    }
+
+    /// Whether it names something on this machine, so that its path is all there is.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Self::GitFile | Self::HelmFile | Self::OlmFile)
     }
 
     /// Whether it uses http, where many hosts accept a token as the user.
@@ -99,17 +120,21 @@ impl Protocol {
                 | Self::GitHttp
                 | Self::HelmHttps
                 | Self::HelmHttp
+                | Self::OlmHttps
+                | Self::OlmHttp
         )
     }
 
     /// The port that need not be written.
     pub(super) fn default_port(&self) -> Option<u16> {
         match self {
-            Self::Https | Self::GitHttps | Self::HelmHttps | Self::Oci => Some(443),
-            Self::Http | Self::GitHttp | Self::HelmHttp => Some(80),
+            Self::Https | Self::GitHttps | Self::HelmHttps | Self::OlmHttps | Self::Oci => {
+                Some(443)
+            }
+            Self::Http | Self::GitHttp | Self::HelmHttp | Self::OlmHttp => Some(80),
             Self::Ssh | Self::GitSsh => Some(22),
             Self::Git => Some(9418),
-            Self::GitFile | Self::HelmFile | Self::File | Self::Plugin(_) => None,
+            Self::GitFile | Self::HelmFile | Self::OlmFile | Self::File | Self::Plugin(_) => None,
         }
     }
 }

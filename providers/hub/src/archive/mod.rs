@@ -8,6 +8,7 @@
 
 mod header;
 mod inflate;
+mod layers;
 mod pax;
 mod scratch;
 pub(crate) mod tar;
@@ -15,9 +16,10 @@ mod write;
 
 use std::io::{self, BufRead};
 
-use flate2::bufread::GzDecoder;
+use flate2::bufread::{GzDecoder, MultiGzDecoder};
 use mu_provider::{ErrorKind, ProviderError, TreeError, TreeWriter};
 
+pub use self::layers::Layers;
 pub use self::scratch::Scratch;
 pub use self::write::ArchiveWriter;
 
@@ -164,6 +166,29 @@ pub(crate) fn unpack_pieces(
 /// Whether bytes begin as gzip does.
 pub(crate) fn is_gzip(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0x1f, 0x8b])
+}
+
+/// Unpacks what is wanted of a layer of an image, a tar of `size` bytes that may be gzip'd: the last layer first.
+///
+/// # Errors
+///
+/// As [`unpack`].
+pub(crate) fn unpack_layer(
+    mut layer: impl BufRead,
+    size: u64,
+    layers: &mut Layers,
+    tree: &mut TreeWriter,
+) -> Result<(), ArchiveError> {
+    const BUFFER: usize = 128 << 10;
+    tree.set_archive_size(size);
+    if is_gzip(layer.fill_buf()?) {
+        let inflate = MultiGzDecoder::new(layer);
+        tar::unpack_layer(io::BufReader::with_capacity(BUFFER, inflate), layers, tree)?;
+    } else {
+        tar::unpack_layer(io::BufReader::with_capacity(BUFFER, layer), layers, tree)?;
+    }
+    layers.end_layer();
+    Ok(())
 }
 
 /// The decompressed size according to the archive itself. This is only a hint, which the end of the archive

@@ -7,6 +7,7 @@ use std::io::{self, BufReader, Read};
 use mu_provider::{TreeError, TreeWriter};
 
 use super::header::{BLOCK, Header};
+use super::layers::Layers;
 use super::pax::{self, Extension};
 use super::{ArchiveError, Layout};
 
@@ -97,20 +98,16 @@ pub(crate) fn unpack(
     layout: Layout,
     tree: &mut impl Sink,
 ) -> Result<(), ArchiveError> {
-    let folders = HashSet::new();
-    let mut archive =
-        Archive { reader, tree, number: 0, folders, overhead: OVERHEAD, layout, top: None };
-    let mut extension = Extension::default();
-    let mut block = [0; BLOCK];
-    while archive.next_block(&mut block)? {
-        archive.number += 1;
-        archive.entry(&block, &mut extension)?;
-    }
-    if extension.is_empty() {
-        archive.end()
-    } else {
-        Err(archive.malformed("nothing follows its extended header"))
-    }
+    Archive::new(reader, layout, None, tree).unpack()
+}
+
+/// Unpacks what is wanted of a layer that `reader` yields, to its end.
+pub(super) fn unpack_layer(
+    reader: impl Source,
+    layers: &mut Layers,
+    tree: &mut TreeWriter,
+) -> Result<(), ArchiveError> {
+    Archive::new(reader, Layout::Files, Some(layers), tree).unpack()
 }
 
 struct Archive<'tree, R, S> {
@@ -125,9 +122,35 @@ struct Archive<'tree, R, S> {
     layout: Layout,
     /// The folder that all is in, once it is known.
     top: Option<Vec<u8>>,
+    /// What decides which entries count, where the archive is a layer of an image.
+    layers: Option<&'tree mut Layers>,
 }
 
-impl<R: Source, S: Sink> Archive<'_, R, S> {
+impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
+    fn new(
+        reader: R,
+        layout: Layout,
+        layers: Option<&'tree mut Layers>,
+        tree: &'tree mut S,
+    ) -> Self {
+        let (folders, top, overhead) = (HashSet::new(), None, OVERHEAD);
+        Self { reader, tree, number: 0, folders, overhead, layout, top, layers }
+    }
+
+    fn unpack(mut self) -> Result<(), ArchiveError> {
+        let mut extension = Extension::default();
+        let mut block = [0; BLOCK];
+        while self.next_block(&mut block)? {
+            self.number += 1;
+            self.entry(&block, &mut extension)?;
+        }
+        if extension.is_empty() {
+            self.end()
+        } else {
+            Err(self.malformed("nothing follows its extended header"))
+        }
+    }
+
     /// Reads the next header; `false` at the end's marker.
     fn next_block(&mut self, block: &mut [u8; BLOCK]) -> Result<bool, ArchiveError> {
         self.account(BLOCK as u64)?;
@@ -183,11 +206,15 @@ impl<R: Source, S: Sink> Archive<'_, R, S> {
         if kind == b'5' && matches!(&*path, b"." | b"./") {
             return Ok(());
         }
-        let path = match self.layout {
-            Layout::Files | Layout::Layer => without_dot(&path),
-            Layout::InFolder => self.below_top(without_dot(&path))?,
-        };
         self.overhead += OVERHEAD_OF_ENTRY;
+        let path = match (&mut self.layers, self.layout) {
+            (Some(layers), _) => match layers.wanted(&path) {
+                Some(path) => path,
+                None => return self.pass_over(size),
+            },
+            (None, Layout::Files | Layout::Layer) => without_dot(&path),
+            (None, Layout::InFolder) => self.below_top(without_dot(&path))?,
+        };
         let mode = header.mode().map_err(|reason| self.malformed(reason))?;
         if mode & 0o7000 != 0 {
             let what = "something with set-uid, set-gid or sticky bits";
@@ -252,6 +279,18 @@ impl<R: Source, S: Sink> Archive<'_, R, S> {
         self.reader.read_exact(&mut content)?;
         self.skip_padding(size)?;
         Ok(content)
+    }
+
+    /// Reads an entry that is not wanted, to its end.
+    fn pass_over(&mut self, size: u64) -> Result<(), ArchiveError> {
+        if self.layers.as_mut().is_some_and(|layers| !layers.may_pass_over(size)) {
+            return Err(ArchiveError::Bomb);
+        }
+        if self.reader.next_bytes(size).is_none() {
+            let mut content = Content { reader: &mut self.reader, left: size };
+            io::copy(&mut content, &mut io::sink())?;
+        }
+        self.skip_padding(size)
     }
 
     fn skip_padding(&mut self, size: u64) -> Result<(), ArchiveError> {

@@ -1,0 +1,212 @@
+//! A bundle as a folder: `metadata/annotations.yaml` says of which package it is, the ClusterServiceVersion in `manifests` which
+//! version.
+//!
+//! The names of the files in `manifests` mean nothing: what they are, they say themselves. mu reads bundles and does not edit
+//! them.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use mu_manifest::Requirement;
+use mu_manifest::edit::{Dialect, Placed};
+use mu_manifest::reference::Version;
+use mu_manifest::source::{New, Problem, SourceError};
+use mu_provider::Release;
+use serde_json::Value;
+
+use super::csv::{Csv, KIND};
+use super::document::{self, list, text};
+use super::edges::{Entry, Versions, upgrades, version_in};
+use super::properties::{self, check_name};
+use super::{ANNOTATIONS, DEPENDENCIES, MANIFESTS, NAME, PROPERTIES};
+use crate::error::{Fault, FormatError};
+use crate::files::Files;
+use crate::format::{Package, Place, Reading};
+
+/// What the annotations of bundles begin with.
+const PREFIX: &str = "operators.operatorframework.io.bundle.";
+
+/// Whether `text`, that of a `metadata/annotations.yaml`, is of a bundle.
+pub fn is_bundle(text: &str) -> bool {
+    text.contains(&format!("{PREFIX}package.v1"))
+}
+
+/// Reads the bundle whose files these are.
+///
+/// # Errors
+///
+/// When it names no package or version, has no ClusterServiceVersion or several, or says something that OLM would not take.
+pub fn read(files: &dyn Files, _around: &Reading<'_>) -> Result<Package, FormatError> {
+    let mut release = named(files)?;
+    let (file, csv) = csv(files)?;
+    let wrong = |file: &str, reason: String| FormatError::new(file, "", Fault::new(0..0, reason));
+    let in_csv = |reason: String| wrong(&file, reason);
+    release.version = version(&csv).map_err(in_csv)?;
+    if let Some(seen) = Csv::whole(&csv) {
+        seen.add(&mut release).map_err(in_csv)?;
+        seen.describe(&mut release);
+    }
+    if let Some(own) = annotation(&csv, "olm.properties") {
+        let own = serde_json::from_str::<Value>(&own).unwrap_or_default();
+        add_all(&mut release, own.as_array().map(Vec::as_slice).unwrap_or_default(), |kind| kind)
+            .map_err(in_csv)?;
+    }
+    for (file, key) in [(PROPERTIES, "properties"), (DEPENDENCIES, "dependencies")] {
+        let Some(found) = files.text(file)? else { continue };
+        let mut result = Ok(());
+        document::read(file, &found, &mut |value| {
+            let all = add_all(&mut release, list(&value, key), |kind| match (key, kind) {
+                ("dependencies", "olm.package") => "olm.package.required",
+                ("dependencies", "olm.gvk") => "olm.gvk.required",
+                (_, kind) => kind,
+            });
+            if result.is_ok() {
+                result = all;
+            }
+        })?;
+        result.map_err(|reason| wrong(file, reason))?;
+    }
+    let provides = release.provides.clone();
+    release.requires.retain(|kind| !provides.contains(kind));
+    let spec = csv.get("spec").unwrap_or(&Value::Null);
+    let entry = Entry {
+        name: String::new(),
+        replaces: text(spec, "replaces"),
+        skips: document::texts(spec, "skips"),
+        skip_range: annotation(&csv, "olm.skipRange"),
+    };
+    release.upgrade = upgrades(&[("", &entry)], &Versions::new());
+    let places = release.dependencies.get_or_insert_default().iter().enumerate();
+    let places = places.map(|(index, _)| Place { line: 1, index }).collect();
+    Ok(Package { release, places })
+}
+
+/// Name and version of a bundle.
+///
+/// # Errors
+///
+/// When it has none.
+pub fn head(files: &dyn Files) -> Result<Release, FormatError> {
+    let mut release = named(files)?;
+    let (file, csv) = csv(files)?;
+    release.version =
+        version(&csv).map_err(|reason| FormatError::new(&file, "", Fault::new(0..0, reason)))?;
+    Ok(release)
+}
+
+/// The package and its channels, from the annotations.
+fn named(files: &dyn Files) -> Result<Release, FormatError> {
+    let wrong = |reason: &str| FormatError::new(ANNOTATIONS, "", Fault::new(0..0, reason));
+    let found = files.text(ANNOTATIONS)?.ok_or_else(|| wrong("there is no such file"))?;
+    let mut annotations = Value::Null;
+    document::read(ANNOTATIONS, &found, &mut |value| {
+        if let Some(all) = value.get("annotations") {
+            annotations = all.clone();
+        }
+    })?;
+    let annotation = |key: &str| text(&annotations, &format!("{PREFIX}{key}"));
+    let name = annotation("package.v1")
+        .ok_or_else(|| wrong(&format!("it has no annotation `{PREFIX}package.v1`")))?;
+    check_name(&name).map_err(|reason| wrong(&reason))?;
+    let channels = annotation("channels.v1").unwrap_or_default();
+    let mut release = Release {
+        name,
+        format: Some(NAME.to_owned()),
+        default_channel: annotation("channel.default.v1"),
+        ..Release::default()
+    };
+    let channels = channels.split(',').map(str::trim).filter(|channel| !channel.is_empty());
+    for channel in channels {
+        properties::push(&mut release.channels, channel.to_owned());
+    }
+    let default = release.default_channel.clone();
+    release.channels.sort_by_key(|channel| Some(channel) != default.as_ref());
+    Ok(release)
+}
+
+/// The ClusterServiceVersion of a bundle, and its file.
+fn csv(files: &dyn Files) -> Result<(String, Value), FormatError> {
+    let mut found: Vec<(String, Value)> = Vec::new();
+    for name in files.names() {
+        if !name.starts_with(MANIFESTS) {
+            continue;
+        }
+        let Some(content) = files.text(&name)? else { continue };
+        // Most of a bundle's resources are long, and none of this kind.
+        if !content.contains(KIND) {
+            continue;
+        }
+        document::read(&name, &content, &mut |value| {
+            if Csv::whole(&value).is_some() {
+                found.push((name.clone(), value));
+            }
+        })?;
+    }
+    let wrong = |reason: &str| FormatError::new(ANNOTATIONS, "", Fault::new(0..0, reason));
+    match found.len() {
+        1 => Ok(found.remove(0)),
+        0 => Err(wrong("the bundle has no ClusterServiceVersion in `manifests`")),
+        _ => Err(wrong("the bundle has more than one ClusterServiceVersion in `manifests`")),
+    }
+}
+
+fn version(csv: &Value) -> Result<String, String> {
+    let said = csv.get("spec").and_then(|spec| text(spec, "version"));
+    let named = || version_in(&text(csv.get("metadata")?, "name")?);
+    let version = said.or_else(named).ok_or("the ClusterServiceVersion has no `spec.version`")?;
+    match Version::parse(&version) {
+        Ok(_) => Ok(version),
+        Err(_) => Err(format!("`{version}` is not a version")),
+    }
+}
+
+fn annotation(csv: &Value, key: &str) -> Option<String> {
+    text(csv.get("metadata")?.get("annotations")?, key)
+}
+
+fn add_all(
+    release: &mut Release,
+    all: &[Value],
+    meant: impl Fn(&str) -> &str,
+) -> Result<(), String> {
+    for property in all {
+        if let (Some(kind), Some(value)) = (text(property, "type"), property.get("value")) {
+            properties::add(release, meant(&kind), value)?;
+        }
+    }
+    Ok(())
+}
+
+/// The dependencies of bundles, which are not edited.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Bundles;
+
+impl Dialect for Bundles {
+    fn requirements(&self, _path: &Path, _text: &str) -> Result<Vec<Placed>, SourceError> {
+        Ok(Vec::new())
+    }
+
+    fn check(&self, _path: &Path, _text: &str, new: Option<&Requirement>) -> Result<(), Problem> {
+        let named = |new: &Requirement| {
+            let name = new.reference.name().leaf().to_owned();
+            format!("{{type: olm.package, value: {{packageName: {name}, version: RANGE}}}}")
+        };
+        let what = match new {
+            Some(new) => Cow::Owned(format!("write `- {}` there", named(new))),
+            None => Cow::Borrowed("change it there"),
+        };
+        Err(Problem::new(format!(
+            "mu does not edit the dependencies of bundles, in `{DEPENDENCIES}`"
+        ))
+        .help(what))
+    }
+
+    fn entry(&self, new: &Requirement) -> Result<(New, Requirement), Problem> {
+        self.check(Path::new(""), "", Some(new))?;
+        Err(Problem::new(format!("mu does not edit `{DEPENDENCIES}`")))
+    }
+
+    fn version(&self, _wanted: &Requirement) -> Result<String, Problem> {
+        Err(Problem::new(format!("mu does not edit `{DEPENDENCIES}`")))
+    }
+}

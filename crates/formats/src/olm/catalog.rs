@@ -1,0 +1,416 @@
+//! A catalog: all of its documents, then the lines of each package.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use mu_manifest::reference::Version;
+use mu_provider::{ArchiveDigest, Release, Yanked};
+use serde_json::Value;
+
+use super::NAME;
+use super::csv::Csv;
+use super::document::{self, list, text, texts};
+use super::edges::{Channel, Entry, Versions, upgrades, version_in};
+use super::properties::{self, check_name, identity};
+use crate::error::FormatError;
+
+/// The documents of a catalog, as far as they were read.
+#[derive(Debug, Default)]
+pub struct Catalog {
+    packages: BTreeMap<String, Package>,
+    /// Whether any document was one of a catalog.
+    is_one: bool,
+}
+
+/// What a catalog has.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Index {
+    /// The lines of each package, each a [`Release`] as JSON, in the order of the catalog. `locator` is the bundle's name.
+    pub packages: BTreeMap<String, Vec<u8>>,
+    /// The packages that provide each kind (`GROUP/VERSION/KIND`): first those whose newest version does.
+    pub kinds: BTreeMap<String, Vec<String>>,
+}
+
+#[derive(Debug, Default)]
+struct Package {
+    default_channel: Option<String>,
+    channels: Vec<Channel>,
+    bundles: Vec<Bundle>,
+    /// The texts about the package itself (under an empty name), channels, and bundles.
+    deprecated: BTreeMap<(Subject, String), String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Subject {
+    Package,
+    Channel,
+    Bundle,
+}
+
+/// A bundle of a catalog.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Bundle {
+    /// Its name, such as `etcdoperator.v0.9.4`.
+    pub name: String,
+    /// What it says itself.
+    pub release: Release,
+}
+
+impl Catalog {
+    /// Reads `text`, the content of `file`, which is a part of the catalog.
+    ///
+    /// # Errors
+    ///
+    /// When it is not YAML or JSON.
+    pub fn add(&mut self, file: &str, text: &str) -> Result<(), FormatError> {
+        document::read(file, text, &mut |value| self.document(&value))
+    }
+
+    /// Whether anything that was read is of a catalog.
+    pub fn is_one(&self) -> bool {
+        self.is_one
+    }
+
+    fn document(&mut self, value: &Value) {
+        let Some(schema) = text(value, "schema") else { return };
+        self.is_one |= schema.starts_with("olm.");
+        let of_package = |key: &str| text(value, key).filter(|name| check_name(name).is_ok());
+        match schema.as_str() {
+            "olm.package" => {
+                if let Some(name) = of_package("name") {
+                    let default = text(value, "defaultChannel");
+                    self.packages.entry(name).or_default().default_channel = default;
+                }
+            }
+            "olm.channel" => {
+                if let (Some(package), Some(name)) = (of_package("package"), text(value, "name")) {
+                    let entries = list(value, "entries").iter().filter_map(entry).collect();
+                    let package = self.packages.entry(package).or_default();
+                    package.channels.push(Channel { name, entries });
+                }
+            }
+            "olm.bundle" => {
+                if let Some(package) = of_package("package")
+                    && let Some(bundle) = bundle(value, &package)
+                {
+                    self.packages.entry(package).or_default().bundles.push(bundle);
+                }
+            }
+            "olm.deprecations" => {
+                if let Some(package) = of_package("package") {
+                    let package = self.packages.entry(package).or_default();
+                    package
+                        .deprecated
+                        .extend(list(value, "entries").iter().filter_map(deprecation));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The lines of all packages.
+    pub fn finish(self) -> Index {
+        let mut index = Index::default();
+        // By kind: the packages whose newest version provides it, and those that only did so.
+        let mut kinds: BTreeMap<String, [BTreeSet<String>; 2]> = BTreeMap::new();
+        for (name, package) in self.packages {
+            let releases = package.releases();
+            if releases.is_empty() {
+                continue;
+            }
+            let newest = releases.iter().filter(|release| release.unusable.is_none());
+            let newest = newest.max_by_key(|release| order(release)).cloned().unwrap_or_default();
+            for kind in releases.iter().flat_map(|release| &release.provides) {
+                let [now, before] = kinds.entry(kind.clone()).or_default();
+                let is_now = newest.provides.contains(kind);
+                if is_now { now } else { before }.insert(name.clone());
+            }
+            let lines = index.packages.entry(name).or_default();
+            for release in releases {
+                serde_json::to_writer(&mut *lines, &release).expect("memory takes everything");
+                lines.push(b'\n');
+            }
+        }
+        let ranked = kinds.into_iter().map(|(kind, [now, before])| {
+            let all = now.iter().chain(before.difference(&now)).cloned().collect();
+            (kind, all)
+        });
+        index.kinds = ranked.collect();
+        index
+    }
+}
+
+impl Package {
+    /// Its versions, in the order of the catalog.
+    fn releases(&self) -> Vec<Release> {
+        let versions: Versions = (self.bundles.iter())
+            .map(|bundle| (bundle.name.clone(), full_version(&bundle.release)))
+            .collect();
+        let mut channels: Vec<&Channel> = self.channels.iter().collect();
+        // The default one first, the others in the order of the catalog.
+        channels.sort_by_key(|channel| Some(&channel.name) != self.default_channel.as_ref());
+        let mut entries: BTreeMap<&str, Vec<(&str, &Entry)>> = BTreeMap::new();
+        for channel in &channels {
+            for entry in &channel.entries {
+                entries.entry(&entry.name).or_default().push((&channel.name, entry));
+            }
+        }
+        let mut by_version: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (name, version) in &versions {
+            by_version.entry(version.clone()).or_default().push(name);
+        }
+        let mut seen: BTreeSet<String> = BTreeSet::new();
+        let mut releases = Vec::new();
+        for bundle in &self.bundles {
+            let version = full_version(&bundle.release);
+            if !seen.insert(version.clone()) {
+                continue;
+            }
+            let mut release = bundle.release.clone();
+            let entries = entries.get(bundle.name.as_str()).map(Vec::as_slice).unwrap_or_default();
+            for (channel, _) in entries {
+                properties::push(&mut release.channels, (*channel).to_owned());
+            }
+            release.upgrade = upgrades(entries, &versions);
+            if let Some(text) = self.deprecation(bundle, &release.channels) {
+                release.deprecated = Yanked::Reason(text.to_owned());
+            }
+            let same = by_version.get(&version).map(Vec::as_slice).unwrap_or_default();
+            if release.unusable.is_none() && same.len() > 1 {
+                let names = same.join("` and `");
+                release.unusable = Some(format!("the catalog has it twice: as `{names}`"));
+            }
+            if release.unusable.is_none() && release.channels.is_empty() {
+                release.unusable = Some(format!("no channel of the catalog has `{}`", bundle.name));
+            }
+            releases.push(release);
+        }
+        let newest = (0..releases.len()).max_by_key(|at| releases.get(*at).map(order));
+        if let Some(newest) = newest.and_then(|at| releases.get_mut(at)) {
+            newest.default_channel.clone_from(&self.default_channel);
+        }
+        releases
+    }
+
+    /// Why a bundle is deprecated: itself, all of its channels, or the package.
+    fn deprecation(&self, bundle: &Bundle, channels: &[String]) -> Option<&str> {
+        let of = |subject: Subject, name: &str| self.deprecated.get(&(subject, name.to_owned()));
+        let all_channels = || {
+            let mut texts = channels.iter().map(|channel| of(Subject::Channel, channel));
+            let first = texts.next()??;
+            texts.all(|text| text.is_some()).then_some(first)
+        };
+        let own = of(Subject::Bundle, &bundle.name).or_else(all_channels);
+        own.or_else(|| of(Subject::Package, "")).map(String::as_str)
+    }
+}
+
+/// The release that is taken where nothing is asked for: of the default channel, not deprecated, released, the newest.
+pub fn best(releases: &[Release]) -> Option<&Release> {
+    let default = releases.iter().find_map(|release| release.default_channel.as_ref());
+    let usable = releases.iter().filter(|release| release.unusable.is_none());
+    usable.max_by_key(|release| {
+        let is_default = default.is_none_or(|default| release.channels.contains(default));
+        let version = order(release);
+        let is_released = version.as_ref().is_some_and(|version| !version.is_prerelease());
+        (release.deprecated.is_no(), is_default, is_released, version)
+    })
+}
+
+/// The place of a release among others; what has no version comes first.
+fn order(release: &Release) -> Option<Version> {
+    match (release.versioning.as_deref(), &release.app_version) {
+        (Some(_), Some(app)) => Version::composite(app, &release.version).ok(),
+        _ => Version::parse(&release.version).ok(),
+    }
+}
+
+/// The version of an operator as references name it.
+pub fn full_version(release: &Release) -> String {
+    match (release.versioning.as_deref(), &release.app_version) {
+        (Some(_), Some(app)) => format!("{app}-{}", release.version),
+        _ => release.version.clone(),
+    }
+}
+
+fn entry(value: &Value) -> Option<Entry> {
+    Some(Entry {
+        name: text(value, "name")?,
+        replaces: text(value, "replaces"),
+        skips: texts(value, "skips"),
+        skip_range: text(value, "skipRange"),
+    })
+}
+
+fn deprecation(value: &Value) -> Option<((Subject, String), String)> {
+    let reference = value.get("reference")?;
+    let subject = match text(reference, "schema")?.as_str() {
+        "olm.package" => (Subject::Package, String::new()),
+        "olm.channel" => (Subject::Channel, text(reference, "name")?),
+        "olm.bundle" => (Subject::Bundle, text(reference, "name")?),
+        _ => return None,
+    };
+    Some((subject, text(value, "message").unwrap_or_default()))
+}
+
+/// A bundle; `None` if nobody could name its version.
+fn bundle(value: &Value, package: &str) -> Option<Bundle> {
+    let name = text(value, "name")?;
+    let own = |property: &&Value| text(property, "type").as_deref() == Some("olm.package");
+    let of = |property: &Value| identity(property.get("value")?);
+    let identity = list(value, "properties").iter().filter(own).find_map(of);
+    let version = match &identity {
+        Some(identity) => identity.version.clone(),
+        None => version_in(&name)?,
+    };
+    let mut release = Release {
+        name: package.to_owned(),
+        version,
+        format: Some(NAME.to_owned()),
+        locator: Some(name.clone()),
+        ..Release::default()
+    };
+    let read = match identity {
+        None => Err(format!("`{name}` has no property `olm.package`")),
+        Some(identity) if identity.package != package => {
+            Err(format!("`{name}` is of the package `{}`", identity.package))
+        }
+        Some(identity) => fill(&mut release, identity.release, value),
+    };
+    if let Err(reason) = read {
+        let known = Release {
+            name: release.name,
+            version: release.version,
+            versioning: release.versioning,
+            app_version: release.app_version,
+            format: release.format,
+            locator: release.locator,
+            ..Release::default()
+        };
+        let dependencies = Some(Vec::new());
+        release = Release { unusable: Some(reason), dependencies, ..known };
+    }
+    Some(Bundle { name, release })
+}
+
+fn fill(release: &mut Release, revision: Option<String>, value: &Value) -> Result<(), String> {
+    if Version::parse(&release.version).is_err() || release.version.starts_with('v') {
+        return Err(format!("`{}` is not a version", release.version));
+    }
+    if let Some(revision) = revision {
+        if Version::composite(&release.version, &revision).is_err() {
+            let version = &release.version;
+            return Err(format!("`{version}` with the release `{revision}` is not a version"));
+        }
+        release.versioning = Some("composite".to_owned());
+        release.app_version = Some(std::mem::replace(&mut release.version, revision));
+    }
+    release.dependencies = Some(Vec::new());
+    let mut excerpt = None;
+    let mut object = None;
+    for property in list(value, "properties") {
+        let (Some(kind), Some(value)) = (text(property, "type"), property.get("value")) else {
+            continue;
+        };
+        match kind.as_str() {
+            "olm.csv.metadata" => excerpt = Some(value),
+            "olm.bundle.object" if object.is_none() => object = decoded(value),
+            kind => properties::add(release, kind, value)?,
+        }
+    }
+    let whole = object.as_ref().and_then(Csv::whole);
+    if let Some(csv) = excerpt.map(Csv::excerpt).or(whole) {
+        csv.add(release)?;
+        csv.describe(release);
+    }
+    let provides = release.provides.clone();
+    release.requires.retain(|kind| !provides.contains(kind));
+    if let Some(image) = text(value, "image") {
+        if let Some((_, digest)) = image.split_once('@') {
+            let digest: ArchiveDigest = digest
+                .parse()
+                .map_err(|_| format!("the image `{image}` has a digest that is not SHA-256"))?;
+            release.archive = Some(digest.to_string());
+        }
+        release.urls = vec![format!("oci://{image}")];
+    }
+    Ok(())
+}
+
+/// The resources that `text`, the content of `file`, has of a bundle of a package, as their bytes.
+///
+/// # Errors
+///
+/// When it is not YAML or JSON.
+pub fn resources(
+    file: &str,
+    text: &str,
+    package: &str,
+    bundle: &str,
+) -> Result<Vec<Vec<u8>>, FormatError> {
+    let mut found = Vec::new();
+    document::read(file, text, &mut |value| {
+        let is = |key: &str, wanted: &str| document::text(&value, key).as_deref() == Some(wanted);
+        if is("schema", "olm.bundle") && is("package", package) && is("name", bundle) {
+            let properties = list(&value, "properties").iter();
+            let objects = properties.filter(|property| {
+                document::text(property, "type").as_deref() == Some("olm.bundle.object")
+            });
+            found.extend(objects.filter_map(|property| object(property.get("value")?)));
+        }
+    })?;
+    Ok(found)
+}
+
+/// The resource that a property of the type `olm.bundle.object` holds, as its bytes.
+fn object(value: &Value) -> Option<Vec<u8>> {
+    STANDARD.decode(value.get("data")?.as_str()?).ok()
+}
+
+/// The name of the file for a resource, which none of `taken` has: its kind and its name.
+pub fn file_name(resource: &[u8], taken: &mut BTreeSet<String>) -> String {
+    let resource: Value = serde_json::from_slice(resource).unwrap_or_default();
+    let named = resource.get("metadata").and_then(|metadata| text(metadata, "name"));
+    let parts = [named, text(&resource, "kind")];
+    let plain = |text: String| {
+        let is_plain =
+            |letter: char| letter.is_ascii_alphanumeric() || letter == '.' || letter == '-';
+        let letters = text.chars().map(|letter| if is_plain(letter) { letter } else { '_' });
+        letters.collect::<String>().to_ascii_lowercase().trim_matches('.').to_owned()
+    };
+    let stem: Vec<String> = parts.into_iter().flatten().map(plain).collect();
+    let stem: String = stem.join(".").chars().take(100).collect();
+    let stem = if stem.is_empty() { "resource".to_owned() } else { stem };
+    let names = (1..).map(|number| match number {
+        1 => format!("{stem}.json"),
+        number => format!("{stem}-{number}.json"),
+    });
+    let name = names.into_iter().find(|name| !taken.contains(name)).expect("numbers do not end");
+    taken.insert(name.clone());
+    name
+}
+
+/// The `metadata/annotations.yaml` of a bundle whose resources stand in a catalog.
+pub fn annotations(release: &Release) -> String {
+    let mut text = "annotations:\n".to_owned();
+    let prefix = "operators.operatorframework.io.bundle";
+    let default = release.channels.first().cloned().unwrap_or_default();
+    for (key, value) in [
+        ("mediatype.v1", "registry+v1"),
+        ("manifests.v1", "manifests/"),
+        ("metadata.v1", "metadata/"),
+        ("package.v1", &release.name),
+        ("channels.v1", &release.channels.join(",")),
+        ("channel.default.v1", &default),
+    ] {
+        text.push_str(&format!("  {prefix}.{key}: {value:?}\n"));
+    }
+    text
+}
+
+/// The ClusterServiceVersion among the resources that a catalog has of a bundle.
+fn decoded(value: &Value) -> Option<Value> {
+    let object: Value = serde_json::from_slice(&object(value)?).ok()?;
+    Csv::whole(&object).is_some().then_some(object)
+}

@@ -1,0 +1,56 @@
+//! Operators of the Operator Lifecycle Manager: file-based catalogs, and what their bundles say.
+//!
+//! A catalog is a stream of documents, in one file or many: packages, channels, bundles, deprecations. It is read as a whole,
+//! because the channels say how the bundles follow each other, and by name. A bundle becomes the line of a version. One that
+//! makes no sense is a version that cannot be used, and says why; it is not a bad catalog.
+
+mod bundle;
+mod catalog;
+mod csv;
+mod document;
+mod edges;
+mod properties;
+mod range;
+
+pub use self::bundle::{Bundles, head, is_bundle, read};
+pub use self::catalog::{
+    Bundle, Catalog, Index, annotations, best, file_name, full_version, resources,
+};
+pub use self::range::range;
+
+use std::sync::Arc;
+
+use crate::format::Format;
+
+/// The format of operators.
+pub const NAME: &str = "olm";
+
+/// The manifest of a bundle.
+pub const ANNOTATIONS: &str = "metadata/annotations.yaml";
+
+/// What a bundle says of itself besides.
+pub const PROPERTIES: &str = "metadata/properties.yaml";
+
+/// What a bundle depends on.
+pub const DEPENDENCIES: &str = "metadata/dependencies.yaml";
+
+/// The folder of a bundle's resources.
+pub const MANIFESTS: &str = "manifests/";
+
+/// The format of bundles.
+pub const FORMAT: Format = Format {
+    name: NAME,
+    manifest: ANNOTATIONS,
+    others: &[PROPERTIES, DEPENDENCIES],
+    folder: Some(MANIFESTS),
+    is_one: Some(is_bundle),
+    lenient: false,
+    dialect: |_| Arc::new(Bundles),
+    packed_by: "`operator-sdk bundle` and `opm` make its image",
+    artifact: None,
+    head,
+    read,
+};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,141 @@
+//! The properties of a bundle: what it is, what it needs, and what it provides.
+//!
+//! A catalog has them in `properties`, a bundle's folder in `metadata/properties.yaml` and `metadata/dependencies.yaml`. Types that
+//! are not known here are none of mu's business.
+
+use mu_manifest::Capability;
+use mu_manifest::reference::{Name, Reference, Version};
+use mu_provider::{Dependency, DetailedDependency, Release};
+use serde_json::Value;
+
+use super::document::{list, text, word};
+use super::range::range;
+
+/// The fact of the runtime that `olm.maxOpenShiftVersion` is about.
+const OPENSHIFT: &str = "openshift";
+
+/// How deep constraints may be nested.
+const MAX_DEPTH: usize = 16;
+
+/// What a bundle says that it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Identity {
+    pub(super) package: String,
+    pub(super) version: String,
+    pub(super) release: Option<String>,
+}
+
+/// What a property of the type `olm.package` says.
+pub(super) fn identity(value: &Value) -> Option<Identity> {
+    Some(Identity {
+        package: text(value, "packageName")?,
+        version: text(value, "version")?,
+        release: text(value, "release"),
+    })
+}
+
+/// Adds to `release` what a property says that selection needs.
+///
+/// # Errors
+///
+/// Why no version that has it can be used.
+pub(super) fn add(release: &mut Release, kind: &str, value: &Value) -> Result<(), String> {
+    match kind {
+        "olm.gvk" => {
+            push(&mut release.provides, capability(value, kind)?);
+        }
+        "olm.gvk.required" => require(release, value, kind)?,
+        "olm.package.required" => depend(release, value, kind)?,
+        "olm.constraint" => constrain(release, value, 0)?,
+        "olm.maxOpenShiftVersion" => {
+            let written = word(value).unwrap_or_default();
+            let limit = written.strip_prefix('v').unwrap_or(&written);
+            if Version::parse_lenient(limit).is_err() {
+                return Err(format!("`{kind}`: `{written}` is not a version"));
+            }
+            release.constraints.insert(OPENSHIFT.to_owned(), format!("<={limit}"));
+        }
+        _ => {}
+    }
+    Ok(())
+}
+
+/// A constraint: all of some, or one of a package or of a kind. Others cannot be said as requirements.
+fn constrain(release: &mut Release, value: &Value, depth: usize) -> Result<(), String> {
+    let message = text(value, "failureMessage").map(|text| format!(" ({text})"));
+    let message = message.unwrap_or_default();
+    let unsaid = |what: &str| {
+        Err(format!("it has a constraint with `{what}`, which mu cannot check{message}"))
+    };
+    if depth > MAX_DEPTH {
+        return Err("its constraints are nested too deep".to_owned());
+    }
+    for what in ["any", "not", "none", "cel"] {
+        if value.get(what).is_some_and(|value| !value.is_null()) {
+            return unsaid(what);
+        }
+    }
+    let kind = "olm.constraint";
+    let part = |key: &str| value.get(key).filter(|value| !value.is_null());
+    match (part("all"), part("gvk"), part("package")) {
+        (Some(all), None, None) => {
+            list(all, "constraints").iter().try_for_each(|one| constrain(release, one, depth + 1))
+        }
+        (None, Some(gvk), None) => require(release, gvk, kind),
+        (None, None, Some(package)) => depend(release, package, kind),
+        _ => Err("it has a constraint that mu does not know".to_owned()),
+    }
+}
+
+fn require(release: &mut Release, value: &Value, kind: &str) -> Result<(), String> {
+    // The kinds without a group are those of Kubernetes itself, which every cluster has.
+    if text(value, "group").is_some() {
+        push(&mut release.requires, capability(value, kind)?);
+    }
+    Ok(())
+}
+
+fn depend(release: &mut Release, value: &Value, kind: &str) -> Result<(), String> {
+    let name =
+        text(value, "packageName").ok_or_else(|| format!("`{kind}` has no `packageName`"))?;
+    check_name(&name)?;
+    let written = text(value, "versionRange").or_else(|| text(value, "version"));
+    let written = written.ok_or_else(|| format!("`{kind}` of `{name}` has no `versionRange`"))?;
+    let range = range(&written)
+        .map_err(|reason| format!("the range `{written}` of the dependency `{name}` {reason}"))?;
+    let reference = format!("{name}#{range}");
+    Reference::parse(&reference)
+        .map_err(|error| format!("the dependency `{name}` has no valid reference: {error}"))?;
+    let dependency = Dependency::Detailed(DetailedDependency {
+        reference,
+        prerelease: true,
+        ..DetailedDependency::default()
+    });
+    push(release.dependencies.get_or_insert_default(), dependency);
+    Ok(())
+}
+
+/// The kind that a value with `group`, `version` and `kind` names.
+pub(super) fn capability(value: &Value, of: &str) -> Result<String, String> {
+    let part = |key: &str| text(value, key).ok_or_else(|| format!("`{of}` has no `{key}`"));
+    let capability = format!("{}/{}/{}", part("group")?, part("version")?, part("kind")?);
+    match Capability::parse(&capability) {
+        Ok(_) => Ok(capability),
+        Err(_) => Err(format!("`{of}`: `{capability}` is not GROUP/VERSION/KIND")),
+    }
+}
+
+/// The name of a package is one segment of a name.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
+    if name.contains('/') || name.ends_with(".git") {
+        return Err(format!("`{name}` is not the name of an operator"));
+    }
+    Name::parse(name).map(drop).map_err(|error| error.to_string())
+}
+
+/// Adds what is not there yet.
+pub(super) fn push<T: PartialEq>(all: &mut Vec<T>, one: T) {
+    if !all.contains(&one) {
+        all.push(one);
+    }
+}

@@ -1,0 +1,158 @@
+//! Ranges of the library `blang/semver`, which OLM uses, as ranges of mu.
+//!
+//! It knows no `^`, no `~`, no comma and no version with missing numbers; `x` stands for any number. A prerelease is an ordinary
+//! version to it, so that whoever uses one of these ranges lets prereleases in.
+
+use mu_manifest::reference::{Range, Version};
+
+/// How many alternatives a range may become.
+const MOST_ALTERNATIVES: usize = 64;
+
+/// Operators, longest first.
+const OPERATORS: [&str; 8] = [">=", "<=", "==", "!=", ">", "<", "=", "!"];
+
+/// Rewrites a range.
+///
+/// # Errors
+///
+/// Why it is not one, in words that go on from "the range `…`".
+pub fn range(text: &str) -> Result<String, String> {
+    let mut alternatives: Vec<String> = Vec::new();
+    for alternative in text.split("||") {
+        alternatives.extend(spelled_out(&comparators(alternative)?)?);
+        if alternatives.len() > MOST_ALTERNATIVES {
+            return Err("excludes too many versions".to_owned());
+        }
+    }
+    let text = alternatives.join(" || ");
+    match Range::parse(&text) {
+        Ok(_) => Ok(text),
+        Err(error) => Err(format!("cannot be read: {error}")),
+    }
+}
+
+/// The comparators of an alternative, each with its version; those with a wildcard are two.
+fn comparators(alternative: &str) -> Result<Vec<(&'static str, String)>, String> {
+    let mut rest = alternative.trim_matches(' ');
+    if rest.is_empty() {
+        return Err("is empty, or has an empty part at a `||`".to_owned());
+    }
+    let mut found = Vec::new();
+    while !rest.is_empty() {
+        let operator = OPERATORS.iter().find(|operator| rest.starts_with(**operator));
+        let operator = operator.copied().unwrap_or_default();
+        let after = rest.strip_prefix(operator).unwrap_or(rest).trim_start_matches(' ');
+        let (version, after) = after.split_once(' ').unwrap_or((after, ""));
+        if version == "-" && operator.is_empty() {
+            return Err("has a hyphen, and matches no version in OLM".to_owned());
+        }
+        add(&mut found, operator, version)?;
+        rest = after.trim_start_matches(' ');
+    }
+    Ok(found)
+}
+
+fn add(
+    found: &mut Vec<(&'static str, String)>,
+    operator: &'static str,
+    version: &str,
+) -> Result<(), String> {
+    let wrong = || format!("is not a range: `{version}` is not a version");
+    let is_plain = version.starts_with(|first: char| first.is_ascii_digit());
+    let Some(whole) = version.strip_suffix(".x") else {
+        if !is_plain || Version::parse(version).is_err() {
+            return Err(wrong());
+        }
+        let operator = match operator {
+            "==" | "=" | "" => "=",
+            "!" | "!=" => "!=",
+            other => other,
+        };
+        found.push((operator, version.to_owned()));
+        return Ok(());
+    };
+    let numbers: Result<Vec<u64>, _> =
+        whole.split('.').map(|part| if part == "x" { Ok(0) } else { part.parse() }).collect();
+    let (first, next) = match numbers.ok().filter(|_| is_plain).as_deref() {
+        Some(&[major]) => (format!("{major}.0.0"), format!("{}.0.0", major.saturating_add(1))),
+        Some(&[major, minor]) => {
+            (format!("{major}.{minor}.0"), format!("{major}.{}.0", minor.saturating_add(1)))
+        }
+        _ => return Err(wrong()),
+    };
+    match operator {
+        "" | "=" | "==" => found.extend([(">=", first), ("<", next)]),
+        ">" => found.push((">=", next)),
+        ">=" => found.push((">=", first)),
+        "<" => found.push(("<", first)),
+        "<=" => found.push(("<", next)),
+        _ => return Err(format!("has `{operator}{version}`, which matches no version in OLM")),
+    }
+    Ok(())
+}
+
+/// An alternative as mu writes it: several, where versions in the middle are left out.
+fn spelled_out(comparators: &[(&'static str, String)]) -> Result<Vec<String>, String> {
+    let mut alternatives = vec![Vec::new()];
+    for (operator, version) in comparators {
+        let mut others = Vec::new();
+        if *operator == "!=" {
+            others.clone_from(&alternatives);
+            others.iter_mut().for_each(|other| other.push(format!(">{version}")));
+        }
+        let operator = if *operator == "!=" { "<" } else { operator };
+        alternatives.iter_mut().for_each(|one| one.push(format!("{operator}{version}")));
+        alternatives.append(&mut others);
+        if alternatives.len() > MOST_ALTERNATIVES {
+            return Err("excludes too many versions".to_owned());
+        }
+    }
+    Ok(alternatives.into_iter().map(|comparators| comparators.join(" ")).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_olm_reads_becomes_what_mu_reads() {
+        for (text, expected) in [
+            (">=1.28.0 <1.29.0", ">=1.28.0 <1.29.0"),
+            (">= 1.28.0  < 1.29.0", ">=1.28.0 <1.29.0"),
+            ("1.2.3", "=1.2.3"),
+            ("==1.2.3-rc.1", "=1.2.3-rc.1"),
+            (">=1.0.0 !1.2.0", ">=1.0.0 <1.2.0 || >=1.0.0 >1.2.0"),
+            ("!=1.2.0 <2.0.0", "<1.2.0 <2.0.0 || >1.2.0 <2.0.0"),
+            ("1.x", ">=1.0.0 <2.0.0"),
+            ("1.2.x || >2.x", ">=1.2.0 <1.3.0 || >=3.0.0"),
+            ("<=1.x", "<2.0.0"),
+            ("1.x.x", ">=1.0.0 <1.1.0"),
+        ] {
+            assert_eq!(range(text).as_deref(), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_olm_refuses_is_refused() {
+        for text in [
+            "",
+            "^1.0.0",
+            "~1.2.0",
+            ">=1.0",
+            "v1.2.0",
+            ">=v1.0.0",
+            ">=1.0.0, <2.0.0",
+            "*",
+            "x",
+            "1.2.0 - 1.2.4",
+            ">=1.0.0 ||",
+            "latest",
+            "1.20.1+",
+            "!=1.x",
+            "“1.0.0”",
+        ] {
+            assert!(range(text).is_err(), "{text}");
+        }
+        assert!(range(&"!=1.0.1 ".repeat(40)).is_err());
+    }
+}

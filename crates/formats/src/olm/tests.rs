@@ -1,0 +1,267 @@
+//! Catalogs and bundles as OLM's own tools write them, and as they should not be.
+
+use mu_provider::Release;
+
+use super::{ANNOTATIONS, Catalog, DEPENDENCIES, Index, PROPERTIES, best, is_bundle, read};
+use crate::files::Texts;
+use crate::format::Reading;
+use crate::{FormatError, manifest};
+
+fn index(text: &str) -> Index {
+    let mut catalog = Catalog::default();
+    catalog.add("catalog.yaml", text).expect("is YAML");
+    assert!(catalog.is_one());
+    catalog.finish()
+}
+
+fn lines(index: &Index, package: &str) -> Vec<String> {
+    let lines = index.packages.get(package).map(Vec::as_slice).unwrap_or_default();
+    let text = std::str::from_utf8(lines).expect("is UTF-8");
+    text.lines().map(str::to_owned).collect()
+}
+
+fn releases(index: &Index, package: &str) -> Vec<Release> {
+    lines(index, package).iter().map(|line| serde_json::from_str(line).expect("is one")).collect()
+}
+
+const KAFKA: &str = r#"
+schema: olm.package
+name: kafka
+defaultChannel: stable
+---
+schema: olm.channel
+package: kafka
+name: fast
+entries:
+- {name: kafka.v0.3.0, replaces: kafka.v0.2.0, skips: [kafka.v0.2.1], skipRange: '>=0.1.0 <0.3.0'}
+---
+schema: olm.channel
+package: kafka
+name: stable
+entries:
+- {name: kafka.v0.2.0, replaces: kafka.v0.1.0}
+- {name: kafka.v0.3.0, replaces: kafka.v0.2.0}
+---
+schema: olm.bundle
+package: kafka
+name: kafka.v0.2.0
+image: quay.io/acme/kafka@sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a
+properties:
+- {type: olm.package, value: {packageName: kafka, version: 0.2.0}}
+- {type: olm.gvk, value: {group: kafka.example, version: v1, kind: Kafka}}
+- {type: olm.gvk.required, value: {group: cert-manager.io, version: v1, kind: Certificate}}
+- {type: olm.gvk.required, value: {version: v1, kind: ConfigMap}}
+- {type: olm.package.required, value: {packageName: zookeeper, versionRange: '>=0.9.0 !1.0.0'}}
+- {type: olm.maxOpenShiftVersion, value: 4.12}
+- {type: olm.constraint, value: {all: {constraints: [{gvk: {group: a.example, version: v1, kind: A}}, {package: {packageName: b, versionRange: 1.x}}]}}}
+- type: olm.csv.metadata
+  value:
+    displayName: Kafka
+    minKubeVersion: v1.25.0
+    keywords: [queue]
+    maintainers: [{name: Ada, email: ada@acme.example}]
+    links: [{name: Docs, url: 'https://kafka.example/'}]
+    annotations: {description: Runs Kafka, createdAt: '2026-01-02T03:04:05Z', repository: 'https://git.acme.example/kafka'}
+    crdDescriptions: {owned: [{name: topics.kafka.example, version: v1, kind: Topic}]}
+---
+schema: olm.bundle
+package: kafka
+name: kafka.v0.3.0
+properties:
+- {type: olm.package, value: {packageName: kafka, version: 0.3.0}}
+---
+schema: olm.deprecations
+package: kafka
+entries:
+- {reference: {schema: olm.channel, name: stable}, message: 'use fast'}
+"#;
+
+#[test]
+fn a_bundle_becomes_a_line() {
+    let index = index(KAFKA);
+    let [first, second] = &lines(&index, "kafka")[..] else { panic!("are two: {index:?}") };
+    let expected = concat!(
+        r#"{"name":"kafka","version":"0.2.0","archive":"sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","#,
+        r#""urls":["oci://quay.io/acme/kafka@sha256:44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"],"#,
+        r#""dependencies":[{"ref":"zookeeper#>=0.9.0 <1.0.0 || >=0.9.0 >1.0.0","prerelease":true},{"ref":"b#>=1.0.0 <2.0.0","prerelease":true}],"#,
+        r#""provides":["kafka.example/v1/Kafka","kafka.example/v1/Topic"],"requires":["cert-manager.io/v1/Certificate","a.example/v1/A"],"#,
+        r#""constraints":{"kubernetes":">=1.25.0","openshift":"<=4.12"},"channels":["stable"],"upgrade":{"replaces":"0.1.0"},"#,
+        r#""deprecated":"use fast","format":"olm","published":"2026-01-02T03:04:05Z","description":"Runs Kafka","keywords":["queue"],"#,
+        r#""maintainers":[{"name":"Ada","email":"ada@acme.example"}],"website":"https://kafka.example/","repository":"https://git.acme.example/kafka","locator":"kafka.v0.2.0"}"#,
+    );
+    assert_eq!(first, expected);
+    // The channels differ in how it is reached, and not all of them are deprecated.
+    let expected = concat!(
+        r#"{"name":"kafka","version":"0.3.0","dependencies":[],"channels":["stable","fast"],"defaultChannel":"stable","#,
+        r#""upgrade":[{"channel":"stable","replaces":"0.2.0"},{"channel":"fast","replaces":"0.2.0","skips":["0.2.1"],"skipRange":">=0.1.0 <0.3.0"}],"#,
+        r#""format":"olm","locator":"kafka.v0.3.0"}"#,
+    );
+    assert_eq!(second, expected);
+    assert_eq!(index.kinds["kafka.example/v1/Kafka"], ["kafka"]);
+    assert_eq!(best(&releases(&index, "kafka")).map(|best| &*best.version), Some("0.3.0"));
+}
+
+/// A package `p` with one bundle in its channel, which has these properties besides.
+fn bundle(properties: &str) -> Release {
+    let text = format!(
+        "schema: olm.channel\npackage: p\nname: a\nentries: [{{name: p.v1.0.0}}]\n---\nschema: olm.bundle\npackage: p\nname: p.v1.0.0\nproperties:\n- {{type: olm.package, value: {{packageName: p, version: 1.0.0}}}}\n{properties}"
+    );
+    releases(&index(&text), "p").remove(0)
+}
+
+#[test]
+fn a_bundle_that_makes_no_sense_is_a_version_that_cannot_be_used() {
+    for (properties, reason) in [
+        (
+            "- {type: olm.constraint, value: {any: {constraints: []}, failureMessage: needs a or b}}",
+            "`any`, which mu cannot check (needs a or b)",
+        ),
+        ("- {type: olm.constraint, value: {cel: {rule: 'true'}}}", "`cel`"),
+        (
+            "- {type: olm.constraint, value: {all: {constraints: [{not: {constraints: []}}]}}}",
+            "`not`",
+        ),
+        ("- {type: olm.constraint, value: {}}", "does not know"),
+        (
+            "- {type: olm.package.required, value: {packageName: q, versionRange: ^1.0.0}}",
+            "the range `^1.0.0` of the dependency `q`",
+        ),
+        (
+            "- {type: olm.package.required, value: {packageName: q, versionRange: 1.0.0 - 1.2.0}}",
+            "has a hyphen",
+        ),
+        (
+            "- {type: olm.package.required, value: {packageName: a/b, versionRange: 1.0.0}}",
+            "not the name of an operator",
+        ),
+        ("- {type: olm.package.required, value: {packageName: q}}", "has no `versionRange`"),
+        ("- {type: olm.gvk, value: {group: a, kind: B}}", "has no `version`"),
+        ("- {type: olm.gvk, value: {group: ../a, version: v1, kind: B}}", "not GROUP/VERSION/KIND"),
+        ("- {type: olm.maxOpenShiftVersion, value: next}", "`next` is not a version"),
+        ("- {type: olm.csv.metadata, value: {minKubeVersion: none}}", "`none` is not a version"),
+        ("image: quay.io/a/b@md5:0123", "not SHA-256"),
+    ] {
+        let release = bundle(properties);
+        let said = release.unusable.clone().unwrap_or_default();
+        assert!(said.contains(reason), "{properties}: {release:?}");
+        assert!(release.provides.is_empty() && release.urls.is_empty());
+    }
+    assert_eq!(bundle("- {type: olm.label, value: {label: x}}\n- 7\n- {type: 3}").unusable, None);
+}
+
+#[test]
+fn other_documents_are_not_touched_by_a_bad_one() {
+    let text = format!(
+        "{KAFKA}---\n[]\n---\nschema: olm.bundle\n---\nschema: olm.bundle\npackage: kafka\nname: kafka.v9.0.0\n---\nschema: olm.bundle\npackage: kafka\nname: nameless\n---\nschema: olm.channel\npackage: kafka\nname: alpha\nentries: [{{name: kafka.v9.0.0}}, 7]\n---\nschema: acme.other\n"
+    );
+    let found = releases(&index(&text), "kafka");
+    let told: Vec<(&str, Option<&str>)> =
+        found.iter().map(|one| (&*one.version, one.unusable.as_deref())).collect();
+    let reason = "`kafka.v9.0.0` has no property `olm.package`";
+    assert_eq!(told, [("0.2.0", None), ("0.3.0", None), ("9.0.0", Some(reason))]);
+    // Twice one version, and a bundle of no channel.
+    let twice = KAFKA.replace("version: 0.3.0}", "version: 0.2.0}");
+    let found = releases(&index(&twice), "kafka");
+    let reason = "the catalog has it twice: as `kafka.v0.2.0` and `kafka.v0.3.0`";
+    assert_eq!(found.iter().map(|one| one.unusable.as_deref()).collect::<Vec<_>>(), [Some(reason)]);
+    let outside = KAFKA.replace("- {name: kafka.v0.2.0, replaces: kafka.v0.1.0}\n", "");
+    let found = releases(&index(&outside), "kafka");
+    assert_eq!(found[0].unusable.as_deref(), Some("no channel of the catalog has `kafka.v0.2.0`"));
+}
+
+#[test]
+fn streams_of_json_are_read_as_well() {
+    let yaml = index(KAFKA);
+    let mut stream = String::new();
+    super::document::read("catalog.yaml", KAFKA, &mut |value| stream.push_str(&value.to_string()))
+        .expect("is YAML");
+    let mut catalog = Catalog::default();
+    catalog.add("catalog.json", &stream).expect("is JSON");
+    assert_eq!(catalog.finish(), yaml);
+    for (text, line) in [("{\"schema\":\"olm.package\"}\n{\"a\": [}", 2), ("a: [\n", 1), ("{", 1)] {
+        let error: FormatError = Catalog::default().add("c", text).expect_err("is neither");
+        assert_eq!(error.line, line, "{text}: {error}");
+    }
+}
+
+#[test]
+fn a_version_with_a_release_is_composite() {
+    let release = |said: &str| {
+        let text = format!(
+            "schema: olm.channel\npackage: p\nname: a\nentries: [{{name: p.v1}}]\n---\nschema: olm.bundle\npackage: p\nname: p.v1\nproperties:\n- {{type: olm.package, value: {{packageName: p, version: 1.0.0, release: {said}}}}}\n"
+        );
+        releases(&index(&text), "p").remove(0)
+    };
+    let found = release("2.0.0");
+    assert_eq!((found.versioning.as_deref(), &*found.version), (Some("composite"), "2.0.0"));
+    assert_eq!((found.app_version.as_deref(), found.unusable), (Some("1.0.0"), None));
+    assert!(release("later").unusable.is_some_and(|why| why.contains("release `later`")));
+}
+
+/// A thousand bundles of fifty packages, each version with a step from the one before.
+fn thousand() -> String {
+    let mut text = String::new();
+    for package in 0..50 {
+        let name = format!("p{package}");
+        text.push_str(&format!("---\nschema: olm.package\nname: {name}\ndefaultChannel: stable\n---\nschema: olm.channel\npackage: {name}\nname: stable\nentries:\n"));
+        for minor in 0..20 {
+            text.push_str(&format!(
+                "- {{name: {name}.v1.{minor}.0, replaces: {name}.v1.{}.0}}\n",
+                minor - 1
+            ));
+        }
+        for minor in 0..20 {
+            let needs = (package + 1) % 50;
+            text.push_str(&format!("---\nschema: olm.bundle\npackage: {name}\nname: {name}.v1.{minor}.0\nproperties:\n- {{type: olm.package, value: {{packageName: {name}, version: 1.{minor}.0}}}}\n- {{type: olm.gvk, value: {{group: p{package}.example, version: v1, kind: Kind}}}}\n- {{type: olm.gvk.required, value: {{group: p{needs}.example, version: v1, kind: Kind}}}}\n"));
+        }
+    }
+    text
+}
+
+#[test]
+fn a_catalog_of_a_thousand_bundles_is_read_whole() {
+    let index = index(&thousand());
+    let count = |package: &str| releases(&index, package).len();
+    assert_eq!((index.packages.len(), index.kinds.len()), (50, 50));
+    assert_eq!(index.packages.keys().map(|package| count(package)).sum::<usize>(), 1_000);
+    let all = index.packages.keys().flat_map(|package| releases(&index, package));
+    assert_eq!(all.filter(|release| release.upgrade.len() == 1).count(), 950);
+}
+
+fn files(csv: &str, dependencies: &str) -> Texts {
+    let annotations = "annotations:\n  operators.operatorframework.io.bundle.package.v1: web\n  operators.operatorframework.io.bundle.channels.v1: fast,stable\n  operators.operatorframework.io.bundle.channel.default.v1: stable\n";
+    let properties = "properties: [{type: olm.maxOpenShiftVersion, value: '4.9'}]";
+    let files = [
+        (ANNOTATIONS, annotations),
+        (DEPENDENCIES, dependencies),
+        (PROPERTIES, properties),
+        ("manifests/crd.yaml", "kind: CustomResourceDefinition"),
+        ("manifests/web.yaml", csv),
+    ];
+    Texts(files.map(|(name, text)| (name.to_owned(), text.to_owned())).into())
+}
+
+#[test]
+fn a_folder_is_read_by_what_its_files_say() {
+    let csv = "kind: ClusterServiceVersion\nmetadata: {name: web.v1.2.0, annotations: {olm.skipRange: <1.2.0}}\nspec: {version: 1.2.0, replaces: web.v1.1.0, minKubeVersion: 1.20.0, customresourcedefinitions: {owned: [{name: webs.web.example, version: v1, kind: Web}], required: [{name: certs.certs.example, version: v1, kind: Cert}]}}\n";
+    let dependencies = "dependencies:\n- {type: olm.package, value: {packageName: db, version: '>=1.0.0'}}\n- {type: olm.gvk, value: {group: q.example, version: v1, kind: Q}}\n- {type: olm.label, value: {label: x}}\n";
+    let package = read(&files(csv, dependencies), &Reading::default()).expect("is a bundle");
+    let line = serde_json::to_string(&package.release).expect("prints");
+    let expected = concat!(
+        r#"{"name":"web","version":"1.2.0","dependencies":[{"ref":"db#>=1.0.0","prerelease":true}],"provides":["web.example/v1/Web"],"#,
+        r#""requires":["certs.example/v1/Cert","q.example/v1/Q"],"constraints":{"kubernetes":">=1.20.0","openshift":"<=4.9"},"#,
+        r#""channels":["stable","fast"],"defaultChannel":"stable","upgrade":{"replaces":"1.1.0","skipRange":"<1.2.0"},"format":"olm"}"#,
+    );
+    assert_eq!(line, expected);
+    assert_eq!(manifest(&package).expect("has a name").dependencies.len(), 1);
+    for (csv, reason) in [
+        ("kind: ConfigMap", "no ClusterServiceVersion"),
+        ("kind: ClusterServiceVersion\n---\nkind: ClusterServiceVersion", "more than one"),
+        ("kind: ClusterServiceVersion\nspec: {version: v}", "`v` is not a version"),
+        ("kind: ClusterServiceVersion\nspec: [", "not YAML"),
+    ] {
+        let error = read(&files(csv, ""), &Reading::default()).expect_err(reason);
+        assert!(error.reason.contains(reason), "{error}");
+    }
+    assert!(!is_bundle("annotations: {}"));
+}

@@ -1,0 +1,198 @@
+//! Container images whose files are packages, or say which packages there are: bundles and catalogs of operators.
+//!
+//! An image is read by its digest or tag, and of its files only those in some folders. It is not run, and what it is made of is
+//! not looked at.
+
+use mu_provider::{ErrorKind, Location, Progress, ProviderError, Release, SafeUrl, TreeWriter};
+use mu_provider_hub::Place;
+use mu_provider_hub::archive::Layers;
+use serde_json::{Map, Value};
+
+use crate::OciProvider;
+use crate::repository::{LONGEST_MANIFEST, Repository};
+use crate::wire::{self, Descriptor, Manifest};
+
+/// How many layers an image may have. Container tools stop at 127.
+const MOST_LAYERS: usize = 256;
+
+/// The name of an image: `quay.io/acme/web-bundle:v1.2.0`, `…@sha256:…`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImageName {
+    location: Location,
+    /// A tag or a digest.
+    reference: String,
+}
+
+impl ImageName {
+    /// Reads a name as container tools have it; without a host it is Docker's.
+    ///
+    /// # Errors
+    ///
+    /// When it is not one.
+    pub fn parse(text: &str, insecure: bool) -> Result<Self, ProviderError> {
+        let (named, digest) = match text.split_once('@') {
+            Some((named, digest)) => (named, Some(digest)),
+            None => (text, None),
+        };
+        let wrong = || {
+            // What stands before any other `@` may be a password.
+            let shown = match digest {
+                Some(rest) if !wire::is_digest(rest) => rest.rsplit('@').next().unwrap_or_default(),
+                _ => text,
+            };
+            let text = format!("`{shown}` is not the name of an image");
+            ProviderError::new(ErrorKind::Protocol, text)
+        };
+        let is_host = |first: &str| first.contains(['.', ':']) || first == "localhost";
+        let (host, path) = match named.split_once('/') {
+            Some((host, path)) if is_host(host) => (host, path),
+            _ => ("docker.io", named),
+        };
+        let (path, tag) = path.split_once(':').unwrap_or((path, "latest"));
+        let reference = digest.unwrap_or(tag);
+        if !wire::is_digest(reference) && (digest.is_some() || !wire::is_tag(reference)) {
+            return Err(wrong());
+        }
+        let root = SafeUrl::parse(&format!("https://{host}/")).map_err(|_| wrong())?;
+        if root.may_hold_secret() || !wire::is_repository(path) {
+            return Err(wrong());
+        }
+        let mut location = Location::new(root, path);
+        location.insecure = insecure;
+        Ok(Self { location, reference: reference.to_owned() })
+    }
+
+    /// The digest that names it.
+    pub fn digest(&self) -> Option<&str> {
+        Some(self.reference.as_str()).filter(|reference| wire::is_digest(reference))
+    }
+}
+
+/// An image that was found.
+#[derive(Debug)]
+pub struct Image {
+    repository: Repository,
+    manifest: Manifest,
+    /// What its manifest is known by.
+    pub digest: String,
+}
+
+impl OciProvider {
+    /// Finds an image; of one for many platforms, that for Linux on amd64, or the first.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFound`] when there is none, and whatever keeps its registry from being asked.
+    pub fn image(&self, name: &ImageName, progress: &dyn Progress) -> Result<Image, ProviderError> {
+        let repository = self.existing(&name.location)?;
+        let bytes = self.manifest_of(&repository, &name.reference, progress)?;
+        let place = repository.place(&format!("manifests/{}", name.reference));
+        let wrong = |error: serde_json::Error| {
+            let text = format!("`{place}` is not the manifest of an image");
+            ProviderError::new(ErrorKind::Protocol, text).because(error)
+        };
+        let value: Map<String, Value> = serde_json::from_slice(&bytes).map_err(wrong)?;
+        let bytes = match value.get("manifests").and_then(Value::as_array) {
+            None => bytes,
+            Some(platforms) => {
+                let platforms: Vec<Descriptor> =
+                    serde_json::from_value(platforms.clone().into()).map_err(wrong)?;
+                let is_usual = |one: &&Descriptor| {
+                    let platform = |key: &str| one.more.get("platform")?.get(key)?.as_str();
+                    (platform("os"), platform("architecture")) == (Some("linux"), Some("amd64"))
+                };
+                let chosen = platforms.iter().find(is_usual).or_else(|| platforms.first());
+                let digest = chosen.map(|one| one.digest.clone()).unwrap_or_default();
+                if !wire::is_digest(&digest) {
+                    let text = format!("`{place}` names no image");
+                    return Err(ProviderError::new(ErrorKind::Protocol, text));
+                }
+                self.manifest_of(&repository, &digest, progress)?
+            }
+        };
+        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(wrong)?;
+        Ok(Image { digest: wire::digest(&bytes), repository, manifest })
+    }
+
+    fn manifest_of(
+        &self,
+        repository: &Repository,
+        reference: &str,
+        progress: &dyn Progress,
+    ) -> Result<Vec<u8>, ProviderError> {
+        repository.manifest(reference, progress)?.ok_or_else(|| {
+            let place = repository.place(&format!("manifests/{reference}"));
+            let text = format!("there is no image `{reference}` of `{}`", repository.name);
+            ProviderError::new(ErrorKind::NotFound, text)
+                .because(format!("there is nothing at `{place}`"))
+        })
+    }
+
+    /// A label of an image.
+    ///
+    /// # Errors
+    ///
+    /// When its config cannot be got, or is not one.
+    pub fn label(
+        &self,
+        image: &Image,
+        key: &str,
+        progress: &dyn Progress,
+    ) -> Result<Option<String>, ProviderError> {
+        let Some(config) = &image.manifest.config else { return Ok(None) };
+        let bytes = image.repository.blob(config, LONGEST_MANIFEST, progress)?;
+        let config: Value = serde_json::from_slice(&bytes).map_err(|error| {
+            let place = image.repository.place(&format!("blobs/{}", config.digest));
+            let text = format!("`{place}` is not the config of an image");
+            ProviderError::new(ErrorKind::Protocol, text).because(error)
+        })?;
+        let label =
+            config.get("config").and_then(|config| config.get("Labels")?.get(key)?.as_str());
+        Ok(label.map(str::to_owned))
+    }
+
+    /// Writes the files of an image that are in one of `folders` into `tree`.
+    ///
+    /// # Errors
+    ///
+    /// When a layer is missing, damaged or hostile.
+    pub fn unpack_image(
+        &self,
+        image: &Image,
+        folders: impl IntoIterator<Item = String>,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        let Image { repository, manifest, digest } = image;
+        if manifest.layers.len() > MOST_LAYERS {
+            let text = format!("the image {digest} of `{}` has too many layers", repository.name);
+            return Err(ProviderError::new(ErrorKind::Refused, text));
+        }
+        let mut layers = Layers::new(folders);
+        for layer in manifest.layers.iter().rev() {
+            if !wire::is_digest(&layer.digest) || layer.media_type.ends_with("zstd") {
+                let text = format!(
+                    "the image {digest} of `{}` has a layer of the kind `{}`, which mu does not read",
+                    repository.name, layer.media_type
+                );
+                return Err(ProviderError::new(ErrorKind::Refused, text));
+            }
+            let blob = Release {
+                archive: Some(layer.digest.clone()),
+                size: Some(layer.size),
+                ..Release::default()
+            };
+            let path = repository.path(&format!("blobs/{}", layer.digest));
+            let registry = &repository.registry;
+            registry.by_scheme(|scheme| {
+                let place = Place {
+                    url: registry.url(scheme, &path)?,
+                    insecure: registry.insecure,
+                    guard: repository.guard.clone(),
+                };
+                self.archives.unpack_layer(&place, &blob, &mut layers, tree, progress)
+            })?;
+        }
+        Ok(())
+    }
+}

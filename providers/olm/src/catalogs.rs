@@ -1,0 +1,376 @@
+//! Catalogs: each asked for once a run, read only if it has changed, and remembered package by package.
+//!
+//! What is remembered is a file for each catalog: one line that says what it is of, and the lines of its packages. It only saves
+//! work: whatever cannot be read or written is as if it was not there.
+
+use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use mu_formats::olm;
+use mu_provider::fs::{self, RunFolder};
+use mu_provider::http::Http;
+use mu_provider::threads::lock;
+use mu_provider::{
+    ErrorKind, FileDigest, Folder, Limits, Location, Progress, ProviderError, SafeUrl, TreeWriter,
+};
+use mu_provider_hub::document::{Answer, Asking, Validator};
+use mu_provider_oci::{ImageName, OciProvider};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::folder::parts;
+
+/// The longest catalog, in bytes.
+const LONGEST_CATALOG: u64 = 1 << 30;
+
+/// The version of what is remembered: what an older mu made of a catalog is rebuilt.
+const FORMAT: u32 = 1;
+
+/// What a server of catalogs serves a whole one as.
+const ALL: &str = "api/v1/all";
+
+/// The label of an image that says in which of its folders the catalog is, and the usual one.
+const CONFIGS: (&str, &str) = ("operators.operatorframework.io.index.configs.v1", "configs");
+
+/// The catalogs of a run.
+#[derive(Debug)]
+pub(crate) struct Catalogs {
+    http: Arc<Http>,
+    oci: Arc<OciProvider>,
+    folder: PathBuf,
+    asked: Mutex<HashMap<SafeUrl, Arc<Slot>>>,
+}
+
+/// What came of asking for a catalog. Whoever asks second waits for the first; what failed is asked again.
+type Slot = Mutex<Option<Option<Arc<Catalog>>>>;
+
+/// A catalog, as it is now.
+#[derive(Debug)]
+pub(crate) struct Catalog {
+    head: Head,
+    lines: Vec<u8>,
+    /// For how many seconds it need not be asked for again.
+    pub(crate) max_age: u32,
+}
+
+/// The first line of what is remembered.
+#[derive(Debug, Serialize, Deserialize)]
+struct Head {
+    format: u32,
+    url: String,
+    validator: Option<String>,
+    /// Of all that the catalog was read from, where it has no validator.
+    digest: String,
+    packages: BTreeMap<String, Place>,
+    kinds: BTreeMap<String, Vec<String>>,
+}
+
+/// Where the lines of a package are, and their digest.
+#[derive(Debug, Serialize, Deserialize)]
+struct Place {
+    lines: Range<usize>,
+    digest: String,
+}
+
+/// What a catalog has of one package.
+pub(crate) struct Package<'c> {
+    pub(crate) lines: &'c [u8],
+    /// Of the lines.
+    pub(crate) digest: &'c str,
+}
+
+/// Takes the text of a part of a catalog, and where it is.
+type Take<'t> = dyn FnMut(&str, &str) -> Result<(), ProviderError> + 't;
+
+/// What came of reading a catalog.
+enum Read {
+    Absent,
+    Unchanged { max_age: u32 },
+    Whole { validator: Option<String>, max_age: u32 },
+}
+
+impl Catalogs {
+    pub(crate) fn new(http: Arc<Http>, oci: Arc<OciProvider>, folder: PathBuf) -> Self {
+        Self { http, oci, folder, asked: Mutex::default() }
+    }
+
+    /// The catalog that a package is in; `None` if there is none.
+    pub(crate) fn get(
+        &self,
+        location: &Location,
+        progress: &dyn Progress,
+    ) -> Result<Option<Arc<Catalog>>, ProviderError> {
+        let slot = Arc::clone(lock(&self.asked).entry(location.root.clone()).or_default());
+        let mut slot = lock(&slot);
+        if let Some(known) = &*slot {
+            return Ok(known.clone());
+        }
+        let catalog = self.refreshed(location, progress)?.map(Arc::new);
+        *slot = Some(catalog.clone());
+        Ok(catalog)
+    }
+
+    /// The resources that a catalog has of a bundle, as they are in it.
+    pub(crate) fn resources(
+        &self,
+        location: &Location,
+        bundle: &str,
+        progress: &dyn Progress,
+    ) -> Result<Vec<Vec<u8>>, ProviderError> {
+        let mut found = Vec::new();
+        self.read(location, None, progress, &mut |file, text| {
+            let here = olm::resources(file, text, &location.path, bundle);
+            found.extend(here.map_err(|error| not_a_catalog(file, &error))?);
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn refreshed(
+        &self,
+        location: &Location,
+        progress: &dyn Progress,
+    ) -> Result<Option<Catalog>, ProviderError> {
+        let url = location.root.to_string();
+        let file = self.folder.join(format!("{}.catalog", digest(url.as_bytes())));
+        let remembered = Catalog::remembered(&file, &url);
+        let validator = remembered.as_ref().and_then(|known| known.head.validator.clone());
+        let mut documents = olm::Catalog::default();
+        let mut hash = Sha256::new();
+        let mut last = String::new();
+        let read = self.read(location, validator.as_deref(), progress, &mut |file, text| {
+            hash.update(text);
+            file.clone_into(&mut last);
+            documents.add(file, text).map_err(|error| not_a_catalog(file, &error))
+        })?;
+        let (validator, max_age) = match read {
+            Read::Absent => return Ok(None),
+            Read::Unchanged { max_age } => {
+                return Ok(remembered.map(|known| Catalog { max_age, ..known }));
+            }
+            Read::Whole { validator, max_age } => (validator, max_age),
+        };
+        let digest = FileDigest::from_bytes(hash.finalize().into()).to_string();
+        let mut catalog = match remembered {
+            // The same under another name of the server's.
+            Some(known) if known.head.digest == digest => known,
+            _ if !documents.is_one() => {
+                let place = if last.is_empty() { url } else { last };
+                let text = format!("`{place}` is not a catalog of operators");
+                return Err(ProviderError::new(ErrorKind::Protocol, text)
+                    .because("nothing in it has a `schema` such as `olm.package`"));
+            }
+            _ => Catalog::new(url, digest, documents.finish()),
+        };
+        catalog.head.validator = validator;
+        catalog.max_age = max_age;
+        catalog.remember(&file);
+        Ok(Some(catalog))
+    }
+
+    /// Reads a catalog, unless it is what `validator` says, and hands each part of it to `take`.
+    fn read(
+        &self,
+        location: &Location,
+        validator: Option<&str>,
+        progress: &dyn Progress,
+        take: &mut Take<'_>,
+    ) -> Result<Read, ProviderError> {
+        match location.root.scheme() {
+            "oci" => return self.read_image(location, validator, progress, take),
+            "file" => {
+                let path = path_of(&location.root)?;
+                match fs::metadata_if_there(&path)? {
+                    None => return Ok(Read::Absent),
+                    Some(metadata) if metadata.is_dir() => {
+                        return read_folder(&path, &path, validator, take);
+                    }
+                    Some(_) => {}
+                }
+            }
+            _ => {}
+        }
+        let url = url_of(&location.root)?;
+        let asking = Asking {
+            http: &self.http,
+            insecure: location.insecure,
+            limit: LONGEST_CATALOG,
+            hides: false,
+            progress,
+        };
+        Ok(match asking.read(&url, validator.map(Validator::parse).as_ref())? {
+            Answer::Unchanged { max_age, .. } => Read::Unchanged { max_age },
+            Answer::Absent | Answer::Hidden => Read::Absent,
+            Answer::Read(document) => {
+                let place = url.to_string();
+                take(&place, text_of(&place, &document.bytes)?)?;
+                Read::Whole { validator: document.validator.to_text(), max_age: document.max_age }
+            }
+        })
+    }
+
+    /// Reads the catalog in an image, which its digest tells from others.
+    fn read_image(
+        &self,
+        location: &Location,
+        validator: Option<&str>,
+        progress: &dyn Progress,
+        take: &mut Take<'_>,
+    ) -> Result<Read, ProviderError> {
+        let name = location.root.to_string();
+        let name = name.trim_start_matches("oci://").trim_end_matches('/');
+        let name = ImageName::parse(name, location.insecure)?;
+        if validator.is_some() && name.digest() == validator {
+            return Ok(Read::Unchanged { max_age: 0 });
+        }
+        let image = match self.oci.image(&name, progress) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Read::Absent),
+            image => image?,
+        };
+        if validator == Some(&image.digest) {
+            return Ok(Read::Unchanged { max_age: 0 });
+        }
+        let configs = self.oci.label(&image, CONFIGS.0, progress)?;
+        let configs = configs.as_deref().unwrap_or(CONFIGS.1).trim_matches('/');
+        let scratch = RunFolder::new(&self.folder.join("images"))?;
+        let into = scratch.path().join("image");
+        fs::create_folder(&into)?;
+        let opened = Folder::open(&into).map_err(|error| {
+            let text = format!("cannot open the folder `{}`", into.display());
+            ProviderError::new(ErrorKind::Io, text).because(error)
+        })?;
+        let mut tree = TreeWriter::new(opened, Limits::default());
+        self.oci.unpack_image(&image, [configs.to_owned()], &mut tree, progress)?;
+        tree.finish()?;
+        let folder = into.join(configs);
+        if fs::metadata_if_there(&folder)?.is_some() {
+            read_folder(&folder, Path::new(&location.root.to_string()), None, take)?;
+        }
+        Ok(Read::Whole { validator: Some(image.digest), max_age: 0 })
+    }
+}
+
+/// Reads the catalog in a folder, which messages call `shown`.
+fn read_folder(
+    folder: &Path,
+    shown: &Path,
+    validator: Option<&str>,
+    take: &mut Take<'_>,
+) -> Result<Read, ProviderError> {
+    let parts = parts(folder)?;
+    let stamps: Vec<&str> = parts.iter().map(|part| part.stamp.as_str()).collect();
+    let now = digest(stamps.join("\n").as_bytes());
+    if validator == Some(&now) {
+        return Ok(Read::Unchanged { max_age: 0 });
+    }
+    let mut left = LONGEST_CATALOG;
+    for part in &parts {
+        let bytes = fs::read(&part.path)?;
+        left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
+            let text = format!("the catalog `{}` is refused", shown.display());
+            let why = format!("it is longer than {LONGEST_CATALOG} bytes");
+            ProviderError::new(ErrorKind::Refused, text).because(why)
+        })?;
+        let inside = part.path.strip_prefix(folder).unwrap_or(&part.path);
+        let place = shown.join(inside).display().to_string();
+        take(&place, text_of(&place, &bytes)?)?;
+    }
+    Ok(Read::Whole { validator: Some(now), max_age: 0 })
+}
+
+/// The file that a catalog is, on a web server or on this machine.
+fn url_of(root: &SafeUrl) -> Result<SafeUrl, ProviderError> {
+    let text = root.to_string();
+    let bare = text.trim_end_matches('/');
+    let is_file =
+        root.scheme() == "file" || [".json", ".yaml", ".yml"].iter().any(|end| bare.ends_with(end));
+    let url = match is_file {
+        true => SafeUrl::parse(bare),
+        false => root.as_folder().join(ALL),
+    };
+    url.map_err(|error| {
+        let text = format!("`{root}` is not the place of a catalog");
+        ProviderError::new(ErrorKind::Refused, text).because(error)
+    })
+}
+
+/// The path of a `file:` URL, whatever slash is behind it.
+fn path_of(root: &SafeUrl) -> Result<PathBuf, ProviderError> {
+    let path = root.as_url().to_file_path().map_err(|()| {
+        ProviderError::new(ErrorKind::Refused, format!("`{root}` is not a path on this machine"))
+    })?;
+    Ok(path.components().collect())
+}
+
+fn text_of<'b>(place: &str, bytes: &'b [u8]) -> Result<&'b str, ProviderError> {
+    std::str::from_utf8(bytes).map_err(|error| {
+        let text = format!("`{place}` is not a catalog of operators");
+        ProviderError::new(ErrorKind::Protocol, text).because(format!("it is not UTF-8: {error}"))
+    })
+}
+
+fn not_a_catalog(place: &str, error: &mu_formats::FormatError) -> ProviderError {
+    let text = format!("`{place}` is not a catalog of operators");
+    let why = format!("line {}, column {}: {}", error.line, error.column, error.reason);
+    ProviderError::new(ErrorKind::Protocol, text).because(why)
+}
+
+impl Catalog {
+    /// What it has of a package.
+    pub(crate) fn package(&self, name: &str) -> Option<Package<'_>> {
+        let place = self.head.packages.get(name)?;
+        Some(Package { lines: self.lines.get(place.lines.clone())?, digest: &place.digest })
+    }
+
+    /// All of its packages, by name.
+    pub(crate) fn packages(&self) -> impl Iterator<Item = (&str, &[u8])> {
+        let packages = self.head.packages.iter();
+        packages.filter_map(|(name, place)| Some((&**name, self.lines.get(place.lines.clone())?)))
+    }
+
+    /// The packages that provide each kind.
+    pub(crate) fn kinds(&self) -> &BTreeMap<String, Vec<String>> {
+        &self.head.kinds
+    }
+
+    fn new(url: String, of: String, index: olm::Index) -> Self {
+        let mut lines = Vec::new();
+        let mut packages = BTreeMap::new();
+        for (name, package) in index.packages {
+            let begin = lines.len();
+            let digest = digest(&package);
+            lines.extend(package);
+            packages.insert(name, Place { lines: begin..lines.len(), digest });
+        }
+        let (validator, kinds) = (None, index.kinds);
+        let head = Head { format: FORMAT, url, validator, digest: of, packages, kinds };
+        Self { head, lines, max_age: 0 }
+    }
+
+    fn remembered(file: &Path, url: &str) -> Option<Self> {
+        let bytes = fs::read(file).ok()?;
+        let end = bytes.iter().position(|byte| *byte == b'\n')?;
+        let (head, lines) = bytes.split_at_checked(end + 1)?;
+        let head: Head = serde_json::from_slice(head).ok()?;
+        let is_it = head.format == FORMAT && head.url == url;
+        is_it.then(|| Self { lines: lines.to_vec(), head, max_age: 0 })
+    }
+
+    fn remember(&self, file: &Path) {
+        let mut bytes = serde_json::to_vec(&self.head).expect("texts and numbers can be printed");
+        bytes.push(b'\n');
+        bytes.extend(&self.lines);
+        // What cannot be kept costs the next run the whole catalog.
+        if let Some(folder) = file.parent()
+            && fs::create_folder(folder).is_ok()
+        {
+            let _ = fs::write_atomic(file, &bytes);
+        }
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    FileDigest::from_bytes(Sha256::digest(bytes).into()).to_string()
+}

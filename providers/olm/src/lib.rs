@@ -1,0 +1,299 @@
+//! Catalogs of operators for the Operator Lifecycle Manager: in a folder, in a file, on a web server, in a container image.
+//!
+//! `catalogs.rs` reads a catalog once a run, if it has changed, and remembers it package by package; what its documents say is in
+//! `mu-formats`. The files of an operator are those of its bundle: from the image that the catalog names, which
+//! `mu-provider-oci` reads, else the resources that stand in the catalog itself.
+
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
+)]
+#![deny(clippy::indexing_slicing)]
+
+mod catalogs;
+mod folder;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mu_formats::olm;
+use mu_provider::catalog::{CatalogLine, Hits, Query};
+use mu_provider::http::Http;
+use mu_provider::{
+    ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
+    Silent, TreeWriter,
+};
+use mu_provider_oci::{ImageName, OciProvider};
+
+use crate::catalogs::Catalogs;
+
+/// The folders of a bundle.
+const FOLDERS: [&str; 2] = ["manifests", "metadata"];
+
+/// What the provider works with.
+#[derive(Debug, Clone)]
+pub struct OlmOptions {
+    /// The client, which also knows whether mu is offline.
+    pub http: Arc<Http>,
+    /// What reads images of bundles and catalogs.
+    pub oci: Arc<OciProvider>,
+    /// A folder for catalogs that were read; made when it is needed.
+    pub catalogs: PathBuf,
+}
+
+/// Serves operators from catalogs.
+///
+/// It asks for each catalog once, so a new one is needed for a fresh look.
+#[derive(Debug)]
+pub struct OlmProvider {
+    oci: Arc<OciProvider>,
+    catalogs: Catalogs,
+}
+
+impl OlmProvider {
+    /// A provider that has not asked for any catalog yet.
+    pub fn new(options: OlmOptions) -> Self {
+        let OlmOptions { http, oci, catalogs } = options;
+        Self { catalogs: Catalogs::new(http, Arc::clone(&oci), catalogs), oci }
+    }
+
+    /// What the catalog says of a release of which a lock says little.
+    fn listed(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Option<Release>, ProviderError> {
+        let Some(catalog) = self.catalogs.get(location, progress)? else { return Ok(None) };
+        let Some(package) = catalog.package(&location.path) else { return Ok(None) };
+        let is_meant = |listed: &Release| match (&release.locator, &release.archive) {
+            (Some(bundle), _) => listed.locator.as_ref() == Some(bundle),
+            (None, Some(archive)) => listed.archive.as_ref() == Some(archive),
+            (None, None) => olm::full_version(listed) == olm::full_version(release),
+        };
+        Ok(releases(package.lines).find(is_meant))
+    }
+
+    /// Writes the files of a bundle from its image; `false` if no image is named.
+    fn fetch_image(
+        &self,
+        location: &Location,
+        release: &Release,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<bool, ProviderError> {
+        let Some(name) = release.urls.first().and_then(|url| url.strip_prefix("oci://")) else {
+            return Ok(false);
+        };
+        let name = ImageName::parse(name, location.insecure)?;
+        if release.archive.is_some() && name.digest() != release.archive.as_deref() {
+            let text = format!(
+                "the bundle of `{}` {} is an image that is not named by its digest",
+                location.describe(),
+                release.version
+            );
+            return Err(ProviderError::new(ErrorKind::Integrity, text));
+        }
+        let image = self.oci.image(&name, progress)?;
+        self.oci.unpack_image(&image, FOLDERS.map(str::to_owned), tree, progress)?;
+        Ok(true)
+    }
+
+    /// Writes the resources of a bundle that stand in the catalog; `false` if there are none.
+    fn fetch_resources(
+        &self,
+        location: &Location,
+        release: &Release,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<bool, ProviderError> {
+        let Some(bundle) = &release.locator else { return Ok(false) };
+        let resources = self.catalogs.resources(location, bundle, progress)?;
+        if resources.is_empty() {
+            return Ok(false);
+        }
+        let mut names = BTreeSet::new();
+        for resource in &resources {
+            let name = olm::file_name(resource, &mut names);
+            tree.file_in_memory(format!("manifests/{name}").as_bytes(), false, resource)?;
+        }
+        let annotations = olm::annotations(release);
+        tree.file_in_memory(b"metadata/annotations.yaml", false, annotations.as_bytes())?;
+        Ok(true)
+    }
+}
+
+fn releases(lines: &[u8]) -> impl Iterator<Item = Release> {
+    let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    lines.filter_map(|line| serde_json::from_slice(line).ok())
+}
+
+impl Provider for OlmProvider {
+    fn name(&self) -> &str {
+        olm::NAME
+    }
+
+    fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
+        match self.catalogs.get(location, &Silent) {
+            Ok(catalog) => Ok(catalog.is_some()),
+            Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn places_are_flat(&self) -> bool {
+        true
+    }
+
+    fn lines_are_complete(&self) -> bool {
+        true
+    }
+
+    fn is_unchanged(&self, location: &Location, validator: &str, progress: &dyn Progress) -> bool {
+        // Whoever really needs the catalog meets the error.
+        let catalog = self.catalogs.get(location, progress).ok().flatten();
+        let package = catalog.as_ref().and_then(|catalog| catalog.package(&location.path));
+        package.is_some_and(|package| package.digest == validator)
+    }
+
+    fn list(
+        &self,
+        location: &Location,
+        validator: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<Listing, ProviderError> {
+        let Some(catalog) = self.catalogs.get(location, progress)? else {
+            return Ok(Listing::Absent { tried: vec![location.root.to_string()] });
+        };
+        let Some(package) = catalog.package(&location.path) else {
+            let tried = format!("{}, which lists no operator `{}`", location.root, location.path);
+            return Ok(Listing::Absent { tried: vec![tried] });
+        };
+        let max_age = catalog.max_age;
+        if validator == Some(package.digest) {
+            return Ok(Listing::Unchanged { max_age, validator: None });
+        }
+        Ok(Listing::Found(Found {
+            lines: package.lines.to_vec(),
+            validator: Some(package.digest.to_owned()),
+            max_age,
+            location: location.clone(),
+            leads_to: Vec::new(),
+        }))
+    }
+
+    fn providers(
+        &self,
+        location: &Location,
+        capability: &str,
+        validator: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<Listing, ProviderError> {
+        let catalog = self.catalogs.get(location, progress)?;
+        let names = catalog.as_ref().and_then(|catalog| catalog.kinds().get(capability));
+        let Some((catalog, names)) = catalog.as_ref().zip(names) else {
+            return Ok(Listing::Absent { tried: vec![location.root.to_string()] });
+        };
+        let max_age = catalog.max_age;
+        let now = names.join(" ");
+        if validator == Some(&now) {
+            return Ok(Listing::Unchanged { max_age, validator: None });
+        }
+        let mut lines = Vec::new();
+        for name in names {
+            let release = Release { name: name.clone(), ..Release::default() };
+            serde_json::to_writer(&mut lines, &release).expect("memory takes everything");
+            lines.push(b'\n');
+        }
+        let (validator, location) = (Some(now), location.clone());
+        Ok(Listing::Found(Found { lines, validator, max_age, location, leads_to: Vec::new() }))
+    }
+
+    fn capabilities(
+        &self,
+        location: &Location,
+        progress: &dyn Progress,
+    ) -> Result<Option<BTreeSet<String>>, ProviderError> {
+        let catalog = self.catalogs.get(location, progress)?;
+        Ok(catalog.map(|catalog| catalog.kinds().keys().cloned().collect()))
+    }
+
+    fn search(
+        &self,
+        location: &Location,
+        query: &Query,
+        progress: &dyn Progress,
+    ) -> Result<Option<Hits>, ProviderError> {
+        let Some(catalog) = self.catalogs.get(location, progress)? else { return Ok(None) };
+        let mut lines = Vec::new();
+        for (name, package) in catalog.packages() {
+            let releases: Vec<Release> = releases(package).collect();
+            let Some(best) = olm::best(&releases) else { continue };
+            let line = CatalogLine {
+                name: name.to_owned(),
+                latest: olm::full_version(best),
+                description: best.description.clone(),
+                keywords: best.keywords.clone(),
+                provides: best.provides.clone(),
+                ..CatalogLine::default()
+            };
+            serde_json::to_writer(&mut lines, &line).expect("memory takes everything");
+            lines.push(b'\n');
+        }
+        let hits = query.search(&*lines);
+        Ok(Some(hits.expect("what is in memory can be read")))
+    }
+
+    fn resolve(
+        &self,
+        location: &Location,
+        revision: &str,
+        _progress: &dyn Progress,
+    ) -> Result<Release, ProviderError> {
+        let text = format!(
+            "there is no commit `{revision}` of `{}`: a catalog of operators has no commits",
+            location.describe()
+        );
+        Err(ProviderError::new(ErrorKind::NotFound, text))
+    }
+
+    fn manifest(
+        &self,
+        _location: &Location,
+        _release: &Release,
+        _progress: &dyn Progress,
+    ) -> Result<Option<ManifestFile>, ProviderError> {
+        // The catalog says all that counts.
+        Ok(None)
+    }
+
+    fn fetch(
+        &self,
+        location: &Location,
+        release: &Release,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        if self.fetch_image(location, release, tree, progress)? {
+            return Ok(());
+        }
+        // A lock that was written from another place says little.
+        let listed = self.listed(location, release, progress)?;
+        let listed = listed.unwrap_or_else(|| release.clone());
+        if self.fetch_image(location, &listed, tree, progress)?
+            || self.fetch_resources(location, &listed, tree, progress)?
+        {
+            return Ok(());
+        }
+        let text = format!(
+            "there are no files of `{}` {}",
+            location.describe(),
+            olm::full_version(release)
+        );
+        Err(ProviderError::new(ErrorKind::NotFound, text).because(format!(
+            "the catalog `{}` names no image of it, and has none of its resources",
+            location.root
+        )))
+    }
+}

@@ -1,0 +1,250 @@
+//! Operators as packages: found in catalogs, chosen in one graph, installed as their bundles.
+
+use std::fs;
+
+use mu_testing::oci::Behaviour;
+use mu_testing::{Bundle, Chart, Charts, Nginx, OciServer, Operators, digest_of, tree, write};
+use serde_json::json;
+
+use crate::support::Sandbox;
+
+/// A sandbox, a catalog that `operators.example/` is, and the registry that its bundles are in.
+struct Cluster {
+    sandbox: Sandbox,
+    operators: Operators,
+    registry: OciServer,
+}
+
+impl Cluster {
+    /// With `kafka`, which needs `zookeeper` and a kind of `certs`; `zookeeper` has no image.
+    fn new() -> Self {
+        let mut sandbox = Sandbox::new();
+        let registry = OciServer::start(Behaviour::default());
+        sandbox.replace(&registry.host(), "[HOST]");
+        let mut operators = Operators::new(&sandbox.path("catalog"));
+        operators.package("certs", "stable");
+        operators.channel("certs", "stable", &[json!("certs.v1.0.0")]);
+        let certs = Bundle::new("certs", "1.0.0").provides("certs.example/v1/Certificate");
+        operators.bundle(&pushed(&registry, certs));
+        operators.package("zookeeper", "stable");
+        for version in ["0.9.0", "0.9.2", "1.0.0"] {
+            operators.bundle(&Bundle::new("zookeeper", version));
+        }
+        let entries = ["zookeeper.v0.9.0", "zookeeper.v0.9.2", "zookeeper.v1.0.0"];
+        operators.channel("zookeeper", "stable", &entries.map(|name| json!(name)));
+        operators.package("kafka", "stable");
+        for version in ["0.1.0", "0.2.0", "0.3.0-rc.1"] {
+            let kafka = Bundle::new("kafka", version)
+                .provides("kafka.example/v1/Kafka")
+                .requires("certs.example/v1/Certificate")
+                .needs("zookeeper", ">=0.9.0 <1.0.0")
+                .says("minKubeVersion", json!("1.25.0"));
+            operators.bundle(&pushed(&registry, kafka));
+        }
+        operators.channel("kafka", "candidate", &[json!("kafka.v0.3.0-rc.1")]);
+        operators.channel("kafka", "stable", &[json!("kafka.v0.1.0"), json!("kafka.v0.2.0")]);
+        let cluster = Self { sandbox, operators, registry };
+        cluster.is_at("{provider: olm, url: ../catalog}");
+        cluster
+    }
+
+    /// Says where `operators.example/` is.
+    fn is_at(&self, place: &str) {
+        let text = format!("registries:\n  operators.example/: {place}\n");
+        self.sandbox.write(".mu/workspace.yaml", &text);
+    }
+}
+
+fn pushed(registry: &OciServer, bundle: Bundle) -> Bundle {
+    let repository = format!("acme/{}-bundle", bundle.name().replace(".v", "/v"));
+    let image = bundle.push(registry, &repository);
+    bundle.image(&image)
+}
+
+#[test]
+fn operators_are_packages_whose_files_are_their_bundles() {
+    let cluster = Cluster::new();
+    let sandbox = &cluster.sandbox;
+    sandbox.asks_for(&["operators.example/kafka"]);
+    let run = sandbox.mu(&["get"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get
+    + operators.example/certs 1.0.0
+    + operators.example/kafka 0.2.0
+    + operators.example/zookeeper 0.9.2
+    installed 3 packages (3 downloaded, 0 from cache)
+    [exit 0]
+    ");
+    let pack = sandbox.path("work/.mu/packs/operators.example/kafka");
+    let kafka = Bundle::new("kafka", "0.2.0")
+        .provides("kafka.example/v1/Kafka")
+        .requires("certs.example/v1/Certificate")
+        .needs("zookeeper", ">=0.9.0 <1.0.0")
+        .says("minKubeVersion", json!("1.25.0"));
+    assert_eq!(tree(&pack), kafka.files());
+    let lock = sandbox.lock();
+    let kafka = &lock["packages"][1];
+    assert_eq!(kafka["digest"], *digest_of(&pack));
+    assert_eq!(kafka["channel"], "stable");
+    assert_eq!(kafka["locator"], "kafka.v0.2.0");
+    assert_eq!(kafka["source"], "olm+../catalog/");
+    let image = kafka["url"].as_str().expect("is there");
+    assert!(image.ends_with(kafka["archive"].as_str().expect("is there")), "{image}");
+    sandbox.mu(&["verify"]).ok();
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date (3 packages)"]);
+    // From a lock alone, the catalog is not needed for what is in an image.
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    let before = cluster.registry.requests().len();
+    sandbox.mu(&["get", "--locked"]).ok();
+    let requests = cluster.registry.requests();
+    assert_eq!(requests[before..].len(), 6, "{requests:#?}");
+    sandbox.mu(&["verify"]).ok();
+}
+
+#[test]
+fn catalogs_are_served_and_asked_for_once() {
+    let mut cluster = Cluster::new();
+    fs::create_dir_all(cluster.sandbox.path("www/api/v1")).expect("can be made");
+    let serve = |cluster: &Cluster| {
+        write(cluster.sandbox.root(), "www/api/v1/all", cluster.operators.text());
+    };
+    serve(&cluster);
+    let nginx = Nginx::serve(&cluster.sandbox.path("www"), "");
+    cluster.is_at(&format!("olm+{}", nginx.url("")));
+    cluster.sandbox.asks_for(&["operators.example/kafka"]);
+    cluster.sandbox.mu(&["get"]).ok();
+    // Once for all packages, and once more for the resources of the one that has no image.
+    assert_eq!(nginx.log(), ["GET /api/v1/all HTTP/1.1 200"; 2]);
+    cluster.sandbox.mu(&["outdated"]).ok();
+    cluster.sandbox.mu(&["versions", "operators.example/zookeeper"]).ok();
+    assert_eq!(nginx.log()[2..], ["GET /api/v1/all HTTP/1.1 304"; 2]);
+    cluster.operators.bundle(&Bundle::new("zookeeper", "0.9.3"));
+    cluster.operators.channel("zookeeper", "fast", &[json!("zookeeper.v0.9.3")]);
+    serve(&cluster);
+    cluster.sandbox.mu(&["versions", "operators.example/zookeeper"]).ok().says(&["0.9.3", "fast"]);
+    assert_eq!(nginx.log()[4..], ["GET /api/v1/all HTTP/1.1 200"]);
+    cluster.sandbox.mu(&["get", "--offline"]).ok().says(&["up to date"]);
+    cluster.sandbox.mu(&["versions", "operators.example/certs", "--offline"]).ok().says(&["1.0.0"]);
+}
+
+/// A catalog of `kafka`, which needs a kind that nothing in it provides.
+fn catalog_without_certs(sandbox: &Sandbox) -> Operators {
+    let mut operators = Operators::new(&sandbox.path("catalog"));
+    operators.package("kafka", "stable");
+    operators.bundle(&Bundle::new("kafka", "1.0.0").requires("certs.example/v1/Certificate"));
+    operators.channel("kafka", "stable", &[json!("kafka.v1.0.0")]);
+    operators
+}
+
+const PLACES: &str = "registries:\n  operators.example/: {provider: olm, url: ../catalog}\n  charts.example/: {provider: helm, url: ../charts}\n";
+
+#[test]
+fn a_kind_is_met_by_a_chart_if_the_settings_say_that_it_provides_it() {
+    let sandbox = Sandbox::new();
+    let mut operators = catalog_without_certs(&sandbox);
+    fs::create_dir_all(sandbox.path("charts")).expect("can be made");
+    let mut charts = Charts::new(&sandbox.path("charts"));
+    charts.add(&Chart::new("cert-manager", "1.17.0"));
+    sandbox.write(".mu/workspace.yaml", PLACES);
+    sandbox.asks_for(&["operators.example/kafka"]);
+    insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @"
+    $ mu get
+    error: nothing provides what is required
+      acme/web requires operators.example/kafka
+      operators.example/kafka 1.0.0 requires the capability certs.example/v1/Certificate
+      nothing provides the capability certs.example/v1/Certificate
+
+    hint: do without operators.example/kafka: `mu remove operators.example/kafka`
+    hint: if the runtime has it, write `runtime: {provides: [certs.example/v1/Certificate]}` into `.mu/workspace.yaml`; if a package has it without saying so, `packages: {ID: {provides: [certs.example/v1/Certificate]}}`
+    [exit 1]
+    ");
+    let provides =
+        "packages:\n  charts.example/cert-manager: {provides: [certs.example/v1/Certificate]}\n";
+    sandbox.write(".mu/workspace.yaml", &format!("{PLACES}{provides}"));
+    sandbox.mu(&["get"]).ok().says(&["+ charts.example/cert-manager 1.17.0"]);
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    sandbox
+        .mu(&["why", "charts.example/cert-manager"])
+        .ok()
+        .says(&["certs.example/v1/Certificate"]);
+    // The lock has what packages say themselves.
+    let lock = sandbox.read("Mu.lock");
+    assert!(lock.contains("requires: [certs.example/v1/Certificate]"), "{lock}");
+    assert!(!lock.contains("provides:"), "{lock}");
+    // An operator that provides it, too, would be a second one.
+    operators.package("certs", "stable");
+    operators.bundle(&Bundle::new("certs", "1.0.0").provides("certs.example/v1/Certificate"));
+    operators.channel("certs", "stable", &[json!("certs.v1.0.0")]);
+    let both =
+        ["operators.example/kafka", "operators.example/certs", "charts.example/cert-manager"];
+    sandbox.asks_for(&both);
+    insta::assert_snapshot!(sandbox.mu(&["get"]).fails().shown(), @"
+    $ mu get
+    error: no versions fit together
+      acme/web requires charts.example/cert-manager
+      charts.example/cert-manager 1.17.0 provides certs.example/v1/Certificate
+      acme/web requires operators.example/certs
+      operators.example/certs 1.0.0 provides certs.example/v1/Certificate
+      only one package at a time can provide certs.example/v1/Certificate
+
+    hint: do without charts.example/cert-manager: `mu remove charts.example/cert-manager`
+    hint: do without operators.example/certs: `mu remove operators.example/certs`
+    [exit 1]
+    ");
+    // Without that setting, the operator is the one that is there.
+    sandbox.asks_for(&both[..1]);
+    sandbox.write(".mu/workspace.yaml", PLACES);
+    sandbox.mu(&["get", "--locked"]).fails();
+    sandbox.mu(&["get"]).ok().says(&["+ operators.example/certs 1.0.0"]);
+    assert_eq!(
+        sandbox.locked(),
+        ["operators.example/certs 1.0.0", "operators.example/kafka 1.0.0"]
+    );
+}
+
+#[test]
+fn nobody_has_to_provide_what_the_runtime_has() {
+    let sandbox = Sandbox::new();
+    catalog_without_certs(&sandbox);
+    let runtime = "runtime: {kubernetes: 1.29, provides: [certs.example/v1/Certificate]}\n";
+    sandbox.write(".mu/workspace.yaml", &format!("{PLACES}{runtime}"));
+    sandbox.asks_for(&["operators.example/kafka"]);
+    sandbox.mu(&["get"]).ok().says(&["+ operators.example/kafka 1.0.0"]);
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["get", "--locked", "--resolution", "minimal"]).fails();
+    sandbox.mu(&["get", "--resolution", "minimal"]).ok();
+    sandbox.mu(&["config", "list"]).ok().says(&["runtime.provides"]);
+    sandbox.write(".mu/workspace.yaml", PLACES);
+    sandbox.mu(&["get"]).fails().says(&["certs.example/v1/Certificate"]);
+    let wrong = "runtime: {provides: [Certificate]}\n";
+    sandbox.write(".mu/workspace.yaml", &format!("{PLACES}{wrong}"));
+    sandbox.mu(&["get"]).fails().says(&["GROUP/VERSION/KIND", "workspace.yaml:4"]);
+}
+
+#[test]
+fn the_folder_of_a_bundle_is_a_package() {
+    let sandbox = Sandbox::new();
+    let mut operators = Operators::new(&sandbox.path("catalog"));
+    operators.package("zookeeper", "stable");
+    operators.bundle(&Bundle::new("zookeeper", "0.9.0"));
+    operators.channel("zookeeper", "stable", &[json!("zookeeper.v0.9.0")]);
+    sandbox.write(".mu/workspace.yaml", &format!("base: operators.example/\n{PLACES}"));
+    let kafka = Bundle::new("kafka", "1.1.0").needs("zookeeper", "<1.0.0");
+    for (path, (_, content)) in kafka.files() {
+        write(&sandbox.path("work"), &path, content);
+    }
+    sandbox.mu(&["get"]).ok().says(&["zookeeper 0.9.0"]);
+    sandbox
+        .mu(&["tree"])
+        .ok()
+        .says(&["kafka 1.1.0", "zookeeper 0.9.0 (stable) [required: <1.0.0 with prereleases]"]);
+    sandbox.mu(&["add", "zookeeper"]).fails().says(&["metadata/dependencies.yaml"]);
+    // A file of that name that says nothing of a bundle is no manifest.
+    write(&sandbox.path("other"), "metadata/annotations.yaml", "annotations: {}\n");
+    sandbox.mu_in("other", &["list"]).does_not_say(&["package.v1"]);
+    // What is wrong is named with its file.
+    let csv = "manifests/kafka.clusterserviceversion.yaml";
+    sandbox.write(csv, "kind: ClusterServiceVersion\nspec: {version: latest}\n");
+    sandbox.mu(&["get"]).fails().says(&[csv, "`latest` is not a version"]);
+}
