@@ -793,3 +793,26 @@ fn two_majors_may_be_used_side_by_side() {
     };
     told(make, &["get"]).does_not_say(&["majors"]);
 }
+
+#[test]
+fn a_version_that_does_not_exist_is_answered_with_the_nearest_one() {
+    for strategy in ["highest", "minimal"] {
+        let mut sandbox = Sandbox::new();
+        sandbox.set("MU_RESOLUTION", strategy);
+        sandbox.offer("aws/x 1.2.0:\naws/x 1.3.0:\naws/x 2.0.0:\naws/x 2.0.5:");
+        for (missing, meant) in
+            [("1.3.7", "1.3.0"), ("1.1.0", "1.2.0"), ("2.0.3", "2.0.5"), ("3.0.0", "2.0.5")]
+        {
+            let run = sandbox.mu(&["get", &format!("aws/x#{missing}")]).fails();
+            let hint = format!("`mu get 'aws/x#{meant}'`");
+            let hints = run.stderr.lines().filter(|line| line.starts_with("hint: "));
+            assert_eq!(
+                hints.filter(|line| line.contains("mu get 'aws/x#")).count(),
+                1,
+                "{}",
+                run.shown()
+            );
+            run.says(&[&hint]);
+        }
+    }
+}

@@ -12,6 +12,7 @@ mod rules;
 mod unfinished;
 
 use std::cell::Cell;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 use pubgrub::VersionSet;
@@ -209,14 +210,24 @@ impl<'a> Finder<'a> {
         {
             return Ok(true);
         }
-        let Some(next) = above.first() else { return Ok(false) };
-        // If a version does not exist, the next higher one is more likely meant than the newest.
-        if now.is_empty()
-            && matches!(wish.spec, VersionSpec::Pin(_))
-            && self.try_asking(wish, place, &PositionSet::singleton(next))?
-        {
-            return Ok(true);
+        // If a version does not exist, the nearest one is more likely meant than the newest.
+        let is_missing = now.is_empty() && matches!(wish.spec, VersionSpec::Pin(_));
+        let next = above.first();
+        if is_missing {
+            let package = self.trial.world.package(place);
+            // One that exists and cannot be used has other ways out, which come before lower versions.
+            let below = all.last_below(next.unwrap_or(Position::MAX));
+            let below = below.filter(|_| !exists(package, wish));
+            let mut near: Vec<Position> = next.into_iter().chain(below).collect();
+            // Of two, the one with more of the same numbers; then the higher one.
+            near.sort_by_key(|at| Reverse(same_numbers(package, wish, *at)));
+            for position in near {
+                if self.try_asking(wish, place, &PositionSet::singleton(position))? {
+                    return Ok(true);
+                }
+            }
         }
+        let Some(next) = next else { return Ok(false) };
         let package = self.trial.world.package(place);
         let major = package.major(next);
         // A name is not near any version.
@@ -446,6 +457,22 @@ fn others(request: &Request, without: &BTreeSet<&PackageId>) -> Vec<Root> {
         root.requirements.retain(|requirement| !without.contains(&requirement.id));
     }
     roots
+}
+
+/// Whether the version that is required exactly is there, whether it can be used or not.
+fn exists(package: &Candidates, wish: &Requirement) -> bool {
+    let VersionSpec::Pin(pin) = &wish.spec else { return false };
+    package.releases().position(&pin.version().clone().into()).is_some()
+}
+
+/// How many numbers of a version, from the first one, are those of the version that is required.
+fn same_numbers(package: &Candidates, wish: &Requirement, position: Position) -> usize {
+    let VersionSpec::Pin(pin) = &wish.spec else { return 0 };
+    let numbers = |version: &semver::Version| [version.major, version.minor, version.patch];
+    let Some(version) = package.version(position) else { return 0 };
+    let Some(version) = version.as_semver().map(numbers) else { return 0 };
+    let wanted = numbers(pin.version());
+    version.iter().zip(wanted).take_while(|(one, other)| **one == *other).count()
 }
 
 /// The version that is meant by a text with more numbers than a version has.
