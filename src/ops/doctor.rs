@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
-use mu_provider::{SafeUrl, Silent};
+use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::env::Environment;
 use crate::fs::{self, AtPath as _};
+use crate::index::Route;
 use crate::ops::{CommandError, Session};
 use crate::workspace::Registry;
 
@@ -210,16 +211,22 @@ fn registries(session: &Session) -> Vec<Finding> {
 /// Contacts a registry; also returns by how many seconds this machine's clock is behind.
 fn ask(session: &Session, registry: &Registry) -> (Finding, Option<i64>) {
     let subject = format!("registry {}", registry.prefix);
-    let base = format!("https://{}", registry.prefix);
-    let Some(root) = registry.url.clone().or_else(|| SafeUrl::parse(&base).ok()) else {
-        return (Finding::new(subject, "is not a valid place for a registry").failed(), None);
+    let mut places = session.index().registries().into_iter();
+    let place = places.find(|place| place.prefix == registry.prefix);
+    let route = match place.map(|place| place.route) {
+        Some(Ok(route)) => route,
+        Some(Err(error)) => {
+            let advice = "`mu registry list` shows where it is set";
+            return (Finding::new(subject, told(&error)).failed().advice(advice), None);
+        }
+        None => return (Finding::new(subject, "is set twice: the last one counts"), None),
     };
-    let is_hub = registry.provider.as_deref().is_none_or(|provider| provider == "hub");
-    if !is_hub || !matches!(root.scheme(), "http" | "https" | "file") {
-        return (Finding::new(subject, format!("{root} (not contacted: it is not a hub)")), None);
-    }
+    let root = route.location.root.clone();
     if session.options.offline && root.scheme() != "file" {
         return (Finding::new(subject, format!("{root} (not contacted: mu is offline)")), None);
+    }
+    if !route.provider.is_hub() {
+        return (probed(session, subject, &route), None);
     }
     let Ok(url) = root.as_folder().join("hub.json") else {
         return (
@@ -265,19 +272,73 @@ fn ask(session: &Session, registry: &Registry) -> (Finding, Option<i64>) {
                 behind,
             )
         }
-        Err(error) => {
-            let mut found = error.to_string();
-            let mut next = std::error::Error::source(&error);
-            while let Some(cause) = next {
-                found.push_str(&format!(": {cause}"));
-                next = cause.source();
-            }
-            let finding = Finding::new(subject, format!("{found}{token}")).failed();
-            let advice = error.hints().first().cloned();
-            let advice = advice.unwrap_or_else(|| "`mu -v doctor` shows each request".to_owned());
-            (finding.advice(advice), None)
-        }
+        Err(error) => (failed(subject, &error, token), None),
     }
+}
+
+/// Contacts a registry that is not a hub, in the way of its provider.
+fn probed(session: &Session, subject: String, route: &Route) -> Finding {
+    let (provider, location) = (&route.provider, &route.location);
+    let (root, kind) = (&location.root, provider.name());
+    let token = if session.has_token(root) { ", with a token" } else { "" };
+    let begin = Instant::now();
+    let is_there = if provider.is_folder() || provider.is_repository() {
+        match root.scheme() {
+            "file" => Ok(root.as_url().to_file_path().is_ok_and(|path| path.is_dir())),
+            "http" | "https" => {
+                let insecure = location.insecure;
+                match session.http().get(root).insecure(insecure).send() {
+                    // What repositories there are, the server need not say.
+                    Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
+                    answer => answer.map(|_| true),
+                }
+            }
+            scheme => {
+                let text = format!("{root} ({kind}; not contacted: {scheme} needs a repository)");
+                return Finding::new(subject, text);
+            }
+        }
+    } else {
+        provider.probe(location)
+    };
+    match is_there {
+        Ok(true) if root.scheme() == "file" => {
+            Finding::new(subject, format!("{root} is there ({kind})"))
+        }
+        Ok(true) => {
+            let time = begin.elapsed().as_millis();
+            Finding::new(subject, format!("{root} answers in {time} ms ({kind}){token}"))
+        }
+        Ok(false) if root.scheme() == "file" => {
+            let finding = Finding::new(subject, format!("there is nothing for `{kind}` at {root}"));
+            finding.failed().advice("check the folder: `mu registry list` shows where it is set")
+        }
+        Ok(false) => {
+            let found = format!("{root} answers, but not as `{kind}` does{token}");
+            let advice =
+                "check the URL and the provider: `mu registry list` shows where they are set";
+            Finding::new(subject, found).failed().advice(advice)
+        }
+        Err(error) => failed(subject, &error, token),
+    }
+}
+
+/// A registry that could not be asked.
+fn failed(subject: String, error: &ProviderError, token: &str) -> Finding {
+    let finding = Finding::new(subject, format!("{}{token}", told(error))).failed();
+    let advice = error.hints().first().cloned();
+    finding.advice(advice.unwrap_or_else(|| "`mu -v doctor` shows each request".to_owned()))
+}
+
+/// An error with its causes, in one line.
+fn told(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text.push_str(&format!(": {cause}"));
+        next = cause.source();
+    }
+    text
 }
 
 fn clock(behind: i64) -> Finding {

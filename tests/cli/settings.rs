@@ -1,7 +1,11 @@
 //! The settings in effect, and where they come from: `config`, `env`, `version`, and what `doctor` finds.
 
-use crate::support::Sandbox;
+use mu_testing::OciServer;
 use mu_testing::http::{Reply, TestServer};
+use mu_testing::oci::Behaviour;
+
+use crate::support::Sandbox;
+use crate::support::git::{HttpServer, Origin};
 
 #[test]
 fn each_setting_says_where_it_comes_from() {
@@ -139,4 +143,46 @@ fn doctor_asks_registries_and_fails_where_a_check_does() {
     sandbox.set("HTTPS_PROXY", "");
     sandbox.write(".mu/workspace.yaml", "link: glue\n");
     sandbox.mu(&["doctor"]).fails().says(&["✗ settings: "]);
+}
+
+#[test]
+fn doctor_asks_each_kind_of_registry() {
+    let oci = OciServer::start(Behaviour::default());
+    let origin = Origin::new("r.git");
+    let git = HttpServer::start(origin.root());
+    let page = TestServer::start(|_, _| Reply::body("<html>please log in</html>"));
+    let sandbox = Sandbox::new();
+    let (oci, git, page) = (oci.host(), git.root(), page.host());
+    let repositories = origin.root().display();
+    let settings = format!(
+        "registries:
+  a.acme.example/: oci://{oci}/acme
+  b.acme.example/: {{provider: git, url: \"{git}\"}}
+  c.acme.example/: {{provider: git, url: \"file://{repositories}/\"}}
+  d.acme.example/: helm+http://{page}/charts
+  e.acme.example/: oci://{page}/acme
+  f.acme.example/: {{provider: git, url: \"file:///nowhere/\"}}
+  g.acme.example/: {{provider: nope, url: https://x.example/}}
+"
+    );
+    sandbox.write(".mu/workspace.yaml", &settings);
+    let run = sandbox.mu(&["doctor"]).fails();
+    run.says(&[
+        &format!("✓ registry a.acme.example/: https://{oci}/acme/ answers in "),
+        " ms (oci)",
+        &format!("✓ registry b.acme.example/: {git} answers in "),
+        " ms (git)",
+        &format!("✓ registry c.acme.example/: file://{repositories}/ is there (git)"),
+        "✗ registry d.acme.example/: ",
+        "✗ registry e.acme.example/: ",
+        "✗ registry f.acme.example/: there is nothing for `git` at file:///nowhere/",
+        "✗ registry g.acme.example/: there is no protocol or provider `nope`",
+        "error: 4 checks failed",
+    ]);
+    let offline = sandbox.mu(&["doctor", "--offline"]).fails();
+    offline.says(&[
+        "a.acme.example/: https://",
+        "(not contacted: mu is offline)",
+        "is there (git)",
+    ]);
 }
