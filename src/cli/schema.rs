@@ -20,6 +20,7 @@ use crate::ops::list::{Listed, Member};
 use crate::ops::mirror::Mirrored;
 use crate::ops::outdated::Outdated;
 use crate::ops::status::Status;
+use crate::ops::subscriptions::Subscribed;
 use crate::ops::vendor::Vendored;
 use crate::ops::versions::Versions;
 use crate::ops::why::Why;
@@ -132,7 +133,15 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     ("unpin", &[shape::<change::Answer<'_>>]),
     ("update", &[shape::<change::Answer<'_>>]),
     ("upgrade", &[shape::<change::Answer<'_>>]),
-    ("vendor", &[shape::<change::Answer<'_>>, shape::<vendor::Undone>, shape::<Vendored>]),
+    (
+        "vendor",
+        &[
+            shape::<change::Answer<'_>>,
+            shape::<vendor::Undone>,
+            shape::<Vendored>,
+            shape::<Subscribed>,
+        ],
+    ),
     ("verify", &[shape::<verify::Report>]),
     ("version", &[shape::<version::Answer>]),
     ("versions", &[shape::<Versions>]),

@@ -6,9 +6,10 @@ use serde::Serialize;
 
 use crate::cli::change;
 use crate::cli::context::{Context, Ending, Stop};
-use crate::ops::Scope;
 use crate::ops::get::check_not_empty;
+use crate::ops::subscriptions::{FOLDER, subscribe};
 use crate::ops::vendor::{Carried, VendoredChart, stop_vendoring, vendor, vendor_for_helm};
+use crate::ops::{Scope, Session};
 use crate::report::count;
 
 #[derive(Debug, Args)]
@@ -18,9 +19,12 @@ compares them with Mu.lock.
 
 With --for helm, the dependencies of the workspace's charts go to where Helm looks for them: into `charts/`, as published archives, with a `Chart.lock` that `helm dependency build` accepts. The versions are those in Mu.lock.
 
+With --for olm, each operator gets a subscription in `olm/`, at exactly the version in Mu.lock.
+
 Examples:
   mu vendor
   mu vendor --for helm                 charts/*.tgz and Chart.lock, beside Chart.yaml
+  mu vendor --for olm                  olm/NAME.yaml for each operator
   git add .mu/packs Mu.lock
   mu vendor --undo                     stop committing packs")]
 pub(crate) struct Arguments {
@@ -39,6 +43,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Tool {
     Helm,
+    Olm,
 }
 
 /// What `mu vendor --undo` answers.
@@ -73,6 +78,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         return context.answer(&vendored, |vendored| {
             vendored.charts.iter().try_for_each(|chart| print_chart(context, chart, dry_run))
         });
+    }
+    if arguments.tool == Some(Tool::Olm) {
+        return vendor_for_olm(context, &session, arguments.dry_run);
     }
     let outcome = vendor(&session, arguments.dry_run)?;
     let ending = change::print(context, &outcome)?;
@@ -109,4 +117,31 @@ fn print_chart(context: &Context, chart: &VendoredChart, dry_run: bool) -> Resul
         }
     });
     Ok(())
+}
+
+/// Writes subscriptions, and says which have changed.
+fn vendor_for_olm(context: &Context, session: &Session, dry_run: bool) -> Ending {
+    let (outcome, subscribed) = subscribe(session, dry_run)?;
+    if !context.shell.is_json() {
+        change::print(context, &outcome)?;
+    }
+    context.answer(&subscribed, |subscribed| {
+        let mut lines = String::new();
+        for one in subscribed.subscriptions.iter().filter(|one| one.changed) {
+            lines.push_str(&format!("+ {} ({} in {})\n", one.file, one.bundle, one.channel));
+        }
+        for file in &subscribed.removed {
+            lines.push_str(&format!("- {file}\n"));
+        }
+        context.print(&lines)?;
+        let what = count(subscribed.subscriptions.len(), "subscription");
+        context.shell.status(&match (lines.is_empty(), dry_run) {
+            (true, _) => format!("{what} in {FOLDER}: up to date"),
+            (false, true) => format!("{what} in {FOLDER}: nothing was written"),
+            (false, false) => {
+                format!("{what} in {FOLDER}; next: `kubectl apply -f {FOLDER}/`")
+            }
+        });
+        Ok(())
+    })
 }

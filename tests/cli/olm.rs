@@ -128,6 +128,29 @@ fn catalogs_are_served_and_asked_for_once() {
     cluster.sandbox.mu(&["versions", "operators.example/certs", "--offline"]).ok().says(&["1.0.0"]);
 }
 
+#[test]
+fn operators_become_subscriptions_at_the_versions_of_the_lock() {
+    let cluster = Cluster::new();
+    let sandbox = &cluster.sandbox;
+    sandbox.asks_for(&["operators.example/kafka"]);
+    sandbox.mu(&["vendor", "--for", "olm", "--dry-run"]).ok();
+    assert!(!sandbox.has("work/olm"));
+    let run = sandbox.mu(&["vendor", "--for", "olm"]).ok();
+    run.says(&["+ olm/kafka.yaml (kafka.v0.2.0 in stable)", "3 subscriptions in olm"]);
+    let expected = "# Written by `mu vendor --for olm`; do not edit.\napiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata:\n  name: kafka\n  namespace: operators\nspec:\n  name: kafka\n  channel: stable\n  source: operators.example\n  sourceNamespace: olm\n  startingCSV: kafka.v0.2.0\n  installPlanApproval: Manual\n";
+    assert_eq!(sandbox.read("olm/kafka.yaml"), expected);
+    // Again there is nothing to do; what is no longer locked goes, and what somebody else wrote stays.
+    sandbox.write("olm/own.yaml", "kind: Namespace\n");
+    sandbox.mu(&["vendor", "--for", "olm"]).ok().says(&["up to date"]);
+    sandbox.asks_for(&["operators.example/zookeeper#^0.9.0"]);
+    let json = sandbox.mu(&["vendor", "--for", "olm", "--json"]).ok().json();
+    assert_eq!(json["removed"], json!(["olm/certs.yaml", "olm/kafka.yaml"]));
+    assert_eq!(json["subscriptions"][0]["bundle"], "zookeeper.v0.9.2");
+    assert!(sandbox.has("work/olm/own.yaml") && !sandbox.has("work/olm/kafka.yaml"));
+    sandbox.write("olm/zookeeper.yaml", "kind: Namespace\n");
+    sandbox.mu(&["vendor", "--for", "olm"]).fails().says(&["was not written by mu"]);
+}
+
 /// A catalog of `kafka`, which needs a kind that nothing in it provides.
 fn catalog_without_certs(sandbox: &Sandbox) -> Operators {
     let mut operators = Operators::new(&sandbox.path("catalog"));
