@@ -1,6 +1,7 @@
 //! The flags that every command takes.
 
 use std::ffi::OsString;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -45,11 +46,11 @@ pub(crate) struct Global {
     #[arg(long, value_name = "DATE|AGE", global = true)]
     exclude_newer: Option<String>,
     /// Stop searching for versions after N steps [default: 1000000]
-    #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u64).range(1..))]
-    patience: Option<u64>,
+    #[arg(long, value_name = "N", global = true, value_parser = |text: &str| within::<usize>(text, 1..=usize::MAX))]
+    patience: Option<usize>,
     /// Stop after N packages [default: 100000]
-    #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u32).range(1..))]
-    most: Option<u32>,
+    #[arg(long, value_name = "N", global = true, value_parser = |text: &str| within::<usize>(text, 1..=usize::MAX))]
+    most: Option<usize>,
     /// Allow plain http:// to other machines
     #[arg(long, global = true)]
     pub(crate) allow_insecure: bool,
@@ -79,7 +80,7 @@ pub(crate) struct Global {
     #[arg(short, long, global = true)]
     pub(crate) yes: bool,
     /// Number of parallel jobs
-    #[arg(long, value_name = "N", global = true, value_parser = jobs)]
+    #[arg(long, value_name = "N", global = true, value_parser = |text: &str| within::<u16>(text, 1..=256))]
     jobs: Option<u16>,
 }
 
@@ -148,20 +149,16 @@ impl Global {
             }),
             dated: false,
             prereleases: false,
-            patience: self.patience(),
+            patience: self.patience,
             yes: self.yes,
             allow_insecure: self.allow_insecure,
             jobs: self.jobs.map_or(0, usize::from),
             registries: registries.collect::<Result<_, _>>()?,
             only: only.collect::<Result<_, _>>()?,
-            most: self.most.map(|most| usize::try_from(most).unwrap_or(usize::MAX)),
+            most: self.most,
             tells_archives: self.json,
             repeated: self.repeated(),
         })
-    }
-
-    fn patience(&self) -> Option<usize> {
-        self.patience.map(|steps| usize::try_from(steps).unwrap_or(usize::MAX))
     }
 
     /// The flags that commands to run next need too.
@@ -228,11 +225,18 @@ fn color_choice(text: String) -> ColorChoice {
     }
 }
 
-/// Reads the number of parallel jobs.
-fn jobs(text: &str) -> Result<u16, String> {
-    let number = number(text)?;
-    let jobs = u16::try_from(number).ok().filter(|jobs| (1..=256).contains(jobs));
-    jobs.ok_or_else(|| "expected a number from 1 to 256".to_owned())
+/// Reads a number of the command line that is within limits.
+pub(crate) fn within<T: TryFrom<usize>>(
+    text: &str,
+    limits: RangeInclusive<usize>,
+) -> Result<T, String> {
+    let (least, most) = (limits.start(), limits.end());
+    let expected = match *most {
+        usize::MAX => format!("expected a number, at least {least}"),
+        most => format!("expected a number from {least} to {most}"),
+    };
+    let number = Some(number(text)?).filter(|number| limits.contains(number));
+    number.and_then(|number| T::try_from(number).ok()).ok_or(expected)
 }
 
 /// Reads a number of the command line.

@@ -62,7 +62,7 @@ use crate::cli::global::Global;
 use crate::cli::shape::Globals;
 use crate::env::{Environment, EnvironmentError};
 use crate::ops::explain::disk::with_hint;
-use crate::ops::session::error::no_folder;
+use crate::ops::session::no_folder::no_folder;
 use crate::ops::{Code, CommandError};
 use crate::report::{ColorChoice, Shell};
 

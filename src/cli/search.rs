@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
 use crate::cli::filter::Filter;
+use crate::cli::global::within;
 use crate::lock::Source;
 use crate::manifest::Capability;
 use crate::ops::search::{FoundPackage, SearchRequest, capabilities, search};
@@ -37,7 +38,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "CAP", num_args = 0..=1)]
     provides: Option<Option<String>>,
     /// Show at most N packages
-    #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value = "20", value_parser = |text: &str| within::<u16>(text, 1..=1000))]
     limit: u16,
     #[command(flatten)]
     filter: Filter,

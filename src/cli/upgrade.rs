@@ -71,7 +71,8 @@ pub(crate) fn downgrade(context: &Context, arguments: &DowngradeArguments) -> En
         if !package.contains('#') {
             let message =
                 format!("`mu downgrade` needs the version to move to: `{package}#VERSION`");
-            return Err(CommandError::new(Code::Usage, message).into());
+            let hint = format!("`mu versions {package}` lists the versions that there are");
+            return Err(CommandError::new(Code::Usage, message).hint(hint).into());
         }
     }
     let mut session = context.open_for(Scope::Workspace, arguments.dry_run)?;

@@ -137,9 +137,18 @@ pub fn set(
     }
     let text = fs::read_text_if_there(&path)?.unwrap_or_default();
     let text = set_key(&path, &text, key, value).map_err(|error| {
+        // The place in a file that was never written helps nobody.
         let error = CommandError::from(error);
-        CommandError { code: Code::Usage, ..error }
-            .while_doing(format!("cannot set `{key}` to `{value}`"))
+        let Some(source) = error.in_source() else { return error };
+        let message = format!("cannot set `{key}` to `{value}`: {}", source.message());
+        let refused = CommandError::new(Code::Usage, message);
+        match source.help_text().filter(|_| !source.message().starts_with("unknown key")) {
+            Some(help) => refused.hint(help),
+            None if source.message().starts_with("unknown key") => {
+                refused.hint("`mu schema workspace` shows the keys there are")
+            }
+            None => refused,
+        }
     })?;
     if global {
         fs::create_private_folder(&session.environment.mu_home, crate::env::IN_HOME)?;

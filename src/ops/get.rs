@@ -4,15 +4,16 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use crate::manifest;
 use crate::manifest::edit::Section;
+use crate::manifest::{self, Manifest};
 use crate::ops::apply::element::find_package;
 use crate::ops::apply::plan::{self, Adding, Plan};
 use crate::ops::requirements::names::in_full;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{print_extra, without};
-use crate::ops::session::error::no_folder;
+use crate::ops::session::error::quoted;
 use crate::ops::session::member;
+use crate::ops::session::no_folder::no_folder;
 use crate::ops::session::source::relative;
 use crate::ops::solve::names;
 use crate::ops::solve::narrowed::Narrowing;
@@ -125,14 +126,23 @@ fn get_noting(
         let own = target.map(|target| &workspace.members[target]);
         if let Some(own) = own.filter(|own| own.id == id) {
             let message = format!("`{}` cannot depend on itself", own.manifest.name);
-            return Err(CommandError::new(Code::Usage, message));
+            let hint = match &session.workspace.members[..] {
+                [_] => {
+                    format!("`{reference}` is the package in this folder: name one that it needs")
+                }
+                _ => "`-p PACKAGE` names the package whose Mu.yaml is to change".to_owned(),
+            };
+            return Err(CommandError::new(Code::Usage, message).hint(hint));
         }
         if let Some(first) = named.insert(id, reference).filter(|first| *first != reference) {
             let message = format!(
                 "the command names `{}` twice: `{first}` and `{reference}`",
                 places.id_of(reference, &session.defaults(), &from, workspace),
             );
-            return Err(CommandError::new(Code::Usage, message));
+            let verb = if target.is_some() { "add" } else { "get" };
+            let once = format!("`mu {verb} {}`", quoted(reference.as_str()));
+            return Err(CommandError::new(Code::Usage, message)
+                .hint(format!("name each package once, such as {once}")));
         }
     }
     let by = target.map(|target| Requester::of(&session.workspace.members[target]));
@@ -215,6 +225,12 @@ fn sibling_in(session: &Session, folder: &str, target: usize) -> Option<String> 
     found.map(|_| in_full(session, &session.workspace.members[target], &sibling.id))
 }
 
+/// Whether a folder is around the workspace, and no package: hashing it would read all of the disk in the end.
+fn is_above(session: &Session, folder: &Path) -> bool {
+    let root = &session.workspace.root;
+    root != folder && root.starts_with(folder) && matches!(Manifest::locate(folder), Ok(None))
+}
+
 /// A local folder of the command line, relative to `from`, where its reference will be.
 fn seen_from(
     session: &Session,
@@ -226,6 +242,11 @@ fn seen_from(
     let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
     if !folder.is_dir() {
         return Err(no_folder(&folder));
+    }
+    if is_above(session, &folder) {
+        let message = format!("`{}` contains this workspace, and has no Mu.yaml", folder.display());
+        return Err(CommandError::new(Code::Usage, message)
+            .hint("without a Mu.yaml, all of a folder is the package; name one with less in it"));
     }
     if is_anywhere {
         return Ok(reference.clone());
@@ -251,11 +272,22 @@ pub fn check_not_empty(session: &Session) -> Result<(), CommandError> {
             CommandError::new(Code::NotFound, message).hint("`mu get --global REF` installs one")
         );
     }
-    let folder = session.workspace.root.display();
-    Err(CommandError::new(
-        Code::NotFound,
-        format!("there is no Mu.yaml in `{folder}` or below it, and no Mu.lock"),
-    )
-    .hint("`mu init` creates a package here, and `mu get REF` installs packages without one")
-    .hint("what `mu get REF` installs stays until `mu remove REF`"))
+    let root = &session.workspace.root;
+    let message =
+        format!("there is no Mu.yaml in `{}` or below it, and no Mu.lock", root.display());
+    let error = CommandError::new(Code::NotFound, message);
+    let entries = crate::fs::entries_if_there(root).unwrap_or_default();
+    let misspelt = entries.iter().find_map(|entry| {
+        let name = entry.file_name().into_string().ok()?;
+        let right = manifest::manifest_name(&name).filter(|right| *right != name)?;
+        Some(format!("rename `{name}` to `{right}`"))
+    });
+    Err(match misspelt {
+        Some(hint) => error.hint(hint),
+        None => error
+            .hint(
+                "`mu init` creates a package here, and `mu get REF` installs packages without one",
+            )
+            .hint("what `mu get REF` installs stays until `mu remove REF`"),
+    })
 }

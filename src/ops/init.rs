@@ -9,6 +9,17 @@ use crate::ops::{Code, CommandError};
 use crate::reference::{Base, Name, Reference};
 use crate::workspace::{MU_FOLDER, WORKSPACE_FILE, Workspace, find_root};
 
+/// Reads a package's name. One that cannot be a reference is called a wrong name, not a wrong reference.
+fn package_name(text: &str) -> Result<Reference, CommandError> {
+    let base = text.split_once('/').filter(|(base, _)| base.contains(['.', ':']));
+    match Name::parse(base.map_or(text, |(_, name)| name)) {
+        Ok(_) => Ok(Reference::parse(text)?),
+        Err(_) if text.contains(['#', '@']) || text.contains("://") => Ok(Reference::parse(text)?),
+        Err(error) => Err(CommandError::from(error)
+            .hint("a name has letters, digits, `_`, `-` and `.`, and parts between `/`, such as `acme/web`")),
+    }
+}
+
 /// What to create.
 #[derive(Debug, Clone, Default)]
 pub struct InitRequest {
@@ -82,7 +93,7 @@ pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, C
                 None => folder_name(environment)?,
             },
         };
-        let reference = Reference::parse(&name)?;
+        let reference = package_name(&name)?;
         if reference.version().is_some()
             || reference.local().is_some()
             || reference.protocol().is_some()

@@ -6,7 +6,8 @@ use mu_provider::without_secrets;
 
 use crate::fs;
 use crate::index::RouteError;
-use crate::manifest::source::{Problem, nearest};
+use crate::manifest::source::Problem;
+use crate::ops::explain::unserved;
 use crate::ops::{Code, CommandError, Session};
 use crate::workspace::edit::{NewRegistry, Part, Set, remove_registry, set_registry};
 use crate::workspace::{CONFIG_FILE, MU_FOLDER, Registry, WORKSPACE_FILE};
@@ -72,10 +73,6 @@ fn misread(before: &str, word: &str, after: &str, problem: Problem) -> CommandEr
     }
 }
 
-/// The protocols that registries may have, in addition to the names of providers.
-const PROTOCOLS: [&str; 9] =
-    ["https", "http", "file", "ssh", "git", "git+https", "git+http", "git+ssh", "git+file"];
-
 /// Refuses a registry that nothing could be fetched from: with an unknown protocol or provider, or over plain
 /// http to another machine.
 fn check(session: &Session, registry: &Registry) -> Result<(), CommandError> {
@@ -84,21 +81,8 @@ fn check(session: &Session, registry: &Registry) -> Result<(), CommandError> {
         let RouteError::NoProvider { name, known, .. } = error else {
             return Err(CommandError::from_error(Code::Usage, error));
         };
-        let known: Vec<&str> = known.split(", ").collect();
-        let (error, meant) = if registry.provider.is_some() {
-            let error = format!("this mu has no provider `{name}`, only: {}", known.join(", "));
-            (error, nearest(&name, known).map(|meant| format!("`{meant}`")))
-        } else {
-            let protocols = PROTOCOLS.into_iter().chain(known);
-            let meant = nearest(&name, protocols).map(|meant| format!("`{meant}://`"));
-            (format!("unknown protocol `{name}://`"), meant)
-        };
-        let error = CommandError::new(Code::Usage, error);
-        return Err(match meant {
-            Some(meant) => error.hint(format!("did you mean {meant}?")),
-            None => error
-                .hint("`https://`, `http://`, `file://`, `ssh://` and `git+https://` are known"),
-        });
+        let (message, hint) = unserved::registry(registry, &name, &known);
+        return Err(CommandError::new(Code::Usage, message).hint(hint));
     }
     let url = registry.url.as_ref().filter(|_| matches!(scheme, Some("http" | "git+http")));
     if let Some(url) = url.filter(|url| !registry.insecure && !url.is_loopback()) {

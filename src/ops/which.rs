@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use crate::manifest::{Export, ExportKind, Manifest};
 use crate::ops::explain::own_packages::{self, misplaced};
-use crate::ops::session::error::{no_folder, quoted};
+use crate::ops::session::error::quoted;
 use crate::ops::session::installed_packs::search_path;
+use crate::ops::session::no_folder::no_folder;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Reference;
 use crate::search::{Candidate, Found, Note, SearchError, Wanted};

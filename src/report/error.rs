@@ -24,7 +24,11 @@ pub(super) fn text(error: &CommandError, coloured: bool, short: &dyn Fn(&str) ->
             // An excerpt of a file has its own heading.
             let picture = source.render(coloured);
             let (heading, file) = picture.split_once('\n').unwrap_or((&picture, ""));
-            text.push_str(&format!("{}\n{}\n", short(heading), file.trim_end()));
+            let heading = match is_first {
+                true => short(heading),
+                false => format!("{FAINT}  caused by{FAINT:#}: {}", short(source.message())),
+            };
+            text.push_str(&format!("{heading}\n{}\n", file.trim_end()));
             continue;
         }
         let reference = current.downcast_ref::<ReferenceError>();

@@ -200,8 +200,16 @@ impl Names {
                 }
             }
             Fact::Overridden { id, by } => {
-                let (id, other) = (self.name(id), self.name(&by.id));
-                format!("the settings override {id} with {other} {}", by.spec)
+                let id = self.name(id);
+                match by.spec {
+                    // Where it is follows, in `looked at`.
+                    VersionSpec::Latest if by.id.as_str().starts_with("localhost/") => {
+                        format!("the settings override {id} with a folder")
+                    }
+                    _ => {
+                        format!("the settings override {id} with {} {}", self.name(&by.id), by.spec)
+                    }
+                }
             }
             Fact::OnlyWhereNamed { id, revision } => {
                 format!("{} {revision} is chosen only if it is named exactly", self.name(id))

@@ -23,7 +23,7 @@ pub use self::foreign::ForeignError;
 pub use self::left_out::{LeftOut, Why};
 use self::members::{Members, Patterns};
 use self::read::{Kind, Layer};
-pub use self::registry::{Registry, prefix};
+pub use self::registry::{Registry, error_at_registry, prefix};
 pub use self::root::{CONFIG_FILE, LOCK_FILE, MU_FOLDER, WORKSPACE_FILE, find_root};
 pub use self::schema::schema;
 pub use self::settings::{
@@ -389,7 +389,8 @@ fn refuse_repeated_dependency(
             let again = requirement.line;
             let message = format!("`{id}` is listed twice, on lines {first} and {again}");
             return Err(SourceError::new(path, text, line_span(text, again), message)
-                .related(line_span(text, first), "first here"));
+                .related(line_span(text, first), "first here")
+                .help("keep one of them"));
         }
     }
     Ok(())

@@ -9,7 +9,7 @@ use mu_provider::http::or_variable;
 use url::Url;
 
 use super::schema::{RegistryTable, Versions};
-use crate::manifest::source::{Problem, SourceError, Text, Value};
+use crate::manifest::source::{Document, Problem, SourceError, Text, Value};
 use crate::reference::{Base, Name, PackageId};
 
 /// Where the packages below a prefix are, and how to request them.
@@ -135,6 +135,23 @@ pub(super) fn read(
     registry.strip = table.get("strip").map(Value::flag).transpose()?.unwrap_or(true);
     registry.lenient = table.choice("versions")? == Some(Versions::Lenient);
     Ok(registry)
+}
+
+/// An error about the provider or the protocol of a registry; `None` if `text`, the content of its file, has it no more.
+pub fn error_at_registry(registry: &Registry, text: &str, message: &str) -> Option<SourceError> {
+    let document = Document::read(&registry.defined_in, text).ok()?;
+    let (_, all) = document.root().entries().ok()?.find(|(key, _)| key.as_str() == "registries")?;
+    let is_it = |key: &Text<'_>| prefix(key.as_str()).is_ok_and(|key| key == registry.prefix);
+    let (_, value) = all.entries().ok()?.find(|(key, _)| is_it(key))?;
+    let of = |wanted: &str| {
+        value.entries().ok()?.find(|(key, _)| key.as_str() == wanted).map(|(_, value)| value)
+    };
+    if let Some(provider) = of("provider") {
+        return Some(provider.error(message));
+    }
+    let place = of("url").unwrap_or(value).text().ok()?;
+    let end = place.as_str().find("://")?;
+    Some(place.problem(Problem::new(message).at(0..end)))
 }
 
 /// A provider's name becomes part of a program's name, so it is a plain word.

@@ -421,6 +421,8 @@ fn the_base_makes_dependencies_the_same() {
       |   --- first here
     4 |   - hub.mu.com/b
       |   ^^^^^^^^^^^^^^
+      |
+      = help: keep one of them
     ");
 }
 

@@ -273,8 +273,9 @@ fn a_place_that_no_provider_serves_yet_is_named() {
     assert!(message.contains("no protocol or provider `svn`"), "{message}");
     for registry in ["{provider: svn}", "svn://acme.co/"] {
         sandbox.write(".mu/workspace.yaml", &format!("registries: {{acme.co/: {registry}}}\n"));
-        let error = sandbox.mu(&["get", "acme.co/elk", "--json"]).fails_with("reference");
-        assert!(error["message"].as_str().is_some_and(|text| text.contains("`svn`")), "{error}");
+        let error = sandbox.mu(&["get", "acme.co/elk", "--json"]).fails_with("workspace");
+        assert!(error["message"].as_str().is_some_and(|text| text.contains("`svn")), "{error}");
+        assert_eq!(error["details"]["line"], 1);
     }
     assert!(!sandbox.has("work/Mu.lock"));
 }

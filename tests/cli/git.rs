@@ -311,7 +311,7 @@ fn a_folder_outside_the_repository_is_refused() {
     insta::assert_snapshot!(run.stderr, @"
     error: could not look up `HOST/g/mono/a`
       caused by: `HOST/g/mono/a` COMMIT cannot be used, because of one of its dependencies
-    error: the folder `../../other` is not in its repository
+      caused by: the folder `../../other` is not in its repository
      --> http://HOST/g/mono.git/a/Mu.yaml:3:5
       |
     3 |   - ../../other

@@ -58,7 +58,7 @@ constraints  kubernetes >=1.25
     assert!(yanked.stdout.contains("yanked: loses data"), "{}", yanked.shown());
     assert!(!yanked.stdout.contains("mu add"), "{}", yanked.shown());
     sandbox.mu(&["info", "aws/ec2#^7", "--json"]).fails_with("not-found");
-    sandbox.mu(&["info", "aws/ec3"]).fails().says(&["there is `aws/ec2`"]);
+    sandbox.mu(&["info", "aws/ec3"]).fails().says(&["did you mean `aws/ec2`?"]);
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn the_nearest_versions_are_told() {
         aws/vpc has 1.0.0 to 2.3.0 (5 versions)
         looked at hub+file://[DIR]/hub/
 
-    hint: in acme/web, require aws/vpc >=2.3.0 instead of nightly: `mu add 'aws/vpc#>=2.3.0'`
+    hint: in acme/web, require aws/vpc ^2.3.0 instead of nightly: `mu add 'aws/vpc#^2.3.0'`
     [exit 1]
     ");
 }

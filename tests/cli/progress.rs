@@ -190,7 +190,7 @@ fn verbose_says_which_token_and_which_proxy_a_request_has() {
         .does_not_say(&["hunter3"]);
     sandbox.set("NO_PROXY", "hub.example.com");
     let run = sandbox.mu(&["info", "https://hub.example.com/aws/ec2", "-v"]).fails();
-    run.says(&["GET https://hub.example.com/hub.json"]).does_not_say(&["proxy"]);
+    run.says(&["GET https://hub.example.com/hub.json"]).does_not_say(&["through the proxy"]);
 }
 
 /// A hub's server that reads published archives slowly.

@@ -311,7 +311,7 @@ fn what_is_not_there_is_said_with_where_it_was_looked_for() {
       looked at file://[DIR]/hub/hub.json
       looked at file://[DIR]/hub/index/aws/ec3.jsonl
 
-    hint: there is `aws/ec2`
+    hint: did you mean `aws/ec2`?
     hint: `mu search ec3` looks for packages by words
     [exit 1]
     ");

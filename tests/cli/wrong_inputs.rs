@@ -77,10 +77,37 @@ fn references_that_are_wrong_are_pointed_at() {
             ("a version with four numbers", none, &["add", "aws/ec2#1.0.0.0"]),
             ("an empty range", none, &["add", "aws/ec2#>=2 <1"]),
             ("a range that cannot be read", none, &["add", "aws/ec2#^1.0 <"]),
+            ("a comma between two names", none, &["add", "aws/ec2,aws/vpc"]),
+            ("a backslash", none, &["add", "aws\\ec2"]),
+            ("a home folder in quotes", none, &["add", "~/infra"]),
+            ("a tag that is not there", none, &["add", "aws/ec2#stable"]),
+            ("a version that is not there, between two majors", none, &["add", "aws/ec2#1.4.7"]),
+            ("one package twice", none, &["add", "aws/ec2#^1", "aws/ec2#^2"]),
+            ("the folder around the workspace", none, &["add", "../.."]),
+            ("the package itself", none, &["add", "../work"]),
             ("a password", none, &["add", "https://ada:secret@hub.mu.com/aws/ec2"]),
             ("a repository that is not there", none, &["add", "git+file:///nothing/infra"]),
             ("a folder that is no repository", none, &["add", "git+file:///usr"]),
             ("a folder that is not there", none, &["add", "./nothing"]),
+            (
+                "a folder that is misspelt",
+                |sandbox| sandbox.write("network/vpc/a.txt", ""),
+                &["add", "./netwrok/vpc"],
+            ),
+            (
+                "a folder that is not among others",
+                |sandbox| {
+                    sandbox.write("api/a.txt", "");
+                    sandbox.write("web/a.txt", "");
+                },
+                &["add", "./database"],
+            ),
+            ("a file that is no manifest", none, &["add", "/etc/passwd"]),
+            (
+                "a capability that nothing provides",
+                manifest!("name: acme/web\nrequires: [net.mu.com/v1/Network]\n"),
+                &["get"],
+            ),
             ("a file", none, &["add", "./Mu.yaml"]),
             (
                 "a folder in a bare repository",
@@ -138,6 +165,44 @@ fn manifests_that_are_wrong_are_pointed_at() {
             (
                 "a line that is indented too deep",
                 manifest!("name: acme/web\n dependencies:\n  - aws/ec2\n"),
+                &["get"],
+            ),
+            (
+                "a manifest in lower case",
+                |sandbox| {
+                    fs::rename(sandbox.path("work/Mu.yaml"), sandbox.path("work/mu.yaml"))
+                        .expect("is ours");
+                },
+                &["get"],
+            ),
+            (
+                "a list for a map",
+                manifest!("name: acme/web\nconstraints: [kubernetes]\n"),
+                &["get"],
+            ),
+            ("text for a map", manifest!("name: acme/web\nbuild: make\n"), &["get"]),
+            ("a list as the whole", manifest!("- aws/ec2\n"), &["get"]),
+            ("an asterisk", manifest!("name: acme/web\ndescription: *all of it\n"), &["get"]),
+            ("a bracket that is not closed", manifest!("name: acme/web\nkeywords: [a\n"), &["get"]),
+            (
+                "itself, in a map",
+                manifest!("name: acme/web\ndependencies:\n  acme/web: \"^1\"\n"),
+                &["get"],
+            ),
+            (
+                "a comma too many in JSON",
+                |sandbox| {
+                    fs::remove_file(sandbox.path("work/Mu.yaml")).expect("is ours");
+                    sandbox.write("Mu.json", "{\"name\": \"acme/web\",}");
+                },
+                &["get"],
+            ),
+            (
+                "JSON that is not closed",
+                |sandbox| {
+                    fs::remove_file(sandbox.path("work/Mu.yaml")).expect("is ours");
+                    sandbox.write("Mu.json", "{\"name\": \"acme/web\"");
+                },
                 &["get"],
             ),
             ("a tab", manifest!("name: acme/web\ndependencies:\n\t- aws/ec2\n"), &["get"]),
@@ -216,6 +281,40 @@ fn settings_and_locks_that_are_wrong_are_pointed_at() {
                 &["get"],
             ),
             (
+                "a registry with an unknown protocol",
+                |sandbox| {
+                    sandbox.asks_for(&["aws/ec2"]);
+                    let text =
+                        "# Where packages are\nregistries:\n  hub.mu.com/: hhttps://hub.acme.co\n";
+                    sandbox.write(".mu/workspace.yaml", text);
+                },
+                &["get"],
+            ),
+            (
+                "a registry with an unknown provider",
+                |sandbox| {
+                    sandbox.asks_for(&["aws/ec2"]);
+                    let text = "registries:\n  hub.mu.com/aws/: {provider: gti, url: \"https://git.acme.co\"}\n";
+                    sandbox.write(".mu/workspace.yaml", text);
+                },
+                &["update"],
+            ),
+            (
+                "a registry in a folder that is not there",
+                |sandbox| {
+                    sandbox.write(".mu/workspace.yaml", "registries:\n  hub.mu.com/: ./hub\n");
+                },
+                &["add", "aws/ec2"],
+            ),
+            (
+                "an override that leads nowhere",
+                |sandbox| {
+                    sandbox.asks_for(&["aws/ec2"]);
+                    sandbox.write(".mu/workspace.yaml", "overrides: {aws/ec2: ./fork}\n");
+                },
+                &["get"],
+            ),
+            (
                 "a lock that is from a later mu",
                 |sandbox| sandbox.write("Mu.lock", "version: 99\n"),
                 &["get"],
@@ -247,6 +346,8 @@ fn command_lines_that_are_wrong_are_explained() {
         &[
             ("a word for a number of jobs", none, &["get", "--jobs", "abc"]),
             ("no jobs", none, &["get", "--jobs", "0"]),
+            ("a word for a number of steps", none, &["resolve", "--patience", "x"]),
+            ("no packages", none, &["get", "--most", "0"]),
             ("a word for a depth", none, &["tree", "--depth", "x"]),
             ("an unknown strategy", none, &["get", "--resolution", "newest"]),
             ("an age that cannot be read", none, &["get", "--exclude-newer", "soon"]),
@@ -254,6 +355,19 @@ fn command_lines_that_are_wrong_are_explained() {
             ("a folder that is not there", none, &["-C", "nowhere", "get"]),
             ("nothing to add", none, &["add"]),
             ("a package whose manifest is not written", none, &["get", "-p", "acme/web"]),
+            ("an unknown protocol", none, &["registry", "add", "hub.acme.co/", "hhttps://x"]),
+            (
+                "an unknown provider",
+                none,
+                &["registry", "add", "git.acme.co/", "--provider", "gti"],
+            ),
+            ("an unknown setting", none, &["config", "set", "foo", "bar"]),
+            ("an unknown value", none, &["config", "set", "resolution", "newest"]),
+            ("a version that a hub has not", none, &["yank", "aws/ec2#9.9.9", "--to", "../hub"]),
+            ("a tag like a version", none, &["tag", "aws/ec2#1.0.0", "1.2.3", "--to", "../hub"]),
+            ("a tag with a space", none, &["tag", "aws/ec2#1.0.0", "a b", "--to", "../hub"]),
+            ("a downgrade to nothing", none, &["downgrade", "aws/ec2"]),
+            ("a pin of what nothing requires", none, &["pin", "nope"]),
             ("a registry without a URL", none, &["registry", "add", "foo", "bar"]),
             ("a registry of no base", none, &["registry", "add", "my hub/", "./hub"]),
             (
@@ -317,6 +431,21 @@ fn what_cannot_be_reached_is_explained() {
                 &["add", "aws/ec2"],
             ),
             (
+                "half a description of a hub",
+                |sandbox| {
+                    fs::write(sandbox.path("hub/hub.json"), "{\"hub\": ").expect("can be written");
+                },
+                &["add", "aws/ec2"],
+            ),
+            (
+                "an archive that was cut off",
+                |sandbox| {
+                    let path = sandbox.hub().archive("aws/ec2", "2.0.0");
+                    fs::write(path, "short").expect("can be written");
+                },
+                &["add", "aws/ec2"],
+            ),
+            (
                 "an archive that is not there",
                 |sandbox| {
                     fs::remove_file(sandbox.hub().archive("aws/ec2", "2.0.0")).expect("is ours");
@@ -325,6 +454,15 @@ fn what_cannot_be_reached_is_explained() {
             ),
         ],
     );
+}
+
+#[test]
+fn a_repository_without_commits_says_so() {
+    let sandbox = sandbox();
+    sandbox.shell("bash", "git init --quiet --bare empty.git");
+    let repository = format!("git+file://{}", sandbox.path("work/empty.git").display());
+    let run = sandbox.mu(&["add", &repository]).fails();
+    run.says(&["has no release", "the default branch of its repository has no commits"]);
 }
 
 /// A cache on a disk of 64 KiB, which needs a separate namespace. If the system allows none, `disk.rs` has

@@ -74,11 +74,17 @@ pub fn check_tag(tag: &str) -> Result<(), HubError> {
     // A tag becomes part of a path, like the segments of a name.
     let parsed = VersionSpec::parse(tag).ok().filter(|_| Name::parse(tag).is_ok());
     match parsed {
-        None => Err(refuse("expected letters, digits, `_`, `-`, `.` and `/`")),
+        None => Err(refuse("expected letters, digits, `_`, `-`, `.` and `/`, such as `stable`")),
         Some(VersionSpec::Tag(_)) => Ok(()),
-        Some(VersionSpec::Commit(_)) => Err(refuse("it looks like a commit")),
-        Some(VersionSpec::Latest | VersionSpec::Tip) => Err(refuse("the word is reserved")),
-        Some(VersionSpec::Pin(_) | VersionSpec::Range(_)) => Err(refuse("it looks like a version")),
+        Some(VersionSpec::Commit(_)) => {
+            Err(refuse("it looks like a commit; use a word, such as `stable`"))
+        }
+        Some(VersionSpec::Latest | VersionSpec::Tip) => {
+            Err(refuse("the word is reserved; use another, such as `stable`"))
+        }
+        Some(VersionSpec::Pin(_) | VersionSpec::Range(_)) => {
+            Err(refuse("it looks like a version; use a word, such as `stable`"))
+        }
     }
 }
 

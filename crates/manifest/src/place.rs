@@ -1,7 +1,9 @@
 //! Where a dependency is written in somebody else's file, for errors that mu notices only later.
 
+use std::borrow::Cow;
 use std::path::Path;
 
+use super::requirement::is_version_alone;
 use super::source::{Document, SourceError, Value};
 use crate::reference::Reference;
 
@@ -17,7 +19,7 @@ pub fn error_at_dependency(
     let is_list = |key: &str| matches!(key, "dependencies" | "devDependencies");
     let lists = document.root().entries().ok()?.filter(|(key, _)| is_list(key.as_str()));
     let mut dependencies = lists.flat_map(|(_, value)| values(value));
-    let found = dependencies.find(|value| is_written(*value, reference))?;
+    let (_, found) = dependencies.find(|(name, value)| is_written(*name, *value, reference))?;
     Some(found.error(message))
 }
 
@@ -29,12 +31,15 @@ pub fn error_at_key(path: &Path, text: &str, key: &str, message: &str) -> Option
     Some(value.error(message))
 }
 
-/// The reference of each dependency, in either form.
-fn values(dependencies: Value<'_>) -> Vec<Value<'_>> {
-    let listed = dependencies.list().map(Iterator::collect::<Vec<_>>);
-    let named = || dependencies.entries().map(|entries| entries.map(|(_, value)| value).collect());
-    let all = listed.or_else(|_| named()).unwrap_or_default();
-    all.into_iter().map(|value| long_form(value).unwrap_or(value)).collect()
+/// The reference of each dependency, in either form; with its key, where that may be the name.
+fn values(dependencies: Value<'_>) -> Vec<(Option<&str>, Value<'_>)> {
+    let listed = || Some(dependencies.list().ok()?.map(|value| (None, value)).collect());
+    let named = || {
+        let entries = dependencies.entries().ok()?;
+        Some(entries.map(|(key, value)| (Some(key.as_str()), value)).collect())
+    };
+    let all: Vec<(Option<&str>, Value<'_>)> = listed().or_else(named).unwrap_or_default();
+    all.into_iter().map(|(key, value)| (key, long_form(value).unwrap_or(value))).collect()
 }
 
 fn long_form(value: Value<'_>) -> Option<Value<'_>> {
@@ -42,10 +47,13 @@ fn long_form(value: Value<'_>) -> Option<Value<'_>> {
     keys.find(|(key, _)| key.as_str() == "ref").map(|(_, value)| value)
 }
 
-fn is_written(value: Value<'_>, reference: &str) -> bool {
+fn is_written(name: Option<&str>, value: Value<'_>, reference: &str) -> bool {
     let Ok(text) = value.word() else { return false };
-    let text = text.as_str();
-    text == reference || Reference::parse(text).is_ok_and(|read| read.to_string() == reference)
+    let text = match name.filter(|_| is_version_alone(text.as_str())) {
+        Some(name) => Cow::Owned(format!("{name}#{}", text.as_str())),
+        None => Cow::Borrowed(text.as_str()),
+    };
+    text == reference || Reference::parse(&text).is_ok_and(|read| read.to_string() == reference)
 }
 
 #[cfg(test)]

@@ -109,7 +109,11 @@ pub(super) fn read(
                 let name = shown_name(&read.requirement.reference);
                 format!("`{name}` is listed twice, on lines {line} and {again}")
             };
-            return Err(value.document().error(span, message).related(first, "first here"));
+            return Err(value
+                .document()
+                .error(span, message)
+                .related(first, "first here")
+                .help("keep one of them"));
         }
         warnings.extend(pointless(&read.requirement, value));
         warnings.extend(cut_off(&read.requirement, value));

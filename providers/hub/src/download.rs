@@ -288,6 +288,9 @@ impl Download<'_> {
     }
 }
 
+/// What a wrong archive means.
+const CHANGED: &str = "a published version never changes: the hub's operator, or something in between, has changed it";
+
 impl Wanted {
     /// Compares sizes before anything is read, if the server gives the size.
     fn check_size(
@@ -310,7 +313,7 @@ impl Wanted {
         };
         let text =
             format!("the archive `{url}` has the wrong size: expected {expected}, got {got}");
-        ProviderError::new(ErrorKind::Integrity, text)
+        ProviderError::new(ErrorKind::Integrity, text).hint(CHANGED)
     }
 
     /// Compares the received archive with the expected one.
@@ -329,9 +332,7 @@ impl Wanted {
         let text = format!(
             "the archive `{url}` is not the one that was expected: expected {expected}, got {got}"
         );
-        Err(ProviderError::new(ErrorKind::Integrity, text).hint(
-            "a published version never changes: the hub's operator, or something in between, has changed it",
-        ))
+        Err(ProviderError::new(ErrorKind::Integrity, text).hint(CHANGED))
     }
 }
 

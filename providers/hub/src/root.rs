@@ -84,7 +84,12 @@ impl Root {
                 true => error
                     .because("the answer is a web page")
                     .hint("it may be a login page, or the URL may be wrong"),
-                false => error,
+                false if start.is_empty() => error.because("the answer is empty"),
+                false => match serde_json::from_slice::<serde_json::Value>(&document.bytes) {
+                    Err(reason) => error.because(format!("this is not JSON: {reason}")),
+                    Ok(_) => error.because("it has no `hub` with the version of its format"),
+                }
+                .hint("a hub has a `hub.json` such as `{\"hub\": 1}`; `mu hub check PLACE` examines one"),
             });
         };
         if version != u64::from(HUB_VERSION) {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::cli::context::{Context, Ending};
+use crate::cli::global::within;
 use crate::ops::hub::{ServeRequest, serve, tokens};
 use crate::reference::Base;
 
@@ -44,10 +45,10 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "BASE", value_parser = base)]
     base: Option<Base>,
     /// The largest archive that is accepted, in MiB
-    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=4096))]
+    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = |text: &str| within::<u64>(text, 1..=4096))]
     largest_archive: u64,
     /// How many changes one client address may make in a minute
-    #[arg(long, value_name = "N", default_value_t = 120, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 120, value_parser = |text: &str| within::<u32>(text, 1..=usize::MAX))]
     changes_per_minute: u32,
     /// How many requests one client address may make in a second; 0 for any number
     #[arg(long, value_name = "N", default_value_t = 0)]

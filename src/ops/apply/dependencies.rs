@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 
 use crate::formats;
 use crate::manifest::edit::Section;
+use crate::ops::explain::not_asked_for::required_here;
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
 use crate::ops::solve::planning::rewrites;
@@ -74,7 +75,8 @@ pub(crate) fn change(
         Some(name) => Err(CommandError::new(
             Code::NotFound,
             format!("no manifest of this workspace requires `{name}`"),
-        )),
+        )
+        .hint(required_here(session, name, &[]))),
     }
 }
 

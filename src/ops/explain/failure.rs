@@ -7,6 +7,7 @@ use crate::ops::explain::age;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
 use crate::ops::explain::other_places::{installed, only_pack, stripped};
 use crate::ops::explain::own_packages::{self, misplaced};
+use crate::ops::explain::unserved;
 use crate::ops::explain::ways_out::{self, Remedy};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{ADD, Asked, Requirements};
@@ -53,6 +54,8 @@ pub(crate) fn failed(
                 }
                 error = installed(session, &clash.id).into_iter().fold(error, CommandError::hint);
                 error = stripped(session, &clash.id).into_iter().fold(error, CommandError::hint);
+                let nowhere = unserved::no_place(session, &clash.id);
+                error = nowhere.into_iter().fold(error, CommandError::hint);
             }
             for clash in &conflict.clashes {
                 error = only_pack(session, &clash.id).into_iter().fold(error, CommandError::hint);
@@ -81,8 +84,13 @@ pub(crate) fn failed(
                 && clash.similar.is_empty()
                 && error.hints.is_empty()
             {
-                let leaf = quoted(clash.id.name().leaf());
-                error = error.hint(format!("`mu search {leaf}` looks for packages by words"));
+                error = error.hint(match repository(session, &clash.id) {
+                    Some(_) => hidden(&clash.id),
+                    None => {
+                        let leaf = quoted(clash.id.name().leaf());
+                        format!("`mu search {leaf}` looks for packages by words")
+                    }
+                });
             }
             if !missing && !has_way && session.options.published_before.is_some() {
                 error = error.hint("versions newer than --exclude-newer were passed over");
@@ -104,7 +112,7 @@ fn headline(session: &Session, conflict: &Conflict, missing: bool) -> String {
             format!("no version of {name} meets the requirements")
         }
         (true, _) => "some packages or versions do not exist".to_owned(),
-        (false, []) if conflict.capabilities.iter().any(|clash| !clash.is_provided) => {
+        (false, []) if missing_capability(conflict) => {
             "nothing provides what is required".to_owned()
         }
         (false, [clash]) if clash.asked.len() == 1 && clash.needed.is_none() => {
@@ -112,6 +120,11 @@ fn headline(session: &Session, conflict: &Conflict, missing: bool) -> String {
         }
         (false, _) => "no versions fit together".to_owned(),
     }
+}
+
+/// Whether something requires a capability that nothing provides, and nothing else is wrong.
+fn missing_capability(conflict: &Conflict) -> bool {
+    conflict.clashes.is_empty() && conflict.capabilities.iter().any(|clash| !clash.is_provided)
 }
 
 /// The factor by which the hint for a stopped search raises the number of steps.
@@ -162,6 +175,10 @@ fn complete(session: &Session, conflict: &mut Conflict) {
         } else if is_missing {
             // It may have no version at all.
             let route = session.index().route(&clash.id);
+            let is_empty = clash.available.is_empty() && clash.rejected.is_empty();
+            if is_empty && route.as_ref().is_ok_and(|route| route.provider.is_repository()) {
+                clash.notes.push("the default branch of its repository has no commits".to_owned());
+            }
             clash.source = route.ok().map(|route| source_of(session, &route).to_string());
         }
     }
@@ -234,7 +251,8 @@ pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError
             if is_nowhere(session, &error.id) {
                 hints.extend(elsewhere(session, &error.id));
             }
-            if session.lockfile().ok().flatten().is_some() {
+            let lock = session.lockfile().ok().flatten();
+            if lock.is_some_and(|lock| lock.find(&error.id).next().is_some()) {
                 hints.push("`--offline` uses only what is already on this machine".to_owned());
             }
             if hints.is_empty() {
@@ -247,7 +265,12 @@ pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError
             let how = if is_set { "with MU_OFFLINE unset" } else { "without `--offline`" };
             hints.push(format!("run the command once {how}, so that mu can look up `{what}`"));
         }
-        Code::Reference => hints.extend(misspelt_protocol(session, &error.id)),
+        Code::Reference => {
+            if let Some(error) = unserved::in_settings(session, &error.id) {
+                return error;
+            }
+            hints.extend(unserved::in_reference(session, &error.id));
+        }
         _ => {}
     }
     let mut command = CommandError::from_error(code, error);
@@ -288,20 +311,23 @@ fn elsewhere(session: &Session, id: &PackageId) -> [String; 2] {
     ]
 }
 
-/// The likely intended protocol for one that no provider serves, and the setting that names it, if one does.
-fn misspelt_protocol(session: &Session, id: &PackageId) -> Option<String> {
-    let written = session.index().written(id)?;
-    let (scheme, _) = written.split_once("://")?;
-    let known = ["https", "http", "ssh", "git", "file", "oci", "git+https", "git+ssh", "git+file"];
-    let meant = crate::manifest::source::nearest(scheme, known)?;
-    Some(format!("did you mean `{meant}://`?"))
-}
-
 /// The reference to a package that was looked for in Git repositories; `None` if it was not.
 fn repository(session: &Session, id: &PackageId) -> Option<String> {
     let route = session.index().route(id).ok()?;
     let is_git = route.provider.is_repository();
     is_git.then(|| session.index().written(id).unwrap_or_else(|| id.to_string()))
+}
+
+/// Why a repository may not be found although it is there.
+fn hidden(id: &PackageId) -> String {
+    let (base, name) = (id.base(), id.name());
+    let host = base.host_port();
+    match name.namespace() {
+        None => format!("a repository on most hosts has an owner: `{host}/OWNER/{name}`"),
+        Some(_) => format!(
+            "hosts hide private repositories from strangers: if this is one, run `mu login {host}`, or set up a Git credential helper"
+        ),
+    }
 }
 
 /// What is in the place of a missing repository on this machine.

@@ -37,9 +37,13 @@ pub(crate) fn not_asked_for(
         return error
             .hint(format!("`{}` took its place, and nothing of it is installed", replaced.by));
     }
-    let known: Vec<String> = session
-        .workspace
-        .members
+    error.hint(required_here(session, text, extra))
+}
+
+/// What the manifests require, and `mu get REF` installed: the one that `text` probably means, or all of it.
+pub(crate) fn required_here(session: &Session, text: &str, extra: &[String]) -> String {
+    let members = &session.workspace.members;
+    let known: Vec<String> = members
         .iter()
         .flat_map(|member| {
             member.manifest.dependencies.iter().chain(&member.manifest.dev_dependencies)
@@ -48,14 +52,19 @@ pub(crate) fn not_asked_for(
         .chain(extra.iter().cloned())
         .collect();
     let names = known.iter().map(|text| text.split('#').next().unwrap_or(text));
-    match crate::manifest::source::nearest(text, names) {
-        Some(name) => error.hint(format!("did you mean `{name}`?")),
-        None if known.is_empty() => error,
-        None => {
+    if let Some(name) = crate::manifest::source::nearest(text, names) {
+        return format!("did you mean `{name}`?");
+    }
+    let root = session.workspace.root.display();
+    match (&known[..], &members[..]) {
+        ([], []) => format!("there is no Mu.yaml in `{root}` or below it, and no Mu.lock"),
+        ([], [one]) => format!("`{}` has no dependencies", one.manifest.name),
+        ([], _) => format!("the packages in `{root}` have no dependencies"),
+        _ => {
             let listed: Vec<String> =
                 known.iter().take(LISTED).map(|one| format!("`{one}`")).collect();
             let more = if known.len() > LISTED { ", …" } else { "" };
-            error.hint(format!("required here: {}{more}", listed.join(", ")))
+            format!("required here: {}{more}", listed.join(", "))
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::ops::apply::element::find_package;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::explain::{other_places, own_packages};
 use crate::ops::requirements::{Requirements, declare_locked};
-use crate::ops::session::error::no_folder;
+use crate::ops::session::no_folder::no_folder;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference};
 
@@ -80,7 +80,7 @@ fn absent(session: &Session, id: &PackageId, tried: &[String]) -> CommandError {
     error = other_places::installed(session, id).into_iter().fold(error, CommandError::hint);
     error = other_places::stripped(session, id).into_iter().fold(error, CommandError::hint);
     for other in session.index().similar(id) {
-        error = error.hint(format!("there is `{other}`"));
+        error = error.hint(format!("did you mean `{other}`?"));
     }
     error.hint(format!("`mu search {}` looks for packages by words", id.name().leaf()))
 }

@@ -4,7 +4,6 @@
 
 use std::error::Error;
 use std::fmt;
-use std::path::Path;
 
 use mu_provider::{ErrorKind, ProviderError};
 use schemars::JsonSchema;
@@ -319,30 +318,6 @@ impl From<SearchError> for CommandError {
     fn from(error: SearchError) -> Self {
         let hints = error.hints();
         Self { hints, ..Self::from_error(Code::NotFound, error) }
-    }
-}
-
-/// The error of a path that should be a folder, but is not.
-pub(crate) fn no_folder(folder: &Path) -> CommandError {
-    let shown = folder.display();
-    if folder.is_file() {
-        let error = CommandError::new(Code::NotFound, format!("`{shown}` is a file, not a folder"));
-        return match folder.parent().filter(|_| folder.file_stem().is_some_and(|stem| stem == "Mu"))
-        {
-            Some(parent) => {
-                error.hint(format!("name the folder that it is in: `{}`", parent.display()))
-            }
-            None => error,
-        };
-    }
-    let error = CommandError::new(Code::NotFound, format!("there is no folder `{shown}`"));
-    let is_bare = |at: &&Path| at.join("HEAD").is_file() && at.join("objects").is_dir();
-    match folder.ancestors().skip(1).find(is_bare) {
-        Some(repository) => error.hint(format!(
-            "`{}` is a Git repository; to use a folder in it, write `git+file://{shown}`",
-            repository.display()
-        )),
-        None => error,
     }
 }
 

@@ -14,6 +14,7 @@ pub(crate) mod json;
 pub mod locked;
 mod lockfile;
 pub(crate) mod member;
+pub(crate) mod no_folder;
 pub(crate) mod places;
 #[cfg(feature = "exec")]
 pub(crate) mod plugins;

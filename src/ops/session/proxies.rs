@@ -14,8 +14,10 @@ pub(super) fn proxies(environment: &Environment) -> Proxies {
     let named = names.into_iter().filter_map(|(scheme, names)| {
         let name = names.into_iter().find(|name| environment.variable(name).is_some())?;
         let value = environment.variable(name)?;
-        let shown = SafeUrl::parse(value).map_or_else(
-            |_| "that is not a valid URL".to_owned(),
+        // A value without a protocol means http, as for curl.
+        let url = SafeUrl::parse(value).or_else(|_| SafeUrl::parse(&format!("http://{value}")));
+        let shown = url.map_or_else(
+            |_| "whose address is not a URL".to_owned(),
             |url| format!("`{}://{}`", url.scheme(), url.host_and_port()),
         );
         Some((scheme, format!("{shown} ({name})")))

@@ -6,7 +6,7 @@ use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
 use crate::reference::VersionSpec;
 use crate::select::clash::three_numbers;
-use crate::select::minimal::requirements::at_least;
+use crate::select::minimal::requirements::{at_least, compatible};
 use crate::select::node::Place;
 use crate::select::way_out::Ask;
 use crate::select::world::World;
@@ -55,6 +55,8 @@ fn accepting(
     // If a requirement is nearly an exact version, the suggestion is one too.
     let like = match three_numbers(now.spec.as_str()) {
         Some(three) if three == pin.as_str() => pin.clone(),
+        // A tag says nothing about versions; those that fit the one that is there are the usual choice.
+        _ if matches!(now.spec, VersionSpec::Tag(_)) => compatible(package, position),
         _ => at_least(package, position, Some(&now.spec)),
     };
     // A command can name another channel, but not remove the current one.

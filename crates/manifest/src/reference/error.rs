@@ -10,6 +10,8 @@ use unicode_width::UnicodeWidthChar;
 
 /// How many columns of a long text are shown before and after the offending character.
 const CONTEXT: usize = 60;
+/// What is shown in the place of a password, up to the host.
+const HIDDEN_BEFORE_HOST: &str = "****@";
 
 /// A text that is not a reference, name, version or range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -73,6 +75,10 @@ impl ReferenceError {
     /// What is wrong, without the text itself: ``expected a name, found `/` ``.
     pub fn message(&self) -> String {
         match self.0.text[self.0.span.clone()].chars().next() {
+            // What is hidden is not shown as something else.
+            Some(_) if self.0.text[self.0.span.start..].starts_with(HIDDEN_BEFORE_HOST) => {
+                format!("expected {}", self.0.expected)
+            }
             Some(character) => {
                 format!("expected {}, found `{}`", self.0.expected, Escaped(character))
             }

@@ -12,6 +12,10 @@ const NAME_REST: &str = "a letter, a digit, `_`, `.`, `-`, `/` or the end";
 /// Other tools write `NAME@VERSION`.
 const VERSION_MARK: &str = "`#` before a version";
 const NO_SPACE: &str = "no space before `#` or at the end";
+const SLASH: &str = "`/` between the parts of a name";
+const ONE_NAME: &str = "one name: write several as words of their own, without a comma";
+const NO_HOME: &str =
+    "a name, or a folder's whole path: only a shell knows `~`, and only outside of quotes";
 const SEGMENT_LENGTH: &str = "a segment of at most 128 characters";
 const MAX_SEGMENT: usize = 128;
 /// The length of a byte that is written as `_7f`.
@@ -68,6 +72,19 @@ impl Name {
         Self(format!("{self}/{other}").into())
     }
 
+    /// What is at the relative path `folder`, seen from here; `None` above the first segment, or where no name could be.
+    pub fn beside(&self, folder: &str) -> Option<Self> {
+        let mut segments: Vec<&str> = self.segments().collect();
+        for segment in folder.split('/') {
+            match segment {
+                "" | "." => {}
+                ".." => drop(segments.pop()?),
+                name => segments.push(name),
+            }
+        }
+        Self::parse(&segments.join("/")).ok().filter(|_| !folder.starts_with('/'))
+    }
+
     pub(super) fn from_path(path: &str) -> Result<Self, Fault> {
         check_segments(path)?;
         Ok(Self(without_marks(path).into()))
@@ -122,7 +139,10 @@ fn check_segments(path: &str) -> Result<(), Fault> {
             start = at + 1;
         } else if !fits(byte, at == start) {
             let expected = match (at == start, byte) {
+                (true, b'~') if at == 0 => NO_HOME,
                 (true, _) => SEGMENT_START,
+                (false, b'\\') => SLASH,
+                (false, b',') => ONE_NAME,
                 (false, b'@') => VERSION_MARK,
                 (false, b':')
                     if start > 0 && path[at + 1..].starts_with(|c: char| c.is_ascii_digit()) =>

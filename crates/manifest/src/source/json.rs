@@ -129,11 +129,19 @@ impl<'t> Reader<'t> {
                     self.at += 1;
                     return Ok(());
                 }
+                None => {
+                    let fault = self.fault(&format!("expected `,` or `{close}`, found the end"));
+                    return Err(fault.help(match close {
+                        ']' => "close the list with `]`",
+                        _ => "close the object with `}`",
+                    }));
+                }
                 _ => return Err(self.fault(&format!("expected `,` or `{close}`"))),
             }
             self.skip_space();
             if self.peek() == Some(close) {
-                return Err(self.fault("nothing follows this comma"));
+                let fault = self.fault(&format!("a comma before `{close}`"));
+                return Err(fault.help("remove the comma: JSON has none after the last value"));
             }
         }
     }

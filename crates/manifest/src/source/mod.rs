@@ -194,7 +194,7 @@ impl SeenKeys {
             Some(first) => {
                 let mut fault = Fault::new(span.clone(), format!("the key `{key}` appears twice"));
                 fault.related = Some((first, "first here"));
-                Err(fault)
+                Err(fault.help("keep one of them"))
             }
         }
     }

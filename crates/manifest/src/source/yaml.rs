@@ -235,10 +235,21 @@ fn syntax_error(text: &str, error: &yaml::ScanError) -> Fault {
     }
     let rest = &text[at.min(text.len())..];
     if let Some(quote) = open_quote(text, at).filter(|_| error.info().contains("quoted scalar")) {
-        return Fault::new(quote..quote + 1, "the quote that opens here is not closed");
+        let help = match text.as_bytes().get(quote) {
+            Some(b'"') => "end the text with `\"`",
+            _ => "end the text with `'`; an apostrophe in it is written twice",
+        };
+        return Fault::new(quote..quote + 1, "the quote that opens here is not closed").help(help);
     }
     if let Some(fault) = deeper(text, at).filter(|_| error.info().contains("mapping values")) {
         return fault;
+    }
+    if error.info().contains("unknown anchor") {
+        return Fault::new(
+            at..at + 1,
+            "this is not YAML: `*` refers to an anchor that is not there",
+        )
+        .help("put quotes around a text that begins with `*`");
     }
     let message = format!("this is not YAML: {}", error.info());
     let is_tab = error.info().contains("tab");
@@ -258,7 +269,12 @@ fn syntax_error(text: &str, error: &yaml::ScanError) -> Fault {
         None => {
             let fault = Fault::new(at..at + 1, message);
             let is_cut_off = rest.lines().next().is_some_and(|line| line.contains(" #"));
-            if is_cut_off && rest.starts_with(['[', '{']) { fault.help(COMMENT) } else { fault }
+            match rest.as_bytes().first() {
+                Some(b'[' | b'{') if is_cut_off => fault.help(COMMENT),
+                Some(b'[') if error.info().contains("unclosed") => fault.help("close it with `]`"),
+                Some(b'{') if error.info().contains("unclosed") => fault.help("close it with `}`"),
+                _ => fault,
+            }
         }
     }
 }

@@ -1,0 +1,67 @@
+//! Protocols and providers that nothing serves: what was probably meant, and the line of the settings.
+
+use mu_provider::SafeUrl;
+
+use crate::fs;
+use crate::index::RouteError;
+use crate::manifest::source::nearest;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::PackageId;
+use crate::workspace::{Registry, error_at_registry};
+
+/// The protocols that registries and references may have, in addition to the names of providers.
+const PROTOCOLS: [&str; 9] =
+    ["https", "http", "file", "ssh", "git", "git+https", "git+http", "git+ssh", "git+file"];
+
+/// What is wrong with the protocol or provider of a registry, and what to do.
+pub(crate) fn registry(registry: &Registry, name: &str, known: &str) -> (String, String) {
+    let known: Vec<&str> = known.split(", ").collect();
+    if registry.provider.is_some() {
+        let plugin = format!("there is also no plugin `mu-provider-{name}`");
+        let listed = format!("the built-in providers are {}; {plugin}", known.join(", "));
+        let help = nearest(name, known).map(|meant| format!("did you mean `{meant}`?"));
+        return (format!("unknown provider `{name}`"), help.unwrap_or(listed));
+    }
+    let protocols = PROTOCOLS.into_iter().chain(known);
+    let help = match nearest(name, protocols) {
+        Some(meant) => format!("did you mean `{meant}://`?"),
+        None => format!(
+            "known are `https://`, `http://`, `file://`, `ssh://` and `git+https://`, and there is no plugin `mu-provider-{name}`"
+        ),
+    };
+    (format!("unknown protocol `{name}://`"), help)
+}
+
+/// The error in the settings that is why nothing serves a package, if that is why.
+pub(crate) fn in_settings(session: &Session, id: &PackageId) -> Option<CommandError> {
+    let entry = session.workspace.settings.registry(id)?;
+    let Err(RouteError::NoProvider { name, known, .. }) = session.index().provider_of(entry) else {
+        return None;
+    };
+    let (message, help) = registry(entry, &name, &known);
+    let text = fs::read_text(&entry.defined_in).ok()?;
+    let error = error_at_registry(entry, &text, &message)?.help(help);
+    let details = crate::ops::session::error::place(&error);
+    Some(CommandError::from_error(Code::Workspace, error).with_details(details))
+}
+
+/// The likely intended protocol of a reference that no provider serves.
+pub(crate) fn in_reference(session: &Session, id: &PackageId) -> Option<String> {
+    let written = session.index().written(id)?;
+    let (scheme, rest) = written.split_once("://")?;
+    let meant = nearest(scheme, PROTOCOLS.into_iter().chain(["oci", "helm+https", "helm+file"]))?;
+    Some(format!("did you mean `{meant}://{rest}`?"))
+}
+
+/// That the folder which the settings name for a package is not there.
+pub(crate) fn no_place(session: &Session, id: &PackageId) -> Option<String> {
+    let entry = session.workspace.settings.registry(id)?;
+    let url = entry.url.as_ref().filter(|url| url.scheme() == "file").map(SafeUrl::as_url)?;
+    let folder = url.to_file_path().ok().filter(|folder| !folder.exists())?;
+    let file = entry.defined_in.display();
+    Some(format!(
+        "`{file}` says that `{}` is in the folder `{}`, which is not there",
+        entry.prefix,
+        folder.display()
+    ))
+}
