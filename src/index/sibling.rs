@@ -4,7 +4,7 @@ use crate::reference::PackageId;
 
 /// The package that the manifest of `id`, in `folder` of its repository, means by the relative path
 /// `written`; `None` if that is not in the repository.
-pub(super) fn sibling(id: &PackageId, folder: &str, written: &str) -> Option<PackageId> {
+pub(crate) fn sibling(id: &PackageId, folder: &str, written: &str) -> Option<PackageId> {
     if written.starts_with('/') {
         return None;
     }

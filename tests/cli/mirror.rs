@@ -329,16 +329,16 @@ fn repositories_and_charts_are_packed_for_behind_an_air_gap() {
     let again = sandbox.mu(&["mirror", "--lock", "--to", "../mirror", "--json"]).ok().json();
     assert_eq!((&again["copied"], &again["present"]), (&json!([]), &json!(3)));
     sandbox.mu(&["hub", "check", "../mirror"]).ok();
-    // A server reads the manifest in an archive itself, which commits and charts do not have in mu's form.
+    // A server is told what Git and the chart repository say.
     sandbox.mu(&["hub", "init", "../srv"]).ok();
     let token = sandbox.mu(&["hub", "token", "add", "../srv", "m", "--namespace", "*"]).ok();
     let served = Served::start(&sandbox, "../srv", &[]);
     sandbox.set_token(&served.address.to_string(), token.stdout.trim());
     let run = sandbox.mu(&["mirror", "--lock", "--to", &served.url()]).ok();
-    run.says(&[
-        "plain` is not copied: a hub's server only takes packages with a Mu.yaml",
-        "0 versions",
-    ]);
+    run.says(&["+ group/infra 1.0.0", "+ group/plain 0.0.0-git-", "+ stable/web 0.3.0"]);
+    let again = sandbox.mu(&["mirror", "--lock", "--to", &served.url(), "--json"]).ok().json();
+    assert_eq!((&again["copied"], &again["present"]), (&json!([]), &json!(3)));
+    sandbox.mu(&["hub", "check", "../srv"]).ok();
     let next = run_of_next(&sandbox);
     assert_eq!(next.len(), 2, "{next:?}");
     drop((server, nginx, origin));
@@ -360,6 +360,65 @@ fn repositories_and_charts_are_packed_for_behind_an_air_gap() {
     let again: Vec<String> = sandbox.locked();
     assert!(again.iter().any(|one| one.ends_with("group/infra 1.0.0")), "{again:?}");
     assert!(again.iter().any(|one| one.contains("group/plain 0.0.0-git-")), "{again:?}");
+}
+
+#[test]
+fn folders_beside_a_package_in_its_repository_are_copied_with_it() {
+    let origin = Origin::new("acme/infra.git");
+    origin.commit(&[
+        ("vpc/Mu.yaml", "name: acme/vpc\nversion: 1.0.0\ndependencies: [../subnet, ./rules]\n"),
+        ("vpc/rules/Mu.yaml", "name: acme/rules\n"),
+        ("subnet/Mu.yaml", "name: acme/subnet\nversion: 0.3.0\n"),
+        ("subnet/main.tf", "one"),
+    ]);
+    origin.git(&["tag", "vpc/v1.0.0"]);
+    let server = HttpServer::start(origin.root());
+    let url = format!("git+{}acme/infra.git/vpc#^1", server.root());
+    let mut sandbox = Sandbox::new();
+    sandbox.asks_for(&[&url]);
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    let packs = tree(&sandbox.path("work/.mu/packs"));
+    Hub::new(&sandbox.path("mirror"));
+    let run = sandbox.mu(&["mirror", &url, "--no-deps", "--to", "../mirror"]).ok();
+    run.says(&["it depends on `../subnet`", "copy it without `--no-deps`"]);
+    // Into a folder, and to a server, whose hub is the same afterwards.
+    sandbox.mu(&["mirror", "--lock", "--to", "../mirror"]).ok().says(&[
+        "+ acme/infra/subnet 0.3.0-git-",
+        "+ acme/infra/vpc 1.0.0",
+        "+ acme/infra/vpc/rules 0.0.0-git-",
+    ]);
+    sandbox.mu(&["hub", "check", "../mirror"]).ok();
+    sandbox.mu(&["hub", "init", "../srv"]).ok();
+    let token = sandbox.mu(&["hub", "token", "add", "../srv", "m", "--namespace", "*"]).ok();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    sandbox.set_token(&served.address.to_string(), token.stdout.trim());
+    sandbox.mu(&["mirror", "--lock", "--to", &served.url()]).ok();
+    sandbox.mu(&["hub", "check", "../srv"]).ok();
+    let next = run_of_next(&sandbox);
+    drop((server, origin));
+    for line in next {
+        let words: Vec<&str> = line.split(' ').skip(1).collect();
+        sandbox.mu(&words).ok();
+    }
+    for gone in ["cache", "work/.mu/packs"] {
+        fs::remove_dir_all(sandbox.path(gone)).expect("is ours");
+    }
+    sandbox.mu(&["get", "--locked"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+    assert_eq!(tree(&sandbox.path("work/.mu/packs")), packs);
+    // Chosen anew, by what the mirror says alone.
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is ours");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(tree(&sandbox.path("work/.mu/packs")), packs);
+    let line = |hub: &str| {
+        let path = Hub::new(&sandbox.path(hub)).index("acme/infra/vpc");
+        let mut line = json_of(fs::read_to_string(path).expect("is there").trim_end());
+        line.as_object_mut().expect("is a map").remove("published");
+        line
+    };
+    assert_eq!(line("srv"), line("mirror"));
 }
 
 /// The commands that lead to the mirror, as `mu mirror` prints them.

@@ -1,11 +1,12 @@
 //! A foreign package as the manifest that the rest of mu knows.
 
-use mu_manifest::reference::{Range, Reference, Version};
+use mu_manifest::reference::{Name, Range, Reference, Version, VersionSpec};
 use mu_manifest::{
     Capability, Constraint, Globs, Manifest, Person, Requirement, Versioning, Versions,
 };
 use mu_provider::{Dependency, Maintainer, Release};
 
+use crate::GIT;
 use crate::format::Package;
 
 /// Converts a foreign package into a manifest; `None` if its name is not a valid name.
@@ -69,6 +70,27 @@ pub fn as_listed(manifest: &mut Manifest, line: &Release) {
     if line.dependencies.is_none() {
         manifest.dependencies.clear();
     }
+    if line.format.as_deref() == Some(GIT) {
+        for requirement in &mut manifest.dependencies {
+            if let Some(listed) = beside(line, &requirement.reference) {
+                requirement.reference = listed;
+            }
+        }
+    }
+}
+
+/// What a line says in place of a folder beside the package in its repository: one version of the package that has that place
+/// in the hub.
+fn beside(line: &Release, written: &Reference) -> Option<Reference> {
+    let meant = Name::parse(&line.name).ok()?.beside(written.local()?)?;
+    let listed = line.dependencies.iter().flatten();
+    let mut listed = listed.filter_map(|one| Reference::parse(one.reference()).ok());
+    listed.find(|one| {
+        one.base().is_none()
+            && one.protocol().is_none()
+            && *one.name() == meant
+            && matches!(one.version(), Some(VersionSpec::Pin(_)))
+    })
 }
 
 /// Whether two texts are one version, which may leave numbers out.

@@ -176,7 +176,13 @@ impl Unpacked {
     /// The differences between a line and the manifest; none if the manifest needs another version of mu.
     pub(crate) fn differences(&self, line: &Line) -> Vec<String> {
         let manifest = match line.text("format").map(format_called) {
-            None | Some(None) => self.manifest(&line.describe()).ok(),
+            None => self.manifest(&line.describe()).ok(),
+            Some(None) => self.manifest(&line.describe()).ok().map(|mut manifest| {
+                if let Ok(listed) = serde_json::from_value(Value::Object(line.map().clone())) {
+                    mu_formats::as_listed(&mut manifest, &listed);
+                }
+                manifest
+            }),
             Some(Some(format)) => self.foreign_manifest(format, line),
         };
         manifest.map_or(Vec::new(), |manifest| agreement::differences(&manifest, line.map()))

@@ -51,6 +51,10 @@ pub fn is_in_archive_name(app_version: &str) -> bool {
     (1..=64).contains(&app_version.len()) && app_version.chars().all(is_plain)
 }
 
+/// The media type of a body that is an index line, a line break, and the archive: of a copy of a package of another format,
+/// whose archive does not say all that the line does.
+pub const COPY_TYPE: &str = "application/vnd.mu.copy";
+
 /// The header with which a publisher names the commit that an archive was made from, as 40 hex digits.
 pub const COMMIT_HEADER: &str = "mu-commit";
 

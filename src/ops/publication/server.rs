@@ -5,7 +5,7 @@
 
 use mu_hub::Published;
 use mu_provider::http::{Http, Method, Request, Response, check_lead};
-use mu_provider::publishable::COMMIT_HEADER;
+use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE};
 use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
 use mu_provider_hub::wire::{HubFile, index_path};
 use serde_json::{Map, Value, json};
@@ -87,18 +87,27 @@ impl Server {
     /// When the server refuses it, or has it with other content.
     pub(super) fn publish(&self, upload: Upload) -> Result<Published, CommandError> {
         let mut url = self.version(&upload.name, &upload.version)?;
-        if let Some(origin) = upload.line.get("origin").and_then(Value::as_str) {
+        let is_foreign = upload.line.contains_key("format");
+        if let Some(origin) =
+            upload.line.get("origin").and_then(Value::as_str).filter(|_| !is_foreign)
+        {
             let from = upload.renamed.and_then(|renamed| renamed.from);
             let from = from.map(|from| format!("&from={from}")).unwrap_or_default();
             let path = url.as_url().path().to_owned();
             url = join(&url, &format!("{path}?origin={origin}{from}"))?;
         }
-        let mut request =
-            self.request(Method::PUT, &url).header("content-type", "application/gzip");
+        let (kind, body) = match is_foreign {
+            false => ("application/gzip", upload.archive),
+            true => {
+                let line = serde_json::to_vec(&upload.line).expect("a map of values is JSON");
+                (COPY_TYPE, [&line[..], b"\n", &upload.archive].concat())
+            }
+        };
+        let mut request = self.request(Method::PUT, &url).header("content-type", kind);
         if let Some(commit) = upload.line.get("commit").and_then(Value::as_str) {
             request = request.header(COMMIT_HEADER, commit);
         }
-        let response = request.body(upload.archive).send()?;
+        let response = request.body(body).send()?;
         let what = format!("{} {}", upload.name, upload.version);
         match response.status() {
             201 => Ok(Published::New),
@@ -225,6 +234,7 @@ impl Server {
         lines.into_iter().find(|line| full_version(line) == version).ok_or_else(|| {
             let message = format!("the hub at `{}` has no {name} {version}", self.root);
             CommandError::new(Code::NotFound, message)
+                .hint(format!("`mu versions {name}` lists the versions that there are"))
         })
     }
 

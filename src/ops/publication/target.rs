@@ -131,11 +131,6 @@ impl Target {
         Ok(Self { kind, name })
     }
 
-    /// Whether it is a server, which makes index lines itself from the content of an archive.
-    pub(crate) fn is_server(&self) -> bool {
-        matches!(self.kind, Kind::Server(_))
-    }
-
     /// Publishes a version.
     ///
     /// # Errors
@@ -282,6 +277,7 @@ impl Target {
         lines.into_iter().find(|line| is_version(line, version)).ok_or_else(|| {
             let message = format!("the hub at `{}` has no {name} {version}", self.name);
             CommandError::new(Code::NotFound, message)
+                .hint(format!("`mu versions {name}` lists the versions that there are"))
         })
     }
 

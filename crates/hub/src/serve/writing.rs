@@ -13,9 +13,10 @@ use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
+use mu_formats::{FORMATS, GIT};
 use mu_manifest::reference::Name;
 use mu_manifest::rename::Rename;
-use mu_provider::publishable::COMMIT_HEADER;
+use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
@@ -32,6 +33,9 @@ use crate::lines::Line;
 use crate::tokens::{Can, Token, Tokens};
 use crate::writer::{Change, Published, Tags, Writer};
 use crate::{HubError, names};
+
+/// The longest index line that comes with an archive, in bytes.
+const LONGEST_LINE: usize = 1 << 20;
 
 /// The largest body of a `PATCH`, in bytes.
 const LARGEST_CHANGE: u64 = 64 << 10;
@@ -113,10 +117,10 @@ fn allow(server: &Server, token: &Token, name: &str, can: Can) -> Result<(), Pro
     let detail = if token.is_for(name) {
         let words: Vec<&str> = token.can.iter().map(|can| can.as_str()).collect();
         format!(
-            "the token `{}` may {}, but not {} `{name}`",
+            "the token `{}` may {}, but not {can} `{name}`; request one: `mu hub token add PLACE NAME --can {can}`",
             token.name,
             words.join(" and "),
-            can.as_str()
+            can = can.as_str()
         )
     } else {
         let namespace = name.rsplit_once('/').map_or(name, |(namespace, _)| namespace);
@@ -143,15 +147,23 @@ async fn publish(
     let commit = request.headers().get(COMMIT_HEADER).and_then(|value| value.to_str().ok());
     let is_commit = |text: &&str| text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit());
     let commit = commit.filter(is_commit).map(str::to_ascii_lowercase);
+    let is_copy = request.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == COPY_TYPE);
     // Archives are in memory, so their number at the same time is limited by the room for them.
     let mut room = server.uploads.enter(&token.name, length.unwrap_or(largest)).await;
     let bytes = body(request.into_body(), largest, Some(&mut room)).await?;
+    let (stated, bytes) = match is_copy {
+        true => stated(&bytes).map(|(line, archive)| (Some(line), archive))?,
+        false => (None, bytes),
+    };
     let described = format!("{} {}", names::printable(name), names::printable(version));
     let copied = query.as_deref().map(|query| Copied::read(query, name)).transpose()?.flatten();
     let (staging, archive, what) = (server.files.staging(), bytes.clone(), described.clone());
     let unpacking = tokio::task::spawn_blocking(move || -> Result<(Line, Unpacked), HubError> {
         let unpacked = archive::unpack(&staging, &archive, &what)?;
-        let mut map = unpacked.manifest(&what)?.index_line();
+        let mut map = match stated {
+            Some(line) => line,
+            None => unpacked.manifest(&what)?.index_line(),
+        };
         let published = jiff::Timestamp::now().round(jiff::Unit::Second);
         if let Ok(published) = published {
             map.insert("published".to_owned(), published.to_string().into());
@@ -195,6 +207,26 @@ async fn publish(
         Published::Same => StatusCode::OK,
     };
     Ok(json(status, &answer))
+}
+
+/// The index line and the archive of a package of another format. What can change of a version later is left out.
+fn stated(bytes: &Bytes) -> Result<(Map<String, Value>, Bytes), Problem> {
+    let refuse = |detail: &str| Problem::new(StatusCode::UNPROCESSABLE_ENTITY, detail);
+    let end = bytes.iter().take(LONGEST_LINE).position(|byte| *byte == b'\n');
+    let (line, archive) = end
+        .and_then(|end| Some((bytes.get(..end)?, bytes.slice(end + 1..))))
+        .ok_or_else(|| refuse("expected an index line, a line break, and the archive"))?;
+    let mut line: Map<String, Value> = serde_json::from_slice(line)
+        .map_err(|error| refuse(&format!("the index line before the archive is wrong: {error}")))?;
+    let format = line.get("format").and_then(Value::as_str);
+    let is_known = |name: &str| name == GIT || FORMATS.iter().any(|format| format.name == name);
+    if !format.is_some_and(is_known) {
+        return Err(refuse("only the line of a package of another format is taken as it is sent"));
+    }
+    for key in ["urls", "tags", "yanked", "movedTo", "published", "commit"] {
+        line.shift_remove(key);
+    }
+    Ok((line, archive))
 }
 
 /// A package that is published under another name: `?origin=OLD/NAME&from=OLD`.

@@ -24,6 +24,8 @@ pub(super) struct Copying<'a> {
     pub(super) target: &'a Target,
     pub(super) request: &'a MirrorRequest,
     provider: HubProvider,
+    /// The versions that are copied, with what the lock says of them.
+    pub(super) chosen: BTreeMap<PackageId, Versions>,
     /// Which package is copied under a name.
     names: BTreeMap<String, PackageId>,
     /// Which namespaces have another name in the mirror.
@@ -42,7 +44,8 @@ impl<'a> Copying<'a> {
         let place = target.name.clone();
         let mirrored = Mirrored { place, dry_run: request.dry_run, ..Mirrored::default() };
         let names = BTreeMap::new();
-        Self { session, target, request, provider, names, renaming: None, mirrored }
+        let chosen = BTreeMap::new();
+        Self { session, target, request, provider, chosen, names, renaming: None, mirrored }
     }
 
     /// Copies packages under other names.
@@ -60,6 +63,7 @@ impl<'a> Copying<'a> {
         mut self,
         versions: &BTreeMap<PackageId, Versions>,
     ) -> Result<Mirrored, CommandError> {
+        self.chosen.clone_from(versions);
         let mut needs: BTreeMap<PackageId, BTreeSet<PackageId>> = BTreeMap::new();
         let mut open: Vec<PackageId> = versions.keys().cloned().collect();
         let follows = self.request.all_versions && !self.request.no_deps;
@@ -200,15 +204,7 @@ impl<'a> Copying<'a> {
         id: &PackageId,
         route: &Route,
     ) -> Result<(String, Option<Rename>), CommandError> {
-        let renamed = self.renaming.as_ref().and_then(|renaming| renaming.of(id));
-        let (name, renamed) = match renamed {
-            Some((name, renamed)) => (name.to_string(), Some(renamed)),
-            None if route.provider.is_hub() => (route.location.path.clone(), None),
-            None => {
-                let registry = self.session.index().registry(id);
-                (registry.map_or(id.name_str(), |(_, rest)| rest).to_owned(), None)
-            }
-        };
+        let (name, renamed) = self.name_there(id, route);
         let prefix = match self.session.index().registry(id) {
             Some((registry, _)) => registry.prefix.clone(),
             None => id.base().to_string(),
@@ -222,6 +218,19 @@ impl<'a> Copying<'a> {
         }
         self.mirrored.prefixes.insert(prefix);
         Ok((name, renamed))
+    }
+
+    /// The name of a package in the mirror, and what was renamed for it.
+    pub(super) fn name_there(&self, id: &PackageId, route: &Route) -> (String, Option<Rename>) {
+        let renamed = self.renaming.as_ref().and_then(|renaming| renaming.of(id));
+        match renamed {
+            Some((name, renamed)) => (name.to_string(), Some(renamed)),
+            None if route.provider.is_hub() => (route.location.path.clone(), None),
+            None => {
+                let registry = self.session.index().registry(id);
+                (registry.map_or(id.name_str(), |(_, rest)| rest).to_owned(), None)
+            }
+        }
     }
 
     /// The index lines of a package as they are, including unknown keys.

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::copying::Copying;
 use super::{Copied, Elsewhere, Versions};
-use crate::index::{Candidate, Route};
+use crate::index::{Candidate, Route, sibling};
 use crate::lock::LockedPackage;
 use crate::manifest::Manifest;
 use crate::ops::apply::fetch::fetch_locked;
@@ -19,7 +19,7 @@ use crate::ops::publication::lines::{Line, full_version};
 use crate::ops::publication::pack::archive_of;
 use crate::ops::publication::target::Upload;
 use crate::ops::{CommandError, Session};
-use crate::reference::{PackageId, Version};
+use crate::reference::{Name, PackageId, Reference, Version};
 use crate::store::Stored;
 
 /// Why a package cannot be packed for a hub.
@@ -58,8 +58,9 @@ impl Copying<'_> {
                     self.mirrored.present += 1;
                     continue;
                 }
-                let line = line(self.session, id, package, &stored, &called);
-                let mut line = match line.and_then(|line| self.fits(line)) {
+                let beside = |folder: &str| self.beside(id, package, &name, folder);
+                let line = line(self.session, id, package, &stored, &called, &beside);
+                let mut line = match line.and_then(fits) {
                     Ok(line) => line,
                     Err(reason) => {
                         self.leave_at(id, route, reason);
@@ -67,7 +68,10 @@ impl Copying<'_> {
                     }
                 };
                 let origin = line.get("name").and_then(Value::as_str).map(str::to_owned);
-                if let Some(origin) = origin.filter(|origin| *origin != name) {
+                // In Git a package is called by its place: names that leave something out mean its neighbours there.
+                let is_by_place =
+                    renamed.is_none() && line.get("format").is_some_and(|one| one == GIT);
+                if let Some(origin) = origin.filter(|origin| *origin != name && !is_by_place) {
                     line.insert("origin".to_owned(), origin.into());
                 }
                 line.insert("name".to_owned(), name.as_str().into());
@@ -107,18 +111,43 @@ impl Copying<'_> {
         });
     }
 
-    /// Refuses a line that the hub would not take.
-    fn fits(&self, line: Line) -> Result<Line, Refusal> {
-        if line.contains_key("format") && self.target.is_server() {
-            return Err("a hub's server only takes packages with a Mu.yaml that says their name and version; \
-                 copy it into the folder or bucket of the hub"
-                .to_owned());
+    /// What a folder beside a package in its repository is in the hub: the package that has the same place there, in exactly
+    /// the version that the commit is.
+    fn beside(
+        &self,
+        id: &PackageId,
+        package: &LockedPackage,
+        name: &str,
+        folder: &str,
+    ) -> Result<Reference, Refusal> {
+        let own = package.folder.as_deref().unwrap_or_default();
+        let needed = sibling(id, own, folder)
+            .ok_or_else(|| format!("it depends on `{folder}`, which is not in its repository"))?;
+        let chosen = self.chosen.get(&needed).into_iter().flat_map(|chosen| chosen.values());
+        let Some(locked) = chosen.into_iter().find(|one| one.commit == package.commit) else {
+            return Err(format!(
+                "it depends on `{folder}`, which is `{needed}` in the same commit, and that is not copied; copy it without `--no-deps`"
+            ));
+        };
+        let route = self.session.index().route(&needed).map_err(|error| error.to_string())?;
+        let (there, _) = self.name_there(&needed, &route);
+        let expected = Name::parse(name).ok().and_then(|name| name.beside(folder));
+        if expected.is_none_or(|expected| expected.as_str() != there) {
+            return Err(format!(
+                "it depends on `{folder}`, which would be `{there}` in the mirror, and so not beside `{name}`"
+            ));
         }
-        let version = full_version(&line);
-        match Version::parse(&version).is_ok() || line.contains_key("versioning") {
-            true => Ok(line),
-            false => Err(format!("hubs take no version such as `{version}`")),
-        }
+        let version = version_in_hub(self.session, &needed, locked);
+        Reference::parse(&format!("{there}#{version}")).map_err(|error| error.to_string())
+    }
+}
+
+/// Refuses a line that no hub would take.
+fn fits(line: Line) -> Result<Line, Refusal> {
+    let version = full_version(&line);
+    match Version::parse(&version).is_ok() || line.contains_key("versioning") {
+        true => Ok(line),
+        false => Err(format!("hubs take no version such as `{version}`")),
     }
 }
 
@@ -141,10 +170,11 @@ fn line(
     package: &LockedPackage,
     stored: &Stored,
     called: &str,
+    beside: &dyn Fn(&str) -> Result<Reference, Refusal>,
 ) -> Result<Line, Refusal> {
     let mut line = match &package.commit {
         Some(commit) => {
-            let mut line = committed(stored, called)?;
+            let mut line = committed(stored, called, beside)?;
             line.insert("commit".to_owned(), commit.as_str().into());
             line
         }
@@ -163,21 +193,26 @@ fn line(
     Ok(line)
 }
 
-/// The line from the manifest in a commit, with the version that the commit gets.
-fn committed(stored: &Stored, called: &str) -> Result<Line, Refusal> {
+/// What the manifest in a commit says, with the version that the commit is called by, and packages for the folders `beside`.
+fn committed(
+    stored: &Stored,
+    called: &str,
+    beside: &dyn Fn(&str) -> Result<Reference, Refusal>,
+) -> Result<Line, Refusal> {
     let loaded = Manifest::load(&stored.folder).map_err(|error| error.to_string())?;
     let mut line = Line::new();
-    if let Some(loaded) = loaded {
-        let mut dependencies = loaded.manifest.dependencies.iter();
-        if let Some(folder) = dependencies.find_map(|one| one.reference.local()) {
-            return Err(format!(
-                "it depends on `{folder}`, a folder beside it in its repository, which a hub does not have"
-            ));
+    if let Some(mut loaded) = loaded {
+        let mut has_folders = false;
+        for dependency in &mut loaded.manifest.dependencies {
+            if let Some(package) = dependency.reference.local().map(beside).transpose()? {
+                dependency.reference = package;
+                has_folders = true;
+            }
         }
         line = loaded.manifest.index_line();
         let name = loaded.manifest.name.name().as_str();
         line.insert("name".to_owned(), name.into());
-        if full_version(&line) == called {
+        if full_version(&line) == called && !has_folders {
             return Ok(line);
         }
     }
