@@ -150,9 +150,19 @@ fi
 const FISH: &str = r#"
 function __mu_names
     set -l words (commandline -opc)
-    mu __complete -- $words[2..-1] (commandline -ct) 2>/dev/null
+    set -l word (commandline -ct)
+    set -l names (mu __complete -- $words[2..-1] "$word" 2>/dev/null)
+    if set -q names[1]
+        printf '%s\n' $names
+    else if string match -q -r '^[.~/]' -- "$word"
+        __fish_complete_path "$word"
+    end
 end
-complete -c mu -n "__fish_seen_subcommand_from get install i add remove rm update up upgrade downgrade pin unpin resolve what-if which why info versions mirror pack publish config" -f -a "(__mu_names)"
+complete -c mu -n "__fish_seen_subcommand_from get install i add remove rm update up upgrade downgrade pin unpin resolve what-if which why info versions tree mirror pack publish config" -f -a "(__mu_names)"
+complete -c mu -n "__fish_seen_subcommand_from get install i add remove rm tree pack publish" -s p -l package -x -a "(__mu_names)"
+complete -c mu -n "__fish_seen_subcommand_from tree" -s i -l invert -x -a "(__mu_names)"
+complete -c mu -n "__fish_seen_subcommand_from resolve what-if" -l with -x -a "(__mu_names)"
+complete -c mu -n "__fish_seen_subcommand_from resolve what-if" -l without -x -a "(__mu_names)"
 "#;
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! Care: `init`, `registry`, `cache`, `doctor`, `completions`, `man`, `schema`.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::support::Sandbox;
@@ -263,6 +265,24 @@ fn names_are_completed_without_the_network() {
     // As in bash: the script's function fills COMPREPLY.
     let script = sandbox.mu(&["completions", "bash"]).ok().stdout;
     std::fs::write(sandbox.path("work/mu.bash"), script).expect("can be written");
+    let in_shell = |shell: &str, line: &str| {
+        let program = Path::new(env!("CARGO_BIN_EXE_mu"));
+        let folder = program.parent().expect("is in a folder").display();
+        let mut command = sandbox.command(&[]);
+        let variables: Vec<_> = command
+            .get_envs()
+            .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
+            .collect();
+        command = std::process::Command::new(shell);
+        if shell != "fish" {
+            command.arg(if shell == "zsh" { "-f" } else { "--norc" });
+        }
+        command.args(["-c", line]).env_clear().envs(variables);
+        let path = std::env::var("PATH").unwrap_or_default();
+        command.env("PATH", format!("{folder}:{path}")).current_dir(sandbox.path("work"));
+        let output = command.output().expect("the shell is there");
+        String::from_utf8(output.stdout).expect("is text")
+    };
     let in_bash = |words: &str| {
         let line = format!(
             "source mu.bash; COMP_WORDS=({} {words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); \
@@ -270,18 +290,42 @@ fn names_are_completed_without_the_network() {
              printf '%s\\n' \"${{COMPREPLY[@]}}\"",
             env!("CARGO_BIN_EXE_mu")
         );
-        let mut command = sandbox.command(&[]);
-        let variables: Vec<_> = command
-            .get_envs()
-            .filter_map(|(name, value)| Some((name.to_owned(), value?.to_owned())))
-            .collect();
-        command = std::process::Command::new("bash");
-        command.args(["--norc", "-c", &line]).env_clear().envs(variables);
-        command.current_dir(sandbox.path("work"));
-        let output = command.output().expect("these tests need bash");
-        String::from_utf8(output.stdout).expect("is text")
+        in_shell("bash", &line)
     };
     assert_eq!(in_bash("add aws/"), "aws/ec2\naws/eks\n");
     assert_eq!(in_bash("remove aws"), "aws/ec2\n");
     assert_eq!(in_bash("outd"), "outdated\n");
+
+    // As fish and zsh do it, where they are installed; of zsh, what its function hands to `compadd`.
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let has = |shell: &str| std::env::split_paths(&path).any(|folder| folder.join(shell).is_file());
+    for shell in ["fish", "zsh"].into_iter().filter(|shell| has(shell)) {
+        let script = sandbox.mu(&["completions", shell]).ok().stdout;
+        std::fs::write(sandbox.path(&format!("work/mu.{shell}")), script).expect("can be written");
+        for (words, names) in [
+            ("add aws/", "aws/ec2\naws/eks\n"),
+            ("remove ", "aws/ec2\n"),
+            ("--offline add net/", "net/vpc\n"),
+            ("add net/vpc -p ", "acme/web\n"),
+            ("tree -i ", "aws/ec2\n"),
+            ("resolve --without ", "aws/ec2\n"),
+            ("config get res", "resolution\n"),
+        ] {
+            let line = match shell {
+                "fish" => format!("source mu.fish; complete -C 'mu {words}'"),
+                _ => format!(
+                    "compdef() {{}}; compadd() {{ print -l -- \"${{@[2,-1]}}\" }}; source ./mu.zsh; \
+                     words=(mu \"${{(@s: :)${{:-{words}}}}}\"); CURRENT=${{#words}}; _mu_with_names"
+                ),
+            };
+            assert_eq!(in_shell(shell, &line), names, "{shell}: mu {words}");
+        }
+        // Where no name is expected, commands and options are completed as they were.
+        if shell == "fish" {
+            let completed = in_shell(shell, "source mu.fish; complete -C 'mu outd'");
+            assert!(completed.starts_with("outdated\t"), "{completed}");
+            let completed = in_shell(shell, "source mu.fish; complete -C 'mu info ./mu.fi'");
+            assert_eq!(completed, "./mu.fish\n");
+        }
+    }
 }
