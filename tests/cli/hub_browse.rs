@@ -159,6 +159,17 @@ fn the_first_page_says_how_to_use_the_hub_and_how_to_publish() {
             "mu publish --to https://hub.acme.co/",
         ]
     );
+    // Below a path of a proxy, where a whole name alone does not lead, and a token is for the host.
+    let proxied = served(&sandbox).ask("GET", "/", &[BROWSER, "x-forwarded-prefix: /mu"], &[]);
+    assert_eq!(
+        commands(&proxied.is(200).text()),
+        [
+            "mu registry add hub.acme.co/ https://hub.acme.co/mu/",
+            "mu add hub.acme.co/acme/tool",
+            "mu login hub.acme.co",
+            "mu publish --to https://hub.acme.co/mu/",
+        ]
+    );
     // As a mirror of the default base, for clients that use this address.
     let mirror = Served::start(&sandbox, "../hub", &["--base", "hub.mu.com"]);
     assert_eq!(

@@ -57,6 +57,10 @@ struct Guide {
     registry: Option<String>,
     login: Option<String>,
     publish: Option<String>,
+    /// What whole names of its packages begin with.
+    base: String,
+    /// Whether a proxy shows this server below a path, so that whole names alone do not lead here.
+    is_below_path: bool,
 }
 
 impl Guide {
@@ -65,17 +69,19 @@ impl Guide {
         let url = Some(&address.url).filter(|url| !url.is_empty());
         let base = Base::default();
         let is_there = address.url == format!("https://{}", base.as_str());
+        let place = url.and_then(|url| url.split("://").nth(1)).unwrap_or_default();
+        let (host, path) = place.split_once('/').unwrap_or((place, ""));
+        let is_below_path = !path.is_empty();
+        let led = if is_below_path { address.base.as_str() } else { base.as_str() };
         Self {
             add: address
                 .reference(example.unwrap_or("acme/tool"))
                 .map(|reference| format!("mu add {reference}")),
-            registry: url
-                .filter(|_| !is_there)
-                .map(|url| format!("mu registry add {} {url}", base.as_str())),
-            login: url
-                .and_then(|url| url.split("://").nth(1))
-                .map(|host| format!("mu login {}", host.trim_end_matches('/'))),
+            registry: url.filter(|_| !is_there).map(|url| format!("mu registry add {led} {url}")),
+            login: url.map(|_| format!("mu login {host}")),
             publish: url.map(|url| format!("mu publish --to {url}")),
+            base: address.base.clone(),
+            is_below_path,
         }
     }
 }
