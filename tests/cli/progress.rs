@@ -1,5 +1,7 @@
 //! What users see while something takes long, in a terminal and without one.
 
+use std::collections::HashMap;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::support::{Package, Sandbox, Terminal};
@@ -239,6 +241,37 @@ fn an_upload_is_watched() {
     let run = sandbox.mu(&["publish", "--to", &to, "-v"]).ok();
     let line = run.stderr.lines().find(|line| line.starts_with("PUT ")).expect(&run.stderr);
     assert!(line.contains(" MiB sent, 201 "), "{line}");
+}
+
+#[test]
+fn an_upload_into_a_bucket_is_watched() {
+    let mut sandbox = Sandbox::new();
+    let files: Mutex<HashMap<String, Vec<u8>>> = Mutex::default();
+    let server = TestServer::reading((64 << 10, Duration::from_millis(50)), move |request, _| {
+        let mut files = files.lock().expect("nobody panics");
+        let path = request.path.split('?').next().unwrap_or_default().to_owned();
+        if request.method == "PUT" {
+            files.insert(path, request.body.clone());
+            return Reply::status(200).header("etag", "\"1\"");
+        }
+        if request.path.contains("list-type=2") {
+            return Reply::body("<ListBucketResult></ListBucketResult>");
+        }
+        let modified = "Mon, 02 Nov 2026 00:00:00 GMT";
+        match files.get(&path) {
+            Some(file) => Reply::body(file.clone()).header("etag", "\"1\""),
+            None => Reply::status(404),
+        }
+        .header("last-modified", modified)
+    });
+    sandbox.set("AWS_ACCESS_KEY_ID", "ada");
+    sandbox.set("AWS_SECRET_ACCESS_KEY", "secret");
+    sandbox.set("AWS_REGION", "eu-west-1");
+    sandbox.set("AWS_ENDPOINT_URL", server.url("").trim_end_matches('/'));
+    sandbox.mu(&["hub", "init", "s3://acme/hub"]).ok();
+    sandbox.write("Mu.yaml", "name: acme/big\nversion: 1.0.0\nlicense: MIT\n");
+    sandbox.write("data.txt", &noise(6 << 20));
+    uploads(&sandbox, "publish --to s3://acme/hub", "publishing", "acme/big");
 }
 
 #[test]

@@ -44,7 +44,7 @@ pub use crate::error::{HubError, StoreError};
 use crate::files::Files;
 use crate::lines::{Line, Lines};
 pub use crate::names::{check_moved_to, check_reason, check_tag};
-pub use crate::place::Place;
+pub use crate::place::{Place, Sending};
 use crate::root::Root;
 use crate::staging::Staging;
 pub use crate::tokens::{Can, NewToken, Token};

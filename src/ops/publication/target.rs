@@ -1,6 +1,9 @@
 //! Where packages are published: a folder or a bucket, which is written directly, or a hub's server.
 
-use mu_hub::{Hub, HubError, Publication, Published, Tags};
+use std::sync::Arc;
+
+use mu_hub::{Hub, HubError, Publication, Published, Sending, Tags};
+use mu_provider::http::RequestEvent;
 use mu_provider::{SafeUrl, without_secrets};
 use serde_json::{Map, Value};
 
@@ -13,6 +16,9 @@ use crate::ops::publication::oci::OciRegistry;
 use crate::ops::publication::server::Server;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
+
+/// The number in events about what is sent by another client than ours: no request of ours has it.
+const NO_REQUEST: u64 = u64::MAX;
 
 /// A hub that accepts changes.
 pub(crate) struct Target {
@@ -111,7 +117,11 @@ impl Target {
             #[cfg(feature = "oci")]
             Some("oci") => Kind::Oci(Box::new(OciRegistry::open(session, to, insecure)?)),
             _ => {
-                let opened = Hub::open(&hub::place(&session.environment, to)?);
+                let events = Arc::clone(&session.events);
+                let sending = Sending(Arc::new(move |done, total| {
+                    events.request(&RequestEvent::Sending { number: NO_REQUEST, done, total });
+                }));
+                let opened = Hub::open(&hub::place(&session.environment, to)?.telling(sending));
                 let opened = opened.map_err(|error| match (&error, server_meant(to)) {
                     (HubError::Missing { .. }, Some(url)) => {
                         let hint = format!("if that is a server, not a folder: `{url}`");

@@ -14,6 +14,7 @@ use object_store::prefix::PrefixStore;
 use object_store::{ClientConfigKey, ObjectStore};
 
 use crate::place::metadata::Patience;
+use crate::place::sending::Sending;
 
 /// The variable from which a program in Azure learns its identity.
 const AZURE_IDENTITY: &str = "IDENTITY_ENDPOINT";
@@ -37,6 +38,8 @@ pub(crate) struct Bucket {
     prefix: Path,
     /// The variables of the environment that concern the store, including secrets.
     variables: Vec<(String, String)>,
+    /// Who is told how much of a file is sent.
+    pub(crate) sending: Option<Sending>,
 }
 
 impl Store {
@@ -97,7 +100,7 @@ impl Bucket {
             variables.into_iter().filter(|(name, value)| is_ours(name) && !value.is_empty());
         let variables =
             variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-        Ok(Some(Self { store, name: name.to_owned(), prefix, variables }))
+        Ok(Some(Self { store, name: name.to_owned(), prefix, variables, sending: None }))
     }
 
     /// A client of the bucket. Sends no request yet.
@@ -122,7 +125,7 @@ impl Bucket {
         let builder = self.configured(AmazonS3Builder::new(), set);
         let of = |key| builder.get_config_value(key);
         let http = may_be_plain(of(&S3Endpoint).or_else(|| of(&Endpoint)));
-        let patience = Patience::with_service(of(&MetadataEndpoint));
+        let patience = Patience::with_service(of(&MetadataEndpoint)).telling(self.sending.clone());
         let store = builder
             .with_config(Client(ClientConfigKey::AllowHttp), http)
             .with_bucket_name(&self.name)
@@ -140,7 +143,7 @@ impl Bucket {
         let store = builder
             .with_config(Client(ClientConfigKey::AllowHttp), http)
             .with_bucket_name(&self.name)
-            .with_http_connector(Patience::default())
+            .with_http_connector(Patience::default().telling(self.sending.clone()))
             .build();
         store.map(|store| self.below_prefix(store)).map_err(|error| error.to_string())
     }
@@ -152,7 +155,7 @@ impl Bucket {
         let http = may_be_plain(builder.get_config_value(&Endpoint));
         let mut builder = builder
             .with_config(Client(ClientConfigKey::AllowHttp), http)
-            .with_http_connector(Patience::default());
+            .with_http_connector(Patience::default().telling(self.sending.clone()));
         // If Azure runs the program as a service, this URL provides its identity.
         if let Some((_, url)) = self.variables.iter().find(|(name, _)| name == AZURE_IDENTITY) {
             builder = builder.with_config(MsiEndpoint, url);

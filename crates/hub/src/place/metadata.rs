@@ -1,4 +1,4 @@
-//! How long to wait for the metadata service of a cloud.
+//! How buckets are connected to: how long to wait for the metadata service of a cloud, and who is told what is sent.
 //!
 //! If no credentials are set, a machine in a cloud gets those of its role from a service with a local
 //! address. Elsewhere, nobody answers there. A client that retries as often as for a bucket would make people
@@ -15,6 +15,8 @@ use object_store::client::{
     ReqwestConnector,
 };
 
+use super::sending::{Sending, watched};
+
 /// The addresses of metadata services: one for Amazon and Azure, and Google's two names.
 const SERVICES: [&str; 3] = ["169.254.169.254", "metadata.google.internal", "metadata"];
 
@@ -28,6 +30,8 @@ pub(super) struct Patience {
     connector: ReqwestConnector,
     /// The service that the user names.
     service: Option<String>,
+    /// Who is told how much of a file is sent.
+    sending: Option<Sending>,
 }
 
 /// A client that counts how often it could not reach a metadata service.
@@ -35,6 +39,7 @@ pub(super) struct Patience {
 struct Client {
     client: HttpClient,
     service: Option<String>,
+    sending: Option<Sending>,
     failed: AtomicU32,
 }
 
@@ -54,13 +59,18 @@ impl Patience {
         let service = url.and_then(|url| url.host_str().map(str::to_owned));
         Self { service, ..Self::default() }
     }
+
+    /// The same, which says how much of a file is sent.
+    pub(super) fn telling(self, sending: Option<Sending>) -> Self {
+        Self { sending, ..self }
+    }
 }
 
 impl HttpConnector for Patience {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let client = self.connector.connect(options)?;
-        let service = self.service.clone();
-        Ok(HttpClient::new(Client { client, service, failed: AtomicU32::new(0) }))
+        let (service, sending) = (self.service.clone(), self.sending.clone());
+        Ok(HttpClient::new(Client { client, service, sending, failed: AtomicU32::new(0) }))
     }
 }
 
@@ -75,6 +85,13 @@ impl Client {
 impl HttpService for Client {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
         let is_metadata = self.is_metadata(&request);
+        let request = match &self.sending {
+            None => request,
+            Some(sending) => {
+                let (parts, body) = request.into_parts();
+                HttpRequest::from_parts(parts, watched(body, sending).await?)
+            }
+        };
         let result = self.client.execute(request).await;
         match result {
             Err(error) if is_metadata && is_unreachable(&error) => {

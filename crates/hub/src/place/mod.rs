@@ -2,9 +2,11 @@
 //!
 //! Nothing here reads or writes, or looks at the environment: the caller passes in the variables. `bucket.rs`
 //! knows the object stores, and `metadata.rs` how long to wait for the credentials of a machine in a cloud.
+//! `sending.rs` reports how much of a file is on its way.
 
 pub(crate) mod bucket;
 pub(crate) mod metadata;
+mod sending;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,6 +17,8 @@ use object_store::ObjectStore;
 
 use crate::HubError;
 use crate::place::bucket::Bucket;
+
+pub use self::sending::Sending;
 
 /// After how long a write counts as interrupted if its marker is still in a bucket.
 const BROKEN_OFF_AFTER: Duration = Duration::from_secs(600);
@@ -112,6 +116,15 @@ impl Place {
     #[must_use]
     pub fn staged_in(mut self, folder: impl Into<PathBuf>) -> Self {
         self.staging = Some(folder.into());
+        self
+    }
+
+    /// Sets who is told how much of a large file is on its way to a bucket.
+    #[must_use]
+    pub fn telling(mut self, sending: Sending) -> Self {
+        if let Kind::Bucket(bucket) = &mut self.kind {
+            bucket.sending = Some(sending);
+        }
         self
     }
 
