@@ -22,8 +22,7 @@ pub(super) fn read(file: &str, text: &str, take: &mut dyn FnMut(Value)) -> Resul
 }
 
 fn json(text: &str, take: &mut dyn FnMut(Value)) -> Result<(), Fault> {
-    let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    while let Some(value) = values.next() {
+    for value in serde_json::Deserializer::from_str(text).into_iter::<Value>() {
         match value {
             Ok(value) => take(value),
             Err(error) => {
