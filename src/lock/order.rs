@@ -1,16 +1,16 @@
-//! The order in which the packages of a lock are installed: what a package depends on comes before it.
+//! The order in which the packages of a lock are installed: dependencies come first.
 
 use std::collections::BTreeSet;
 
 use super::Lockfile;
 
 impl Lockfile {
-    /// The places of the packages in [`Lockfile::packages`], each after those that it depends on, and otherwise by id.
-    /// Packages that depend on each other in a circle are in some order, which is always the same.
+    /// The places of the packages in [`Lockfile::packages`], each after its dependencies, and otherwise by
+    /// id. Packages that depend on each other in a circle have an arbitrary order, which is always the same.
     pub fn install_order(&self) -> Vec<usize> {
         let mut order = Vec::with_capacity(self.packages.len());
         let mut seen = BTreeSet::new();
-        // Packages to look at; those whose dependencies come before them on this stack are ready after these.
+        // The packages to look at. A package is ready after the dependencies above it on this stack.
         let mut open = Vec::new();
         for first in 0..self.packages.len() {
             open.push((first, false));
@@ -66,7 +66,7 @@ mod tests {
             order(&[("x/a", &["x/b"]), ("x/b", &["x/a"]), ("x/c", &["x/c"])]),
             ["b", "a", "c"]
         );
-        // Of several majors, each comes before.
+        // If there are several majors, each comes before.
         assert_eq!(
             order(&[("x/a", &["x/b"]), ("x/b", &[]), ("x/b", &["x/c"]), ("x/c", &[])]),
             ["b", "c", "b", "a"]

@@ -1,19 +1,19 @@
-//! What a package of a format looks like in an OCI registry.
+//! How a package of a format is stored in an OCI registry.
 //!
-//! Registries know nothing of formats: media types and annotations tell which one an artifact is of, and where its files and its
-//! manifest are. Who asks the registry for them is the provider.
+//! Registries do not know formats: media types and annotations show which format an artifact has, and where
+//! its files and its manifest are. The provider requests them from the registry.
 
 use std::collections::BTreeMap;
 
 /// How packages of a format lie in OCI registries.
 #[derive(Debug, Clone, Copy)]
 pub struct Artifact {
-    /// Finds the package in what a registry's manifest names; `None` if that is not of this format. Else says which layer holds
-    /// its files, counted from 0, or why none does.
+    /// Finds the package in a registry's manifest; `None` if it does not have this format. Otherwise returns
+    /// which layer has the files, counted from 0, or why none has.
     pub find: fn(&Image<'_>) -> Option<Result<usize, String>>,
-    /// Whether the config is the package's manifest, as JSON; else that is a file of the layer.
+    /// Whether the config is the package's manifest, as JSON; otherwise it is a file in the layer.
     pub in_config: bool,
-    /// Whether the files are in one folder, whatever that is called.
+    /// Whether the files are in one folder with any name.
     pub in_folder: bool,
 }
 
@@ -22,7 +22,7 @@ pub struct Artifact {
 pub struct Image<'a> {
     /// The media type of its config.
     pub config: &'a str,
-    /// What is said of it.
+    /// Its annotations.
     pub annotations: BTreeMap<&'a str, &'a str>,
     /// Its layers.
     pub layers: Vec<Layer<'a>>,
@@ -33,6 +33,6 @@ pub struct Image<'a> {
 pub struct Layer<'a> {
     /// Its media type.
     pub media_type: &'a str,
-    /// What is said of it.
+    /// Its annotations.
     pub annotations: BTreeMap<&'a str, &'a str>,
 }

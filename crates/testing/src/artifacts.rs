@@ -1,4 +1,4 @@
-//! Artifacts as the tools of other ecosystems push them into OCI registries, into whatever registry listens.
+//! Pushes artifacts like those of other ecosystems' tools into any OCI registry.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::charts::Chart;
 use super::files::{gzip, hex, tar};
 
-/// What is pushed by a tag.
+/// An artifact to push.
 #[derive(Debug, Clone)]
 pub struct Artifact {
     config: (String, Vec<u8>),
@@ -34,7 +34,7 @@ impl Artifact {
         )
     }
 
-    /// A KCL module of these files, as `kcl mod push` has it, compressed or not.
+    /// A KCL module with these files, like that of `kcl mod push`, compressed or not.
     pub fn module(name: &str, version: &str, files: &[(&str, &str)], compressed: bool) -> Self {
         let layer = tar(files
             .iter()
@@ -120,7 +120,8 @@ pub fn push_manifest(host: &str, repository: &str, tag: &str, manifest: &Value) 
     format!("sha256:{}", hex(&bytes))
 }
 
-/// What any client gets for a path below `/v2/`, with the digest that the registry states; `None` if it is not there.
+/// A client's answer for a path below `/v2/`, with the digest that the registry states; `None` if it does not
+/// exist.
 pub fn pull(host: &str, path: &str) -> Option<Vec<u8>> {
     let (status, _, body) = request(host, "GET", &format!("/v2/{path}"), "", b"");
     (status == 200).then_some(body)

@@ -1,7 +1,9 @@
-//! Records of what mu and a plugin say to each other: written while they speak, and read to ask the same again.
+//! Records of the messages between mu and a plugin: written while they talk, and read to send the questions
+//! again.
 //!
-//! A record is a file of JSON Lines, `{"sent": MESSAGE}` or `{"received": MESSAGE}`, in the order in which mu saw them. Tokens
-//! are not in it. What a plugin sends that is no message is not recorded: the error shows it.
+//! A record is a file of JSON Lines, `{"sent": MESSAGE}` or `{"received": MESSAGE}`, in the order in which mu
+//! saw them. It has no tokens. If a plugin sends something that is not a message, it is not recorded, because
+//! the error shows it.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -19,7 +21,7 @@ use crate::message::Failure;
 /// How many records a folder may have of one plugin.
 const MOST_RECORDS: usize = 10_000;
 
-/// What stands in a record in place of a token.
+/// The text in a record in place of a token.
 const HIDDEN: &str = "****";
 
 /// A record that is being written.
@@ -31,11 +33,11 @@ pub(crate) struct Record {
 }
 
 impl Record {
-    /// Begins a record in `folder`, which is made if it is not there: `NAME-1.jsonl`, or the next number that is free.
+    /// Starts a record in `folder`, which is created if necessary: `NAME-1.jsonl`, or the next free number.
     ///
     /// # Errors
     ///
-    /// When the file cannot be made.
+    /// When the file cannot be created.
     pub(crate) fn begin(folder: &Path, name: &str) -> Result<Self, FileError> {
         fs::create_folder(folder)?;
         let mut options = OpenOptions::new();
@@ -77,14 +79,14 @@ impl Record {
     }
 
     fn write(&self, direction: &str, line: &[u8]) {
-        // Read and printed again, so that a token is written in one way only.
+        // The message is parsed and printed again, so that a token can only be written in one way.
         let Ok(message) = serde_json::from_slice::<Value>(line) else { return };
         let mut text = json!({ direction: message }).to_string();
         for token in lock(&self.tokens).iter() {
             text = text.replace(token, HIDDEN);
         }
         text.push('\n');
-        // A full disk is no reason to fail what the user wants.
+        // A full disk must not make the user's command fail.
         let _ = lock(&self.file).write_all(text.as_bytes());
     }
 }
@@ -111,7 +113,7 @@ pub enum RecordError {
     Line {
         /// The file and the line.
         place: String,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
 }
@@ -135,8 +137,8 @@ impl From<FileError> for RecordError {
     }
 }
 
-/// The questions in all records of the plugin `name` in `folder`, with their answers. Those that were never answered are left
-/// out, and so is how the plugin introduced itself.
+/// The questions in all records of the plugin `name` in `folder`, with their answers. Questions without an
+/// answer are left out, and so is the plugin's introduction.
 ///
 /// # Errors
 ///
@@ -160,7 +162,7 @@ pub fn recorded(folder: &Path, name: &str) -> Result<Vec<Recorded>, RecordError>
     Ok(all)
 }
 
-/// The questions in the text of one record, in the order in which they were asked.
+/// The questions in the text of one record, in their order.
 ///
 /// # Errors
 ///
@@ -208,7 +210,7 @@ pub fn parse(file: &str, text: &str) -> Result<Vec<Recorded>, RecordError> {
                     answered.push((number, Recorded { answer, ..question }));
                 }
             }
-            // What mu answers, and what the plugin asks or tells.
+            // Answers of mu, and questions and notifications of the plugin.
             Line::Sent(_) | Line::Received(_) => {}
         }
     }

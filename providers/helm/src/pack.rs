@@ -1,5 +1,5 @@
-//! The archive of a chart that lies in a folder, as `helm package` would make one. Which of its files are left out is decided
-//! elsewhere.
+//! Packs the archive of a chart in a folder, as `helm package` would. The caller decides which files are left
+//! out.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use mu_provider::fs::{self, AtPath as _, FileError};
 use mu_provider_hub::archive::ArchiveWriter;
 
-/// Packs a chart called `name`: its files by their paths in it, with slashes. The same files make the same bytes.
+/// Packs a chart called `name` from its files, by their paths in it, with slashes. The same files give the
+/// same bytes.
 ///
 /// # Errors
 ///

@@ -1,6 +1,7 @@
-//! A few files of a layer, in memory: what says what a package is, without the rest on the disk.
+//! Reads a few files of a layer into memory: those that describe a package, without writing the rest to disk.
 //!
-//! The layer of an image may hold what no package may, such as devices. That is passed over here, since nothing is written.
+//! The layer of an image may contain what packages cannot, such as devices. These are skipped, because
+//! nothing is written.
 
 use std::collections::BTreeMap;
 use std::io::{self, Read};
@@ -11,8 +12,8 @@ use mu_provider::TreeError;
 use crate::archive::tar::{self, Sink};
 use crate::archive::{ArchiveError, Layout, is_gzip};
 
-/// The files of a tar, compressed or not, whose paths are `wanted`, by their paths. No more than `most` bytes of files are
-/// read, wanted or not.
+/// The files of a tar, compressed or not, whose paths are in `wanted`, by their paths. At most `most` bytes
+/// of files are read, wanted or not.
 ///
 /// # Errors
 ///
@@ -37,7 +38,7 @@ struct Picked<'a> {
     wanted: &'a dyn Fn(&str) -> bool,
     files: BTreeMap<String, Vec<u8>>,
     most: u64,
-    /// How many bytes of files may still come.
+    /// How many more bytes of files may be read.
     left: u64,
 }
 
@@ -52,7 +53,7 @@ impl Sink for Picked<'_> {
 
     fn file(&mut self, path: &[u8], _: bool, content: &mut dyn Read) -> Result<(), TreeError> {
         let name = std::str::from_utf8(path).ok().filter(|path| (self.wanted)(path));
-        // One byte more, so that whatever is longer is seen.
+        // One more byte, to notice if the content is longer.
         let mut content = content.take(self.left.saturating_add(1));
         let mut bytes = Vec::new();
         let length = match name {

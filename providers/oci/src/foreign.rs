@@ -21,7 +21,7 @@ use crate::wire::{self, CREATED_KEY, Descriptor, Index, Manifest};
 /// The platform whose image counts, if there are several.
 const PLATFORM: [(&str, &str); 2] = [("os", "linux"), ("architecture", "amd64")];
 
-/// The largest layer that is looked into before a version is chosen, in bytes.
+/// The largest layer that is read before a version is chosen, in bytes.
 const LARGEST_LAYER: u64 = 64 << 20;
 
 /// The most bytes of its files.
@@ -51,7 +51,7 @@ impl Layers {
     }
 }
 
-/// What a version is, or why it is none of a package.
+/// A version, or why it is not a version of a package.
 type Found = Result<Release, String>;
 
 impl OciProvider {
@@ -107,7 +107,8 @@ impl OciProvider {
         Ok(Some(found))
     }
 
-    /// The files of a layer that the reader of its format looks into. The layer is kept, since it is likely to be unpacked.
+    /// The files of a layer that the reader of its format needs. The layer is kept, because it will probably
+    /// be unpacked.
     fn texts(
         &self,
         repository: &Repository,
@@ -130,8 +131,8 @@ impl OciProvider {
         Ok(texts)
     }
 
-    /// Whether tags that leave numbers out are versions here, which is so for some formats: what the newest of these tags leads to
-    /// tells. Whatever cannot be found out is not.
+    /// Whether tags with missing numbers are versions here, as in some formats, judged by the newest of these
+    /// tags; `false` if that cannot be found out.
     pub(crate) fn is_lenient(
         &self,
         repository: &Repository,

@@ -1,11 +1,11 @@
 //! OCI registries: packages of mu beside container images, in a registry that a team already has.
 //!
-//! A repository is a package, and a tag is a version. `registry.rs` sends requests, `repository.rs` reads
-//! tags, manifests and lists of referrers, `listing.rs` turns them into index lines, and `said.rs` reads one
-//! manifest. [`wire`] describes the formats. The hub's provider downloads and unpacks archives.
+//! A repository is a package, and a tag is a version. `registry.rs` sends requests, `repository.rs` reads tags, manifests
+//! and lists of referrers, `listing.rs` turns them into index lines, and `said.rs` reads one manifest. [`wire`] describes
+//! the formats. The hub's provider downloads and unpacks archives.
 //!
-//! The list of referrers of one constant is the package's index, so that not every version has to be
-//! requested. It is only a hint: before mu uses a version, the version's manifest decides.
+//! The list of referrers of one constant is the package's index, so that not every version has to be requested. It is only
+//! a hint: before mu uses a version, the version's manifest decides.
 
 #![cfg_attr(
     test,
@@ -224,8 +224,7 @@ impl OciProvider {
         Ok(Some(said))
     }
 
-    /// Unpacks the archive of a release with a known digest; returns `false` if the registry has no such
-    /// blob.
+    /// Unpacks the archive of a release with a known digest; returns `false` if the registry has no such blob.
     fn unpack(
         &self,
         repository: &Repository,
@@ -258,8 +257,8 @@ impl OciProvider {
         }
     }
 
-    /// The index of a package, from wherever the registry has it, with its validator; `None` if it is the
-    /// same as that of `known`.
+    /// The index of a package, from wherever the registry has it, with its validator; `None` if it is the same as that of
+    /// `known`.
     fn entries(
         &self,
         repository: &Repository,

@@ -1,5 +1,4 @@
-//! What the workspace requires: the requirements of its manifests and of the references that `mu get` was
-//! given, in the form that selection and the lock need.
+//! What the workspace requires, by its manifests and by `mu get REF`, in the form that selection and the lock need.
 
 pub mod editing;
 mod extra;
@@ -42,8 +41,7 @@ pub struct Asked {
     pub from: PathBuf,
     /// The spec.
     pub requirement: Requirement,
-    /// Where it is written: the place of a package in the workspace's members, and the list there. `None` if
-    /// it was given on the command line.
+    /// Where it is written: a member's place in the workspace, and the list there. `None` if on the command line.
     pub line: Option<(usize, Section)>,
     /// Whether it is an indirect dependency.
     pub indirect: bool,
@@ -133,8 +131,7 @@ impl Requirements {
         strategy_named(self.resolution)
     }
 
-    /// Drops the requirements of a package, except those that name its folder; returns whether there were
-    /// any.
+    /// Drops the requirements of a package, except those that name its folder; returns whether there were any.
     ///
     /// References in [`Self::extra`] that cannot be read stay.
     pub fn drop_package(&mut self, session: &Session, id: &PackageId) -> bool {
@@ -203,8 +200,7 @@ impl Requirements {
         }
     }
 
-    /// The form for selection: a root for each requirer, and after those a root for each list of indirect
-    /// dependencies. Also returns the number of the latter.
+    /// The form for selection: a root for each requirer, then one for each indirect list, and how many are indirect.
     pub fn roots(&self) -> (Vec<Root>, usize) {
         let roots = |indirect: bool| {
             self.grouped(indirect).into_iter().map(|group| Root {
@@ -452,8 +448,7 @@ fn own_capabilities(session: &Session) -> OwnCapabilities {
     own
 }
 
-/// Whether a locked package was chosen under the current override of the settings, or under none if there is
-/// none now.
+/// Whether a locked package was chosen under the current override of the settings, or under none if there is none now.
 pub fn is_overridden_alike(session: &Session, package: &LockedPackage) -> bool {
     let now = session.workspace.settings.overrides.get(&package.id).map(ToString::to_string);
     let then = package.requested.iter().find(|requested| Requester::is_override(requested));

@@ -1,13 +1,13 @@
-//! How new a version may be, by the command line or the settings, and how that reads.
+//! How new a version may be, according to the command line or the settings, and how to say it.
 //!
-//! Selection applies the rule; questions tell by it what would be passed over.
+//! Selection applies the rule; commands that ask use it to predict what would be passed over.
 
 use mu_provider::Dates;
 
 use crate::ops::Session;
 use crate::workspace::Cutoff;
 
-/// What is known of the age of a version.
+/// What is known about the age of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Age {
     /// It does not matter: the version is locked, or nobody publishes it.
@@ -30,7 +30,7 @@ pub(crate) struct AgeRule {
 }
 
 impl Session {
-    /// The rule of the command line, else that of the settings.
+    /// The rule of the command line, or else that of the settings.
     pub(crate) fn age_rule(&self) -> AgeRule {
         let cutoff = self.workspace.settings.minimum_release_age;
         let cutoff = cutoff.filter(|cutoff| *cutoff != Cutoff::Age(0));
@@ -46,7 +46,7 @@ impl AgeRule {
         latest.filter(|moment| *moment < i64::MAX)
     }
 
-    /// What it is for when versions were published; `is_shown` says that somebody wants to see it.
+    /// Why publication times are needed; `is_shown` says that the answer shows them.
     pub(crate) fn dates(&self, is_shown: bool) -> Dates {
         match self.latest() {
             _ if is_shown => Dates::Shown,
@@ -74,7 +74,7 @@ impl AgeRule {
     }
 }
 
-/// The date of a moment, and the time if it is not midnight.
+/// The date of a time, with the hour if it is not midnight.
 pub(crate) fn date(moment: i64) -> String {
     let text = Cutoff::Moment(moment).to_string();
     text.strip_suffix("T00:00:00Z")

@@ -1,8 +1,8 @@
-//! What every operation starts from: the workspace (or the global packs), its settings, the providers,
-//! the index and the store.
+//! What every operation starts from: the workspace (or the global packs), its settings, the providers, the index and the
+//! store.
 //!
-//! Opening a session reads settings and manifests, and nothing else; providers and the index are made
-//! when they are first needed.
+//! Opening a session reads settings and manifests, and nothing else; providers and the index are made when they are first
+//! needed.
 
 pub(crate) mod age;
 pub(crate) mod credentials;
@@ -61,8 +61,7 @@ pub struct Options {
     pub no_dev: bool,
     /// The strategy, if one was requested.
     pub resolution: Option<Resolution>,
-    /// The latest time of publication, in seconds since 1970; [`i64::MAX`] allows everything, whatever the
-    /// settings say.
+    /// The latest time of publication, in seconds since 1970; [`i64::MAX`] allows everything, whatever the settings say.
     pub published_before: Option<i64>,
     /// Whether to find out when versions were published, even if selection does not need it.
     pub dated: bool,
@@ -171,8 +170,7 @@ impl Session {
         Ok(Self::new(environment, options, scope, events, workspace))
     }
 
-    /// Opens the workspace around the current folder only for its settings, even if its packages are not
-    /// valid.
+    /// Opens the workspace around the current folder only for its settings, even if its packages are not valid.
     ///
     /// # Errors
     ///
@@ -463,8 +461,8 @@ impl Drop for ChangeLock {
     }
 }
 
-/// The settings of the user, and the registries of the enclosing workspace: where packages come from does not
-/// depend on where they are installed.
+/// The settings of the user, and the registries of the enclosing workspace: where packages come from does not depend on
+/// where they are installed.
 fn global(environment: &Environment) -> Result<Workspace, CommandError> {
     let home = &environment.mu_home;
     let root = root_around(environment);

@@ -13,7 +13,7 @@ use crate::format::Reading;
 /// An entry of `[dependencies]`.
 #[derive(Debug)]
 pub(super) struct Entry<'t> {
-    /// What it is called here.
+    /// Its local name.
     pub(super) name: &'t str,
     pub(super) item: &'t Item,
     /// Its bytes.
@@ -31,8 +31,8 @@ pub(super) enum Key {
     Missing(&'static str),
 }
 
-/// The entries in the order of the file, first those with a section of their own: so whatever is added comes last, wherever these
-/// stand.
+/// The entries in the order of the file, those with their own section first, so that a new entry always comes
+/// last.
 pub(super) fn all<'t>(document: &'t Document<&str>) -> Result<Vec<Entry<'t>>, Fault> {
     let Some(section) = document.get("dependencies") else { return Ok(Vec::new()) };
     let wrong = || Fault::new(section.span().unwrap_or(0..0), "`dependencies` must be a table");
@@ -47,7 +47,8 @@ pub(super) fn all<'t>(document: &'t Document<&str>) -> Result<Vec<Entry<'t>>, Fa
 }
 
 impl Entry<'_> {
-    /// The dependency, and where its version stands; none for a folder that was put into the module's archive.
+    /// The dependency, and where its version is written; `None` for a folder that was packed into the
+    /// module's archive.
     pub(super) fn read(&self, around: &Reading<'_>) -> Result<(Option<Dependency>, Key), Fault> {
         let (text, key) = match (self.item.as_str(), self.item.as_table_like()) {
             (Some(version), _) => {
@@ -126,7 +127,7 @@ impl Entry<'_> {
     }
 }
 
-/// What a tag asks for: where it is a version, at least that within its major.
+/// The range for a tag: if it is a version, at least this version within its major.
 fn at_least(tag: &str) -> String {
     let tag = tag.trim();
     match Version::parse_lenient(tag) {
@@ -145,7 +146,7 @@ fn git(url: &str) -> String {
     }
 }
 
-/// A folder as a reference; nothing if it was packed into the archive of a module that was got from elsewhere.
+/// A folder as a reference; `None` if it was packed into the archive of a fetched module.
 fn folder_of(folder: &str, around: &Reading<'_>) -> Option<String> {
     let inner = folder.trim_start_matches("./");
     let is_inside = !folder.starts_with('/') && !inner.split('/').any(|part| part == "..");

@@ -21,7 +21,7 @@ const ANY: &str = "*";
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Modules;
 
-/// The versions that an entry can say: its revision in Git, or the least version.
+/// The versions that an entry can have: its revision in Git, or its lowest version.
 enum Wanted {
     Least(String),
     Tag(String),
@@ -119,7 +119,7 @@ fn changed(text: &str, change: &Change<'_>) -> Result<String, Problem> {
     Ok(document.to_string())
 }
 
-/// The name of the entry at a place in the list, and which key of it is its version.
+/// The name of the entry at a place in the list, and the key of its version.
 fn place(text: &str, index: usize) -> Result<(String, Key), Problem> {
     let gone = || Problem::new("the dependency is not there");
     let document = super::parse(text).map_err(|_| gone())?;
@@ -143,7 +143,7 @@ fn set(entry: &mut Item, key: Key, wanted: &Reference) -> Result<(), Problem> {
         Key::Named(key) | Key::Missing(key) => {
             let table = entry.as_table_like_mut();
             let table = table.ok_or_else(|| Problem::new("the entry is not a table"))?;
-            // Which of them it is says what Git is asked for.
+            // The key decides what is requested from Git.
             let is_revision = matches!(key, "tag" | "commit" | "branch");
             if is_revision && key != named {
                 table.remove(key);
@@ -154,7 +154,7 @@ fn set(entry: &mut Item, key: Key, wanted: &Reference) -> Result<(), Problem> {
                 table.insert(key, toml_edit::value(text));
                 return Ok(());
             }
-            // The version of the module itself, which may stand beside its tag.
+            // The version of the module itself, which can be beside its tag.
             let plain =
                 |item: &Item| item.as_str().map(|text| text.trim_start_matches('v').to_owned());
             let is_repeated = key == "tag"
@@ -176,7 +176,7 @@ fn set(entry: &mut Item, key: Key, wanted: &Reference) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Puts another version in place of one, with the `v` before it that the old one had: it is the name of a tag.
+/// Replaces a version. It keeps a leading `v`, because the text is the name of a tag.
 fn overwrite(old: &mut Value, text: &str) {
     let has_v = old.as_str().is_some_and(|old| old.starts_with('v'));
     let is_bare = text.starts_with(|first: char| first.is_ascii_digit());
@@ -231,7 +231,7 @@ fn is_git(reference: &Reference) -> bool {
     })
 }
 
-/// What `kcl.mod` can say of a version.
+/// The version in the form that `kcl.mod` can have.
 fn said(reference: &Reference) -> Result<Wanted, Problem> {
     let Some(spec) = reference.version() else { return Ok(Wanted::Any) };
     let text = spec.as_str();
@@ -250,7 +250,8 @@ fn said(reference: &Reference) -> Result<Wanted, Problem> {
     }
 }
 
-/// What an entry is to say while a move is tried out in memory: also that it has no upper end, which is never written.
+/// The intended version of an entry while a move is tried in memory. It may have no upper bound, which is
+/// never written.
 fn meant(reference: &Reference) -> Result<Wanted, Problem> {
     let text = reference.version_text().unwrap_or_default();
     match text.strip_prefix(">=").map(Version::parse_lenient) {
@@ -259,7 +260,7 @@ fn meant(reference: &Reference) -> Result<Wanted, Problem> {
     }
 }
 
-/// The version that a caret stands before.
+/// The version after a caret.
 fn least(text: &str) -> Option<Wanted> {
     let version = text.trim().strip_prefix('^')?.trim();
     Version::parse_lenient(version).ok()?;

@@ -1,8 +1,9 @@
-//! A module in an OCI registry: annotations name it, and its files are a layer. What it depends on stands in the layer alone.
+//! A module in an OCI registry: annotations name it, and its files are a layer. Its dependencies are only in
+//! the layer.
 
 use crate::artifact::{Artifact, Image};
 
-/// The annotation that holds the name of a module.
+/// The annotation with the name of a module.
 const NAME: &str = "org.kcllang.package.name";
 
 /// The layer of a module, compressed since KCL 0.12.

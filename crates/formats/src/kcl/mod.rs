@@ -1,7 +1,7 @@
-//! Modules of KCL: `kcl.mod`, in a folder, a Git tree, or an OCI artifact that `kcl mod push` has made.
+//! KCL modules: `kcl.mod`, in a folder, a Git tree, or an OCI artifact from `kcl mod push`.
 //!
-//! A version in `kcl.mod` is the least one that will do, within its major, as minimal version selection takes it. KCL itself takes
-//! whichever version of a module it meets last.
+//! A version in `kcl.mod` is the lowest accepted one, within its major, as in minimal version selection. KCL
+//! itself uses the version of a module that it reads last.
 
 mod dependency;
 mod edit;
@@ -36,17 +36,17 @@ pub const FORMAT: Format = Format {
 /// The manifest of a module.
 pub const MODULE: &str = "kcl.mod";
 
-/// Where modules are that are named by a version alone, or by a repository without a host.
+/// The registry of modules that are named by a version alone, or by a repository without a host.
 pub const REGISTRY: &str = "ghcr.io";
 
-/// The namespace there of modules that are named by a version alone.
+/// The namespace of modules that are named by a version alone.
 pub const NAMESPACE: &str = "kcl-lang";
 
 /// Reads the module whose files these are.
 ///
 /// # Errors
 ///
-/// When there is no `kcl.mod`, it is not TOML, or says something that makes no sense.
+/// When there is no `kcl.mod`, it is not TOML, or its content makes no sense.
 pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatError> {
     let text = text(files)?;
     let read = || {

@@ -1,4 +1,4 @@
-//! Modules of the shapes that there are, and changes to them.
+//! Modules in all their forms, and changes to them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ fn every_kind_of_dependency_is_a_reference() {
     );
     let places: Vec<_> = package.places.iter().map(|place| (place.index, place.line)).collect();
     assert_eq!(places, [(0, 17), (1, 10), (2, 11), (3, 12), (4, 13), (5, 14), (6, 15)]);
-    // What was got from elsewhere carries the folders inside.
+    // A fetched module contains the folders.
     let got = module(WEB, false).expect("is a module");
     assert_eq!(references(&got).first(), Some(&"../beside"));
     assert_eq!(got.release.bundled, ["inside"]);

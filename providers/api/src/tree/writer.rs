@@ -1,10 +1,9 @@
 //! The only way for fetched content to the disk.
 //!
-//! Archives, Git trees and plugins are hostile. Every provider gives its files, one by one, to a
-//! [`TreeWriter`]. It refuses paths that leave the folder, collide, or are reserved; it limits sizes and
-//! counts; and it hashes each file while it writes it, so that nothing is read twice. Symbolic links are
-//! created last, so that no file can be written through one. The writer does not know formats (tar, Git);
-//! `path` has the rules for paths.
+//! Archives, Git trees and plugins are hostile. Every provider gives its files, one by one, to a [`TreeWriter`]. It refuses
+//! paths that leave the folder, collide, or are reserved; it limits sizes and counts; and it hashes each file while it
+//! writes it, so that nothing is read twice. Symbolic links are created last, so that no file can be written through one.
+//! The writer does not know formats (tar, Git); `path` has the rules for paths.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry as Slot;
@@ -253,8 +252,8 @@ impl TreeWriter {
     ///
     /// # Errors
     ///
-    /// When the path is refused, or the target is not inside the package. `..` is accepted only at the
-    /// beginning of a target: later, another link could change its meaning.
+    /// When the path is refused, or the target is not inside the package. `..` is accepted only at the beginning of a
+    /// target: later, another link could change its meaning.
     pub fn symlink(&mut self, path: &[u8], target: &[u8]) -> Result<(), TreeError> {
         let path = path::check(path, &self.limits)?;
         let target = path::check_target(path, target, &self.limits)?;

@@ -1,5 +1,5 @@
-//! Brings the trees that a lock names into the store: from the store itself, from packs that are already on
-//! this machine, or from where they are published. Many at once.
+//! Brings the trees that a lock names into the store: from the store itself, from packs that are already on this machine,
+//! or from where they are published. Many at once.
 
 mod archive;
 mod here;
@@ -35,8 +35,8 @@ use crate::reference::PackageId;
 use crate::store::{StoreError, Stored};
 use mu_provider::threads::{self, at_once, lock};
 
-/// How many packages are requested ahead, as a multiple of those that may be in progress at once. The next
-/// request is then sent as soon as an answer arrives, without waking a thread here.
+/// How many packages are requested ahead, as a multiple of those that may be in progress at once. The next request is then
+/// sent as soon as an answer arrives, without waking a thread here.
 const AHEAD: usize = 6;
 
 /// Brings every package of `resolved` into the store, and fills in the missing digests.
@@ -148,8 +148,8 @@ impl<'run> Fetching<'run> {
     ///
     /// # Errors
     ///
-    /// When one cannot be fetched, or is not what the lock or the index says, or `then` fails. Those that were fetched
-    /// stay in the store for the next run.
+    /// When one cannot be fetched, or is not what the lock or the index says, or `then` fails. Those that were fetched stay
+    /// in the store for the next run.
     pub fn finish(
         self,
         then: &(dyn Fn(usize, &Stored) -> Result<(), CommandError> + Sync),
@@ -219,8 +219,8 @@ impl<'run> Fetching<'run> {
         let number = queue.next;
         queue.next += 1;
         let asked = queue.asked.max(number);
-        // While packages are unpacked here, the next ones are on their way or have arrived; but only after
-        // the first has arrived, because then its source is known to be right.
+        // While packages are unpacked here, the next ones are on their way or have arrived; but only after the first has
+        // arrived, because then its source is known to be right.
         let done = self.done.load(Ordering::Relaxed);
         let end = self.missing.len().min(done + AHEAD * self.most);
         if done > 0 && (end == self.missing.len() || end >= asked + AHEAD / 2 * self.most) {
@@ -377,8 +377,8 @@ pub(crate) fn check_stored(
     check(session, &content, &|| Ok(way_of(session, package, &Roots::default())?.route))
 }
 
-/// Checks packs that were found in place: their content matches the lock; this checks that the lock gives
-/// them the right version.
+/// Checks packs that were found in place: their content matches the lock; this checks that the lock gives them the right
+/// version.
 ///
 /// # Errors
 ///
@@ -412,8 +412,7 @@ pub(crate) fn check_installed(
     check_label(session, &content, &|| Ok(way_of(session, package, &Roots::default())?.route))
 }
 
-/// The name and version of a package, as the store records them; `None` if it has no name or no version, or
-/// cannot be read.
+/// The name and version of a package, as the store records them; `None` if it has no name or no version, or cannot be read.
 fn called(manifest: &str) -> Option<String> {
     let head = Head::parse(Path::new(YAML_NAME), manifest).ok()?;
     Some(format!("{} {}", head.name?.name(), head.version?))
