@@ -2,6 +2,8 @@
 
 use crate::index::Requirement;
 use crate::manifest;
+use crate::ops::Session;
+use crate::ops::requirements::id_from;
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, VersionSpec};
 
 /// A reference of the command line with its conditions on versions, as in `extra` of a lock.
@@ -47,6 +49,19 @@ pub fn parse_extra(text: &str) -> Result<manifest::Requirement, ReferenceError> 
         dependency.app_version = narrowed.app_version;
     }
     Ok(dependency)
+}
+
+/// The references of `extra` without those of `id`.
+pub fn without(session: &Session, extra: &[String], id: &PackageId) -> Vec<String> {
+    let from = session.lock_folder();
+    extra
+        .iter()
+        .filter(|text| {
+            parse_extra(text)
+                .map_or(true, |dependency| id_from(session, &dependency.reference, &from) != *id)
+        })
+        .cloned()
+        .collect()
 }
 
 #[cfg(test)]

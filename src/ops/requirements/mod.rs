@@ -16,7 +16,7 @@ use crate::index::{Requirement, conflicting};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
 use crate::manifest;
 use crate::manifest::edit::Section;
-pub use crate::ops::requirements::extra::{parse_extra, print_extra};
+pub use crate::ops::requirements::extra::{parse_extra, print_extra, without};
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
@@ -487,17 +487,4 @@ pub fn declare_locked(session: &Session, package: &LockedPackage) {
     if let Some(reference) = reference.filter(|one| one.id(&session.defaults()) == *id) {
         session.index().declare(id, &reference, &session.workspace.root);
     }
-}
-
-/// The references of `extra` without those of `id`.
-pub fn without(session: &Session, extra: &[String], id: &PackageId) -> Vec<String> {
-    let from = session.lock_folder();
-    extra
-        .iter()
-        .filter(|text| {
-            parse_extra(text)
-                .map_or(true, |dependency| id_from(session, &dependency.reference, &from) != *id)
-        })
-        .cloned()
-        .collect()
 }
