@@ -17,6 +17,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mu_formats::helm::FORMAT;
+use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::{
     ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
@@ -282,5 +283,20 @@ impl Provider for HelmProvider {
             true => error,
             false => error.because(format!("mu looked for it at {}", tried.join(" and "))),
         })
+    }
+
+    fn search(
+        &self,
+        location: &Location,
+        query: &Query,
+        progress: &dyn Progress,
+    ) -> Result<Option<Hits>, ProviderError> {
+        let url = Repository::url(location)?;
+        let Some(repository) = self.repositories.get(location, progress)? else {
+            let text = format!("there is no chart repository: `{url}` does not exist");
+            return Err(ProviderError::new(ErrorKind::NotFound, text));
+        };
+        let hits = query.search(&*repository.catalog()).expect("it is in memory");
+        Ok(Some(hits))
     }
 }

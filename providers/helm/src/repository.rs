@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use mu_formats::helm::{Aliases, index};
+use mu_formats::helm::{Aliases, catalog_line, index};
 use mu_provider::fs;
 use mu_provider::http::Http;
 use mu_provider::threads::lock;
@@ -110,6 +110,9 @@ impl Repositories {
         let file = self.folder.join(format!("{}.charts", digest(url.to_string().as_bytes())));
         let (aliases, named) = self.named();
         let remembered = Repository::remembered(&file, url, named);
+        if self.http.options().offline && url.scheme() != "file" && remembered.is_some() {
+            return Ok(remembered);
+        }
         let validator = remembered.as_ref().and_then(|known| known.head.validator.as_deref());
         match asking.read(url, validator.map(Validator::parse).as_ref())? {
             Answer::Unchanged { max_age, .. } => {
@@ -155,6 +158,19 @@ impl Repository {
     pub(crate) fn chart(&self, name: &str) -> Option<Chart<'_>> {
         let place = self.head.charts.get(name)?;
         Some(Chart { lines: self.lines.get(place.lines.clone())?, digest: &place.digest })
+    }
+
+    /// What a search goes through: a line of JSON for each chart.
+    pub(crate) fn catalog(&self) -> Vec<u8> {
+        let mut catalog = Vec::new();
+        for place in self.head.charts.values() {
+            let lines = self.lines.get(place.lines.clone()).unwrap_or_default();
+            if let Some(line) = catalog_line(lines) {
+                serde_json::to_writer(&mut catalog, &line).expect("memory takes everything");
+                catalog.push(b'\n');
+            }
+        }
+        catalog
     }
 
     fn parse(

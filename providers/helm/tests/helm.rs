@@ -7,6 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use mu_provider::catalog::Query;
 use mu_provider::conformance::{Fixture, hostile, releases};
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{
@@ -259,4 +260,68 @@ fn an_index_that_makes_no_sense_is_named() {
     let kept: Files = mu_testing::tree(cache.path());
     assert!(kept.is_empty(), "{:?}", kept.keys());
     drop(folder);
+}
+
+/// Indexes as large as the largest that are public: every fifth chart has a version that makes no sense.
+#[test]
+fn an_index_of_five_thousand_charts_is_read_whole_and_once() {
+    let (folder, charts) = repository();
+    let mut text = "apiVersion: v1\nentries:\n".to_owned();
+    for number in 0..5000 {
+        text.push_str(&format!("  chart-{number}:\n"));
+        let bad = match number % 25 {
+            0 => {
+                "    version: 2.0.0\n    dependencies: [{name: common, version: newest, repository: 'https://x.example'}]\n"
+            }
+            5 => "    version: 2.0.0\n    digest: abc\n",
+            10 => "    version: not a version\n",
+            15 => "    version: 2.0.0\n    version: 2.0.1\n",
+            20 => "    version: 2.0.0\n    kubeVersion: soon\n",
+            _ => "",
+        };
+        if !bad.is_empty() {
+            text.push_str(&format!(
+                "  - apiVersion: v2\n    name: chart-{number}\n    urls: [a.tgz]\n{bad}"
+            ));
+        }
+        text.push_str(&format!(
+            "  - apiVersion: v2\n    name: chart-{number}\n    version: 1.{number}.0\n    description: The {number}th of many charts that do something\n    keywords: [many, charts]\n    created: \"2026-01-02T03:04:05Z\"\n    digest: {number:064x}\n    dependencies:\n    - {{name: common, version: 2.x.x, repository: https://charts.example/stable, condition: a.b}}\n    urls:\n    - https://charts.example/stable/chart-{number}-1.{number}.0.tgz\n"
+        ));
+    }
+    charts.index(&text);
+    let nginx = Nginx::serve(folder.path(), "");
+    let cache = tempfile::tempdir().expect("a temporary folder can be made");
+    let root = nginx.url("charts/");
+    let mut validators = Vec::new();
+    let first = provider(cache.path());
+    let (mut usable, mut unusable) = (0, 0);
+    for number in 0..5000 {
+        let found = found(&first, &at(&root, &format!("chart-{number}")));
+        for release in releases(&found.lines) {
+            match release.unusable {
+                None => usable += 1,
+                Some(reason) => {
+                    assert!(!reason.is_empty());
+                    unusable += 1;
+                }
+            }
+        }
+        validators.push(found.validator.expect("has one"));
+    }
+    // What nobody could name, a version written twice, is left out.
+    assert_eq!((usable, unusable), (5000, 800));
+    assert_eq!(nginx.log(), ["GET /charts/index.yaml HTTP/1.1 200"]);
+    // The next run: one question.
+    let second = provider(cache.path());
+    for (number, validator) in validators.iter().enumerate() {
+        let location = at(&root, &format!("chart-{number}"));
+        assert!(second.is_unchanged(&location, validator, &Silent), "{number}");
+    }
+    let hits = second.search(&at(&root, ""), &Query::new("1234th", 5), &Silent);
+    let hits = hits.expect("answers").expect("can be searched");
+    let found: Vec<_> = hits.packages.iter().map(|one| (&*one.name, &*one.latest)).collect();
+    assert_eq!(found, [("chart-1234", "1.1234.0")]);
+    let hits = second.search(&at(&root, ""), &Query::new("many", 5), &Silent);
+    assert_eq!(hits.expect("answers").expect("can be searched").total, 5000);
+    assert_eq!(nginx.log()[1..], ["GET /charts/index.yaml HTTP/1.1 304"]);
 }

@@ -3,6 +3,7 @@
 //! A chart carries its subcharts inside. mu treats those that come from a repository as separate packages, so
 //! that there is one version of each. Subcharts without a repository stay inside, and are named in `bundled`.
 
+mod catalog;
 mod chart;
 mod dependency;
 mod edit;
@@ -15,6 +16,7 @@ use std::sync::Arc;
 
 use mu_provider::Release;
 
+pub use self::catalog::catalog_line;
 pub use self::edit::Charts;
 pub use self::index::{Index, index, is_index};
 pub use self::lock::{Need, Needs, lock, needs};
