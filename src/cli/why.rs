@@ -30,6 +30,10 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;
     let why = why(&session, &arguments.package)?;
     context.answer(&why, |why| {
+        for other in &why.aliases {
+            let text = format!("`aliases` in the settings make {other} the package {}", why.id);
+            line(context, &text)?;
+        }
         for reasons in &why.versions {
             print_reasons(context, why, reasons)?;
         }

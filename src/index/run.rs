@@ -10,7 +10,7 @@ use crate::index::options::IndexOptions;
 use crate::index::plain::PlainReferences;
 use crate::index::routes::{Routes, Searchable};
 use crate::index::universe::Unavailable;
-use crate::reference::{PackageId, Reference, VersionSpec};
+use crate::reference::{Defaults, PackageId, Reference, VersionSpec};
 
 /// The state of a whole run.
 pub(super) struct Run {
@@ -86,8 +86,22 @@ impl Run {
     /// Records the place of a package that `reference` gives, and its requirement; local folders are relative
     /// to `from`.
     pub(super) fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
-        self.routes.declare(id, reference, from);
+        match self.stands_for(id, reference) {
+            None => self.routes.declare(id, reference, from),
+            // The place in the reference does not count.
+            Some(instead) => self.routes.declare(id, &instead, from),
+        }
         self.commits.note(id, &reference.spec());
+    }
+
+    /// The reference to what `reference` stands for, if an alias makes it `id`.
+    fn stands_for(&self, id: &PackageId, reference: &Reference) -> Option<Reference> {
+        let aliases = &self.options.defaults.aliases;
+        if aliases.is_empty() || reference.local().is_some() {
+            return None;
+        }
+        let written = reference.id(&Defaults::default());
+        aliases.reference(&written).filter(|_| written != *id)
     }
 
     /// Records that `id` is required at `commit`, from the repository of `from`.

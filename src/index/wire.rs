@@ -308,7 +308,8 @@ pub(super) fn version_of(release: &Release, lenient: bool) -> Option<Version> {
 
 /// What a fetched package's dependencies inherit from it.
 pub(super) fn inherited(declaring: &PackageId) -> Defaults {
-    Defaults { base: declaring.base(), namespace: declaring.name().namespace() }
+    let (base, namespace) = (declaring.base(), declaring.name().namespace());
+    Defaults { base, namespace, ..Defaults::default() }
 }
 
 /// One dependency of a fetched package.

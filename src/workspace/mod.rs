@@ -37,7 +37,7 @@ use crate::manifest::source::{Document, SourceError};
 use crate::manifest::{
     Loaded, Manifest, ManifestError, Requirement, Warning, manifest_name, read_text_if_there,
 };
-use crate::reference::{Defaults, PackageId, Version};
+use crate::reference::{self, Defaults, PackageId, Version};
 
 /// A workspace: its settings and its own packages.
 #[derive(Debug, Clone)]
@@ -69,18 +69,21 @@ pub struct Member {
     pub manifest_path: PathBuf,
     /// Its id.
     pub id: PackageId,
+    /// Which ids stand for others here.
+    pub aliases: reference::Aliases,
 }
 
 impl Member {
     /// What references in its manifest leave out: its base, and for a name of one segment its namespace.
     pub fn defaults(&self) -> Defaults {
-        left_out_by(&self.id)
+        left_out_by(&self.id, &self.aliases)
     }
 }
 
 /// What the dependencies of a package leave out.
-fn left_out_by(id: &PackageId) -> Defaults {
-    Defaults { base: id.base(), namespace: id.name().namespace() }
+fn left_out_by(id: &PackageId, aliases: &reference::Aliases) -> Defaults {
+    let (base, namespace) = (id.base(), id.name().namespace());
+    Defaults { base, namespace, aliases: aliases.clone() }
 }
 
 /// A workspace that cannot be opened.
@@ -259,14 +262,16 @@ impl Workspace {
         refuse_other_mu(&manifest, &path, &text)?;
         let folder = formats::folder_of(&path).unwrap_or(&self.root).to_owned();
         let id = manifest.name.id(&self.defaults());
-        let defaults = left_out_by(&id);
+        let known = self.settings.aliases.clone();
+        let defaults = left_out_by(&id, &known);
         // A chart may need another one twice, with two aliases. The version must satisfy both ranges.
         let own = [&manifest.dependencies, &manifest.dev_dependencies];
         for requirements in own.into_iter().filter(|_| aliases.is_none()) {
             refuse_repeated_dependency(requirements, &defaults, &path, &text)?;
         }
         self.warnings.extend(warnings);
-        self.members.push(Member { folder, place, id, manifest, manifest_path: path });
+        let manifest_path = path;
+        self.members.push(Member { folder, place, id, manifest, manifest_path, aliases: known });
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use super::settings::{Bundled, Exclusion, Link, Majors, Namespace, Resolution, S
 use super::{Cutoff, Registry, registry, schema};
 use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value};
 use crate::manifest::{Capability, Globs, globs, is_version_alone, unversioned};
-use crate::reference::{Base, Defaults, Reference, VersionSpec};
+use crate::reference::{Alias, Aliases, Base, Defaults, Reference, VersionSpec};
 
 /// The keys of a workspace's file only, and those of both files.
 const KEYS: (&[&str], &[&str]) = schema::File::KEYS.split_at(2);
@@ -31,6 +31,7 @@ pub(super) struct Layer {
     runtime_provides: Option<Vec<String>>,
     packages: Vec<(Reference, Vec<String>)>,
     overrides: Vec<(Reference, Reference)>,
+    aliases: Vec<Alias>,
     exclude: Option<Vec<Reference>>,
     bundled: Option<Vec<BundledReferences>>,
     formats: Option<Vec<&'static str>>,
@@ -82,6 +83,7 @@ pub(super) fn layer(
         runtime_provides: runtime_provides(table)?,
         packages: packages(table)?,
         overrides: overrides(table, kind, folder)?,
+        aliases: aliases(table)?,
         exclude: exclude(table)?,
         bundled: bundled(table)?,
         formats: formats(table)?,
@@ -109,7 +111,12 @@ impl Layer {
     /// The settings of this layer and the one below it.
     pub(super) fn over(self, below: Self) -> Settings {
         let base = self.base.or(below.base).unwrap_or_default();
-        let defaults = Defaults { base: base.clone(), namespace: None };
+        let above = self.aliases;
+        let mut all = below.aliases;
+        all.retain(|alias| above.iter().all(|other| other.from != alias.from));
+        all.extend(above);
+        let aliases = Aliases::new(all);
+        let defaults = Defaults { base: base.clone(), namespace: None, aliases: aliases.clone() };
         let mut runtime = below.runtime;
         runtime.extend(self.runtime);
         let overrides = below.overrides.into_iter().chain(self.overrides);
@@ -126,6 +133,7 @@ impl Layer {
             runtime,
             runtime_provides: self.runtime_provides.or(below.runtime_provides).unwrap_or_default(),
             provided: packages.map(|(package, names)| (package.id(&defaults), names)).collect(),
+            aliases,
             overrides: overrides.map(|(old, new)| (old.id(&defaults), new)).collect(),
             exclude: exclude
                 .into_iter()
@@ -278,6 +286,27 @@ fn overrides(
             None => reference,
         };
         Ok((package, reference))
+    })
+}
+
+fn aliases(table: Table<'_>) -> Result<Vec<Alias>, SourceError> {
+    entries(table, "aliases", |(key, value)| {
+        let from = key.parse(registry::prefix)?;
+        let text = value.text()?;
+        let (protocol, to) = text.parse(|text| -> Result<_, Problem> {
+            let Some((protocol, rest)) = text.split_once("://") else {
+                return Ok((None, registry::prefix(text)?));
+            };
+            // Checks the protocol, too.
+            Reference::parse(&format!("{}/x", text.trim_end_matches('/')))?;
+            Ok((Some(protocol.to_owned()), registry::prefix(rest)?))
+        })?;
+        if to.starts_with(&from) || from.starts_with(&to) {
+            let message =
+                format!("`{from}` and `{to}` begin alike, so one cannot stand for the other");
+            return Err(value.error(message));
+        }
+        Ok(Alias { from, to, protocol })
     })
 }
 

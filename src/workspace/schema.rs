@@ -46,6 +46,9 @@ keys! {
         "packages" packages: Option<BTreeMap<String, PackageTable>>,
         /// What to use instead of a package, everywhere: a reference, or another version of it.
         "overrides" overrides: Option<BTreeMap<String, Word>>,
+        /// Packages that are known under two ids: the start of those that do not count, and what they have instead; with a
+        /// protocol (`oci://…`), if ids alone do not lead there.
+        "aliases" aliases: Option<BTreeMap<String, String>>,
         /// Versions that are never chosen.
         "exclude" exclude: Option<Vec<String>>,
         /// Charts that use the copies of their dependencies that they carry inside: `ID`, or `ID>ID` for one of these.

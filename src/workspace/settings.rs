@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use super::{Cutoff, Registry};
 use crate::manifest::Globs;
 use crate::manifest::choice;
-use crate::reference::{Base, Defaults, Name, PackageId, Reference, VersionSpec};
+use crate::reference::{Aliases, Base, Defaults, Name, PackageId, Reference, VersionSpec};
 
 /// The settings of `.mu/workspace.yaml`, else of `~/.mu/config.yaml`, else the defaults.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -27,6 +27,8 @@ pub struct Settings {
     pub provided: BTreeMap<PackageId, Vec<String>>,
     /// What to use instead of a package, everywhere. Relative folders are relative to the root.
     pub overrides: BTreeMap<PackageId, Reference>,
+    /// Which ids stand for others.
+    pub aliases: Aliases,
     /// Versions that are never chosen.
     pub exclude: Vec<Exclusion>,
     /// Charts that use the copies of their dependencies that they carry inside.
@@ -63,7 +65,7 @@ impl Settings {
 
     /// What the workspace's own references leave out.
     pub fn defaults(&self) -> Defaults {
-        Defaults { base: self.base.clone(), namespace: None }
+        Defaults { base: self.base.clone(), namespace: None, aliases: self.aliases.clone() }
     }
 }
 

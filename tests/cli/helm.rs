@@ -614,3 +614,75 @@ fn a_chart_in_a_git_repository_is_read_as_one() {
     let pack = format!("work/.mu/packs/localhost{inside}/deploy/shop");
     assert_eq!(tree(&sandbox.path(&pack)), chart.files());
 }
+
+#[test]
+fn two_ids_of_the_same_charts_are_made_one() {
+    let mut repository = Repository::new();
+    let (host, url) = (repository.nginx.host(), repository.nginx.url("stable"));
+    // The same charts at another place; one chart needs them there.
+    let elsewhere = repository.nginx.url("moved");
+    repository.charts.add(&Chart::new("late", "1.0.0").needs("common", "<2.1", &elsewhere));
+    let sandbox = &repository.sandbox;
+    sandbox.asks_for(&[&repository.chart("web"), &repository.chart("late")]);
+    let asked = || repository.nginx.log().iter().filter(|line| line.contains("/moved/")).count();
+    let settings = |from: &str, to: &str| {
+        sandbox.write(".mu/workspace.yaml", &format!("aliases: {{\"{from}\": {to}}}\n"));
+    };
+    // With a protocol, and without one, where a reference that needs no alias has it.
+    for to in [format!("helm+{url}"), format!("{host}/stable/")] {
+        settings(&format!("{host}/moved/"), &to);
+        let _ = fs::remove_file(sandbox.path("work/Mu.lock"));
+        sandbox.mu(&["get"]).ok();
+        let common = repository.id("common 2.0.0");
+        let locked = sandbox.locked();
+        assert_eq!(locked, [common, repository.id("late 1.0.0"), repository.id("web 0.3.0")]);
+    }
+    assert_eq!(asked(), 0);
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    sandbox.mu(&["why", &repository.chart("common")]).ok().says(&[
+        "`aliases` in the settings make [HOST]/moved/common the package [HOST]/stable/common",
+        "<2.1 by [HOST]/stable/late",
+    ]);
+    let why =
+        sandbox.mu(&["why", &repository.chart("common").replace("stable", "moved"), "--json"]);
+    assert_eq!(why.ok().json()["aliases"][0], "[HOST]/moved/common");
+    sandbox.mu(&["config", "get", "aliases"]).ok().says(&["[HOST]/stable/"]);
+    // A lock from before is brought in line, or refused.
+    settings(&format!("{host}/stable/"), &format!("helm+{elsewhere}"));
+    let run = sandbox.mu(&["get", "--locked"]).fails();
+    run.says(&["make [HOST]/stable/common the package [HOST]/moved/common"]);
+    for (settings, said) in [
+        ("aliases: {a.example/x/: a.example/x/y/}\n", "begin alike"),
+        ("aliases: {a.example/x/: nope://a.example/}\n", "nope"),
+        ("aliases: {'oci://a.example/x': b.example/}\n", "protocol"),
+    ] {
+        sandbox.write(".mu/workspace.yaml", settings);
+        sandbox.mu(&["list"]).fails().says(&["workspace.yaml:1:", said]);
+    }
+}
+
+#[test]
+fn charts_of_a_repository_are_found_by_words() {
+    let mut repository = Repository::new();
+    let url = repository.nginx.url("stable");
+    let db = Chart::new("mariadb", "20.2.1").lines(
+        "description: A database for shops\nkeywords: [sql, storage]\nappVersion: \"11.4\"\n",
+    );
+    repository.charts.add(&db);
+    repository.charts.add(&Chart::new("mariadb", "21.0.0-rc.1"));
+    let sandbox = &repository.sandbox;
+    sandbox.write(
+        ".mu/workspace.yaml",
+        &format!("registries: {{charts.acme.example/: \"helm+{url}\"}}\n"),
+    );
+    let only = ["--only", "charts.acme.example/"];
+    let search = |word| sandbox.mu(&[&["search", word], &only[..]].concat()).ok();
+    let run = search("sql");
+    run.says(&["charts.acme.example/mariadb", "20.2.1", "A database for shops"]);
+    search("export").says(&["charts.acme.example/exporter", "4.47.3"]);
+    // Without the network, what was read before.
+    let before = repository.nginx.log().len();
+    let run = sandbox.mu(&[&["search", "storage", "--offline"], &only[..]].concat()).ok();
+    run.says(&["charts.acme.example/mariadb"]);
+    assert_eq!(repository.nginx.log().len(), before);
+}

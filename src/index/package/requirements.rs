@@ -86,7 +86,8 @@ impl Package {
     ) -> Option<Arc<[Arc<Requirement>]>> {
         let lines = self.lines.as_ref()?;
         let references = self.table.needs(lines, position as usize)?;
-        if around.run().routes.has_hint(self.id()) || self.folder().is_some() {
+        let has_aliases = !around.run().options.defaults.aliases.is_empty();
+        if has_aliases || around.run().routes.has_hint(self.id()) || self.folder().is_some() {
             return None;
         }
         let own = around.run().options.instead_of.get(self.id()).unwrap_or(self.id());
@@ -108,15 +109,19 @@ impl Package {
         release: &Release,
     ) -> Result<Defaults, PackageError> {
         let options = &around.run().options;
+        let inherited = |id: &PackageId| {
+            let aliases = options.defaults.aliases.clone();
+            Defaults { aliases, ..wire::inherited(id) }
+        };
         if let Some(other) = options.instead_of.get(self.id()) {
-            return Ok(wire::inherited(other));
+            return Ok(inherited(other));
         }
         if self.folder().is_none() {
-            return Ok(wire::inherited(self.id()));
+            return Ok(inherited(self.id()));
         }
         let manifest = self.manifest(around, release)?;
         let own = manifest.map(|manifest| manifest.name.id(&options.defaults));
-        Ok(own.map_or_else(|| options.defaults.clone(), |own| wire::inherited(&own)))
+        Ok(own.map_or_else(|| options.defaults.clone(), |own| inherited(&own)))
     }
 
     /// Turns dependencies as they are written into requirements of packages.

@@ -27,6 +27,9 @@ const MOST_PATHS: usize = 10_000;
 pub struct Why {
     /// The package.
     pub id: PackageId,
+    /// Other ids that mean this package, because of `aliases` in the settings.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
     /// Its locked versions: several if several majors of it are in use.
     pub versions: Vec<Reasons>,
     /// The paths to it from the workspace's packages and the command line.
@@ -149,7 +152,8 @@ pub fn why(session: &Session, text: &str) -> Result<Why, CommandError> {
         asked.map(|(spec, by)| (replaced.id.clone(), spec, by))
     });
     let instead = instead.collect();
-    Ok(Why { id, versions, paths: Paths { graph, nodes }, are_all_paths, instead })
+    let aliases = session.workspace.settings.aliases.others(&id);
+    Ok(Why { id, aliases, versions, paths: Paths { graph, nodes }, are_all_paths, instead })
 }
 
 fn reasons(

@@ -311,8 +311,11 @@ pub(super) fn dependencies(
         let reference = match dependency.reference.base() {
             Some(_) => dependency.reference.clone(),
             None => {
-                let left_out =
-                    Defaults { base: others.base(), namespace: others.name().namespace() };
+                let left_out = Defaults {
+                    base: others.base(),
+                    namespace: others.name().namespace(),
+                    ..Defaults::default()
+                };
                 Reference::parse(&dependency.reference.qualified(&left_out))?
             }
         };

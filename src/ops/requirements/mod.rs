@@ -3,6 +3,7 @@
 pub mod editing;
 mod extra;
 pub(crate) mod names;
+mod overtaken;
 pub(crate) mod pins;
 pub mod requester;
 mod stated;
@@ -304,7 +305,8 @@ impl Requirements {
             }
         }
         differences.extend(unusable(&self.runtime, lock));
-        differences.extend(bundled(session, lock));
+        differences.extend(overtaken::bundled(session, lock));
+        differences.extend(overtaken::aliased(session, lock));
         differences.extend(replacements(session, &self.replaced, lock));
         differences.extend(opposed(&self.own, lock));
         differences.extend(stated::stated(session, &self.own, lock));
@@ -339,20 +341,6 @@ fn unusable(runtime: &BTreeMap<String, String>, lock: &Lockfile) -> Vec<String> 
             .map(move |reason| format!("{} {} {reason}", package.id, package.version))
     });
     reasons.collect()
-}
-
-/// What is locked as required by a chart that uses its own copy of it, one line each.
-fn bundled(session: &Session, lock: &Lockfile) -> Vec<String> {
-    let settings = &session.workspace.settings.bundled;
-    let locked = lock.packages.iter().filter(|_| !settings.is_empty());
-    let pairs = locked.flat_map(|package| package.dependencies.iter().map(|id| (&package.id, id)));
-    let is_own = |(by, id): &(&PackageId, &PackageId)| {
-        settings.iter().any(|one| one.by == **by && one.id.as_ref().is_none_or(|only| only == *id))
-    };
-    pairs
-        .filter(is_own)
-        .map(|(by, id)| format!("{by} uses the {id} that it carries inside now"))
-        .collect()
 }
 
 /// The differences between the allowed replacements and those in `lock`, one line each.

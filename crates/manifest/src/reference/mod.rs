@@ -6,6 +6,7 @@
 //! [`Version`]s it accepts. Nothing here looks at a disk, a registry or a network, so a local folder stays
 //! text, and other code finds out whether a tag or a commit exists.
 
+mod aliases;
 mod app_version;
 mod base;
 mod beginning;
@@ -31,6 +32,7 @@ use std::hash::{Hash, Hasher};
 use std::ops::Range as Span;
 use std::sync::Arc;
 
+pub use self::aliases::{Alias, Aliases};
 pub use self::app_version::AppVersioning;
 pub use self::base::Base;
 pub use self::commit::Commit;
@@ -68,6 +70,8 @@ pub struct Defaults {
     /// The namespace for a name of one segment without a base, which a fetched package's dependencies inherit
     /// from it. `None` for the workspace's own packages.
     pub namespace: Option<Name>,
+    /// Which ids stand for others.
+    pub aliases: Aliases,
 }
 
 impl Reference {
@@ -147,11 +151,12 @@ impl Reference {
     /// A relative local folder has no identity until it is joined to a folder ([`PackageId::local`]); here
     /// its path counts from the root.
     pub fn id(&self, defaults: &Defaults) -> PackageId {
-        match &self.base {
+        let id = match &self.base {
             Some(base) => PackageId::new(base, &self.name),
-            None if self.is_local => PackageId::new(&Base::localhost(), &self.name),
+            None if self.is_local => return PackageId::new(&Base::localhost(), &self.name),
             None => PackageId::new(&defaults.base, &self.name_in(defaults)),
-        }
+        };
+        if defaults.aliases.is_empty() { id } else { defaults.aliases.counted(id) }
     }
 
     /// The reference with all its parts: `https://hub.mu.com/aws/ec2#^1.0.6`.

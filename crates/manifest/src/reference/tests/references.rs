@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::reference::{Defaults, Name, PackageId, Protocol, Reference, VersionSpec};
+use crate::reference::{
+    Alias, Aliases, Defaults, Name, PackageId, Protocol, Reference, VersionSpec,
+};
 
 /// Reads `text` and compares `id | path | fully qualified`.
 fn check(text: &str, expected: &str) {
@@ -129,10 +131,36 @@ fn copies_missing_parts_from_the_dependent() {
     let defaults = Defaults {
         base: super::super::Base::parse("acme.co/").expect("is a base"),
         namespace: Some(Name::parse("internal").expect("is a name")),
+        ..Defaults::default()
     };
     check_in(&defaults, "b", "acme.co/internal/b | b | https://acme.co/internal/b#latest");
     check_in(&defaults, "x/b", "acme.co/x/b | x/b | https://acme.co/x/b#latest");
     check_in(&defaults, "hub.mu.com/b", "hub.mu.com/b | b | https://hub.mu.com/b#latest");
+}
+
+#[test]
+fn the_longest_alias_counts() {
+    let alias = |from: &str, to: &str| Alias {
+        from: from.to_owned(),
+        to: to.to_owned(),
+        protocol: to.starts_with("r.example").then(|| "oci".to_owned()),
+    };
+    let aliases = [alias("a.example/x/", "b.example/"), alias("a.example/x/y/", "r.example/z/")];
+    let defaults = Defaults { aliases: Aliases::new(aliases.into()), ..Defaults::default() };
+    for (text, id, reached) in [
+        ("https://a.example/x/w", "b.example/w", Some("b.example/w")),
+        ("a.example/x/y/w", "r.example/z/w", Some("oci://r.example/z/w")),
+        ("a.example/xy/w", "a.example/xy/w", None),
+        ("a.example/x", "a.example/x", None),
+    ] {
+        let reference = Reference::parse(text).expect("is a reference");
+        assert_eq!(reference.id(&defaults).as_str(), id);
+        let written = reference.id(&Defaults::default());
+        let instead = defaults.aliases.reference(&written).map(|reference| reference.to_string());
+        assert_eq!(instead.as_deref(), reached, "{text}");
+    }
+    let id = PackageId::parse("b.example/w").expect("is an id");
+    assert_eq!(defaults.aliases.others(&id), ["a.example/x/w"]);
 }
 
 #[test]
