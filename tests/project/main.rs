@@ -4,6 +4,7 @@
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
+mod charts;
 mod demo;
 mod dependencies;
 mod generated;
