@@ -27,13 +27,9 @@ pub use self::aliases::Aliases;
 pub use self::artifact::{Artifact, Image, Layer};
 pub use self::error::FormatError;
 pub use self::files::{Files, Texts};
-pub use self::format::{Format, Package, Place, Reading};
+pub use self::format::{Format, GIT, Package, Place, Reading};
 pub use self::manifest::{as_listed, manifest, same_version};
 pub use self::range::{Rewritten, rewritten};
-
-/// The `format` in a hub's index for a package that was copied from a Git commit, if the commit gives the
-/// name and version instead of a manifest in it.
-pub const GIT: &str = "git";
 
 /// The formats, in order of precedence of their manifests.
 pub const FORMATS: &[Format] = &[helm::FORMAT, kcl::FORMAT, olm::FORMAT];

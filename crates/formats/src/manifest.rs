@@ -6,8 +6,7 @@ use mu_manifest::{
 };
 use mu_provider::{Dependency, Maintainer, Release};
 
-use crate::GIT;
-use crate::format::Package;
+use crate::format::{GIT, Package};
 
 /// Converts a foreign package into a manifest; `None` if its name is not a valid name.
 ///
