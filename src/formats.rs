@@ -184,7 +184,7 @@ fn foreign(folder: &Path) -> Option<(&'static Format, PathBuf)> {
 pub fn is_manifest(format: &Format, path: &Path) -> bool {
     let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
     let is_one = |is_one: fn(&str) -> bool| {
-        read_text_if_there(path).is_ok_and(|text| text.is_some_and(|text| is_one(&text)))
+        text_if_there(format, path).is_ok_and(|text| text.is_some_and(|text| is_one(&text)))
     };
     is_file && format.is_one.is_none_or(is_one)
 }
@@ -192,12 +192,34 @@ pub fn is_manifest(format: &Format, path: &Path) -> bool {
 /// The longest resource of a package that is looked into, in bytes.
 const LONGEST_RESOURCE: u64 = 4 << 20;
 
+/// Whether `text` is a manifest, as a file with this name.
+pub fn is_manifest_text(name: &str, text: &str) -> bool {
+    let is_one = format_of(Path::new(name)).and_then(|format| format.is_one);
+    is_one.is_none_or(|is_one| is_one(text))
+}
+
+/// Whether the version and the name of a package are in its manifest with this name.
+pub fn says_its_name(manifest: &str) -> bool {
+    format_of(Path::new(manifest)).is_none_or(|format| format.is_named)
+}
+
+/// The longest manifest of a format whose manifests hold more than what a person writes, in bytes.
+const LONGEST_STREAM: u64 = 64 << 20;
+
+fn text_if_there(format: &Format, path: &Path) -> Result<Option<String>, ManifestError> {
+    let length = fs::metadata(path).map_or(0, |metadata| metadata.len());
+    if format.is_named || length > LONGEST_STREAM || length == 0 {
+        return read_text_if_there(path);
+    }
+    Ok(Some(fs::read_text(path)?))
+}
+
 /// The files that a reader looks into.
 fn texts(format: &Format, path: &Path) -> Result<Texts, ManifestError> {
     let mut texts = Texts::default();
     let folder = folder_of(path).unwrap_or(path);
     for name in [format.manifest].iter().chain(format.others) {
-        if let Some(text) = read_text_if_there(&folder.join(name))? {
+        if let Some(text) = text_if_there(format, &folder.join(name))? {
             texts.0.insert((*name).to_owned(), text);
         }
     }

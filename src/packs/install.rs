@@ -317,7 +317,8 @@ struct Built {
 
 fn has_manifest(stored: &Stored) -> bool {
     let entries = stored.tree.entries();
-    manifest_names().any(|name| {
+    let named = |name: &&str| crate::formats::says_its_name(name);
+    manifest_names().filter(named).any(|name| {
         entries.binary_search_by(|entry| entry.path.as_bytes().cmp(name.as_bytes())).is_ok()
     })
 }

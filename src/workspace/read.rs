@@ -339,7 +339,8 @@ fn formats(table: Table<'_>) -> Result<Option<Vec<&'static str>>, SourceError> {
     let read = |value: Value<'_>| {
         value.text()?.parse(|text| {
             let known = FORMATS.iter().find(|format| format.name == text);
-            let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+            let mut names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+            names.dedup();
             let unknown = || {
                 let help = format!("the formats are: `{}`", names.join("`, `"));
                 Problem::new(format!("`{text}` is not a format that mu reads")).help(help)

@@ -13,6 +13,7 @@ mod care;
 mod channels;
 mod closures;
 mod conflict;
+mod crossplane;
 mod digest;
 mod errors;
 mod find;

@@ -23,6 +23,8 @@ pub struct Format {
     pub manifest: &'static str,
     /// Other files at its top that its reader looks into.
     pub others: &'static [&'static str],
+    /// Whether its manifests say a name and a version that the package is known by.
+    pub is_named: bool,
     /// A folder, with a slash, whose files its reader looks into, too.
     pub folder: Option<&'static str>,
     /// Whether a text is that of such a manifest, where others have a file of that name, too.

@@ -13,6 +13,7 @@
 
 mod aliases;
 mod artifact;
+pub mod crossplane;
 mod error;
 mod files;
 mod format;
@@ -32,7 +33,8 @@ pub use self::manifest::{as_listed, manifest, same_version};
 pub use self::range::{Rewritten, rewritten};
 
 /// The formats, in order of precedence of their manifests.
-pub const FORMATS: &[Format] = &[helm::FORMAT, kcl::FORMAT, olm::FORMAT];
+pub const FORMATS: &[Format] =
+    &[helm::FORMAT, kcl::FORMAT, crossplane::FORMAT, crossplane::PACKED, olm::FORMAT];
 
 #[cfg(test)]
 mod tests {

@@ -149,6 +149,17 @@ impl<'t> Reader<'t> {
         }
     }
 
+    /// The next document; `None` at the end of the text.
+    pub(crate) fn document(&mut self) -> Result<Option<Node<'t>>, Fault> {
+        loop {
+            match self.next()? {
+                (Event::StreamStart | Event::DocumentStart(..) | Event::DocumentEnd, _) => {}
+                (Event::StreamEnd, _) => return Ok(None),
+                (event, span) => return self.node(event, span).map(Some),
+            }
+        }
+    }
+
     /// The next event that is not a comment.
     pub(crate) fn next(&mut self) -> Result<(Event<'t>, Range<usize>), Fault> {
         loop {

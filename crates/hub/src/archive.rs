@@ -22,6 +22,9 @@ use crate::staging::Staging;
 /// The usual names of a readme, if the manifest names none.
 const USUAL_READMES: [&str; 4] = ["README.md", "README.markdown", "README.txt", "README"];
 
+/// The longest manifest of another ecosystem, in bytes: some hold more than a person writes.
+const LONGEST_FOREIGN: u64 = 64 << 20;
+
 /// An archive that was unpacked.
 #[derive(Debug)]
 pub(crate) struct Unpacked {
@@ -132,7 +135,7 @@ impl Unpacked {
     /// Checks name and version of a package of another format. For a Git commit, both come from Git. This
     /// version does not know the formats of newer hubs.
     fn check_foreign(&self, line: &Line, format: &str) -> Result<(), HubError> {
-        let Some(format) = format_called(format) else { return Ok(()) };
+        let Some(format) = self.format_called(format) else { return Ok(()) };
         let found = (format.head)(&self.texts(format)?).map_err(|error| {
             refused(&format!("the archive of {}", line.describe()), &error.to_string())
         })?;
@@ -140,16 +143,25 @@ impl Unpacked {
             let (package, expected) = (line.describe(), expected.to_owned());
             Err(HubError::Mismatch { package, what, expected, found })
         };
-        if found.name != line.name() && line.text("origin") != Some(&found.name) {
+        if format.is_named && found.name != line.name() && line.text("origin") != Some(&found.name)
+        {
             return mismatch("name", line.name(), found.name);
         }
         let is_version = Version::parse_lenient(&found.version).is_ok_and(|found| {
             Version::parse_lenient(line.version()).is_ok_and(|one| one == found)
         });
-        if !is_version {
+        if !is_version && !found.version.is_empty() {
             return mismatch("version", line.version(), found.version);
         }
         Ok(())
+    }
+
+    /// The foreign format of this name that is known here, by the manifest that is in the archive.
+    fn format_called(&self, name: &str) -> Option<&'static Format> {
+        let is_there = |manifest: &str| self.tree.entries().iter().any(|one| one.path == manifest);
+        let mut known = FORMATS.iter().filter(|format| format.name == name).peekable();
+        let first = known.peek().copied();
+        known.find(|format| is_there(format.manifest)).or(first)
     }
 
     /// The files that the reader of a format looks into.
@@ -158,7 +170,7 @@ impl Unpacked {
         for name in [format.manifest].iter().chain(format.others) {
             let mut files = self.tree.entries().iter();
             let is_there = files.any(|one| one.path == *name && one.mode != Mode::Symlink);
-            if is_there && let Some(text) = self.read(name, MAX_BYTES as u64)? {
+            if is_there && let Some(text) = self.read(name, LONGEST_FOREIGN)? {
                 texts.0.insert((*name).to_owned(), text);
             }
         }
@@ -175,7 +187,7 @@ impl Unpacked {
 
     /// The differences between a line and the manifest; none if the manifest needs another version of mu.
     pub(crate) fn differences(&self, line: &Line) -> Vec<String> {
-        let manifest = match line.text("format").map(format_called) {
+        let manifest = match line.text("format").map(|format| self.format_called(format)) {
             None => self.manifest(&line.describe()).ok(),
             Some(None) => self.manifest(&line.describe()).ok().map(|mut manifest| {
                 if let Ok(listed) = serde_json::from_value(Value::Object(line.map().clone())) {
@@ -244,11 +256,6 @@ impl Unpacked {
         }
         fs::read(&path).map(Some)
     }
-}
-
-/// The foreign format of this name that is known here.
-fn format_called(name: &str) -> Option<&'static Format> {
-    FORMATS.iter().find(|format| format.name == name)
 }
 
 /// Which file of a package is its manifest.

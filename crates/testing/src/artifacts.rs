@@ -49,6 +49,17 @@ impl Artifact {
             .says("org.kcllang.package.version", version)
     }
 
+    /// A package of Crossplane with this `package.yaml`, as `crossplane xpkg push` has it, beside the layer of its runtime.
+    pub fn package(text: &str) -> Self {
+        let file = |path: &str, text: &str| (path.to_owned(), ('f', text.as_bytes().to_vec()));
+        let runtime = gzip(&tar([file("usr/bin/provider", text)]));
+        let base = gzip(&tar([file("package.yaml", text)]));
+        let kind = "application/vnd.oci.image.layer.v1.tar+gzip";
+        Self::new("application/vnd.oci.image.config.v1+json", b"{\"os\":\"linux\"}")
+            .layer(kind, &runtime, &[])
+            .layer(kind, &base, &[("io.crossplane.xpkg", "base")])
+    }
+
     /// Adds a layer with annotations.
     pub fn layer(mut self, media_type: &str, bytes: &[u8], said: &[(&str, &str)]) -> Self {
         let said = said.iter().map(|(key, value)| ((*key).to_owned(), json!(value))).collect();

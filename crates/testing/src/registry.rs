@@ -1,11 +1,11 @@
 //! Docker's own registry, Debian's `docker-registry`: it stores OCI images, and has no referrers API.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader};
-use std::net::TcpListener;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use tempfile::TempDir;
 
@@ -15,7 +15,7 @@ pub struct DockerRegistry {
     process: Child,
     folder: TempDir,
     port: u16,
-    said: Arc<Mutex<Vec<String>>>,
+    said: Arc<(Mutex<Vec<String>>, Condvar)>,
 }
 
 impl DockerRegistry {
@@ -50,11 +50,13 @@ impl DockerRegistry {
             if listens {
                 // The rest of its output is read too, so that it never blocks.
                 std::thread::spawn(move || lines.count());
-                let said = Arc::<Mutex<Vec<String>>>::default();
+                let said = Arc::<(Mutex<Vec<String>>, Condvar)>::default();
                 let log = Arc::clone(&said);
                 std::thread::spawn(move || {
                     for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                        log.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(line);
+                        let (lines, is_new) = &*log;
+                        lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+                        is_new.notify_all();
                     }
                 });
                 return Self { process, folder, port, said };
@@ -76,7 +78,17 @@ impl DockerRegistry {
 
     /// Its log of the requests so far.
     pub fn log(&self) -> Vec<String> {
-        self.said.lock().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        const MARK: &str = "/v2/?mark=";
+        // It says something of a request a while after it was answered: a request of our own comes behind the others.
+        let (lines, is_new) = &*self.said;
+        let lock = || lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let mark = format!("{MARK}{} ", lock().len());
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the registry runs");
+        stream.write_all(format!("GET {mark}HTTP/1.0\r\n\r\n").as_bytes()).expect("is sent");
+        stream.read_to_end(&mut Vec::new()).expect("is answered");
+        let is_there = |lines: &mut Vec<String>| !lines.iter().any(|line| line.contains(&mark));
+        let lines = is_new.wait_while(lock(), is_there).unwrap_or_else(PoisonError::into_inner);
+        lines.iter().filter(|line| !line.contains(MARK)).cloned().collect()
     }
 }
 

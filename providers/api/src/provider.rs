@@ -70,6 +70,11 @@ pub trait Provider: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether its places are OCI registries, whose artifacts can be copied as they are.
+    fn is_oci(&self) -> bool {
+        false
+    }
+
     /// Tells this provider what it will be asked soon, so that it can choose how to do it, or send requests
     /// already.
     ///
@@ -289,8 +294,12 @@ pub const MANIFEST_NAMES: [&str; 2] = ["Mu.yaml", "Mu.json"];
 
 /// The manifests of other ecosystems. A folder that has one, and none of mu's own, is a package; the first that is there counts.
 /// Behind each is the file beside it that belongs to it, if there is one.
-pub const FOREIGN_MANIFESTS: [(&str, Option<&str>); 2] =
-    [("Chart.yaml", Some("requirements.yaml")), ("kcl.mod", None)];
+pub const FOREIGN_MANIFESTS: [(&str, Option<&str>); 4] = [
+    ("Chart.yaml", Some("requirements.yaml")),
+    ("kcl.mod", None),
+    ("crossplane.yaml", None),
+    ("package.yaml", None),
+];
 
 /// A manifest as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

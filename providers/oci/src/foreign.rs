@@ -183,8 +183,8 @@ impl OciProvider {
 
 /// How to read the archive of a version, according to its format.
 pub(crate) fn layout(locator: Option<&str>) -> Layout {
-    let is_it = |format: &&Format| Some(format.name) == locator;
-    let artifact = FORMATS.iter().find(is_it).and_then(|format| format.artifact);
+    let of = |format: &Format| format.artifact.filter(|_| Some(format.name) == locator);
+    let artifact = FORMATS.iter().find_map(of);
     match artifact {
         Some(artifact) if artifact.in_folder => Layout::InFolder,
         Some(_) => Layout::Layer,

@@ -34,7 +34,8 @@ impl Package {
     ) -> Result<Option<Manifest>, PackageError> {
         let progress = around.run().asking(self.id());
         let file = self.route.provider.manifest(&self.route.location, release, &*progress)?;
-        let Some(file) = file else {
+        let Some(file) = file.filter(|file| formats::is_manifest_text(&file.name, &file.text))
+        else {
             return Ok(None);
         };
         self.parse(release, &file).map(Some)
@@ -83,7 +84,9 @@ impl Package {
                 ..Seen::default()
             }));
         }
-        let Some(file) = provider.manifest(location, release, &*progress)? else {
+        let file = provider.manifest(location, release, &*progress)?;
+        let Some(file) = file.filter(|file| formats::is_manifest_text(&file.name, &file.text))
+        else {
             return Ok(None);
         };
         let manifest = match self.parse(release, &file) {

@@ -32,6 +32,7 @@ pub const FORMAT: Format = Format {
     manifest: CHART,
     others: &[REQUIREMENTS],
     folder: None,
+    is_named: true,
     is_one: None,
     lenient: false,
     artifact: Some(image::ARTIFACT),

@@ -24,6 +24,7 @@ pub const FORMAT: Format = Format {
     manifest: MODULE,
     others: &[],
     folder: None,
+    is_named: true,
     is_one: None,
     lenient: true,
     artifact: Some(image::ARTIFACT),

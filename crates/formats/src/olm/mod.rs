@@ -43,6 +43,7 @@ pub const FORMAT: Format = Format {
     manifest: ANNOTATIONS,
     others: &[PROPERTIES, DEPENDENCIES],
     folder: Some(MANIFESTS),
+    is_named: true,
     is_one: Some(is_bundle),
     lenient: false,
     dialect: |_| Arc::new(Bundles),

@@ -1,0 +1,66 @@
+//! One dependency of a package, as a reference.
+
+use mu_manifest::reference::Reference;
+use mu_provider::{Dependency, DetailedDependency};
+
+use crate::error::Fault;
+use crate::node::{Kind, Node};
+use crate::range::rewritten;
+
+/// The keys that a dependency's package stands under: one of these says its kind, too.
+pub(super) const KEYS: [&str; 4] = ["package", "provider", "configuration", "function"];
+
+/// The dependencies of a document.
+pub(super) fn list<'n, 't>(root: &'n Node<'t>) -> Result<&'n [Node<'t>], Fault> {
+    match root.get("spec")? {
+        Some(spec) => spec.list("dependsOn"),
+        None => Ok(&[]),
+    }
+}
+
+/// Reads a dependency.
+pub(super) fn read(node: &Node<'_>) -> Result<Dependency, Fault> {
+    let Kind::Map(_) = &node.kind else {
+        return Err(node.fault(
+            "a dependency is a map with `provider`, `configuration`, `function` or `package`",
+        ));
+    };
+    let mut found = None;
+    for key in KEYS {
+        if let Some(one) = node.text(key)? {
+            found = Some(one);
+        }
+    }
+    let (package, at) = found.ok_or_else(|| {
+        node.fault("a dependency names no `provider`, `configuration`, `function` or `package`")
+    })?;
+    let first = package.split('/').next().unwrap_or_default();
+    let has_host = package.contains('/') && first.contains(['.', ':']);
+    // Without a host, it is in the registry of whoever depends on it.
+    let place = if has_host { format!("oci://{package}") } else { package.to_owned() };
+    let (reference, prerelease) = match node.text("version")? {
+        None => (place, false),
+        Some((text, at)) if text.starts_with("sha256:") => {
+            return Err(at.fault(format!(
+                "the dependency `{package}` is pinned to a digest, which mu cannot choose by"
+            )));
+        }
+        Some((text, at)) => {
+            let range = rewritten(text).map_err(|reason| {
+                at.fault(format!("the range `{text}` of the dependency `{package}` {reason}"))
+            })?;
+            (format!("{place}#{}", range.text), range.prerelease)
+        }
+    };
+    if let Err(error) = Reference::parse(&reference) {
+        return Err(at.fault(format!("the dependency `{package}` has no valid reference: {error}")));
+    }
+    Ok(match prerelease {
+        false => Dependency::Reference(reference),
+        true => Dependency::Detailed(DetailedDependency {
+            reference,
+            prerelease,
+            ..DetailedDependency::default()
+        }),
+    })
+}

@@ -1,0 +1,242 @@
+//! Dependencies as `crossplane.yaml` writes them, for commands that change it: line by line, so that comments and layout stay.
+//! What is written in brackets is left to its author.
+
+use std::ops::Range;
+use std::path::Path;
+
+use mu_manifest::Requirement;
+use mu_manifest::edit::{Change, Dialect, Placed};
+use mu_manifest::reference::{Protocol, Reference, VersionSpec};
+use mu_manifest::source::{New, Problem, SourceError};
+
+use super::{AUTHORED, FORMAT, dependency};
+use crate::files::Texts;
+use crate::format::Reading;
+use crate::manifest::manifest;
+use crate::node::{self, Node};
+use crate::range::rewritten;
+
+/// The dependencies of packages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Packages;
+
+/// What Crossplane takes for any version.
+const ANY: &str = ">=v0.0.0";
+
+impl Dialect for Packages {
+    fn requirements(&self, path: &Path, text: &str) -> Result<Vec<Placed>, SourceError> {
+        let texts = Texts([(AUTHORED.to_owned(), text.to_owned())].into());
+        let around = Reading { is_own: true, aliases: None };
+        let package = (FORMAT.read)(&texts, &around).map_err(|error| error.in_text(path, text))?;
+        let read = manifest(&package).map(|manifest| manifest.dependencies).unwrap_or_default();
+        let placed = package.places.iter().zip(read);
+        Ok(placed.map(|(place, requirement)| Placed { index: place.index, requirement }).collect())
+    }
+
+    fn check(&self, _: &Path, _: &str, _: Option<&Requirement>) -> Result<(), Problem> {
+        Ok(())
+    }
+
+    fn entry(&self, new: &Requirement) -> Result<(New, Requirement), Problem> {
+        place(&new.reference)?;
+        Ok((New::Text(self.version(new)?), self.read_as(new)))
+    }
+
+    fn version(&self, wanted: &Requirement) -> Result<String, Problem> {
+        match wanted.reference.spec() {
+            VersionSpec::Latest => Ok(ANY.to_owned()),
+            spec @ (VersionSpec::Pin(_) | VersionSpec::Range(_)) => Ok(spec.as_str().to_owned()),
+            other => Err(Problem::new(format!(
+                "`{other}` is not a version or a range that Crossplane reads"
+            ))),
+        }
+    }
+
+    fn read_as(&self, wanted: &Requirement) -> Requirement {
+        let text = self.version(wanted).unwrap_or_default();
+        let prerelease = rewritten(&text).is_ok_and(|range| range.prerelease);
+        let spec = VersionSpec::parse(&text).ok();
+        let reference = wanted.reference.with_version(spec);
+        Requirement { reference, prerelease, alias: None, indirect: false, ..wanted.clone() }
+    }
+
+    fn is_list(&self) -> bool {
+        false
+    }
+
+    fn change(&self, text: &str, change: &Change<'_>) -> Option<Result<String, Problem>> {
+        Some(self.changed(text, change))
+    }
+}
+
+impl Packages {
+    fn changed(&self, text: &str, change: &Change<'_>) -> Result<String, Problem> {
+        let broken = || Problem::new("it is not YAML");
+        let root = node::read(text).map_err(|_| broken())?;
+        let entries = dependency::list(&root).map_err(|_| broken())?;
+        let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
+        match change {
+            Change::Version(_) => Err(Problem::new(
+                "this manifest has no version: the tag of the package in its registry is its version",
+            )),
+            Change::Add(new) => {
+                let (key, place) = place(&new.reference)?;
+                let version = self.version(new)?;
+                let lines = [format!("- {key}: {place}"), format!("  version: {version:?}")];
+                add(text, &root, entries, &lines, end)
+            }
+            Change::Set { index, wanted } => {
+                let entry = entries.get(*index).ok_or_else(broken)?;
+                let version = format!("{:?}", self.version(wanted)?);
+                match entry.text("version").ok().flatten() {
+                    Some((_, node)) => replaced(text, node.span.clone(), &version),
+                    None => {
+                        let lines = lines_of(text, entry)?;
+                        let indent = indent_of(text, entry.span.start)?;
+                        let line = format!("{}version: {version}{end}", " ".repeat(indent));
+                        replaced(text, lines.end..lines.end, &line)
+                    }
+                }
+            }
+            Change::Remove { index } => {
+                let entry = entries.get(*index).ok_or_else(broken)?;
+                let lines = lines_of(text, entry)?;
+                if entries.len() > 1 {
+                    return replaced(text, lines, "");
+                }
+                // Nothing is left of the list, so its key goes, too.
+                let key = key_line(text, "dependsOn", lines.start).ok_or_else(in_brackets)?;
+                replaced(text, key.start..lines.end, "")
+            }
+        }
+    }
+}
+
+/// The key that names a package's kind, by the beginning of its name, and where it is.
+fn place(reference: &Reference) -> Result<(&'static str, String), Problem> {
+    let refused = || {
+        Problem::new(format!("a Crossplane package cannot depend on `{reference}`"))
+            .help("packages depend on packages in OCI registries: `oci://HOST/REPOSITORY`")
+    };
+    let base = reference.base().ok_or_else(refused)?;
+    if reference.protocol() != Some(&Protocol::Oci) {
+        return Err(refused());
+    }
+    let name = reference.name();
+    let kind = match name.leaf() {
+        leaf if leaf.starts_with("function") => "function",
+        leaf if leaf.starts_with("provider") => "provider",
+        _ => "configuration",
+    };
+    Ok((kind, format!("{}/{name}", base.as_str().trim_end_matches('/'))))
+}
+
+/// Adds an entry behind the others, or a list for it.
+fn add(
+    text: &str,
+    root: &Node<'_>,
+    entries: &[Node<'_>],
+    lines: &[String],
+    end: &str,
+) -> Result<String, Problem> {
+    let written = |indent: usize| -> String {
+        lines.iter().map(|line| format!("{}{line}{end}", " ".repeat(indent))).collect()
+    };
+    if let Some(last) = entries.last() {
+        let place = lines_of(text, last)?;
+        let dash = dash_of(text, place.start).ok_or_else(in_brackets)?;
+        return replaced(
+            text,
+            place.end..place.end,
+            &with_newline(text, place.end, &written(dash), end),
+        );
+    }
+    let has_list = root
+        .get("spec")
+        .ok()
+        .flatten()
+        .is_some_and(|spec| spec.get("dependsOn").ok().flatten().is_some());
+    if has_list {
+        return Err(in_brackets());
+    }
+    // After the line of `spec`, or at the end of the document.
+    let key = format!("dependsOn:{end}");
+    match key_line(text, "spec", text.len()) {
+        Some(line) if text.get(line.clone()).is_some_and(|line| line.trim_end() == "spec:") => {
+            replaced(
+                text,
+                line.end..line.end,
+                &with_newline(text, line.end, &format!("  {key}{}", written(4)), end),
+            )
+        }
+        Some(_) => Err(in_brackets()),
+        None => {
+            let at = text.find("\n---").map_or(text.len(), |at| at + 1);
+            let new = format!("spec:{end}  {key}{}", written(4));
+            replaced(text, at..at, &with_newline(text, at, &new, end))
+        }
+    }
+}
+
+/// What is put at a place, on a line of its own.
+fn with_newline(text: &str, at: usize, new: &str, end: &str) -> String {
+    let before = text.get(..at).unwrap_or_default();
+    match before.is_empty() || before.ends_with('\n') {
+        true => new.to_owned(),
+        false => format!("{end}{new}"),
+    }
+}
+
+fn replaced(text: &str, place: Range<usize>, new: &str) -> Result<String, Problem> {
+    let before = text.get(..place.start).ok_or_else(in_brackets)?;
+    let after = text.get(place.end..).ok_or_else(in_brackets)?;
+    Ok(format!("{before}{new}{after}"))
+}
+
+fn in_brackets() -> Problem {
+    Problem::new("its dependencies are laid out in a way that mu does not change")
+        .help("write each entry of `dependsOn` on lines of its own, behind a `-`")
+}
+
+/// The lines of an entry: from that of its dash to that before whatever stands no further in.
+fn lines_of(text: &str, entry: &Node<'_>) -> Result<Range<usize>, Problem> {
+    let before = text.get(..entry.span.start).ok_or_else(in_brackets)?;
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let dash = dash_of(text, start).ok_or_else(in_brackets)?;
+    let mut end = start;
+    for (number, line) in text.get(start..).unwrap_or_default().split_inclusive('\n').enumerate() {
+        let indent = line.len() - line.trim_start_matches(' ').len();
+        if number > 0 && (line.trim().is_empty() || indent <= dash) {
+            break;
+        }
+        end += line.len();
+    }
+    Ok(start..end)
+}
+
+/// How far in the dash of a line stands.
+fn dash_of(text: &str, start: usize) -> Option<usize> {
+    let line = text.get(start..)?.lines().next()?;
+    let dash = line.trim_start_matches(' ');
+    (dash.starts_with("- ") && !dash.contains('{')).then(|| line.len() - dash.len())
+}
+
+/// How far in its line a place stands.
+fn indent_of(text: &str, at: usize) -> Result<usize, Problem> {
+    let before = text.get(..at).ok_or_else(in_brackets)?;
+    Ok(at - before.rfind('\n').map_or(0, |at| at + 1))
+}
+
+/// The last line before a place that is the key.
+fn key_line(text: &str, key: &str, before: usize) -> Option<Range<usize>> {
+    let mut found = None;
+    let mut start = 0;
+    for line in text.get(..before)?.split_inclusive('\n') {
+        let is_it = line.trim_start().strip_prefix(key).is_some_and(|rest| rest.starts_with(':'));
+        if is_it {
+            found = Some(start..start + line.len());
+        }
+        start += line.len();
+    }
+    found
+}

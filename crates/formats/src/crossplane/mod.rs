@@ -1,0 +1,149 @@
+//! Packages of Crossplane: `crossplane.yaml`, as its author writes it, and the `package.yaml` of an xpkg in an OCI registry, which
+//! holds the same and after it what the package installs.
+//!
+//! Neither says its version, and its name is not how it is known: the repository and the tag say both.
+
+mod dependency;
+mod edit;
+mod image;
+mod served;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mu_provider::{Maintainer, Release};
+
+use crate::error::{Fault, FormatError};
+use crate::files::Files;
+use crate::format::{Format, Package, Place, Reading};
+use crate::node::{self, Node, Reader};
+use crate::range::rewritten;
+
+/// The format of packages as their authors write them.
+pub const FORMAT: Format = Format {
+    name: "crossplane",
+    manifest: AUTHORED,
+    others: &[],
+    lenient: false,
+    folder: None,
+    is_named: false,
+    is_one: Some(is_one),
+    dialect: |_| Arc::new(edit::Packages),
+    packed_by: "`crossplane xpkg build` makes its package",
+    artifact: None,
+    head: |files| head(files, AUTHORED),
+    read: |files, around| read(files, AUTHORED, around),
+};
+
+/// The format of packages as they are in registries.
+pub const PACKED: Format = Format {
+    manifest: PUBLISHED,
+    artifact: Some(image::ARTIFACT),
+    head: |files| head(files, PUBLISHED),
+    read: |files, around| read(files, PUBLISHED, around),
+    ..FORMAT
+};
+
+/// The manifest that an author writes.
+pub const AUTHORED: &str = "crossplane.yaml";
+
+/// The manifest of a package in a registry.
+pub const PUBLISHED: &str = "package.yaml";
+
+/// What such manifests are of.
+const GROUP: &str = "meta.pkg.crossplane.io/";
+
+/// The kinds of packages.
+const KINDS: [&str; 3] = ["Configuration", "Function", "Provider"];
+
+/// The fact of the runtime that `spec.crossplane.version` is about.
+const CROSSPLANE: &str = "crossplane";
+
+/// Whether a text is the manifest of a package: other tools have files of these names, too.
+fn is_one(text: &str) -> bool {
+    node::read(text).is_ok_and(|root| kind(&root).is_some())
+}
+
+/// The kind of package that a document describes.
+fn kind<'n>(root: &'n Node<'_>) -> Option<&'n str> {
+    let (version, _) = root.text("apiVersion").ok()??;
+    let (kind, _) = root.text("kind").ok()??;
+    (version.starts_with(GROUP) && KINDS.contains(&kind)).then_some(kind)
+}
+
+fn read(files: &dyn Files, name: &str, _around: &Reading<'_>) -> Result<Package, FormatError> {
+    let text = text(files, name)?;
+    let read = || {
+        let mut reader = Reader::new(&text);
+        let root = reader.document()?.ok_or_else(|| Fault::new(0..0, "the file is empty"))?;
+        let mut release = release(&root)?;
+        let mut places = Vec::new();
+        let dependencies = release.dependencies.get_or_insert_default();
+        for (index, node) in dependency::list(&root)?.iter().enumerate() {
+            let dependency = dependency::read(node)?;
+            if !dependencies.contains(&dependency) {
+                dependencies.push(dependency);
+                let line = mu_manifest::source::line_of(&text, node.span.start);
+                places.push(Place { line, index });
+            }
+        }
+        while let Some(document) = reader.document()? {
+            served::add(&mut release.provides, &document);
+        }
+        Ok(Package { release, places })
+    };
+    read().map_err(|fault| FormatError::new(name, &text, fault))
+}
+
+fn head(files: &dyn Files, name: &str) -> Result<Release, FormatError> {
+    let text = text(files, name)?;
+    let read = || release(&node::read(&text)?);
+    read().map_err(|fault| FormatError::new(name, &text, fault))
+}
+
+fn text<'f>(files: &'f dyn Files, name: &str) -> Result<Cow<'f, str>, FormatError> {
+    let missing = || FormatError::new(name, "", Fault::new(0..0, "there is no such file"));
+    files.text(name)?.ok_or_else(missing)
+}
+
+/// What a document says of its package, but for what that depends on.
+fn release(root: &Node<'_>) -> Result<Release, Fault> {
+    if kind(root).is_none() {
+        return Err(root.fault(format!(
+            "this is not a package of Crossplane: a `kind` of `{GROUP}…` is {}",
+            KINDS.join(", ")
+        )));
+    }
+    let metadata = root.get("metadata")?;
+    let named = metadata.map(|metadata| metadata.text("name")).transpose()?.flatten();
+    let (name, at) = named.ok_or_else(|| root.fault("the package has no `name` in `metadata`"))?;
+    if name.contains('/') || mu_manifest::reference::Name::parse(name).is_err() {
+        return Err(at.fault(format!("`{name}` is not the name of a package")));
+    }
+    let annotations = metadata.map(|metadata| metadata.get("annotations")).transpose()?.flatten();
+    let said = |key: &str| {
+        let text = annotations?.text(&format!("meta.crossplane.io/{key}")).ok()??.0;
+        let words: Vec<&str> = text.split_whitespace().collect();
+        Some(words.join(" "))
+    };
+    let mut release = Release {
+        name: name.to_owned(),
+        format: Some(FORMAT.name.to_owned()),
+        description: said("description"),
+        license: said("license"),
+        website: said("source"),
+        maintainers: said("maintainer").map(Maintainer::Text).into_iter().collect(),
+        ..Release::default()
+    };
+    let spec = root.get("spec")?;
+    let runtime = spec.map(|spec| spec.get("crossplane")).transpose()?.flatten();
+    if let Some((text, node)) = runtime.map(|node| node.text("version")).transpose()?.flatten() {
+        let range = rewritten(text);
+        let range = range.map_err(|reason| node.fault(format!("the range `{text}` {reason}")))?;
+        release.constraints.insert(CROSSPLANE.to_owned(), range.text);
+    }
+    Ok(release)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,178 @@
+//! Packages of the shapes that there are, and changes to them.
+
+use std::path::Path;
+
+use mu_manifest::Requirement;
+use mu_manifest::edit::{Editor, Section};
+use mu_manifest::reference::{Defaults, VersionSpec};
+
+use super::*;
+use crate::Texts;
+
+fn package(name: &str, text: &str) -> Result<Package, String> {
+    let texts = Texts([(name.to_owned(), text.to_owned())].into());
+    let format = if name == AUTHORED { FORMAT } else { PACKED };
+    (format.read)(&texts, &Reading::default()).map_err(|error| error.to_string())
+}
+
+const CONFIGURATION: &str = r#"apiVersion: meta.pkg.crossplane.io/v1
+kind: Configuration
+metadata:
+  name: platform # ours
+  annotations:
+    meta.crossplane.io/maintainer: Ada <ada@acme.example>
+    meta.crossplane.io/source: https://git.acme.example/platform
+    meta.crossplane.io/license: Apache-2.0
+    meta.crossplane.io/description: |
+      What teams
+      stand on.
+spec:
+  crossplane:
+    version: ">=v1.14.1-0"
+  dependsOn:
+    # The cloud.
+    - provider: xpkg.upbound.io/upbound/provider-aws-ec2
+      version: ">=v1.2.0" # for spot
+    - apiVersion: pkg.crossplane.io/v1
+      kind: Function
+      package: xpkg.crossplane.io/crossplane-contrib/function-patch-and-transform
+      version: "v0.7.0"
+
+    - configuration: acme/network
+  capabilities: [composition]
+"#;
+
+const DEFINITIONS: &str = r#"---
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+spec:
+  group: ec2.aws.example
+  names: {kind: Instance, plural: instances}
+  versions:
+  - {name: v1, served: true, storage: true}
+  - {name: v1beta1, served: true}
+  - {name: v1alpha1, served: false}
+---
+apiVersion: apiextensions.crossplane.io/v1
+kind: CompositeResourceDefinition
+spec:
+  group: acme.example
+  names: {kind: XNetwork}
+  claimNames: {kind: Network}
+  versions: [{name: v1, served: true}]
+---
+apiVersion: apiextensions.crossplane.io/v1
+kind: Composition
+spec: {compositeTypeRef: {kind: XNetwork}}
+"#;
+
+#[test]
+fn a_package_says_what_it_needs_and_brings() {
+    let found = package(PUBLISHED, &format!("{CONFIGURATION}{DEFINITIONS}")).expect("is one");
+    let release = &found.release;
+    let references: Vec<_> =
+        release.dependencies.iter().flatten().map(|one| one.reference()).collect();
+    assert_eq!(
+        references,
+        [
+            "oci://xpkg.upbound.io/upbound/provider-aws-ec2#>=v1.2.0",
+            "oci://xpkg.crossplane.io/crossplane-contrib/function-patch-and-transform#v0.7.0",
+            "acme/network",
+        ]
+    );
+    assert_eq!(
+        release.provides,
+        [
+            "ec2.aws.example/v1/Instance",
+            "ec2.aws.example/v1beta1/Instance",
+            "acme.example/v1/XNetwork",
+            "acme.example/v1/Network",
+        ]
+    );
+    assert_eq!(release.constraints["crossplane"], ">=v1.14.1-0");
+    assert_eq!((&*release.name, &*release.version), ("platform", ""));
+    assert_eq!(release.description.as_deref(), Some("What teams stand on."));
+    assert_eq!(release.license.as_deref(), Some("Apache-2.0"));
+    let lines: Vec<_> = found.places.iter().map(|place| place.line).collect();
+    assert_eq!(lines, [17, 19, 24]);
+}
+
+#[test]
+fn files_of_other_tools_are_none() {
+    assert!(is_one(CONFIGURATION));
+    for text in [
+        "",
+        "name: hpack\n",
+        "apiVersion: v1\nkind: Provider\n",
+        "apiVersion: meta.pkg.crossplane.io/v1\nkind: Lock\n",
+        "{",
+    ] {
+        assert!(!is_one(text), "{text}");
+    }
+    let head = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: a}\n";
+    for (text, expected) in [
+        ("a: 1\n", "package.yaml:1:1: this is not a package of Crossplane"),
+        (&format!("{head}spec: {{dependsOn: [{{version: v1}}]}}\n"), "names no `provider`"),
+        (
+            &format!("{head}spec: {{dependsOn: [{{provider: a.b/c, version: newest}}]}}\n"),
+            "the range `newest` of the dependency `a.b/c`",
+        ),
+        (
+            &format!("{head}spec: {{crossplane: {{version: no}}}}\n"),
+            "package.yaml:4:30: the range `no`",
+        ),
+    ] {
+        let error = package(PUBLISHED, text).expect_err("makes no sense");
+        assert!(error.contains(expected), "{text}: {error}");
+    }
+}
+
+fn editor(text: &str) -> Editor {
+    Editor::new(Path::new(AUTHORED), text, &Defaults::default())
+        .in_dialect((FORMAT.dialect)(&Default::default()))
+}
+
+fn requirement(text: &str) -> Requirement {
+    Requirement::new(mu_manifest::reference::Reference::parse(text).expect("is a reference"))
+}
+
+#[test]
+fn changes_keep_everything_else() {
+    let section = Section::Dependencies;
+    let mut editing = editor(CONFIGURATION);
+    let provider = requirement("oci://xpkg.upbound.io/upbound/provider-aws-ec2").reference;
+    let newer = VersionSpec::parse("^1.4.0").expect("is a version");
+    assert!(editing.set_version(section, &provider, Some(newer)).expect("can be said"));
+    let added = requirement("oci://xpkg.upbound.io/upbound/function-kcl#^0.9.0");
+    assert!(editing.add(section, &added).expect("can be said"));
+    let old =
+        requirement("oci://xpkg.crossplane.io/crossplane-contrib/function-patch-and-transform");
+    assert!(editing.remove(section, &old.reference).expect("can be removed"));
+    let expected = CONFIGURATION
+        .replace("\">=v1.2.0\" # for", "\"^1.4.0\" # for")
+        .replace("    - apiVersion: pkg.crossplane.io/v1\n      kind: Function\n      package: xpkg.crossplane.io/crossplane-contrib/function-patch-and-transform\n      version: \"v0.7.0\"\n", "")
+        .replace("    - configuration: acme/network\n", "    - configuration: acme/network\n    - function: xpkg.upbound.io/upbound/function-kcl\n      version: \"^0.9.0\"\n");
+    assert_eq!(editing.text(), expected);
+    // Where there are none, and where none is left.
+    let bare = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Provider\nmetadata:\n  name: a\nspec:\n  controller:\n    image: b\n";
+    let mut editing = editor(bare);
+    assert!(editing.add(section, &added).expect("can be said"));
+    let with = bare.replace("spec:\n", "spec:\n  dependsOn:\n    - function: xpkg.upbound.io/upbound/function-kcl\n      version: \"^0.9.0\"\n");
+    assert_eq!(editing.text(), with);
+    assert!(editing.remove(section, &added.reference).expect("can be removed"));
+    assert_eq!(editing.text(), bare);
+    let no_spec = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Function\nmetadata: {name: a}";
+    let mut editing = editor(no_spec);
+    assert!(editing.add(section, &added).expect("can be said"));
+    assert!(editing.text().ends_with("a}\nspec:\n  dependsOn:\n    - function: xpkg.upbound.io/upbound/function-kcl\n      version: \"^0.9.0\"\n"));
+    // What it does not understand stays as it is.
+    let brackets =
+        format!("{no_spec}\nspec: {{dependsOn: [{{provider: a.b/c, version: v1.0.0}}]}}\n");
+    for result in [
+        editor(&brackets).add(section, &added),
+        editor(&brackets).remove(section, &requirement("oci://a.b/c").reference),
+        editor(bare).add(section, &requirement("helm+https://a.b/c#^1")),
+    ] {
+        result.expect_err("is refused");
+    }
+}

@@ -1,0 +1,161 @@
+//! Packages of Crossplane: in OCI registries, and a `crossplane.yaml` as a workspace.
+
+use std::fs;
+
+use mu_testing::{Artifact, DockerRegistry, push_blob, push_manifest, tree};
+use serde_json::json;
+
+use super::support::Sandbox;
+
+/// The head of a `package.yaml` or `crossplane.yaml`; `spec` is indented by two.
+fn meta(kind: &str, name: &str, spec: &str) -> String {
+    let spec = if spec.is_empty() { String::new() } else { format!("spec:\n{spec}") };
+    format!(
+        "apiVersion: meta.pkg.crossplane.io/v1\nkind: {kind}\nmetadata:\n  name: {name}\n{spec}"
+    )
+}
+
+/// A custom resource that a package brings.
+fn resource(group: &str, kind: &str) -> String {
+    format!(
+        "---\napiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nspec:\n  group: {group}\n  names: {{kind: {kind}}}\n  versions: [{{name: v1, served: true}}]\n"
+    )
+}
+
+/// A sandbox without a workspace, and a registry with a configuration and two providers.
+fn registry() -> (Sandbox, DockerRegistry) {
+    let (mut sandbox, server) = (Sandbox::new(), DockerRegistry::start());
+    let host = server.host();
+    sandbox.replace(&host, "[HOST]");
+    for version in ["v1.0.0", "v1.2.0", "v2.0.0-rc.1"] {
+        let text = meta("Provider", "provider-aws", "  crossplane:\n    version: '>=v1.14.0'\n");
+        let text = format!("{text}{}", resource("ec2.aws.example", "Instance"));
+        Artifact::package(&text).push(&host, "acme/provider-aws", version);
+    }
+    Artifact::package(&meta("Function", "function-kcl", "")).push(
+        &host,
+        "acme/function-kcl",
+        "v0.9.0",
+    );
+    let rival =
+        format!("{}{}", meta("Provider", "rival", ""), resource("ec2.aws.example", "Instance"));
+    Artifact::package(&rival).push(&host, "acme/provider-rival", "v1.0.0");
+    // The one for this platform is in an index, as `docker buildx` makes it; names without a host are in the same registry.
+    let needs = "  dependsOn:\n    - provider: acme/provider-aws\n      version: '>=v1.0.0'\n    - function: acme/function-kcl\n      version: v0.9.0\n";
+    let network = Artifact::package(&meta("Configuration", "network", needs));
+    network.push(&host, "acme/network", "build");
+    let other = Artifact::package(&meta("Configuration", "wrong", ""));
+    other.push(&host, "acme/network", "build-arm");
+    let entry = |artifact: &Artifact, architecture: &str| {
+        let bytes = artifact.manifest().to_string();
+        json!({
+            "mediaType": "application/vnd.oci.image.manifest.v1+json",
+            "digest": format!("sha256:{}", mu_testing::hex(bytes.as_bytes())), "size": bytes.len(),
+            "platform": {"os": "linux", "architecture": architecture},
+        })
+    };
+    let index = json!({
+        "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json",
+        "manifests": [entry(&other, "arm64"), entry(&network, "amd64")],
+    });
+    push_manifest(&host, "acme/network", "v0.3.0", &index);
+    push_blob(&host, "acme/network", b"unused");
+    fs::remove_dir_all(sandbox.path("work/.mu")).expect("is there");
+    (sandbox, server)
+}
+
+#[test]
+fn packages_in_a_registry_are_resolved_and_installed() {
+    let (sandbox, server) = registry();
+    let host = server.host();
+    let spec = format!(
+        "  dependsOn:\n    # What teams stand on.\n    - configuration: {host}/acme/network\n      version: \">=v0.1.0\"\n"
+    );
+    sandbox.write("crossplane.yaml", &meta("Configuration", "platform", &spec));
+    insta::assert_snapshot!(sandbox.mu(&["get"]).ok().shown(), @"
+    $ mu get
+    + [HOST]/acme/function-kcl 0.9.0
+    + [HOST]/acme/network 0.3.0
+    + [HOST]/acme/provider-aws 1.2.0
+    installed 3 packages (3 downloaded, 0 from cache)
+    [exit 0]
+    ");
+    sandbox.mu(&["tree"]).ok().says(&[
+        "[HOST]/acme/network 0.3.0 [required: >=v0.1.0]",
+        "[HOST]/acme/function-kcl 0.9.0 [required: v0.9.0]",
+    ]);
+    // Nothing inside says the version, so that is what mu adds; the digest is of the rest.
+    let pack = format!("work/.mu/packs/{}/acme/provider-aws", host.replace(':', "+"));
+    let files = tree(&sandbox.path(&pack));
+    assert_eq!(files.keys().collect::<Vec<_>>(), ["Mu.yaml", "package.yaml"]);
+    let own = String::from_utf8(files["Mu.yaml"].1.clone()).expect("is text");
+    assert!(own.contains("version: \"1.2.0\"") && own.contains("x-generated: true"), "{own}");
+    let lock = sandbox.lock();
+    let locked = lock["packages"].as_array().expect("is a list").iter();
+    let locked = locked.last().expect("is there").clone();
+    fs::create_dir_all(sandbox.path("bare")).expect("can be made");
+    fs::write(sandbox.path("bare/package.yaml"), &files["package.yaml"].1).expect("can be written");
+    assert_eq!(locked["digest"], *mu_testing::digest_of(&sandbox.path("bare")));
+    sandbox.mu(&["verify"]).ok();
+    sandbox.mu(&["info", &format!("oci://{host}/acme/provider-aws")]).ok().says(&[
+        "crossplane",
+        "ec2.aws.example/v1/Instance",
+        "crossplane >=v1.14.0",
+    ]);
+    // From a lock, one request for each, and nothing of the runtime.
+    for folder in ["cache", "work/.mu/packs"] {
+        fs::remove_dir_all(sandbox.path(folder)).expect("is there");
+    }
+    let before = server.log().len();
+    sandbox.mu(&["get", "--locked"]).ok();
+    let log = server.log().split_off(before);
+    assert_eq!(log.len(), 3, "{log:#?}");
+    assert!(log.iter().all(|line| line.contains("/blobs/sha256:")), "{log:#?}");
+    // Two packages that bring the same kind cannot be in one control plane.
+    let rival =
+        format!("{spec}    - provider: {host}/acme/provider-rival\n      version: v1.0.0\n");
+    sandbox.write("crossplane.yaml", &meta("Configuration", "platform", &rival));
+    sandbox.mu(&["get"]).fails().says(&["ec2.aws.example/v1/Instance"]);
+    sandbox.write("crossplane.yaml", &meta("Configuration", "platform", &spec));
+    let old = ["resolve", "--runtime", "crossplane=1.13.0"];
+    sandbox.mu(&old).fails().says(&["crossplane >=v1.14.0"]);
+}
+
+#[test]
+fn commands_edit_a_package() {
+    let (sandbox, server) = registry();
+    let host = server.host();
+    let head =
+        meta("Configuration", "platform", "  crossplane:\n    version: \">=v1.14.0\" # ours\n");
+    sandbox.write("crossplane.yaml", &head);
+    sandbox
+        .mu(&["add", &format!("oci://{host}/acme/provider-aws#~1.0.0")])
+        .ok()
+        .says(&["(crossplane.yaml)"]);
+    let with = |version: &str, more: &str| {
+        let list = format!(
+            "spec:\n  dependsOn:\n    - provider: {host}/acme/provider-aws\n      version: \"{version}\"\n{more}"
+        );
+        head.replace("spec:\n", &list)
+    };
+    assert_eq!(sandbox.read("crossplane.yaml"), with("~1.0.0", ""));
+    sandbox.mu(&["upgrade"]).ok();
+    assert_eq!(sandbox.read("crossplane.yaml"), with("~1.2.0", ""));
+    sandbox.mu(&["add", &format!("oci://{host}/acme/function-kcl")]).ok();
+    let more = format!("    - function: {host}/acme/function-kcl\n      version: \"^0.9.0\"\n");
+    assert_eq!(sandbox.read("crossplane.yaml"), with("~1.2.0", &more));
+    sandbox.mu(&["pin", &format!("{host}/acme/provider-aws")]).ok();
+    assert_eq!(sandbox.read("crossplane.yaml"), with("1.2.0", &more));
+    sandbox.mu(&["remove", &format!("{host}/acme/function-kcl")]).ok();
+    sandbox.mu(&["remove", &format!("{host}/acme/provider-aws")]).ok();
+    assert_eq!(sandbox.read("crossplane.yaml"), head);
+    sandbox.mu(&["version", "1.0.0"]).fails().says(&["this manifest has no version"]);
+}
+
+#[test]
+fn files_of_other_tools_make_no_package() {
+    let (sandbox, _server) = registry();
+    sandbox.write("package.yaml", "name: of-hpack\nversion: 0.1.0\n");
+    sandbox.write("deep/crossplane.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\n");
+    sandbox.mu_in("work/deep", &["status"]).ok().does_not_say(&["of-hpack", "not a package"]);
+}
