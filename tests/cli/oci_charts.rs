@@ -3,7 +3,9 @@
 use std::fs;
 
 use mu_testing::oci::Behaviour;
-use mu_testing::{Artifact, Chart, Charts, DockerRegistry, Nginx, OciServer, digest_of, tree};
+use mu_testing::{
+    Artifact, Chart, Charts, DockerRegistry, Nginx, OciServer, digest_of, pull, tree,
+};
 
 use super::support::Sandbox;
 
@@ -256,4 +258,60 @@ fn charts_that_lie_are_refused() {
     let own = honest.files().into_iter().map(|(path, file)| (format!("web/{path}"), file));
     let archive = mu_testing::tar_gz(own.chain(links));
     refused(Artifact::new(config, said).layer(content, &archive, &[]), "integrity", "is refused");
+}
+
+#[test]
+fn a_mirror_has_the_manifests_blobs_and_tags_of_the_original() {
+    let registry = Registry::new();
+    let (sandbox, host) = (&registry.sandbox, registry.host());
+    sandbox.asks_for(&[&registry.chart("stack#^1")]);
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.lock();
+    let other = DockerRegistry::start();
+    let place = format!("oci://{}/copies", other.host());
+    sandbox.mu(&["mirror", "--lock", "--to", &place]).ok().says(&["2"]);
+    for (name, tag) in [("stack", "1.1.0_b7"), ("common", "2.1.0")] {
+        let here = pull(&host, &format!("charts/{name}/manifests/{tag}")).expect("is there");
+        let there = pull(&other.host(), &format!("copies/charts/{name}/manifests/{tag}"));
+        assert_eq!(there.as_ref(), Some(&here), "{name}");
+        let manifest: serde_json::Value = serde_json::from_slice(&here).expect("is JSON");
+        for part in ["/config/digest", "/layers/0/digest"] {
+            let digest = manifest.pointer(part).and_then(|one| one.as_str()).expect("is there");
+            let here = pull(&host, &format!("charts/{name}/blobs/{digest}"));
+            let there = pull(&other.host(), &format!("copies/charts/{name}/blobs/{digest}"));
+            assert!(here.is_some() && here == there, "{name} {part}");
+        }
+    }
+    let again = sandbox.mu(&["mirror", "--lock", "--to", &place, "--json"]).ok().json();
+    assert_eq!(
+        (&again["copied"], &again["present"]),
+        (&serde_json::json!([]), &serde_json::json!(2))
+    );
+    // The lock holds with the mirror, and a new selection finds its index.
+    let settings = format!("registries: {{\"{host}/\": \"{place}\"}}\n");
+    sandbox.write(".mu/workspace.yaml", &settings);
+    forget(sandbox);
+    sandbox.mu(&["get", "--locked"]).ok();
+    assert_eq!(sandbox.lock(), lock);
+    sandbox.write("Mu.lock", "version: 1\npackages: []\n");
+    forget(sandbox);
+    let before = other.log().len();
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), [registry.id("common 2.1.0"), registry.id("stack 1.1.0+b7")]);
+    // Tags and index of each, then manifest, config and archive of what was chosen.
+    let log = other.log().split_off(before);
+    assert_eq!(log.len(), 10, "{log:#?}");
+    // Something else under the same tag is not overwritten.
+    push(
+        &host,
+        "common",
+        "2.1.0",
+        &Chart::new("common", "2.1.0").lines("home: https://a.example\n"),
+    );
+    sandbox.write(".mu/workspace.yaml", "");
+    sandbox.write("Mu.lock", "version: 1\npackages: []\n");
+    forget(sandbox);
+    sandbox.mu(&["get"]).ok();
+    let run = sandbox.mu(&["mirror", "--lock", "--to", &place, "--json"]).fails_with("conflict");
+    assert!(run.to_string().contains("common 2.1.0"), "{run}");
 }

@@ -169,7 +169,7 @@ impl OciProvider {
     }
 
     /// The same, as an error if it cannot exist.
-    fn existing(&self, location: &Location) -> Result<Repository, ProviderError> {
+    pub(crate) fn existing(&self, location: &Location) -> Result<Repository, ProviderError> {
         self.repository(location).ok_or_else(|| {
             let text = format!("there is no `{}`: {}", location.describe(), NAMES);
             ProviderError::new(ErrorKind::NotFound, text)
@@ -184,12 +184,8 @@ impl OciProvider {
         progress: &dyn Progress,
     ) -> Result<(Arc<Said>, String), ProviderError> {
         let version = wire::full_version(release);
-        let tags = match &release.reference {
-            Some(tag) => vec![tag.clone()],
-            None => vec![wire::tag_of(&version), format!("v{}", wire::tag_of(&version))],
-        };
         let mut tried = Vec::new();
-        for tag in tags.iter().filter(|tag| wire::is_tag(tag)) {
+        for tag in &wire::tags_of(release) {
             let place = repository.place(&format!("manifests/{tag}"));
             if let Some(said) = self.said_by(repository, tag, progress)? {
                 return Ok((said, place));
@@ -307,6 +303,10 @@ impl Provider for OciProvider {
         "oci"
     }
 
+    fn is_oci(&self) -> bool {
+        true
+    }
+
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
         let call = Call { allow: vec![401], ..Call::get(LONGEST_GREETING, None) };
         match self.registry(location).ask(To::Path("v2/"), &call, &mu_provider::Silent) {
@@ -369,6 +369,10 @@ impl Provider for OciProvider {
         for mut release in entries.releases(&location.path, &tags) {
             if is_lenient {
                 release.versions = Some("lenient".to_owned());
+            }
+            if release.format.is_some() {
+                // Other ecosystems have names of their own, which say nothing here.
+                release.name.clone_from(&location.path);
             }
             serde_json::to_writer(&mut lines, &release).expect("a release is text and numbers");
             lines.push(b'\n');

@@ -258,6 +258,16 @@ pub fn tag_of(version: &str) -> String {
     version.replace('+', "_")
 }
 
+/// The tags that a version may have.
+pub fn tags_of(release: &mu_provider::Release) -> Vec<String> {
+    let tag = tag_of(&full_version(release));
+    let tags = match &release.reference {
+        Some(tag) => vec![tag.clone()],
+        None => vec![tag.clone(), format!("v{tag}")],
+    };
+    tags.into_iter().filter(|tag| is_tag(tag)).collect()
+}
+
 /// The version that a tag may name, without a leading `v`: it begins with a digit.
 pub fn version_of(tag: &str) -> Option<String> {
     let plain = tag.strip_prefix('v').unwrap_or(tag);

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 use mu_hub::{HubError, Published};
 use mu_provider::publishable::check_line;
-use mu_provider::{Location, SafeUrl, without_secrets};
+use mu_provider::{Location, Release, SafeUrl, Silent, without_secrets};
 use mu_provider_oci::{OciProvider, Pushed, Writer};
 use serde_json::{Map, Value};
 
@@ -65,6 +65,26 @@ impl OciRegistry {
                 let offered = upload.line.get("digest").and_then(Value::as_str).unwrap_or_default();
                 let package = format!("{} {}", upload.name, upload.version);
                 Err(HubError::Exists { package, present, offered: offered.to_owned() }.into())
+            }
+        }
+    }
+
+    /// Copies an artifact of another ecosystem as it is.
+    pub(super) fn copy(
+        &self,
+        from: &Location,
+        release: &Release,
+        line: &Map<String, Value>,
+        name: &str,
+    ) -> Result<Published, CommandError> {
+        let copied = self.writer(name)?.copy(&self.provider, from, release, line, &Silent)?;
+        match copied {
+            Pushed::New => Ok(Published::New),
+            Pushed::Same => Ok(Published::Same),
+            Pushed::Differs(present) => {
+                let package = format!("{name} {}", release.version);
+                let offered = release.archive.clone().unwrap_or_default();
+                Err(HubError::Exists { package, present, offered }.into())
             }
         }
     }

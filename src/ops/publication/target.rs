@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use mu_hub::{Hub, HubError, Publication, Published, Sending, Tags};
 use mu_provider::http::RequestEvent;
-use mu_provider::{SafeUrl, without_secrets};
+use mu_provider::{Release, SafeUrl, without_secrets};
 use serde_json::{Map, Value};
 
+use crate::index::Route;
 use crate::manifest::rename::Rename;
 use crate::ops::explain::failure::at_default_base;
 use crate::ops::publication::hub;
@@ -155,6 +156,28 @@ impl Target {
             Kind::Server(server) => server.publish(upload),
             #[cfg(feature = "oci")]
             Kind::Oci(registry) => registry.publish(&upload),
+        }
+    }
+
+    /// Copies an artifact of another ecosystem from one OCI registry into another, as it is; `None` if this is not possible here.
+    ///
+    /// # Errors
+    ///
+    /// When one of the registries refuses, or this one already has that version with other content.
+    #[cfg_attr(not(feature = "oci"), allow(unused_variables))]
+    pub(crate) fn copy(
+        &self,
+        route: &Route,
+        release: &Release,
+        line: &Map<String, Value>,
+        name: &str,
+    ) -> Result<Option<Published>, CommandError> {
+        match &self.kind {
+            #[cfg(feature = "oci")]
+            Kind::Oci(registry) if route.provider.is_oci() && line.contains_key("format") => {
+                registry.copy(&route.location, release, line, name).map(Some)
+            }
+            _ => Ok(None),
         }
     }
 

@@ -2,6 +2,7 @@
 
 pub mod editing;
 mod extra;
+mod locked;
 pub(crate) mod names;
 mod overtaken;
 pub(crate) mod pins;
@@ -18,6 +19,7 @@ use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
 use crate::manifest;
 use crate::manifest::edit::Section;
 pub use crate::ops::requirements::extra::{parse_extra, print_extra, without};
+pub use crate::ops::requirements::locked::declare_locked;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
@@ -458,21 +460,4 @@ pub fn overrides(session: &Session) -> Vec<(PackageId, Reference)> {
 fn id_from(session: &Session, reference: &Reference, from: &Path) -> PackageId {
     let (places, workspace) = (&session.places, &session.workspace);
     places.own_name(places.id_of(reference, &session.defaults(), from, workspace))
-}
-
-/// Tells the index how to reach a locked package that no manifest names: as it was reached when it was locked.
-pub fn declare_locked(session: &Session, package: &LockedPackage) {
-    let LockedPackage { id, source, folder, .. } = package;
-    let provider = session.index().providers().get(&source.provider);
-    let is_flat = provider.is_ok_and(|provider| provider.places_are_flat());
-    let inside = match folder {
-        Some(folder) => folder,
-        None if is_flat => id.name_str().rsplit('/').next().unwrap_or_default(),
-        None => "",
-    };
-    let text = format!("{}+{}/{inside}", source.provider, source.place.trim_end_matches('/'));
-    let reference = Reference::parse(text.trim_end_matches('/')).ok();
-    if let Some(reference) = reference.filter(|one| one.id(&session.defaults()) == *id) {
-        session.index().declare(id, &reference, &session.workspace.root);
-    }
 }

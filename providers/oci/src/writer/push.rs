@@ -59,12 +59,14 @@ impl Writer {
     }
 
     /// Pushes a blob, unless it is there, or must be pushed `again`.
-    fn blob(&self, what: &Descriptor, bytes: &[u8], again: bool) -> Result<(), ProviderError> {
+    pub(super) fn blob(
+        &self,
+        what: &Descriptor,
+        bytes: &[u8],
+        again: bool,
+    ) -> Result<(), ProviderError> {
         let registry = &self.repository.registry;
-        let guard = &self.repository.guard;
-        let path = self.repository.path(&format!("blobs/{}", what.digest));
-        let call = Call::get(u64::MAX, guard.clone()).method(Method::HEAD);
-        if !again && registry.ask(To::Path(&path), &call, &Silent)?.status == 200 {
+        if !again && self.has_blob(what)? {
             return Ok(());
         }
         let path = self.repository.path("blobs/uploads/");
@@ -82,7 +84,14 @@ impl Writer {
         }
     }
 
-    fn put(
+    /// Whether the repository has a blob.
+    pub(super) fn has_blob(&self, what: &Descriptor) -> Result<bool, ProviderError> {
+        let path = self.repository.path(&format!("blobs/{}", what.digest));
+        let call = Call::get(u64::MAX, self.repository.guard.clone()).method(Method::HEAD);
+        Ok(self.repository.registry.ask(To::Path(&path), &call, &Silent)?.status == 200)
+    }
+
+    pub(super) fn put(
         &self,
         media_type: &str,
         reference: &str,

@@ -75,6 +75,16 @@ impl Copying<'_> {
                     line.insert("origin".to_owned(), origin.into());
                 }
                 line.insert("name".to_owned(), name.as_str().into());
+                let as_it_is = self.session.index().published(id).ok().and_then(|releases| {
+                    let at = releases.position(&package.parsed_version()?)?;
+                    self.session.index().release(id, Candidate::Release(at)).ok()
+                });
+                if let Some((_, release)) = as_it_is
+                    && self.target.copy(route, &release, &line, &name)?.is_some()
+                {
+                    self.mirrored.copied.push(Copied { name: name.clone(), version: called });
+                    continue;
+                }
                 if let Some(renamed) = &renamed {
                     renamed.apply(&mut line);
                 }

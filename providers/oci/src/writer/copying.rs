@@ -1,0 +1,120 @@
+//! Copies artifacts of other ecosystems as they are: manifests, blobs and tags, byte for byte, so that their own tools can read the
+//! copy. Only the index that has a tag says what mu knows of them.
+
+use mu_provider::{ErrorKind, Location, Progress, ProviderError, Release};
+use serde_json::{Map, Value};
+
+use super::{Pushed, Writer, annotations};
+use crate::OciProvider;
+use crate::repository::Repository;
+use crate::wire::{self, Descriptor, Index, Manifest};
+
+/// The largest blob that is copied, in bytes.
+const LARGEST_BLOB: u64 = 2 << 30;
+
+/// How many manifests an index may have that is copied.
+const MOST_PLATFORMS: usize = 64;
+
+impl Writer {
+    /// Copies the version of a package that `release` is at `location`; `line` is what the index says of it.
+    ///
+    /// # Errors
+    ///
+    /// When one of the registries cannot be asked, or this one takes no such thing.
+    pub fn copy(
+        &self,
+        from: &OciProvider,
+        location: &Location,
+        release: &Release,
+        line: &Map<String, Value>,
+        progress: &dyn Progress,
+    ) -> Result<Pushed, ProviderError> {
+        let source = from.existing(location)?;
+        let (tag, bytes) = self.found(&source, location, release, progress)?;
+        let digest = wire::digest(&bytes);
+        let there = self.repository.manifest(&tag, progress)?.map(|bytes| wire::digest(&bytes));
+        if let Some(other) = there.as_ref().filter(|there| **there != digest) {
+            return Ok(Pushed::Differs(other.clone()));
+        }
+        let media_type = match there {
+            Some(_) => media_type(&bytes),
+            None => self.manifest_as_it_is(&source, &tag, &bytes, true, progress)?,
+        };
+        let entry = Descriptor {
+            annotations: Some(annotations(line)),
+            ..Descriptor::of(&media_type, &bytes)
+        };
+        self.list(&entry)?;
+        Ok(if there.is_some() { Pushed::Same } else { Pushed::New })
+    }
+
+    /// The tag of a version, and the manifest that it leads to.
+    fn found(
+        &self,
+        source: &Repository,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<(String, Vec<u8>), ProviderError> {
+        for tag in wire::tags_of(release) {
+            if let Some(bytes) = source.manifest(&tag, progress)? {
+                return Ok((tag, bytes));
+            }
+        }
+        let text = format!(
+            "there is no manifest of `{}` {} to copy",
+            location.describe(),
+            wire::full_version(release)
+        );
+        Err(ProviderError::new(ErrorKind::NotFound, text))
+    }
+
+    /// Copies what a manifest names, then the manifest itself; returns its media type.
+    fn manifest_as_it_is(
+        &self,
+        source: &Repository,
+        reference: &str,
+        bytes: &[u8],
+        may_be_index: bool,
+        progress: &dyn Progress,
+    ) -> Result<String, ProviderError> {
+        let refused = |why: &str| {
+            let place = source.place(&format!("manifests/{reference}"));
+            ProviderError::new(ErrorKind::Refused, format!("`{place}` cannot be copied: {why}"))
+        };
+        if let Some(index) = Index::parse(bytes) {
+            if !may_be_index || index.manifests.len() > MOST_PLATFORMS {
+                return Err(refused("it is an index of too many manifests"));
+            }
+            for entry in &index.manifests {
+                let inner = source.manifest(&entry.digest, progress)?;
+                let inner =
+                    inner.ok_or_else(|| refused("a manifest that it names does not exist"))?;
+                self.manifest_as_it_is(source, &entry.digest, &inner, false, progress)?;
+            }
+        } else {
+            let manifest: Manifest =
+                serde_json::from_slice(bytes).map_err(|_| refused("it is not a manifest"))?;
+            for blob in manifest.config.iter().chain(&manifest.layers) {
+                if !self.has_blob(blob)? {
+                    let content = source.blob(blob, LARGEST_BLOB, progress)?;
+                    self.blob(blob, &content, true)?;
+                }
+            }
+        }
+        let media_type = media_type(bytes);
+        self.put(&media_type, reference, bytes.to_vec())?;
+        Ok(media_type)
+    }
+}
+
+/// What a manifest says that it is.
+fn media_type(bytes: &[u8]) -> String {
+    let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    let said = value.get("mediaType").and_then(Value::as_str).unwrap_or_default();
+    match (said, value.get("manifests")) {
+        ("", Some(_)) => wire::INDEX.to_owned(),
+        ("", None) => wire::MANIFEST.to_owned(),
+        (said, _) => said.to_owned(),
+    }
+}
