@@ -65,6 +65,8 @@ mod oci_auth;
 mod oci_charts;
 #[cfg(feature = "olm")]
 mod olm;
+#[cfg(feature = "exec")]
+mod one_workspace;
 mod pack;
 mod packs;
 mod packs_here;
@@ -72,7 +74,6 @@ mod passed_over;
 mod pin;
 mod placement;
 mod places;
-#[cfg(feature = "exec")]
 mod plugin_examples;
 mod plugins;
 #[cfg(unix)]

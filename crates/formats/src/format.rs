@@ -14,6 +14,9 @@ use crate::files::Files;
 /// name and version instead of a manifest in it.
 pub const GIT: &str = "git";
 
+/// The format of operators.
+pub const OLM: &str = "olm";
+
 /// A kind of foreign package.
 #[derive(Debug, Clone, Copy)]
 pub struct Format {

@@ -6,7 +6,7 @@ use mu_manifest::{
 };
 use mu_provider::{Dependency, Maintainer, Release};
 
-use crate::format::{GIT, Package};
+use crate::format::{GIT, OLM, Package};
 
 /// Converts a foreign package into a manifest; `None` if its name is not a valid name.
 ///
@@ -65,6 +65,15 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
 /// Makes the manifest of a foreign package agree with the index line `line` in the keys where the two may
 /// differ: an index may have less, and may write numbers differently.
 pub fn as_listed(manifest: &mut Manifest, line: &Release) {
+    if line.format.as_deref() == Some(OLM) {
+        // A catalog says what its operators need, provide and take the place of. A bundle need not.
+        let listed = self::manifest(&Package { release: line.clone(), places: Vec::new() });
+        if let Some(listed) = listed {
+            let (name, version) = (manifest.name.clone(), manifest.version.clone());
+            *manifest = Manifest { name, version, ..listed };
+        }
+        return;
+    }
     manifest.app_version.clone_from(&line.app_version);
     if line.dependencies.is_none() {
         manifest.dependencies.clear();

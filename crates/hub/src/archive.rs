@@ -166,12 +166,20 @@ impl Unpacked {
 
     /// The files that the reader of a format looks into.
     fn texts(&self, format: &Format) -> Result<Texts, FileError> {
+        let in_folder = |path: &str| {
+            let inside = format.folder.and_then(|folder| path.strip_prefix(folder));
+            inside.is_some_and(|inside| !inside.contains('/'))
+        };
+        let is_read = |path: &str| {
+            path == format.manifest || format.others.contains(&path) || in_folder(path)
+        };
         let mut texts = Texts::default();
-        for name in [format.manifest].iter().chain(format.others) {
-            let mut files = self.tree.entries().iter();
-            let is_there = files.any(|one| one.path == *name && one.mode != Mode::Symlink);
-            if is_there && let Some(text) = self.read(name, LONGEST_FOREIGN)? {
-                texts.0.insert((*name).to_owned(), text);
+        for entry in self.tree.entries() {
+            if entry.mode != Mode::Symlink
+                && is_read(&entry.path)
+                && let Some(text) = self.read(&entry.path, LONGEST_FOREIGN)?
+            {
+                texts.0.insert(entry.path.clone(), text);
             }
         }
         Ok(texts)

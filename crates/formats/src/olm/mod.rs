@@ -22,8 +22,7 @@ use std::sync::Arc;
 
 use crate::format::Format;
 
-/// The format of operators.
-pub const NAME: &str = "olm";
+pub use crate::format::OLM as NAME;
 
 /// The manifest of a bundle.
 pub const ANNOTATIONS: &str = "metadata/annotations.yaml";
