@@ -58,7 +58,7 @@ fn naming(names: &[String]) -> String {
     json!({ "packages": names }).to_string()
 }
 
-/// The packages that a machine with an empty cache locks.
+/// The packages that a machine with an empty cache locks, in the order of installing.
 fn resolve(sandbox: &mut Sandbox, url: &str) -> Vec<String> {
     sandbox.hub_is_at(url);
     for part in ["cache", "work/Mu.lock"] {
@@ -70,8 +70,9 @@ fn resolve(sandbox: &mut Sandbox, url: &str) -> Vec<String> {
     packages.iter().map(|one| one["id"].as_str().expect("is text").to_owned()).collect()
 }
 
+/// All packages; each needs the next one, so the last one comes first.
 fn all() -> Vec<String> {
-    (0..LENGTH).map(|number| format!("hub.mu.com/{}", name(number))).collect()
+    (0..LENGTH).rev().map(|number| format!("hub.mu.com/{}", name(number))).collect()
 }
 
 fn indexes(numbers: std::ops::Range<usize>) -> BTreeSet<String> {

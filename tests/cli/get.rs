@@ -34,8 +34,10 @@ fn a_first_get_shows_what_it_did() {
     [exit 0]
     ");
     let mut sandbox = sandbox;
-    let digest = sandbox.lock()["packages"][0]["digest"].as_str().expect("is text").to_owned();
-    sandbox.replace(&digest, "[DIGEST]");
+    let locked = sandbox.lock()["packages"][0].clone();
+    for (key, shown) in [("digest", "[DIGEST]"), ("archive", "[ARCHIVE]")] {
+        sandbox.replace(locked[key].as_str().expect("is text"), shown);
+    }
     let json = sandbox.mu(&["get", "--json"]).ok().json();
     let keys: Vec<&String> = json.as_object().expect("is an object").keys().collect();
     assert_eq!(
@@ -43,20 +45,24 @@ fn a_first_get_shows_what_it_did() {
         ["resolution", "packages", "requirements", "changes", "replaced", "fetched", "reused"]
     );
     assert_eq!(
-        json["packages"][0],
+        json["packages"][1],
         json!({
             "id": "hub.mu.com/aws/ec2",
             "version": "1.2.0",
             "source": "hub+file://[DIR]/hub/",
             "commit": null,
             "digest": "[DIGEST]",
+            "archive": "[ARCHIVE]",
+            "url": "file://[DIR]/hub/packs/aws/ec2/ec2-1.2.0.tgz",
             "requested": [{"by": "acme/web", "spec": "^1.0.6"}],
             "dependencies": ["hub.mu.com/aws/vpc"],
             "direct": true,
             "path": "[DIR]/work/.mu/packs/hub.mu.com/aws/ec2",
         })
     );
-    assert_eq!(json["packages"][1]["direct"], false);
+    // What others need is installed first.
+    assert_eq!(json["packages"][0]["id"], "hub.mu.com/aws/vpc");
+    assert_eq!(json["packages"][0]["direct"], false);
     assert_eq!(json["requirements"], json!(["hub.mu.com/aws/ec2#^1.0.6"]));
     assert_eq!((&json["fetched"], &json["reused"]), (&json!(0), &json!(2)));
 }

@@ -22,7 +22,9 @@ fn a_short_name_means_the_own_namespace_first() {
     let run = sandbox.mu(&["resolve", "acme/internal/conf", "--json"]).ok();
     let packages = run.json()["packages"].clone();
     let ids = packages.as_array().expect("is a list").iter().map(|package| package["id"].clone());
-    assert_eq!(ids.skip(1).collect::<Vec<_>>(), expected);
+    // It comes after what it needs.
+    let ids: Vec<_> = ids.collect();
+    assert_eq!(ids[..2], expected);
     // Later questions need no registry for what the lock knows.
     std::fs::remove_dir_all(sandbox.path("hub")).expect("was there");
     std::fs::remove_dir_all(sandbox.path("cache/index")).expect("was there");
