@@ -281,6 +281,8 @@ fn a_page_is_small() {
     let sent = browser.value(sent);
     let sent: Vec<u64> =
         sent.as_array().expect("is a list").iter().filter_map(|size| size.as_u64()).collect();
+    // What is used a second time is not sent again.
+    let sent: Vec<u64> = sent.into_iter().filter(|size| *size > 0).collect();
     // The page, style, script, icon, and the picture in the readme if the window reaches it.
     assert!(sent.len() <= 5 && sent.iter().sum::<u64>() < 16_000, "{sent:?}");
     // The second page brings itself alone.

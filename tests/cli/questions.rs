@@ -256,6 +256,7 @@ fn outdated_shows_what_may_move_and_what_holds_back() {
             "heldBackBy": json["packages"][0]["heldBackBy"],
             "movedTo": null,
             "yanked": null,
+            "deprecated": null,
         })
     );
     assert!(!json["packages"][0]["heldBackBy"].as_array().expect("is a list").is_empty());
