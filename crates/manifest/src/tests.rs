@@ -363,6 +363,8 @@ error: `b/c` is listed twice, on lines 3 and 6
 ...
 6 |   - b/c
   |     ^^^
+  |
+  = help: keep one of them
 ",
     );
     check_error(
@@ -407,6 +409,8 @@ error: expected a map, found text
   |
 2 | build: make pack
   |        ^^^^^^^^^
+  |
+  = help: a map is lines such as `key: value`, or `{key: value}`
 ",
     );
     check_error(

@@ -127,14 +127,14 @@ fn mistakes_are_said_with_their_place() {
     check_error(
         "a.yaml",
         "a: *x\n",
-        "a.yaml:1:4: this is not YAML: while parsing node, found unknown anchor",
+        "a.yaml:1:4: this is not YAML: `*` refers to an anchor that is not there",
     );
     check_error("a.yaml", "a: &x [*x]\n", "a.yaml:1:8: an alias inside its own anchor");
     check_error("a.json", "{\"a\": 1, \"a\": 2}", "a.json:1:10: the key `a` appears twice");
     check_error(
         "a.json",
         "{\"a\": 1,}",
-        "a.json:1:9: this is not JSON: nothing follows this comma",
+        "a.json:1:9: this is not JSON: a comma before `}`",
     );
     check_error(
         "a.json",
