@@ -50,7 +50,7 @@ pub(crate) struct OfThisMachine {
     variables: BTreeMap<String, String>,
     /// The folder that they write into.
     folder: PathBuf,
-    /// The folder that what they say is recorded in, if that is wanted.
+    /// The folder for records of what they say, if there should be some.
     records: Option<PathBuf>,
     http: Arc<Http>,
     found: Mutex<HashMap<String, Arc<ExecProvider>>>,

@@ -106,7 +106,7 @@ fn text<'f>(files: &'f dyn Files, name: &str) -> Result<Cow<'f, str>, FormatErro
     files.text(name)?.ok_or_else(missing)
 }
 
-/// What a document says of its package, but for what that depends on.
+/// What a document says of its package, except for its dependencies.
 fn release(root: &Node<'_>) -> Result<Release, Fault> {
     if kind(root).is_none() {
         return Err(root.fault(format!(

@@ -131,11 +131,7 @@ fn mistakes_are_said_with_their_place() {
     );
     check_error("a.yaml", "a: &x [*x]\n", "a.yaml:1:8: an alias inside its own anchor");
     check_error("a.json", "{\"a\": 1, \"a\": 2}", "a.json:1:10: the key `a` appears twice");
-    check_error(
-        "a.json",
-        "{\"a\": 1,}",
-        "a.json:1:9: this is not JSON: a comma before `}`",
-    );
+    check_error("a.json", "{\"a\": 1,}", "a.json:1:9: this is not JSON: a comma before `}`");
     check_error(
         "a.json",
         "{a: 1}",
