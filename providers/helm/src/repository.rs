@@ -4,8 +4,7 @@
 //! Each repository has one such file: a line that identifies it, and the lines of its charts. The file only
 //! saves work: if it cannot be read or written, mu continues without it.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -13,10 +12,10 @@ use mu_formats::helm::{Aliases, catalog_line, index};
 use mu_provider::fs;
 use mu_provider::http::Http;
 use mu_provider::threads::lock;
-use mu_provider::{ErrorKind, FileDigest, Location, Progress, ProviderError, SafeUrl};
+use mu_provider::{ErrorKind, Location, Progress, ProviderError, SafeUrl};
 use mu_provider_hub::document::{Answer, Asking, Validator};
+use mu_provider_hub::remembered::{Part, Remembered, digest};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest as _, Sha256};
 
 /// The longest index, in bytes.
 const LONGEST_INDEX: u64 = 64 << 20;
@@ -42,13 +41,12 @@ type Slot = Mutex<Option<Option<Arc<Repository>>>>;
 /// A repository, as its index is now.
 #[derive(Debug)]
 pub(crate) struct Repository {
-    head: Head,
-    lines: Vec<u8>,
+    remembered: Remembered<Head>,
     /// For how many seconds it need not be requested again.
     pub(crate) max_age: u32,
 }
 
-/// The first line of a stored file.
+/// What a stored file is of.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     format: u32,
@@ -56,21 +54,6 @@ struct Head {
     validator: Option<String>,
     /// The digests of the index, and of the short names that it was read with.
     digests: [String; 2],
-    charts: BTreeMap<String, Place>,
-}
-
-/// Where the lines of a chart are, and their digest.
-#[derive(Debug, Serialize, Deserialize)]
-struct Place {
-    lines: Range<usize>,
-    digest: String,
-}
-
-/// A repository's data about one chart.
-pub(crate) struct Chart<'r> {
-    pub(crate) lines: &'r [u8],
-    /// Of the lines.
-    pub(crate) digest: &'r str,
 }
 
 impl Repositories {
@@ -113,7 +96,8 @@ impl Repositories {
         if self.http.options().offline && url.scheme() != "file" && remembered.is_some() {
             return Ok(remembered);
         }
-        let validator = remembered.as_ref().and_then(|known| known.head.validator.as_deref());
+        let validator =
+            remembered.as_ref().and_then(|known| known.remembered.of.validator.as_deref());
         match asking.read(url, validator.map(Validator::parse).as_ref())? {
             Answer::Unchanged { max_age, .. } => {
                 Ok(remembered.map(|known| Repository { max_age, ..known }))
@@ -124,12 +108,12 @@ impl Repositories {
                 let (validator, max_age) = (document.validator.to_text(), document.max_age);
                 let mut repository = match remembered {
                     // The same content at another URL of the server.
-                    Some(known) if known.head.digests == digests => known,
+                    Some(known) if known.remembered.of.digests == digests => known,
                     _ => Repository::parse(url, &document.bytes, digests, aliases)?,
                 };
-                repository.head.validator = validator;
+                repository.remembered.of.validator = validator;
                 repository.max_age = max_age;
-                repository.remember(&file);
+                repository.remembered.write(&file);
                 Ok(Some(repository))
             }
         }
@@ -155,17 +139,15 @@ impl Repository {
     }
 
     /// The repository's data about a chart.
-    pub(crate) fn chart(&self, name: &str) -> Option<Chart<'_>> {
-        let place = self.head.charts.get(name)?;
-        Some(Chart { lines: self.lines.get(place.lines.clone())?, digest: &place.digest })
+    pub(crate) fn chart(&self, name: &str) -> Option<Part<'_>> {
+        self.remembered.package(name)
     }
 
     /// What a search goes through: a line of JSON for each chart.
     pub(crate) fn catalog(&self) -> Vec<u8> {
         let mut catalog = Vec::new();
-        for place in self.head.charts.values() {
-            let lines = self.lines.get(place.lines.clone()).unwrap_or_default();
-            if let Some(line) = catalog_line(lines) {
+        for (_, chart) in self.remembered.packages() {
+            if let Some(line) = catalog_line(chart.lines) {
                 serde_json::to_writer(&mut catalog, &line).expect("memory takes everything");
                 catalog.push(b'\n');
             }
@@ -187,41 +169,14 @@ impl Repository {
         let read = index("index.yaml", text, aliases).map_err(|error| {
             broken(format!("line {}, column {}: {}", error.line, error.column, error.reason))
         })?;
-        let mut lines = Vec::new();
-        let mut charts = BTreeMap::new();
-        for (name, chart) in read.charts {
-            let begin = lines.len();
-            let digest = digest(&chart);
-            lines.extend(chart);
-            charts.insert(name, Place { lines: begin..lines.len(), digest });
-        }
-        let head = Head { format: FORMAT, url: url.to_string(), validator: None, digests, charts };
-        Ok(Self { head, lines, max_age: 0 })
+        let head = Head { format: FORMAT, url: url.to_string(), validator: None, digests };
+        Ok(Self { remembered: Remembered::new(head, read.charts), max_age: 0 })
     }
 
     fn remembered(file: &Path, url: &SafeUrl, named: &str) -> Option<Self> {
-        let bytes = fs::read(file).ok()?;
-        let end = bytes.iter().position(|byte| *byte == b'\n')?;
-        let (head, lines) = bytes.split_at_checked(end + 1)?;
-        let head: Head = serde_json::from_slice(head).ok()?;
-        let is_it = head.format == FORMAT && head.url == url.to_string();
-        let [_, names] = &head.digests;
-        (is_it && names == named).then(|| Self { lines: lines.to_vec(), head, max_age: 0 })
+        let remembered = Remembered::<Head>::read(file)?;
+        let Head { format, url: of, digests: [_, names], .. } = &remembered.of;
+        let is_it = *format == FORMAT && *of == url.to_string() && names == named;
+        is_it.then_some(Self { remembered, max_age: 0 })
     }
-
-    fn remember(&self, file: &Path) {
-        let mut bytes = serde_json::to_vec(&self.head).expect("texts and numbers can be printed");
-        bytes.push(b'\n');
-        bytes.extend(&self.lines);
-        // If it cannot be stored, the next run parses the whole index again.
-        if let Some(folder) = file.parent()
-            && fs::create_folder(folder).is_ok()
-        {
-            let _ = fs::write_atomic(file, &bytes);
-        }
-    }
-}
-
-fn digest(bytes: &[u8]) -> String {
-    FileDigest::from_bytes(Sha256::digest(bytes).into()).to_string()
 }

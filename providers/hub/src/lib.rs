@@ -27,6 +27,7 @@ pub mod index;
 mod memory;
 mod partial;
 mod pick;
+pub mod remembered;
 mod root;
 mod snapshot;
 pub mod wire;

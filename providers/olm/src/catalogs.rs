@@ -4,7 +4,6 @@
 //! work: whatever cannot be read or written is as if it was not there.
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
@@ -16,6 +15,7 @@ use mu_provider::{
     ErrorKind, FileDigest, Folder, Limits, Location, Progress, ProviderError, SafeUrl, TreeWriter,
 };
 use mu_provider_hub::document::{Answer, Asking, Validator};
+use mu_provider_hub::remembered::{Part, Remembered, digest};
 use mu_provider_oci::{ImageName, OciProvider};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -49,13 +49,12 @@ type Slot = Mutex<Option<Option<Arc<Catalog>>>>;
 /// A catalog, as it is now.
 #[derive(Debug)]
 pub(crate) struct Catalog {
-    head: Head,
-    lines: Vec<u8>,
+    remembered: Remembered<Head>,
     /// For how many seconds it need not be asked for again.
     pub(crate) max_age: u32,
 }
 
-/// The first line of what is remembered.
+/// What a remembered file is of.
 #[derive(Debug, Serialize, Deserialize)]
 struct Head {
     format: u32,
@@ -63,22 +62,7 @@ struct Head {
     validator: Option<String>,
     /// Of all that the catalog was read from, where it has no validator.
     digest: String,
-    packages: BTreeMap<String, Place>,
     kinds: BTreeMap<String, Vec<String>>,
-}
-
-/// Where the lines of a package are, and their digest.
-#[derive(Debug, Serialize, Deserialize)]
-struct Place {
-    lines: Range<usize>,
-    digest: String,
-}
-
-/// What a catalog has of one package.
-pub(crate) struct Package<'c> {
-    pub(crate) lines: &'c [u8],
-    /// Of the lines.
-    pub(crate) digest: &'c str,
 }
 
 /// Takes the text of a part of a catalog, and where it is.
@@ -136,7 +120,7 @@ impl Catalogs {
         let url = location.root.to_string();
         let file = self.folder.join(format!("{}.catalog", digest(url.as_bytes())));
         let remembered = Catalog::remembered(&file, &url);
-        let validator = remembered.as_ref().and_then(|known| known.head.validator.clone());
+        let validator = remembered.as_ref().and_then(|known| known.remembered.of.validator.clone());
         let mut documents = olm::Catalog::default();
         let mut hash = Sha256::new();
         let mut last = String::new();
@@ -155,7 +139,7 @@ impl Catalogs {
         let digest = FileDigest::from_bytes(hash.finalize().into()).to_string();
         let mut catalog = match remembered {
             // The same under another name of the server's.
-            Some(known) if known.head.digest == digest => known,
+            Some(known) if known.remembered.of.digest == digest => known,
             _ if !documents.is_one() => {
                 let place = if last.is_empty() { url } else { last };
                 let text = format!("`{place}` is not a catalog of operators");
@@ -164,9 +148,9 @@ impl Catalogs {
             }
             _ => Catalog::new(url, digest, documents.finish()),
         };
-        catalog.head.validator = validator;
+        catalog.remembered.of.validator = validator;
         catalog.max_age = max_age;
-        catalog.remember(&file);
+        catalog.remembered.write(&file);
         Ok(Some(catalog))
     }
 
@@ -319,58 +303,28 @@ fn not_a_catalog(place: &str, error: &mu_formats::FormatError) -> ProviderError 
 
 impl Catalog {
     /// What it has of a package.
-    pub(crate) fn package(&self, name: &str) -> Option<Package<'_>> {
-        let place = self.head.packages.get(name)?;
-        Some(Package { lines: self.lines.get(place.lines.clone())?, digest: &place.digest })
+    pub(crate) fn package(&self, name: &str) -> Option<Part<'_>> {
+        self.remembered.package(name)
     }
 
     /// All of its packages, by name.
     pub(crate) fn packages(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        let packages = self.head.packages.iter();
-        packages.filter_map(|(name, place)| Some((&**name, self.lines.get(place.lines.clone())?)))
+        self.remembered.packages().map(|(name, package)| (name, package.lines))
     }
 
     /// The packages that provide each kind.
     pub(crate) fn kinds(&self) -> &BTreeMap<String, Vec<String>> {
-        &self.head.kinds
+        &self.remembered.of.kinds
     }
 
     fn new(url: String, of: String, index: olm::Index) -> Self {
-        let mut lines = Vec::new();
-        let mut packages = BTreeMap::new();
-        for (name, package) in index.packages {
-            let begin = lines.len();
-            let digest = digest(&package);
-            lines.extend(package);
-            packages.insert(name, Place { lines: begin..lines.len(), digest });
-        }
-        let (validator, kinds) = (None, index.kinds);
-        let head = Head { format: FORMAT, url, validator, digest: of, packages, kinds };
-        Self { head, lines, max_age: 0 }
+        let head = Head { format: FORMAT, url, validator: None, digest: of, kinds: index.kinds };
+        Self { remembered: Remembered::new(head, index.packages), max_age: 0 }
     }
 
     fn remembered(file: &Path, url: &str) -> Option<Self> {
-        let bytes = fs::read(file).ok()?;
-        let end = bytes.iter().position(|byte| *byte == b'\n')?;
-        let (head, lines) = bytes.split_at_checked(end + 1)?;
-        let head: Head = serde_json::from_slice(head).ok()?;
-        let is_it = head.format == FORMAT && head.url == url;
-        is_it.then(|| Self { lines: lines.to_vec(), head, max_age: 0 })
+        let remembered = Remembered::<Head>::read(file)?;
+        let is_it = remembered.of.format == FORMAT && remembered.of.url == url;
+        is_it.then_some(Self { remembered, max_age: 0 })
     }
-
-    fn remember(&self, file: &Path) {
-        let mut bytes = serde_json::to_vec(&self.head).expect("texts and numbers can be printed");
-        bytes.push(b'\n');
-        bytes.extend(&self.lines);
-        // What cannot be kept costs the next run the whole catalog.
-        if let Some(folder) = file.parent()
-            && fs::create_folder(folder).is_ok()
-        {
-            let _ = fs::write_atomic(file, &bytes);
-        }
-    }
-}
-
-fn digest(bytes: &[u8]) -> String {
-    FileDigest::from_bytes(Sha256::digest(bytes).into()).to_string()
 }
