@@ -49,6 +49,7 @@ pub use self::error::{Cause, cause};
 pub use self::limit::MOST_PACKAGES;
 pub use self::options::{Begin, IndexOptions, Installed, Placed};
 pub use self::routes::{Plugins, Providers, Route, RouteError, Searchable};
+#[cfg(feature = "publish")]
 pub(crate) use self::sibling::sibling;
 pub use self::similar::nearest;
 pub use self::universe::{
