@@ -1,7 +1,7 @@
 //! `get` and `add`: installs what the workspace needs, or what references name; `add` also writes them
 //! into a manifest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::manifest::edit::Section;
@@ -10,7 +10,7 @@ use crate::ops::apply::element::find_package;
 use crate::ops::apply::plan::{self, Adding, Plan};
 use crate::ops::requirements::names::in_full;
 use crate::ops::requirements::requester::Requester;
-use crate::ops::requirements::{print_extra, without};
+use crate::ops::requirements::{Requirements, print_extra, without};
 use crate::ops::session::error::quoted;
 use crate::ops::session::member;
 use crate::ops::session::no_folder::no_folder;
@@ -79,15 +79,65 @@ fn get_noting(
     request: &GetRequest,
     notes: &mut Vec<String>,
 ) -> Result<Outcome, CommandError> {
-    let previous = session.lockfile()?.unwrap_or_default();
-    let mut extra = previous.extra.clone();
-    let mut dependencies = Vec::new();
     let target = match &request.save {
         Some(save) => {
-            Some(member::target(session, save.package.as_deref(), "mu add REF -p PACKAGE")?)
+            let member = member::target(session, save.package.as_deref(), "mu add REF -p PACKAGE")?;
+            Some((member, save.section()))
         }
         None => None,
     };
+    let member = target.map(|(member, _)| member);
+    let dependencies = read(session, request, member, notes)?;
+    let named = each_once(session, &dependencies, member)?;
+    let previous = session.lockfile()?.unwrap_or_default();
+    let mut extra =
+        named.iter().fold(previous.extra.clone(), |extra, id| without(session, &extra, id));
+    let mut plan = Plan::default();
+    let dependencies = match target {
+        Some(list) => narrow(session, request, list, &mut plan, dependencies)?,
+        None => dependencies,
+    };
+    let requirements = names::collect(session, extra.clone())?;
+    let by = member.map(|member| Requester::of(&session.workspace.members[member]));
+    let by = by.unwrap_or(Requester::CommandLine);
+    let (ready, open) = begin(session, &requirements, dependencies, &by)?;
+    let is_kept = target.is_none() && session.scope == Scope::Workspace;
+    let given = ready.iter().chain(&open).map(|one| one.reference.with_version(None).to_string());
+    let kept: Vec<String> =
+        given.filter(|_| is_kept && !session.options.frozen && !request.dry_run).collect();
+    match target {
+        None => extra.extend(ready.iter().chain(&open).map(print_extra)),
+        Some((member, section)) => {
+            for dependency in ready {
+                plan::add(session, &mut plan.editing, member, section, dependency)?;
+            }
+            let ids = open.iter().map(|open| session.id_of(&open.reference));
+            plan.says_newer = Some(ids.collect());
+            // The version to write is known once one was chosen.
+            plan.once = open.iter().map(|open| wish(session, open, &by)).collect();
+            plan.adding = Some(Adding { member, section, dependencies: open });
+        }
+    }
+    extra.sort();
+    extra.dedup();
+    plan.extra = extra;
+    let outcome = if request.update {
+        plan.move_everything(session)?;
+        plan.conclude(session, Update::Everything, request.dry_run)?
+    } else {
+        plan.carry_out(session, Move::Tidy, request.dry_run)?
+    };
+    Ok(Outcome { kept, ..outcome })
+}
+
+/// What the references of the request require, as they are written for the member `target`, or for the lock.
+fn read(
+    session: &Session,
+    request: &GetRequest,
+    target: Option<usize>,
+    notes: &mut Vec<String>,
+) -> Result<Vec<manifest::Requirement>, CommandError> {
+    let mut dependencies = Vec::new();
     for text in &request.references {
         let reference = Reference::parse(text)?;
         let member = target.map(|target| &session.workspace.members[target]);
@@ -113,17 +163,22 @@ fn get_noting(
         };
         dependencies.push(narrowing.at_revision(session, dependency)?);
     }
-    let from = match target {
-        Some(target) => session.workspace.members[target].folder.clone(),
-        None => session.lock_folder(),
-    };
+    Ok(dependencies)
+}
+
+/// The packages that the command names: each once, and not the one whose manifest is to change.
+fn each_once(
+    session: &Session,
+    dependencies: &[manifest::Requirement],
+    target: Option<usize>,
+) -> Result<BTreeSet<PackageId>, CommandError> {
+    let own = target.map(|target| &session.workspace.members[target]);
+    let from = own.map_or_else(|| session.lock_folder(), |own| own.folder.clone());
     let mut named: BTreeMap<PackageId, &Reference> = BTreeMap::new();
-    for dependency in &dependencies {
+    for dependency in dependencies {
         let reference = &dependency.reference;
         let (places, workspace) = (&session.places, &session.workspace);
         let id = places.id_of(reference, &session.defaults(), &from, workspace);
-        extra = without(session, &extra, &id);
-        let own = target.map(|target| &workspace.members[target]);
         if let Some(own) = own.filter(|own| own.id == id) {
             let message = format!("`{}` cannot depend on itself", own.manifest.name);
             let hint = match &session.workspace.members[..] {
@@ -134,45 +189,56 @@ fn get_noting(
             };
             return Err(CommandError::new(Code::Usage, message).hint(hint));
         }
-        if let Some(first) = named.insert(id, reference).filter(|first| *first != reference) {
-            let message = format!(
-                "the command names `{}` twice: `{first}` and `{reference}`",
-                places.id_of(reference, &session.defaults(), &from, workspace),
-            );
+        if let Some(first) = named.get(&id).filter(|first| **first != reference) {
+            let message = format!("the command names `{id}` twice: `{first}` and `{reference}`");
             let verb = if target.is_some() { "add" } else { "get" };
             let once = format!("`mu {verb} {}`", quoted(reference.as_str()));
             return Err(CommandError::new(Code::Usage, message)
                 .hint(format!("name each package once, such as {once}")));
         }
+        named.insert(id, reference);
     }
-    let by = target.map(|target| Requester::of(&session.workspace.members[target]));
-    let by = by.unwrap_or(Requester::CommandLine);
-    let mut plan = Plan::default();
-    if let Some((save, member)) = request.save.as_ref().zip(target)
-        && request.is_narrowing()
-        && request.narrowing.revision.is_none()
-    {
-        let list = (member, save.section());
-        let narrowing = &request.narrowing;
-        let narrowing = [narrowing.channel.as_ref(), narrowing.app_version.as_ref()];
-        let mut left = Vec::new();
-        for dependency in dependencies {
-            let editing = &mut plan.editing;
-            let listed = plan::narrow(session, editing, list, &dependency, narrowing)?;
-            if listed != Some(true) || dependency.reference.version().is_some() {
-                left.push(dependency);
-            }
+    Ok(named.into_keys().collect())
+}
+
+/// Writes channels and app versions to the entries that the manifest already has; returns what is still to add.
+fn narrow(
+    session: &mut Session,
+    request: &GetRequest,
+    list: (usize, Section),
+    plan: &mut Plan,
+    dependencies: Vec<manifest::Requirement>,
+) -> Result<Vec<manifest::Requirement>, CommandError> {
+    let narrowing = &request.narrowing;
+    if !request.is_narrowing() || narrowing.revision.is_some() {
+        return Ok(dependencies);
+    }
+    let narrowing = [narrowing.channel.as_ref(), narrowing.app_version.as_ref()];
+    let mut left = Vec::new();
+    for dependency in dependencies {
+        let listed = plan::narrow(session, &mut plan.editing, list, &dependency, narrowing)?;
+        if listed != Some(true) || dependency.reference.version().is_some() {
+            left.push(dependency);
         }
-        dependencies = left;
     }
-    let requirements = names::collect(session, extra.clone())?;
+    Ok(left)
+}
+
+/// Gives dependencies without a version the one to begin with; the second list has those whose version is known only once
+/// one was chosen.
+fn begin(
+    session: &Session,
+    requirements: &Requirements,
+    dependencies: Vec<manifest::Requirement>,
+    by: &Requester,
+) -> Result<(Vec<manifest::Requirement>, Vec<manifest::Requirement>), CommandError> {
     let (mut ready, mut open) = (Vec::new(), Vec::new());
     for mut dependency in dependencies {
         let reference = &dependency.reference;
         let is_open = reference.version().is_none() && reference.local().is_none();
         let sibling = session.places.member_of(&session.id_of(reference)).filter(|_| is_open);
         if let Some(version) = sibling.and_then(|sibling| sibling.version.as_ref())
-            && target.is_some()
+            && *by != Requester::CommandLine
         {
             // A package that is published later must say which versions it accepts.
             let version = VersionSpec::parse(&format!("^{version}"))?;
@@ -182,39 +248,12 @@ fn get_noting(
             ready.push(dependency);
             continue;
         }
-        match beginning(session, &requirements, &dependency, &by)? {
+        match beginning(session, requirements, &dependency, by)? {
             Some(begun) => ready.push(begun),
             None => open.push(dependency),
         }
     }
-    let is_kept = request.save.is_none() && session.scope == Scope::Workspace;
-    let given = ready.iter().chain(&open).map(|one| one.reference.with_version(None).to_string());
-    let kept: Vec<String> =
-        given.filter(|_| is_kept && !session.options.frozen && !request.dry_run).collect();
-    match request.save.as_ref().zip(target) {
-        None => extra.extend(ready.iter().chain(&open).map(print_extra)),
-        Some((save, member)) => {
-            let section = save.section();
-            for dependency in ready {
-                plan::add(session, &mut plan.editing, member, section, dependency)?;
-            }
-            let ids = open.iter().map(|open| session.id_of(&open.reference));
-            plan.says_newer = Some(ids.collect());
-            // The version to write is known once one was chosen.
-            plan.once = open.iter().map(|open| wish(session, open, &by)).collect();
-            plan.adding = Some(Adding { member, section, dependencies: open });
-        }
-    }
-    extra.sort();
-    extra.dedup();
-    plan.extra = extra;
-    let outcome = if request.update {
-        plan.move_everything(session)?;
-        plan.conclude(session, Update::Everything, request.dry_run)?
-    } else {
-        plan.carry_out(session, Move::Tidy, request.dry_run)?
-    };
-    Ok(Outcome { kept, ..outcome })
+    Ok((ready, open))
 }
 
 /// How the manifest of the member `target` names the package of the workspace in `folder`, if its name leads there.
