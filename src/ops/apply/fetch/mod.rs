@@ -68,6 +68,8 @@ pub struct Fetching<'run> {
     missing: Vec<usize>,
     /// The source of each of these.
     origins: Vec<Origin>,
+    /// Whether each of these was requested, ahead or not.
+    requested: Vec<Mutex<bool>>,
     queue: Mutex<Queue>,
     done: AtomicUsize,
     /// How many are in progress at once.
@@ -133,6 +135,7 @@ impl<'run> Fetching<'run> {
             reused,
             present,
             origins: missing.iter().map(|_| Origin::default()).collect(),
+            requested: missing.iter().map(|_| Mutex::default()).collect(),
             missing,
             queue: Mutex::new(Queue { next: 0, asked: most }),
             done: AtomicUsize::new(0),
@@ -230,11 +233,18 @@ impl<'run> Fetching<'run> {
         drop(queue);
         // Many at a time, so that the sending thread is woken once for all of them.
         ahead.for_each(|number| self.prefetch(number));
-        (number < self.missing.len()).then_some(number)
+        // From here on it is too late to request it ahead.
+        *lock(self.requested.get(number)?) = true;
+        Some(number)
     }
 
-    /// Makes the provider request a package that is fetched soon, unless it may be on this machine.
+    /// Makes the provider request a package that is fetched soon, unless it may be on this machine, or another thread was
+    /// faster.
     fn prefetch(&self, number: usize) {
+        let mut requested = lock(&self.requested[number]);
+        if std::mem::replace(&mut *requested, true) {
+            return;
+        }
         let index = self.missing[number];
         let package = &self.resolved.lock.packages[index];
         let may_be_here = package.digest.is_some() && self.packs.may_hold(&package.id);
