@@ -1,7 +1,7 @@
 //! The requirements of packages, as far as they decide whether a registry must be asked.
 //!
 //! A commit never changes: if a package is only required at full commits, and those are on this machine, no
-//! list of versions is needed. The provider knows whether they are.
+//! list of versions is needed. The provider knows whether they are. The same holds for digests.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Mutex;
@@ -30,6 +30,11 @@ impl AskedCommits {
             (VersionSpec::Commit(commit), asked) if commit.is_full() => {
                 if let Commits::These(commits) = asked {
                     commits.insert(commit.as_str().to_ascii_lowercase());
+                }
+            }
+            (VersionSpec::Digest(digest), asked) => {
+                if let Commits::These(commits) = asked {
+                    commits.insert(digest.as_str().to_owned());
                 }
             }
             (_, asked) => *asked = Commits::AndMore,

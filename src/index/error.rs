@@ -41,6 +41,10 @@ pub(crate) enum PackageError {
         why: &'static str,
         remedy: &'static str,
     },
+    #[error(
+        "`{id}` cannot be pinned to `{digest}`: only artifacts in OCI registries and archives by URL can be, and it comes from `{place}`"
+    )]
+    NoDigests { id: PackageId, digest: String, place: String },
     #[error("more than {most} packages were requested; the last one was `{id}`{way}")]
     TooMany {
         id: PackageId,
@@ -61,6 +65,8 @@ pub enum Cause<'error> {
     Provider(&'error ProviderError),
     /// No provider serves the place.
     Route,
+    /// Packages of its place cannot be pinned to a digest.
+    NoDigests,
     /// The data of the package is not valid.
     Package,
     /// The cache cannot be read.
@@ -91,6 +97,7 @@ impl PackageError {
                 Cause::Provider(error)
             }
             Self::Route(_) => Cause::Route,
+            Self::NoDigests { .. } => Cause::NoDigests,
             Self::Cache(_) => Cause::Cache,
             Self::TooMany { .. } => Cause::TooMany(self.to_string()),
             Self::Other(error) => error.cause(),

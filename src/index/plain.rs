@@ -88,7 +88,7 @@ impl PlainReferences {
 impl Package {
     /// The requirement of this form, after recording that it exists.
     fn requirement(&mut self, spec: &VersionSpec, commits: &AskedCommits) -> Arc<Requirement> {
-        let is_commit = matches!(spec, VersionSpec::Commit(_));
+        let is_commit = matches!(spec, VersionSpec::Commit(_) | VersionSpec::Digest(_));
         if !self.is_wanted || is_commit {
             commits.note(&self.id, spec);
             self.is_wanted |= !is_commit;

@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::fs::{self, FileError};
 use crate::manifest::source::SourceError;
-use crate::reference::{PackageId, Version};
+use crate::reference::{ArtifactDigest, PackageId, Version};
 
 pub use crate::lock::read::schema;
 
@@ -179,6 +179,12 @@ impl LockedPackage {
         let version = self.version.split('+').next().unwrap_or_default();
         let separator = if version.contains('-') { '.' } else { '-' };
         Some(format!("{version}{separator}git-{commit}"))
+    }
+
+    /// The commit that it is, or in a place without commits the digest that it is pinned to.
+    pub fn revision(&self) -> Option<&str> {
+        let pinned = || self.reference.as_deref().filter(|text| ArtifactDigest::is_one(text));
+        self.commit.as_deref().or_else(pinned)
     }
 
     /// Its version, in a form that can be compared.

@@ -13,7 +13,7 @@ use crate::workspace::Why;
 pub struct Installed {
     /// The version that was chosen; it takes precedence over the manifest's.
     pub version: Option<Version>,
-    /// The commit that it came from.
+    /// The commit that it came from, or the digest that it is known by.
     pub commit: Option<String>,
     /// The tag or branch that it came from.
     pub reference: Option<String>,
@@ -118,6 +118,11 @@ pub(super) fn objection(
         }),
         VersionSpec::Tag(_) if has_tag() || has_version() => None,
         VersionSpec::Tag(_) => Some(revision(installed.reference.as_deref(), wanted)),
+        VersionSpec::Digest(digest) => {
+            let found = installed.commit.as_deref();
+            let objects = found != Some(digest.as_str()) && !has_tag();
+            objects.then(|| revision(found, wanted))
+        }
         VersionSpec::Commit(commit) => {
             let found = installed.commit.as_deref();
             let is_commit = || found.is_some_and(|found| commit.matches(found));

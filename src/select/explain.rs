@@ -358,7 +358,10 @@ impl Names {
         if clash.needed.is_some() {
             return lines;
         }
-        if clash.available.is_empty() && clash.rejected.is_empty() {
+        let mut asked = clash.asked.iter();
+        if asked.any(|words| matches!(words.as_slice(), [one] if is_digest(one))) {
+            // Other versions would not help.
+        } else if clash.available.is_empty() && clash.rejected.is_empty() {
             lines.push(format!("  {name} has no version that can be used"));
         } else if clash.asked.len() == 1 && !clash.available.is_empty() {
             if !clash.narrowed.is_empty() {
@@ -383,6 +386,11 @@ impl Names {
     }
 }
 
+/// Whether exactly one artifact is asked for.
+fn is_digest(asked: &str) -> bool {
+    matches!(VersionSpec::parse(asked), Ok(VersionSpec::Digest(_)))
+}
+
 /// The kind of a spec that is neither a version nor a range.
 fn revision(asked: &str, clash: &Clash) -> Option<&'static str> {
     let is_git = clash.source.as_deref().is_some_and(|source| source.starts_with("git+"));
@@ -390,6 +398,7 @@ fn revision(asked: &str, clash: &Clash) -> Option<&'static str> {
         VersionSpec::Commit(_) if is_git => Some("commit"),
         VersionSpec::Tag(_) if is_git => Some("tag or branch"),
         VersionSpec::Commit(_) | VersionSpec::Tag(_) => Some("tag"),
+        VersionSpec::Digest(_) => Some("content with the digest"),
         _ => None,
     }
 }

@@ -72,6 +72,8 @@ mod packs;
 mod packs_here;
 mod passed_over;
 mod pin;
+#[cfg(feature = "oci")]
+mod pinned_digests;
 mod placement;
 mod places;
 mod plugin_examples;

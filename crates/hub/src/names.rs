@@ -79,6 +79,9 @@ pub fn check_tag(tag: &str) -> Result<(), HubError> {
         Some(VersionSpec::Commit(_)) => {
             Err(refuse("it looks like a commit; use a word, such as `stable`"))
         }
+        Some(VersionSpec::Digest(_)) => {
+            Err(refuse("it looks like a digest; use a word, such as `stable`"))
+        }
         Some(VersionSpec::Latest | VersionSpec::Tip) => {
             Err(refuse("the word is reserved; use another, such as `stable`"))
         }

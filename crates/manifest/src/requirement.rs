@@ -132,7 +132,8 @@ fn cut_off(requirement: &Requirement, value: Value<'_>) -> Option<Warning> {
     let comment = &document.text()[document.comment_after(value.span().end)?];
     let version = comment.strip_prefix('#')?.trim_end();
     let is_version = !version.starts_with(char::is_whitespace)
-        && VersionSpec::parse(version).is_ok_and(|spec| spec.as_tag().is_none());
+        && VersionSpec::parse(version)
+            .is_ok_and(|spec| spec.as_tag().is_none() || matches!(spec, VersionSpec::Digest(_)));
     let reference = &requirement.reference;
     if !is_version || reference.version().is_some() {
         return None;

@@ -90,6 +90,14 @@ impl OciServer {
         lock(&self.content).blobs.insert(digest.to_owned(), bytes.to_vec());
     }
 
+    /// Changes the bytes of a manifest, and not its digest.
+    pub fn spoil_manifest(&self, repository: &str, digest: &str, bytes: &[u8]) {
+        let key = (repository.to_owned(), digest.to_owned());
+        if let Some((_, manifest)) = lock(&self.content).manifests.get_mut(&key) {
+            *manifest = bytes.to_vec();
+        }
+    }
+
     /// Puts a manifest there, by a tag; returns its digest.
     pub fn manifest(&self, repository: &str, tag: &str, manifest: &Value) -> String {
         let bytes = manifest.to_string().into_bytes();

@@ -54,6 +54,11 @@ pub trait Provider: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether its places know what they have by `sha256:` digests, which [`Provider::resolve`] takes then.
+    fn has_digests(&self) -> bool {
+        false
+    }
+
     /// Whether its places have no namespaces: only the last segment of a name is the package there, and the
     /// segments before it lead to the place.
     fn places_are_flat(&self) -> bool {
@@ -109,7 +114,7 @@ pub trait Provider: Send + Sync + fmt::Debug {
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError>;
 
-    /// The local data about the package, if it contains all of these commits (40 digits each). Then no
+    /// The local data about the package, if it contains all of these commits (40 digits each) or digests. Then no
     /// request is needed for them.
     ///
     /// This does not connect to anything. It is `None` for places without commits.
@@ -153,7 +158,9 @@ pub trait Provider: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// Finds a revision that is not in the listing: a commit, with all digits or some.
+    /// Finds a revision that is not in the listing: a commit, with all digits or some, or a digest.
+    ///
+    /// If it is a digest, everything that selection needs of it is in the answer, or [`Provider::confirm`] has it.
     ///
     /// # Errors
     ///

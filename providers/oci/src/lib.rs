@@ -327,6 +327,23 @@ impl Provider for OciProvider {
         true
     }
 
+    fn has_digests(&self) -> bool {
+        true
+    }
+
+    fn recall(
+        &self,
+        location: &Location,
+        commits: &[String],
+        _progress: &dyn Progress,
+    ) -> Option<Found> {
+        // What has a digest is found by it alone, whatever tags there are.
+        let only_digests = commits.iter().all(|text| wire::is_digest(text));
+        let (location, leads_to) = (location.clone(), Vec::new());
+        let found = Found { lines: Vec::new(), validator: None, max_age: 0, location, leads_to };
+        (only_digests && self.repository(&found.location).is_some()).then_some(found)
+    }
+
     fn carries_copies(&self, location: &Location) -> bool {
         let Some(repository) = self.repository(location) else { return false };
         let (place, said) = (repository.place(""), lock(&self.said));
@@ -397,12 +414,22 @@ impl Provider for OciProvider {
             let text = format!("there is no tag `{revision}` of `{}`", location.describe());
             ProviderError::new(ErrorKind::NotFound, text).because(why)
         };
-        if !wire::is_tag(revision) && !wire::is_digest(revision) {
+        let is_digest = wire::is_digest(revision);
+        if !wire::is_tag(revision) && !is_digest {
             return Err(absent("no tag looks like that".to_owned()));
         }
         let place = repository.place(&format!("manifests/{revision}"));
         match self.said_by(&repository, revision, progress)? {
             None => Err(absent(format!("there is no `{place}`"))),
+            // Nothing else is meant by a digest.
+            Some(said) if is_digest => {
+                let reference = Some(revision.to_owned());
+                let found = said.named(&location.path).map_err(|reason| {
+                    let text = format!("`{place}` is not a package: {reason}");
+                    ProviderError::new(ErrorKind::Integrity, text)
+                })?;
+                Ok(Release { reference, ..found })
+            }
             Some(said) => said.named(&location.path).map_err(absent),
         }
     }

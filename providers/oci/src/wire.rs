@@ -258,14 +258,15 @@ pub fn tag_of(version: &str) -> String {
     version.replace('+', "_")
 }
 
-/// The tags that a version may have.
+/// The tags that a version may have; before them the digest that it is pinned to, if it is.
 pub fn tags_of(release: &mu_provider::Release) -> Vec<String> {
     let tag = tag_of(&full_version(release));
     let tags = match &release.reference {
+        Some(digest) if is_digest(digest) => vec![digest.clone(), tag.clone(), format!("v{tag}")],
         Some(tag) => vec![tag.clone()],
         None => vec![tag.clone(), format!("v{tag}")],
     };
-    tags.into_iter().filter(|tag| is_tag(tag)).collect()
+    tags.into_iter().filter(|tag| is_tag(tag) || is_digest(tag)).collect()
 }
 
 /// The version that a tag may name, without a leading `v`: it begins with a digit.

@@ -1,4 +1,4 @@
-//! Resolves commits, tags and branches of a package.
+//! Resolves commits, tags, branches and digests of a package.
 
 use std::sync::{Arc, OnceLock};
 
@@ -24,7 +24,7 @@ pub(super) struct Looked {
 }
 
 impl Package {
-    /// What a commit, tag, branch or `tip` names.
+    /// What a commit, tag, branch, digest or `tip` names.
     pub(in crate::index) fn revision(
         &self,
         around: &dyn Surroundings,
@@ -32,6 +32,9 @@ impl Package {
     ) -> Result<Option<Revision>, PackageError> {
         if self.lines.is_none() {
             return Ok(None);
+        }
+        if let VersionSpec::Digest(digest) = name {
+            return self.of_digest(around, digest.as_str());
         }
         if !self.releases.is_repository() {
             let known = match self.in_registry(name) {
@@ -60,6 +63,37 @@ impl Package {
         let progress = around.run().asking(self.id());
         match self.route.provider.resolve(&self.route.location, commit.as_str(), &*progress) {
             Ok(release) => self.look_at(around, release).map(Some),
+            Err(error) if error.kind() == mu_provider::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// What has this digest, however it is called.
+    fn of_digest(
+        &self,
+        around: &dyn Surroundings,
+        digest: &str,
+    ) -> Result<Option<Revision>, PackageError> {
+        let (provider, location) = (&self.route.provider, &self.route.location);
+        if !provider.has_digests() {
+            return Err(PackageError::NoDigests {
+                id: self.id().clone(),
+                digest: digest.to_owned(),
+                place: location.describe(),
+            });
+        }
+        if let Some(position) = self.releases.at_commit(digest) {
+            return Ok(Some(Revision::Release(position)));
+        }
+        if let Some(looked) = lock(&self.untagged).get(digest) {
+            return Ok(Some(Revision::Untagged(looked.untagged.clone())));
+        }
+        let progress = around.run().asking(self.id());
+        match provider.resolve(location, digest, &*progress) {
+            Ok(found) => {
+                let found = Release { commit: Some(digest.to_owned()), ..found };
+                self.look_at(around, found).map(Some)
+            }
             Err(error) if error.kind() == mu_provider::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -131,7 +165,11 @@ impl Package {
             return Ok(Revision::Untagged(looked.untagged.clone()));
         }
         let seen = self.seen(around, &release)?.unwrap_or_default();
-        let (version, details, dependencies) = (seen.version, seen.details, seen.dependencies);
+        let is_repository = self.releases.is_repository();
+        // In a repository, only the manifest of a commit says which version it is.
+        let listed = || wire::version_of(&release, self.route.location.lenient);
+        let version = seen.version.or_else(|| listed().filter(|_| !is_repository));
+        let (details, dependencies) = (seen.details, seen.dependencies);
         let untagged = Untagged { commit: Arc::from(commit.as_str()), version, details };
         let looked = Looked {
             untagged: untagged.clone(),

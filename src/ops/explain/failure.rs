@@ -240,6 +240,13 @@ pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError
         }
         Cause::Provider(provider) => (code_of(provider.kind()), provider.hints().to_vec()),
         Cause::Route => (Code::Reference, Vec::new()),
+        Cause::NoDigests => {
+            let hint = format!(
+                "pin its version, such as `{}#1.0.0`; Mu.lock has the digest of its content",
+                session.short_name(&error.id)
+            );
+            return CommandError::from_error(Code::Reference, error).hint(hint);
+        }
         Cause::Package => (Code::Manifest, Vec::new()),
         Cause::Cache => (Code::Io, vec!["`mu cache clean` empties the cache".to_owned()]),
     };

@@ -144,6 +144,9 @@ impl Listing<'_> {
             VersionSpec::Commit(commit) => {
                 self.releases.commit(position).is_some_and(|known| commit.matches(known))
             }
+            VersionSpec::Digest(digest) => {
+                self.releases.commit(position).is_some_and(|known| **known == *digest.as_str())
+            }
             VersionSpec::Tag(tag) => {
                 details.is_some_and(|details| details.tags.iter().any(|name| name == tag.as_str()))
                     || wanted.accepts(&self.releases.version(position), true)

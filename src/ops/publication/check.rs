@@ -288,7 +288,10 @@ pub(super) fn dependencies(
         let here = id_in(session, member, &dependency.reference);
         if let Some((id, version)) = siblings.get_key_value(&here) {
             let spec = dependency.reference.spec();
-            let names_versions = !matches!(spec, VersionSpec::Commit(_) | VersionSpec::Tag(_));
+            let names_versions = !matches!(
+                spec,
+                VersionSpec::Commit(_) | VersionSpec::Tag(_) | VersionSpec::Digest(_)
+            );
             if names_versions && !spec.accepts(version, dependency.prerelease) {
                 let message = format!(
                     "`{}` requires {id} {spec}, but this workspace publishes {version}",

@@ -52,6 +52,12 @@ pub(crate) struct Upload {
     pub(crate) renamed: Option<Rename>,
 }
 
+/// Whether a release was found by the digest that it is pinned to.
+#[cfg(feature = "oci")]
+fn is_pinned(release: &Release) -> bool {
+    release.reference.as_deref().is_some_and(crate::reference::ArtifactDigest::is_one)
+}
+
 impl Target {
     /// The hub at `to`, or else the one of the base of `id`. Also returns the name of the package there.
     ///
@@ -159,7 +165,8 @@ impl Target {
         }
     }
 
-    /// Copies an artifact of another ecosystem from one OCI registry into another, as it is; `None` if this is not possible here.
+    /// Copies an artifact of another ecosystem, or one that is pinned to its digest, from one OCI registry into another, as it is;
+    /// `None` if this is not possible here.
     ///
     /// # Errors
     ///
@@ -174,7 +181,10 @@ impl Target {
     ) -> Result<Option<Published>, CommandError> {
         match &self.kind {
             #[cfg(feature = "oci")]
-            Kind::Oci(registry) if route.provider.is_oci() && line.contains_key("format") => {
+            Kind::Oci(registry)
+                if route.provider.is_oci()
+                    && (line.contains_key("format") || is_pinned(release)) =>
+            {
                 registry.copy(&route.location, release, line, name).map(Some)
             }
             _ => Ok(None),

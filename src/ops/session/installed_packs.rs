@@ -91,7 +91,7 @@ fn installed(lock: &Lockfile, packs: &PacksFolder) -> Vec<(PathBuf, Installed)> 
             let package = &lock.packages[index];
             let installed = Installed {
                 version: package.parsed_version(),
-                commit: package.commit.clone(),
+                commit: package.revision().map(str::to_owned),
                 reference: package.reference.clone(),
             };
             (packs.pack_path(&wanted.place), installed)

@@ -66,11 +66,11 @@ impl<'a> LockedUniverse<'a> {
 
 fn releases(session: &Session, package: &LockedPackage) -> Releases {
     let id = package.id.clone();
-    let is_untagged = package.commit.is_some() && !has_version_tag(package);
+    let is_untagged = package.revision().is_some() && !has_version_tag(package);
     let entries = match package.parsed_version().filter(|_| !is_untagged) {
         Some(version) => {
             let details = details(package);
-            let commit = package.commit.as_deref().map(Arc::from);
+            let commit = package.revision().map(Arc::from);
             vec![Entry { commit, details: Some(Arc::new(details)), ..Entry::from(version) }]
         }
         None => Vec::new(),
@@ -158,6 +158,7 @@ impl Universe for LockedUniverse<'_> {
             VersionSpec::Commit(commit) => {
                 package.commit.as_deref().is_some_and(|full| commit.matches(full))
             }
+            VersionSpec::Digest(digest) => package.revision() == Some(digest.as_str()),
             VersionSpec::Tag(tag) => package.reference.as_deref() == Some(tag.as_str()),
             VersionSpec::Tip | VersionSpec::Latest => {
                 let asked = name.to_string();
@@ -171,7 +172,7 @@ impl Universe for LockedUniverse<'_> {
         if !held.releases.is_empty() {
             return Ok(Some(Revision::Release(0)));
         }
-        Ok(package.commit.as_deref().map(|commit| {
+        Ok(package.revision().map(|commit| {
             Revision::Untagged(Untagged {
                 commit: Arc::from(commit),
                 version: package.parsed_version(),

@@ -20,7 +20,7 @@ use crate::ops::session::source::source_of;
 use crate::ops::solve::copies::copies;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{PackageId, Version, VersionSpec};
+use crate::reference::{ArtifactDigest, PackageId, Version, VersionSpec};
 use crate::select::{Asker, Chosen, Demand, Demanded, Origin, Replaced, Selection, Warning};
 
 /// Turns a selection into a lock. It keeps the old entries of packages that did not move, and uses entries of
@@ -322,7 +322,7 @@ fn is_same(package: &LockedPackage, chosen: &Chosen) -> bool {
     if package.source.is_folder() {
         return false;
     }
-    let same_commit = package.commit.as_deref() == chosen.commit.as_deref();
+    let same_commit = package.revision() == chosen.commit.as_deref();
     let version = chosen.version.as_ref();
     same_commit && (version.is_none() || package.parsed_version().as_ref() == version)
 }
@@ -357,7 +357,8 @@ fn new_entry(
     let mut package = LockedPackage::new(chosen.id.clone(), version.clone(), source);
     package.constraints = constraints(session, chosen, release)?;
     package.folder = route.location.folder.clone().filter(|folder| !folder.is_empty());
-    package.commit = chosen.commit.as_deref().map(str::to_owned);
+    let commit = chosen.commit.as_deref().filter(|commit| !ArtifactDigest::is_one(commit));
+    package.commit = commit.map(str::to_owned);
     package.is_composite = release.versioning.as_deref() == Some("composite");
     package.app_version = release.app_version.clone().filter(|_| !package.is_composite);
     // The lock is shared, so URLs with possible secrets stay out of it. The index has them, if they are

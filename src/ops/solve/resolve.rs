@@ -275,7 +275,8 @@ pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfil
 /// version.
 fn begins_at(package: &LockedPackage, spec: &str) -> Option<bool> {
     let asked = IndexRequirement::parse(package.id.clone(), spec)?;
-    match (&asked.spec, &package.commit) {
+    match (&asked.spec, package.revision()) {
+        (VersionSpec::Digest(wanted), found) => (found == Some(wanted.as_str())).then_some(true),
         (VersionSpec::Commit(wanted), Some(commit)) => wanted.matches(commit).then_some(true),
         (VersionSpec::Tag(tag), _) => {
             (package.reference.as_deref() == Some(tag.as_str())).then_some(true)
@@ -365,7 +366,7 @@ pub fn request(
         .map(|package| Locked {
             id: package.id.clone(),
             version: package.parsed_version(),
-            commit: package.commit.clone(),
+            commit: package.revision().map(str::to_owned),
             reference: package.reference.clone(),
             channel: package.channel.clone(),
             dependencies: package

@@ -64,7 +64,7 @@ impl Candidates {
                 self.is_locked(position)
                     && version.is_some_and(|version| spec.accepts(&version, true))
             }
-            VersionSpec::Tag(_) => false,
+            VersionSpec::Tag(_) | VersionSpec::Digest(_) => false,
         }
     }
 

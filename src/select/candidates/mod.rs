@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use self::channels::Preference;
 use crate::index::releases::{Details, Position, Releases};
 use crate::index::{Candidate, Requirement, Unavailable, Universe, Untagged};
-use crate::reference::{PackageId, Version, VersionSpec};
+use crate::reference::{ArtifactDigest, PackageId, Version, VersionSpec};
 use crate::select::filters::{Filters, Looks, Rejection};
 use crate::select::positions::PositionSet;
 use crate::select::upgrades::Upgrades;
@@ -134,6 +134,8 @@ impl Candidates {
                 Some(release)
             }
             (_, Some(commit)) => match VersionSpec::parse(commit) {
+                // That a place no longer has it matters only if something requires exactly it.
+                Ok(spec @ VersionSpec::Digest(_)) => self.name(inquiry, &spec).ok().flatten(),
                 Ok(spec) => self.name(inquiry, &spec)?,
                 Err(_) => None,
             },
@@ -290,6 +292,9 @@ impl Candidates {
     pub(super) fn label(&self, position: Position) -> String {
         match (self.revision(position), self.version(position)) {
             (None, Some(version)) => version.to_string(),
+            (Some(revision), _) if ArtifactDigest::is_one(&revision.commit) => {
+                ArtifactDigest::shortened(&revision.commit).to_owned()
+            }
             (Some(revision), _) => revision.commit.chars().take(10).collect(),
             (None, None) => String::new(),
         }

@@ -1,4 +1,4 @@
-//! Requirements that name a candidate: a commit, a tag, a branch, the tip.
+//! Requirements that name a candidate: a commit, a tag, a branch, the tip, a digest.
 //!
 //! Named revisions are created here. What the lock holds for a name also counts as named by it, so that a
 //! branch stays where it was locked.
@@ -22,6 +22,12 @@ impl Candidates {
             return Ok(None);
         }
         let is_repository = self.releases.is_repository();
+        if let VersionSpec::Digest(digest) = spec {
+            let locked = self.locked_at(Some(digest.as_str()), |known| known == digest.as_str());
+            if !locked.is_empty() {
+                return Ok(Some(locked));
+            }
+        }
         if let VersionSpec::Commit(commit) = spec
             && is_repository
         {
@@ -83,7 +89,7 @@ impl Candidates {
                 spec.as_tag().is_none() || versions.any(|version| spec.accepts(&version, true))
             }
             VersionSpec::Pin(_) => true,
-            VersionSpec::Commit(_) | VersionSpec::Tag(_) => false,
+            VersionSpec::Commit(_) | VersionSpec::Tag(_) | VersionSpec::Digest(_) => false,
         }
     }
 

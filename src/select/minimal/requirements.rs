@@ -167,7 +167,8 @@ pub(in crate::select) fn at_least(
 /// its revision counts.
 pub fn beginning_at(before: Option<&VersionSpec>, version: &Version) -> VersionSpec {
     match (before, version.as_semver()) {
-        (_, None) | (Some(VersionSpec::Pin(_) | VersionSpec::Commit(_)), _) => {
+        (_, None)
+        | (Some(VersionSpec::Pin(_) | VersionSpec::Commit(_) | VersionSpec::Digest(_)), _) => {
             parse(&version.in_full().to_string())
         }
         (Some(VersionSpec::Range(range)), Some(semver)) => {

@@ -40,11 +40,7 @@ pub(super) fn read(node: &Node<'_>) -> Result<Dependency, Fault> {
     let place = if has_host { format!("oci://{package}") } else { package.to_owned() };
     let (reference, prerelease) = match node.text("version")? {
         None => (place, false),
-        Some((text, at)) if text.starts_with("sha256:") => {
-            return Err(at.fault(format!(
-                "the dependency `{package}` is pinned to a digest, which mu cannot choose by"
-            )));
-        }
+        Some((text, _)) if text.starts_with("sha256:") => (format!("{place}#{text}"), false),
         Some((text, at)) => {
             let range = rewritten(text).map_err(|reason| {
                 at.fault(format!("the range `{text}` of the dependency `{package}` {reason}"))

@@ -45,7 +45,9 @@ impl Dialect for Packages {
     fn version(&self, wanted: &Requirement) -> Result<String, Problem> {
         match wanted.reference.spec() {
             VersionSpec::Latest => Ok(ANY.to_owned()),
-            spec @ (VersionSpec::Pin(_) | VersionSpec::Range(_)) => Ok(spec.as_str().to_owned()),
+            spec @ (VersionSpec::Pin(_) | VersionSpec::Range(_) | VersionSpec::Digest(_)) => {
+                Ok(spec.as_str().to_owned())
+            }
             other => Err(Problem::new(format!(
                 "`{other}` is not a version or a range that Crossplane reads"
             ))),

@@ -8,6 +8,7 @@
 
 mod aliases;
 mod app_version;
+mod artifact_digest;
 mod base;
 mod beginning;
 mod commit;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 
 pub use self::aliases::{Alias, Aliases};
 pub use self::app_version::AppVersioning;
+pub use self::artifact_digest::ArtifactDigest;
 pub use self::base::Base;
 pub use self::commit::Commit;
 pub use self::error::ReferenceError;

@@ -1,9 +1,9 @@
-//! The text after the `#`: one of six kinds of requirement, recognized by how it is written.
+//! The text after the `#`: one of seven kinds of requirement, recognized by how it is written.
 
 use std::fmt;
 
 use super::error::{Fault, ReferenceError};
-use super::{Commit, Pin, Range, Tag, Version};
+use super::{ArtifactDigest, Commit, Pin, Range, Tag, Version};
 
 /// Which versions of a package a reference accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +20,8 @@ pub enum VersionSpec {
     Commit(Commit),
     /// A tag or a branch.
     Tag(Tag),
+    /// The digest of an artifact or an archive.
+    Digest(ArtifactDigest),
 }
 
 impl VersionSpec {
@@ -38,6 +40,9 @@ impl VersionSpec {
             "latest" | "*" => return Ok(Self::Latest),
             "tip" => return Ok(Self::Tip),
             _ => {}
+        }
+        if let Some(digest) = ArtifactDigest::from_text(text) {
+            return digest.map(Self::Digest);
         }
         if let Ok(pin) = Pin::from_text(text) {
             return Ok(Self::Pin(pin));
@@ -61,17 +66,18 @@ impl VersionSpec {
             Self::Range(range) => range.as_str(),
             Self::Commit(commit) => commit.as_str(),
             Self::Tag(tag) => tag.as_str(),
+            Self::Digest(digest) => digest.as_str(),
         }
     }
 
-    /// Whether it always means the same thing: a pin, a commit or a tag.
+    /// Whether it always means the same thing: a pin, a commit, a tag or a digest.
     pub fn is_pinned(&self) -> bool {
-        matches!(self, Self::Pin(_) | Self::Commit(_) | Self::Tag(_))
+        matches!(self, Self::Pin(_) | Self::Commit(_) | Self::Tag(_) | Self::Digest(_))
     }
 
     /// Whether it accepts a version; with `prereleases`, prereleases need not be named.
     ///
-    /// Commits and tags accept no version, because they are matched by identity. The one exception is a tag
+    /// Commits, tags and digests accept no version, because they are matched by identity. The one exception is a tag
     /// that spells out a composite version whose app's version is not a full semantic one: `8.11-1.0.0`.
     pub fn accepts(&self, version: &Version, prereleases: bool) -> bool {
         match self {
@@ -79,7 +85,7 @@ impl VersionSpec {
             Self::Tip => true,
             Self::Pin(pin) => pin.accepts(version),
             Self::Range(range) => range.matches(version, prereleases),
-            Self::Commit(_) => false,
+            Self::Commit(_) | Self::Digest(_) => false,
             Self::Tag(tag) => {
                 version.as_composite().is_some() && version.to_string() == tag.as_str()
             }
@@ -91,15 +97,16 @@ impl VersionSpec {
         match self {
             Self::Pin(pin) => pin.accepts(version),
             Self::Range(range) => range.begins_at(version),
-            Self::Latest | Self::Tip | Self::Commit(_) | Self::Tag(_) => false,
+            Self::Latest | Self::Tip | Self::Commit(_) | Self::Tag(_) | Self::Digest(_) => false,
         }
     }
 
     /// The tag of exactly this name that may be meant: by a tag, by a short commit, or by a partial version
-    /// such as `v1` or `1.28`, which Git repositories use as plain tags.
+    /// such as `v1` or `1.28`, which Git repositories use as plain tags. A digest is a name like a tag.
     pub fn as_tag(&self) -> Option<&str> {
         match self {
             Self::Tag(tag) => Some(tag.as_str()),
+            Self::Digest(digest) => Some(digest.as_str()),
             Self::Commit(commit) if !commit.is_full() => Some(commit.as_str()),
             Self::Range(range) => Some(range.as_str())
                 .filter(|text| text.starts_with(|first: char| first.is_ascii_alphanumeric()))

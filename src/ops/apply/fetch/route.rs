@@ -227,6 +227,8 @@ pub(super) fn release_of(
         app_version: package.app_version.clone(),
         digest: package.digest.map(|digest| digest.to_string()),
         commit: package.commit.clone(),
+        // A copy of an artifact is found by the digest that it is pinned to.
+        reference: package.revision().filter(|_| package.commit.is_none()).map(str::to_owned),
         ..Release::default()
     };
     if !way.is_moved {

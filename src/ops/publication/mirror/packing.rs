@@ -7,11 +7,12 @@
 use std::sync::Arc;
 
 use mu_formats::GIT;
+use mu_provider::Release;
 use serde_json::Value;
 
 use super::copying::Copying;
 use super::{Copied, Elsewhere, Versions};
-use crate::index::{Candidate, Route, sibling};
+use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _, sibling};
 use crate::lock::LockedPackage;
 use crate::manifest::Manifest;
 use crate::ops::apply::fetch::fetch_locked;
@@ -19,7 +20,7 @@ use crate::ops::publication::lines::{Line, full_version};
 use crate::ops::publication::pack::archive_of;
 use crate::ops::publication::target::Upload;
 use crate::ops::{CommandError, Session};
-use crate::reference::{Name, PackageId, Reference, Version};
+use crate::reference::{Name, PackageId, Reference, Version, VersionSpec};
 use crate::store::Stored;
 
 /// Why a package cannot be packed for a hub.
@@ -48,13 +49,15 @@ impl Copying<'_> {
                 lines.any(|line| line.get("digest").and_then(Value::as_str) == Some(digest))
             };
             let locked = package.digest.map(|digest| digest.to_string());
-            if locked.is_some_and(|digest| is_there(&digest)) {
+            // Whoever pins a digest needs the manifest itself.
+            let is_pinned = pinned(package).is_some();
+            if !is_pinned && locked.is_some_and(|digest| is_there(&digest)) {
                 self.mirrored.present += 1;
                 continue;
             }
             if !self.request.dry_run {
                 let (stored, _) = fetch_locked(self.session, package)?;
-                if is_there(&stored.digest.to_string()) {
+                if !is_pinned && is_there(&stored.digest.to_string()) {
                     self.mirrored.present += 1;
                     continue;
                 }
@@ -75,11 +78,7 @@ impl Copying<'_> {
                     line.insert("origin".to_owned(), origin.into());
                 }
                 line.insert("name".to_owned(), name.as_str().into());
-                let as_it_is = self.session.index().published(id).ok().and_then(|releases| {
-                    let at = releases.position(&package.parsed_version()?)?;
-                    self.session.index().release(id, Candidate::Release(at)).ok()
-                });
-                if let Some((_, release)) = as_it_is
+                if let Ok(release) = release_of(self.session, id, package)
                     && self.target.copy(route, &release, &line, &name)?.is_some()
                 {
                     self.mirrored.copied.push(Copied { name: name.clone(), version: called });
@@ -232,20 +231,44 @@ fn committed(
     Ok(line)
 }
 
+/// The digest that a package is pinned to.
+fn pinned(package: &LockedPackage) -> Option<VersionSpec> {
+    let text = package.revision().filter(|_| package.commit.is_none())?;
+    VersionSpec::parse(text).ok()
+}
+
+/// What the registry of a locked package lists for it: what it is pinned to, or else its version.
+fn release_of(
+    session: &Session,
+    id: &PackageId,
+    package: &LockedPackage,
+) -> Result<Arc<Release>, Refusal> {
+    let index = session.index();
+    let failed = |error: Unavailable| error.to_string();
+    let gone = || format!("its registry does not list {} any more", package.version);
+    let releases = index.published(id).map_err(failed)?;
+    let revision = match pinned(package) {
+        Some(digest) => index.revision(&releases, &digest).map_err(failed)?,
+        None => {
+            let at = package.parsed_version().and_then(|version| releases.position(&version));
+            at.map(Revision::Release)
+        }
+    };
+    let (_, release) = match revision.ok_or_else(gone)? {
+        Revision::Release(at) => index.release_in_full(id, Candidate::Release(at)),
+        Revision::Untagged(untagged) => index.release(id, Candidate::Revision(&untagged)),
+    }
+    .map_err(failed)?;
+    Ok(release)
+}
+
 /// The index line of a package from its registry, without the place of its archive there.
 fn listed(session: &Session, id: &PackageId, package: &LockedPackage) -> Result<Line, Refusal> {
-    let index = session.index();
-    let releases = index.published(id).map_err(|error| error.to_string())?;
-    let at = package.parsed_version().and_then(|version| releases.position(&version));
-    let at =
-        at.ok_or_else(|| format!("its registry does not list {} any more", package.version))?;
-    let release = index.release_in_full(id, Candidate::Release(at));
-    let (_, release) = release.map_err(|error| error.to_string())?;
-    let release = Arc::unwrap_or_clone(release);
+    let release = Arc::unwrap_or_clone(release_of(session, id, package)?);
     let Ok(Value::Object(mut line)) = serde_json::to_value(release) else {
         return Err("its index line cannot be written".to_owned());
     };
-    for key in ["urls", "archive", "size", "tags", "locator"] {
+    for key in ["urls", "archive", "size", "tags", "locator", "ref", "commit"] {
         line.shift_remove(key);
     }
     Ok(line)

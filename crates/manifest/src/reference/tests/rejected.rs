@@ -205,3 +205,27 @@ fn says_in_one_line_what_is_wrong() {
         "`aws//ec2` is not a valid reference: expected a name that begins with a letter, a digit or `_`, found `/`"
     );
 }
+
+#[test]
+fn points_at_what_is_wrong_in_a_digest() {
+    let digits = "0123456789abcdef".repeat(4);
+    let whole = format!("oci://a.example/b#sha256:{digits}");
+    assert_eq!(Reference::parse(&whole).expect("is a digest").to_string(), whole);
+    let at = |text: &str, column: usize, expected: &str| {
+        let error = refused(text);
+        assert_eq!((error.span().start, error.message()), (column, expected.to_owned()), "{text}");
+    };
+    let cut = whole.strip_suffix('f').expect("ends so");
+    at(cut, cut.len(), "expected 64 hexadecimal digits after `sha256:`, found the end");
+    let long = format!("{whole}0");
+    at(&long, whole.len(), "expected the end after 64 hexadecimal digits, found `0`");
+    let wrong = whole.replace("9a", "9g");
+    let letter = wrong.find('g').expect("is there");
+    at(&wrong, letter, "expected 64 lower-case hexadecimal digits after `sha256:`, found `g`");
+    let upper = whole.replace("9a", "9A");
+    at(&upper, letter, "expected 64 lower-case hexadecimal digits after `sha256:`, found `A`");
+    let other = whole.replace("sha256", "sha512");
+    let expected = "expected `sha256:` and 64 hexadecimal digits, the only digest that pins a package, found `s`";
+    at(&other, "oci://a.example/b#".len(), expected);
+    at("a/b#h1:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU", 4, &expected.replace("`s`", "`h`"));
+}

@@ -26,9 +26,14 @@ fn tells_the_kinds_apart() {
             VersionSpec::Range(_) => "range",
             VersionSpec::Commit(_) => "commit",
             VersionSpec::Tag(_) => "tag",
+            VersionSpec::Digest(_) => "digest",
         };
         assert_eq!(kind, expected, "{text}");
-        assert_eq!(spec.is_pinned(), matches!(expected, "pin" | "commit" | "tag"), "{text}");
+        assert_eq!(
+            spec.is_pinned(),
+            matches!(expected, "pin" | "commit" | "tag" | "digest"),
+            "{text}"
+        );
         if text != "*" {
             assert_eq!(spec.to_string(), text);
         }
@@ -37,6 +42,7 @@ fn tells_the_kinds_apart() {
         check(text, "latest");
     }
     check("tip", "tip");
+    check(&format!("sha256:{}", "0a".repeat(32)), "digest");
     for text in ["1.0.6", "v1.0.6", "=1.0.6", "= v1.0.6", "==1.0.6", "1.0.6-rc.1+b5", "2.3.0-1.0.0"]
     {
         check(text, "pin");
