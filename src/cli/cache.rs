@@ -49,7 +49,7 @@ pub(super) struct Cleaned {
 
 pub(crate) fn run(context: &Context, command: &Command) -> Ending {
     let cache = &context.environment.cache;
-    let store = Store::new(cache);
+    let store = Store::new(cache).read_only(context.options()?.store_readonly);
     let folder = || Folder { path: cache.display().to_string() };
     match command {
         Command::Dir => context.answer(&folder(), |folder| context.line(&folder.path)),

@@ -53,7 +53,8 @@ impl Context {
         Session::open_to_change(self.environment.clone(), self.options()?, scope, self.events())
     }
 
-    fn options(&self) -> Result<Options, CommandError> {
+    /// The options of the command line and the environment.
+    pub(crate) fn options(&self) -> Result<Options, CommandError> {
         self.global.options(&self.environment)
     }
 

@@ -33,6 +33,9 @@ pub(crate) struct Global {
     /// Use Mu.lock without checking it against the manifests
     #[arg(long, global = true)]
     frozen: bool,
+    /// Use a store that cannot be written; what it lacks is an error
+    #[arg(long, global = true)]
+    store_readonly: bool,
     /// Take packages below BASE from PLACE, a URL or a folder; repeatable
     #[arg(long, value_name = "BASE=PLACE", global = true)]
     registry: Vec<String>,
@@ -141,6 +144,7 @@ impl Global {
             offline: self.offline || is_set("MU_OFFLINE"),
             locked: self.locked,
             frozen: self.frozen,
+            store_readonly: self.store_readonly || is_set("MU_STORE_READONLY"),
             no_dev: false,
             resolution,
             published_before: cutoff.map(|cutoff| match cutoff {

@@ -7,7 +7,9 @@ mod complete;
 mod completions;
 mod config;
 mod context;
+mod diff;
 mod doctor;
+mod fetch;
 mod filter;
 mod get;
 mod global;
@@ -142,6 +144,8 @@ enum Command {
     Why(why::Arguments),
     /// Show which packages have newer versions
     Outdated(outdated::Arguments),
+    /// Show what changed between two versions of a package
+    Diff(diff::Arguments),
     /// Show the state of the workspace: its packages, lock and packs
     Status(status::Arguments),
     /// Search all registries for packages
@@ -152,6 +156,8 @@ enum Command {
     Versions(versions::Arguments),
     /// Hash the installed packages again, and compare them with Mu.lock
     Verify(verify::Arguments),
+    /// Fill the store with what Mu.lock names, and install nothing
+    Fetch(fetch::Arguments),
     /// Keep packs in the workspace as files to commit
     Vendor(vendor::Arguments),
     /// Show or raise the version in Mu.yaml
@@ -304,11 +310,13 @@ fn carry_out(context: &Context, command: Command) -> Ending {
         Command::Graph(arguments) => graph::run(context, &arguments),
         Command::Why(arguments) => why::run(context, &arguments),
         Command::Outdated(arguments) => outdated::run(context, &arguments),
+        Command::Diff(arguments) => diff::run(context, &arguments),
         Command::Status(arguments) => status::run(context, &arguments),
         Command::Search(arguments) => search::run(context, &arguments),
         Command::Info(arguments) => info::run(context, &arguments),
         Command::Versions(arguments) => versions::run(context, &arguments),
         Command::Verify(arguments) => verify::run(context, &arguments),
+        Command::Fetch(arguments) => fetch::run(context, &arguments),
         Command::Vendor(arguments) => vendor::run(context, &arguments),
         Command::Version(arguments) => version::run(context, &arguments),
         #[cfg(feature = "hub")]

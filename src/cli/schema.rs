@@ -15,6 +15,8 @@ use crate::cli::{
 };
 #[cfg(feature = "publish")]
 use crate::cli::{hub, publish, tag, yank};
+use crate::ops::diff::Difference;
+use crate::ops::fetch::Filled;
 use crate::ops::list::{Listed, Member};
 #[cfg(feature = "publish")]
 use crate::ops::mirror::Mirrored;
@@ -84,10 +86,12 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     ("config get", &[shape::<config::Settings>]),
     ("config list", &[shape::<config::Settings>]),
     ("config set", &[shape::<config::Wrote>]),
+    ("diff", &[shape::<Difference>]),
     ("doctor", &[shape::<doctor::Answer>]),
     ("downgrade", &[shape::<change::Answer<'_>>]),
     ("env", &[shape::<config::Settings>]),
     ("error", &[Failure::json_schema]),
+    ("fetch", &[shape::<Filled>]),
     ("get", &[shape::<change::Answer<'_>>]),
     ("graph", &[shape::<graph::Answer<'_>>]),
     #[cfg(feature = "publish")]

@@ -23,13 +23,23 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Start", &["init", "get", "add", "remove"]),
     (
         "Versions",
-        &["update", "upgrade", "downgrade", "pin", "unpin", "resolve", "what-if", "vendor"],
+        &[
+            "update",
+            "upgrade",
+            "downgrade",
+            "pin",
+            "unpin",
+            "resolve",
+            "what-if",
+            "fetch",
+            "vendor",
+        ],
     ),
     (
         "Inspect",
         &[
-            "which", "list", "tree", "graph", "why", "outdated", "status", "search", "info",
-            "versions", "verify",
+            "which", "list", "tree", "graph", "why", "outdated", "diff", "status", "search",
+            "info", "versions", "verify",
         ],
     ),
     ("Publish", &["version", "pack", "publish", "yank", "tag", "mirror", "login", "logout", "hub"]),

@@ -2,12 +2,14 @@
 
 use clap::Args;
 
-use crate::cli::change;
-use crate::cli::context::{Context, Ending};
+use crate::cli::change::{self, Answer};
+use crate::cli::context::{Context, Ending, Stop};
+use crate::cli::diff;
 use crate::cli::get::Narrowing;
-use crate::ops::Scope;
+use crate::ops::diff::{Difference, of_moves};
 use crate::ops::get::check_not_empty;
 use crate::ops::update::{UpdateRequest, update};
+use crate::ops::{Code, CommandError, Scope, Session};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -22,6 +24,7 @@ Examples:
   mu update aws/ec2
   mu update 'aws/ec2#1.1.0'            to this version, up or down
   mu update ops/kafka --app-version 2.3
+  mu update --diff                     first show what changed in the packages
   mu update --installed 'ops/kafka#1.0.0' --dry-run")]
 pub(crate) struct Arguments {
     /// The packages to move, and to which version
@@ -33,6 +36,9 @@ pub(crate) struct Arguments {
     /// Assume that this version is installed; step-by-step upgrades start there
     #[arg(long, value_name = "ID#V")]
     installed: Vec<String>,
+    /// First show what changed in the content of everything that moves (see `mu diff`)
+    #[arg(long)]
+    diff: bool,
     /// Show what would change, and write nothing
     #[arg(long)]
     dry_run: bool,
@@ -51,7 +57,39 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         narrowing: arguments.narrowing.to_operation(),
         installed: arguments.installed.clone(),
     };
+    let diffs =
+        if arguments.diff { show(context, &mut session, &request, arguments)? } else { Vec::new() };
     let outcome = update(&mut session, &request, arguments.dry_run)?;
     change::note_apps(context, &outcome);
+    if context.shell.is_json() {
+        return context.json(&Answer::new(&outcome).with_diffs(&diffs));
+    }
     change::print(context, &outcome)
+}
+
+/// Shows what the update would change in the content of packages, and on a terminal asks whether to do it.
+fn show(
+    context: &Context,
+    session: &mut Session,
+    request: &UpdateRequest,
+    arguments: &Arguments,
+) -> Result<Vec<Difference>, Stop> {
+    let before = session.lockfile()?.unwrap_or_default();
+    let outcome = update(session, request, true)?;
+    let diffs = of_moves(session, &before, &outcome)?;
+    if context.shell.is_json() {
+        return Ok(diffs);
+    }
+    for (number, difference) in diffs.iter().enumerate() {
+        if number > 0 {
+            context.line("")?;
+        }
+        diff::print(context, difference, false)?;
+    }
+    let asks = !diffs.is_empty() && !arguments.dry_run && !session.options.yes;
+    if asks && context.shell.can_ask() && !session.events.confirm("Update these packages?") {
+        let message = "nothing was updated, as you answered";
+        return Err(CommandError::new(Code::Conflict, message).into());
+    }
+    Ok(diffs)
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::env::IN_CACHE;
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
-use crate::ops::{CommandError, Events, Stage};
+use crate::ops::{Code, CommandError, Events, Stage};
 use crate::packs::remove_orphans;
 use crate::store::Store;
 
@@ -106,10 +106,14 @@ pub fn clean(store: &Store, cache: &Path, events: &dyn Events) -> Result<u64, Co
     Ok(before.saturating_sub(cache_size(cache)?.total))
 }
 
-fn alone(store: &Store, events: &dyn Events) -> Result<Lock, FileError> {
-    store.lock(Sharing::Exclusive, &mut || {
+fn alone(store: &Store, events: &dyn Events) -> Result<Lock, CommandError> {
+    if store.is_read_only() {
+        let message = "--store-readonly (or MU_STORE_READONLY) forbids removing from the store";
+        return Err(CommandError::new(Code::Usage, message));
+    }
+    Ok(store.lock(Sharing::Exclusive, &mut || {
         events.waiting("another mu process is using the store");
-    })
+    })?)
 }
 
 #[cfg(unix)]

@@ -184,6 +184,7 @@ pub fn variables(environment: &Environment) -> Vec<Setting> {
     let names = [
         "MU_OFFLINE",
         "MU_RESOLUTION",
+        "MU_STORE_READONLY",
         "MU_LOG",
         "HTTPS_PROXY",
         "https_proxy",

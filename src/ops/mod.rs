@@ -22,6 +22,7 @@ pub mod solve;
 pub mod cache;
 pub mod config;
 pub mod doctor;
+pub mod fetch;
 pub mod get;
 pub mod graph;
 pub mod init;
@@ -49,7 +50,7 @@ pub mod which;
 pub use self::apply::outcome::{AppMove, Change, Outcome};
 pub use self::apply::written::Written;
 pub use self::graph::{tree, why};
-pub use self::lookup::{filter, info, readme, search, versions};
+pub use self::lookup::{diff, filter, info, readme, search, versions};
 #[cfg(feature = "hub")]
 pub use self::publication::pack;
 #[cfg(feature = "publish")]

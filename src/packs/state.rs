@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use mu_provider::{Digest, Entry};
@@ -203,8 +204,20 @@ impl PacksFolder {
         // The state of an earlier mu, or a forged one from a checkout.
         fs::remove_file(&self.own_folder().join("state.json"))?;
         let Some(path) = self.state_path() else { return Ok(()) };
-        fs::create_private_folder(&self.cache, crate::env::IN_CACHE)?;
-        fs::write_atomic(&path, state.print(&self.folder).as_bytes())
+        let written = fs::create_private_folder(&self.cache, crate::env::IN_CACHE)
+            .and_then(|()| fs::write_atomic(&path, state.print(&self.folder).as_bytes()));
+        match written {
+            // Without a record, the next run hashes the packs, as it does in a fresh checkout.
+            Err(error)
+                if matches!(
+                    error.kind(),
+                    ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied
+                ) =>
+            {
+                Ok(())
+            }
+            written => written,
+        }
     }
 
     /// The file of this folder's state; `None` if the folder does not exist.

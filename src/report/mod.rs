@@ -139,6 +139,12 @@ impl Shell {
         }
     }
 
+    /// Whether a person is there who can answer a question.
+    pub fn can_ask(&self) -> bool {
+        let is_quiet = self.options.json || self.options.verbosity == Verbosity::Quiet;
+        !is_quiet && io::stdin().is_terminal() && io::stderr().is_terminal()
+    }
+
     /// Whether the answer is one JSON document.
     pub fn is_json(&self) -> bool {
         self.options.json
@@ -290,8 +296,7 @@ impl Events for Shell {
     }
 
     fn confirm(&self, question: &str) -> bool {
-        let is_quiet = self.options.json || self.options.verbosity == Verbosity::Quiet;
-        if is_quiet || !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        if !self.can_ask() {
             return false;
         }
         let _held = self.progress.hold();

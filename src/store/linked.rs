@@ -23,7 +23,7 @@ impl Store {
         let hash = Sha256::digest(packs.as_os_str().as_encoded_bytes());
         let name = FileDigest::from_bytes(hash.into()).to_string();
         let note = self.folder().join(LINKED).join(name);
-        if fs::read_link(&note).is_ok_and(|noted| noted == packs) {
+        if self.is_read_only() || fs::read_link(&note).is_ok_and(|noted| noted == packs) {
             return Ok(());
         }
         fs::create_folder(&self.folder().join(LINKED))?;

@@ -53,6 +53,12 @@ pub enum StoreError {
         /// The changed file.
         path: PathBuf,
     },
+    /// The store must not be written, and lacks the tree.
+    #[error("the store in `{}` does not have it, and --store-readonly forbids adding it", folder.display())]
+    ReadOnly {
+        /// The store's folder.
+        folder: PathBuf,
+    },
     /// The disk refused.
     #[error(transparent)]
     File(#[from] FileError),
@@ -85,6 +91,8 @@ pub struct Store {
     /// The folder of all trees, once it exists.
     trees: OnceLock<Folder>,
     limits: Limits,
+    /// Whether nothing in its folder may be changed.
+    readonly: bool,
     /// What this run has added, so that nothing that was just written is read again.
     added: Mutex<HashMap<Digest, Stored>>,
 }
@@ -98,8 +106,20 @@ impl Store {
             making: Mutex::default(),
             trees: OnceLock::new(),
             limits: Limits::default(),
+            readonly: false,
             added: Mutex::default(),
         }
+    }
+
+    /// The same store, which is only read: nothing is created, locked or removed in its folder.
+    #[must_use]
+    pub fn read_only(self, readonly: bool) -> Self {
+        Self { readonly, ..self }
+    }
+
+    /// Whether it is only read.
+    pub fn is_read_only(&self) -> bool {
+        self.readonly
     }
 
     /// The folder that holds everything.
@@ -252,6 +272,10 @@ impl Store {
         {
             return Err(StoreError::Mismatch { expected: *expected, actual: digest });
         }
+        if self.readonly {
+            let missing = || StoreError::ReadOnly { folder: self.folder.clone() };
+            return Ok((self.find(&digest)?.ok_or_else(missing)?, false));
+        }
         staged.write_list(&list)?;
         if !self.move_new(staged, &digest)? {
             if let Some(present) = self.find(&digest)? {
@@ -312,6 +336,9 @@ impl Store {
     /// When the disk refuses.
     pub fn remove(&self, digest: &Digest) -> Result<(), FileError> {
         self.added().remove(digest);
+        if self.readonly {
+            return Ok(());
+        }
         let staged = self.staging()?.folder()?;
         fs::move_away(&self.folder_of(digest), &staged.path())?;
         fs::remove_folder(&staged.path())
@@ -361,7 +388,10 @@ impl Store {
         if let Some(staging) = self.staging.get() {
             return Ok(staging);
         }
-        let staging = Staging::new(&self.folder.join("staging"))?;
+        let staging = match self.readonly {
+            true => Staging::aside()?,
+            false => Staging::new(&self.folder.join("staging"))?,
+        };
         Ok(self.staging.get_or_init(|| staging))
     }
 

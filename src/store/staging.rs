@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use mu_provider::Folder;
 
-use crate::fs::{AtPath as _, FileError, RunFolder};
+use tempfile::TempDir;
+
+use crate::fs::{AtPath as _, FileError, RunFolder, private_folder};
 
 /// The content of a tree's folder: the files, and the list of them.
 pub(super) const FILES: &str = "files";
@@ -16,8 +18,17 @@ pub(super) const LIST: &str = "list";
 #[derive(Debug)]
 pub(super) struct Staging {
     held: Folder,
-    _run: RunFolder,
+    _run: Made,
     next: AtomicU32,
+}
+
+/// Its folder, which is removed with it.
+#[derive(Debug)]
+enum Made {
+    /// In the store.
+    Inside { _folder: RunFolder },
+    /// Among the temporary files of the machine.
+    Aside { _folder: TempDir },
 }
 
 /// A folder in it, for one tree.
@@ -32,7 +43,15 @@ impl Staging {
     pub(super) fn new(parent: &Path) -> Result<Self, FileError> {
         let run = RunFolder::new(parent)?;
         let held = Folder::open(run.path()).at("open", run.path())?;
-        Ok(Self { held, _run: run, next: AtomicU32::new(0) })
+        Ok(Self { held, _run: Made::Inside { _folder: run }, next: AtomicU32::new(0) })
+    }
+
+    /// Creates a folder for this run outside of the store, which cannot be written.
+    pub(super) fn aside() -> Result<Self, FileError> {
+        let run =
+            private_folder().tempdir().at("make a folder in", Path::new("the temporary files"))?;
+        let held = Folder::open(run.path()).at("open", run.path())?;
+        Ok(Self { held, _run: Made::Aside { _folder: run }, next: AtomicU32::new(0) })
     }
 
     /// Creates a folder in it for one tree.

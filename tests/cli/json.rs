@@ -38,6 +38,8 @@ const IN_A_WORKSPACE: &[&[&str]] = &[
     &["what-if", "--with", "aws/s3"],
     &["vendor"],
     &["vendor", "--undo"],
+    &["fetch"],
+    &["diff", "aws/app"],
     &["which", "aws/app"],
     &["which", "aws/ec2#^1"],
     &["which", "--all", "aws/app"],

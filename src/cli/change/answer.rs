@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::lock::{LockedPackage, Requested, Source};
+use crate::ops::diff::Difference;
 use crate::ops::{AppMove, Change, Outcome, Written};
 use crate::reference::PackageId;
 use crate::select::{Because, Lowered};
@@ -35,6 +36,9 @@ pub(crate) struct Answer<'a> {
     fetched: usize,
     /// Packages that were already on this machine.
     reused: usize,
+    /// With `--diff`, what changed in each of the packages.
+    #[serde(skip_serializing_if = "<[Difference]>::is_empty")]
+    diffs: &'a [Difference],
     /// With the minimal strategy, the other packages that a downgrade lowered or dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     lowered: Option<Vec<Lowering<'a>>>,
@@ -168,8 +172,16 @@ impl<'a> Answer<'a> {
             kept: &outcome.kept,
             fetched: outcome.counts.fetched,
             reused: outcome.counts.reused,
+            diffs: &[],
             lowered: is_minimal.then(|| outcome.lowered.iter().map(Lowering::new).collect()),
         }
+    }
+}
+
+impl<'a> Answer<'a> {
+    /// The same answer, with what changed in each of the packages.
+    pub(crate) fn with_diffs(self, diffs: &'a [Difference]) -> Self {
+        Self { diffs, ..self }
     }
 }
 

@@ -223,7 +223,9 @@ fn make_packs(
         events.progress(Stage::Installing, 0, made + removed);
         match building.finish(session.disk_jobs()) {
             Ok(()) => return Ok(Made { counts, made, removed }),
-            Err(PacksError::Store(StoreError::Corrupt { path })) if attempt == 0 => {
+            Err(PacksError::Store(StoreError::Corrupt { path }))
+                if attempt == 0 && !session.store.is_read_only() =>
+            {
                 // The store no longer has the tree; it is fetched and checked again.
                 events.warning(&format!(
                     "`{}` in the store was changed; fetching it again",

@@ -1,5 +1,6 @@
 //! Questions to registries about packages that need not be installed: `search`, `info`, `versions`.
 
+pub mod diff;
 pub mod filter;
 mod here;
 pub mod info;

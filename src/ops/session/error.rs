@@ -268,6 +268,8 @@ impl From<StoreError> for CommandError {
             StoreError::Mismatch { .. } | StoreError::Corrupt { .. } => {
                 Self::from_error(Code::Integrity, error)
             }
+            StoreError::ReadOnly { .. } => Self::from_error(Code::NotFound, error)
+                .hint("run `mu fetch` with the same Mu.lock where the store can be written"),
         }
     }
 }

@@ -20,6 +20,7 @@ pub(crate) mod places;
 pub(crate) mod plugins;
 pub(crate) mod providers;
 mod proxies;
+mod shared_store;
 pub(crate) mod source;
 
 use std::collections::BTreeMap;
@@ -31,7 +32,7 @@ use mu_provider::http::{Http, HttpOptions, Watch};
 
 use crate::env::Environment;
 use crate::formats;
-use crate::fs::{FileError, Lock, Sharing, create_private_folder};
+use crate::fs::{Lock, create_private_folder};
 use crate::index::{Index, IndexOptions, MOST_PACKAGES, Providers};
 use crate::lock::Lockfile;
 use crate::ops::session::credentials::Tokens;
@@ -57,6 +58,8 @@ pub struct Options {
     pub locked: bool,
     /// Use the lock without checking it against the manifests.
     pub frozen: bool,
+    /// Use a store that cannot be written: add nothing to it, and take no lock in it.
+    pub store_readonly: bool,
     /// Do not install what only `devDependencies` need.
     pub no_dev: bool,
     /// The strategy, if one was requested.
@@ -202,7 +205,7 @@ impl Session {
         }
         let places = Places::new(&workspace, &environment);
         Self {
-            store: Store::new(&environment.cache),
+            store: Store::new(&environment.cache).read_only(options.store_readonly),
             environment,
             options,
             scope,
@@ -285,14 +288,6 @@ impl Session {
     /// Packages that were looked up to learn what a name means, and whether they exist.
     pub(crate) fn known_names(&self) -> MutexGuard<'_, BTreeMap<PackageId, bool>> {
         threads::lock(&self.known_names)
-    }
-
-    /// Keeps other processes from pruning the store while the returned lock lives; waits if one is pruning.
-    pub(crate) fn use_store(&self) -> Result<Lock, FileError> {
-        create_private_folder(&self.environment.cache, crate::env::IN_CACHE)?;
-        self.store.lock(Sharing::Shared, &mut || {
-            self.events.waiting("another mu process is pruning the store");
-        })
     }
 
     /// What references outside of manifests mean without a base.

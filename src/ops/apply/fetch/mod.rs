@@ -4,6 +4,7 @@
 mod archive;
 mod here;
 mod local_packs;
+mod one;
 mod route;
 
 use std::path::{Path, PathBuf};
@@ -21,6 +22,9 @@ pub(crate) use crate::ops::apply::fetch::here::{check_placed, placed_fault, plac
 use crate::ops::apply::fetch::local_packs::LocalPacks;
 pub(crate) use crate::ops::apply::fetch::local_packs::has_or_takes_back;
 #[cfg(feature = "publish")]
+pub(crate) use crate::ops::apply::fetch::one::fetch_locked;
+pub(crate) use crate::ops::apply::fetch::one::{bring_locked, fetch_release};
+#[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::route::used_instead;
 use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
 pub(crate) use crate::ops::apply::fetch::route::{archives, source_now};
@@ -31,7 +35,6 @@ use crate::ops::session::installed_packs::wanted;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::packs::{State, Wanted};
-use crate::reference::PackageId;
 use crate::store::{StoreError, Stored};
 use mu_provider::threads::{self, at_once, lock};
 
@@ -141,7 +144,9 @@ impl<'run> Fetching<'run> {
             done: AtomicUsize::new(0),
             most,
         };
-        (0..most).for_each(|number| fetching.prefetch(number));
+        if !session.store.is_read_only() {
+            (0..most).for_each(|number| fetching.prefetch(number));
+        }
         fetching
     }
 
@@ -158,6 +163,7 @@ impl<'run> Fetching<'run> {
         then: &(dyn Fn(usize, &Stored) -> Result<(), CommandError> + Sync),
     ) -> Result<Brought, CommandError> {
         self.check_present()?;
+        self.check_addable()?;
         let digests = Mutex::new(Vec::with_capacity(self.missing.len()));
         let here = AtomicUsize::new(self.reused);
         let failure = Mutex::new(None);
@@ -214,6 +220,34 @@ impl<'run> Fetching<'run> {
         });
         let contents: Vec<Content<'_>> = contents.collect();
         check_all(session, &contents, &|package| Ok(way_of(session, package, &self.roots)?.route))
+    }
+
+    /// Refuses to download what a store that cannot be written lacks. (What is in a folder may be in the store.)
+    fn check_addable(&self) -> Result<(), CommandError> {
+        if !self.session.store.is_read_only() {
+            return Ok(());
+        }
+        let packages = self.missing.iter().map(|index| &self.resolved.lock.packages[*index]);
+        let lacking: Vec<String> = packages
+            .filter(|package| !package.source.is_folder())
+            .map(|package| format!("{} {}", package.id, package.version))
+            .collect();
+        if lacking.is_empty() {
+            return Ok(());
+        }
+        let shown = lacking.iter().take(5).map(|one| format!("\n  {one}"));
+        let more = match lacking.len() {
+            count if count > 5 => format!("\n  and {} more", count - 5),
+            _ => String::new(),
+        };
+        let message = format!(
+            "the store in `{}` cannot be written (--store-readonly), and lacks:{}{more}",
+            self.session.store.folder().display(),
+            shown.collect::<String>()
+        );
+        Err(CommandError::new(Code::NotFound, message)
+            .hint("run `mu fetch` with the same Mu.lock where the store can be written")
+            .with_details(serde_json::json!({ "missing": lacking })))
     }
 
     /// The number of the next package to fetch, if one is left.
@@ -460,43 +494,4 @@ fn folder_has_changed() -> CommandError {
         "a folder outside the workspace has changed since Mu.lock was written",
     )
     .hint("run `mu get` without --locked and --frozen, and commit Mu.lock")
-}
-
-/// Brings one locked package into the store, from where the settings lead it; returns its place too.
-///
-/// # Errors
-///
-/// When it cannot be fetched, or is not what the lock says.
-#[cfg(feature = "publish")]
-pub(crate) fn fetch_locked(
-    session: &Session,
-    package: &LockedPackage,
-) -> Result<(Stored, Route), CommandError> {
-    let way = way_of(session, package, &Roots::default())?;
-    if let Some(digest) = &package.digest
-        && let Some(stored) = session.store.find(digest)?
-    {
-        return Ok((stored, way.route));
-    }
-    let release = release_of(session, package, &way)?;
-    let stored = fetch_release(session, &package.id, &way.route, &release)?;
-    Ok((stored, way.route))
-}
-
-/// Brings one release into the store, whatever a lock says about it.
-pub(crate) fn fetch_release(
-    session: &Session,
-    id: &PackageId,
-    route: &Route,
-    release: &Release,
-) -> Result<Stored, CommandError> {
-    let what = format!("{id} {}", release.version);
-    let progress = Work::begin(&session.events, what.as_str());
-    let expected = release.digest.as_deref().and_then(|text| text.parse().ok());
-    session
-        .store
-        .add(expected.as_ref(), |tree| {
-            route.provider.fetch(&route.location, release, tree, &progress)
-        })
-        .map_err(|error| CommandError::from(error).while_doing(format!("cannot fetch `{what}`")))
 }
