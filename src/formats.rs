@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use mu_formats::helm::{self, Aliases, Needs};
+use mu_formats::kcl;
 use mu_formats::{FORMATS, Files, Format, FormatError, Reading, Texts};
 use mu_provider::Release;
 
@@ -253,6 +254,16 @@ pub fn helms_needs(path: &Path, environment: &Environment) -> Result<Needs, Mani
     let texts = texts(&helm::FORMAT, path)?;
     let needs = helm::needs(&texts, &helms_aliases(environment));
     Ok(needs.map_err(|error| pointed_at(&error, path, &texts))?)
+}
+
+/// The dependencies of the KCL module whose `kcl.mod` is at `path`; `is_own` says whether its author works on it there.
+///
+/// # Errors
+///
+/// As [`load_file`].
+pub fn kcls_needs(path: &Path, is_own: bool) -> Result<Vec<kcl::Need>, ManifestError> {
+    let texts = texts(&kcl::FORMAT, path)?;
+    Ok(kcl::needs(&texts, is_own).map_err(|error| pointed_at(&error, path, &texts))?)
 }
 
 /// Name and version of the chart in a folder, as they are written; `None` if there is none.

@@ -22,8 +22,10 @@ use crate::ops::list::{Listed, Member};
 use crate::ops::mirror::Mirrored;
 use crate::ops::outdated::Outdated;
 use crate::ops::status::Status;
-use crate::ops::subscriptions::Subscribed;
 use crate::ops::vendor::Vendored;
+use crate::ops::vendor::crossplane::CrossplaneResources;
+use crate::ops::vendor::kcl::VendoredModules;
+use crate::ops::vendor::olm::Subscribed;
 use crate::ops::versions::Versions;
 use crate::ops::why::Why;
 use crate::ops::{Code, CommandError, cache as stored, verify};
@@ -143,6 +145,8 @@ const ANSWERS: &[(&str, &[Shape])] = &[
             shape::<change::Answer<'_>>,
             shape::<vendor::Undone>,
             shape::<Vendored>,
+            shape::<VendoredModules>,
+            shape::<CrossplaneResources>,
             shape::<Subscribed>,
         ],
     ),

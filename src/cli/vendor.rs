@@ -7,8 +7,12 @@ use serde::Serialize;
 use crate::cli::change;
 use crate::cli::context::{Context, Ending, Stop};
 use crate::ops::get::check_not_empty;
-use crate::ops::subscriptions::{FOLDER, subscribe};
-use crate::ops::vendor::{Carried, VendoredChart, stop_vendoring, vendor, vendor_for_helm};
+use crate::ops::vendor::crossplane::vendor_for_crossplane;
+use crate::ops::vendor::kcl::{Differing, VendoredModule, vendor_for_kcl};
+use crate::ops::vendor::olm::subscribe;
+use crate::ops::vendor::{
+    Carried, VendoredChart, crossplane, olm, stop_vendoring, vendor, vendor_for_helm,
+};
 use crate::ops::{Scope, Session};
 use crate::report::count;
 
@@ -19,11 +23,17 @@ compares them with Mu.lock.
 
 With --for helm, the dependencies of the workspace's charts go to where Helm looks for them: into `charts/`, as published archives, with a `Chart.lock` that `helm dependency build` accepts. The versions are those in Mu.lock.
 
+With --for kcl, the modules that the workspace's KCL modules need go into `vendor/`, with a `kcl.mod.lock`.
+
+With --for crossplane, each package of Crossplane gets a resource in `crossplane/`, at exactly the version in Mu.lock.
+
 With --for olm, each operator gets a subscription in `olm/`, at exactly the version in Mu.lock.
 
 Examples:
   mu vendor
   mu vendor --for helm                 charts/*.tgz and Chart.lock, beside Chart.yaml
+  mu vendor --for kcl                  vendor/ and kcl.mod.lock, beside kcl.mod
+  mu vendor --for crossplane           crossplane/NAME.yaml for each package
   mu vendor --for olm                  olm/NAME.yaml for each operator
   git add .mu/packs Mu.lock
   mu vendor --undo                     stop committing packs")]
@@ -43,6 +53,8 @@ pub(crate) struct Arguments {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Tool {
     Helm,
+    Kcl,
+    Crossplane,
     Olm,
 }
 
@@ -69,25 +81,33 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         });
     }
     check_not_empty(&session)?;
-    if arguments.tool == Some(Tool::Helm) {
-        let (outcome, vendored) = vendor_for_helm(&session, arguments.dry_run)?;
-        if !context.shell.is_json() {
-            change::print(context, &outcome)?;
-        }
-        let dry_run = arguments.dry_run;
-        return context.answer(&vendored, |vendored| {
-            vendored.charts.iter().try_for_each(|chart| print_chart(context, chart, dry_run))
-        });
+    let dry_run = arguments.dry_run;
+    match arguments.tool {
+        Some(Tool::Helm) => vendor_charts(context, &session, dry_run),
+        Some(Tool::Kcl) => vendor_modules(context, &session, dry_run),
+        Some(Tool::Crossplane) => write_crossplane(context, &session, dry_run),
+        Some(Tool::Olm) => write_subscriptions(context, &session, dry_run),
+        None => vendor_packs(context, &session, dry_run),
     }
-    if arguments.tool == Some(Tool::Olm) {
-        return vendor_for_olm(context, &session, arguments.dry_run);
-    }
-    let outcome = vendor(&session, arguments.dry_run)?;
+}
+
+fn vendor_packs(context: &Context, session: &Session, dry_run: bool) -> Ending {
+    let outcome = vendor(session, dry_run)?;
     let ending = change::print(context, &outcome)?;
-    if !arguments.dry_run {
+    if !dry_run {
         context.shell.status("vendored in .mu/packs; next: `git add .mu/packs Mu.lock`");
     }
     Ok(ending)
+}
+
+fn vendor_charts(context: &Context, session: &Session, dry_run: bool) -> Ending {
+    let (outcome, vendored) = vendor_for_helm(session, dry_run)?;
+    if !context.shell.is_json() {
+        change::print(context, &outcome)?;
+    }
+    context.answer(&vendored, |vendored| {
+        vendored.charts.iter().try_for_each(|chart| print_chart(context, chart, dry_run))
+    })
 }
 
 /// Prints how one chart's `charts/` and `Chart.lock` changed.
@@ -119,29 +139,100 @@ fn print_chart(context: &Context, chart: &VendoredChart, dry_run: bool) -> Resul
     Ok(())
 }
 
+fn vendor_modules(context: &Context, session: &Session, dry_run: bool) -> Ending {
+    let (outcome, vendored) = vendor_for_kcl(session, dry_run)?;
+    if !context.shell.is_json() {
+        change::print(context, &outcome)?;
+    }
+    context.answer(&vendored, |vendored| {
+        vendored.modules.iter().try_for_each(|module| print_module(context, module, dry_run))
+    })
+}
+
+/// Prints how one module's `vendor` and `kcl.mod.lock` changed.
+fn print_module(context: &Context, module: &VendoredModule, dry_run: bool) -> Result<(), Stop> {
+    let VendoredModule { name, folder, lock_changed, folders, removed, differing } = module;
+    let prefix = if folder == "." { "vendor".to_owned() } else { format!("{folder}/vendor") };
+    let mut lines = String::new();
+    for one in folders.iter().filter(|one| one.changed) {
+        lines.push_str(&format!("+ {prefix}/{}\n", one.folder));
+    }
+    for one in removed {
+        lines.push_str(&format!("- {prefix}/{one}\n"));
+    }
+    context.print(&lines)?;
+    for Differing { by, own, name, named, locked } in differing {
+        let next = if *own { "; `mu pin` writes that into kcl.mod, which KCL goes by" } else { "" };
+        context.shell.status(&format!(
+            "note: the kcl.mod of {by} names {name} {named}; Mu.lock has {locked}{next}"
+        ));
+    }
+    let what = format!("{} in {prefix}", count(folders.len(), "module"));
+    let lock = format!("the kcl.mod.lock of {name}");
+    context.shell.status(&match (lines.is_empty() && !lock_changed, dry_run) {
+        (true, _) => format!("{what} and {lock} are up to date"),
+        (false, true) => format!("{what} and {lock} would fit Mu.lock; nothing was written"),
+        (false, false) => {
+            format!("{what} and {lock} fit Mu.lock; commit them, or use `kcl run --vendor`")
+        }
+    });
+    Ok(())
+}
+
+fn write_crossplane(context: &Context, session: &Session, dry_run: bool) -> Ending {
+    let (outcome, written) = vendor_for_crossplane(session, dry_run)?;
+    if !context.shell.is_json() {
+        change::print(context, &outcome)?;
+    }
+    context.answer(&written, |written| {
+        let changed = written.resources.iter().filter(|one| one.changed);
+        let changed = changed.map(|one| format!("{} ({})", one.file, one.package));
+        let resources = count(written.resources.len(), "package");
+        let resources = Resources { folder: crossplane::FOLDER, what: resources, dry_run };
+        resources.print(context, changed, &written.removed)
+    })
+}
+
 /// Writes subscriptions, and says which have changed.
-fn vendor_for_olm(context: &Context, session: &Session, dry_run: bool) -> Ending {
+fn write_subscriptions(context: &Context, session: &Session, dry_run: bool) -> Ending {
     let (outcome, subscribed) = subscribe(session, dry_run)?;
     if !context.shell.is_json() {
         change::print(context, &outcome)?;
     }
     context.answer(&subscribed, |subscribed| {
-        let mut lines = String::new();
-        for one in subscribed.subscriptions.iter().filter(|one| one.changed) {
-            lines.push_str(&format!("+ {} ({} in {})\n", one.file, one.bundle, one.channel));
-        }
-        for file in &subscribed.removed {
-            lines.push_str(&format!("- {file}\n"));
-        }
+        let changed = subscribed.subscriptions.iter().filter(|one| one.changed);
+        let changed =
+            changed.map(|one| format!("{} ({} in {})", one.file, one.bundle, one.channel));
+        let subscriptions = count(subscribed.subscriptions.len(), "subscription");
+        let resources = Resources { folder: olm::FOLDER, what: subscriptions, dry_run };
+        resources.print(context, changed, &subscribed.removed)
+    })
+}
+
+/// Resources for a cluster.
+struct Resources {
+    folder: &'static str,
+    what: String,
+    dry_run: bool,
+}
+
+impl Resources {
+    /// Prints which have changed, and what to do next.
+    fn print(
+        &self,
+        context: &Context,
+        changed: impl Iterator<Item = String>,
+        removed: &[String],
+    ) -> Result<(), Stop> {
+        let mut lines: String = changed.map(|line| format!("+ {line}\n")).collect();
+        lines.extend(removed.iter().map(|file| format!("- {file}\n")));
         context.print(&lines)?;
-        let what = count(subscribed.subscriptions.len(), "subscription");
+        let Self { folder, what, dry_run } = self;
         context.shell.status(&match (lines.is_empty(), dry_run) {
-            (true, _) => format!("{what} in {FOLDER}: up to date"),
-            (false, true) => format!("{what} in {FOLDER}: nothing was written"),
-            (false, false) => {
-                format!("{what} in {FOLDER}; next: `kubectl apply -f {FOLDER}/`")
-            }
+            (true, _) => format!("{what} in {folder}: up to date"),
+            (false, true) => format!("{what} in {folder}: nothing was written"),
+            (false, false) => format!("{what} in {folder}; next: `kubectl apply -f {folder}/`"),
         });
         Ok(())
-    })
+    }
 }

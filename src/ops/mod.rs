@@ -38,7 +38,6 @@ mod publication;
 pub mod registry;
 pub mod remove;
 pub mod status;
-pub mod subscriptions;
 pub mod update;
 pub mod upgrade;
 pub mod vendor;

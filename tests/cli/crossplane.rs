@@ -159,3 +159,72 @@ fn files_of_other_tools_make_no_package() {
     sandbox.write("deep/crossplane.yaml", "apiVersion: argoproj.io/v1alpha1\nkind: Application\n");
     sandbox.mu_in("work/deep", &["status"]).ok().does_not_say(&["of-hpack", "not a package"]);
 }
+
+#[test]
+fn packages_become_resources_at_the_versions_of_the_lock() {
+    let (sandbox, server) = registry();
+    let host = server.host();
+    let needs = |version: &str| {
+        let spec = format!(
+            "  dependsOn:\n    - configuration: {host}/acme/network\n      version: \"{version}\"\n"
+        );
+        meta("Configuration", "platform", &spec)
+    };
+    sandbox.write("crossplane.yaml", &needs(">=v0.1.0"));
+    sandbox.mu(&["vendor", "--for", "crossplane", "--dry-run"]).ok().says(&["nothing was written"]);
+    assert!(!sandbox.has("work/crossplane"));
+    insta::assert_snapshot!(sandbox.mu(&["vendor", "--for", "crossplane"]).ok().shown(), @"
+    $ mu vendor --for crossplane
+    + [HOST]/acme/function-kcl 0.9.0
+    + [HOST]/acme/network 0.3.0
+    + [HOST]/acme/provider-aws 1.2.0
+    + crossplane/acme-function-kcl.yaml ([HOST]/acme/function-kcl:v0.9.0)
+    + crossplane/acme-network.yaml ([HOST]/acme/network:v0.3.0)
+    + crossplane/acme-provider-aws.yaml ([HOST]/acme/provider-aws:v1.2.0)
+    installed 3 packages (3 downloaded, 0 from cache)
+    3 packages in crossplane; next: `kubectl apply -f crossplane/`
+    [exit 0]
+    ");
+    let expected = |kind: &str, name: &str, tagged: &str| {
+        format!(
+            "# Written by `mu vendor --for crossplane`; do not edit.\napiVersion: pkg.crossplane.io/v1\nkind: {kind}\nmetadata:\n  name: {name}\nspec:\n  package: \"{host}/{tagged}\"\n  # Mu.lock has the dependencies, too.\n  skipDependencyResolution: true\n"
+        )
+    };
+    let provider = expected("Provider", "acme-provider-aws", "acme/provider-aws:v1.2.0");
+    assert_eq!(sandbox.read("crossplane/acme-provider-aws.yaml"), provider);
+    let network = expected("Configuration", "acme-network", "acme/network:v0.3.0");
+    assert_eq!(sandbox.read("crossplane/acme-network.yaml"), network);
+    // From a lock alone it is the same, and again there is nothing to do.
+    for folder in ["cache", "work/.mu/packs"] {
+        fs::remove_dir_all(sandbox.path(folder)).expect("is there");
+    }
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox
+        .mu(&["vendor", "--for", "crossplane"])
+        .ok()
+        .says(&["3 packages in crossplane: up to date"]);
+    // Functions were in beta before Crossplane 1.17.
+    sandbox.write(".mu/workspace.yaml", "runtime: {crossplane: 1.16.0}\n");
+    sandbox
+        .mu(&["vendor", "--for", "crossplane"])
+        .ok()
+        .says(&["+ crossplane/acme-function-kcl.yaml"]);
+    assert!(
+        sandbox.read("crossplane/acme-function-kcl.yaml").contains("pkg.crossplane.io/v1beta1")
+    );
+    // What is no longer locked goes, and what somebody else wrote stays.
+    sandbox.write("crossplane/own.yaml", "kind: Namespace\n");
+    let spec =
+        format!("  dependsOn:\n    - provider: {host}/acme/provider-aws\n      version: v1.0.0\n");
+    sandbox.write("crossplane.yaml", &meta("Configuration", "platform", &spec));
+    let json = sandbox.mu(&["vendor", "--for", "crossplane", "--json"]).ok().json();
+    let removed = ["crossplane/acme-function-kcl.yaml", "crossplane/acme-network.yaml"];
+    assert_eq!(json["removed"], json!(removed));
+    assert_eq!(json["resources"][0]["package"], "[HOST]/acme/provider-aws:v1.0.0");
+    assert_eq!(json["resources"][0]["kind"], "Provider");
+    assert!(sandbox.has("work/crossplane/own.yaml"));
+    sandbox.write("crossplane/acme-provider-aws.yaml", "kind: Namespace\n");
+    sandbox.mu(&["vendor", "--for", "crossplane"]).fails().says(&["was not written by mu"]);
+    sandbox.write("crossplane.yaml", &meta("Configuration", "platform", ""));
+    sandbox.mu(&["vendor", "--for", "crossplane"]).fails().says(&["has no package of Crossplane"]);
+}

@@ -223,3 +223,124 @@ fn modules_that_lie_are_refused() {
         .says("org.kcllang.package.name", "web");
     refused(&tricky, "integrity", "is refused");
 }
+
+/// A sum as KCL has it: over the bytes of the files in the order in which Go walks a folder.
+fn sum(files: &[&str]) -> String {
+    use base64::Engine as _;
+    use sha2::Digest as _;
+    let digest = sha2::Sha256::digest(files.concat().as_bytes());
+    base64::engine::general_purpose::STANDARD.encode(digest)
+}
+
+#[test]
+fn modules_go_where_kcl_looks_for_them() {
+    let (sandbox, server) = workspace(&format!("k8s = \"1.28\"\n{KONFIG}"));
+    let asked = sandbox.mu(&["vendor", "--for", "kcl", "--dry-run"]).ok();
+    asked.says(&["+ vendor/k8s_1.31.10", "+ vendor/konfig_v0.4.2", "nothing was written"]);
+    assert!(!sandbox.has("work/vendor") && !sandbox.has("work/kcl.mod.lock"));
+    insta::assert_snapshot!(sandbox.mu(&["vendor", "--for", "kcl"]).ok().shown(), @"
+    $ mu vendor --for kcl
+    + ghcr.io/kcl-lang/k8s 1.31.10
+    + ghcr.io/kcl-lang/konfig 0.4.2
+    + vendor/k8s_1.31.10
+    + vendor/konfig_v0.4.2
+    installed 2 packages (2 downloaded, 0 from cache)
+    note: the kcl.mod of shop names k8s 1.28; Mu.lock has 1.31.10; `mu pin` writes that into kcl.mod, which KCL goes by
+    note: the kcl.mod of shop names konfig v0.4.0; Mu.lock has 0.4.2; `mu pin` writes that into kcl.mod, which KCL goes by
+    note: the kcl.mod of konfig 0.4.2 names k8s 1.30; Mu.lock has 1.31.10
+    2 modules in vendor and the kcl.mod.lock of shop fit Mu.lock; commit them, or use `kcl run --vendor`
+    [exit 0]
+    ");
+    let text = module("k8s", "1.31.10", "");
+    let k8s = sum(&[&text, "b = 2\n", "a = 1\n"]);
+    let konfig = sum(&[&module("konfig", "0.4.2", "k8s = \"1.30\"\n"), "b = 2\n", "a = 1\n"]);
+    let expected = format!(
+        "[dependencies]\n  [dependencies.k8s]\n    name = \"k8s\"\n    full_name = \"k8s_1.31.10\"\n    version = \"1.31.10\"\n    sum = \"{k8s}\"\n    reg = \"ghcr.io\"\n    repo = \"kcl-lang/k8s\"\n    oci_tag = \"1.31.10\"\n  [dependencies.konfig]\n    name = \"konfig\"\n    full_name = \"konfig_v0.4.2\"\n    version = \"v0.4.2\"\n    sum = \"{konfig}\"\n    reg = \"ghcr.io\"\n    repo = \"kcl-lang/konfig\"\n    oci_tag = \"v0.4.2\"\n"
+    );
+    assert_eq!(sandbox.read("kcl.mod.lock"), expected);
+    let pack = tree(&sandbox.path("work/.mu/packs/ghcr.io/kcl-lang/konfig"));
+    assert_eq!(tree(&sandbox.path("work/vendor/konfig_v0.4.2")), pack);
+    // Again there is nothing to do, and no request; what was changed comes back, and what is not KCL's stays.
+    sandbox.write("vendor/k8s_1.31.10/main.k", "changed = 1\n");
+    sandbox.write("vendor/k8s_1.28/main.k", "old = 1\n");
+    sandbox.write("vendor/own/main.k", "own = 1\n");
+    let before = server.log().len();
+    let again = sandbox.mu(&["vendor", "--for", "kcl", "--offline"]).ok();
+    again.says(&["+ vendor/k8s_1.31.10", "- vendor/k8s_1.28"]);
+    assert_eq!(server.log().len(), before);
+    assert_eq!(sandbox.read("vendor/k8s_1.31.10/main.k"), "a = 1\n");
+    assert!(sandbox.has("work/vendor/own") && !sandbox.has("work/vendor/k8s_1.28"));
+    sandbox.mu(&["vendor", "--for", "kcl"]).ok().says(&["are up to date"]);
+    // Pinned, kcl.mod and its lock agree.
+    sandbox.mu(&["pin"]).ok();
+    sandbox.mu(&["vendor", "--for", "kcl"]).ok().does_not_say(&["kcl.mod of shop"]);
+    // What is no longer needed goes.
+    sandbox.mu(&["remove", "ghcr.io/kcl-lang/konfig"]).ok();
+    let json = sandbox.mu(&["vendor", "--for", "kcl", "--json"]).ok().json();
+    assert_eq!(json["modules"][0]["removed"], serde_json::json!(["konfig_v0.4.2"]));
+    assert_eq!(json["modules"][0]["lockChanged"], true);
+    assert!(!sandbox.read("kcl.mod.lock").contains("konfig"));
+}
+
+#[test]
+fn modules_of_folders_and_of_git_are_locked_as_kcl_has_them() {
+    let (sandbox, _server) = workspace("");
+    let git = sandbox.path("git/tools");
+    mu_testing::write(&git, "kcl.mod", module("tools", "0.3.0", "hello = \"0.1.0\"\n"));
+    mu_testing::git::git(&git, &["init", "--quiet", "."]);
+    mu_testing::git::git(&git, &["add", "."]);
+    let who = ["-c", "user.name=a", "-c", "user.email=a@b"];
+    mu_testing::git::git(&git, &[&who[..], &["commit", "--quiet", "--message", "a"]].concat());
+    mu_testing::git::git(&git, &["tag", "v0.3.0"]);
+    let beside = module("beside", "0.1.0", "konfig = \"0.4.2\"\n");
+    mu_testing::write(&sandbox.path("beside"), "kcl.mod", beside);
+    let dependencies = format!(
+        "tools = {{ git = \"file://{}\", tag = \"v0.3.0\" }}\nbeside = {{ path = \"../beside\" }}\nhi = {{ oci = \"oci://ghcr.io/kcl-lang/hello\", tag = \"0.1.2\" }}\n",
+        git.display()
+    );
+    sandbox.write("kcl.mod", &module("shop", "0.1.0", &dependencies));
+    sandbox.mu(&["vendor", "--for", "kcl"]).ok();
+    let lock = sandbox.read("kcl.mod.lock");
+    let tools = format!(
+        "  [dependencies.tools]\n    name = \"tools\"\n    full_name = \"tools_0.3.0\"\n    version = \"0.3.0\"\n    url = \"file://{}\"\n    git_tag = \"v0.3.0\"\n",
+        git.display()
+    );
+    assert!(lock.contains(&tools), "{lock}");
+    // A folder stays where it is, and what it needs is vendored; two names of one module are two folders.
+    let beside = "  [dependencies.beside]\n    name = \"beside\"\n    full_name = \"beside_0.1.0\"\n    version = \"0.1.0\"\n  [dep";
+    assert!(lock.contains(beside), "{lock}");
+    assert!(lock.contains("name = \"hi\"\n    full_name = \"hello_0.1.2\""), "{lock}");
+    let folders = fs::read_dir(sandbox.path("work/vendor")).expect("is there");
+    let names = folders.map(|entry| entry.expect("can be read").file_name());
+    let mut names: Vec<String> = names.filter_map(|name| name.into_string().ok()).collect();
+    names.sort();
+    let expected = ["hello_0.1.2", "hi_0.1.2", "k8s_1.31.10", "konfig_v0.4.2", "tools_v0.3.0"];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn what_cannot_be_vendored_for_kcl_is_said() {
+    let (sandbox, server) = workspace(KONFIG);
+    let other = module("k8s", "1.30", "");
+    let files = [("kcl.mod", &*other)];
+    let host = server.host();
+    Artifact::module("k8s", "1.30.0", &files, true).push(&host, "kcl-lang/other", "1.30");
+    let both =
+        format!("{KONFIG}k8s = {{ oci = \"oci://ghcr.io/kcl-lang/other\", tag = \"1.30\" }}\n");
+    sandbox.write("kcl.mod", &module("shop", "0.1.0", &both));
+    let error = sandbox.mu(&["vendor", "--for", "kcl", "--json"]).fails_with("conflict");
+    assert!(error.to_string().contains("two modules are called `k8s`"), "{error}");
+    // Nothing is written through a link, or out of the folder.
+    sandbox.write("kcl.mod", &module("shop", "0.1.0", KONFIG));
+    std::os::unix::fs::symlink(sandbox.path("elsewhere"), sandbox.path("work/vendor"))
+        .expect("can be made");
+    sandbox.mu(&["vendor", "--for", "kcl"]).fails().says(&["mu writes through no links"]);
+    fs::remove_file(sandbox.path("work/vendor")).expect("is there");
+    let trick = "\"../../out\" = { oci = \"oci://ghcr.io/kcl-lang/hello\", tag = \"0.1.2\" }\n";
+    sandbox.write("kcl.mod", &module("shop", "0.1.0", trick));
+    sandbox.mu(&["vendor", "--for", "kcl"]).fails().says(&["cannot be the name of a KCL module"]);
+    assert!(!sandbox.has("out_0.1.2"));
+    fs::remove_file(sandbox.path("work/kcl.mod")).expect("is there");
+    sandbox.mu(&["init", "acme/app"]).ok();
+    sandbox.mu(&["vendor", "--for", "kcl"]).fails().says(&["is a KCL module"]);
+}

@@ -18,14 +18,11 @@ use crate::fs::{self, AtPath as _};
 use crate::lock::LockedPackage;
 use crate::ops::apply::fetch::fetch_archive;
 use crate::ops::apply::ignore_rules::{OF_HELM, Rules};
-use crate::ops::apply::install::install;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::source::relative;
-use crate::ops::solve::names;
-use crate::ops::solve::resolve::resolve;
+use crate::ops::vendor::shared::{locked, prepared, refuse_link};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::Version;
-use crate::select::Update;
 use crate::workspace::Member;
 
 /// What Helm packs of no chart, because it is not the chart's.
@@ -90,7 +87,7 @@ pub struct Carried {
 ///
 /// # Errors
 ///
-/// As [`install`]; when the workspace has no chart, or a dependency is not available as an archive.
+/// As [`prepared`]; when the workspace has no chart, or a dependency is not available as an archive.
 pub fn vendor_for_helm(
     session: &Session,
     dry_run: bool,
@@ -104,10 +101,7 @@ pub fn vendor_for_helm(
             .hint("`mu vendor --for helm` fills `charts/` beside a `Chart.yaml`")
             .hint("charts in folders below the root count with `formats: [helm]` in `.mu/workspace.yaml`"));
     }
-    let extra = session.lockfile()?.unwrap_or_default().extra.clone();
-    let requirements = names::collect(session, extra)?;
-    let resolved = resolve(session, &requirements, Update::Nothing)?;
-    let outcome = install(session, &requirements, resolved, &[], dry_run)?;
+    let outcome = prepared(session, dry_run)?;
     let mut run = Run { session, outcome: &outcome, dry_run, begun: BTreeSet::new() };
     let mut vendored = Vendored::default();
     for chart in charts {
@@ -164,7 +158,7 @@ impl<'run> Run<'run> {
             }
         }
         let folder = member.folder.join("charts");
-        self.refuse_link(&folder)?;
+        refuse_link(&folder)?;
         let mut vendored = VendoredChart {
             name: member.manifest.name.name().to_string(),
             folder: relative(&self.session.workspace.root, &member.folder),
@@ -195,38 +189,11 @@ impl<'run> Run<'run> {
         Ok(())
     }
 
-    /// Refuses links, because a checkout must not redirect what is written.
-    fn refuse_link(&self, folder: &Path) -> Result<(), CommandError> {
-        match fs::symlink_metadata(folder) {
-            Ok(metadata) if !metadata.is_dir() => {
-                let message = format!(
-                    "`{}` is not a folder, and mu writes through no links",
-                    folder.display()
-                );
-                Err(CommandError::new(Code::Conflict, message))
-            }
-            _ => Ok(()),
-        }
-    }
-
     /// The locked package of a dependency, and its place in the lock.
     fn locked(&self, member: &Member, need: &Need) -> Option<(usize, &'run LockedPackage)> {
         let reference = &need.requirement.as_ref()?.reference;
-        let session = self.session;
-        let defaults = member.defaults();
-        let id = session.places.id_of(reference, &defaults, &member.folder, &session.workspace);
-        let lock = &self.outcome.lock;
-        let used = lock.used_for(&id);
-        let by = Requester::of(member);
-        let packages = lock.packages.iter().enumerate().filter(|(_, package)| package.id == *used);
-        // If there are several majors, the one for this requirement.
-        packages.max_by_key(|(_, package)| {
-            let spec = reference.spec();
-            package
-                .requested
-                .iter()
-                .any(|one| &*one.by == by.as_str() && *one.spec == *spec.as_str())
-        })
+        let (defaults, by) = (member.defaults(), Requester::of(member));
+        locked(self.session, &self.outcome.lock, reference, &defaults, &member.folder, by.as_str())
     }
 
     fn find(

@@ -3,7 +3,11 @@
 //! `packs/vendored.json` records this, so every later command that installs keeps packs that way. `vendor
 //! --for TOOL` writes files for another tool instead; there is one source file for each tool.
 
+pub mod crossplane;
 mod helm;
+pub mod kcl;
+pub mod olm;
+mod shared;
 
 use std::path::{Path, PathBuf};
 

@@ -64,6 +64,12 @@ fn is_one(text: &str) -> bool {
     node::read(text).is_ok_and(|root| kind(&root).is_some())
 }
 
+/// The kind of package that the text of a manifest describes: `Configuration`, `Function` or `Provider`; `None` if it is not such
+/// a manifest.
+pub fn kind_of(text: &str) -> Option<String> {
+    kind(&node::read(text).ok()?).map(str::to_owned)
+}
+
 /// The kind of package that a document describes.
 fn kind<'n>(root: &'n Node<'_>) -> Option<&'n str> {
     let (version, _) = root.text("apiVersion").ok()??;

@@ -6,6 +6,7 @@
 mod dependency;
 mod edit;
 mod image;
+mod lock;
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -13,6 +14,8 @@ use std::sync::Arc;
 use mu_manifest::reference::{Name, Version};
 use mu_provider::Release;
 use toml_edit::{Document, Item};
+
+pub use self::lock::{LOCK, Locked, Need, Origin, folders, lock, needs};
 
 use crate::error::{Fault, FormatError};
 use crate::files::Files;

@@ -1,0 +1,270 @@
+//! `kcl.mod.lock`, in which KCL keeps what it downloaded for a module, and the sums of it.
+//!
+//! The keys, their order and their layout are those of kpm (`MarshalLockTOML` in `pkg/package`), which prints them with Go's TOML
+//! encoder.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use mu_manifest::reference::Reference;
+use toml_edit::Document;
+
+use super::dependency::{self, Entry, Key};
+use super::{MODULE, parse, text};
+use crate::error::FormatError;
+use crate::files::Files;
+use crate::format::Reading;
+
+/// The file.
+pub const LOCK: &str = "kcl.mod.lock";
+
+/// The keys of an entry whose text is the second part of the name of its folder, in the order in which KCL looks for them.
+const NAMED_BY: [&str; 5] = ["oci_tag", "git_tag", "commit", "branch", "version"];
+
+/// A dependency in a `kcl.mod`.
+#[derive(Debug, Clone)]
+pub struct Need {
+    /// The name by which the module imports it.
+    pub name: String,
+    /// What mu requires for it.
+    pub reference: Reference,
+    /// Its version or tag, as it is written; `None` without one.
+    pub written: Option<String>,
+    /// Git: its URL, as it is written.
+    pub git: Option<String>,
+    /// Git: the key of what is written: `tag`, `commit` or `branch`.
+    pub revision: &'static str,
+    /// Git: the module's name in a repository with several.
+    pub package: Option<String>,
+}
+
+/// A module that is locked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Locked {
+    /// The name by which it is imported.
+    pub name: String,
+    /// Its own name.
+    pub module: String,
+    /// Its version, or its tag in an OCI registry.
+    pub version: String,
+    /// The sum of its files; `None` where KCL has none.
+    pub sum: Option<String>,
+    /// Where it comes from.
+    pub origin: Origin,
+}
+
+/// Where a locked module comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Origin {
+    /// An OCI registry.
+    Oci {
+        /// Its host.
+        registry: String,
+        /// The repository there.
+        repository: String,
+        /// The tag, which is also the version.
+        tag: String,
+    },
+    /// A Git repository.
+    Git {
+        /// Its URL.
+        url: String,
+        /// `branch`, `commit` or `git_tag`.
+        kind: &'static str,
+        /// The branch, commit or tag.
+        revision: String,
+        /// The module's name in a repository with several.
+        package: Option<String>,
+    },
+    /// A folder on this machine, which is never vendored.
+    Folder,
+}
+
+impl Locked {
+    /// The name of its folder in `vendor`; `None` for one that is not vendored.
+    pub fn folder(&self) -> Option<String> {
+        let of = match &self.origin {
+            Origin::Oci { tag, .. } => tag,
+            Origin::Git { revision, .. } => revision,
+            Origin::Folder => return None,
+        };
+        // A branch may have slashes; KCL has folders in folders then.
+        Some(format!("{}_{of}", self.name))
+    }
+}
+
+/// The dependencies of the module with these files; those that lie inside a fetched module are left out.
+///
+/// # Errors
+///
+/// As [`super::read`].
+pub fn needs(files: &dyn Files, is_own: bool) -> Result<Vec<Need>, FormatError> {
+    let text = text(files)?;
+    let around = Reading { is_own, aliases: None };
+    let read = || {
+        let document = parse(&text)?;
+        let mut needs = Vec::new();
+        for entry in dependency::all(&document)? {
+            let (dependency, key) = entry.read(&around)?;
+            let Some(dependency) = dependency else { continue };
+            let Ok(reference) = Reference::parse(dependency.reference()) else { continue };
+            needs.push(need(&entry, key, reference));
+        }
+        Ok(needs)
+    };
+    read().map_err(|fault| FormatError::new(MODULE, &text, fault))
+}
+
+fn need(entry: &Entry<'_>, key: Key, reference: Reference) -> Need {
+    let said = |key: &str| Some(entry.item.as_table_like()?.get(key)?.as_str()?.trim().to_owned());
+    let (written, revision) = match key {
+        Key::Whole => (entry.item.as_str().map(|text| text.trim().to_owned()), "tag"),
+        Key::Named(key) => (said(key), if key == "version" { "tag" } else { key }),
+        Key::Missing(_) => (None, "commit"),
+    };
+    Need {
+        name: entry.name.to_owned(),
+        reference,
+        written,
+        git: said("git"),
+        revision,
+        package: said("package"),
+    }
+}
+
+/// The text of the lock with these modules; empty without any, as KCL has it.
+pub fn lock(modules: &[Locked]) -> String {
+    let sorted: BTreeMap<&str, &Locked> =
+        modules.iter().map(|module| (&*module.name, module)).collect();
+    if sorted.is_empty() {
+        return String::new();
+    }
+    let mut text = "[dependencies]\n".to_owned();
+    for (name, module) in sorted {
+        let _ = writeln!(text, "  [dependencies.{}]", key(name));
+        let mut field = |key: &str, value: &str| {
+            if !value.is_empty() {
+                let _ = writeln!(text, "    {key} = {}", quoted(value));
+            }
+        };
+        field("name", name);
+        field("full_name", &format!("{}_{}", module.module, module.version));
+        field("version", &module.version);
+        field("sum", module.sum.as_deref().unwrap_or_default());
+        match &module.origin {
+            Origin::Oci { registry, repository, tag } => {
+                field("reg", registry);
+                field("repo", repository);
+                field("oci_tag", tag);
+            }
+            Origin::Git { url, kind, revision, package } => {
+                field("url", url);
+                field(kind, revision);
+                field("package", package.as_deref().unwrap_or_default());
+            }
+            Origin::Folder => {}
+        }
+    }
+    text
+}
+
+/// The names of the folders in `vendor` of the modules that a lock has. One that cannot be read has none.
+pub fn folders(lock: &str) -> Vec<String> {
+    let Ok(document) = Document::parse(lock) else { return Vec::new() };
+    let Some(modules) = document.get("dependencies").and_then(|all| all.as_table_like()) else {
+        return Vec::new();
+    };
+    let folder = |(name, module): (&str, &toml_edit::Item)| {
+        let table = module.as_table_like()?;
+        let text = |key: &str| table.get(key)?.as_str();
+        Some(format!("{}_{}", text("name").unwrap_or(name), NAMED_BY.into_iter().find_map(text)?))
+    };
+    modules.iter().filter_map(folder).collect()
+}
+
+/// A name as a key: bare where TOML allows it.
+fn key(name: &str) -> String {
+    let is_bare = |letter: char| letter.is_ascii_alphanumeric() || "_-".contains(letter);
+    match !name.is_empty() && name.chars().all(is_bare) {
+        true => name.to_owned(),
+        false => quoted(name),
+    }
+}
+
+/// A text between quotes.
+fn quoted(text: &str) -> String {
+    let mut quoted = "\"".to_owned();
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            letter if letter.is_control() => {
+                let _ = write!(quoted, "\\u{:04x}", u32::from(letter));
+            }
+            letter => quoted.push(letter),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Locked, Origin, folders, lock};
+
+    /// The text of kpm 0.12 for the same modules.
+    const OF_KPM: &str = r#"[dependencies]
+  [dependencies.flask_manifests]
+    name = "flask_manifests"
+    full_name = "flask_manifests_0.0.1"
+    version = "0.0.1"
+    url = "git://github.com/kcl-lang/flask-demo-kcl-manifests.git"
+    git_tag = "v0.1.0"
+  [dependencies.hello-world]
+    name = "hello-world"
+    full_name = "helloworld_0.1.4"
+    version = "0.1.4"
+    sum = "7OO4YK2QuRWPq9C7KTzcWcti5yUnueCjptT3OXiPVeQ="
+    reg = "ghcr.io"
+    repo = "kcl-lang/helloworld"
+    oci_tag = "0.1.4"
+  [dependencies.local]
+    name = "local"
+    full_name = "local_0.0.1"
+    version = "0.0.1"
+"#;
+
+    #[test]
+    fn a_lock_is_printed_as_kpm_prints_it() {
+        let locked = |name: &str, module: &str, version: &str, origin: Origin| Locked {
+            name: name.to_owned(),
+            module: module.to_owned(),
+            version: version.to_owned(),
+            sum: matches!(origin, Origin::Oci { .. })
+                .then(|| "7OO4YK2QuRWPq9C7KTzcWcti5yUnueCjptT3OXiPVeQ=".to_owned()),
+            origin,
+        };
+        let url = "git://github.com/kcl-lang/flask-demo-kcl-manifests.git".to_owned();
+        let revision = "v0.1.0".to_owned();
+        let git = Origin::Git { url, kind: "git_tag", revision, package: None };
+        let oci = Origin::Oci {
+            registry: "ghcr.io".to_owned(),
+            repository: "kcl-lang/helloworld".to_owned(),
+            tag: "0.1.4".to_owned(),
+        };
+        let modules = [
+            locked("local", "local", "0.0.1", Origin::Folder),
+            locked("hello-world", "helloworld", "0.1.4", oci),
+            locked("flask_manifests", "flask_manifests", "0.0.1", git),
+        ];
+        assert_eq!(lock(&modules), OF_KPM);
+        assert_eq!(lock(&[]), "");
+        let named: Vec<_> = modules.iter().filter_map(Locked::folder).collect();
+        assert_eq!(named, ["hello-world_0.1.4", "flask_manifests_v0.1.0"]);
+        let read = folders(OF_KPM);
+        assert_eq!(read, ["flask_manifests_v0.1.0", "hello-world_0.1.4", "local_0.0.1"]);
+        assert!(folders("[").is_empty());
+    }
+}

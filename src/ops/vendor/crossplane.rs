@@ -1,0 +1,158 @@
+//! `vendor --for crossplane`: a resource for each package of Crossplane in Mu.lock, at exactly the version that it has there.
+//!
+//! What is written is for Crossplane in a cluster. mu applies nothing.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use mu_formats::crossplane;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::fs;
+use crate::lock::LockedPackage;
+use crate::ops::session::installed_packs::place;
+use crate::ops::vendor::shared::{Resources, lines, prepared, tag_of};
+use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::reference::Version;
+
+/// The folder of the resources, in the root of the workspace.
+pub const FOLDER: &str = "crossplane";
+
+/// The first version of Crossplane whose functions have the version `v1` of the API.
+const STABLE_FUNCTIONS: &str = "1.17.0";
+
+/// The longest name of a resource, as Crossplane cuts it.
+const LONGEST_NAME: usize = 63;
+
+/// What `mu vendor --for crossplane` wrote.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CrossplaneResources {
+    /// The resources, one for each package.
+    pub resources: Vec<CrossplaneResource>,
+    /// Files that were removed, because their package is no longer in Mu.lock.
+    pub removed: Vec<String>,
+}
+
+/// The resource of one package.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CrossplaneResource {
+    /// The package.
+    pub id: String,
+    /// Its version in Mu.lock.
+    pub version: String,
+    /// `Configuration`, `Function` or `Provider`; `None` in a dry run if the package is not on this machine yet.
+    pub kind: Option<String>,
+    /// The package and its tag, as Crossplane installs it.
+    pub package: String,
+    /// The file, seen from the root of the workspace.
+    pub file: String,
+    /// Whether it was not there before, or was another one.
+    pub changed: bool,
+}
+
+/// Installs what the workspace needs, and writes a resource for each package of Crossplane in the lock. Also returns how the packs
+/// changed.
+///
+/// # Errors
+///
+/// As [`prepared`]; when no such package is locked, or two would have one name; when something else is in the place of a file.
+pub fn vendor_for_crossplane(
+    session: &Session,
+    dry_run: bool,
+) -> Result<(Outcome, CrossplaneResources), CommandError> {
+    let outcome = prepared(session, dry_run)?;
+    let packages: Vec<(usize, &LockedPackage)> = outcome
+        .lock
+        .packages
+        .iter()
+        .enumerate()
+        .filter(|(index, package)| is_fetched(package) && is_one(session, &outcome, *index))
+        .collect();
+    if packages.is_empty() {
+        return Err(CommandError::new(Code::NotFound, "Mu.lock has no package of Crossplane")
+            .hint("they come from OCI registries: `mu add oci://HOST/REPOSITORY`"));
+    }
+    let mut resources = Resources::new(session, FOLDER, dry_run)?;
+    let mut planned: BTreeMap<String, (CrossplaneResource, Option<String>)> = BTreeMap::new();
+    for (index, package) in packages {
+        let name = resource_name(package.id.name_str());
+        let kind = kind(session, &outcome, index);
+        let tagged = format!("{}:{}", package.id, tag_of(session, package)?);
+        let text = kind.as_ref().map(|kind| {
+            lines(&[
+                ("apiVersion: pkg.crossplane.io/", api_version(session, kind)),
+                ("kind: ", kind),
+                ("metadata:\n  name: ", &name),
+                ("spec:\n  package: ", &tagged),
+            ]) + "  # Mu.lock has the dependencies, too.\n  skipDependencyResolution: true\n"
+        });
+        let file = resources.file(&name);
+        resources.check(&file)?;
+        let resource = CrossplaneResource {
+            id: package.id.to_string(),
+            version: package.version.clone(),
+            kind,
+            package: tagged,
+            file,
+            changed: true,
+        };
+        if let Some((other, _)) = planned.insert(name.clone(), (resource, text)) {
+            let message = format!("`{}` and `{}` are both called `{name}`", other.id, package.id);
+            return Err(CommandError::new(Code::Conflict, message)
+                .hint("Crossplane calls packages by their repository, without the host"));
+        }
+    }
+    let mut written = CrossplaneResources::default();
+    for (mut resource, text) in planned.into_values() {
+        if let Some(text) = text {
+            resource.changed = resources.write(&resource.file, &text)?;
+        }
+        written.resources.push(resource);
+    }
+    written.removed = resources.remove_others()?;
+    Ok((outcome, written))
+}
+
+fn is_fetched(package: &LockedPackage) -> bool {
+    !package.source.is_workspace() && !package.source.is_folder()
+}
+
+/// Whether a locked package is one of Crossplane.
+fn is_one(session: &Session, outcome: &Outcome, index: usize) -> bool {
+    let package = &outcome.lock.packages[index];
+    package.locator.as_deref() == Some(crossplane::FORMAT.name)
+        || kind(session, outcome, index).is_some()
+}
+
+/// The kind of a package, if its pack is there.
+fn kind(session: &Session, outcome: &Outcome, index: usize) -> Option<String> {
+    let installed = outcome.folders.get(&index).cloned();
+    let pack = || session.packs().pack_path(&place(&outcome.lock, index));
+    let folder: PathBuf = installed.unwrap_or_else(pack);
+    let text = [crossplane::PUBLISHED, crossplane::AUTHORED].iter().find_map(|name| {
+        let path = folder.join(name);
+        fs::read_text(&path).ok()
+    });
+    crossplane::kind_of(&text?)
+}
+
+/// The version of the API of a kind: functions were in beta for longer.
+fn api_version(session: &Session, kind: &str) -> &'static str {
+    let runtime = &session.workspace.settings.runtime;
+    let stable = Version::parse_lenient(STABLE_FUNCTIONS).ok();
+    let is_older = runtime.get(crossplane::FORMAT.name).is_some_and(|version| {
+        Version::parse_lenient(version).ok().is_some_and(|version| Some(version) < stable)
+    });
+    if is_older && kind == "Function" { "v1beta1" } else { "v1" }
+}
+
+/// The name that Crossplane itself gives to a package that it installs: `acme/provider-aws` is `acme-provider-aws`.
+fn resource_name(repository: &str) -> String {
+    let plain = |letter: char| if letter.is_ascii_alphanumeric() { letter } else { '-' };
+    let name: String = repository.to_ascii_lowercase().chars().map(plain).collect();
+    let cut: String = name.trim_matches('-').chars().take(LONGEST_NAME).collect();
+    cut.trim_end_matches('-').to_owned()
+}

@@ -1,0 +1,463 @@
+//! `vendor --for kcl`: puts the modules that the workspace's KCL modules need where KCL looks for them: into `vendor`, with a
+//! `kcl.mod.lock`.
+//!
+//! KCL reads every `kcl.mod` again and chooses by itself. Where a `kcl.mod` names another version than Mu.lock, mu says so.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
+use std::path::{Path, PathBuf};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use mu_formats::kcl::{self, Locked, Need, Origin};
+use mu_provider::{Digest, Mode};
+use schemars::JsonSchema;
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use crate::formats;
+use crate::fs::{self, AtPath as _};
+use crate::lock::LockedPackage;
+use crate::ops::requirements::requester::Requester;
+use crate::ops::session::installed_packs::place;
+use crate::ops::session::source::relative;
+use crate::ops::vendor::shared::{locked, prepared, refuse_link, tag_of};
+use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::packs::hash_folder;
+use crate::reference::{Defaults, Version};
+use crate::workspace::Member;
+
+/// Where KCL looks, beside `kcl.mod`.
+const FOLDER: &str = "vendor";
+
+/// What a folder is called while it is filled.
+const STAGED: &str = ".mu-";
+
+/// What KCL leaves out of its sums: all files whose path has one of these texts in it.
+const UNSUMMED: [&str; 2] = [".git", ".tar"];
+
+/// What `mu vendor --for kcl` wrote.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VendoredModules {
+    /// The KCL modules of the workspace.
+    pub modules: Vec<VendoredModule>,
+}
+
+/// The dependencies of one KCL module of the workspace, as KCL has them.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VendoredModule {
+    /// Its name.
+    pub name: String,
+    /// Its folder, seen from the root of the workspace.
+    pub folder: String,
+    /// Whether its `kcl.mod.lock` has changed.
+    pub lock_changed: bool,
+    /// The folders in `vendor`.
+    pub folders: Vec<VendoredFolder>,
+    /// The folders that were removed from `vendor`, because nothing needs them any more.
+    pub removed: Vec<String>,
+    /// Where a `kcl.mod` names another version than Mu.lock.
+    pub differing: Vec<Differing>,
+}
+
+/// A folder in `vendor`.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VendoredFolder {
+    /// The package.
+    pub id: String,
+    /// Its version in Mu.lock.
+    pub version: String,
+    /// The name of the folder.
+    pub folder: String,
+    /// Whether it was not there before, or had other content.
+    pub changed: bool,
+}
+
+/// A `kcl.mod` that names another version than Mu.lock.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Differing {
+    /// The module whose `kcl.mod` it is.
+    pub by: String,
+    /// Whether it is the workspace's own, so that `mu pin` can change it.
+    pub own: bool,
+    /// The module that it names.
+    pub name: String,
+    /// The version that it names.
+    pub named: String,
+    /// The version in Mu.lock.
+    pub locked: String,
+}
+
+/// Installs what the workspace needs, and writes `vendor` and `kcl.mod.lock` of each of its KCL modules. Also returns how the
+/// packs changed.
+///
+/// # Errors
+///
+/// As [`prepared`]; when the workspace has no KCL module, or KCL cannot have two modules of one name.
+pub fn vendor_for_kcl(
+    session: &Session,
+    dry_run: bool,
+) -> Result<(Outcome, VendoredModules), CommandError> {
+    let is_module =
+        |one: &&Member| one.manifest_path.file_name().is_some_and(|name| name == kcl::MODULE);
+    let members: Vec<&Member> = session.workspace.members.iter().filter(is_module).collect();
+    if members.is_empty() {
+        let root = session.workspace.root.display();
+        let message = format!("no package of the workspace `{root}` is a KCL module");
+        return Err(CommandError::new(Code::NotFound, message)
+            .hint("`mu vendor --for kcl` fills `vendor` beside a `kcl.mod`")
+            .hint("modules in folders below the root count with `formats: [kcl]` in `.mu/workspace.yaml`"));
+    }
+    let outcome = prepared(session, dry_run)?;
+    let _store = session.use_store()?;
+    let run = Run { session, outcome: &outcome, dry_run };
+    let modules = members.into_iter().map(|member| run.module(member)).collect::<Result<_, _>>()?;
+    Ok((outcome, VendoredModules { modules }))
+}
+
+struct Run<'run> {
+    session: &'run Session,
+    outcome: &'run Outcome,
+    dry_run: bool,
+}
+
+/// A `kcl.mod` whose dependencies are still to be followed.
+struct Source {
+    needs: Vec<Need>,
+    folder: PathBuf,
+    defaults: Defaults,
+    /// What Mu.lock calls its package.
+    by: String,
+    /// For people.
+    name: String,
+    is_own: bool,
+}
+
+/// A dependency, found in Mu.lock.
+struct Found<'run> {
+    index: usize,
+    package: &'run LockedPackage,
+    locked: Locked,
+}
+
+impl<'run> Run<'run> {
+    /// Fills `vendor` and the lock of one module of the workspace.
+    fn module(&self, member: &Member) -> Result<VendoredModule, CommandError> {
+        let folder = member.folder.join(FOLDER);
+        refuse_link(&folder)?;
+        let mut vendored = VendoredModule {
+            name: member.manifest.name.name().to_string(),
+            folder: relative(&self.session.workspace.root, &member.folder),
+            ..VendoredModule::default()
+        };
+        let mut found = self.reached(member, &mut vendored.differing)?;
+        for one in found.values_mut() {
+            let Some(name) = one.locked.folder() else { continue };
+            let target = folder.join(&name);
+            let changed = self.fill(one, &target)?;
+            if matches!(one.locked.origin, Origin::Oci { .. }) {
+                one.locked.sum = sum_of(self.content(one.index).as_deref().unwrap_or(&target));
+            }
+            let (id, version) = (one.package.id.to_string(), one.package.version.clone());
+            vendored.folders.push(VendoredFolder { id, version, folder: name, changed });
+        }
+        let path = member.folder.join(kcl::LOCK);
+        let before = fs::read_text_if_there(&path)?;
+        let modules: Vec<Locked> = found.into_values().map(|one| one.locked).collect();
+        let text = kcl::lock(&modules);
+        vendored.removed = self.remove_others(&folder, before.as_deref(), &modules)?;
+        // A plan for what is not on this machine yet has no sums, so its lock cannot be compared.
+        let is_known = modules.iter().all(|one| {
+            one.sum.is_some() || !matches!(one.origin, Origin::Oci { .. }) || !self.dry_run
+        });
+        vendored.lock_changed = match &before {
+            Some(before) if is_known => *before != text,
+            Some(_) => vendored.folders.iter().any(|one| one.changed),
+            None => !modules.is_empty(),
+        };
+        if vendored.lock_changed && !self.dry_run {
+            fs::write_atomic(&path, text.as_bytes())?;
+        }
+        Ok(vendored)
+    }
+
+    /// Everything that a module of the workspace needs, by the names under which KCL imports it.
+    fn reached(
+        &self,
+        member: &Member,
+        differing: &mut Vec<Differing>,
+    ) -> Result<BTreeMap<String, Found<'run>>, CommandError> {
+        let mut found: BTreeMap<String, Found<'run>> = BTreeMap::new();
+        let mut queue = VecDeque::from([Source {
+            needs: formats::kcls_needs(&member.manifest_path, true)?,
+            folder: member.folder.clone(),
+            defaults: member.defaults(),
+            by: Requester::of(member).as_str().to_owned(),
+            name: member.manifest.name.name().to_string(),
+            is_own: true,
+        }]);
+        let mut seen = BTreeSet::new();
+        while let Some(source) = queue.pop_front() {
+            for need in &source.needs {
+                let Source { folder, defaults, by, .. } = &source;
+                let lock = &self.outcome.lock;
+                let used = locked(self.session, lock, &need.reference, defaults, folder, by);
+                let Some((index, package)) = used else { continue };
+                note_differing(&source, need, package, differing);
+                if let Some(known) = found.get(&need.name) {
+                    if known.index != index {
+                        return Err(two_called(&need.name, known.package, package));
+                    }
+                    continue;
+                }
+                let one = self.found(need, index, package)?;
+                found.insert(need.name.clone(), one);
+                if seen.insert(index) {
+                    queue.push_back(self.source(index, package)?);
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The `kcl.mod` of a locked package.
+    fn source(&self, index: usize, package: &LockedPackage) -> Result<Source, CommandError> {
+        let is_own = is_own(package);
+        let folder = self.content(index);
+        let needs = match &folder {
+            Some(folder) => formats::kcls_needs(&folder.join(kcl::MODULE), is_own)?,
+            // What is not on this machine yet is only planned: by the names that packages have in Mu.lock.
+            None => package.dependencies.iter().filter_map(need_of).collect(),
+        };
+        Ok(Source {
+            needs,
+            folder: folder.unwrap_or_default(),
+            defaults: self.session.defaults(),
+            by: package.id.to_string(),
+            name: format!("{} {}", package.id.name().leaf(), package.version),
+            is_own,
+        })
+    }
+
+    /// A dependency as KCL locks it; its sum is not known yet.
+    fn found(
+        &self,
+        need: &Need,
+        index: usize,
+        package: &'run LockedPackage,
+    ) -> Result<Found<'run>, CommandError> {
+        let head = match self.content(index) {
+            Some(folder) => formats::load_head(&folder)?,
+            None => None,
+        };
+        let own = head.as_ref().and_then(|head| head.name.as_ref()).map(|name| name.name().leaf());
+        let module = own.unwrap_or(package.id.name().leaf()).to_owned();
+        let written = |text: &String| need.written.as_ref().is_some_and(|named| named == text);
+        let (version, origin) = if is_own(package) {
+            (package.version.clone(), Origin::Folder)
+        } else if let Some(url) = need.git.clone().or_else(|| git_of(package)) {
+            let (kind, revision) = match (&need.written, &package.reference, &package.commit) {
+                (Some(text), _, _) if need.git.is_some() => (need.revision, text.clone()),
+                (_, Some(name), _) if written(name) => ("tag", name.clone()),
+                (_, _, commit) => ("commit", commit.clone().unwrap_or_default()),
+            };
+            let kind = if kind == "tag" { "git_tag" } else { kind };
+            let package_in = need.package.clone();
+            (package.version.clone(), Origin::Git { url, kind, revision, package: package_in })
+        } else {
+            let tag = tag_of(self.session, package)?;
+            let host = need.reference.base().map(|base| base.as_str().trim_end_matches('/'));
+            let registry = host.unwrap_or(package.id.base().host_port()).to_owned();
+            let repository = need.reference.name().to_string();
+            (tag.clone(), Origin::Oci { registry, repository, tag })
+        };
+        let locked = Locked { name: need.name.clone(), module, version, sum: None, origin };
+        let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.');
+        let is_safe =
+            |folder: String| !folder.contains(['\\', '\0', ':']) && folder.split('/').all(is_plain);
+        if !locked.folder().is_none_or(is_safe) {
+            let message = format!("`{}` cannot be the name of a KCL module", locked.name);
+            return Err(CommandError::new(Code::Manifest, message)
+                .hint(format!("`{}` has it in a `kcl.mod`", package.id)));
+        }
+        Ok(Found { index, package, locked })
+    }
+
+    /// The folder with the files of a locked package, if they are on this machine.
+    fn content(&self, index: usize) -> Option<PathBuf> {
+        let package = self.outcome.lock.packages.get(index)?;
+        if is_own(package) {
+            let root = &self.session.workspace.root;
+            return Some(crate::env::absolute(root, package.source.place.as_ref()));
+        }
+        let stored = package.digest.and_then(|digest| self.session.store.find(&digest).ok()?);
+        let pack = || {
+            let pack = self.session.packs().pack_path(&place(&self.outcome.lock, index));
+            let pack = self.outcome.folders.get(&index).cloned().unwrap_or(pack);
+            Some(pack).filter(|pack| package.digest.is_some() && content_of(pack) == package.digest)
+        };
+        stored.map(|stored| stored.folder).or_else(pack)
+    }
+
+    /// Puts the files of a package into the folder `target`, unless they are there already; returns whether they were not.
+    fn fill(&self, one: &Found<'_>, target: &Path) -> Result<bool, CommandError> {
+        refuse_link(target)?;
+        let expected = one.package.digest;
+        if expected.is_some() && content_of(target) == expected {
+            return Ok(false);
+        }
+        if self.dry_run {
+            return Ok(true);
+        }
+        let LockedPackage { id, version, .. } = one.package;
+        let missing = || {
+            let message = format!("the files of `{id}` {version} are not on this machine");
+            CommandError::new(Code::NotFound, message).hint("`mu get` installs them")
+        };
+        let from = self.content(one.index).ok_or_else(missing)?;
+        let name = target.file_name().unwrap_or_default().to_string_lossy();
+        let staged = target.with_file_name(format!("{STAGED}{name}"));
+        refuse_link(&staged)?;
+        fs::remove_folder(&staged)?;
+        copy(&from, &staged)?;
+        if content_of(&staged) != expected {
+            fs::remove_folder(&staged)?;
+            let message = format!("the files of `{id}` {version} have changed on this machine");
+            return Err(CommandError::new(Code::Integrity, message)
+                .hint("`mu verify` and `mu verify --store` find what has changed"));
+        }
+        fs::remove_folder(target)?;
+        fs::rename(&staged, target)?;
+        Ok(true)
+    }
+
+    /// Removes folders of other versions, and of modules that the lock of KCL had before.
+    fn remove_others(
+        &self,
+        folder: &Path,
+        before: Option<&str>,
+        modules: &[Locked],
+    ) -> Result<Vec<String>, CommandError> {
+        let kept: BTreeSet<String> = modules.iter().filter_map(Locked::folder).collect();
+        let former: BTreeSet<String> = before.map(kcl::folders).into_iter().flatten().collect();
+        let is_of = |name: &str| {
+            modules.iter().any(|module| {
+                let rest = name.strip_prefix(&*module.name).and_then(|rest| rest.strip_prefix('_'));
+                rest.is_some_and(|version| Version::parse_lenient(version).is_ok())
+            })
+        };
+        let mut removed = Vec::new();
+        for entry in fs::entries_if_there(folder)? {
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let is_folder = entry.file_type().at("read", &entry.path())?.is_dir();
+            if is_folder && !kept.contains(&name) && (former.contains(&name) || is_of(&name)) {
+                if !self.dry_run {
+                    fs::remove_folder(&entry.path())?;
+                }
+                removed.push(name);
+            }
+        }
+        removed.sort();
+        Ok(removed)
+    }
+}
+
+/// Whether a package is a folder that its author works on, which KCL uses where it is.
+fn is_own(package: &LockedPackage) -> bool {
+    package.source.is_workspace() || package.source.is_folder()
+}
+
+/// The URL of a locked package's repository, if it is one.
+fn git_of(package: &LockedPackage) -> Option<String> {
+    package.commit.as_ref().map(|_| package.source.place.clone())
+}
+
+/// The dependency of a package that is only planned.
+fn need_of(id: &crate::reference::PackageId) -> Option<Need> {
+    Some(Need {
+        name: id.name().leaf().to_owned(),
+        reference: crate::reference::Reference::parse(&format!("https://{id}")).ok()?,
+        written: None,
+        git: None,
+        revision: "commit",
+        package: None,
+    })
+}
+
+fn note_differing(
+    source: &Source,
+    need: &Need,
+    package: &LockedPackage,
+    differing: &mut Vec<Differing>,
+) {
+    let named = need.written.as_deref().unwrap_or_default();
+    let locked = package.version.as_str();
+    let read = |text: &str| Version::parse_lenient(text).ok();
+    let is_other = read(named).is_some() && read(named) != read(locked);
+    if is_other && need.git.is_none() && !is_own(package) {
+        differing.push(Differing {
+            by: source.name.clone(),
+            own: source.is_own,
+            name: need.name.clone(),
+            named: named.to_owned(),
+            locked: locked.to_owned(),
+        });
+    }
+}
+
+fn two_called(name: &str, first: &LockedPackage, second: &LockedPackage) -> CommandError {
+    let [first, second] = [first, second].map(|one| format!("`{}` {}", one.id, one.version));
+    let message = format!("two modules are called `{name}`: {first} and {second}");
+    CommandError::new(Code::Conflict, message)
+        .hint("KCL knows modules by name alone, so it can use only one of them")
+}
+
+/// The digest of the content of a folder; `None` if it cannot be read.
+fn content_of(folder: &Path) -> Option<Digest> {
+    Some(hash_folder(folder, &HashSet::new()).ok()?.digest())
+}
+
+/// Copies a folder, without its links leading anywhere else than before.
+fn copy(from: &Path, to: &Path) -> Result<(), CommandError> {
+    let tree = hash_folder(from, &HashSet::new())
+        .map_err(|error| CommandError::from_error(Code::Io, error))?;
+    for entry in tree.entries() {
+        let (source, target) = (from.join(&entry.path), to.join(&entry.path));
+        fs::create_folder(target.parent().unwrap_or(to))?;
+        if entry.mode == Mode::Symlink {
+            fs::symlink_file(&fs::read_link(&source)?, &target)?;
+            continue;
+        }
+        fs::write_atomic(&target, &fs::read(&source)?)?;
+        #[cfg(unix)]
+        if entry.mode == Mode::Executable {
+            use std::os::unix::fs::PermissionsExt as _;
+            fs::set_permissions(&target, std::fs::Permissions::from_mode(0o755))?;
+        }
+    }
+    Ok(())
+}
+
+/// KCL's sum of a folder: SHA-256 of the bytes of its files, in the order in which Go walks it; `None` if it cannot be read.
+fn sum_of(folder: &Path) -> Option<String> {
+    let mut hasher = Sha256::new();
+    sum(folder, "", &mut hasher)?;
+    Some(STANDARD.encode(hasher.finalize()))
+}
+
+fn sum(folder: &Path, prefix: &str, hasher: &mut Sha256) -> Option<()> {
+    let mut entries = fs::entries(folder).ok()?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let path = format!("{prefix}{}", entry.file_name().to_str()?);
+        if entry.file_type().ok()?.is_dir() {
+            sum(&entry.path(), &format!("{path}/"), hasher)?;
+        } else if !UNSUMMED.iter().any(|text| path.contains(text)) {
+            hasher.update(fs::read(&entry.path()).ok()?);
+        }
+    }
+    Some(())
+}
