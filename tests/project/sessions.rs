@@ -1,12 +1,15 @@
 //! Runs every `console` block of the documents, and compares the output with the one in the document.
 //!
 //! A document's blocks are one session, in a copy of `testdata/demo`, `testdata/graph` and `testdata/operators`. The copy's folder is shown
-//! as `~/mu`. What a session writes below `docs` (pictures) is compared with the files there.
+//! as `~/mu`. Documents about `testdata/team` have that too, and a registry, which is shown as `localhost:5000`. What a session writes below `docs` (pictures) is compared with the files there.
 //! `BLESS=1 cargo test --test project sessions` writes answers and files anew.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use mu_testing::oci::Behaviour;
+use mu_testing::{OciServer, team};
 
 use super::demo::Demo;
 use super::{check_generated, files, read, root};
@@ -14,11 +17,17 @@ use super::{check_generated, files, read, root};
 struct Session {
     demo: Demo,
     folder: PathBuf,
+    registry: Option<OciServer>,
 }
 
 impl Session {
-    fn new() -> Self {
+    fn new(text: &str) -> Self {
         let demo = Demo::new();
+        let registry = text.contains("$ cd testdata/team").then(|| {
+            let registry = OciServer::start(Behaviour::default());
+            team::publish(&demo.root().join("testdata/team/workspace"), &registry.host());
+            registry
+        });
         let programs = demo.root().join("bin");
         fs::create_dir_all(&programs).expect("can be made");
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_mu"), programs.join("mu"))
@@ -36,7 +45,7 @@ impl Session {
         for page in files("docs") {
             fs::create_dir_all(folder.join(page.parent().expect("is below"))).expect("can be made");
         }
-        Self { demo, folder }
+        Self { demo, folder, registry }
     }
 
     /// The output of a line: first stdout, then stderr.
@@ -48,7 +57,11 @@ impl Session {
         let path = std::env::var("PATH").expect("there is a path");
         let programs = self.demo.root().join("bin");
         let mut command = Command::new("sh");
-        command.args(["-c", line]).current_dir(&self.folder).env_clear();
+        let host = self.registry.as_ref().map_or(team::REGISTRY.to_owned(), OciServer::host);
+        command
+            .args(["-c", &line.replace(team::REGISTRY, &host)])
+            .current_dir(&self.folder)
+            .env_clear();
         self.demo.set_environment(&mut command);
         command.env("PATH", format!("{}:{path}", programs.display()));
         let output = command.output().expect("there is a shell");
@@ -58,6 +71,7 @@ impl Session {
         let text = text.replace(&format!("{root}/machine/home"), "~");
         let text = text.replace(&format!("{root}/machine/runtime"), "/usr/local/mu");
         let text = text.replace(root, "~/mu");
+        let text = text.replace(&host, team::REGISTRY);
         let lines: Vec<&str> = text.lines().map(str::trim_end).collect();
         lines.join("\n")
     }
@@ -76,7 +90,7 @@ fn written(root: &Path) -> Vec<(String, Vec<u8>)> {
 
 /// The document with the real answers of its sessions, and the files that they write below `docs`.
 fn replay(text: &str) -> (String, Vec<(String, Vec<u8>)>) {
-    let mut session = Session::new();
+    let mut session = Session::new(text);
     let mut replayed = String::new();
     let mut in_block = false;
     for line in text.lines() {

@@ -33,6 +33,8 @@ mod operators;
 mod registry;
 #[cfg(unix)]
 mod ssh;
+#[cfg(unix)]
+pub mod team;
 
 #[cfg(unix)]
 pub use self::artifacts::{Artifact, pull, push_blob, push_manifest};
