@@ -48,6 +48,11 @@ fn check(prefix: &str, url: &SafeUrl) -> Result<String, CommandError> {
         let message = format!("`{prefix}` is served from a folder, `{url}`, which takes no token");
         return Err(CommandError::new(Code::Usage, message));
     }
+    if url.is_bucket() {
+        let message = format!("`{prefix}` is in a bucket, `{url}`, which takes no token");
+        return Err(CommandError::new(Code::Usage, message)
+            .hint("its credentials come from variables: `mu hub --help` lists them"));
+    }
     if url.scheme() == "http" && !url.is_loopback() {
         let message = format!("`{prefix}` uses plain http, and mu never sends tokens over it");
         return Err(CommandError::new(Code::Usage, message)

@@ -56,7 +56,10 @@ impl Requests {
                 }
                 let mut way = String::new();
                 if let Some(origin) = authorized {
-                    way.push_str(&format!(", with the token for {}", url.host_and_port()));
+                    way.push_str(&match url.is_bucket() {
+                        true => ", with the credentials".to_owned(),
+                        false => format!(", with the token for {}", url.host_and_port()),
+                    });
                     if !origin.is_empty() {
                         way.push_str(&format!(" from {origin}"));
                     }

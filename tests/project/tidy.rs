@@ -139,10 +139,18 @@ fn crates_use_only_those_below_them() {
     for (path, below) in [
         ("crates/manifest", &["mu-provider"][..]),
         ("crates/formats", &["mu-manifest", "mu-provider"]),
+        ("crates/bucket", &["mu-provider"]),
         ("crates/picture", &[]),
         (
             "crates/hub",
-            &["mu-formats", "mu-manifest", "mu-picture", "mu-provider", "mu-provider-hub"],
+            &[
+                "mu-bucket",
+                "mu-formats",
+                "mu-manifest",
+                "mu-picture",
+                "mu-provider",
+                "mu-provider-hub",
+            ],
         ),
     ] {
         let text = read(&format!("{path}/Cargo.toml"));

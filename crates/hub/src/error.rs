@@ -3,12 +3,11 @@
 use std::error::Error;
 use std::fmt;
 
+use mu_bucket::{NoCredentials, credentials_hint};
 use mu_provider::fs::FileError;
 use mu_provider_hub::archive::ArchiveError;
 
 use crate::paths::HUB_FILE;
-use crate::place::bucket::credentials_hint;
-use crate::place::metadata::NoCredentials;
 
 /// Why a hub could not be opened, read or changed.
 #[derive(Debug, thiserror::Error)]

@@ -43,4 +43,4 @@ pub use crate::release::{
     Dependency, DetailedDependency, LONGEST_REASON, Maintainer, Release, Upgrade, Yanked,
 };
 pub use crate::tree::{Entry, Folder, Kind, Limits, Mode, Tree, TreeError, TreeWriter};
-pub use crate::url::{SafeUrl, secrets_in, without_secrets};
+pub use crate::url::{SafeUrl, is_bucket_scheme, secrets_in, without_secrets};

@@ -18,6 +18,14 @@ const HIDDEN: &str = "****";
 /// A user that is not a secret over http: people write it before the host because ssh needs it.
 const PLAIN_USER: &str = "git";
 
+/// The schemes of buckets: Amazon S3, Google Cloud Storage, Azure Blob Storage.
+const BUCKETS: [&str; 8] = ["s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"];
+
+/// Whether URLs of this scheme name files in the buckets of object stores.
+pub fn is_bucket_scheme(scheme: &str) -> bool {
+    BUCKETS.contains(&scheme)
+}
+
 /// A URL whose `Display` and `Debug` leave out passwords, tokens and query values. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SafeUrl(Arc<Url>);
@@ -51,8 +59,25 @@ impl SafeUrl {
         }
     }
 
+    /// Whether it names a bucket of an object store, or a file there: then its host is no machine.
+    pub fn is_bucket(&self) -> bool {
+        is_bucket_scheme(self.0.scheme())
+    }
+
+    /// Whether it is in the same bucket as `other`.
+    pub fn is_in_bucket_of(&self, other: &Self) -> bool {
+        let of = |url: &Self| {
+            let user = url.0.username().to_owned();
+            (url.0.scheme().to_owned(), user, url.host_and_port())
+        };
+        self.is_bucket() && of(self) == of(other)
+    }
+
     /// Whether the host is this machine (`localhost`, `127.0.0.0/8`, `::1`).
     pub fn is_loopback(&self) -> bool {
+        if self.is_bucket() {
+            return false;
+        }
         match self.0.host() {
             Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
             Some(url::Host::Ipv4(address)) => address.is_loopback(),

@@ -6,7 +6,6 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use mu_provider::http::or_variable;
 use mu_provider::{
     ArchiveDigest, ErrorKind, Listing, Location, Progress, ProviderError, Release, SafeUrl, Silent,
 };
@@ -222,13 +221,10 @@ impl Tried {
             None => error.hint(
                 "its index lists that version, so the hub is incomplete: ask its operator to run `mu hub check`",
             ),
-            Some(url) => {
-                let host = url.host_and_port();
-                let variable = or_variable(&host);
-                error.hint(format!(
-                    "the server answered 403: the archive does not exist, or needs a token (`mu login {host}` stores one{variable})"
-                ))
-            }
+            Some(url) => error.hint(format!(
+                "the server answered 403: the archive does not exist, or {}",
+                crate::needs(url)
+            )),
         }
     }
 }

@@ -228,11 +228,7 @@ impl HubProvider {
             }
             Answer::Absent => absent(url.to_string()),
             Answer::Hidden => {
-                let host = url.host_and_port();
-                let variable = or_variable(&host);
-                absent(format!(
-                    "{url}, which answered 403: it does not exist, or needs a token (`mu login {host}` stores one{variable})"
-                ))
+                absent(format!("{url}, which answered 403: it does not exist, or {}", needs(&url)))
             }
             Answer::Read(mut document) => {
                 if !document.is_aged {
@@ -268,6 +264,15 @@ impl HubProvider {
             progress,
         }
     }
+}
+
+/// What a file that answered 403 may need.
+pub(crate) fn needs(url: &SafeUrl) -> String {
+    if url.is_bucket() {
+        return "the credentials do not allow reading it".to_owned();
+    }
+    let host = url.host_and_port();
+    format!("needs a token (`mu login {host}` stores one{})", or_variable(&host))
 }
 
 impl Provider for HubProvider {

@@ -183,7 +183,7 @@ pub(crate) fn below(folder: &SafeUrl, place: &str) -> Result<SafeUrl, ProviderEr
         "file" => {
             url.scheme() == "file" && !url.as_url().path().starts_with(folder.as_url().path())
         }
-        _ => !matches!(url.scheme(), "http" | "https"),
+        _ => !matches!(url.scheme(), "http" | "https") && !url.is_in_bucket_of(folder),
     };
     let brings_secret = url.may_hold_secret() && place.contains('@');
     if escapes || brings_secret {
@@ -223,6 +223,14 @@ mod tests {
             ("file:///srv/hub/", "../a.tgz", None),
             ("file:///srv/hub/", "/etc/passwd", None),
             ("file:///srv/hub/", "https://cdn/a.tgz", Some("https://cdn/a.tgz")),
+            ("s3://acme/hub/", "packs/a.tgz", Some("s3://acme/hub/packs/a.tgz")),
+            ("s3://acme/hub/", "../packs/a.tgz", Some("s3://acme/packs/a.tgz")),
+            ("s3://acme/hub/", "https://cdn/a.tgz", Some("https://cdn/a.tgz")),
+            ("s3://acme/hub/", "s3://other/a.tgz", None),
+            ("s3://acme/hub/", "//other/a.tgz", None),
+            ("s3://localhost/hub/", "http://localhost/a.tgz", None),
+            ("az://c@one.example.com/hub/", "az://d@one.example.com/a.tgz", None),
+            ("https://h/hub/", "s3://acme/a.tgz", None),
         ] {
             let result = below(&url(folder), place).map(|url| url.to_string());
             assert_eq!(result.as_deref().ok(), expected, "{folder} {place}");

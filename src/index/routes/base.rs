@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use mu_provider::{Location, Progress, SafeUrl};
+use mu_provider::{ErrorKind, Location, Progress, ProviderError, SafeUrl, is_bucket_scheme};
 
-use super::{Kind, Route, RouteError, Routes};
+use super::hint::Hint;
+use super::{Kind, Route, RouteError, Routes, inside, parse};
+use crate::reference::{PackageId, Protocol};
 use mu_provider::threads::lock;
 
 impl Routes {
@@ -56,6 +58,58 @@ impl Routes {
         };
         *found = Some(base.clone());
         Ok(Some(base))
+    }
+
+    /// The bucket that a reference to a package names, if one does and no registry has the package.
+    pub(super) fn bucket(
+        &self,
+        id: &PackageId,
+        hint: &Hint,
+    ) -> Result<Option<SafeUrl>, RouteError> {
+        let Some(Protocol::Plugin(scheme)) = &hint.protocol else { return Ok(None) };
+        let protocol = Protocol::Plugin(scheme.clone());
+        if !is_bucket_scheme(scheme) || self.is_placed(id, &protocol) {
+            return Ok(None);
+        }
+        let user = hint.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
+        parse(&format!("{scheme}://{user}{}", id.base())).map(Some)
+    }
+
+    /// The route to a package in a bucket. The hub is in the first folder on the way that has a `hub.json`, and the rest is
+    /// the package's name there.
+    pub(super) fn in_bucket(
+        &self,
+        bucket: &SafeUrl,
+        path: &str,
+        known: &dyn Fn(&str, &SafeUrl) -> bool,
+        progress: Option<&dyn Progress>,
+    ) -> Result<Option<Route>, RouteError> {
+        let mut folders = vec![(bucket.clone(), path)];
+        for (slash, _) in path.match_indices('/') {
+            let (folder, name) = path.split_at(slash);
+            folders.push((inside(bucket, folder)?, name.trim_start_matches('/')));
+        }
+        let of = |(root, name): &(SafeUrl, &str)| {
+            self.route("hub", root.clone(), (*name).to_owned()).map(Some)
+        };
+        if let Some(found) = folders.iter().find(|(root, _)| known("hub", root)) {
+            return of(found);
+        }
+        if progress.is_none() {
+            return Ok(None);
+        }
+        let hub = self.providers.get("hub")?;
+        for folder in &folders {
+            let mut location = Location::new(folder.0.clone(), "");
+            location.insecure = self.allow_insecure;
+            if hub.probe(&location)? {
+                return of(folder);
+            }
+        }
+        let tried: Vec<String> = folders.iter().map(|(root, _)| format!("`{root}`")).collect();
+        let text =
+            format!("there is no hub in the bucket: no `hub.json` in {}", tried.join(" or "));
+        Err(ProviderError::new(ErrorKind::NotFound, text).into())
     }
 
     /// Whether a package would be in a chart repository.

@@ -1,7 +1,7 @@
 //! Which provider serves a package, and where it really is.
 //!
 //! In this order: a folder, the place of Git repositories in the registries of the settings, an explicit
-//! scheme (`git+https://`, `ssh://`, `oci://`), all other registries, well-known Git hosts, then probing: for
+//! scheme (`git+https://`, `ssh://`, `oci://`, `s3://`), all other registries, well-known Git hosts, then probing: for
 //! a hub at the base, and for a Git repository. Each base is probed once a run.
 
 mod base;
@@ -13,7 +13,7 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use mu_provider::{Dates, Location, Progress, Provider, ProviderError, SafeUrl};
+use mu_provider::{Dates, Location, Progress, Provider, ProviderError, SafeUrl, is_bucket_scheme};
 
 use self::hint::{Hint, Hints};
 pub use self::registry::Searchable;
@@ -231,6 +231,9 @@ impl Routes {
         {
             return Ok(Some(route));
         }
+        if let Some(bucket) = self.bucket(id, &hint)? {
+            return self.in_bucket(&bucket, id.name_str(), known, progress);
+        }
         if let Some(route) = self.registered(id, &path)? {
             return Ok(Some(route));
         }
@@ -286,6 +289,8 @@ impl Routes {
                 let root = parse(&format!("https://{host}/"))?;
                 return self.as_allowed(id, "oci", root, path).map(Some);
             }
+            // The hub in a bucket has to be found first.
+            Protocol::Plugin(scheme) if is_bucket_scheme(scheme) => return Ok(None),
             Protocol::Plugin(scheme) => {
                 let root = parse(&format!("{scheme}://{host}/"))?;
                 return self.route(scheme, root, path.to_owned()).map(Some);

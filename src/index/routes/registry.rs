@@ -1,6 +1,6 @@
 //! The registries of the settings: which of them serves a package, and where the package is in it.
 
-use mu_provider::SafeUrl;
+use mu_provider::{SafeUrl, is_bucket_scheme};
 
 use super::{GIT_HOSTS, Route, RouteError, Routes, parse};
 use crate::reference::{Base, PackageId, Protocol};
@@ -72,6 +72,7 @@ impl Routes {
             (None, _) if said.is_some() => said.unwrap_or_default(),
             (None, _) => match registry.url.as_ref().map(SafeUrl::scheme) {
                 None | Some("http" | "https" | "file") => "hub",
+                Some(scheme) if is_bucket_scheme(scheme) => "hub",
                 // Like the protocol of a reference, a scheme without a provider is reported as such.
                 Some(scheme) => scheme,
             },

@@ -404,6 +404,7 @@ impl Session {
                 credentials: Arc::new(Tokens::new(&self.environment, Arc::clone(&self.events))),
                 watch: Some(watch),
                 proxies: proxies::proxies(&self.environment),
+                buckets: providers::buckets(&self.environment),
                 ..HttpOptions::default()
             })
         }))

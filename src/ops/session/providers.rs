@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mu_provider::Provider;
-use mu_provider::http::Http;
+use mu_provider::http::{Http, Signer};
 
 use crate::env::Environment;
 use crate::formats;
@@ -52,6 +52,21 @@ pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) ->
     providers.add(Arc::new(mu_provider_path::PathProvider::new()));
     let _ = offline;
     providers
+}
+
+/// Who signs requests for files in buckets, with the credentials that publishing uses, too.
+pub(crate) fn buckets(environment: &Environment) -> Option<Arc<dyn Signer>> {
+    #[cfg(feature = "buckets")]
+    {
+        let variables = environment.variables.iter();
+        let variables = variables.map(|(name, value)| (name.as_str(), value.as_str()));
+        Some(Arc::new(mu_bucket::Buckets::new(variables)))
+    }
+    #[cfg(not(feature = "buckets"))]
+    {
+        let _ = environment;
+        None
+    }
 }
 
 /// The settings of the provider of OCI registries: it finds passwords where container tools store them.

@@ -1,24 +1,19 @@
 //! Where a hub is: a folder of this machine, or a bucket of an object store.
 //!
-//! Nothing here reads or writes, or looks at the environment: the caller passes in the variables. `bucket.rs`
-//! knows the object stores, and `metadata.rs` how long to wait for the credentials of a machine in a cloud.
-//! `sending.rs` reports how much of a file is on its way.
-
-pub(crate) mod bucket;
-pub(crate) mod metadata;
-mod sending;
+//! Nothing here reads or writes, or looks at the environment: the caller passes in the variables. `mu-bucket`
+//! knows the object stores.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use mu_bucket::Bucket;
 use object_store::ObjectStore;
 
 use crate::HubError;
-use crate::place::bucket::Bucket;
 
-pub use self::sending::Sending;
+pub use mu_bucket::Sending;
 
 /// After how long a write counts as interrupted if its marker is still in a bucket.
 const BROKEN_OFF_AFTER: Duration = Duration::from_secs(600);
@@ -122,8 +117,8 @@ impl Place {
     /// Sets who is told how much of a large file is on its way to a bucket.
     #[must_use]
     pub fn telling(mut self, sending: Sending) -> Self {
-        if let Kind::Bucket(bucket) = &mut self.kind {
-            bucket.sending = Some(sending);
+        if let Kind::Bucket(bucket) = self.kind {
+            self.kind = Kind::Bucket(Box::new(bucket.telling(sending)));
         }
         self
     }

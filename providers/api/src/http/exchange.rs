@@ -16,6 +16,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::event::Watched;
+use crate::SafeUrl;
 
 /// Answers of up to this size, in bytes, are handed over as a whole, if they arrive soon.
 const WHOLE: u64 = 256 << 10;
@@ -42,6 +43,8 @@ pub(super) struct Pending {
     answer: oneshot::Receiver<Result<Answer, ExchangeError>>,
     /// Says that somebody now waits for it, if that was not so from the start.
     waited_for: Option<oneshot::Sender<()>>,
+    /// Where the request really goes, if not to the URL that it is known by.
+    pub(super) to: Option<SafeUrl>,
 }
 
 /// A request, and how it is sent.
@@ -138,7 +141,7 @@ impl Exchange {
     pub(super) fn send(&self, outgoing: Outgoing) -> Pending {
         let (answer, answered) = oneshot::channel();
         self.runtime.spawn(exchange(outgoing, answer));
-        Pending { answer: answered, waited_for: None }
+        Pending { answer: answered, waited_for: None, to: None }
     }
 
     /// Sends `request`, which nobody waits for yet, when it is its turn: when few other requests are in
@@ -158,7 +161,7 @@ impl Exchange {
                 exchange(outgoing, answer).await;
             }
         });
-        Pending { answer: answered, waited_for: Some(waited_for) }
+        Pending { answer: answered, waited_for: Some(waited_for), to: None }
     }
 }
 
@@ -199,16 +202,17 @@ async fn exchange(outgoing: Outgoing, answer: oneshot::Sender<Result<Answer, Exc
     if let Some(watched) = &watched {
         watched.answered(&status.to_string(), &headers);
     }
-    let watched = watched.as_ref();
     let head = |body| Ok(Answer { status, headers, length, body });
     let mut pace = Pace::default();
     let mut begun = None;
     if let Some(length) = length
         && length <= WHOLE
     {
-        match soon(&mut response, length, patience, &mut pace, watched).await {
+        match soon(&mut response, length, patience, &mut pace, watched.as_ref()).await {
             Ok((piece, false)) => begun = Some(piece),
             whole => {
+                // Its end is reported before anybody can act on the answer, and end the program.
+                drop(watched);
                 let _ = answer.send(head(Body::Whole(Some(whole.map(|(bytes, _)| bytes)))));
                 return;
             }
@@ -220,7 +224,7 @@ async fn exchange(outgoing: Outgoing, answer: oneshot::Sender<Result<Answer, Exc
         is_wanted = is_wanted && pieces.send(Ok(Some(piece))).await.is_ok();
     }
     while is_wanted {
-        let piece = next(&mut response, patience, &mut pace, watched).await;
+        let piece = next(&mut response, patience, &mut pace, watched.as_ref()).await;
         let is_last = !matches!(piece, Ok(Some(_)));
         is_wanted = pieces.send(piece).await.is_ok() && !is_last;
     }

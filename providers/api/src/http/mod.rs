@@ -1,13 +1,14 @@
 //! The HTTP client that the providers share, and the rules for all of them.
 //!
 //! Plain http goes only to this machine, unless a registry allows it. A token goes only to the host and port
-//! that it was stored for. Redirects are followed here, one by one, so that each of them obeys the same
+//! that it was stored for. Files in buckets are requested with signatures. Redirects are followed here, one by one, so that each of them obeys the same
 //! rules. Temporary failures (a refused connection, a 503) are retried. This client does not know any
 //! registry's protocol, and does not connect before the first request.
 
 // Data from others must not lead to an index out of bounds.
 #![deny(clippy::indexing_slicing)]
 
+mod bucket;
 mod credentials;
 mod event;
 mod exchange;
@@ -31,6 +32,7 @@ use std::time::Duration;
 use reqwest::Client;
 use url::Origin;
 
+pub use self::bucket::{Signed, Signer};
 pub use self::credentials::{
     Authorization, Credentials, NoCredentials, Secret, TOKEN_PREFIX, or_variable, token_variable,
 };
@@ -45,6 +47,7 @@ use self::retry::Waits;
 pub use self::rules::check_lead;
 use crate::threads::lock;
 use crate::{ErrorKind, ProviderError, SafeUrl};
+pub use reqwest::header::HeaderMap;
 
 /// How the client behaves.
 #[derive(Clone)]
@@ -75,6 +78,8 @@ pub struct HttpOptions {
     pub sleep: Arc<dyn Fn(Duration) + Send + Sync>,
     /// Where tokens come from.
     pub credentials: Arc<dyn Credentials>,
+    /// Signs requests for files in buckets, which are refused without it.
+    pub buckets: Option<Arc<dyn Signer>>,
     /// The observer of requests.
     pub watch: Option<Watch>,
     /// The proxies that the environment names, as messages call them.
@@ -98,6 +103,7 @@ impl Default for HttpOptions {
             longest_wait: Duration::from_secs(300),
             sleep: Arc::new(std::thread::sleep),
             credentials: Arc::new(NoCredentials),
+            buckets: None,
             watch: None,
             proxies: Proxies::default(),
         }

@@ -6,12 +6,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 pub use reqwest::Method;
-use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue};
+use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue, IF_NONE_MATCH};
 
 use super::event::{Watched, Way};
 use super::exchange::{Exchange, Outgoing, Patience, Pending};
 use super::sending::Sending;
-use super::{Authorization, Failure, Guard, Http, Response, Secret, or_variable, rules};
+use super::{
+    Authorization, Failure, Guard, Http, Response, Secret, Signer, bucket, or_variable, rules,
+};
 use crate::threads::lock;
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
 
@@ -155,6 +157,20 @@ impl<'http> Request<'http> {
         self.ask_guard()?;
         for _ in 0..=REDIRECTS {
             let mut response = self.send_to(&url)?;
+            if let Some(signer) = self.signer(&url) {
+                if bucket::is_refusal(response.status()) {
+                    let body = response.excerpt(bucket::LONGEST_REASON);
+                    let refusal = bucket::Refusal {
+                        url: &url,
+                        status: response.status(),
+                        status_text: response.status_text(),
+                        header: &|name| response.header(name),
+                        body: &body,
+                    };
+                    refusal.judge(&self.allowed, signer)?;
+                }
+                return self.judge(response);
+            }
             if self.is_answered(&url, &response)? || self.is_asked_for_token(&url, &response) {
                 response = self.send_to(&url)?;
             }
@@ -176,7 +192,16 @@ impl<'http> Request<'http> {
                 format!("`{}` was not requested: mu is offline", self.url),
             ));
         }
+        if self.url.is_bucket() {
+            let has_signer = self.http.options.buckets.is_some();
+            return bucket::check(&self.url, &self.method, has_signer);
+        }
         rules::check_scheme(&self.url, self.insecure)
+    }
+
+    /// Who signs a request to `url`, if it is for a file in a bucket.
+    fn signer(&self, url: &SafeUrl) -> Option<&dyn Signer> {
+        self.http.options.buckets.as_deref().filter(|_| url.is_bucket())
     }
 
     /// Sends only the credentials that the guard knows.
@@ -245,9 +270,10 @@ impl<'http> Request<'http> {
             Some(pending) => pending,
             None => self.start(url, Exchange::send)?,
         };
+        let to = pending.to.clone().unwrap_or_else(|| url.clone());
         match pending.wait() {
             Ok(answer) => Ok(Response::new(url.clone(), answer)),
-            Err(error) => Err(Failure::transport(error, url, self.http.options.proxies.of(url))),
+            Err(error) => Err(Failure::transport(error, &to, self.http.options.proxies.of(&to))),
         }
     }
 
@@ -266,16 +292,33 @@ impl<'http> Request<'http> {
             );
             return Err(ProviderError::new(ErrorKind::Refused, text));
         }
-        let (exchange, client) = self.http.client(url)?;
-        let mut wire = url.as_url().clone();
+        let signed =
+            self.signer(url).map(|signer| bucket::sign(signer, url, &self.headers, self.insecure));
+        let mut signed = signed.transpose()?;
+        let to = signed.as_ref().map_or(url, |signed| &signed.url).clone();
+        let (exchange, client) = self.http.client(&to)?;
+        let mut wire = to.as_url().clone();
         // The userinfo is sent as a header, under the rules for tokens, or not sent.
         let _ = wire.set_username("");
         let _ = wire.set_password(None);
         let mut request = reqwest::Request::new(self.method.clone(), wire);
+        let mut origin = String::new();
+        if let Some(signed) = &mut signed {
+            origin = signed.origin.take().unwrap_or_default();
+            *request.headers_mut() = std::mem::take(&mut signed.headers);
+            if let Some(value) = request.headers_mut().get_mut(AUTHORIZATION) {
+                value.set_sensitive(true);
+            }
+        }
         for (name, value) in &self.headers {
+            // A signature covers the conditions that it knows. One of them is enough.
+            let has_condition = request.headers().contains_key(IF_NONE_MATCH);
+            let is_signed = request.headers().contains_key(*name);
+            if signed.is_some() && (is_signed || has_condition && *name == "if-modified-since") {
+                continue;
+            }
             request.headers_mut().insert(HeaderName::from_static(name), header_value(name, value)?);
         }
-        let mut origin = String::new();
         if let Some(value) = self.token_for(url) {
             if options.watch.is_some() {
                 origin = self.authorization.origin(&self.url, options.credentials.as_ref());
@@ -302,10 +345,13 @@ impl<'http> Request<'http> {
             });
         }
         let watched = options.watch.clone().map(|watch| {
-            let proxy = options.proxies.of(url).map(str::to_owned);
+            let proxy = options.proxies.of(&to).map(str::to_owned);
             Watched::new(watch, number as u64, url.clone(), Way { origin, proxy })
         });
-        Ok(send(exchange, Outgoing { client: client.clone(), request, patience, watched }))
+        let outgoing = Outgoing { client: client.clone(), request, patience, watched };
+        let mut pending = send(exchange, outgoing);
+        pending.to = signed.map(|_| to);
+        Ok(pending)
     }
 
     /// The token to send to `url`: none over a connection that others can read, or after a redirect to

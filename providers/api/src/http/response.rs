@@ -106,6 +106,18 @@ impl Response {
         Ok(body)
     }
 
+    /// The beginning of the body, of about `limit` bytes, as far as it arrives. It will be read again.
+    pub(super) fn excerpt(&mut self, limit: usize) -> Bytes {
+        let mut begin = Vec::from(std::mem::take(&mut self.rest));
+        while begin.len() < limit
+            && let Ok(Some(piece)) = self.answer.body.next()
+        {
+            begin.extend_from_slice(&piece);
+        }
+        self.rest = begin.into();
+        self.rest.clone()
+    }
+
     fn too_long(&self, limit: u64) -> ProviderError {
         ProviderError::new(
             ErrorKind::Protocol,

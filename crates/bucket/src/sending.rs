@@ -51,7 +51,7 @@ impl Drop for Piece {
 }
 
 /// The same body; what is sent of it is said.
-pub(super) async fn watched(
+pub(crate) async fn watched(
     body: HttpRequestBody,
     sending: &Sending,
 ) -> Result<HttpRequestBody, HttpError> {

@@ -15,7 +15,8 @@ use object_store::client::{
     ReqwestConnector,
 };
 
-use super::sending::{Sending, watched};
+use crate::sending::{Sending, watched};
+use crate::sign::Unsent;
 
 /// The addresses of metadata services: one for Amazon and Azure, and Google's two names.
 const SERVICES: [&str; 3] = ["169.254.169.254", "metadata.google.internal", "metadata"];
@@ -26,7 +27,7 @@ const ATTEMPTS: u32 = 3;
 
 /// Connects as usual, but gives up early if there is no metadata service.
 #[derive(Debug, Default)]
-pub(super) struct Patience {
+pub(crate) struct Patience {
     connector: ReqwestConnector,
     /// The service that the user names.
     service: Option<String>,
@@ -45,7 +46,7 @@ struct Client {
 
 /// There are no credentials, and no service that provides them.
 #[derive(Debug)]
-pub(crate) enum NoCredentials {
+pub enum NoCredentials {
     /// No metadata service answers.
     Unreachable(HttpError),
     /// The metadata service gives none, with this status.
@@ -54,14 +55,14 @@ pub(crate) enum NoCredentials {
 
 impl Patience {
     /// With a metadata service at a URL of the user's.
-    pub(super) fn with_service(url: Option<String>) -> Self {
+    pub(crate) fn with_service(url: Option<String>) -> Self {
         let url = url.and_then(|url| url::Url::parse(&url).ok());
         let service = url.and_then(|url| url.host_str().map(str::to_owned));
         Self { service, ..Self::default() }
     }
 
     /// The same, which says how much of a file is sent.
-    pub(super) fn telling(self, sending: Option<Sending>) -> Self {
+    pub(crate) fn telling(self, sending: Option<Sending>) -> Self {
         Self { sending, ..self }
     }
 }
@@ -84,6 +85,9 @@ impl Client {
 #[async_trait]
 impl HttpService for Client {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
+        if let Some(unsent) = request.extensions().get::<Unsent>() {
+            return Err(unsent.take(&request));
+        }
         let is_metadata = self.is_metadata(&request);
         let request = match &self.sending {
             None => request,

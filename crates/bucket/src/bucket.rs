@@ -1,8 +1,9 @@
-//! Buckets of object stores: S3 and compatible ones, Google Cloud Storage, Azure Blob Storage.
+//! A bucket: how it is written, and how it is opened with what the environment says about its store.
 //!
-//! They use different marks for conditional writes: S3 and Azure use an object's ETag, Google its generation.
+//! Object stores use different marks for conditional writes: S3 and Azure use an object's ETag, Google its generation.
 //! A reader of a file keeps both, and the store uses the right one.
 
+use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -13,8 +14,8 @@ use object_store::path::Path;
 use object_store::prefix::PrefixStore;
 use object_store::{ClientConfigKey, ObjectStore};
 
-use crate::place::metadata::Patience;
-use crate::place::sending::Sending;
+use crate::connect::Patience;
+use crate::sending::Sending;
 
 /// The variable from which a program in Azure learns its identity.
 const AZURE_IDENTITY: &str = "IDENTITY_ENDPOINT";
@@ -31,7 +32,7 @@ enum Store {
 ///
 /// Each use creates a new client, because a client's connections belong to one asynchronous runtime.
 #[derive(Clone)]
-pub(crate) struct Bucket {
+pub struct Bucket {
     store: Store,
     /// The bucket or container; in Azure perhaps with the account: `CONTAINER@ACCOUNT.HOST`.
     name: String,
@@ -39,7 +40,7 @@ pub(crate) struct Bucket {
     /// The variables of the environment that concern the store, including secrets.
     variables: Vec<(String, String)>,
     /// Who is told how much of a file is sent.
-    pub(crate) sending: Option<Sending>,
+    sending: Option<Sending>,
 }
 
 impl Store {
@@ -76,13 +77,20 @@ impl Store {
     }
 }
 
+impl fmt::Debug for Bucket {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // The variables are left out, because some of them are secrets.
+        formatter.debug_tuple("Bucket").field(&self.name).field(&self.prefix).finish()
+    }
+}
+
 impl Bucket {
     /// The bucket that `text` names; `None` if its scheme is not that of an object store.
     ///
     /// # Errors
     ///
     /// When the text is not valid.
-    pub(crate) fn parse<'variable>(
+    pub fn parse<'variable>(
         text: &str,
         variables: impl IntoIterator<Item = (&'variable str, &'variable str)>,
     ) -> Result<Option<Self>, String> {
@@ -103,12 +111,49 @@ impl Bucket {
         Ok(Some(Self { store, name: name.to_owned(), prefix, variables, sending: None }))
     }
 
+    /// The same, which says how much of a file is sent.
+    #[must_use]
+    pub fn telling(self, sending: Sending) -> Self {
+        Self { sending: Some(sending), ..self }
+    }
+
+    /// The variable that the bucket's credentials come from; `None` if there is none, so that the machine provides them, or
+    /// if requests are not signed.
+    pub fn variable(&self) -> Option<&str> {
+        let names: &[&str] = match self.store {
+            Store::S3 => &["AWS_ACCESS_KEY_ID", "AWS_WEB_IDENTITY_TOKEN_FILE"],
+            Store::Google => &[
+                "GOOGLE_BEARER_TOKEN",
+                "GOOGLE_SERVICE_ACCOUNT",
+                "GOOGLE_SERVICE_ACCOUNT_KEY",
+                "GOOGLE_APPLICATION_CREDENTIALS",
+            ],
+            Store::Azure => &[
+                "AZURE_STORAGE_ACCOUNT_KEY",
+                "AZURE_STORAGE_SAS_TOKEN",
+                "AZURE_CLIENT_SECRET",
+                "AZURE_FEDERATED_TOKEN_FILE",
+            ],
+        };
+        let mut set = self.variables.iter().map(|(name, _)| name.as_str());
+        set.find(|name| names.contains(name))
+    }
+
+    /// The variable that says that a bucket is public, so that requests are not signed.
+    pub fn public_variable(&self) -> &'static str {
+        match self.store {
+            Store::S3 => "AWS_SKIP_SIGNATURE",
+            Store::Google => "GOOGLE_SKIP_SIGNATURE",
+            Store::Azure => "AZURE_SKIP_SIGNATURE",
+        }
+    }
+
     /// A client of the bucket. Sends no request yet.
     ///
     /// # Errors
     ///
     /// When something in the environment is missing or wrong.
-    pub(crate) fn open(&self) -> Result<Arc<dyn ObjectStore>, String> {
+    pub fn open(&self) -> Result<Arc<dyn ObjectStore>, String> {
         // The client's TLS has no other way to find its cryptography library. An error means that another
         // part of the process has set it already, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
@@ -197,7 +242,7 @@ impl Bucket {
 }
 
 /// Where the credentials for the bucket in `place` come from; `None` if it is not a bucket.
-pub(crate) fn credentials_hint(place: &str) -> Option<&'static str> {
+pub fn credentials_hint(place: &str) -> Option<&'static str> {
     let (store, _) = Store::of(place)?;
     Some(match store {
         Store::S3 => {
