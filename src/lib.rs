@@ -35,6 +35,7 @@
 //! | `.mu/workspace.yaml`, `~/.mu/config.yaml` | the user; read and edited by [`workspace`] |
 //! | `~/.mu/credentials.{json,lock}` | [`ops::login`]; only its owner can read it |
 //! | `Mu.lock`, `~/.mu/Mu.lock` | [`lock`] |
+//! | `.mu/edits.json`, `.mu/edits.lock` | [`workspace::edits`], [`lock`]; only this machine's |
 //! | `.mu/packs/BASE/NAME/`, `~/.mu/packs/BASE/NAME/` | [`packs`]; what is inside is the package's |
 //! | `.mu/packs/{.gitignore,.gitattributes,vendored.json}`, `.mu/packs/.mu/{lock,partial.json,staging/}`, `CACHE/packs/` | [`packs`] |
 //! | `$MUROOT/lib/packs/` | whoever installed the runtime; read by [`search`] |

@@ -36,7 +36,11 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let mut session = context.open_for(Scope::Workspace, arguments.dry_run)?;
+    let mut session = context.open_for_manifest(
+        Scope::Workspace,
+        arguments.package.as_deref(),
+        arguments.dry_run,
+    )?;
     let request = GetRequest {
         references: arguments.references.clone(),
         save: Some(Save { package: arguments.package.clone(), dev: arguments.dev }),

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::cli::global::Global;
 use crate::env::Environment;
-use crate::ops::{CommandError, Events, Options, Scope, Session};
+use crate::ops::{CommandError, Events, Options, Scope, Session, View};
 use crate::reference::PackageId;
 use crate::report::{Shell, Table};
 
@@ -64,7 +64,28 @@ impl Context {
 
     /// Opens for a command that changes something, except in a dry run.
     pub(crate) fn open_for(&self, scope: Scope, dry_run: bool) -> Result<Session, CommandError> {
-        if dry_run { self.open(scope) } else { self.open_to_change(scope) }
+        if dry_run { self.open_in(scope, View::Team) } else { self.open_to_change(scope) }
+    }
+
+    /// Opens the workspace for reading, in a view.
+    pub(crate) fn open_in(&self, scope: Scope, view: View) -> Result<Session, CommandError> {
+        let options = Options { view: Some(view), ..self.options()? };
+        Session::open(self.environment.clone(), options, scope, self.events())
+    }
+
+    /// Opens for a command that changes the manifest of this package, or of the one around the current folder.
+    pub(crate) fn open_for_manifest(
+        &self,
+        scope: Scope,
+        package: Option<&str>,
+        dry_run: bool,
+    ) -> Result<Session, CommandError> {
+        let view = View::Around(package.map(str::to_owned));
+        if dry_run {
+            return self.open_in(scope, view);
+        }
+        let options = Options { view: Some(view), ..self.options()? };
+        Session::open_to_change(self.environment.clone(), options, scope, self.events())
     }
 
     /// A text with the names of packages as people write them here.

@@ -3,8 +3,8 @@
 use clap::Args;
 
 use crate::cli::context::{Context, Ending};
-use crate::ops::Scope;
 use crate::ops::fetch::fill;
+use crate::ops::{Scope, View};
 use crate::report::count;
 
 #[derive(Debug, Args)]
@@ -22,7 +22,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let mut session = context.open(Scope::Workspace)?;
+    let mut session = context.open_in(Scope::Workspace, View::Team)?;
     session.options.no_dev = arguments.no_dev;
     let filled = fill(&session)?;
     context.answer(&filled, |filled| {

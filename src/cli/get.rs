@@ -80,7 +80,11 @@ impl Narrowing {
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let scope = Scope::of(arguments.global);
-    let mut session = context.open_for(scope, arguments.dry_run).or_else(|error| {
+    let opened = match arguments.save {
+        true => context.open_for_manifest(scope, arguments.package.as_deref(), arguments.dry_run),
+        false => context.open_for(scope, arguments.dry_run),
+    };
+    let mut session = opened.or_else(|error| {
         // If nothing can be written, there may be nothing to install either, and that error is more helpful.
         if arguments.references.is_empty() {
             check_not_empty(&context.open(scope)?)?;

@@ -57,6 +57,9 @@ pub(crate) struct Global {
     /// Allow plain http:// to other machines
     #[arg(long, global = true)]
     pub(crate) allow_insecure: bool,
+    /// Use packages that are edited here even where CI is set, or to publish
+    #[arg(long, global = true)]
+    allow_edits: bool,
     /// Print the answer as one JSON document
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -154,6 +157,8 @@ impl Global {
             dated: false,
             prereleases: false,
             patience: self.patience,
+            allow_edits: self.allow_edits,
+            view: None,
             yes: self.yes,
             allow_insecure: self.allow_insecure,
             jobs: self.jobs.map_or(0, usize::from),

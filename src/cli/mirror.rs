@@ -6,7 +6,7 @@ use crate::cli::context::{Context, Ending};
 use crate::env::absolute;
 use crate::ops::mirror::{Changed, Copied, Elsewhere, MirrorRequest, mirror};
 use crate::ops::session::error::quoted;
-use crate::ops::{Code, CommandError, Scope, Session};
+use crate::ops::{Code, CommandError, Scope, Session, View};
 use crate::report::{FAINT, GOOD, NOTICE, count, printable};
 
 #[derive(Debug, Args)]
@@ -53,7 +53,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         let error = error.hint("`--lock` copies everything that Mu.lock names");
         return Err(error.hint("`mu mirror acme/web --to PLACE` copies a package").into());
     }
-    let session = context.open(Scope::Workspace)?;
+    let session = context.open_in(Scope::Workspace, View::Team)?;
     let request = MirrorRequest {
         references: arguments.references.clone(),
         to: arguments.to.clone(),

@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
-use crate::ops::Scope;
 use crate::ops::pack::{PackRequest, Packed, pack};
+use crate::ops::{Scope, View};
 use crate::report::{FAINT, STRONG, Table, count, printable, size};
 
 #[derive(Debug, Args)]
@@ -51,7 +51,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let session = context.open(Scope::Workspace)?;
+    let session = context.open_in(
+        Scope::Workspace,
+        View::Around(arguments.package.clone().or_else(|| arguments.named.clone())),
+    )?;
     let request = PackRequest {
         package: arguments.package.clone().or_else(|| arguments.named.clone()),
         output: arguments.output.clone(),

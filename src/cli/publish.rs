@@ -6,8 +6,8 @@ use serde::Serialize;
 
 use crate::cli::context::{Context, Ending, Packages};
 use crate::cli::pack;
-use crate::ops::Scope;
 use crate::ops::publish::{Done, PublishRequest, Publishing, publish};
+use crate::ops::{Scope, View};
 use crate::reference::PackageId;
 use crate::report::{GOOD, printable};
 
@@ -56,7 +56,10 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let session = context.open(Scope::Workspace)?;
+    let package = arguments.package.clone().or_else(|| arguments.named.clone());
+    let view = if arguments.all { View::Team } else { View::Around(package) };
+    let session = context.open_in(Scope::Workspace, view)?;
+    session.refuse_edits("mu does not publish")?;
     let request = PublishRequest {
         package: arguments.package.clone().or_else(|| arguments.named.clone()),
         to: arguments.to.clone(),

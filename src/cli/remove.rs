@@ -37,7 +37,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let scope = Scope::of(arguments.global);
-    let mut session = context.open_for(scope, arguments.dry_run)?;
+    let mut session =
+        context.open_for_manifest(scope, arguments.package.as_deref(), arguments.dry_run)?;
     let request = RemoveRequest {
         references: arguments.references.clone(),
         package: arguments.package.clone(),

@@ -67,6 +67,7 @@ pub(super) struct Undone {
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let session = context.open_for(Scope::Workspace, arguments.dry_run)?;
+    session.refuse_edits("mu does not write files to commit")?;
     if arguments.undo {
         let was_vendored = session.packs().is_vendored();
         stop_vendoring(&session)?;

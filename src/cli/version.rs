@@ -49,7 +49,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         dry_run: arguments.dry_run,
     };
     let is_question = request.change.is_none() || request.dry_run;
-    let session = context.open_for(Scope::Workspace, is_question)?;
+    let session =
+        context.open_for_manifest(Scope::Workspace, arguments.package.as_deref(), is_question)?;
     let OwnVersion { name, file, from, to } = version(&session, &request)?;
     if to.is_none() {
         let message = format!("`{}` has no `version`", file.display());

@@ -24,6 +24,7 @@ use serde::Serialize;
 use crate::fs::{self, FileError};
 use crate::manifest::source::SourceError;
 use crate::reference::{ArtifactDigest, PackageId, Version};
+use crate::workspace::{ForeignError, MU_FOLDER, edits, refuse_links_of_edits};
 
 pub use crate::lock::read::schema;
 
@@ -46,6 +47,9 @@ pub enum LockError {
     /// The text is not a lock.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// A link leads to it.
+    #[error(transparent)]
+    Foreign(#[from] ForeignError),
     /// A newer mu wrote it.
     #[error("`{}` has lock format {version}, but this mu supports formats up to {FORMAT}", path.display())]
     Newer {
@@ -299,6 +303,39 @@ impl Lockfile {
         }
     }
 
+    /// Reads what this machine uses while packages are edited in the workspace at `root`; `None` when there is no such lock, or
+    /// it is damaged: everything in it can be found out again.
+    ///
+    /// # Errors
+    ///
+    /// When it is there and cannot be read, or a link leads there.
+    pub fn read_edits(root: &Path) -> Result<Option<Self>, LockError> {
+        let Some(text) = fs::read_text_if_there(&edits_path(root))? else { return Ok(None) };
+        refuse_links_of_edits(root)?;
+        // Folders in it are relative to the workspace, as in the other lock.
+        Ok(read::parse(&root.join(FILE_NAME), &text).ok())
+    }
+
+    /// Writes the lock as [`Lockfile::read_edits`] reads it.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be written, or a link leads there.
+    pub fn write_edits(&self, root: &Path) -> Result<(), LockError> {
+        refuse_links_of_edits(root)?;
+        Ok(fs::write_atomic(&edits_path(root), write::print_edits(self).as_bytes())?)
+    }
+
+    /// Removes that lock, if there is one.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be removed.
+    pub fn remove_edits(root: &Path) -> Result<(), FileError> {
+        let path = edits_path(root);
+        if fs::metadata_if_there(&path)?.is_some() { fs::remove_file(&path) } else { Ok(()) }
+    }
+
     /// Whether the lock in `folder` names many packages, so that reading it takes a while.
     pub fn is_long(folder: &Path) -> bool {
         fs::metadata(&folder.join(FILE_NAME)).is_ok_and(|file| file.len() > LONG)
@@ -363,6 +400,10 @@ impl Lockfile {
         let all = packages.chain(replaced);
         all.flat_map(|(id, requested)| requested.iter().map(move |one| (id, one)))
     }
+}
+
+fn edits_path(root: &Path) -> PathBuf {
+    root.join(MU_FOLDER).join(edits::EDITS_LOCK)
 }
 
 #[cfg(test)]

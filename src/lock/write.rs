@@ -13,6 +13,16 @@ const HEADER: &str = "\
 # workspace uses, so that `mu get` gives everyone the same. Commit it.
 ";
 
+const EDITS_HEADER: &str = "\
+# Written by mu; do not edit or commit. It holds what this machine uses while packages are edited
+# here: Mu.lock, with what the edits add and move. mu names them when it installs.
+";
+
+/// The text of the lock of edits.
+pub(super) fn print_edits(lock: &Lockfile) -> String {
+    print(lock).replacen(HEADER, EDITS_HEADER, 1)
+}
+
 /// The text of a lock.
 pub(super) fn print(lock: &Lockfile) -> String {
     let mut text = String::from(HEADER);

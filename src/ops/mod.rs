@@ -46,7 +46,7 @@ pub mod version;
 pub mod what_if;
 pub mod which;
 
-pub use self::apply::outcome::{AppMove, Change, Outcome};
+pub use self::apply::outcome::{AppMove, Change, EditInUse, Outcome};
 pub use self::apply::written::Written;
 pub use self::graph::{tree, why};
 pub use self::lookup::{diff, filter, info, readme, search, versions};
@@ -57,4 +57,5 @@ pub use self::publication::{hub, mirror, publish, tag, yank};
 pub use self::session::error::{Code, CommandError};
 pub use self::session::events::{Events, NoEvents, Stage};
 pub use self::session::places::{LocalPackage, Places};
+pub use self::session::view::View;
 pub use self::session::{Options, Scope, Session};

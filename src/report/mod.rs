@@ -217,6 +217,13 @@ impl Shell {
         }
     }
 
+    /// Prints a report of what was done on stderr, with whole names of packages.
+    pub fn status_in_full(&self, text: &str) {
+        if self.options.verbosity >= Verbosity::Normal && !self.options.json {
+            self.to_stderr(&format!("{}\n", printable(text)));
+        }
+    }
+
     /// Prints an error: what, why, what to do; or its JSON form.
     pub fn error(&self, error: &CommandError) {
         let text = if self.options.json {

@@ -92,6 +92,11 @@ impl SearchPath {
 
     pub(super) fn look(&self, wanted: &Wanted, place: Place) -> Result<Candidate, SearchError> {
         if place.is_workspace() {
+            if let Some(folder) = self.elsewhere.get(&place.folder) {
+                let state = look_at_work(wanted, folder)?;
+                let place = Place { number: place.number, folder: folder.clone() };
+                return Ok(Candidate { place, state });
+            }
             let state = match self.left_out.why(&place.folder) {
                 None => look_at_work(wanted, &place.folder)?,
                 Some(_) if matches!(formats::locate(&place.folder), Ok(None)) => State::Miss,

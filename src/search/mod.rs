@@ -45,6 +45,8 @@ pub struct SearchPath {
     installed: BTreeMap<PathBuf, Installed>,
     replaced: BTreeMap<PackageId, PackageId>,
     left_out: Arc<LeftOut>,
+    /// Places of the workspace whose packages are in other folders.
+    elsewhere: BTreeMap<PathBuf, PathBuf>,
 }
 
 /// A request.
@@ -88,6 +90,7 @@ impl SearchPath {
             installed: BTreeMap::new(),
             replaced: BTreeMap::new(),
             left_out: Arc::default(),
+            elsewhere: BTreeMap::new(),
         }
     }
 
@@ -132,6 +135,14 @@ impl SearchPath {
     #[must_use]
     pub fn with_left_out(mut self, left_out: Arc<LeftOut>) -> Self {
         self.left_out = left_out;
+        self
+    }
+
+    /// Sets which packages of the workspace are found at a place although their folder is another one: the place, then the
+    /// folder.
+    #[must_use]
+    pub fn with_elsewhere(mut self, elsewhere: BTreeMap<PathBuf, PathBuf>) -> Self {
+        self.elsewhere = elsewhere;
         self
     }
 

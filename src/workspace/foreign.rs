@@ -58,13 +58,34 @@ const KNOWN: [(&str, bool); 12] = [
     ("Mu.lock", false),
 ];
 
+/// What edits leave in a workspace's root. Most workspaces have none of it, so it is checked only where it is used.
+const OF_EDITS: [(&str, bool); 4] = [
+    (".mu/edits.json", false),
+    (".mu/edits.lock", false),
+    (".mu/edit", true),
+    (".mu/edit/trash", true),
+];
+
 /// Refuses a root in which a known file or folder is a link, or of the wrong kind.
 ///
 /// # Errors
 ///
 /// [`ForeignError::Link`] or [`ForeignError::Kind`], of the first one.
 pub(super) fn refuse_links(root: &Path) -> Result<(), ForeignError> {
-    for (name, is_folder) in KNOWN {
+    refuse(root, &KNOWN)
+}
+
+/// The same for the files and folders of edits.
+///
+/// # Errors
+///
+/// As [`refuse_links`].
+pub(crate) fn refuse_links_of_edits(root: &Path) -> Result<(), ForeignError> {
+    refuse(root, &OF_EDITS)
+}
+
+fn refuse(root: &Path, known: &[(&str, bool)]) -> Result<(), ForeignError> {
+    for (name, is_folder) in known.iter().copied() {
         let path = root.join(name);
         let Ok(metadata) = fs::symlink_metadata(&path) else { continue };
         if metadata.is_symlink() {

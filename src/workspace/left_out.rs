@@ -32,6 +32,8 @@ pub enum Why {
     Disk,
     /// Anyone can put files into this folder.
     Shared(PathBuf),
+    /// It was edited, and its edit has ended.
+    Ended,
 }
 
 impl LeftOut {
@@ -83,6 +85,9 @@ impl fmt::Display for Why {
             }
             Self::Shared(folder) => {
                 write!(formatter, "anyone can put packages into `{}`", folder.display())
+            }
+            Self::Ended => {
+                formatter.write_str("its edit has ended; editing the package again uses it")
             }
             Self::Disk => write!(
                 formatter,

@@ -1,6 +1,6 @@
 //! The workspace's own packages: one walk over its folders, one read for each manifest.
 //!
-//! Symbolic links are not followed, so the walk never leaves the workspace.
+//! The walk follows no symbolic links, so it never leaves the workspace.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -72,6 +72,8 @@ pub(super) struct Members {
     pub(super) manifests: Vec<(String, PathBuf)>,
     /// Folders that are separate workspaces, with their places.
     pub(super) nested: Vec<(String, PathBuf)>,
+    /// Links that are no manifests, with their places.
+    pub(super) links: Vec<(String, PathBuf)>,
     /// The folders that were not searched.
     pub(super) left_out: LeftOut,
 }
@@ -93,6 +95,7 @@ pub(super) fn find(
         format.is_some_and(|format| formats::is_manifest(format, path))
     };
     let mut nested = Vec::new();
+    let mut links = Vec::new();
     let left_out = RefCell::new(LeftOut::default());
     let is_searched = |entry: &DirEntry| {
         let why = match look_at(entry, root, mu_home, globs, &is_foreign) {
@@ -103,6 +106,9 @@ pub(super) fn find(
         if let Why::OwnWorkspace(folder) = &why {
             let place = place(root, folder).filter(|place| globs.matches(place));
             nested.extend(place.map(|place| (place, folder.clone())));
+        }
+        if let Why::Link(path) = &why {
+            links.extend(place(root, path).map(|place| (place, path.clone())));
         }
         left_out.borrow_mut().note_all(entry.path(), why);
         false
@@ -172,7 +178,7 @@ pub(super) fn find(
         }
     }
     let manifests = manifests.into_iter().collect();
-    Ok(Members { manifests, nested, left_out: left_out.into_inner() })
+    Ok(Members { manifests, nested, links, left_out: left_out.into_inner() })
 }
 
 /// Whether a folder with a foreign manifest is part of another package: it is in that package's folder, or

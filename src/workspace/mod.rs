@@ -4,6 +4,8 @@
 
 mod cutoff;
 pub mod edit;
+mod edited;
+pub mod edits;
 mod foreign;
 mod left_out;
 mod members;
@@ -19,7 +21,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 pub use self::cutoff::Cutoff;
+use self::edits::{Edit, EditsError};
 pub use self::foreign::ForeignError;
+pub(crate) use self::foreign::refuse_links_of_edits;
 pub use self::left_out::{LeftOut, Why};
 use self::members::{Members, Patterns};
 use self::read::{Kind, Layer};
@@ -50,6 +54,8 @@ pub struct Workspace {
     pub namespace: Option<Namespace>,
     /// The workspace's own packages, sorted by place.
     pub members: Vec<Member>,
+    /// The packages that mu has made editable, and that are used from their folders.
+    pub edits: Vec<Edit>,
     /// The folders that were not searched for members.
     pub left_out: Arc<LeftOut>,
     /// Warnings about what is probably not intended.
@@ -63,6 +69,8 @@ pub struct Member {
     pub folder: PathBuf,
     /// Its folder relative to the root, with slashes; empty for the root itself.
     pub place: String,
+    /// Where references find it, if that is not its place.
+    pub found_at: Option<String>,
     /// The content of its manifest.
     pub manifest: Manifest,
     /// Its manifest's file.
@@ -74,6 +82,11 @@ pub struct Member {
 }
 
 impl Member {
+    /// Where references find it, relative to the root.
+    pub fn found_at(&self) -> &str {
+        self.found_at.as_deref().unwrap_or(&self.place)
+    }
+
     /// What references in its manifest leave out: its base, and for a name of one segment its namespace.
     pub fn defaults(&self) -> Defaults {
         left_out_by(&self.id, &self.aliases)
@@ -95,6 +108,9 @@ pub enum WorkspaceError {
     /// The folder is refused as a workspace.
     #[error(transparent)]
     Foreign(#[from] ForeignError),
+    /// The list of edits cannot be read.
+    #[error(transparent)]
+    Edits(#[from] EditsError),
     /// Two folders hold the same package.
     #[error("`{id}` is in this workspace twice: in `{}` and in `{}`", .first.display(), .second.display())]
     Repeated {
@@ -147,20 +163,26 @@ impl Workspace {
         aliases: &dyn Fn() -> Aliases,
     ) -> Result<Self, WorkspaceError> {
         let (mut workspace, patterns) = Self::read_settings(root, mu_home)?;
+        let mut links = Vec::new();
         if is_searched(root, mu_home) {
-            let members = members::find(
+            let mut members = members::find(
                 root,
                 mu_home,
                 &patterns,
                 &workspace.settings.formats,
                 &mut workspace.warnings,
             )?;
+            links = std::mem::take(&mut members.links);
             workspace.add_members(members, aliases)?;
         } else {
             if let Some(path) = formats::locate(root)? {
                 workspace.add_member(String::new(), path, aliases)?;
             }
             workspace.left_out = Arc::new(not_searched(root));
+        }
+        workspace.add_edits(aliases)?;
+        if !links.is_empty() {
+            workspace.follow_links(&links);
         }
         workspace.drop_hidden();
         workspace.refuse_repeated()?;
@@ -214,6 +236,7 @@ impl Workspace {
             settings: above.over(below),
             namespace,
             members: Vec::new(),
+            edits: Vec::new(),
             left_out: Arc::default(),
             warnings,
         };
@@ -225,7 +248,7 @@ impl Workspace {
         members: Members,
         aliases: &dyn Fn() -> Aliases,
     ) -> Result<(), WorkspaceError> {
-        let Members { manifests, nested, mut left_out } = members;
+        let Members { manifests, nested, mut left_out, links: _ } = members;
         for (place, path) in manifests {
             self.add_member(place, path, aliases)?;
         }
@@ -271,14 +294,22 @@ impl Workspace {
         }
         self.warnings.extend(warnings);
         let manifest_path = path;
-        self.members.push(Member { folder, place, id, manifest, manifest_path, aliases: known });
+        self.members.push(Member {
+            folder,
+            place,
+            found_at: None,
+            id,
+            manifest,
+            manifest_path,
+            aliases: known,
+        });
         Ok(())
     }
 
     /// Drops members that no reference can point to, because the search path finds the same package in the
     /// folder with its base first.
     fn drop_hidden(&mut self) {
-        let with_base = |member: &Member| member.place == in_base(&member.id);
+        let with_base = |member: &Member| member.found_at() == in_base(&member.id);
         let first: HashMap<PackageId, PathBuf> = self
             .members
             .iter()
@@ -289,7 +320,7 @@ impl Workspace {
         for member in members {
             let winner = first.get(&member.id).filter(|folder| **folder != member.folder);
             match winner {
-                Some(folder) if member.place == self.unprefixed(&member.id) => {
+                Some(folder) if member.found_at() == self.unprefixed(&member.id) => {
                     let message = format!("not used: `{}` is found first", folder.display());
                     self.warnings.push(Warning::new(&member.manifest_path, None, message));
                 }
@@ -310,6 +341,10 @@ impl Workspace {
             Some(namespace) => name.strip_prefix(namespace).unwrap_or(name).to_string(),
             None => name.to_string(),
         }
+    }
+
+    fn left_out_mut(&mut self) -> &mut LeftOut {
+        Arc::make_mut(&mut self.left_out)
     }
 
     fn refuse_repeated(&self) -> Result<(), WorkspaceError> {

@@ -51,6 +51,7 @@ mod kcl;
 mod keyring;
 mod lenient;
 mod library;
+mod local_override;
 mod lock;
 mod login;
 mod minimal;

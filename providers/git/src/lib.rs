@@ -13,6 +13,7 @@
 //! | `commit`, `snapshot`, `manifest` | finding and reading one commit |
 //! | `export`, `gitmodules` | its files, submodules included |
 //! | `checkout` | what a checkout says of a folder that is published |
+//! | `surroundings`, `ahead` | what the repository around a workspace, and a clone inside it, say of edited packages |
 //!
 //! libgit2 handles packs and objects, but not the network: none of its transports is used. mu never checks
 //! anything out, and runs no code of a repository. This crate does not know the dependencies of a release, or
@@ -24,6 +25,7 @@
 )]
 #![deny(clippy::indexing_slicing)]
 
+mod ahead;
 mod checkout;
 mod commit;
 mod database;
@@ -42,10 +44,13 @@ mod repository;
 mod root;
 mod settings;
 mod snapshot;
+mod surroundings;
 mod transport;
 mod version;
 mod wire;
 mod words;
 
+pub use crate::ahead::commits_ahead;
 pub use crate::checkout::Checkout;
 pub use crate::provider::{GitOptions, GitProvider};
+pub use crate::surroundings::{Standing, Surroundings, SurroundingsError};

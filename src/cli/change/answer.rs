@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use crate::lock::{LockedPackage, Requested, Source};
 use crate::ops::diff::Difference;
-use crate::ops::{AppMove, Change, Outcome, Written};
+use crate::ops::{AppMove, Change, EditInUse, Outcome, Written};
 use crate::reference::PackageId;
 use crate::select::{Because, Lowered};
 use crate::workspace::Resolution;
@@ -32,6 +32,9 @@ pub(crate) struct Answer<'a> {
     /// The references of this `mu get`: Mu.lock keeps these packages until `mu remove`.
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     kept: &'a [String],
+    /// The packages that only this machine uses instead of locked ones; left out if there are none.
+    #[serde(skip_serializing_if = "<[EditInUse]>::is_empty")]
+    edits: &'a [EditInUse],
     /// Packages that were fetched.
     fetched: usize,
     /// Packages that were already on this machine.
@@ -170,6 +173,7 @@ impl<'a> Answer<'a> {
                 .collect(),
             written: &outcome.written,
             kept: &outcome.kept,
+            edits: &outcome.edits,
             fetched: outcome.counts.fetched,
             reused: outcome.counts.reused,
             diffs: &[],

@@ -56,6 +56,10 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
     for line in written::lines(context, outcome) {
         context.shell.status(&line);
     }
+    for edit in &outcome.edits {
+        // The whole name, because a folder stands beside it.
+        context.shell.status_in_full(&edit.to_string());
+    }
     context.shell.status(&summary(outcome));
     Ok(0)
 }

@@ -5,12 +5,14 @@
 //! manifests.
 
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use crate::fs;
 use crate::lock::Lockfile;
 use crate::manifest::{generated_manifest, manifest_name};
 use crate::ops::apply::development;
+use crate::ops::apply::edited;
 use crate::ops::apply::fetch::{self, Fetching, fetch};
 use crate::ops::apply::outcome::Fetched;
 use crate::ops::explain::{other_places, own_conflicts, own_packages};
@@ -19,8 +21,9 @@ use crate::ops::requirements::editing::Edit;
 use crate::ops::session::installed_packs::{folder_of, kept, named, place, wanted};
 use crate::ops::solve::replacement_consent;
 use crate::ops::solve::resolved::Resolved;
-use crate::ops::{Code, CommandError, Outcome, Session, Stage};
+use crate::ops::{Code, CommandError, Outcome, Scope, Session, Stage};
 use crate::packs::{Building, Installation, PacksError, Wanted};
+use crate::reference::PackageId;
 use crate::store::{StoreError, Stored};
 use crate::workspace::Link;
 use mu_provider::threads;
@@ -38,6 +41,40 @@ pub fn install(
     edits: &[Edit],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
+    // Without a lock, `--frozen` has nothing to install, and removes nothing.
+    let has_lock = !session.options.frozen || session.lockfile()?.is_some();
+    if session.leaves_out_edits() && has_lock {
+        return edited::install(session, requirements, resolved, edits, dry_run);
+    }
+    let unagreed = examine(session, requirements, &resolved, dry_run)?;
+    if dry_run {
+        return would_be(session, requirements, resolved, edits, unagreed);
+    }
+    if session.options.no_dev {
+        resolved.left_out = development::only(requirements, &resolved.lock);
+    }
+    let made = match has_lock {
+        true => make_packs(session, requirements, &mut resolved, &[])?,
+        false => Made::default(),
+    };
+    record(session, &mut resolved)?;
+    let edited = write(&of_view(session, edits))?;
+    session.save_index();
+    if session.scope == Scope::Workspace && session.edited.is_empty() {
+        Lockfile::remove_edits(&session.workspace.root)?;
+    }
+    let outcome = answer(session, requirements, resolved, made, edited)?;
+    Ok(Outcome { edits: edited::edits_in_use(session), ..outcome })
+}
+
+/// Reports what is probably not intended, and checks that somebody has agreed to each replacement. Returns those without
+/// consent, for a dry run.
+pub(super) fn examine(
+    session: &Session,
+    requirements: &Requirements,
+    resolved: &Resolved,
+    dry_run: bool,
+) -> Result<BTreeSet<PackageId>, CommandError> {
     refuse_misspelt(session)?;
     let left_out = other_places::left_out(session, &resolved.lock);
     let own = own_packages::warnings(session, requirements, &resolved.lock);
@@ -45,24 +82,27 @@ pub fn install(
     for warning in resolved.warnings.iter().chain(&left_out).chain(&own).chain(&apart) {
         session.events.warning(warning);
     }
-    let unagreed = replacement_consent::check(session, &resolved.previous, &resolved, dry_run)?;
-    if dry_run {
-        session.save_index();
-        let outcome = Outcome::new(resolved.lock, &resolved.previous, requirements);
-        let outcome = outcome.by_way_of(&resolved.ways);
-        let edited = changed(edits)?.into_iter().map(|edit| edit.path.clone()).collect();
-        let archives = fetch::archives(session, &outcome.lock);
-        return Ok(Outcome { dry_run, edited, unagreed, archives, ..outcome });
-    }
-    if session.options.no_dev {
-        resolved.left_out = development::only(requirements, &resolved.lock);
-    }
-    // Without a lock, `--frozen` has nothing to install, and removes nothing.
-    let has_lock = !session.options.frozen || session.lockfile()?.is_some();
-    let Made { counts, made, removed } = match has_lock {
-        true => make_packs(session, requirements, &mut resolved)?,
-        false => Made::default(),
-    };
+    replacement_consent::check(session, &resolved.previous, resolved, dry_run)
+}
+
+/// The answer of a dry run.
+pub(super) fn would_be(
+    session: &Session,
+    requirements: &Requirements,
+    resolved: Resolved,
+    edits: &[Edit],
+    unagreed: BTreeSet<PackageId>,
+) -> Result<Outcome, CommandError> {
+    session.save_index();
+    let outcome = Outcome::new(resolved.lock, &resolved.previous, requirements);
+    let outcome = outcome.by_way_of(&resolved.ways);
+    let edited = changed(edits)?.into_iter().map(|edit| edit.path.clone()).collect();
+    let archives = fetch::archives(session, &outcome.lock);
+    Ok(Outcome { dry_run: true, edited, unagreed, archives, ..outcome })
+}
+
+/// Checks that the lock does not change if it must not.
+pub(super) fn check_held(session: &Session, resolved: &Resolved) -> Result<(), CommandError> {
     if session.options.locked && !resolved.is_unchanged() {
         return Err(CommandError::new(
             Code::LockOutdated,
@@ -70,17 +110,47 @@ pub fn install(
         )
         .hint("run `mu get` without --locked, and commit Mu.lock"));
     }
+    Ok(())
+}
+
+/// Writes the lock, if it has to change.
+pub(super) fn record(session: &Session, resolved: &mut Resolved) -> Result<(), CommandError> {
+    check_held(session, resolved)?;
     let is_held = session.options.locked || session.options.frozen;
     if !resolved.is_unchanged() || session.lock_lags() && !is_held {
         say_where(session, Arc::make_mut(&mut resolved.lock));
         session.write_lockfile(&resolved.lock)?;
     }
+    Ok(())
+}
+
+/// The changes of manifests that the session may make: in the view of this machine, only its edits are at stake.
+fn of_view(session: &Session, edits: &[Edit]) -> Vec<Edit> {
+    let is_own = |edit: &&Edit| {
+        let mut edited = session.edited.iter();
+        session.edited.is_empty() || edited.any(|one| one.member.manifest_path == edit.path)
+    };
+    edits.iter().filter(is_own).cloned().collect()
+}
+
+/// Writes the manifests that change, and returns their paths.
+pub(super) fn write(edits: &[Edit]) -> Result<Vec<PathBuf>, CommandError> {
     let mut edited = Vec::new();
     for edit in changed(edits)? {
         fs::write_through_links(&edit.path, edit.text.as_bytes())?;
         edited.push(edit.path.clone());
     }
-    session.save_index();
+    Ok(edited)
+}
+
+/// The answer, after everything was written.
+pub(super) fn answer(
+    session: &Session,
+    requirements: &Requirements,
+    resolved: Resolved,
+    Made { counts, made, removed }: Made,
+    edited: Vec<PathBuf>,
+) -> Result<Outcome, CommandError> {
     let Resolved { lock, previous, ways, left_out, .. } = resolved;
     let mut outcome = Outcome::new(lock, &previous, requirements).by_way_of(&ways);
     outcome.archives = fetch::archives(session, &outcome.lock);
@@ -142,17 +212,18 @@ fn changed(edits: &[Edit]) -> Result<Vec<&Edit>, CommandError> {
 
 /// The changes of packs.
 #[derive(Default)]
-struct Made {
+pub(super) struct Made {
     counts: Fetched,
     made: usize,
     removed: usize,
 }
 
-/// Fetches and installs what `resolved` names.
-fn make_packs(
+/// Fetches and installs what `resolved` names; the packs in `also` stay where they are.
+pub(super) fn make_packs(
     session: &Session,
     requirements: &Requirements,
     resolved: &mut Resolved,
+    also: &[Wanted],
 ) -> Result<Made, CommandError> {
     let packs = session.packs();
     let link = session.workspace.settings.link;
@@ -168,7 +239,7 @@ fn make_packs(
             .iter()
             .all(|package| package.digest.is_some() || package.source.is_workspace());
     if resolved.is_unchanged() && is_known {
-        let wanted = packs_of(session, resolved)?;
+        let wanted = packs_of(session, resolved, also)?;
         if is_news {
             fetch::check_recognized(session, &resolved.lock, &state)?;
         }
@@ -195,10 +266,10 @@ fn make_packs(
         }
         // Requested before the rest is planned, so that the first answers have arrived when they are needed.
         let fetching = is_known.then(|| Fetching::begin(session, resolved));
-        let mut plan = Installation::plan(&packs, packs_of(session, resolved)?, link)?;
+        let mut plan = Installation::plan(&packs, packs_of(session, resolved, also)?, link)?;
         let lost = lost(session, &resolved.lock, plan.installs());
         if !lost.is_empty() {
-            let mut wanted = packs_of(session, resolved)?;
+            let mut wanted = packs_of(session, resolved, also)?;
             wanted.retain(|wanted| !lost.contains(&wanted.place));
             plan = Installation::plan(&packs, wanted, link)?;
         }
@@ -262,10 +333,17 @@ fn fetch_and_build(
 }
 
 /// The packs that must be there, and the remaining packs of replaced packages.
-fn packs_of(session: &Session, resolved: &Resolved) -> Result<Vec<Wanted>, CommandError> {
+fn packs_of(
+    session: &Session,
+    resolved: &Resolved,
+    also: &[Wanted],
+) -> Result<Vec<Wanted>, CommandError> {
     let lock = &resolved.lock;
     let wanted = wanted(lock).filter(|(index, _)| !resolved.left_out.contains(index));
     let mut all: Vec<Wanted> = wanted.map(|(_, wanted)| wanted).collect();
+    let others = also.iter().filter(|also| !all.iter().any(|wanted| wanted.place == also.place));
+    let others: Vec<Wanted> = others.cloned().collect();
+    all.extend(others);
     if lock.replaced.is_empty() {
         return Ok(all);
     }

@@ -3,6 +3,7 @@
 mod at_once;
 pub(crate) mod dependencies;
 pub(crate) mod development;
+pub(crate) mod edited;
 pub(crate) mod element;
 pub mod fetch;
 mod identity;

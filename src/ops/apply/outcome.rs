@@ -76,6 +76,31 @@ pub struct Outcome {
     pub unagreed: BTreeSet<PackageId>,
     /// What a downgrade lowered or dropped, in addition to the requested packages.
     pub lowered: Vec<Lowered>,
+    /// The packages that only this machine uses instead of locked ones.
+    pub edits: Vec<EditInUse>,
+}
+
+/// A package that only this machine uses instead of a locked one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct EditInUse {
+    /// The package.
+    pub id: PackageId,
+    /// Its folder, relative to the workspace's root.
+    pub folder: String,
+    /// How many commits it has beyond those of its origin, if that is known.
+    pub ahead: Option<usize>,
+}
+
+impl std::fmt::Display for EditInUse {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { id, folder, ahead } = self;
+        write!(formatter, "using the edit of {id} in {folder}")?;
+        match ahead {
+            None | Some(0) => Ok(()),
+            Some(1) => formatter.write_str(" (1 commit ahead)"),
+            Some(several) => write!(formatter, " ({several} commits ahead)"),
+        }
+    }
 }
 
 /// A package whose new version contains another minor version of its app.

@@ -18,6 +18,7 @@ use crate::packs::PacksError;
 use crate::reference::ReferenceError;
 use crate::search::SearchError;
 use crate::store::StoreError;
+use crate::workspace::edits::EditsError;
 use crate::workspace::{CONFIG_FILE, ForeignError, WorkspaceError};
 
 /// The stable word for what went wrong.
@@ -214,6 +215,7 @@ impl From<WorkspaceError> for CommandError {
             }
             WorkspaceError::Manifest(error) => error.into(),
             WorkspaceError::Foreign(error) => foreign(error),
+            WorkspaceError::Edits(error) => error.into(),
             WorkspaceError::Repeated { .. } => Self::from_error(Code::Workspace, error).hint(
                 "rename one of them, or leave one out with `members` in `.mu/workspace.yaml`",
             ),
@@ -248,6 +250,18 @@ impl From<LockError> for CommandError {
             LockError::Newer { version, .. } => Self::from_error(Code::Workspace, error)
                 .hint(format!("install a mu that reads lock format {version}")),
             LockError::Source(error) => Self::in_file(Code::Workspace, error),
+            LockError::Foreign(error) => foreign(error),
+        }
+    }
+}
+
+impl From<EditsError> for CommandError {
+    fn from(error: EditsError) -> Self {
+        match error {
+            EditsError::File(error) => error.into(),
+            EditsError::Foreign(error) => foreign(error),
+            EditsError::Damaged { .. } => Self::from_error(Code::Workspace, error)
+                .hint("move it away: the clones that it names stay"),
         }
     }
 }

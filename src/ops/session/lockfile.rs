@@ -12,7 +12,7 @@ use crate::ops::CommandError;
 
 impl Session {
     /// The lock on disk, or `None`; read once, and again after it was written. The versions of the
-    /// workspace's own packages come from their manifests.
+    /// workspace's own packages come from their manifests. While packages are edited, it is the lock of these.
     ///
     /// # Errors
     ///
@@ -22,7 +22,15 @@ impl Session {
         if let Some(lockfile) = &*known {
             return Ok(lockfile.clone());
         }
-        let lockfile = Lockfile::read(&self.lock_folder())?.map(|lock| self.up_to_date(lock));
+        let edits = match self.locks_edits() {
+            true => Lockfile::read_edits(&self.workspace.root)?,
+            false => None,
+        };
+        let lockfile = match edits {
+            Some(lock) => Some(lock),
+            None => Lockfile::read(&self.lock_folder())?,
+        };
+        let lockfile = lockfile.map(|lock| self.up_to_date(lock));
         *known = Some(lockfile.clone());
         Ok(lockfile)
     }
@@ -54,6 +62,10 @@ impl Session {
     /// When it cannot be written; the old lock is then unchanged.
     pub(crate) fn write_lockfile(&self, lockfile: &Lockfile) -> Result<(), CommandError> {
         *threads::lock(&self.lockfile) = None;
+        if self.locks_edits() {
+            self.ignore_edits(None)?;
+            return Ok(lockfile.write_edits(&self.workspace.root)?);
+        }
         Ok(lockfile.write(&self.lock_folder())?)
     }
 }

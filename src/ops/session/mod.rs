@@ -5,7 +5,9 @@
 //! needed.
 
 pub(crate) mod age;
+mod change_lock;
 pub(crate) mod credentials;
+mod edits;
 pub mod error;
 pub mod events;
 pub mod installed_packs;
@@ -15,6 +17,7 @@ pub mod locked;
 mod lockfile;
 pub(crate) mod member;
 pub(crate) mod no_folder;
+mod opening;
 pub(crate) mod places;
 #[cfg(feature = "exec")]
 pub(crate) mod plugins;
@@ -22,6 +25,7 @@ pub(crate) mod providers;
 mod proxies;
 mod shared_store;
 pub(crate) mod source;
+pub mod view;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -31,19 +35,20 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use mu_provider::http::{Http, HttpOptions, Watch};
 
 use crate::env::Environment;
-use crate::formats;
-use crate::fs::{Lock, create_private_folder};
+use crate::fs::create_private_folder;
 use crate::index::{Index, IndexOptions, MOST_PACKAGES, Providers};
 use crate::lock::Lockfile;
+use crate::ops::session::change_lock::ChangeLock;
 use crate::ops::session::credentials::Tokens;
 use crate::ops::session::events::{Aside, Work};
 use crate::ops::session::installed_releases::PacksHere;
-use crate::ops::{Code, CommandError, Events, Places, Stage};
+use crate::ops::session::view::{Edited, View};
+use crate::ops::{Events, Places, Stage};
 use crate::packs::PacksFolder;
 use crate::reference::{Defaults, PackageId, Reference};
 use crate::select::{Strategy, strategy_named};
 use crate::store::Store;
-use crate::workspace::{Registry, Resolution, Workspace, find_root};
+use crate::workspace::{Registry, Resolution, Workspace};
 use mu_provider::threads;
 
 /// How many requests a run may send for each package that it may look at.
@@ -74,6 +79,10 @@ pub struct Options {
     pub patience: Option<usize>,
     /// Whether to ignore packs of this machine, because the answer must be the same for everyone.
     pub without_packs: bool,
+    /// Edits of this machine may be in use where nobody would notice: in continuous integration, and when publishing.
+    pub allow_edits: bool,
+    /// Which packages count as the workspace's, if not those that the way of opening a session implies.
+    pub view: Option<View>,
     /// Every question is answered with yes.
     pub yes: bool,
     /// Plain http to other machines is allowed.
@@ -132,63 +141,15 @@ pub struct Session {
     lock_lags: AtomicBool,
     /// Packages that were looked up to learn what a name means, and whether they exist.
     known_names: Mutex<BTreeMap<PackageId, bool>>,
+    /// The packages that only this machine uses instead of locked ones.
+    pub(crate) edited: Vec<Edited>,
+    /// Whether these count among the workspace's packages.
+    view: View,
     /// Held while the packs, the lock and the manifests may change.
     lock: Option<ChangeLock>,
 }
 
 impl Session {
-    /// Opens the workspace around the current folder, or the global packs.
-    ///
-    /// # Errors
-    ///
-    /// When settings or manifests cannot be read.
-    pub fn open(
-        environment: Environment,
-        options: Options,
-        scope: Scope,
-        events: Arc<dyn Events>,
-    ) -> Result<Self, CommandError> {
-        let root = root_of(scope, &environment);
-        if scope == Scope::Workspace {
-            check_root(&root, &environment)?;
-        }
-        Self::open_at(&root, environment, options, scope, events)
-    }
-
-    /// Opens the workspace at a root that was checked.
-    fn open_at(
-        root: &Path,
-        environment: Environment,
-        options: Options,
-        scope: Scope,
-        events: Arc<dyn Events>,
-    ) -> Result<Self, CommandError> {
-        let workspace = match scope {
-            Scope::Workspace => {
-                let aliases = || formats::helms_aliases(&environment);
-                Workspace::open_knowing(root, &environment.mu_home, &aliases)?
-            }
-            Scope::Global => global(&environment)?,
-        };
-        Ok(Self::new(environment, options, scope, events, workspace))
-    }
-
-    /// Opens the workspace around the current folder only for its settings, even if its packages are not valid.
-    ///
-    /// # Errors
-    ///
-    /// When settings cannot be read.
-    pub fn open_settings(
-        environment: Environment,
-        options: Options,
-        events: Arc<dyn Events>,
-    ) -> Result<Self, CommandError> {
-        let root = root_around(&environment);
-        check_root(&root, &environment)?;
-        let workspace = Workspace::open_without_members(&root, &environment.mu_home)?;
-        Ok(Self::new(environment, options, Scope::Workspace, events, workspace))
-    }
-
     fn new(
         environment: Environment,
         options: Options,
@@ -217,59 +178,10 @@ impl Session {
             lockfile: Mutex::default(),
             lock_lags: AtomicBool::new(false),
             known_names: Mutex::default(),
+            edited: Vec::new(),
+            view: View::default(),
             lock: None,
         }
-    }
-
-    /// Opens like [`Session::open`], as the only process that changes these packs; waits for others.
-    ///
-    /// The lock is taken before anything is read, so that what is read is what will be changed.
-    ///
-    /// # Errors
-    ///
-    /// When the lock cannot be taken, or settings or manifests cannot be read.
-    pub fn open_to_change(
-        environment: Environment,
-        options: Options,
-        scope: Scope,
-        events: Arc<dyn Events>,
-    ) -> Result<Self, CommandError> {
-        let root = root_of(scope, &environment);
-        let packs = packs_of(scope, &root, &environment);
-        if scope == Scope::Workspace {
-            let global = packs_of(Scope::Global, &root, &environment);
-            let is_in_home = packs.path().starts_with(&environment.mu_home);
-            if is_in_home || packs.path() == global.path() {
-                let message = format!(
-                    "`{}` contains the global packs, and cannot be the packs of a workspace too",
-                    global.path().display()
-                );
-                return Err(CommandError::new(Code::Usage, message)
-                    .hint("use `--global`, or work in another folder"));
-            }
-            // Before anything is created there.
-            check_root(&root, &environment)?;
-        }
-        let made = packs.missing_folders();
-        let _lock = packs.lock(&mut || {
-            let folder = packs.path().display();
-            events.waiting(&format!("another mu process is changing `{folder}`"));
-        })?;
-        let lock = ChangeLock { packs, made, _lock };
-        // Reading a long lock takes as long as reading everything else.
-        let (session, lockfile) = std::thread::scope(|threads| {
-            let reading = Lockfile::is_long(&root).then(|| threads.spawn(|| Lockfile::read(&root)));
-            let session = Self::open_at(&root, environment, options, scope, events);
-            (session, reading.and_then(|reading| reading.join().ok()))
-        });
-        let mut session = session?;
-        session.lock = Some(lock);
-        // The code that needs it reports why it cannot be read.
-        if let Some(Ok(lockfile)) = lockfile {
-            let lockfile = lockfile.map(|lock| session.up_to_date(lock));
-            *threads::lock(&session.lockfile) = Some(lockfile);
-        }
-        Ok(session)
     }
 
     /// The folder that holds `Mu.lock`.
@@ -443,49 +355,7 @@ impl Drop for Session {
     }
 }
 
-/// Held while packs, lock and manifests may change.
-struct ChangeLock {
-    packs: PacksFolder,
-    /// Folders that are new.
-    made: Vec<PathBuf>,
-    _lock: Lock,
-}
-
-impl Drop for ChangeLock {
-    fn drop(&mut self) {
-        self.packs.remove_traces(&self.made);
-    }
-}
-
-/// The settings of the user, and the registries of the enclosing workspace: where packages come from does not depend on
-/// where they are installed.
-fn global(environment: &Environment) -> Result<Workspace, CommandError> {
-    let home = &environment.mu_home;
-    let root = root_around(environment);
-    check_root(&root, environment)?;
-    let around = Workspace::open_without_members(&root, home)?.settings.registries;
-    let mut workspace = Workspace::open_without_members(home, home)?;
-    workspace.settings.registries = around;
-    Ok(workspace)
-}
-
-/// Refuses a workspace that another user prepared.
-fn check_root(root: &Path, environment: &Environment) -> Result<(), CommandError> {
-    Ok(Workspace::check_root(root, &environment.mu_home, &environment.users)?)
-}
-
-/// The folder that holds `Mu.lock`.
-fn root_of(scope: Scope, environment: &Environment) -> PathBuf {
-    match scope {
-        Scope::Workspace => root_around(environment),
-        Scope::Global => environment.mu_home.clone(),
-    }
-}
-
-fn root_around(environment: &Environment) -> PathBuf {
-    find_root(&environment.current, &environment.home, &environment.mu_home)
-}
-
+/// The packs that are installed in a scope.
 fn packs_of(scope: Scope, root: &Path, environment: &Environment) -> PacksFolder {
     match scope {
         Scope::Workspace => PacksFolder::of_workspace(root, &environment.cache),

@@ -38,7 +38,11 @@ pub struct Places {
 
 impl Places {
     pub(crate) fn new(workspace: &Workspace, environment: &Environment) -> Self {
-        let leaf = |member: &Member| member.folder.file_name().map(OsStr::to_owned);
+        let found = |member: &Member| match &member.found_at {
+            Some(place) => workspace.root.join(place),
+            None => member.folder.clone(),
+        };
+        let leaf = |member: &Member| found(member).file_name().map(OsStr::to_owned);
         let leaves = workspace.members.iter().filter_map(leaf).collect();
         let members = workspace.members.iter().map(|member| {
             let package = LocalPackage {
@@ -47,12 +51,14 @@ impl Places {
                 place: member.place.clone(),
                 version: member.manifest.version.clone(),
             };
-            (member.folder.clone(), package)
+            (found(member), package)
         });
         let namespace = workspace.namespace.as_ref().and_then(|namespace| {
             let base = namespace.base.as_ref().map(ToString::to_string).unwrap_or_default();
             Reference::parse(&format!("{base}{}", namespace.name)).ok()
         });
+        let elsewhere = workspace.members.iter().filter(|member| member.found_at.is_some());
+        let elsewhere = elsewhere.map(|member| (found(member), member.folder.clone())).collect();
         let search = SearchPath::new(
             &workspace.root,
             namespace.as_ref(),
@@ -60,6 +66,7 @@ impl Places {
             &environment.mu_root,
         )
         .with_left_out(Arc::clone(&workspace.left_out))
+        .with_elsewhere(elsewhere)
         .with_store(trees_in(&environment.cache));
         let has_many = workspace.settings.majors == Majors::Many;
         Self {
@@ -72,7 +79,10 @@ impl Places {
 
     /// The package of the workspace whose manifest says that it is `id`, wherever it is.
     pub fn member_called(&self, id: &PackageId, workspace: &Workspace) -> Option<&LocalPackage> {
-        self.members.get(&workspace.member(id)?.folder)
+        let folder = &workspace.member(id)?.folder;
+        self.members
+            .get(folder)
+            .or_else(|| self.members.values().find(|package| package.folder == *folder))
     }
 
     /// The eight locations.

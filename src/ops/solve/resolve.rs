@@ -131,6 +131,26 @@ fn has_excluded(requirements: &Requirements, lock: &Lockfile) -> bool {
     })
 }
 
+/// The lock that `requirements` need, if the packages of `previous` have all of it; sends no request about any of these.
+///
+/// # Errors
+///
+/// When the selection cannot be recorded.
+pub(crate) fn hold(
+    session: &Session,
+    requirements: &Requirements,
+    previous: &Arc<Lockfile>,
+) -> Result<Option<Resolved>, CommandError> {
+    own_conflicts::check(session)?;
+    requirements.declare(session);
+    let strategy = requirements.strategy();
+    let mut request = request(session, requirements, previous, Update::Nothing);
+    let held = LockedUniverse::new(session, previous);
+    let Ok(selection) = select(session, strategy, &held, &mut request) else { return Ok(None) };
+    let nothing = Lockfile::default();
+    record(session, requirements, Arc::clone(previous), &nothing, &selection, false)
+}
+
 /// Runs selection. With a strategy that follows the lock, first with everything locked kept and no requests
 /// about it; then, if that fails or more is wanted, with everything free to move. `is_known` says that the
 /// lock was made for the same requirements.

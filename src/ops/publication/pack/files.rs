@@ -41,7 +41,8 @@ pub(super) enum Kind {
 
 /// The files of `member` that are packed, without its lock, and warnings for its author.
 ///
-/// `archives` says which paths are archives of the package that were made earlier.
+/// `archives` says which paths are archives of the package that were made earlier, and `others` are folders of other packages
+/// that only this machine has.
 ///
 /// # Errors
 ///
@@ -50,11 +51,13 @@ pub(super) fn choose(
     member: &Member,
     root: &Path,
     archives: &dyn Fn(&str) -> bool,
+    others: &[PathBuf],
     warnings: &mut Vec<String>,
 ) -> Result<Vec<Chosen>, CommandError> {
     let rules = Rules::of(OF_PACKAGES, &member.folder, root, warnings)?;
     let own_manifest = member.manifest_path.file_name().and_then(|name| name.to_str());
-    let mut walk = Walk { manifest: &member.manifest, own_manifest, archives, chosen: Vec::new() };
+    let (manifest, chosen) = (&member.manifest, Vec::new());
+    let mut walk = Walk { manifest, own_manifest, archives, others, chosen };
     walk.folder(&member.folder, "", &rules, warnings)?;
     let mut chosen = walk.chosen;
     chosen.sort_unstable_by(|left, right| left.path.as_bytes().cmp(right.path.as_bytes()));
@@ -66,6 +69,7 @@ struct Walk<'a> {
     manifest: &'a Manifest,
     own_manifest: Option<&'a str>,
     archives: &'a dyn Fn(&str) -> bool,
+    others: &'a [PathBuf],
     chosen: Vec<Chosen>,
 }
 
@@ -88,6 +92,9 @@ impl Walk<'_> {
             if !is_needed
                 && (NEVER.contains(&name.as_str()) || rules.leave_out(&place, kind.is_dir()))
             {
+                continue;
+            }
+            if kind.is_dir() && self.others.contains(&place) {
                 continue;
             }
             if kind.is_dir() {

@@ -125,7 +125,9 @@ pub(super) fn make(
             !path.contains('/') && path.starts_with(&format!("{leaf}-")) && path.ends_with(".tgz");
         is_usual || making.not.is_some_and(|not| *not == member.folder.join(path))
     };
-    let chosen = files::choose(member, &session.workspace.root, &is_archive, &mut warnings)?;
+    let root = &session.workspace.root;
+    let chosen =
+        files::choose(member, root, &is_archive, &session.folders_of_edits(), &mut warnings)?;
     let paths: Vec<&str> = chosen.iter().map(|chosen| chosen.path.as_str()).collect();
     refuse_secrets(&paths, making.force, &mut warnings)?;
     let mut items: Vec<Item> = chosen

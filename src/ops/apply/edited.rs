@@ -1,0 +1,169 @@
+//! Installs what this machine uses while packages are edited, and keeps Mu.lock as it is for everyone else.
+//!
+//! Mu.lock is chosen without the edits. What is installed is chosen with them, from Mu.lock and from what the edits added and
+//! moved before; it is written to `.mu/edits.lock`. A package that the edits do not move keeps the version of Mu.lock.
+
+use std::sync::Arc;
+
+use crate::lock::{LockedPackage, Lockfile};
+use crate::ops::apply::development;
+use crate::ops::apply::fetch::fetch;
+use crate::ops::apply::install::{
+    answer, check_held, examine, make_packs, record, would_be, write,
+};
+use crate::ops::apply::outcome::{EditInUse, changes};
+use crate::ops::requirements::Requirements;
+use crate::ops::requirements::editing::Edit;
+use crate::ops::session::installed_packs::named;
+use crate::ops::solve::names;
+use crate::ops::solve::resolve::{hold, resolve_from};
+use crate::ops::solve::resolved::Resolved;
+use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::select::Update;
+
+/// Does what [`install`](super::install::install) does, in a workspace with packages that only this machine uses; `session` leaves these out.
+///
+/// # Errors
+///
+/// As there.
+pub(super) fn install(
+    session: &Session,
+    requirements: &Requirements,
+    mut resolved: Resolved,
+    edits: &[Edit],
+    dry_run: bool,
+) -> Result<Outcome, CommandError> {
+    let unagreed = examine(session, requirements, &resolved, dry_run)?;
+    let known = Lockfile::read_edits(&session.workspace.root)?;
+    let previous = known.clone().or_else(|| Some(Lockfile::clone(&resolved.previous)));
+    if !dry_run {
+        complete(session, requirements, &mut resolved)?;
+        check_held(session, &resolved)?;
+    }
+    let here = session.with_edits(previous);
+    let (needs, mut used) =
+        with_edits(&here, &resolved.lock, known.as_ref()).map_err(|error| blame(session, error))?;
+    examine(&here, &needs, &used, dry_run)?;
+    let team = changes(&resolved.previous, &resolved.lock);
+    let outcome = if dry_run {
+        would_be(&here, &needs, used, edits, unagreed)?
+    } else {
+        if session.options.no_dev {
+            used.left_out = development::only(&needs, &used.lock);
+        }
+        // Vendored packs are committed, so those of Mu.lock stay.
+        let is_vendored = session.packs().is_vendored();
+        let also = if is_vendored { named(&resolved.lock) } else { Vec::new() };
+        let made = make_packs(&here, &needs, &mut used, &also)?;
+        record(session, &mut resolved)?;
+        if known.as_ref() != Some(&*used.lock) {
+            here.write_lockfile(&used.lock)?;
+        }
+        let edited = write(edits)?;
+        session.save_index();
+        here.save_index();
+        answer(&here, &needs, used, made, edited)?
+    };
+    Ok(Outcome { edits: edits_in_use(&here), ..with_changes(outcome, team) })
+}
+
+/// The packages that only this machine uses, for its user.
+pub(super) fn edits_in_use(session: &Session) -> Vec<EditInUse> {
+    let used = session.edited.iter().filter(|edited| edited.is_used);
+    let used = used.map(|edited| EditInUse {
+        id: edited.id.clone(),
+        folder: edited.member.place.clone(),
+        ahead: edited.ahead(&session.workspace.root),
+    });
+    used.collect()
+}
+
+/// Finds the digests that Mu.lock lacks. They belong to everyone, although an edit may be used here instead.
+fn complete(
+    session: &Session,
+    requirements: &Requirements,
+    resolved: &mut Resolved,
+) -> Result<(), CommandError> {
+    let is_open = |package: &LockedPackage| {
+        package.source.is_folder() || package.digest.is_none() && !package.source.is_workspace()
+    };
+    if !resolved.lock.packages.iter().any(is_open) {
+        return Ok(());
+    }
+    requirements.declare(session);
+    let _store = session.use_store()?;
+    fetch(session, resolved)?;
+    Ok(())
+}
+
+/// What this machine uses: the packages of `team`, and what the edits add and move. `known` is what it used before.
+fn with_edits(
+    here: &Session,
+    team: &Arc<Lockfile>,
+    known: Option<&Lockfile>,
+) -> Result<(Requirements, Resolved), CommandError> {
+    let needs = names::collect(here, team.extra.clone())?;
+    let before = here.lockfile()?.unwrap_or_default();
+    let resolved = if needs.strategy().follows_lock() {
+        let added = overlaid(team, known, false);
+        let moved = overlaid(team, known, true);
+        let mut held = hold(here, &needs, &added)?;
+        if held.is_none() && moved != added {
+            held = hold(here, &needs, &moved)?;
+        }
+        match held {
+            Some(held) => held,
+            None => resolve_from(here, &needs, Update::Nothing, moved)?,
+        }
+    } else {
+        resolve_from(here, &needs, Update::Nothing, Arc::clone(&before))?
+    };
+    Ok((needs, Resolved { previous: before, ..resolved }))
+}
+
+/// The packages of `team`, those that only `known` has, and, if `moves` is set, those that it has in other versions.
+fn overlaid(team: &Arc<Lockfile>, known: Option<&Lockfile>, moves: bool) -> Arc<Lockfile> {
+    let Some(known) = known else { return Arc::clone(team) };
+    let others = known.packages.iter().filter(|package| !package.source.is_workspace());
+    let is_other = |package: &&LockedPackage| match team.find(&package.id).next() {
+        None => team.replacement(&package.id).is_none(),
+        Some(_) => {
+            moves
+                && !team
+                    .find(&package.id)
+                    .any(|same| same.version == package.version && same.commit == package.commit)
+        }
+    };
+    let others: Vec<&LockedPackage> = others.filter(is_other).collect();
+    if others.is_empty() {
+        return Arc::clone(team);
+    }
+    let mut lock = Lockfile::clone(team);
+    lock.packages.retain(|package| !others.iter().any(|other| other.id == package.id));
+    lock.packages.extend(others.into_iter().cloned());
+    lock.packages
+        .sort_by(|left, right| (&left.id, &left.version).cmp(&(&right.id, &right.version)));
+    Arc::new(lock)
+}
+
+/// Adds what has changed for everyone to what has changed here.
+fn with_changes(mut outcome: Outcome, team: Vec<crate::ops::Change>) -> Outcome {
+    let new = team
+        .into_iter()
+        .filter(|change| !outcome.changes.iter().any(|known| known.id == change.id));
+    let new: Vec<_> = new.collect();
+    outcome.changes.extend(new);
+    outcome.changes.sort();
+    outcome
+}
+
+/// Says that an edit takes part in what has failed.
+fn blame(session: &Session, error: CommandError) -> CommandError {
+    if !matches!(error.code, Code::NoSolution | Code::NotFound | Code::Manifest | Code::Offline) {
+        return error;
+    }
+    error.hint(format!(
+        "without what is edited here, Mu.lock would do: {}",
+        session.names_of_edits()
+    ))
+}

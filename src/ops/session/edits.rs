@@ -1,0 +1,302 @@
+//! Packages that only this machine uses instead of locked ones: those that mu has made editable, and those in folders
+//! that Git ignores.
+//!
+//! There are two views of such a workspace. For the team there are no edits: this view chooses what Mu.lock and the manifests
+//! say. The other view is what this machine uses; its lock is `.mu/edits.lock`. Git is asked only if a package of the
+//! workspace shadows a locked one.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use mu_provider::threads;
+
+use super::Session;
+use super::view::{Edited, View};
+use crate::lock::Lockfile;
+use crate::ops::{Code, CommandError, Options, Places, Scope};
+use crate::reference::PackageId;
+use crate::workspace::{MU_FOLDER, Member, edits};
+
+/// What Git says of a folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Standing {
+    Tracked,
+    Ignored,
+    Untracked,
+    /// There is no Git here.
+    Unknown,
+}
+
+impl Session {
+    /// Finds the packages that only this machine uses, and takes them out of the workspace unless the view has them.
+    pub(super) fn part_edits(&mut self, view: View) {
+        self.edited = find(self);
+        if self.edited.is_empty() {
+            return;
+        }
+        let is_here = match &view {
+            View::Here => true,
+            View::Team => false,
+            View::Around(name) => self.is_about_edit(name.as_deref()),
+        };
+        if is_here {
+            self.view = View::Here;
+            // Its lock is another one.
+            *threads::lock(&self.lockfile) = None;
+            return;
+        }
+        self.view = View::Team;
+        let folders: Vec<_> =
+            self.edited.iter().map(|edited| edited.member.folder.clone()).collect();
+        self.workspace.set_aside(&|member| folders.contains(&member.folder));
+        self.places = Places::new(&self.workspace, &self.environment);
+    }
+
+    /// Whether `name`, or without one the current folder, means a package that only this machine uses.
+    fn is_about_edit(&self, name: Option<&str>) -> bool {
+        let current = &self.environment.current;
+        self.edited.iter().any(|Edited { id, member, .. }| match name {
+            Some(name) => {
+                let folder = crate::env::absolute(current, Path::new(name));
+                let reference = crate::reference::Reference::parse(name).ok();
+                let meant = reference.map(|reference| reference.id(&self.defaults()));
+                meant.is_some_and(|meant| meant == *id || meant == member.id)
+                    || member.folder == folder
+                    || member.place == name
+            }
+            None => current.starts_with(&member.folder),
+        })
+    }
+
+    /// Whether there are packages that only this machine uses, and this session leaves them out.
+    pub(crate) fn leaves_out_edits(&self) -> bool {
+        self.view == View::Team && !self.edited.is_empty()
+    }
+
+    /// Whether this session's lock is that of the edits.
+    pub(super) fn locks_edits(&self) -> bool {
+        self.view == View::Here && !self.edited.is_empty()
+    }
+
+    /// The same workspace as this machine uses it, with the manifests as this session has them. Its lock is `previous`.
+    pub(crate) fn with_edits(&self, previous: Option<Lockfile>) -> Self {
+        let mut workspace = self.workspace.clone();
+        workspace.members.extend(self.edited.iter().map(|edited| edited.member.clone()));
+        workspace.members.sort_by(|left, right| left.place.cmp(&right.place));
+        workspace.warnings.clear();
+        let options = Options { locked: false, frozen: false, ..self.options.clone() };
+        let events = std::sync::Arc::clone(&self.events);
+        let mut here = Self::new(self.environment.clone(), options, self.scope, events, workspace);
+        here.edited.clone_from(&self.edited);
+        here.view = View::Here;
+        *threads::lock(&here.lockfile) = Some(previous.map(std::sync::Arc::new));
+        here
+    }
+
+    /// The folders of packages that only this machine uses, and of their clones.
+    pub(crate) fn folders_of_edits(&self) -> Vec<PathBuf> {
+        let edits = self.workspace.edits.iter();
+        let clones = edits.map(|edit| self.workspace.root.join(&edit.clone));
+        self.edited.iter().map(|edited| edited.member.folder.clone()).chain(clones).collect()
+    }
+
+    /// The names and folders of the edits in use, for messages.
+    pub(crate) fn names_of_edits(&self) -> String {
+        let used = self.edited.iter().filter(|edited| edited.is_used);
+        let names: Vec<String> = used
+            .map(|edited| format!("`{}` in `{}`", self.short_name(&edited.id), edited.member.place))
+            .collect();
+        names.join(", ")
+    }
+
+    /// Refuses edits where the result is for others.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::Conflict`] if there are any, and they are not allowed.
+    pub fn refuse_edits(&self, what: &str) -> Result<(), CommandError> {
+        if !self.edited.iter().any(|edited| edited.is_used) || self.options.allow_edits {
+            return Ok(());
+        }
+        let folders: BTreeMap<_, _> =
+            self.edited.iter().map(|edited| (&edited.id, &edited.member.place)).collect();
+        let message = format!("{what} while packages are edited here: {}", self.names_of_edits());
+        Err(CommandError::new(Code::Conflict, message)
+            .hint("others do not have these folders; `--allow-edits` goes on with them")
+            .with_details(serde_json::json!({ "edits": folders })))
+    }
+
+    /// Refuses edits in continuous integration.
+    ///
+    /// # Errors
+    ///
+    /// As [`Session::refuse_edits`].
+    pub(super) fn refuse_edits_in_integration(&self) -> Result<(), CommandError> {
+        match self.environment.variable("CI") {
+            Some("true" | "1") => {
+                self.refuse_edits("mu does not install in continuous integration (CI is set)")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes Git ignore what belongs to edits, in this clone alone.
+    ///
+    /// # Errors
+    ///
+    /// When Git's file of patterns cannot be written.
+    pub(crate) fn ignore_edits(&self, clone: Option<&Path>) -> Result<(), CommandError> {
+        #[cfg(feature = "git")]
+        if let Ok(Some(around)) = mu_provider_git::Surroundings::of(&self.workspace.root) {
+            let mu = self.workspace.root.join(MU_FOLDER);
+            let file = mu.join(edits::EDITS_FILE);
+            let (lock, folder) = (mu.join(edits::EDITS_LOCK), mu.join(edits::EDIT_FOLDER));
+            let mut paths: Vec<(&Path, bool)> =
+                vec![(&file, false), (&lock, false), (&folder, true)];
+            paths.extend(clone.map(|clone| (clone, true)));
+            let ignored = around.ignore(&paths);
+            ignored.map_err(|error| CommandError::from_error(Code::Io, error))?;
+        }
+        Ok(())
+    }
+}
+
+/// The packages that only this machine uses.
+fn find(session: &Session) -> Vec<Edited> {
+    let workspace = &session.workspace;
+    let is_root_alone = workspace.members.iter().all(|member| member.found_at().is_empty());
+    if session.scope == Scope::Global || workspace.edits.is_empty() && is_root_alone {
+        return Vec::new();
+    }
+    // The code that needs it reports why it cannot be read.
+    let lock = session.lockfile().ok().flatten().unwrap_or_default();
+    let edit_of = |member: &Member| {
+        let mut edits = workspace.edits.iter();
+        edits.find(|edit| member.folder.starts_with(workspace.root.join(&edit.clone)))
+    };
+    let shadowing = shadowing(session, &lock);
+    let mut standing: BTreeMap<&Path, Standing> = BTreeMap::new();
+    let asked: Vec<&Member> = workspace
+        .members
+        .iter()
+        .filter(|member| shadowing.contains_key(&*member.folder) && edit_of(member).is_none())
+        .collect();
+    if !asked.is_empty() {
+        standing = standings(session, &asked);
+    }
+    note_untracked(session, &standing, &shadowing, &lock);
+    if standing.values().any(|standing| *standing == Standing::Ignored) {
+        // Now that Git was asked anyway: packages beside an edit are nobody else's either.
+        let is_teams = |member: &Member| {
+            lock.find(&member.id).any(|package| package.source.is_workspace())
+                || member.place.is_empty()
+                || edit_of(member).is_some()
+        };
+        let others: Vec<&Member> = workspace
+            .members
+            .iter()
+            .filter(|member| !is_teams(member) && !standing.contains_key(&*member.folder))
+            .collect();
+        standing.extend(standings(session, &others));
+    }
+    let edited = workspace.members.iter().filter_map(|member| {
+        let edit = edit_of(member);
+        let is_ignored = standing.get(&*member.folder) == Some(&Standing::Ignored);
+        if edit.is_none() && !is_ignored {
+            return None;
+        }
+        let shadowed = shadowing.get(&*member.folder);
+        let made =
+            workspace.edits.iter().find(|edit| workspace.root.join(&edit.folder) == member.folder);
+        let id = made.and_then(edits::Edit::package).or_else(|| shadowed.cloned());
+        let locked = shadowed.and_then(|id| lock.find(id).last());
+        let base = edit.map(|edit| edit.commit.clone());
+        Some(Edited {
+            is_used: id.is_some(),
+            id: id.unwrap_or_else(|| member.id.clone()),
+            member: member.clone(),
+            base: base.or_else(|| locked.and_then(|package| package.commit.clone())),
+        })
+    });
+    edited.collect()
+}
+
+/// The packages of the workspace that would take the place of a locked package, or of one that is not locked yet: their
+/// folders, and the packages that they would be used as.
+fn shadowing<'s>(session: &'s Session, lock: &Lockfile) -> BTreeMap<&'s Path, PackageId> {
+    let mut shadowing = BTreeMap::new();
+    let locked = lock.packages.iter().filter(|package| !package.source.is_workspace());
+    for package in locked {
+        if let Some(local) = session.places.member_of(&package.id) {
+            shadowing.insert(&*local.folder, package.id.clone());
+        }
+    }
+    let is_known =
+        |id: &PackageId| lock.find(id).next().is_some() || lock.replacement(id).is_some();
+    for member in &session.workspace.members {
+        let defaults = member.defaults();
+        for dependency in
+            member.manifest.dependencies.iter().chain(&member.manifest.dev_dependencies)
+        {
+            if dependency.reference.local().is_some() {
+                continue;
+            }
+            let id = dependency.reference.id(&defaults);
+            let Some(local) = session.places.member_of(&id) else { continue };
+            if local.folder != member.folder && !is_known(&id) && !is_known(&local.id) {
+                shadowing.entry(&*local.folder).or_insert(id);
+            }
+        }
+    }
+    shadowing
+}
+
+/// What Git says of the folders of `members`.
+fn standings<'m>(session: &Session, members: &[&'m Member]) -> BTreeMap<&'m Path, Standing> {
+    #[cfg(feature = "git")]
+    let around = mu_provider_git::Surroundings::of(&session.workspace.root).ok().flatten();
+    let standing = |folder: &Path| {
+        #[cfg(feature = "git")]
+        if let Some(around) = &around
+            && let Ok(Some(standing)) = around.standing(folder)
+        {
+            return match standing {
+                mu_provider_git::Standing::Tracked => Standing::Tracked,
+                mu_provider_git::Standing::Ignored => Standing::Ignored,
+                mu_provider_git::Standing::Untracked => Standing::Untracked,
+            };
+        }
+        Standing::Unknown
+    };
+    members.iter().map(|member| (&*member.folder, standing(&member.folder))).collect()
+}
+
+/// Says how to keep folders to oneself that Git neither tracks nor ignores, and that take the place of locked packages.
+fn note_untracked(
+    session: &Session,
+    standing: &BTreeMap<&Path, Standing>,
+    shadowing: &BTreeMap<&Path, PackageId>,
+    lock: &Lockfile,
+) {
+    for (folder, standing) in standing {
+        let Some(id) = shadowing.get(folder).filter(|_| *standing == Standing::Untracked) else {
+            continue;
+        };
+        if lock.find(id).next().is_none() {
+            continue;
+        }
+        #[cfg(feature = "git")]
+        if let Ok(Some(around)) = mu_provider_git::Surroundings::of(&session.workspace.root)
+            && let Some((pattern, file)) = around.pattern(folder)
+        {
+            let name = session.short_name(id);
+            let place = super::source::relative(&session.workspace.root, folder);
+            session.events.warning(&format!(
+                "`{name}` is used from `{place}`, which Git neither tracks nor ignores, so it counts as the team's, and \
+                 Mu.lock will say so; to keep it to yourself, write `{pattern}` into `{}`, and take Mu.lock back with \
+                 `git checkout Mu.lock` if it has changed",
+                file.display()
+            ));
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Opening a session: the workspace around the current folder or the global packs, for reading, or as the only process that
+//! changes them.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mu_provider::threads;
+
+use super::change_lock::ChangeLock;
+use super::view::View;
+use super::{Session, packs_of};
+use crate::env::Environment;
+use crate::formats;
+use crate::lock::Lockfile;
+use crate::ops::{Code, CommandError, Events, Options, Scope};
+use crate::workspace::{Workspace, find_root};
+
+impl Session {
+    /// Opens the workspace around the current folder, or the global packs; with the packages that are edited here, unless the
+    /// options name another view.
+    ///
+    /// # Errors
+    ///
+    /// When settings or manifests cannot be read.
+    pub fn open(
+        environment: Environment,
+        options: Options,
+        scope: Scope,
+        events: Arc<dyn Events>,
+    ) -> Result<Self, CommandError> {
+        let root = root_of(scope, &environment);
+        if scope == Scope::Workspace {
+            check_root(&root, &environment)?;
+        }
+        let mut session = Self::open_at(&root, environment, options, scope, events)?;
+        session.part_edits(session.options.view.clone().unwrap_or(View::Here));
+        Ok(session)
+    }
+
+    /// Opens the workspace at a root that was checked.
+    fn open_at(
+        root: &Path,
+        environment: Environment,
+        options: Options,
+        scope: Scope,
+        events: Arc<dyn Events>,
+    ) -> Result<Self, CommandError> {
+        let workspace = match scope {
+            Scope::Workspace => {
+                let aliases = || formats::helms_aliases(&environment);
+                Workspace::open_knowing(root, &environment.mu_home, &aliases)?
+            }
+            Scope::Global => global(&environment)?,
+        };
+        Ok(Self::new(environment, options, scope, events, workspace))
+    }
+
+    /// Opens the workspace around the current folder only for its settings, even if its packages are not valid.
+    ///
+    /// # Errors
+    ///
+    /// When settings cannot be read.
+    pub fn open_settings(
+        environment: Environment,
+        options: Options,
+        events: Arc<dyn Events>,
+    ) -> Result<Self, CommandError> {
+        let root = root_around(&environment);
+        check_root(&root, &environment)?;
+        let workspace = Workspace::open_without_members(&root, &environment.mu_home)?;
+        Ok(Self::new(environment, options, Scope::Workspace, events, workspace))
+    }
+
+    /// Opens like [`Session::open`], as the only process that changes these packs; waits for others. Without another view in
+    /// the options, packages that are edited here are left out.
+    ///
+    /// The lock is taken before anything is read, so that what is read is what will be changed.
+    ///
+    /// # Errors
+    ///
+    /// When the lock cannot be taken, or settings or manifests cannot be read.
+    pub fn open_to_change(
+        environment: Environment,
+        options: Options,
+        scope: Scope,
+        events: Arc<dyn Events>,
+    ) -> Result<Self, CommandError> {
+        let root = root_of(scope, &environment);
+        let packs = packs_of(scope, &root, &environment);
+        if scope == Scope::Workspace {
+            let global = packs_of(Scope::Global, &root, &environment);
+            let is_in_home = packs.path().starts_with(&environment.mu_home);
+            if is_in_home || packs.path() == global.path() {
+                let message = format!(
+                    "`{}` contains the global packs, and cannot be the packs of a workspace too",
+                    global.path().display()
+                );
+                return Err(CommandError::new(Code::Usage, message)
+                    .hint("use `--global`, or work in another folder"));
+            }
+            // Before anything is created there.
+            check_root(&root, &environment)?;
+        }
+        let made = packs.missing_folders();
+        let _lock = packs.lock(&mut || {
+            let folder = packs.path().display();
+            events.waiting(&format!("another mu process is changing `{folder}`"));
+        })?;
+        let lock = ChangeLock { packs, made, _lock };
+        // Reading a long lock takes as long as reading everything else.
+        let (session, lockfile) = std::thread::scope(|threads| {
+            let reading = Lockfile::is_long(&root).then(|| threads.spawn(|| Lockfile::read(&root)));
+            let session = Self::open_at(&root, environment, options, scope, events);
+            (session, reading.and_then(|reading| reading.join().ok()))
+        });
+        let mut session = session?;
+        session.lock = Some(lock);
+        // The code that needs it reports why it cannot be read.
+        if let Some(Ok(lockfile)) = lockfile {
+            let lockfile = lockfile.map(|lock| session.up_to_date(lock));
+            *threads::lock(&session.lockfile) = Some(lockfile);
+        }
+        let view = session.options.view.clone();
+        session.part_edits(view.unwrap_or(View::Team));
+        if session.options.view.as_ref().is_none_or(|view| *view != View::Here) {
+            session.refuse_edits_in_integration()?;
+        }
+        Ok(session)
+    }
+}
+
+/// The settings of the user, and the registries of the enclosing workspace: where packages come from does not depend on
+/// where they are installed.
+fn global(environment: &Environment) -> Result<Workspace, CommandError> {
+    let home = &environment.mu_home;
+    let root = root_around(environment);
+    check_root(&root, environment)?;
+    let around = Workspace::open_without_members(&root, home)?.settings.registries;
+    let mut workspace = Workspace::open_without_members(home, home)?;
+    workspace.settings.registries = around;
+    Ok(workspace)
+}
+
+/// Refuses a workspace that another user prepared.
+fn check_root(root: &Path, environment: &Environment) -> Result<(), CommandError> {
+    Ok(Workspace::check_root(root, &environment.mu_home, &environment.users)?)
+}
+
+/// The folder that holds `Mu.lock`.
+fn root_of(scope: Scope, environment: &Environment) -> PathBuf {
+    match scope {
+        Scope::Workspace => root_around(environment),
+        Scope::Global => environment.mu_home.clone(),
+    }
+}
+
+fn root_around(environment: &Environment) -> PathBuf {
+    find_root(&environment.current, &environment.home, &environment.mu_home)
+}

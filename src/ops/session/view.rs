@@ -1,0 +1,46 @@
+//! The two views of a workspace in which packages are edited, and such a package.
+
+use std::path::Path;
+
+use crate::reference::PackageId;
+use crate::workspace::Member;
+
+/// Which packages count as the workspace's.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum View {
+    /// Also those that only this machine uses.
+    #[default]
+    Here,
+    /// Those that everyone has.
+    Team,
+    /// As [`View::Here`] if this package, or without one the package around the current folder, is only used here; else as
+    /// [`View::Team`].
+    Around(Option<String>),
+}
+
+/// A package that only this machine uses.
+#[derive(Debug, Clone)]
+pub struct Edited {
+    /// The package that it is used as.
+    pub id: PackageId,
+    /// The package itself.
+    pub member: Member,
+    /// The commit that its changes are counted from.
+    pub(super) base: Option<String>,
+    /// Whether it is used instead of a locked package, or mu has made it.
+    pub is_used: bool,
+}
+
+impl Edited {
+    /// How many commits it has beyond those of its origin, if that is known.
+    #[cfg(feature = "git")]
+    pub(crate) fn ahead(&self, root: &Path) -> Option<usize> {
+        mu_provider_git::commits_ahead(root, &self.member.folder, self.base.as_deref())
+    }
+
+    /// How many commits it has beyond those of its origin: without Git, nobody knows.
+    #[cfg(not(feature = "git"))]
+    pub(crate) fn ahead(&self, _root: &Path) -> Option<usize> {
+        None
+    }
+}

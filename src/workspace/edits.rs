@@ -1,0 +1,174 @@
+//! Which packages mu has made editable here: `.mu/edits.json`, which Git ignores.
+//!
+//! The file says where each clone belongs; whether it is there, or in the trash, is what the disk says. So the file is right
+//! whenever a run ends between a change of the file and a move of the folder. It is read like everything that a checkout may
+//! bring: nothing in it leads out of the workspace. [`crate::ops`] makes and ends edits.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::foreign::{self, ForeignError};
+use super::root::MU_FOLDER;
+use crate::fs::{self, FileError};
+use crate::reference::PackageId;
+
+/// The file, in `.mu`.
+pub const EDITS_FILE: &str = "edits.json";
+
+/// The lock of what the edits add and move, in `.mu`.
+pub const EDITS_LOCK: &str = "edits.lock";
+
+/// The folder of clones that no reference leads to, and of the trash, in `.mu`.
+pub const EDIT_FOLDER: &str = "edit";
+
+/// The folder of clones whose edit has ended, in [`EDIT_FOLDER`].
+pub const TRASH: &str = "trash";
+
+/// All edits, as the file has them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edits {
+    /// The edits, in the order in which they were made.
+    pub edits: Vec<Edit>,
+}
+
+/// One package that is being edited, or was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Edit {
+    /// The package.
+    pub id: String,
+    /// Its folder, relative to the workspace's root.
+    pub folder: String,
+    /// The root of its clone, relative to the workspace's root.
+    pub clone: String,
+    /// The version that was locked.
+    pub version: String,
+    /// The branch that was made.
+    pub branch: String,
+    /// The commit that it began at.
+    pub commit: String,
+    /// Where it was cloned from; nothing for a repository that was made from a pack.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
+    /// Whether the folder stays and is not used.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept: bool,
+    /// Its name in the trash, if it is there or about to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trash: Option<String>,
+    /// When it was put there, in seconds since 1970.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trashed: Option<i64>,
+}
+
+/// What has become of an edit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum State {
+    /// Its package is used from its folder.
+    InUse,
+    /// Its folder is there, and not used.
+    Kept,
+    /// Its folder is in the trash.
+    InTrash,
+    /// Its folder is gone.
+    Missing,
+}
+
+impl Edit {
+    /// Its package.
+    pub fn package(&self) -> Option<PackageId> {
+        PackageId::parse(&self.id).ok()
+    }
+
+    /// What the disk says of it.
+    pub fn state(&self, root: &Path) -> State {
+        let is_there =
+            |path: PathBuf| fs::symlink_metadata(&path).is_ok_and(|entry| entry.is_dir());
+        match &self.trash {
+            Some(name) if is_there(trash(root).join(name)) => State::InTrash,
+            _ if !is_there(root.join(&self.clone)) => State::Missing,
+            _ if self.kept => State::Kept,
+            _ => State::InUse,
+        }
+    }
+
+    /// Whether every path in it stays inside the workspace.
+    fn is_inside(&self) -> bool {
+        let is_plain = |path: &str| {
+            let mut parts = Path::new(path).components();
+            !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
+        };
+        let is_name = |name: &String| is_plain(name) && !name.contains('/');
+        is_plain(&self.folder)
+            && is_plain(&self.clone)
+            && Path::new(&self.folder).starts_with(&self.clone)
+            && self.trash.as_ref().is_none_or(is_name)
+    }
+}
+
+/// The trash of a workspace.
+pub fn trash(root: &Path) -> PathBuf {
+    root.join(MU_FOLDER).join(EDIT_FOLDER).join(TRASH)
+}
+
+/// Why the edits cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum EditsError {
+    /// The disk refused.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Something is a link that must not be one.
+    #[error(transparent)]
+    Foreign(#[from] ForeignError),
+    /// The text is not what mu writes.
+    #[error("`{}` is not a list of edits: {why}", path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: String,
+    },
+}
+
+impl Edits {
+    /// The edits of the workspace at `root`.
+    ///
+    /// # Errors
+    ///
+    /// When the file is there and cannot be read, or leads out of the workspace.
+    pub fn read(root: &Path) -> Result<Self, EditsError> {
+        let path = root.join(MU_FOLDER).join(EDITS_FILE);
+        if fs::metadata_if_there(&path)?.is_none() {
+            return Ok(Self::default());
+        }
+        foreign::refuse_links_of_edits(root)?;
+        let text = fs::read_text(&path)?;
+        let damaged = |why: String| EditsError::Damaged { path: path.clone(), why };
+        let edits: Self =
+            serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
+        match edits.edits.iter().find(|edit| !edit.is_inside() || edit.package().is_none()) {
+            Some(edit) => Err(damaged(format!("the entry of `{}` leads nowhere here", edit.id))),
+            None => Ok(edits),
+        }
+    }
+
+    /// Writes them.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be written.
+    pub fn write(&self, root: &Path) -> Result<(), FileError> {
+        let path = root.join(MU_FOLDER).join(EDITS_FILE);
+        if self.edits.is_empty() {
+            return fs::remove_file(&path);
+        }
+        let mut text = serde_json::to_string_pretty(self).expect("texts always serialise");
+        text.push('\n');
+        fs::write_atomic(&path, text.as_bytes())
+    }
+
+    /// Those whose packages are used from their folders.
+    pub fn in_use(&self, root: &Path) -> Vec<Edit> {
+        self.edits.iter().filter(|edit| edit.state(root) == State::InUse).cloned().collect()
+    }
+}
