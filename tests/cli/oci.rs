@@ -405,3 +405,27 @@ fn plain_http_is_for_this_machine_alone() {
     let offline = sandbox.mu(&["get", "web/log", "--offline", "--json"]).fails_with("offline");
     assert!(offline.to_string().contains("web/log"), "{offline}");
 }
+
+#[test]
+fn the_names_of_repositories_are_searched_where_they_are_listed() {
+    let docker = DockerRegistry::start();
+    let paged = OciServer::start(Behaviour { catalog: true, page: 1, ..Behaviour::default() });
+    for host in [docker.host(), paged.host()] {
+        let sandbox = sandbox(&host);
+        offer(&sandbox);
+        let found = sandbox.mu(&["search", "proxy", "--json"]).ok().json();
+        let ids: Vec<&Value> =
+            found["packages"].as_array().expect("is a list").iter().map(|one| &one["id"]).collect();
+        assert_eq!(ids, ["hub.mu.com/web/proxy"], "{host}");
+    }
+    // A registry that refuses is asked once, and not spoken of.
+    let closed = OciServer::start(Behaviour::default());
+    let sandbox = sandbox(&closed.host());
+    offer(&sandbox);
+    let before = closed.requests().len();
+    let run = sandbox.mu(&["search", "proxy"]);
+    run.does_not_say(&["_catalog", "401"]);
+    let asked = closed.requests().split_off(before);
+    assert_eq!(asked, ["GET /v2/_catalog?n=1000"]);
+    sandbox.mu(&["-v", "search", "proxy"]).says(&["_catalog", "401 Unauthorized"]);
+}

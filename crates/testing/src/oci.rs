@@ -29,6 +29,12 @@ pub struct Behaviour {
     /// Where tokens are handed out; the registry itself does so at `/token`. Without it, clients send the
     /// password itself.
     pub realm: Option<String>,
+    /// Whether it lists its repositories.
+    pub catalog: bool,
+    /// The token that it exchanges for others, as `docker login` stores it for some registries.
+    pub identity: Option<String>,
+    /// Where it redirects those who want a token.
+    pub tokens_at: Option<String>,
     /// The digest that it claims on every answer to `manifests/…` instead of the real one.
     pub lying_digest: Option<String>,
 }
@@ -147,6 +153,9 @@ impl Content {
         if let Some(refusal) = self.refusal(seen, path) {
             return refusal;
         }
+        if path == "_catalog" {
+            return self.catalog(query);
+        }
         if path.is_empty() {
             return Reply::body("{}").header("docker-distribution-api-version", "registry/2.0");
         }
@@ -190,6 +199,12 @@ impl Content {
     }
 
     fn token(&self, seen: &Seen, query: &str) -> Reply {
+        if let Some(other) = &self.behaviour.tokens_at {
+            return Reply::status(307).header("location", other);
+        }
+        if seen.method == "POST" {
+            return self.exchanged(seen);
+        }
         let (user, password) = self.behaviour.password.clone().unwrap_or_default();
         if seen.header("authorization").unwrap_or_default() != basic(&user, &password) {
             return Reply::status(401);
@@ -198,6 +213,48 @@ impl Content {
         let scope = scope.unwrap_or_default().replace("%3A", ":").replace("%2F", "/");
         let scope = scope.replace("%2C", ",");
         Reply::body(json!({"token": format!("token-for-{scope}"), "expires_in": 300}).to_string())
+    }
+
+    /// A token for another one: OAuth 2, as in Docker's description of its token servers.
+    fn exchanged(&self, seen: &Seen) -> Reply {
+        let body = String::from_utf8_lossy(&seen.body).replace("%3A", ":").replace("%2F", "/");
+        let body = body.replace("%2C", ",");
+        let of = |key: &str| {
+            let mut pairs = body.split('&').filter_map(|pair| pair.split_once('='));
+            pairs.find(|(name, _)| *name == key).map(|(_, value)| value)
+        };
+        let is_form = seen.header("content-type") == Some("application/x-www-form-urlencoded");
+        let is_known = of("refresh_token")
+            .is_some_and(|token| self.behaviour.identity.as_deref() == Some(token));
+        if !is_form || !is_known || of("grant_type") != Some("refresh_token") {
+            return Reply::status(401);
+        }
+        if of("service") != Some("tests") || of("client_id").is_none() {
+            return Reply::status(400);
+        }
+        let token = format!("token-for-{}", of("scope").unwrap_or_default());
+        Reply::body(json!({"access_token": token, "expires_in": 300}).to_string())
+    }
+
+    /// The names of all repositories, page by page.
+    fn catalog(&self, query: &str) -> Reply {
+        if !self.behaviour.catalog {
+            return Reply::status(401).header("www-authenticate", "Basic realm=\"nobody\"");
+        }
+        let all: BTreeSet<&str> = self.tags.keys().map(|(of, _)| of.as_str()).collect();
+        let last = query.split('&').find_map(|pair| pair.strip_prefix("last="));
+        let size = if self.behaviour.page == 0 { usize::MAX } else { self.behaviour.page };
+        let rest: Vec<&str> =
+            all.into_iter().filter(|name| last.is_none_or(|last| *name > last)).collect();
+        let page: Vec<&str> = rest.iter().take(size).copied().collect();
+        let reply = Reply::body(json!({"repositories": page}).to_string());
+        match page.last() {
+            Some(last) if rest.len() > page.len() => {
+                let next = format!("</v2/_catalog?last={last}>; rel=\"next\"");
+                reply.header("link", next)
+            }
+            _ => reply,
+        }
     }
 
     fn tags(&mut self, _: &Seen, repository: &str, _: &str, query: &str) -> Reply {

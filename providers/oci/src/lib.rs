@@ -1,7 +1,7 @@
 //! OCI registries: packages of mu beside container images, in a registry that a team already has.
 //!
 //! A repository is a package, and a tag is a version. `registry.rs` sends requests, `repository.rs` reads tags, manifests
-//! and lists of referrers, `listing.rs` turns them into index lines, and `said.rs` reads one manifest. [`wire`] describes
+//! and lists of referrers, `listing.rs` turns them into index lines, and `said.rs` reads one manifest. `search.rs` searches names. [`wire`] describes
 //! the formats. The hub's provider downloads and unpacks archives.
 //!
 //! The list of referrers of one constant is the package's index, so that not every version has to be requested. It is only
@@ -17,10 +17,12 @@
 mod auth;
 mod foreign;
 mod image;
+mod known;
 pub mod listing;
 mod registry;
 mod repository;
 mod said;
+mod search;
 pub mod wire;
 mod writer;
 
@@ -28,6 +30,7 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::threads::lock;
 use mu_provider::{
@@ -36,12 +39,12 @@ use mu_provider::{
 };
 use mu_provider_hub::archive::{Scratch, unpack_with};
 use mu_provider_hub::{Archives, Place};
-use serde::{Deserialize, Serialize};
 
 pub use crate::auth::Stores;
 use crate::auth::{Keys, RepositoryGuard};
 use crate::foreign::Layers;
 pub use crate::image::{Image, ImageName};
+use crate::known::Known;
 use crate::listing::Entries;
 use crate::registry::{Call, Registry, To};
 use crate::repository::{Listed, Repository};
@@ -73,9 +76,7 @@ impl OciOptions {
     }
 }
 
-/// Serves packages from OCI registries.
-///
-/// It requests each manifest once, so create a new one to look again.
+/// Serves packages from OCI registries. It requests each manifest once, so create a new one to look again.
 #[derive(Debug)]
 pub struct OciProvider {
     http: Arc<Http>,
@@ -86,33 +87,6 @@ pub struct OciProvider {
     /// The content of manifests, by repository and tag.
     said: Mutex<HashMap<(String, String), Arc<Said>>>,
     layers: Mutex<Layers>,
-}
-
-/// A value for finding out whether a listing is unchanged. The caller stores it as text.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Known {
-    /// The digest of the tags.
-    tags: String,
-    /// That of the index with a tag, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    index: Option<String>,
-    /// The registry's ETag for it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    etag: Option<String>,
-    /// The digest of the registry's list of referrers, if it has one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    referrers: Option<String>,
-}
-
-impl Known {
-    fn parse(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
-    }
-
-    fn to_text(&self) -> String {
-        serde_json::to_string(self).expect("a few texts can be printed")
-    }
 }
 
 impl OciProvider {
@@ -466,6 +440,15 @@ impl Provider for OciProvider {
                 Release { unusable: Some(reason), dependencies: Some(Vec::new()), ..listed() }
             }
         }))
+    }
+
+    fn search(
+        &self,
+        location: &Location,
+        query: &Query,
+        progress: &dyn Progress,
+    ) -> Result<Option<Hits>, ProviderError> {
+        self.search_names(location, query, progress)
     }
 
     fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {

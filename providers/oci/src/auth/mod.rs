@@ -59,7 +59,7 @@ struct Granted {
     expires_in: Option<u64>,
 }
 
-/// Lets in to one repository.
+/// Lets in to one repository; if that has no name, to the list of all.
 #[derive(Debug)]
 pub(crate) struct RepositoryGuard {
     pub(crate) keys: Arc<Keys>,
@@ -72,6 +72,9 @@ pub(crate) struct RepositoryGuard {
 impl RepositoryGuard {
     /// The scope to request, if the registry does not name one.
     fn scope(&self) -> String {
+        if self.repository.is_empty() {
+            return "registry:catalog:*".to_owned();
+        }
         let actions = if self.writes { "pull,push" } else { "pull" };
         format!("repository:{}:{actions}", self.repository)
     }
