@@ -153,3 +153,44 @@ fn a_wrong_password_is_named_by_where_it_is_from() {
     assert!(error.to_string().contains("was not accepted"), "{error}");
     assert!(!error.to_string().contains("wrong"), "{error}");
 }
+
+#[test]
+fn a_token_of_docker_login_is_exchanged_for_others() {
+    const IDENTITY: &str = "refresh-me";
+    let registry = registry(true);
+    let mut author = sandbox(&registry.host());
+    author.set_token(&registry.host(), &format!("ada:{PASSWORD}"));
+    offer(&author);
+    registry.behave(|behaviour| behaviour.identity = Some(IDENTITY.to_owned()));
+    let sandbox = sandbox(&registry.host());
+    let login = |token: &str| {
+        let auth = STANDARD.encode("00000000-0000-0000-0000-000000000000:");
+        let entry = format!("{{\"auth\": \"{auth}\", \"identitytoken\": \"{token}\"}}");
+        docker_config(&sandbox, &format!("{{\"auths\": {{\"{}\": {entry}}}}}", registry.host()));
+    };
+    login(IDENTITY);
+    sandbox.asks_for(&["web/proxy#^2"]);
+    let before = registry.seen().len();
+    let run = sandbox.mu(&["get", "-vv"]).ok().does_not_say(&[IDENTITY, "token-for"]);
+    assert!(run.stderr.contains("POST http"), "{}", run.stderr);
+    let exchanged: Vec<String> = registry.requests().split_off(before);
+    let exchanged = exchanged.iter().filter(|request| *request == "POST /token").count();
+    // One for each repository.
+    assert_eq!(exchanged, 2);
+    assert!(!sandbox.read("Mu.lock").contains(IDENTITY));
+    // One that is refused is named as such, and a redirect does not get it.
+    login("another-one");
+    sandbox.mu(&["update"]).fails().says(&["hands out no token"]).does_not_say(&["another-one"]);
+    login(IDENTITY);
+    let thief = OciServer::start(Behaviour::default());
+    let place = format!("http://{}/token", thief.host());
+    registry.behave(|behaviour| behaviour.tokens_at = Some(place.clone()));
+    let run = sandbox.mu(&["update"]).fails();
+    run.says(&[&place, "where it is not sent"]).does_not_say(&[IDENTITY]);
+    assert!(thief.seen().is_empty(), "{:?}", thief.requests());
+    // A password may follow the redirect only without itself.
+    docker_login(&sandbox, &registry.host());
+    sandbox.mu(&["update"]).fails().does_not_say(&[PASSWORD]);
+    let seen = thief.seen();
+    assert!(seen.iter().all(|seen| seen.header("authorization").is_none()), "{seen:?}");
+}

@@ -199,12 +199,12 @@ impl Registry {
                 Err(error) if matches!(error.kind(), ErrorKind::Network | ErrorKind::Protocol) => {
                     first.get_or_insert(error);
                 }
-                result => {
-                    if result.is_ok() {
-                        self.note_scheme(scheme);
-                    }
-                    return result;
+                Ok(done) => {
+                    self.note_scheme(scheme);
+                    return Ok(done);
                 }
+                // What failed by the likely scheme says more.
+                Err(error) => return Err(first.unwrap_or(error)),
             }
         }
         Err(first.expect("there is a scheme, and it failed"))
