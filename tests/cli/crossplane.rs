@@ -228,3 +228,69 @@ fn packages_become_resources_at_the_versions_of_the_lock() {
     sandbox.write("crossplane.yaml", &meta("Configuration", "platform", ""));
     sandbox.mu(&["vendor", "--for", "crossplane"]).fails().says(&["has no package of Crossplane"]);
 }
+
+/// The media type of the config of an image.
+const IMAGE: &str = "application/vnd.oci.image.config.v1+json";
+
+/// The media type of a layer.
+const LAYER: &str = "application/vnd.oci.image.layer.v1.tar+gzip";
+
+#[test]
+fn images_without_annotations_are_packages_by_their_labels_or_their_only_layer() {
+    let (mut sandbox, server) = (Sandbox::new(), DockerRegistry::start());
+    let host = server.host();
+    sandbox.replace(&host, "[HOST]");
+    let layer = |name: &str, text: &str| {
+        mu_testing::tar_gz([(name.to_owned(), ('f', text.as_bytes().to_vec()))])
+    };
+    let package = layer("package.yaml", &meta("Function", "labelled", ""));
+    let runtime = layer("bin/function", "elf");
+    let label = format!("io.crossplane.xpkg:sha256:{}", mu_testing::hex(&package));
+    let config = json!({"config": {"Labels": {label: "base"}}}).to_string();
+    let labelled = Artifact::new(IMAGE, config.as_bytes());
+    let labelled = labelled.layer(LAYER, &runtime, &[]).layer(LAYER, &package, &[]);
+    labelled.push(&host, "acme/labelled", "v1.0.0");
+    let squashed = layer("package.yaml", &meta("Function", "squashed", ""));
+    Artifact::new(IMAGE, b"{}").layer(LAYER, &squashed, &[]).push(&host, "acme/squashed", "v1.0.0");
+    // Images of something else, one of which has such a file.
+    Artifact::new(IMAGE, b"{}").layer(LAYER, &runtime, &[]).push(&host, "acme/other", "v1.0.0");
+    let named = layer("package.yaml", "a: 1\n");
+    Artifact::new(IMAGE, b"{}").layer(LAYER, &named, &[]).push(&host, "acme/named", "v1.0.0");
+    for name in ["labelled", "squashed"] {
+        let before = server.log().len();
+        sandbox.mu(&["get", &format!("oci://{host}/acme/{name}#^1")]).ok();
+        let layers = |line: &&String| line.contains("/blobs/") && line.contains("GET");
+        let asked = server.log().split_off(before).iter().filter(layers).count();
+        // The config, and the layer once, to choose and to install.
+        assert_eq!(asked, 2, "{name}");
+        let pack = format!(".mu/packs/{}/acme/{name}/package.yaml", host.replace(':', "+"));
+        assert!(sandbox.read(&pack).contains(name), "{name}");
+    }
+    for name in ["other", "named"] {
+        let run = sandbox.mu(&["get", &format!("oci://{host}/acme/{name}#^1")]).fails();
+        run.says(&[IMAGE]);
+    }
+}
+
+#[test]
+fn a_mirror_has_the_images_of_all_platforms() {
+    let (sandbox, server) = registry();
+    let other = DockerRegistry::start();
+    let place = format!("oci://{}/copies", other.host());
+    let reference = format!("oci://{}/acme/network#0.3.0", server.host());
+    sandbox.mu(&["mirror", &reference, "--no-deps", "--to", &place]).ok();
+    let tagged = |host: &str, path: &str| {
+        mu_testing::pull(host, &format!("{path}acme/network/manifests/v0.3.0"))
+    };
+    let index = tagged(&server.host(), "").expect("is there");
+    assert_eq!(tagged(&other.host(), "copies/").as_ref(), Some(&index));
+    let index: serde_json::Value = serde_json::from_slice(&index).expect("is JSON");
+    for entry in index["manifests"].as_array().expect("is a list") {
+        let digest = entry["digest"].as_str().expect("is text");
+        let of = |host: &str, path: &str| {
+            let path = format!("{path}acme/network/manifests/{digest}");
+            mu_testing::pull(host, &path).expect("is there")
+        };
+        assert_eq!(of(&server.host(), ""), of(&other.host(), "copies/"));
+    }
+}

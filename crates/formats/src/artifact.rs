@@ -11,6 +11,10 @@ pub struct Artifact {
     /// Finds the package in a registry's manifest; `None` if it does not have this format. Otherwise returns
     /// which layer has the files, counted from 0, or why none has.
     pub find: fn(&Image<'_>) -> Option<Result<usize, String>>,
+    /// The label in an image's config that marks its layer, by the part before the layer's digest, and its value: builders of
+    /// images drop the annotations of layers, and keep labels. The package may also be in an image with a single layer, into
+    /// which such a builder has squashed all others.
+    pub label: Option<(&'static str, &'static str)>,
     /// Whether the config is the package's manifest, as JSON; otherwise it is a file in the layer.
     pub in_config: bool,
     /// Whether the files are in one folder with any name.

@@ -7,7 +7,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use mu_formats::{FORMATS, Format, FormatError, Image, Layer, Reading, Texts, same_version};
+use mu_formats::{
+    Artifact, FORMATS, Format, FormatError, Image, Layer, Reading, Texts, same_version,
+};
 use mu_provider::threads::lock;
 use mu_provider::{Progress, ProviderError, Release};
 use mu_provider_hub::archive::Layout;
@@ -51,6 +53,9 @@ impl Layers {
     }
 }
 
+/// The format of an image, and which of its layers has the package, or why none has.
+type Marked = (&'static Format, &'static Artifact, Result<usize, String>);
+
 /// A version, or why it is not a version of a package.
 type Found = Result<Release, String>;
 
@@ -71,6 +76,10 @@ impl OciProvider {
             let artifact = format.artifact.as_ref()?;
             Some((format, artifact, (artifact.find)(&image)?))
         });
+        let found = match found {
+            None => self.without_annotations(repository, &manifest, progress)?,
+            found => found,
+        };
         let Some((format, artifact, layer)) = found else { return Ok(None) };
         let layer = layer.map(|at| manifest.layers.get(at));
         let layer = match layer {
@@ -107,6 +116,46 @@ impl OciProvider {
         Ok(Some(found))
     }
 
+    /// What an image is that a builder has made of a package: its labels say so, or it has a single layer with a manifest.
+    fn without_annotations(
+        &self,
+        repository: &Repository,
+        manifest: &Manifest,
+        progress: &dyn Progress,
+    ) -> Result<Option<Marked>, ProviderError> {
+        let Some(config) = &manifest.config else { return Ok(None) };
+        let is_image = wire::IMAGE_CONFIGS.contains(&&*config.media_type);
+        if !is_image || manifest.layers.is_empty() || !wire::is_digest(&config.digest) {
+            return Ok(None);
+        }
+        let config = repository.blob(config, LONGEST_MANIFEST, progress)?;
+        let config: serde_json::Value = serde_json::from_slice(&config).unwrap_or_default();
+        let labels = config.pointer("/config/Labels");
+        let marked = FORMATS.iter().filter_map(|format| {
+            let artifact = format.artifact.as_ref()?;
+            Some((format, artifact, artifact.label?))
+        });
+        for (format, artifact, (before, value)) in marked {
+            let is_it = |layer: &Descriptor| {
+                let label =
+                    labels.and_then(|labels| labels.get(format!("{before}{}", layer.digest)));
+                label.is_some_and(|label| label == value)
+            };
+            if let Some(at) = manifest.layers.iter().position(is_it) {
+                return Ok(Some((format, artifact, Ok(at))));
+            }
+            let [only] = manifest.layers.as_slice() else { continue };
+            if wire::is_digest(&only.digest)
+                && only.size <= LARGEST_LAYER
+                && let Ok(texts) = self.texts(repository, format, only, progress)?
+                && texts.0.get(format.manifest).is_some_and(|text| is_one(format, text))
+            {
+                return Ok(Some((format, artifact, Ok(0))));
+            }
+        }
+        Ok(None)
+    }
+
     /// The files of a layer that the reader of its format needs. The layer is kept, because it will probably
     /// be unpacked.
     fn texts(
@@ -116,7 +165,11 @@ impl OciProvider {
         layer: &Descriptor,
         progress: &dyn Progress,
     ) -> Result<Result<Texts, String>, ProviderError> {
-        let bytes = repository.blob(layer, LARGEST_LAYER, progress)?;
+        let kept = lock(&self.layers).get(&layer.digest);
+        let bytes = match kept {
+            Some(kept) => kept.to_vec(),
+            None => repository.blob(layer, LARGEST_LAYER, progress)?,
+        };
         let names = [format.manifest].into_iter().chain(format.others.iter().copied());
         let names: Vec<&str> = names.collect();
         let picked = pick(&bytes, &|path| names.contains(&path), LARGEST_TREE);
@@ -179,6 +232,11 @@ impl OciProvider {
         let bytes = repository.manifest(&entry.digest, progress)?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
+}
+
+/// Whether a text is a manifest of a format.
+fn is_one(format: &Format, text: &str) -> bool {
+    format.is_one.is_none_or(|is_one| is_one(text))
 }
 
 /// How to read the archive of a version, according to its format.

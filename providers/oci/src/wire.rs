@@ -26,6 +26,10 @@ pub const PACKAGE: &str = "application/vnd.mu.package.v1";
 pub const ARCHIVE: &str = "application/vnd.mu.package.v1.tar+gzip";
 /// Something that happened to a version after it was published.
 pub const EVENT: &str = "application/vnd.mu.event.v1";
+/// The configs of container images, in both formats.
+pub const IMAGE_CONFIGS: [&str; 2] =
+    ["application/vnd.oci.image.config.v1+json", "application/vnd.docker.container.image.v1+json"];
+
 /// The config, and the layer of what has none: two bytes.
 pub const EMPTY: &str = "application/vnd.oci.empty.v1+json";
 /// These two bytes.

@@ -1,11 +1,16 @@
-//! An xpkg: an image, one layer of which holds the package. The others are for its runtime.
+//! An xpkg: an image, one layer of which holds the package. The others are for its runtime. An annotation of the layer says
+//! which it is, or a label of the image; an image with one layer needs neither.
 
 use crate::artifact::{Artifact, Image};
 
 /// The annotation of a layer that says what it is, and what it says of the package.
 const LAYER: (&str, &str) = ("io.crossplane.xpkg", "base");
 
-pub(super) const ARTIFACT: Artifact = Artifact { find, in_config: false, in_folder: false };
+/// The same in the labels of the image.
+const LABEL: (&str, &str) = ("io.crossplane.xpkg:", "base");
+
+pub(super) const ARTIFACT: Artifact =
+    Artifact { find, label: Some(LABEL), in_config: false, in_folder: false };
 
 fn find(image: &Image<'_>) -> Option<Result<usize, String>> {
     let (key, value) = LAYER;

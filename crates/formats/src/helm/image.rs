@@ -10,7 +10,8 @@ const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
 const CONTENT: [&str; 2] =
     ["application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip"];
 
-pub(super) const ARTIFACT: Artifact = Artifact { find, in_config: true, in_folder: true };
+pub(super) const ARTIFACT: Artifact =
+    Artifact { find, label: None, in_config: true, in_folder: true };
 
 fn find(image: &Image<'_>) -> Option<Result<usize, String>> {
     if image.config != CONFIG {

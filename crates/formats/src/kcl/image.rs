@@ -10,7 +10,8 @@ const NAME: &str = "org.kcllang.package.name";
 const CONTENT: [&str; 2] =
     ["application/vnd.oci.image.layer.v1.tar", "application/vnd.oci.image.layer.v1.tar+gzip"];
 
-pub(super) const ARTIFACT: Artifact = Artifact { find, in_config: false, in_folder: false };
+pub(super) const ARTIFACT: Artifact =
+    Artifact { find, label: None, in_config: false, in_folder: false };
 
 fn find(image: &Image<'_>) -> Option<Result<usize, String>> {
     image.annotations.get(NAME)?;
