@@ -38,6 +38,7 @@
 //! | `.mu/edits.json`, `.mu/edits.lock` | [`workspace::edits`], [`lock`]; only this machine's |
 //! | `.mu/packs/BASE/NAME/`, `~/.mu/packs/BASE/NAME/` | [`packs`]; what is inside is the package's |
 //! | `.mu/packs/{.gitignore,.gitattributes,vendored.json}`, `.mu/packs/.mu/{lock,partial.json,staging/}`, `CACHE/packs/` | [`packs`] |
+//! | `.mu/patch/`, `patches/` | `ops::patch` |
 //! | `$MUROOT/lib/packs/` | whoever installed the runtime; read by [`search`] |
 //! | `CACHE/store/{lock,trees/,linked/,staging/}` | [`store`] |
 //! | `CACHE/index/*.index`, `*.lock` | [`index`] |

@@ -55,8 +55,8 @@ fn expected(words: &[String]) -> Option<Names> {
     match commands.next()? {
         "get" | "install" | "i" | "add" | "resolve" | "what-if" | "mirror" => Some(Names::Known),
         "info" | "versions" | "which" => Some(Names::Any),
-        "remove" | "rm" | "update" | "up" | "upgrade" | "downgrade" | "pin" | "unpin" | "why"
-        | "tree" => Some(Names::Locked),
+        "remove" | "rm" | "update" | "up" | "upgrade" | "downgrade" | "pin" | "unpin" | "patch"
+        | "why" | "tree" => Some(Names::Locked),
         "pack" | "publish" => Some(Names::Members),
         "config" if matches!(commands.next(), Some("get" | "set")) && commands.next().is_none() => {
             Some(Names::Settings)
@@ -158,7 +158,7 @@ function __mu_names
         __fish_complete_path "$word"
     end
 end
-complete -c mu -n "__fish_seen_subcommand_from get install i add remove rm update up upgrade downgrade pin unpin resolve what-if which why info versions tree mirror pack publish config" -f -a "(__mu_names)"
+complete -c mu -n "__fish_seen_subcommand_from get install i add remove rm update up upgrade downgrade pin unpin patch resolve what-if which why info versions tree mirror pack publish config" -f -a "(__mu_names)"
 complete -c mu -n "__fish_seen_subcommand_from get install i add remove rm tree pack publish" -s p -l package -x -a "(__mu_names)"
 complete -c mu -n "__fish_seen_subcommand_from tree" -s i -l invert -x -a "(__mu_names)"
 complete -c mu -n "__fish_seen_subcommand_from resolve what-if" -l with -x -a "(__mu_names)"

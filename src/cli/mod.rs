@@ -26,6 +26,8 @@ mod outdated;
 #[cfg(feature = "hub")]
 mod pack;
 mod parse;
+#[cfg(feature = "git")]
+mod patch;
 mod pin;
 #[cfg(feature = "exec")]
 mod plugin;
@@ -126,6 +128,9 @@ enum Command {
     Pin(pin::PinArguments),
     /// Remove pins
     Unpin(pin::UnpinArguments),
+    /// Change files of a package before it is installed
+    #[cfg(feature = "git")]
+    Patch(patch::Arguments),
     /// Show which versions would be chosen, and change nothing
     Resolve(resolve::Arguments),
     /// Show which versions would be chosen, and what requires them: `mu resolve --explain`
@@ -302,6 +307,8 @@ fn carry_out(context: &Context, command: Command) -> Ending {
         Command::Downgrade(arguments) => upgrade::downgrade(context, &arguments),
         Command::Pin(arguments) => pin::pin(context, &arguments),
         Command::Unpin(arguments) => pin::unpin(context, &arguments),
+        #[cfg(feature = "git")]
+        Command::Patch(arguments) => patch::run(context, &arguments),
         Command::Resolve(arguments) => resolve::run(context, &arguments),
         Command::WhatIf(arguments) => resolve::run(context, &arguments.explained()),
         Command::Which(arguments) => which::run(context, &arguments),

@@ -21,6 +21,8 @@ use crate::ops::list::{Listed, Member};
 #[cfg(feature = "publish")]
 use crate::ops::mirror::Mirrored;
 use crate::ops::outdated::Outdated;
+#[cfg(feature = "git")]
+use crate::ops::patch::{Patches, WorkingCopy};
 use crate::ops::status::Status;
 use crate::ops::vendor::Vendored;
 use crate::ops::vendor::crossplane::CrossplaneResources;
@@ -117,6 +119,8 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     ("outdated", &[shape::<Packages<Outdated>>]),
     #[cfg(feature = "hub")]
     ("pack", &[shape::<pack::Answer<'_>>]),
+    #[cfg(feature = "git")]
+    ("patch", &[shape::<WorkingCopy>, shape::<Patches>, shape::<change::Answer<'_>>]),
     ("pin", &[shape::<change::Answer<'_>>]),
     #[cfg(feature = "exec")]
     ("plugin check", &[shape::<plugin::Checked>]),

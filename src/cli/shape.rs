@@ -29,6 +29,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "downgrade",
             "pin",
             "unpin",
+            "patch",
             "resolve",
             "what-if",
             "fetch",

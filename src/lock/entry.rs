@@ -135,6 +135,12 @@ entry! {
     /// `sha256:` and the digest of the archive.
     #[schemars(default)]
     "archive" archive: Option<String>,
+    /// `sha256:` and the digest of the patch that is applied to the content.
+    #[schemars(default)]
+    "patch" patch: Option<String>,
+    /// `h1:` and the digest of the content with the patch.
+    #[schemars(default)]
+    "patched" patched: Option<String>,
     /// Where the archive is, if it is not in the usual place.
     #[schemars(default)]
     "url" url: Option<String>,

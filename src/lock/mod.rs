@@ -98,6 +98,10 @@ pub struct LockedPackage {
     pub digest: Option<Digest>,
     /// Its archive, if it has one.
     pub archive: Option<ArchiveDigest>,
+    /// The patch that is applied to its content, by its digest.
+    pub patch: Option<ArchiveDigest>,
+    /// Its content with the patch, once that was applied.
+    pub patched: Option<Digest>,
     /// Where the archive is, if it is not in the usual place.
     pub url: Option<String>,
     /// Text that its provider needs to find it again.
@@ -165,6 +169,8 @@ impl LockedPackage {
             reference: None,
             digest: None,
             archive: None,
+            patch: None,
+            patched: None,
             url: None,
             locator: None,
             requested: Vec::new(),
@@ -174,6 +180,16 @@ impl LockedPackage {
             constraints: BTreeMap::new(),
             replaces: Vec::new(),
         }
+    }
+
+    /// Whether the result of its patch is known, if it has one.
+    pub fn is_patched_as_locked(&self) -> bool {
+        self.patch.is_none() || self.patched.is_some()
+    }
+
+    /// The digest of what is installed: the content, with the patch if there is one.
+    pub fn installed_digest(&self) -> Option<Digest> {
+        self.patched.or(self.digest)
     }
 
     /// The version that a hub gives to a copy of a commit without a version tag, such as
@@ -428,6 +444,10 @@ mod tests {
                     "h1:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU".parse().expect("is a digest"),
                 ),
                 archive: None,
+                patch: Some(format!("sha256:{:064}", 7).parse().expect("is a digest")),
+                patched: Some(
+                    "h1:57DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU".parse().expect("is a digest"),
+                ),
                 url: None,
                 locator: None,
                 requested: vec![

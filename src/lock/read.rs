@@ -162,6 +162,8 @@ impl WirePackage {
             reference: self.reference,
             digest: self.digest.map(|text| text.parse().map_err(|_| text)).transpose()?,
             archive: self.archive.map(|text| text.parse().map_err(|_| text)).transpose()?,
+            patch: self.patch.map(|text| text.parse().map_err(|_| text)).transpose()?,
+            patched: self.patched.map(|text| text.parse().map_err(|_| text)).transpose()?,
             url: self.url,
             locator: self.locator,
             requested: self

@@ -91,6 +91,8 @@ fn entry(package: &LockedPackage, names: &Names<'_>) -> WirePackage {
         reference: package.reference.clone(),
         digest: package.digest.map(|digest| digest.to_string()),
         archive: package.archive.map(|digest| digest.to_string()),
+        patch: package.patch.map(|digest| digest.to_string()),
+        patched: package.patched.map(|digest| digest.to_string()),
         url: package.url.clone(),
         locator: package.locator.clone(),
         requested: package.requested.iter().map(requested).collect(),

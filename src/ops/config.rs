@@ -37,8 +37,16 @@ const DEFAULTS: [(&str, &str); 6] = [
 ];
 
 /// Settings that are maps with entries.
-const MAPS: [&str; 7] =
-    ["aliases", "allowReplaces", "overrides", "packages", "registries", "runtime", "trust"];
+const MAPS: [&str; 8] = [
+    "aliases",
+    "allowReplaces",
+    "overrides",
+    "packages",
+    "patches",
+    "registries",
+    "runtime",
+    "trust",
+];
 
 /// All settings, by key: those of the workspace, else those of the user, else the defaults.
 ///

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::lock::Lockfile;
 use crate::ops::apply::development;
 use crate::ops::apply::fetch::fetch;
+use crate::ops::apply::patched;
 use crate::ops::session::json;
 use crate::ops::solve::names;
 use crate::ops::solve::resolve::resolve;
@@ -65,6 +66,7 @@ pub fn fill(session: &Session) -> Result<Filled, CommandError> {
     let left_out = left_out.map(|package| format!("{} {}", package.id, package.version)).collect();
     let _store = session.use_store()?;
     let counts = fetch(session, &mut resolved)?;
+    patched::apply(session, &mut resolved)?;
     session.save_index();
     let store = session.store.folder().to_owned();
     Ok(Filled { fetched: counts.fetched, reused: counts.reused, left_out, store })

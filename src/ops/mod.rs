@@ -30,6 +30,8 @@ pub mod list;
 pub mod login;
 mod lookup;
 pub mod outdated;
+#[cfg(feature = "git")]
+pub mod patch;
 pub mod pin;
 #[cfg(feature = "exec")]
 pub mod plugin;

@@ -13,6 +13,8 @@ use crate::manifest::source::{Document, Problem, SourceError};
 
 const KEY: &str = "registries";
 
+const PATCHES: &str = "patches";
+
 /// The parts of a registry to write.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NewRegistry {
@@ -179,6 +181,46 @@ pub fn set_key(path: &Path, text: &str, key: &str, value: &str) -> Result<String
     // Reading the new text finds whatever is wrong with the value.
     registries(path, &changed)?;
     Ok(changed)
+}
+
+/// The text of a workspace's settings at `path` without the patch for `key`; `None` if there is none.
+///
+/// # Errors
+///
+/// When the settings are wrong, or the text cannot be changed safely.
+pub fn remove_patch(path: &Path, text: &str, key: &str) -> Result<Option<String>, EditError> {
+    let mut expected = patches(path, text)?;
+    let Some(index) = expected.iter().position(|known| known == key) else { return Ok(None) };
+    expected.remove(index);
+    let changed = layout::change(path, text, PATCHES, |patch, collection| match collection {
+        Some(collection) => patch.take(collection, index),
+        None => Ok(()),
+    })?;
+    match changed {
+        Some(changed) if patches(path, &changed)? == expected => Ok(Some(changed)),
+        _ => Err(EditError::Unsafe { path: path.to_owned() }),
+    }
+}
+
+/// The text of a workspace's settings at `path` with `file` as the patch for `key`.
+///
+/// # Errors
+///
+/// When the settings are wrong, or the text cannot be changed safely.
+pub fn set_patch(path: &Path, text: &str, key: &str, file: &str) -> Result<String, EditError> {
+    let changed = set_key(path, text, &format!("{PATCHES}.{key}"), file)?;
+    if patches(path, &changed)?.iter().any(|known| known == key) {
+        Ok(changed)
+    } else {
+        Err(EditError::Unsafe { path: path.to_owned() })
+    }
+}
+
+/// What the patches of the file are for, in its order.
+fn patches(path: &Path, text: &str) -> Result<Vec<String>, SourceError> {
+    let folder = path.parent().unwrap_or(path);
+    let layer = read::layer(&Document::read(path, text)?, Kind::Workspace, folder)?;
+    Ok(layer.patches.into_iter().map(|(key, ..)| key).collect())
 }
 
 /// Replaces a registry; if it is in the long form, only the keys that differ.

@@ -31,7 +31,7 @@ pub use self::registry::{Registry, error_at_registry, prefix};
 pub use self::root::{CONFIG_FILE, LOCK_FILE, MU_FOLDER, WORKSPACE_FILE, find_root};
 pub use self::schema::schema;
 pub use self::settings::{
-    Bundled, Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust,
+    Bundled, Exclusion, Link, Majors, Namespace, PatchFile, Resolution, Settings, Trust,
 };
 use mu_formats::Reading;
 use mu_formats::helm::Aliases;

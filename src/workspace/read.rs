@@ -8,14 +8,16 @@ use std::path::{Path, PathBuf};
 use mu_formats::FORMATS;
 
 use super::members::Patterns;
-use super::settings::{Bundled, Exclusion, Link, Majors, Namespace, Resolution, Settings, Trust};
+use super::settings::{
+    Bundled, Exclusion, Link, Majors, Namespace, PatchFile, Resolution, Settings, Trust,
+};
 use super::{Cutoff, Registry, registry, schema};
 use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value};
 use crate::manifest::{Capability, Globs, globs, is_version_alone, unversioned};
 use crate::reference::{Alias, Aliases, Base, Defaults, Reference, VersionSpec};
 
 /// The keys of a workspace's file only, and those of both files.
-const KEYS: (&[&str], &[&str]) = schema::File::KEYS.split_at(2);
+const KEYS: (&[&str], &[&str]) = schema::File::KEYS.split_at(3);
 /// The key of the user's file only: no workspace can declare itself trusted.
 const TRUSTED_WORKSPACES: &str = "workspaces";
 
@@ -33,6 +35,7 @@ pub(super) struct Layer {
     overrides: Vec<(Reference, Reference)>,
     aliases: Vec<Alias>,
     exclude: Option<Vec<Reference>>,
+    pub(super) patches: Vec<(String, Reference, String)>,
     bundled: Option<Vec<BundledReferences>>,
     formats: Option<Vec<&'static str>>,
     majors: Option<Majors>,
@@ -85,6 +88,7 @@ pub(super) fn layer(
         overrides: overrides(table, kind, folder)?,
         aliases: aliases(table)?,
         exclude: exclude(table)?,
+        patches: workspace_only("patches").map(patches).transpose()?.unwrap_or_default(),
         bundled: bundled(table)?,
         formats: formats(table)?,
         majors: table.choice("majors")?,
@@ -140,6 +144,14 @@ impl Layer {
                 .map(|reference| Exclusion {
                     id: reference.id(&defaults),
                     versions: reference.version().cloned(),
+                })
+                .collect(),
+            patches: (self.patches.into_iter())
+                .map(|(key, reference, file)| PatchFile {
+                    key,
+                    id: reference.id(&defaults),
+                    versions: reference.version().cloned(),
+                    file,
                 })
                 .collect(),
             bundled: bundled.collect(),
@@ -315,6 +327,34 @@ fn exclude(table: Table<'_>) -> Result<Option<Vec<Reference>>, SourceError> {
         return Ok(None);
     }
     table.list("exclude", |value| value.text()?.parse(Reference::parse)).map(Some)
+}
+
+fn patches(value: Value<'_>) -> Result<Vec<(String, Reference, String)>, SourceError> {
+    let read = |(key, value): (Text<'_>, Value<'_>)| {
+        let package = key.parse(|text| -> Result<_, Problem> {
+            let package = Reference::parse(text)?;
+            match package.version() {
+                None
+                | Some(VersionSpec::Pin(_) | VersionSpec::Range(_) | VersionSpec::Commit(_)) => {
+                    Ok(package)
+                }
+                Some(_) => {
+                    let start = text.find('#').unwrap_or_default();
+                    Err(Problem::new("a patch is for a version, a range or a commit")
+                        .at(start..text.len()))
+                }
+            }
+        })?;
+        let file = value.text()?;
+        let path = file.as_str();
+        let is_below = |part: &str| !matches!(part, "" | "..");
+        if !path.split('/').all(is_below) || path.contains('\\') {
+            let message = format!("`{path}` is not a file below the workspace's root");
+            return Err(value.error(message).help("write its path, such as `patches/fix.patch`"));
+        }
+        Ok((key.as_str().to_owned(), package, path.to_owned()))
+    };
+    value.entries()?.map(read).collect()
 }
 
 fn bundled(table: Table<'_>) -> Result<Option<Vec<BundledReferences>>, SourceError> {

@@ -10,8 +10,8 @@ use serde_json::Value;
 use super::settings::{Link, Majors, Resolution};
 use crate::manifest::{choice, keys};
 
-/// The JSON schema of `.mu/workspace.yaml`; `~/.mu/config.yaml` has the same keys except `namespace` and
-/// `members`.
+/// The JSON schema of `.mu/workspace.yaml`; `~/.mu/config.yaml` has the same keys except `namespace`,
+/// `members` and `patches`.
 pub fn schema() -> Value {
     schemars::schema_for!(File).to_value()
 }
@@ -29,11 +29,13 @@ keys! {
     /// The settings of a workspace.
     #[schemars(rename = "Workspace")]
     pub(super) struct File {
-        // The first two are only for a workspace's file.
+        // The first three are only for a workspace's file.
         /// A name, or base and name, that the workspace's own folders leave out.
         "namespace" namespace: Option<String>,
         /// Globs of folders searched for packages; `!` before one excludes.
         "members" members: Option<Vec<String>>,
+        /// What is changed in packages before they are installed: `ID#RANGE`, and a file of Git's format below the root.
+        "patches" patches: Option<BTreeMap<String, String>>,
         /// The base of references without one, such as `hub.mu.com/`.
         "base" base: Option<String>,
         /// How versions are chosen.

@@ -31,6 +31,8 @@ pub struct Settings {
     pub aliases: Aliases,
     /// Versions that are never chosen.
     pub exclude: Vec<Exclusion>,
+    /// What is changed in packages before they are installed.
+    pub patches: Vec<PatchFile>,
     /// Charts that use the copies of their dependencies that they carry inside.
     pub bundled: Vec<Bundled>,
     /// The formats of other ecosystems whose packages below the root are the workspace's own.
@@ -127,6 +129,19 @@ pub struct Exclusion {
     pub id: PackageId,
     /// The versions; `None` for all of them.
     pub versions: Option<VersionSpec>,
+}
+
+/// What is changed in the versions of a package before they are installed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PatchFile {
+    /// The key, as it is written.
+    pub key: String,
+    /// The package.
+    pub id: PackageId,
+    /// The versions: a pin, a range or a commit; `None` for all of them.
+    pub versions: Option<VersionSpec>,
+    /// The file with the patch, relative to the workspace's root.
+    pub file: String,
 }
 
 /// Packages and workspaces that are trusted.

@@ -75,6 +75,8 @@ mod pack;
 mod packs;
 mod packs_here;
 mod passed_over;
+#[cfg(feature = "git")]
+mod patch;
 mod pin;
 #[cfg(feature = "oci")]
 mod pinned_digests;

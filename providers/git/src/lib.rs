@@ -14,6 +14,7 @@
 //! | `export`, `gitmodules` | its files, submodules included |
 //! | `checkout` | what a checkout says of a folder that is published |
 //! | `surroundings`, `ahead` | what the repository around a workspace, and a clone inside it, say of edited packages |
+//! | `patch` | patches of packages, made and applied |
 //!
 //! libgit2 handles packs and objects, but not the network: none of its transports is used. mu never checks
 //! anything out, and runs no code of a repository. This crate does not know the dependencies of a release, or
@@ -36,6 +37,7 @@ mod gitmodules;
 mod listing;
 mod manifest;
 mod pack;
+pub mod patch;
 mod programs;
 mod provider;
 mod remote_url;

@@ -63,6 +63,9 @@ struct Package<'a> {
     commit: &'a Option<String>,
     /// The digest of its content, if that is known.
     digest: Option<String>,
+    /// The digest of its content with the patch of the settings, if it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patched: Option<String>,
     /// The digest of its archive, if it has one and that is known: `sha256:HEX`.
     archive: Option<String>,
     /// Where its archive is, if it has one and that is known without a request.
@@ -210,6 +213,7 @@ impl<'a> Package<'a> {
             source: &package.source,
             commit: &package.commit,
             digest: package.digest.map(|digest| digest.to_string()),
+            patched: package.patched.map(|digest| digest.to_string()),
             archive: package.archive.map(|digest| digest.to_string()),
             url: outcome.archives.get(&index).map(ToString::to_string),
             requested: own.chain(instead).collect(),

@@ -15,6 +15,7 @@ use crate::ops::apply::development;
 use crate::ops::apply::edited;
 use crate::ops::apply::fetch::{self, Fetching, fetch};
 use crate::ops::apply::outcome::Fetched;
+use crate::ops::apply::patched;
 use crate::ops::explain::{other_places, own_conflicts, own_packages};
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Edit;
@@ -238,6 +239,7 @@ pub(super) fn make_packs(
             .packages
             .iter()
             .all(|package| package.digest.is_some() || package.source.is_workspace());
+    let is_known = is_known && !patched::is_unknown(&resolved.lock);
     if resolved.is_unchanged() && is_known {
         let wanted = packs_of(session, resolved, also)?;
         if is_news {
@@ -258,11 +260,13 @@ pub(super) fn make_packs(
     requirements.declare(session);
     let events = &session.events;
     let _store = session.use_store()?;
+    let is_known = is_known && !patched::is_missing(session, &resolved.lock);
     let names = |wanted: &Wanted| generated_manifest(&wanted.id, Some(&wanted.version));
     let mut counts = Fetched::default();
     for attempt in 0.. {
         if !is_known {
             counts = counts.and(fetch(session, resolved)?);
+            patched::apply(session, resolved)?;
         }
         // Requested before the rest is planned, so that the first answers have arrived when they are needed.
         let fetching = is_known.then(|| Fetching::begin(session, resolved));

@@ -10,6 +10,7 @@ mod identity;
 pub(crate) mod ignore_rules;
 pub mod install;
 pub(crate) mod outcome;
+pub(crate) mod patched;
 pub(crate) mod plan;
 pub(crate) mod rewrite;
 pub(crate) mod written;

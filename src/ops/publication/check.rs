@@ -1,18 +1,20 @@
 //! The checks before anything is published: what is wrong for others, or probably not intended.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use mu_provider::{SafeUrl, without_secrets};
 use url::Url;
 
+use crate::lock::Lockfile;
 use crate::manifest::{self, ManifestError, error_at_dependency, error_at_key};
 use crate::ops::requirements::names::{Meant, id_in, in_full, meant, written_id};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Requirements, print_extra};
 use crate::ops::session::error::quoted;
 use crate::ops::solve::names::is_published;
+use crate::ops::solve::patches::patch_of;
 use crate::ops::solve::resolve::resolve_from;
 use crate::ops::{Code, CommandError, Scope, Session};
 use crate::reference::{Base, Defaults, PackageId, Reference, Version, VersionSpec};
@@ -21,6 +23,40 @@ use crate::workspace::Member;
 
 /// Packages that are published in this run, with their versions.
 pub(super) type Siblings = BTreeMap<PackageId, Version>;
+
+/// Checks that no dependency of `member` is patched: others would get it without the patch.
+///
+/// # Errors
+///
+/// When one is.
+pub(super) fn not_patched(
+    session: &Session,
+    member: &Member,
+    lock: &Lockfile,
+) -> Result<(), CommandError> {
+    let own = member.manifest.dependencies.iter();
+    let mut open: Vec<PackageId> =
+        own.map(|dependency| id_in(session, member, &dependency.reference)).collect();
+    let mut seen = BTreeSet::new();
+    while let Some(id) = open.pop() {
+        for package in lock.find(lock.used_for(&id)) {
+            if let Some(patch) = patch_of(session, package)? {
+                let message = format!(
+                    "`{}` needs `{}` {}, which this workspace patches with `{}`; others would get it without the patch",
+                    member.manifest.name, package.id, package.version, patch.file
+                );
+                let name = session.short_name(&package.id);
+                return Err(CommandError::new(Code::Conflict, message)
+                    .hint("ask its publisher to release the change, and depend on that version")
+                    .hint(format!("`mu patch --drop {name}` shows whether it works without")));
+            }
+            if seen.insert((package.id.clone(), package.version.clone())) {
+                open.extend(package.dependencies.iter().cloned());
+            }
+        }
+    }
+    Ok(())
+}
 
 /// Checks the manifest of `member`; returns warnings about what is probably not intended.
 ///

@@ -125,6 +125,7 @@ fn one(
         return Err(CommandError::new(Code::Usage, message));
     }
     let mut doubts = check::manifest(session, member, request.pinned)?;
+    check::not_patched(session, member, lock)?;
     if let Some(to) = &request.to {
         check::base(session, member, to)?;
     }

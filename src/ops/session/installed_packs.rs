@@ -14,7 +14,7 @@ use crate::search::{Installed, SearchPath};
 pub fn wanted(lock: &Lockfile) -> impl Iterator<Item = (usize, Wanted)> {
     lock.packages.iter().enumerate().filter_map(|(index, package)| {
         // mu does not install a pack that somebody has put there.
-        let digest = package.digest.filter(|_| !package.source.is_placed())?;
+        let digest = package.installed_digest().filter(|_| !package.source.is_placed())?;
         let place = place(lock, index);
         Some((
             index,
@@ -28,7 +28,7 @@ pub(crate) fn kept(lock: &Lockfile) -> impl Iterator<Item = Wanted> {
     let kept = lock.replaced.iter().filter_map(|replaced| replaced.kept.as_ref());
     kept.filter_map(|kept| {
         let (place, id) = (folder_of(&kept.id), kept.id.to_string());
-        Some(Wanted { place, id, version: kept.version.clone(), digest: kept.digest? })
+        Some(Wanted { place, id, version: kept.version.clone(), digest: kept.installed_digest()? })
     })
 }
 

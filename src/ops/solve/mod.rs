@@ -6,6 +6,7 @@ mod copies;
 mod locked_universe;
 pub(crate) mod names;
 pub mod narrowed;
+pub(crate) mod patches;
 pub(crate) mod planning;
 pub(crate) mod record;
 pub(crate) mod replacement_consent;

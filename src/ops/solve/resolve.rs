@@ -11,6 +11,7 @@ use crate::ops::explain::failure::failed;
 use crate::ops::explain::own_conflicts;
 use crate::ops::requirements::{Requirements, overrides};
 use crate::ops::solve::locked_universe::LockedUniverse;
+use crate::ops::solve::patches;
 use crate::ops::solve::record::{record, unsatisfied};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
@@ -42,7 +43,12 @@ pub fn resolve(
         })?;
         return Ok(Resolved { previous: lock.clone(), lock, ..Resolved::default() });
     }
-    resolve_from(session, requirements, update, previous.unwrap_or_default())
+    let mut resolved = resolve_from(session, requirements, update, previous.unwrap_or_default())?;
+    let differences = patches::record(session, &mut resolved)?;
+    if session.options.locked && !differences.is_empty() {
+        return Err(outdated(session, &differences)?);
+    }
+    Ok(resolved)
 }
 
 /// Finds the lock that `requirements` need, as if `previous` were the lock on disk.

@@ -106,7 +106,8 @@ impl<'run> Fetching<'run> {
         let is_empty = session.store.is_empty();
         for (index, package) in resolved.lock.packages.iter().enumerate() {
             // The lock must also have the digests of packages that are not installed.
-            let is_left_out = package.digest.is_some() && resolved.left_out.contains(&index);
+            let is_known = package.digest.is_some() && package.is_patched_as_locked();
+            let is_left_out = is_known && resolved.left_out.contains(&index);
             if package.source.is_workspace() || is_left_out {
                 continue;
             }
@@ -114,8 +115,12 @@ impl<'run> Fetching<'run> {
                 reused += 1;
                 continue;
             }
-            let is_there =
-                !is_empty && package.digest.is_some_and(|digest| session.store.contains(&digest));
+            let is_stored = |digest: Digest| !is_empty && session.store.contains(&digest);
+            if package.patched.is_some_and(is_stored) {
+                reused += 1;
+                continue;
+            }
+            let is_there = package.digest.is_some_and(is_stored);
             if is_there && !package.source.is_folder() {
                 reused += 1;
                 if is_checked(session, package) && resolved.releases.contains_key(&index) {

@@ -36,7 +36,7 @@ pub(crate) fn fetch_locked(
     Ok((stored, way.route))
 }
 
-/// Brings one locked package into the store.
+/// Brings one locked package into the store, as it was published.
 ///
 /// # Errors
 ///
@@ -45,7 +45,8 @@ pub(crate) fn bring_locked(
     session: &Session,
     package: &LockedPackage,
 ) -> Result<Stored, CommandError> {
-    let lock = Arc::new(Lockfile { packages: vec![package.clone()], ..Lockfile::default() });
+    let package = LockedPackage { patch: None, patched: None, ..package.clone() };
+    let lock = Arc::new(Lockfile { packages: vec![package], ..Lockfile::default() });
     let mut resolved = Resolved { previous: Arc::clone(&lock), lock, ..Resolved::default() };
     fetch(session, &mut resolved)?;
     let digest = resolved.lock.packages[0].digest.expect("what was fetched was hashed");

@@ -1,0 +1,406 @@
+//! `patch`: a working copy of an installed package, and what was changed there as a file of the workspace.
+//!
+//! `solve::patches` and `apply::patched` use that file afterwards, in every `mu get`.
+
+use std::path::{Path, PathBuf};
+
+use mu_provider::{Digest, Mode};
+use mu_provider_git::patch::{Draft, DraftError};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::fs;
+use crate::lock::{LockedPackage, Lockfile};
+use crate::ops::apply::fetch::bring_locked;
+use crate::ops::apply::patched::{Changes, changes, file_of};
+use crate::ops::apply::plan::Plan;
+use crate::ops::session::error::quoted;
+use crate::ops::session::installed_packs::folder_of;
+use crate::ops::solve::patches::{patch_of, path_of, read, refuse_own};
+use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::reference::{PackageId, Reference, Version, VersionSpec};
+use crate::select::Move;
+use crate::workspace::edit::{remove_patch, set_patch};
+use crate::workspace::{MU_FOLDER, PatchFile, WORKSPACE_FILE};
+
+/// The folder of working copies, below `.mu`.
+const DRAFTS: &str = "patch";
+
+/// The folder of patches, below the root.
+const PATCHES: &str = "patches";
+
+/// A working copy that was made.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WorkingCopy {
+    /// The package.
+    pub id: PackageId,
+    /// Its version.
+    pub version: String,
+    /// The folder to change files in.
+    pub folder: String,
+}
+
+/// The patches of the workspace.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Patches {
+    /// The patches, in the order of the settings.
+    pub patches: Vec<Listed>,
+    /// The working copies that are being changed.
+    pub drafts: Vec<WorkingCopy>,
+}
+
+/// A patch of the settings.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Listed {
+    /// The package and versions that it is for, as they are written.
+    pub key: String,
+    /// The file, relative to the workspace's root.
+    pub file: String,
+    /// The version that it is applied to; none if no package in use is of those versions.
+    pub version: Option<String>,
+    /// Whether that version is installed with the patch as it is now.
+    pub applied: bool,
+}
+
+/// Makes a working copy of a locked package, with the patch that it already has; or finds the one that is there.
+///
+/// # Errors
+///
+/// When the package is not locked or cannot be fetched, or there is a working copy of other content.
+pub fn begin(session: &Session, reference: &str) -> Result<WorkingCopy, CommandError> {
+    let reference = Reference::parse(reference)?;
+    let lock = session.lockfile()?.unwrap_or_default();
+    let package = locked(session, &lock, &reference)?;
+    let id = &package.id;
+    let own =
+        PatchFile { key: id.to_string(), id: id.clone(), versions: None, file: String::new() };
+    refuse_own(package, &own)?;
+    let drafts = drafts(session)?;
+    let folder = drafts.join(file_name(id));
+    let copy = WorkingCopy {
+        id: id.clone(),
+        version: package.version.clone(),
+        folder: folder.display().to_string(),
+    };
+    if fs::exists(&folder)? {
+        let draft = Draft::open(&folder).map_err(failed)?;
+        let message = draft.message().map_err(failed)?;
+        described(&lock, &message, &folder)?;
+        return Ok(copy);
+    }
+    let _store = session.use_store()?;
+    let stored = bring_locked(session, package)?;
+    let patch = patch_of(session, package)?;
+    let patched = match patch {
+        Some(patch) => changes(session, package, patch, &read(session, patch)?.0, &stored)?,
+        None => Vec::new(),
+    };
+    fs::create_folder(&drafts)?;
+    fs::write_atomic(&drafts.join(".gitignore"), b"# Working copies of `mu patch`.\n*\n")?;
+    // Until all of it is there, it has another name.
+    let staging = fs::private_folder().prefix(".new-").tempdir_in(&drafts);
+    let staging =
+        staging.map_err(|error| fs::FileError::new("create a folder in", &drafts, error))?;
+    let files = stored.tree.entries().iter().map(|entry| {
+        let file = file_of(session, &stored, &entry.path)?;
+        Ok((entry.path.clone(), file))
+    });
+    write(staging.path(), &files.collect::<Result<Changes, CommandError>>()?)?;
+    let digest = stored.digest;
+    Draft::create(staging.path(), &format!("{id} {}\n\n{digest}\n", package.version))
+        .map_err(failed)?;
+    write(staging.path(), &patched)?;
+    fs::rename(&staging.keep(), &folder)?;
+    Ok(copy)
+}
+
+/// A patch that was saved.
+#[derive(Debug)]
+pub struct Saved {
+    /// The package and versions that it is for.
+    pub key: String,
+    /// The file, relative to the workspace's root.
+    pub file: String,
+    /// What installing it changed.
+    pub outcome: Outcome,
+}
+
+/// Writes what was changed in a working copy into a file of the workspace, names that in the settings, and installs the
+/// package with it.
+///
+/// # Errors
+///
+/// When nothing was changed, the package is no longer locked in that version, or the patch would not apply.
+pub fn save(session: &mut Session, folder: &str) -> Result<Saved, CommandError> {
+    let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
+    let draft = Draft::open(&folder).map_err(failed)?;
+    let message = draft.message().map_err(failed)?;
+    let lock = session.lockfile()?.unwrap_or_default();
+    let package = described(&lock, &message, &folder)?;
+    let text = draft.patch().map_err(failed)?;
+    if text.is_empty() {
+        let message = format!("nothing was changed in `{}`", folder.display());
+        return Err(
+            CommandError::new(Code::NotFound, message).hint("change files there, and save it then")
+        );
+    }
+    let _store = session.use_store()?;
+    let stored = bring_locked(session, package)?;
+    let file = format!("{PATCHES}/{}@{}.patch", file_name(&package.id), package.version);
+    let before = patch_of(session, package)?.cloned();
+    let key = before.as_ref().map_or_else(|| key_of(package), |before| before.key.clone());
+    let reference = Reference::parse(&key)?;
+    let versions = reference.version().cloned();
+    let patch =
+        PatchFile { key: key.clone(), id: package.id.clone(), versions, file: file.clone() };
+    changes(session, package, &patch, &text, &stored)?;
+    let (path, settings) = settings(session)?;
+    let settings = set_patch(&path, &settings, &key, &file)?;
+    let target = path_of(session, &patch);
+    fs::create_folder(target.parent().unwrap_or(&target))?;
+    fs::write_atomic(&target, &text)?;
+    fs::write_through_links(&path, settings.as_bytes())?;
+    let patches = &mut session.workspace.settings.patches;
+    patches.retain(|other| other.key != key);
+    patches.push(patch);
+    if let Some(before) = before {
+        remove_unused(session, &before)?;
+    }
+    let outcome = Plan::new(session)?.carry_out(session, Move::Tidy, false);
+    let outcome = outcome.map_err(|error| {
+        error
+            .hint(format!("the patch was saved as `{file}`; `mu get` installs the package with it"))
+    })?;
+    Ok(Saved { key, file, outcome })
+}
+
+/// Removes the patches of packages from the settings, with their files, and installs the packages as they are published.
+///
+/// # Errors
+///
+/// When a package has no patch.
+pub fn drop(session: &mut Session, references: &[String]) -> Result<Outcome, CommandError> {
+    let (path, mut text) = settings(session)?;
+    let mut dropped = Vec::new();
+    for reference in references {
+        let reference = Reference::parse(reference)?;
+        let id = session.id_of(&reference);
+        let is_meant = |patch: &&PatchFile| {
+            let version = reference.version();
+            patch.id == id && (version.is_none() || version == patch.versions.as_ref())
+        };
+        let patches = &session.workspace.settings.patches;
+        let meant: Vec<PatchFile> = patches.iter().filter(is_meant).cloned().collect();
+        if meant.is_empty() {
+            let message = format!("`{reference}` is not patched");
+            return Err(
+                CommandError::new(Code::NotFound, message).hint("`mu patch` lists the patches")
+            );
+        }
+        for patch in meant {
+            if let Some(changed) = remove_patch(&path, &text, &patch.key)? {
+                text = changed;
+            }
+            dropped.push(patch);
+        }
+    }
+    fs::write_through_links(&path, text.as_bytes())?;
+    session.workspace.settings.patches.retain(|patch| !dropped.contains(patch));
+    for patch in &dropped {
+        remove_unused(session, patch)?;
+    }
+    Plan::new(session)?.carry_out(session, Move::Tidy, false)
+}
+
+/// The patches and the working copies.
+///
+/// # Errors
+///
+/// When a file cannot be read.
+pub fn list(session: &Session) -> Result<Patches, CommandError> {
+    let lock = session.lockfile()?.unwrap_or_default();
+    let mut patches = Vec::new();
+    for patch in &session.workspace.settings.patches {
+        let mut package = None;
+        for locked in lock.find(&patch.id) {
+            if patch_of(session, locked)? == Some(patch) {
+                package = Some(locked);
+            }
+        }
+        let now = read(session, patch)?.1;
+        patches.push(Listed {
+            key: patch.key.clone(),
+            file: patch.file.clone(),
+            version: package.map(|package| package.version.clone()),
+            applied: package
+                .is_some_and(|package| package.patch == Some(now) && package.patched.is_some()),
+        });
+    }
+    let mut found = Vec::new();
+    for entry in fs::entries_if_there(&drafts(session)?)? {
+        let folder = entry.path();
+        let Ok(draft) = Draft::open(&folder) else { continue };
+        let message = draft.message().map_err(failed)?;
+        if let Some((id, version, _)) = read_message(&message) {
+            found.push(WorkingCopy {
+                id,
+                version: version.to_owned(),
+                folder: folder.display().to_string(),
+            });
+        }
+    }
+    found.sort_by(|one, other| one.folder.cmp(&other.folder));
+    Ok(Patches { patches, drafts: found })
+}
+
+/// The locked package that a reference names; of several majors, the highest that fits.
+fn locked<'l>(
+    session: &Session,
+    lock: &'l Lockfile,
+    reference: &Reference,
+) -> Result<&'l LockedPackage, CommandError> {
+    let id = session.id_of(reference);
+    let used = lock.used_for(&id);
+    let fits = |package: &&LockedPackage| match reference.version() {
+        None => true,
+        Some(VersionSpec::Commit(commit)) => {
+            package.commit.as_ref().is_some_and(|own| commit.matches(own))
+        }
+        Some(spec) => package.parsed_version().is_some_and(|version| spec.accepts(&version, true)),
+    };
+    if let Some(package) = lock.find(used).filter(fits).last() {
+        return Ok(package);
+    }
+    let versions: Vec<&str> = lock.find(used).map(|package| package.version.as_str()).collect();
+    let name = session.short_name(used);
+    Err(if versions.is_empty() {
+        let message = format!("`{used}` is not in Mu.lock");
+        CommandError::new(Code::NotFound, message)
+            .hint(format!("install it first: `mu add {name}`"))
+    } else {
+        let versions = versions.join(" and ");
+        let message = format!("`{reference}` is not in Mu.lock, which has `{used}` {versions}");
+        CommandError::new(Code::NotFound, message)
+            .hint(format!("`mu update {}` installs it first", quoted(reference.as_str())))
+    })
+}
+
+/// The locked package that a working copy is of.
+fn described<'l>(
+    lock: &'l Lockfile,
+    message: &str,
+    folder: &Path,
+) -> Result<&'l LockedPackage, CommandError> {
+    let Some((id, version, digest)) = read_message(message) else {
+        return Err(failed(DraftError::Not(folder.to_owned())));
+    };
+    let found = lock.find(&id).find(|package| package.digest == Some(digest));
+    found.ok_or_else(|| {
+        let message = format!(
+            "`{}` is a copy of `{id}` {version}, which Mu.lock no longer has",
+            folder.display()
+        );
+        CommandError::new(Code::Conflict, message)
+            .hint(format!("`mu update '{id}#{version}'` goes back to that version"))
+            .hint(format!(
+                "`git -C {} diff` shows what was changed",
+                quoted(&folder.to_string_lossy())
+            ))
+    })
+}
+
+/// The package, version and content that the first commit of a working copy names.
+fn read_message(message: &str) -> Option<(PackageId, &str, Digest)> {
+    let mut lines = message.lines();
+    let (id, version) = lines.next()?.split_once(' ')?;
+    let digest = lines.nth(1)?.parse().ok()?;
+    Some((PackageId::parse(id).ok()?, version, digest))
+}
+
+/// What a new patch is for: the versions that share the first two numbers with the one it was made for, and are not lower.
+fn key_of(package: &LockedPackage) -> String {
+    let id = &package.id;
+    let version = package.parsed_version().filter(|version| {
+        !package.is_composite && !version.is_prerelease() && package.version != "0.0.0"
+    });
+    match (version.as_ref().and_then(Version::as_semver), &package.commit) {
+        (Some(version), _) => format!("{id}#^{}.{}", version.major, version.minor),
+        (None, Some(commit)) => format!("{id}#{commit}"),
+        (None, None) => format!("{id}#{}", package.version),
+    }
+}
+
+/// The file name of a package: `/` is `+`.
+fn file_name(id: &PackageId) -> String {
+    folder_of(id).replace('/', "+")
+}
+
+/// The folder of the working copies.
+fn drafts(session: &Session) -> Result<PathBuf, CommandError> {
+    let folder = session.workspace.root.join(MU_FOLDER).join(DRAFTS);
+    let parts = [folder.parent().map(Path::to_owned), Some(folder.clone())];
+    let is_link = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    match parts.into_iter().flatten().find(is_link) {
+        None => Ok(folder),
+        Some(link) => {
+            let message = format!(
+                "`{}` is a symbolic link, and mu does not write through it",
+                link.display()
+            );
+            Err(CommandError::new(Code::Untrusted, message).hint("remove the link"))
+        }
+    }
+}
+
+/// The settings' file and its text.
+fn settings(session: &Session) -> Result<(PathBuf, String), CommandError> {
+    let path = session.workspace.root.join(MU_FOLDER).join(WORKSPACE_FILE);
+    let text = fs::read_text_if_there(&path)?.unwrap_or_default();
+    Ok((path, text))
+}
+
+/// Removes the file of a patch, unless another patch has the same.
+fn remove_unused(session: &Session, patch: &PatchFile) -> Result<(), CommandError> {
+    let mut others = session.workspace.settings.patches.iter();
+    if others.any(|other| other.file == patch.file) {
+        return Ok(());
+    }
+    Ok(fs::remove_file(&path_of(session, patch))?)
+}
+
+/// Writes files that a person may change.
+fn write(folder: &Path, files: &Changes) -> Result<(), CommandError> {
+    for (path, file) in files {
+        let path = folder.join(path);
+        fs::remove_file(&path)?;
+        let Some((mode, content)) = file else { continue };
+        fs::create_folder(path.parent().unwrap_or(folder))?;
+        match mode {
+            Mode::Symlink => {
+                let target = String::from_utf8_lossy(content);
+                fs::symlink_file(Path::new(&*target), &path)?;
+            }
+            Mode::File | Mode::Executable => fs::write_atomic(&path, content)?,
+        }
+        #[cfg(unix)]
+        if *mode == Mode::Executable {
+            use std::os::unix::fs::PermissionsExt as _;
+            fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+        }
+    }
+    Ok(())
+}
+
+fn failed(error: DraftError) -> CommandError {
+    let code = match &error {
+        DraftError::Not(_) => Code::NotFound,
+        _ => Code::Io,
+    };
+    let is_not = matches!(error, DraftError::Not(_));
+    let failed = CommandError::from_error(code, error);
+    if is_not {
+        failed.hint("`mu patch REF` makes a working copy, and says where it is")
+    } else {
+        failed
+    }
+}

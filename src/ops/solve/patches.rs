@@ -1,0 +1,162 @@
+//! Which packages of a lock the settings patch: what the lock says of that follows the settings and the patches' files.
+//!
+//! Nothing is applied here; `apply::patched` does that, once the content is there.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mu_provider::ArchiveDigest;
+use sha2::{Digest as _, Sha256};
+
+use crate::fs;
+use crate::lock::LockedPackage;
+use crate::ops::solve::resolved::Resolved;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::VersionSpec;
+use crate::workspace::PatchFile;
+
+/// The patch of the settings for a locked package, if there is one. An exact version wins over a range.
+///
+/// # Errors
+///
+/// When two patches are for it.
+pub(crate) fn patch_of<'s>(
+    session: &'s Session,
+    package: &LockedPackage,
+) -> Result<Option<&'s PatchFile>, CommandError> {
+    let version = package.parsed_version();
+    let accepts = |patch: &&PatchFile| match &patch.versions {
+        _ if patch.id != package.id => false,
+        None => true,
+        Some(VersionSpec::Commit(commit)) => {
+            package.commit.as_ref().is_some_and(|own| commit.matches(own))
+        }
+        Some(spec) => version.as_ref().is_some_and(|version| spec.accepts(version, true)),
+    };
+    let is_exact = |patch: &PatchFile| {
+        matches!(patch.versions, Some(VersionSpec::Pin(_) | VersionSpec::Commit(_)))
+    };
+    let mut fitting: Vec<&PatchFile> =
+        session.workspace.settings.patches.iter().filter(accepts).collect();
+    if fitting.iter().any(|patch| is_exact(patch)) {
+        fitting.retain(|patch| is_exact(patch));
+    }
+    match fitting[..] {
+        [] => Ok(None),
+        [patch] => Ok(Some(patch)),
+        [first, second, ..] => {
+            let message = format!(
+                "two patches are for `{}` {}: `{}` and `{}`",
+                package.id, package.version, first.key, second.key
+            );
+            Err(CommandError::new(Code::Workspace, message).hint(
+                "remove one of them from `patches` in `.mu/workspace.yaml`, or narrow its range",
+            ))
+        }
+    }
+}
+
+/// Where the file of a patch is.
+pub(crate) fn path_of(session: &Session, patch: &PatchFile) -> PathBuf {
+    session.workspace.root.join(&patch.file)
+}
+
+/// The content of a patch, and its digest.
+///
+/// # Errors
+///
+/// When its file cannot be read.
+pub(crate) fn read(
+    session: &Session,
+    patch: &PatchFile,
+) -> Result<(Vec<u8>, ArchiveDigest), CommandError> {
+    let path = path_of(session, patch);
+    if fs::canonicalize(&path).is_ok_and(|real| !real.starts_with(&session.workspace.root)) {
+        let message = format!(
+            "the patch for `{}` is a link out of the workspace: `{}`",
+            patch.key,
+            path.display()
+        );
+        return Err(
+            CommandError::new(Code::Untrusted, message).hint("replace the link with the file")
+        );
+    }
+    let Some(content) = fs::read_if_there(&path)? else {
+        let message = format!("the patch for `{}` is not there: `{}`", patch.key, path.display());
+        return Err(CommandError::new(Code::NotFound, message).hint(format!(
+            "restore the file, or remove the line `{}` from `patches` in `.mu/workspace.yaml`",
+            patch.key
+        )));
+    };
+    let digest = ArchiveDigest::from_bytes(Sha256::digest(&content).into());
+    Ok((content, digest))
+}
+
+/// Writes into the lock which patches apply to its packages. Returns how that differs from before, for people.
+///
+/// # Errors
+///
+/// When a patch cannot be read, two are for the same package, or one is for a package that cannot be patched.
+pub(crate) fn record(
+    session: &Session,
+    resolved: &mut Resolved,
+) -> Result<Vec<String>, CommandError> {
+    let patches = &session.workspace.settings.patches;
+    let mut differences = Vec::new();
+    if patches.is_empty() && resolved.lock.packages.iter().all(|package| package.patch.is_none()) {
+        return Ok(differences);
+    }
+    let mut used = BTreeSet::new();
+    for index in 0..resolved.lock.packages.len() {
+        let package = &resolved.lock.packages[index];
+        let found = patch_of(session, package)?;
+        if let Some(patch) = found {
+            refuse_own(package, patch)?;
+            used.insert(&patch.key);
+        }
+        let patch = found.map(|patch| read(session, patch)).transpose()?.map(|(_, digest)| digest);
+        let before = resolved.previous.find(&package.id).find(|before| {
+            before.patch == patch
+                && before.digest == package.digest
+                && before.version == package.version
+        });
+        let patched = before.filter(|_| patch.is_some()).and_then(|before| before.patched);
+        if (package.patch, package.patched) == (patch, patched) {
+            continue;
+        }
+        if package.patch != patch {
+            let id = &package.id;
+            differences.push(match (package.patch, patch) {
+                (None, _) => format!("the settings patch {id}, and Mu.lock does not have that"),
+                (_, None) => format!("Mu.lock has a patch of {id}, and the settings do not"),
+                _ => format!("the patch of {id} has changed"),
+            });
+        }
+        let package = &mut Arc::make_mut(&mut resolved.lock).packages[index];
+        (package.patch, package.patched) = (patch, patched);
+    }
+    let unused = patches.iter().filter(|patch| !used.contains(&patch.key));
+    resolved.warnings.extend(unused.map(|patch| {
+        format!("the patch for `{}` is not used: no package in use is of that version", patch.key)
+    }));
+    Ok(differences)
+}
+
+/// Refuses to patch what a person can change in place.
+///
+/// # Errors
+///
+/// When the package is a folder of this machine.
+pub(crate) fn refuse_own(package: &LockedPackage, patch: &PatchFile) -> Result<(), CommandError> {
+    let source = &package.source;
+    if !source.is_workspace() && !source.is_folder() && !source.is_pack() {
+        return Ok(());
+    }
+    let message =
+        format!("`{}` comes from the folder `{}`, and cannot be patched", package.id, source.place);
+    Err(CommandError::new(Code::Workspace, message).hint(format!(
+        "change its files there, and remove the line `{}` from `patches` in `.mu/workspace.yaml`",
+        patch.key
+    )))
+}

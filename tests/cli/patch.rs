@@ -1,0 +1,241 @@
+//! `mu patch`: changed files of a package, for everyone who uses the workspace.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::git::git;
+use crate::support::{Package, Sandbox};
+
+const PACK: &str = "work/.mu/packs/hub.mu.com/aws/ec2";
+const DRAFT: &str = ".mu/patch/hub.mu.com+aws+ec2";
+const PATCH: &str = "patches/hub.mu.com+aws+ec2@1.2.0.patch";
+
+fn ec2(version: &str, text: &str) -> Package {
+    Package::new("aws/ec2", version).file("main.tf", text).file("run.sh*", "#!/bin/sh\necho 1\n")
+}
+
+/// A workspace with `aws/ec2` 1.2.0.
+fn workspace() -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#^1"]);
+    sandbox.publish(&[ec2("1.2.0", "size = 1\nname = \"web\"\n")]);
+    sandbox.mu(&["get"]).ok();
+    sandbox
+}
+
+/// The same, with a patch.
+fn patched() -> Sandbox {
+    let sandbox = workspace();
+    sandbox.mu(&["patch", "aws/ec2"]).ok();
+    sandbox.write(&format!("{DRAFT}/main.tf"), "size = 2\nname = \"web\"\n");
+    sandbox.mu(&["patch", "--save", DRAFT]).ok();
+    sandbox
+}
+
+fn entry(sandbox: &Sandbox) -> Value {
+    let lock = sandbox.lock();
+    lock["packages"].as_array().expect("is a list")[0].clone()
+}
+
+#[test]
+fn a_change_is_made_once_and_is_everyones() {
+    let mut sandbox = workspace();
+    let before = entry(&sandbox);
+    let lock = sandbox.read("Mu.lock");
+    let begun = sandbox.mu(&["patch", "aws/ec2"]).ok();
+    begun.says(&["this is aws/ec2 1.2.0: change files there, then run `mu patch --save"]);
+    let draft = sandbox.path(&format!("work/{DRAFT}"));
+    assert_eq!(sandbox.read("Mu.lock"), lock, "nothing has changed yet");
+    sandbox.write(&format!("{DRAFT}/main.tf"), "size = 2\nname = \"web\"\n");
+    sandbox.write(&format!("{DRAFT}/new.txt"), "new\n");
+    fs::remove_file(draft.join("run.sh")).expect("can be removed");
+    let saved = sandbox.mu(&["patch", "--save", DRAFT]).ok();
+    saved.says(&[&format!("saved {PATCH} for aws/ec2#^1.2"), "installed 1 package"]);
+    let read = |file: &str| fs::read_to_string(sandbox.path(PACK).join(file)).ok();
+    assert_eq!(read("main.tf").as_deref(), Some("size = 2\nname = \"web\"\n"));
+    assert_eq!((read("new.txt").as_deref(), read("run.sh")), (Some("new\n"), None));
+    let after = entry(&sandbox);
+    assert_eq!(after["digest"], before["digest"], "what was published stays in the lock");
+    assert!(after["patch"].as_str().expect("is text").starts_with("sha256:"));
+    assert_ne!(after["patched"], before["digest"]);
+    assert!(sandbox.read(".mu/workspace.yaml").contains(PATCH));
+    assert!(sandbox.read(PATCH).contains("-size = 1\n+size = 2\n"));
+    sandbox.mu(&["verify"]).ok().says(&["1 pack verified"]);
+    sandbox.mu(&["get"]).ok().says(&["up to date"]);
+    let json = sandbox.mu(&["get", "--locked", "--json"]).ok().json();
+    assert_eq!(json["packages"][0]["patched"], after["patched"]);
+    let listed = sandbox.mu(&["patch"]).ok();
+    listed.says(&["aws/ec2#^1.2", PATCH, "1.2.0", "working copy of aws/ec2 1.2.0"]);
+    // Another machine has what is committed, and neither cache nor packs.
+    for folder in ["cache", "work/.mu/packs", "work/.mu/patch"] {
+        fs::remove_dir_all(sandbox.path(folder)).expect("can be removed");
+    }
+    for flags in [&["get", "--locked"][..], &["get", "--frozen"], &["get", "--offline"]] {
+        let _ = fs::remove_dir_all(sandbox.path("work/.mu/packs"));
+        sandbox.mu(flags).ok().says(&["installed 1 package"]);
+        let text = fs::read_to_string(sandbox.path(PACK).join("main.tf")).expect("is there");
+        assert_eq!(text, "size = 2\nname = \"web\"\n", "{flags:?}");
+    }
+    assert_eq!(entry(&sandbox), after);
+    // The next change goes on from the last one.
+    sandbox.mu(&["patch", "aws/ec2"]).ok();
+    assert!(sandbox.read(&format!("{DRAFT}/main.tf")).starts_with("size = 2\n"));
+    sandbox.write(&format!("{DRAFT}/main.tf"), "size = 3\nname = \"web\"\n");
+    sandbox.mu(&["patch", "--save", DRAFT, "--json"]).ok().json();
+    assert!(sandbox.read(PATCH).contains("-size = 1\n+size = 3\n"));
+    // What is published comes back.
+    sandbox.mu(&["patch", "--drop", "aws/ec2"]).ok().says(&["installed 1 package"]);
+    assert!(!sandbox.has(&format!("work/{PATCH}")));
+    assert_eq!(entry(&sandbox), before);
+    sandbox.mu(&["verify"]).ok();
+    sandbox.set("CI", "true");
+    sandbox.mu(&["patch"]).ok().says(&["working copy of aws/ec2"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_working_copy_is_a_repository_that_hides_nothing() {
+    let sandbox = workspace();
+    sandbox.mu(&["patch", "aws/ec2"]).ok();
+    let draft = sandbox.path(&format!("work/{DRAFT}"));
+    assert_eq!(git(&draft, &["status", "--porcelain"]), "");
+    // What was committed there counts as well.
+    sandbox.write(&format!("{DRAFT}/main.tf"), "size = 2\nname = \"web\"\n");
+    let who = ["-c", "user.name=t", "-c", "user.email=t@t"];
+    git(&draft, &[&who[..], &["commit", "--quiet", "--all", "--message", "x"]].concat());
+    sandbox.mu(&["patch", "--save", DRAFT]).ok();
+    assert!(sandbox.read(PATCH).contains("+size = 2\n"));
+    // The workspace's repository does not see it.
+    git(&sandbox.path("work"), &["init", "--quiet", "."]);
+    let seen = git(&sandbox.path("work"), &["status", "--porcelain", "--untracked-files=all"]);
+    assert!(!seen.contains(".mu/patch/"), "{seen}");
+    assert!(seen.contains(PATCH), "{seen}");
+}
+
+#[test]
+fn a_patch_that_no_longer_fits_stops_an_update() {
+    let sandbox = patched();
+    sandbox.publish(&[ec2("1.3.0", "count = 1\nname = \"web\"\n")]);
+    let before = sandbox.state();
+    let error = sandbox.mu(&["update", "--json"]).fails_with("conflict");
+    let message = error["message"].as_str().expect("is text");
+    assert!(message.contains("does not apply to `hub.mu.com/aws/ec2` 1.3.0"), "{message}");
+    assert!(message.contains("`main.tf` is not what it expects: hunk at line 1"), "{message}");
+    assert_eq!(sandbox.state(), before, "nothing has changed");
+    // The way out that it names.
+    sandbox.mu(&["patch", "--drop", "aws/ec2"]).ok();
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.3.0"]);
+    sandbox
+        .mu(&["patch", "aws/ec2"])
+        .fails()
+        .says(&["is a copy of `aws/ec2` 1.2.0, which Mu.lock no longer has"]);
+    fs::remove_dir_all(sandbox.path("work/.mu/patch")).expect("can be removed");
+    sandbox.mu(&["patch", "aws/ec2"]).ok().says(&["1.3.0"]);
+}
+
+#[test]
+fn a_lock_says_which_patch_it_means() {
+    let sandbox = patched();
+    let patch = sandbox.read(PATCH);
+    sandbox.write(PATCH, &patch.replace("+size = 2", "+size = 4"));
+    let error = sandbox.mu(&["get", "--locked", "--json"]).fails_with("lock-outdated");
+    assert!(error.to_string().contains("the patch of hub.mu.com/aws/ec2 has changed"), "{error}");
+    let _ = fs::remove_dir_all(sandbox.path("work/.mu/packs"));
+    let _ = fs::remove_dir_all(sandbox.path("cache"));
+    sandbox.mu(&["get", "--frozen"]).fails().says(&["is not the patch that Mu.lock names"]);
+    sandbox.mu(&["get"]).ok();
+    assert!(fs::read_to_string(sandbox.path(PACK).join("main.tf")).expect("reads").contains("= 4"));
+    // A lock that lies about the result.
+    let lock = sandbox.read("Mu.lock");
+    let line = lock.lines().find(|line| line.trim().starts_with("patched: ")).expect("is there");
+    let digest = line.trim().trim_start_matches("patched: ");
+    let first = if digest.starts_with("h1:A") { "h1:B" } else { "h1:A" };
+    let other = [first, &digest[first.len()..]].concat();
+    sandbox.write("Mu.lock", &lock.replace(line, &format!("  patched: {other}")));
+    let _ = fs::remove_dir_all(sandbox.path("work/.mu/packs"));
+    let error = sandbox.mu(&["get", "--frozen", "--json"]).fails_with("integrity");
+    assert!(error.to_string().contains("is not what Mu.lock says"), "{error}");
+}
+
+#[test]
+fn a_package_that_needs_a_patched_one_is_not_published() {
+    let sandbox = patched();
+    let error = sandbox.mu(&["publish", "--json"]).fails_with("conflict");
+    assert!(error.to_string().contains("others would get it without the patch"), "{error}");
+}
+
+#[test]
+fn what_is_wrong_with_a_patch_is_said() {
+    let sandbox = workspace();
+    let settings = sandbox.read(".mu/workspace.yaml");
+    let set = |key: &str, file: &str| {
+        sandbox.write(".mu/workspace.yaml", &format!("{settings}patches:\n  {key}: {file}\n"));
+    };
+    sandbox
+        .mu(&["patch", "aws/vpc"])
+        .fails()
+        .says(&["`aws/vpc` is not in Mu.lock", "mu add aws/vpc"]);
+    sandbox.mu(&["patch", "aws/ec2#2.0.0"]).fails().says(&["which has `aws/ec2` 1.2.0"]);
+    sandbox.mu(&["patch", "--drop", "aws/ec2"]).fails().says(&["`aws/ec2` is not patched"]);
+    sandbox
+        .mu(&["patch", "--save", "."])
+        .fails()
+        .says(&["is not a working copy that `mu patch` made"]);
+    sandbox.mu(&["patch", "aws/ec2"]).ok();
+    sandbox.mu(&["patch", "aws/ec2"]).ok().says(&["this is aws/ec2 1.2.0"]);
+    sandbox.mu(&["patch", "--save", DRAFT]).fails().says(&["nothing was changed in"]);
+    let manifest = format!("{DRAFT}/Mu.yaml");
+    let text = sandbox.read(&manifest);
+    sandbox.write(&manifest, &format!("{text}description: x\n"));
+    sandbox
+        .mu(&["patch", "--save", DRAFT])
+        .fails()
+        .says(&["changes the manifest `Mu.yaml`", "put a copy of the package into the workspace"]);
+    assert!(!sandbox.has(&format!("work/{PATCH}")), "nothing was saved");
+    set("aws/ec2", "../fix.patch");
+    sandbox
+        .mu(&["get"])
+        .fails()
+        .says(&["workspace.yaml:", "is not a file below the workspace's root"]);
+    set("'aws/ec2#latest'", "fix.patch");
+    sandbox
+        .mu(&["get"])
+        .fails()
+        .says(&["workspace.yaml:", "a patch is for a version, a range or a commit"]);
+    set("aws/ec2", "fix.patch");
+    sandbox.mu(&["get"]).fails().says(&["the patch for `aws/ec2` is not there", "fix.patch"]);
+    sandbox.write("fix.patch", "rubbish\n");
+    sandbox.mu(&["get"]).fails().says(&["does not apply to", "mu patch --drop aws/ec2"]);
+    sandbox.write(
+        "fix.patch",
+        "diff --git a/../x b/../x\nnew file mode 100644\n--- /dev/null\n+++ b/../x\n@@ -0,0 +1 @@\n+x\n",
+    );
+    sandbox.mu(&["get"]).fails().says(&["it would write outside the package: `../x`"]);
+    set("aws/ec2#^2", "fix.patch");
+    sandbox.mu(&["get"]).ok().says(&["the patch for `aws/ec2#^2` is not used"]);
+    sandbox.write(
+        ".mu/workspace.yaml",
+        &format!("{settings}patches: {{\"aws/ec2#^1\": a.patch, \"aws/ec2#>=1\": b.patch}}\n"),
+    );
+    sandbox.mu(&["get"]).fails().says(&["two patches are for `aws/ec2` 1.2.0"]);
+    // An exact version wins.
+    sandbox.write(
+        ".mu/workspace.yaml",
+        &format!("{settings}patches: {{\"aws/ec2#^1\": a.patch, \"aws/ec2#1.2.0\": b.patch}}\n"),
+    );
+    sandbox.mu(&["get"]).fails().says(&["the patch for `aws/ec2#1.2.0` is not there"]);
+    sandbox.write(".mu/workspace.yaml", &settings);
+    sandbox.mu(&["get", "--locked"]).ok();
+}
+
+#[test]
+fn a_folder_is_changed_in_place() {
+    let sandbox = Sandbox::with_dependencies(&["./../other"]);
+    sandbox.place("other", &Package::new("acme/other", "1.0.0"));
+    sandbox.mu(&["get"]).ok();
+    sandbox
+        .mu(&["patch", "../other"])
+        .fails()
+        .says(&["comes from the folder", "change its files there"]);
+}
