@@ -13,7 +13,7 @@ use mu_provider::Release;
 
 fuzz_target!(|text: &str| {
     let mut catalog = Catalog::default();
-    match catalog.add("catalog", text) {
+    match catalog.add("catalog", text, &mut |_| None) {
         Ok(()) => {
             for lines in catalog.finish().packages.values() {
                 for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {

@@ -271,3 +271,87 @@ fn the_folder_of_a_bundle_is_a_package() {
     sandbox.write(csv, "kind: ClusterServiceVersion\nspec: {version: latest}\n");
     sandbox.mu(&["get"]).fails().says(&[csv, "`latest` is not a version"]);
 }
+
+#[test]
+fn a_bundle_in_git_is_a_package_with_what_it_says() {
+    let sandbox = Sandbox::new();
+    let mut operators = catalog_without_certs(&sandbox);
+    operators.package("certs", "stable");
+    operators.bundle(&Bundle::new("certs", "1.0.0").provides("certs.example/v1/Certificate"));
+    operators.channel("certs", "stable", &[json!("certs.v1.0.0")]);
+    sandbox.write(".mu/workspace.yaml", PLACES);
+    let repository = sandbox.path("git/kafka");
+    let kafka = Bundle::new("kafka", "1.1.0")
+        .provides("kafka.example/v1/Kafka")
+        .requires("certs.example/v1/Certificate");
+    for (path, (_, content)) in kafka.files() {
+        write(&repository, &format!("bundle/{path}"), content);
+    }
+    crate::support::git::git(&repository, &["init", "--quiet", "."]);
+    crate::support::git::git(&repository, &["add", "."]);
+    let who = ["-c", "user.name=t", "-c", "user.email=t@t"];
+    let commit = [&who[..], &["commit", "--quiet", "--message", "bundle"]].concat();
+    crate::support::git::git(&repository, &commit);
+    crate::support::git::git(&repository, &["tag", "v1.1.0"]);
+    let reference = format!("git+file://{}.git/bundle#^1.1", repository.display());
+    fs::rename(&repository, repository.with_extension("git")).expect("is ours");
+    sandbox.asks_for(&[&reference, "operators.example/certs"]);
+    sandbox.mu(&["get"]).ok().says(&["bundle 1.1.0", "+ operators.example/certs 1.0.0"]);
+    let lock = sandbox.read("Mu.lock");
+    assert!(lock.contains("provides: [kafka.example/v1/Kafka]"), "{lock}");
+    assert!(lock.contains("requires: [certs.example/v1/Certificate]"), "{lock}");
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["verify"]).ok().says(&["2 packs verified"]);
+    // What it requires is not left out.
+    sandbox.asks_for(&[&reference]);
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
+    sandbox.mu(&["get"]).fails().says(&["requires the capability certs.example/v1/Certificate"]);
+    // The same folder, on this machine.
+    let folder = repository.with_extension("git").join("bundle");
+    sandbox.asks_for(&[folder.to_str().expect("is UTF-8"), "operators.example/certs"]);
+    sandbox.mu(&["get"]).ok();
+    sandbox.asks_for(&[folder.to_str().expect("is UTF-8")]);
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
+    sandbox.mu(&["get"]).fails().says(&["requires the capability certs.example/v1/Certificate"]);
+}
+
+#[test]
+fn a_catalog_can_refer_to_the_files_of_a_bundle() {
+    let sandbox = Sandbox::new();
+    let place = sandbox.path("catalog");
+    let catalog = |path: &str| {
+        format!(
+            "schema: olm.package\nname: kafka\ndefaultChannel: stable\n---\nschema: olm.channel\npackage: kafka\nname: stable\nentries: [{{name: kafka.v1.0.0}}]\n---\nschema: olm.bundle\nname: kafka.v1.0.0\npackage: kafka\nproperties:\n- type: olm.package\n  value: {{packageName: kafka, version: 1.0.0}}\n- type: olm.bundle.object\n  value: {{ref: {path}}}\n"
+        )
+    };
+    let csv = |kind: &str| {
+        format!(
+            "# By hand.\nkind: ClusterServiceVersion\nmetadata: {{name: kafka.v1.0.0}}\nspec:\n  version: 1.0.0\n  customresourcedefinitions:\n    owned: [{{name: kafkas.kafka.example, version: v1, kind: {kind}}}]\n"
+        )
+    };
+    write(&place, "kafka/.indexignore", "objects\n");
+    write(&place, "kafka/catalog.yaml", catalog("objects/csv.yaml"));
+    write(&place, "kafka/objects/csv.yaml", csv("Kafka"));
+    sandbox.write(".mu/workspace.yaml", PLACES);
+    sandbox.asks_for(&["operators.example/kafka"]);
+    sandbox.mu(&["get"]).ok().says(&["+ operators.example/kafka 1.0.0"]);
+    assert!(sandbox.read("Mu.lock").contains("provides: [kafka.example/v1/Kafka]"));
+    // Byte for byte, and by its own name.
+    let pack = "work/.mu/packs/operators.example/kafka/manifests/csv.yaml";
+    assert_eq!(fs::read_to_string(sandbox.path(pack)).expect("is there"), csv("Kafka"));
+    sandbox.mu(&["get", "--locked"]).ok();
+    // A change of that file is a change of the catalog.
+    write(&place, "kafka/objects/csv.yaml", csv("Broker"));
+    sandbox.mu(&["info", "operators.example/kafka"]).ok().says(&["kafka.example/v1/Broker"]);
+    // Nothing outside of the catalog is read, and nothing through a link.
+    write(&sandbox.path("outside"), "csv.yaml", csv("Secret"));
+    write(&place, "kafka/link", "-> ../../outside");
+    for path in ["../../outside/csv.yaml", "link/csv.yaml", "missing.yaml"] {
+        write(&place, "kafka/catalog.yaml", catalog(path));
+        fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+        fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+        fs::remove_file(sandbox.path("work/Mu.lock")).ok();
+        sandbox.mu(&["get"]).fails().says(&[path, "cannot be read"]);
+        fs::create_dir_all(sandbox.path("work/.mu/packs")).expect("can be made");
+    }
+}

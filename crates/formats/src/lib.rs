@@ -42,9 +42,12 @@ mod tests {
 
     #[test]
     fn providers_look_for_the_manifests_of_all_formats() {
-        // What is spread over many files, providers do not hand over.
         let formats = FORMATS.iter().filter(|format| format.folder.is_none());
         let known = formats.map(|format| (format.manifest, format.others.first().copied()));
         assert!(known.eq(mu_provider::FOREIGN_MANIFESTS));
+        let spread = mu_provider::SPREAD_MANIFEST;
+        let formats = FORMATS.iter().filter(|format| format.folder.is_some());
+        let known = formats.map(|format| (format.manifest, format.others, format.folder));
+        assert!(known.eq([(spread.name, spread.others, Some(spread.folder))]));
     }
 }

@@ -37,7 +37,8 @@ pub use crate::error::{ErrorKind, ProviderError};
 pub use crate::location::{Dates, Location};
 pub use crate::progress::{Progress, Silent};
 pub use crate::provider::{
-    FOREIGN_MANIFESTS, Found, Listing, MANIFEST_NAMES, ManifestFile, Provider, Soon,
+    FOREIGN_MANIFESTS, Found, Listing, MANIFEST_NAMES, ManifestFile, Provider, SPREAD_MANIFEST,
+    Soon, SpreadManifest,
 };
 pub use crate::release::{
     Dependency, DetailedDependency, LONGEST_REASON, Maintainer, Release, Upgrade, Yanked,

@@ -308,13 +308,61 @@ pub const FOREIGN_MANIFESTS: [(&str, Option<&str>); 4] = [
     ("package.yaml", None),
 ];
 
+/// The manifest of an ecosystem whose packages are spread over several files. It counts after [`FOREIGN_MANIFESTS`].
+pub const SPREAD_MANIFEST: SpreadManifest = SpreadManifest {
+    name: "metadata/annotations.yaml",
+    marker: "operators.operatorframework.io.bundle.package.v1",
+    others: &["metadata/properties.yaml", "metadata/dependencies.yaml"],
+    folder: "manifests/",
+};
+
+/// A manifest that is spread over several files.
+#[derive(Debug, Clone, Copy)]
+pub struct SpreadManifest {
+    /// The file that makes a folder a package.
+    pub name: &'static str,
+    /// What that file contains; other programs have files of the same name.
+    pub marker: &'static str,
+    /// Other files that belong to it.
+    pub others: &'static [&'static str],
+    /// The folder, with a slash, whose files belong to it.
+    pub folder: &'static str,
+}
+
+impl SpreadManifest {
+    /// Finds the manifest: `read` reads a file of the package, and `list` lists the names of the files in a folder of it. Files
+    /// that cannot be read as text are left out, except for the first.
+    ///
+    /// # Errors
+    ///
+    /// When reading or listing fails.
+    pub fn find(
+        &self,
+        read: &dyn Fn(&str) -> Result<Option<String>, ProviderError>,
+        list: &dyn Fn(&str) -> Result<Vec<String>, ProviderError>,
+    ) -> Result<Option<ManifestFile>, ProviderError> {
+        let Some(text) = read(self.name)?.filter(|text| text.contains(self.marker)) else {
+            return Ok(None);
+        };
+        let mut paths: Vec<String> = self.others.iter().map(|path| (*path).to_owned()).collect();
+        paths.extend(list(self.folder)?.into_iter().map(|name| format!("{}{name}", self.folder)));
+        let mut beside = Vec::new();
+        for path in paths {
+            if let Ok(Some(text)) = read(&path) {
+                beside.push((path, text));
+            }
+        }
+        Ok(Some(ManifestFile { name: self.name.to_owned(), text, beside }))
+    }
+}
+
 /// A manifest as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ManifestFile {
-    /// One of [`MANIFEST_NAMES`], else of [`FOREIGN_MANIFESTS`].
+    /// One of [`MANIFEST_NAMES`], else of [`FOREIGN_MANIFESTS`], else that of [`SPREAD_MANIFEST`].
     pub name: String,
     /// Its text.
     pub text: String,
-    /// Name and text of the file beside it, of a foreign one.
-    pub beside: Option<(String, String)>,
+    /// Paths and texts of the other files that belong to it, of a foreign one.
+    pub beside: Vec<(String, String)>,
 }

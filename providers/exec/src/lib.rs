@@ -325,7 +325,7 @@ impl Provider for ExecProvider {
             let name = message::readable(&name);
             return Err(self.plugin.error(&format!("gave a manifest called `{name}`")));
         }
-        Ok(Some(ManifestFile { name, text, beside: None }))
+        Ok(Some(ManifestFile { name, text, beside: Vec::new() }))
     }
 
     fn fetch(

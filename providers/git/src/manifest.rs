@@ -1,6 +1,8 @@
 //! Finds and reads the manifest of a package in a commit, without parsing it.
 
-use mu_provider::{ErrorKind, FOREIGN_MANIFESTS, MANIFEST_NAMES, ManifestFile, ProviderError};
+use mu_provider::{
+    ErrorKind, FOREIGN_MANIFESTS, MANIFEST_NAMES, ManifestFile, ProviderError, SPREAD_MANIFEST,
+};
 
 use crate::snapshot::{Entry, Kind, Snapshot};
 
@@ -43,8 +45,11 @@ pub(crate) fn read(
                     let text = text_of(snapshot, entry, &|why| refuse(&place(), name, why))?;
                     Ok::<_, ProviderError>((name.to_owned(), text))
                 });
-                let beside = beside.transpose()?;
+                let beside = beside.transpose()?.into_iter().collect();
                 return Ok(Some(ManifestFile { name: name.to_owned(), text, beside }));
+            }
+            if let Some(found) = spread(snapshot, folder, &entries, &place())? {
+                return Ok(Some(found));
             }
             if named("mu.yaml").is_some() {
                 let text =
@@ -55,7 +60,35 @@ pub(crate) fn read(
         }
     };
     let text = text_of(snapshot, entry, &|why| refuse(&place(), name, why))?;
-    Ok(Some(ManifestFile { name: name.to_owned(), text, beside: None }))
+    Ok(Some(ManifestFile { name: name.to_owned(), text, beside: Vec::new() }))
+}
+
+/// A manifest that is spread over files in folders of the package.
+fn spread(
+    snapshot: &Snapshot<'_>,
+    folder: &str,
+    entries: &[Entry],
+    place: &str,
+) -> Result<Option<ManifestFile>, ProviderError> {
+    let inside = |inner: &str| {
+        let is_it = |entry: &&Entry| entry.name == inner.as_bytes() && entry.kind == Kind::Folder;
+        if !entries.iter().any(|entry| is_it(&entry)) {
+            return Ok(Vec::new());
+        }
+        let slash = if folder.is_empty() { "" } else { "/" };
+        snapshot.folder(&format!("{folder}{slash}{inner}"))
+    };
+    let read = |path: &str| {
+        let (inner, name) = path.split_once('/').unwrap_or(("", path));
+        let entries = inside(inner)?;
+        let entry = entries.iter().find(|entry| entry.name == name.as_bytes());
+        entry.map(|entry| text_of(snapshot, entry, &|why| refuse(place, path, why))).transpose()
+    };
+    let list = |inner: &str| {
+        let names = inside(inner.trim_end_matches('/'))?.into_iter();
+        Ok(names.filter_map(|entry| String::from_utf8(entry.name.to_vec()).ok()).collect())
+    };
+    SPREAD_MANIFEST.find(&read, &list)
 }
 
 fn refuse(place: &str, name: &str, why: &str) -> ProviderError {

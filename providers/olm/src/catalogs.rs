@@ -4,10 +4,10 @@
 //! work: whatever cannot be read or written is as if it was not there.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use mu_formats::olm;
+use mu_formats::olm::{self, Beside, Resource};
 use mu_provider::fs::{self, RunFolder};
 use mu_provider::http::Http;
 use mu_provider::threads::lock;
@@ -24,6 +24,9 @@ use crate::folder::parts;
 
 /// The longest catalog, in bytes.
 const LONGEST_CATALOG: u64 = 1 << 30;
+
+/// The longest file that a catalog refers to, in bytes; a cluster takes no resource that is longer.
+const LONGEST_RESOURCE: u64 = 4 << 20;
 
 /// The version of what is remembered: what an older mu made of a catalog is rebuilt.
 const FORMAT: u32 = 1;
@@ -66,7 +69,7 @@ struct Head {
 }
 
 /// Takes the text of a part of a catalog, and where it is.
-type Take<'t> = dyn FnMut(&str, &str) -> Result<(), ProviderError> + 't;
+type Take<'t> = dyn FnMut(&str, &str, &mut Beside<'_>) -> Result<(), ProviderError> + 't;
 
 /// What came of reading a catalog.
 enum Read {
@@ -96,17 +99,25 @@ impl Catalogs {
         Ok(catalog)
     }
 
-    /// The resources that a catalog has of a bundle, as they are in it.
+    /// The resources that a catalog has of a bundle, as they are in it; with the names of those that are files of their own.
     pub(crate) fn resources(
         &self,
         location: &Location,
         bundle: &str,
         progress: &dyn Progress,
-    ) -> Result<Vec<Vec<u8>>, ProviderError> {
+    ) -> Result<Vec<(Option<String>, Vec<u8>)>, ProviderError> {
         let mut found = Vec::new();
-        self.read(location, None, progress, &mut |file, text| {
+        self.read(location, None, progress, &mut |file, text, beside| {
             let here = olm::resources(file, text, &location.path, bundle);
-            found.extend(here.map_err(|error| not_a_catalog(file, &error))?);
+            for resource in here.map_err(|error| not_a_catalog(file, &error))? {
+                found.push(match resource {
+                    Resource::Whole(bytes) => (None, bytes),
+                    Resource::File(path) => {
+                        let bytes = beside(&path).ok_or_else(|| refers_to_nothing(file, &path))?;
+                        (path.rsplit('/').next().map(str::to_owned), bytes)
+                    }
+                });
+            }
             Ok(())
         })?;
         Ok(found)
@@ -124,11 +135,17 @@ impl Catalogs {
         let mut documents = olm::Catalog::default();
         let mut hash = Sha256::new();
         let mut last = String::new();
-        let read = self.read(location, validator.as_deref(), progress, &mut |file, text| {
-            hash.update(text);
-            file.clone_into(&mut last);
-            documents.add(file, text).map_err(|error| not_a_catalog(file, &error))
-        })?;
+        let read =
+            self.read(location, validator.as_deref(), progress, &mut |file, text, beside| {
+                hash.update(text);
+                file.clone_into(&mut last);
+                let mut read = |path: &str| {
+                    let bytes = beside(path);
+                    hash.update(bytes.as_deref().unwrap_or_default());
+                    bytes
+                };
+                documents.add(file, text, &mut read).map_err(|error| not_a_catalog(file, &error))
+            })?;
         let (validator, max_age) = match read {
             Read::Absent => return Ok(None),
             Read::Unchanged { max_age } => {
@@ -189,7 +206,7 @@ impl Catalogs {
             Answer::Absent | Answer::Hidden => Read::Absent,
             Answer::Read(document) => {
                 let place = url.to_string();
-                take(&place, text_of(&place, &document.bytes)?)?;
+                take(&place, text_of(&place, &document.bytes)?, &mut |_| None)?;
                 Read::Whole { validator: document.validator.to_text(), max_age: document.max_age }
             }
         })
@@ -250,6 +267,7 @@ fn read_folder(
         return Ok(Read::Unchanged { max_age: 0 });
     }
     let mut left = LONGEST_CATALOG;
+    let mut refers = false;
     for part in &parts {
         let bytes = fs::read(&part.path)?;
         left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
@@ -259,9 +277,38 @@ fn read_folder(
         })?;
         let inside = part.path.strip_prefix(folder).unwrap_or(&part.path);
         let place = shown.join(inside).display().to_string();
-        take(&place, text_of(&place, &bytes)?)?;
+        take(&place, text_of(&place, &bytes)?, &mut |path| {
+            refers = true;
+            referred(folder, &part.path, path)
+        })?;
     }
-    Ok(Read::Whole { validator: Some(now), max_age: 0 })
+    // The stamps are those of the files of the catalog, and not of the files that these refer to.
+    Ok(Read::Whole { validator: Some(now).filter(|_| !refers), max_age: 0 })
+}
+
+/// The content of the file that the file `from` of the catalog in `top` refers to as `path`. Nothing outside of the catalog is read,
+/// and nothing through a link.
+fn referred(top: &Path, from: &Path, path: &str) -> Option<Vec<u8>> {
+    let mut place = from.parent()?.to_owned();
+    for part in Path::new(path).components() {
+        match part {
+            Component::CurDir => continue,
+            Component::Normal(name) => place.push(name),
+            _ => return None,
+        }
+        if fs::symlink_metadata(&place).ok()?.is_symlink() {
+            return None;
+        }
+    }
+    let metadata = fs::symlink_metadata(&place).ok()?;
+    let is_one = metadata.is_file() && metadata.len() <= LONGEST_RESOURCE && place.starts_with(top);
+    is_one.then(|| fs::read(&place).ok())?
+}
+
+fn refers_to_nothing(file: &str, path: &str) -> ProviderError {
+    let text = format!("`{file}` refers to the file `{path}`, which cannot be read");
+    ProviderError::new(ErrorKind::NotFound, text)
+        .because("it has to be a file in the folder of the catalog, and mu follows no links")
 }
 
 /// The file that a catalog is, on a web server or on this machine.

@@ -114,8 +114,9 @@ impl OlmProvider {
             return Ok(false);
         }
         let mut names = BTreeSet::new();
-        for resource in &resources {
-            let name = olm::file_name(resource, &mut names);
+        for (name, resource) in &resources {
+            let own = name.clone().filter(|name| names.insert(name.clone()));
+            let name = own.unwrap_or_else(|| olm::file_name(resource, &mut names));
             tree.file_in_memory(format!("manifests/{name}").as_bytes(), false, resource)?;
         }
         let annotations = olm::annotations(release);

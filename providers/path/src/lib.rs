@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use mu_provider::fs::{self, AtPath as _};
 use mu_provider::{
     ErrorKind, FOREIGN_MANIFESTS, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress,
-    Provider, ProviderError, Release, TreeWriter,
+    Provider, ProviderError, Release, SPREAD_MANIFEST, TreeWriter,
 };
 
 /// The longest manifest that is read, in bytes.
@@ -100,7 +100,7 @@ impl Provider for PathProvider {
                 )
                 .hint("remove one of them"));
             }
-            found = Some(ManifestFile { name: name.to_owned(), text, beside: None });
+            found = Some(ManifestFile { name: name.to_owned(), text, beside: Vec::new() });
         }
         for (name, beside) in FOREIGN_MANIFESTS {
             if found.is_some() {
@@ -113,7 +113,20 @@ impl Provider for PathProvider {
                 }
                 None => None,
             };
+            let beside = beside.into_iter().collect();
             found = Some(ManifestFile { name: name.to_owned(), text, beside });
+        }
+        if found.is_none() {
+            let list = |inner: &str| {
+                let entries = fs::entries_if_there(&folder.join(inner))?.into_iter();
+                let files =
+                    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+                let mut names: Vec<String> =
+                    files.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+                names.sort();
+                Ok(names)
+            };
+            found = SPREAD_MANIFEST.find(&|path| read_manifest(&folder.join(path)), &list)?;
         }
         Ok(found)
     }

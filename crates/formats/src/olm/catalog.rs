@@ -58,13 +58,19 @@ pub struct Bundle {
 }
 
 impl Catalog {
-    /// Reads `text`, the content of `file`, which is a part of the catalog.
+    /// Reads `text`, the content of `file`, which is a part of the catalog. `beside` reads the files that it refers to, as seen
+    /// from its folder.
     ///
     /// # Errors
     ///
     /// When it is not YAML or JSON.
-    pub fn add(&mut self, file: &str, text: &str) -> Result<(), FormatError> {
-        document::read(file, text, &mut |value| self.document(&value))
+    pub fn add(
+        &mut self,
+        file: &str,
+        text: &str,
+        beside: &mut Beside<'_>,
+    ) -> Result<(), FormatError> {
+        document::read(file, text, &mut |value| self.document(&value, beside))
     }
 
     /// Whether anything that was read is of a catalog.
@@ -72,7 +78,7 @@ impl Catalog {
         self.is_one
     }
 
-    fn document(&mut self, value: &Value) {
+    fn document(&mut self, value: &Value, beside: &mut Beside<'_>) {
         let Some(schema) = text(value, "schema") else { return };
         self.is_one |= schema.starts_with("olm.");
         let of_package = |key: &str| text(value, key).filter(|name| check_name(name).is_ok());
@@ -92,7 +98,7 @@ impl Catalog {
             }
             "olm.bundle" => {
                 if let Some(package) = of_package("package")
-                    && let Some(bundle) = bundle(value, &package)
+                    && let Some(bundle) = bundle(value, &package, beside)
                 {
                     self.packages.entry(package).or_default().bundles.push(bundle);
                 }
@@ -255,7 +261,7 @@ fn deprecation(value: &Value) -> Option<((Subject, String), String)> {
 }
 
 /// A bundle; `None` if nobody could name its version.
-fn bundle(value: &Value, package: &str) -> Option<Bundle> {
+fn bundle(value: &Value, package: &str, beside: &mut Beside<'_>) -> Option<Bundle> {
     let name = text(value, "name")?;
     let own = |property: &&Value| text(property, "type").as_deref() == Some("olm.package");
     let of = |property: &Value| identity(property.get("value")?);
@@ -276,7 +282,7 @@ fn bundle(value: &Value, package: &str) -> Option<Bundle> {
         Some(identity) if identity.package != package => {
             Err(format!("`{name}` is of the package `{}`", identity.package))
         }
-        Some(identity) => fill(&mut release, identity.release, value),
+        Some(identity) => fill(&mut release, identity.release, value, beside),
     };
     if let Err(reason) = read {
         let known = Release {
@@ -294,7 +300,12 @@ fn bundle(value: &Value, package: &str) -> Option<Bundle> {
     Some(Bundle { name, release })
 }
 
-fn fill(release: &mut Release, revision: Option<String>, value: &Value) -> Result<(), String> {
+fn fill(
+    release: &mut Release,
+    revision: Option<String>,
+    value: &Value,
+    beside: &mut Beside<'_>,
+) -> Result<(), String> {
     if Version::parse(&release.version).is_err() || release.version.starts_with('v') {
         return Err(format!("`{}` is not a version", release.version));
     }
@@ -315,7 +326,7 @@ fn fill(release: &mut Release, revision: Option<String>, value: &Value) -> Resul
         };
         match kind.as_str() {
             "olm.csv.metadata" => excerpt = Some(value),
-            "olm.bundle.object" if object.is_none() => object = decoded(value),
+            "olm.bundle.object" if object.is_none() => object = decoded(value, beside),
             kind => properties::add(release, kind, value)?,
         }
     }
@@ -338,7 +349,19 @@ fn fill(release: &mut Release, revision: Option<String>, value: &Value) -> Resul
     Ok(())
 }
 
-/// The resources that `text`, the content of `file`, has of a bundle of a package, as their bytes.
+/// Reads a file that a catalog refers to, as seen from the folder of the file that does; `None` if it is not there.
+pub type Beside<'a> = dyn FnMut(&str) -> Option<Vec<u8>> + 'a;
+
+/// A resource that a catalog has of a bundle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Resource {
+    /// Its bytes.
+    Whole(Vec<u8>),
+    /// The path of its file, as seen from the folder of the file of the catalog.
+    File(String),
+}
+
+/// The resources that `text`, the content of `file`, has of a bundle of a package.
 ///
 /// # Errors
 ///
@@ -348,7 +371,7 @@ pub fn resources(
     text: &str,
     package: &str,
     bundle: &str,
-) -> Result<Vec<Vec<u8>>, FormatError> {
+) -> Result<Vec<Resource>, FormatError> {
     let mut found = Vec::new();
     document::read(file, text, &mut |value| {
         let is = |key: &str, wanted: &str| document::text(&value, key).as_deref() == Some(wanted);
@@ -363,9 +386,12 @@ pub fn resources(
     Ok(found)
 }
 
-/// The resource that a property of the type `olm.bundle.object` holds, as its bytes.
-fn object(value: &Value) -> Option<Vec<u8>> {
-    STANDARD.decode(value.get("data")?.as_str()?).ok()
+/// The resource that a property of the type `olm.bundle.object` holds or refers to.
+fn object(value: &Value) -> Option<Resource> {
+    if let Some(path) = value.get("ref").and_then(Value::as_str) {
+        return Some(Resource::File(path.to_owned()));
+    }
+    STANDARD.decode(value.get("data")?.as_str()?).ok().map(Resource::Whole)
 }
 
 /// The name of the file for a resource, which none of `taken` has: its kind and its name.
@@ -410,7 +436,20 @@ pub fn annotations(release: &Release) -> String {
 }
 
 /// The ClusterServiceVersion among the resources that a catalog has of a bundle.
-fn decoded(value: &Value) -> Option<Value> {
-    let object: Value = serde_json::from_slice(&object(value)?).ok()?;
-    Csv::whole(&object).is_some().then_some(object)
+fn decoded(value: &Value, beside: &mut Beside<'_>) -> Option<Value> {
+    let (file, bytes) = match object(value)? {
+        Resource::Whole(bytes) => (String::new(), bytes),
+        Resource::File(path) => {
+            let bytes = beside(&path)?;
+            (path, bytes)
+        }
+    };
+    let mut found = None;
+    let mut take = |value: Value| {
+        if found.is_none() && Csv::whole(&value).is_some() {
+            found = Some(value);
+        }
+    };
+    document::read(&file, std::str::from_utf8(&bytes).ok()?, &mut take).ok()?;
+    found
 }

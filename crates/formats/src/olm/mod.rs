@@ -14,7 +14,7 @@ mod range;
 
 pub use self::bundle::{Bundles, head, is_bundle, read};
 pub use self::catalog::{
-    Bundle, Catalog, Index, annotations, best, file_name, full_version, resources,
+    Beside, Bundle, Catalog, Index, Resource, annotations, best, file_name, full_version, resources,
 };
 pub use self::range::range;
 

@@ -9,7 +9,7 @@ use crate::{FormatError, manifest};
 
 fn index(text: &str) -> Index {
     let mut catalog = Catalog::default();
-    catalog.add("catalog.yaml", text).expect("is YAML");
+    catalog.add("catalog.yaml", text, &mut |_| None).expect("is YAML");
     assert!(catalog.is_one());
     catalog.finish()
 }
@@ -176,10 +176,11 @@ fn streams_of_json_are_read_as_well() {
     super::document::read("catalog.yaml", KAFKA, &mut |value| stream.push_str(&value.to_string()))
         .expect("is YAML");
     let mut catalog = Catalog::default();
-    catalog.add("catalog.json", &stream).expect("is JSON");
+    catalog.add("catalog.json", &stream, &mut |_| None).expect("is JSON");
     assert_eq!(catalog.finish(), yaml);
     for (text, line) in [("{\"schema\":\"olm.package\"}\n{\"a\": [}", 2), ("a: [\n", 1), ("{", 1)] {
-        let error: FormatError = Catalog::default().add("c", text).expect_err("is neither");
+        let error: FormatError =
+            Catalog::default().add("c", text, &mut |_| None).expect_err("is neither");
         assert_eq!(error.line, line, "{text}: {error}");
     }
 }
