@@ -27,6 +27,7 @@ pub struct Releases {
     is_plain: bool,
     is_told: bool,
     is_ageless: bool,
+    counts_prereleases: bool,
 }
 
 /// Versions, ascending.
@@ -181,6 +182,7 @@ impl Releases {
             is_plain: true,
             is_told: false,
             is_ageless: false,
+            counts_prereleases: false,
         }
     }
 
@@ -189,6 +191,23 @@ impl Releases {
     #[must_use]
     pub fn ageless(self) -> Self {
         Self { is_ageless: true, ..self }
+    }
+
+    /// The versions of a package of another ecosystem: where all are prereleases, they are chosen as releases are.
+    #[must_use]
+    pub fn foreign(self) -> Self {
+        let counts_prereleases = self.has_only_prereleases();
+        Self { counts_prereleases, ..self }
+    }
+
+    /// Whether there are versions, and all of them are prereleases.
+    pub fn has_only_prereleases(&self) -> bool {
+        !self.is_plain && self.versions().all(|version| version.is_prerelease())
+    }
+
+    /// Whether prereleases are chosen as releases are.
+    pub fn counts_prereleases(&self) -> bool {
+        self.counts_prereleases
     }
 
     /// Sorts the entries; of two with one version the first stays.

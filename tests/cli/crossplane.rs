@@ -294,3 +294,23 @@ fn a_mirror_has_the_images_of_all_platforms() {
         assert_eq!(of(&server.host(), ""), of(&other.host(), "copies/"));
     }
 }
+
+#[test]
+fn what_has_only_prereleases_is_chosen_without_asking_for_them() {
+    let (sandbox, server) = registry();
+    let host = server.host();
+    for version in ["v0.1.0-rc.1", "v0.1.0-rc.2"] {
+        let text = meta("Function", "function-new", "");
+        Artifact::package(&text).push(&host, "acme/function-new", version);
+    }
+    let spec =
+        format!("  dependsOn:\n    - function: {host}/acme/function-new\n      version: \"<v1\"\n");
+    sandbox.write("crossplane.yaml", &meta("Configuration", "platform", &spec));
+    sandbox.mu(&["get"]).ok().says(&["acme/function-new 0.1.0-rc.2"]);
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    // Remembered, it is the same.
+    sandbox.mu(&["resolve", "--offline"]).ok().says(&["0.1.0-rc.2"]);
+    let text = meta("Function", "function-new", "");
+    Artifact::package(&text).push(&host, "acme/function-new", "v0.1.0");
+    sandbox.mu(&["update"]).ok().says(&["0.1.0-rc.2 → 0.1.0"]);
+}

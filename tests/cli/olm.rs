@@ -273,6 +273,40 @@ fn the_folder_of_a_bundle_is_a_package() {
 }
 
 #[test]
+fn what_has_only_prereleases_is_chosen_without_asking_for_them() {
+    let sandbox = Sandbox::new();
+    let mut operators = Operators::new(&sandbox.path("catalog"));
+    operators.package("beta", "alpha");
+    for version in ["0.1.0-alpha.1", "0.1.0-alpha.2"] {
+        operators.bundle(&Bundle::new("beta", version));
+    }
+    operators.channel(
+        "beta",
+        "alpha",
+        &[json!("beta.v0.1.0-alpha.1"), json!("beta.v0.1.0-alpha.2")],
+    );
+    fs::create_dir_all(sandbox.path("charts")).expect("can be made");
+    let mut charts = Charts::new(&sandbox.path("charts"));
+    for version in ["1.0.0-rc.1", "1.0.0-rc.2"] {
+        charts.add(&Chart::new("new", version));
+    }
+    sandbox.write(".mu/workspace.yaml", PLACES);
+    sandbox.asks_for(&["operators.example/beta#<1.0.0", "charts.example/new"]);
+    let run = sandbox.mu(&["get"]).ok();
+    run.says(&["+ charts.example/new 1.0.0-rc.2", "+ operators.example/beta 0.1.0-alpha.2"]);
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    sandbox.mu(&["get", "--resolution", "minimal", "--dry-run"]).ok();
+    sandbox.mu(&["outdated"]).ok().does_not_say(&["rc.1"]);
+    // With a release, prereleases are what they are elsewhere.
+    charts.add(&Chart::new("new", "0.9.0"));
+    sandbox.mu(&["update"]).ok().says(&["charts.example/new 1.0.0-rc.2 → 0.9.0"]);
+    // A package of mu's own is no different from before.
+    sandbox.publish(&[crate::support::Package::new("aws/new", "1.0.0-rc.1")]);
+    sandbox.asks_for(&["aws/new"]);
+    sandbox.mu(&["get"]).fails().says(&["--pre"]);
+}
+
+#[test]
 fn a_bundle_in_git_is_a_package_with_what_it_says() {
     let sandbox = Sandbox::new();
     let mut operators = catalog_without_certs(&sandbox);

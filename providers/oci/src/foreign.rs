@@ -184,29 +184,31 @@ impl OciProvider {
         Ok(texts)
     }
 
-    /// Whether tags with missing numbers are versions here, as in some formats, judged by the newest of these
-    /// tags; `false` if that cannot be found out.
-    pub(crate) fn is_lenient(
+    /// The format of the packages with these tags, where the meaning of the tags depends on it: some leave numbers out, or all
+    /// are prereleases. Judged by the newest of them; `None` if that cannot be found out.
+    pub(crate) fn format_where_it_counts(
         &self,
         repository: &Repository,
         tags: &[String],
         progress: &dyn Progress,
-    ) -> bool {
-        let is_short = |tag: &&String| {
-            let version = wire::version_of(tag);
-            version.is_some_and(|version| version.bytes().filter(|byte| *byte == b'.').count() == 1)
+    ) -> Option<&'static Format> {
+        let has = |tag: &&String, is: fn(&str) -> bool| {
+            wire::version_of(tag).is_some_and(|version| is(&version))
         };
-        let Some(tag) = tags.iter().rfind(is_short) else { return false };
-        let manifest = repository.manifest(tag, progress).ok().flatten();
-        let manifest =
-            manifest.and_then(|bytes| self.of_platform(repository, &bytes, progress).ok()?);
-        manifest.is_some_and(|manifest| {
-            let image = image(&manifest);
-            FORMATS.iter().any(|format| {
-                format.lenient
-                    && format.artifact.is_some_and(|artifact| (artifact.find)(&image).is_some())
-            })
-        })
+        let is_short = |version: &str| version.bytes().filter(|byte| *byte == b'.').count() == 1;
+        let is_release = |version: &str| {
+            let bare = version.split('+').next().unwrap_or(version);
+            !bare.contains('-')
+        };
+        let short = tags.iter().rfind(|tag| has(tag, is_short));
+        let has_release = tags.iter().any(|tag| has(&tag, is_release));
+        let newest = || tags.iter().rfind(|tag| has(tag, |_| true)).filter(|_| !has_release);
+        let tag = short.or_else(newest)?;
+        let bytes = repository.manifest(tag, progress).ok().flatten()?;
+        let manifest = self.of_platform(repository, &bytes, progress).ok().flatten()?;
+        let image = image(&manifest);
+        let is_of = |artifact: Artifact| (artifact.find)(&image).is_some();
+        FORMATS.iter().find(|format| format.artifact.is_some_and(is_of))
     }
 
     /// The manifest in `bytes`, or that of one of its platforms.

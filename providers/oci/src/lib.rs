@@ -355,11 +355,15 @@ impl Provider for OciProvider {
         let Some((entries, now)) = found else {
             return Ok(Listing::Unchanged { max_age: 0, validator: None });
         };
-        let is_lenient = entries.is_empty() && self.is_lenient(&repository, &tags, progress);
+        let format = match entries.is_empty() {
+            true => self.format_where_it_counts(&repository, &tags, progress),
+            false => None,
+        };
         let mut lines = Vec::new();
         for mut release in entries.releases(&location.path, &tags) {
-            if is_lenient {
-                release.versions = Some("lenient".to_owned());
+            if let Some(format) = format {
+                release.versions = format.lenient.then(|| "lenient".to_owned());
+                release.format = Some(format.name.to_owned());
             }
             if release.format.is_some() {
                 // Other ecosystems have names of their own, which say nothing here.

@@ -220,7 +220,11 @@ fn releases(id: &PackageId, listing: &mut Listing, route: &Route) -> Releases {
         return plain(id, listing, dated);
     }
     let of = if route.provider.is_repository() { Releases::repository } else { Releases::registry };
-    of(id.clone(), wire::entries(id, listing, dated))
+    let releases = of(id.clone(), wire::entries(id, listing, dated));
+    match releases.has_only_prereleases() && wire::is_foreign(listing) {
+        true => releases.foreign(),
+        false => releases,
+    }
 }
 
 /// Turns a table of plain versions into releases.

@@ -32,8 +32,10 @@ impl Candidates {
         requirement: &Requirement,
     ) -> Result<PositionSet, Unavailable> {
         let instead = self.instead.as_ref().map(|instead| instead.spec.clone());
-        let prereleases =
-            requirement.prerelease || inquiry.settings.prereleases || instead.is_some();
+        let prereleases = requirement.prerelease
+            || inquiry.settings.prereleases
+            || instead.is_some()
+            || self.releases.counts_prereleases();
         let spec = instead.as_ref().unwrap_or(&requirement.spec);
         let named = self.named_by(inquiry, spec)?;
         let mut set = match named {
