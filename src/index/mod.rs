@@ -134,6 +134,12 @@ impl Index {
         self.shared.run.registries()
     }
 
+    /// The repositories of these references, where packages can be looked for by words, too: those that no registry of the
+    /// settings serves.
+    pub fn repositories(&self, references: &[Reference]) -> Vec<Searchable> {
+        self.shared.run.repositories(references)
+    }
+
     /// Where the settings lead a package, if that is known without a request.
     pub fn known_route(&self, id: &PackageId) -> Option<Route> {
         let known = |provider: &str, root: &SafeUrl| self.shared.is_cached(provider, root);

@@ -32,6 +32,8 @@ pub struct IndexOptions {
     pub elsewhere: Installed,
     /// The pack that somebody has put into the workspace, with its folder: the only version that is used.
     pub placed: Placed,
+    /// The short names that the user gave to chart repositories.
+    pub helms_aliases: Box<dyn Fn() -> mu_formats::Aliases + Send + Sync>,
     /// The cache folder.
     pub cache: PathBuf,
     /// Whether only the cache may be used.

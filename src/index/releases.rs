@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::reference::{AppVersioning, PackageId, Version, VersionSpec};
+use crate::reference::{Aliases, AppVersioning, PackageId, Version, VersionSpec};
 
 /// The place of a version among its package's versions, in ascending order.
 pub type Position = u32;
@@ -137,6 +137,28 @@ pub struct Upgrade {
     pub skip_range: Option<VersionSpec>,
 }
 
+impl Details {
+    /// The same, with the ids that count where an alias of the settings covers those that are named.
+    #[must_use]
+    pub fn counted(mut self, aliases: &Aliases) -> Self {
+        for id in self.replaces.iter_mut().chain(&mut self.moved_to) {
+            *id = aliases.counted(id.clone());
+        }
+        for conflict in &mut self.conflicts {
+            // A capability has no host, so no alias covers it.
+            if let Ok(id) = PackageId::parse(conflict) {
+                *conflict = aliases.counted(id).to_string();
+            }
+        }
+        self
+    }
+
+    /// Whether other packages are named.
+    fn names_packages(&self) -> bool {
+        !self.replaces.is_empty() || !self.conflicts.is_empty() || self.moved_to.is_some()
+    }
+}
+
 impl Releases {
     /// The versions of a package in a hub, an OCI registry or a folder, in any order.
     pub fn registry(id: PackageId, entries: Vec<Entry>) -> Self {
@@ -191,6 +213,16 @@ impl Releases {
     #[must_use]
     pub fn ageless(self) -> Self {
         Self { is_ageless: true, ..self }
+    }
+
+    /// The same versions, whose details name packages by the ids that count.
+    #[must_use]
+    pub fn counted(mut self, aliases: &Aliases) -> Self {
+        for (_, details) in self.details.iter_mut().filter(|(_, details)| details.names_packages())
+        {
+            *details = Arc::new(Details::clone(details).counted(aliases));
+        }
+        self
     }
 
     /// The versions of a package of another ecosystem: where all are prereleases, they are chosen as releases are.

@@ -57,8 +57,34 @@ impl Run {
 
     /// Where packages can be searched by words, without excluded places.
     pub(super) fn registries(&self) -> Vec<Searchable> {
+        self.within(self.routes.registries(&self.options.defaults.base))
+    }
+
+    /// The repositories of these references where packages can be searched by words, without those that a registry of the
+    /// settings serves, and without excluded places.
+    pub(super) fn repositories(&self, references: &[Reference]) -> Vec<Searchable> {
+        let known = self.routes.registries(&self.options.defaults.base);
+        let mut places: Vec<Searchable> = Vec::new();
+        for reference in references {
+            let id = reference.id(&self.options.defaults);
+            let leaf = id.name().leaf().to_owned();
+            let prefix = id.as_str().strip_suffix(&*leaf).unwrap_or_default().to_owned();
+            let is_known = |place: &Searchable| prefix.starts_with(&*place.prefix);
+            if prefix.is_empty() || known.iter().chain(&places).any(is_known) {
+                continue;
+            }
+            self.declare(&id, reference, Path::new(""));
+            if let Some(mut route) = self.routes.known(&id, &|_, _| false) {
+                route.location.path = String::new();
+                places.push(Searchable { before_names: prefix.clone(), prefix, route: Ok(route) });
+            }
+        }
+        self.within(places)
+    }
+
+    /// Leaves out places that the command excludes.
+    fn within(&self, mut places: Vec<Searchable>) -> Vec<Searchable> {
         let only = &self.options.only;
-        let mut places = self.routes.registries(&self.options.defaults.base);
         places.retain(|place| {
             let overlaps = |prefix: &String| {
                 prefix.starts_with(&*place.prefix) || place.prefix.starts_with(&**prefix)

@@ -113,7 +113,8 @@ impl Shared {
                 return Err(self.too_many(id));
             }
             (options.answered)(self.answered.load(Ordering::Relaxed), asked);
-            let loaded = self.load(id).map(|package| package.at_turn(asked));
+            let aliases = &options.defaults.aliases;
+            let loaded = self.load(id).map(|package| package.counted(aliases).at_turn(asked));
             let result = loaded.map(Arc::new).map_err(Arc::new);
             let answered = self.answered.fetch_add(1, Ordering::Relaxed) + 1;
             (options.answered)(answered, self.asked.load(Ordering::Relaxed));

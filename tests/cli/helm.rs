@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use serde_json::json;
+
 use crate::support::git::git;
 use crate::support::{Chart, Charts, Nginx, Package, Sandbox, digest_of, tree, write};
 
@@ -590,6 +592,12 @@ fn a_chart_in_a_git_repository_is_read_as_one() {
     for (path, (_, bytes)) in chart.files() {
         write(&source.join("deploy/shop"), &path, bytes);
     }
+    // By a short name that only this machine knows.
+    let short = Chart::new("short", "1.0.0")
+        .lines("dependencies: [{name: common, repository: '@acme', version: ~2.0}]\n");
+    for (path, (_, bytes)) in short.files() {
+        write(&source.join("short"), &path, bytes);
+    }
     // One of the first format, without a tag.
     write(&source, "old/Chart.yaml", "name: old\nversion: 0.1.0\n");
     let needs =
@@ -601,7 +609,14 @@ fn a_chart_in_a_git_repository_is_read_as_one() {
     git(&source, &[&who[..], &["commit", "--quiet", "--message", "charts"]].concat());
     git(&source, &["tag", "deploy/shop/v1.2.0"]);
     let place = format!("git+file://{}", source.display());
-    let [shop, old] = ["deploy/shop#^1", "old"].map(|rest| format!("{place}/{rest}"));
+    let [shop, old, short] =
+        ["deploy/shop#^1", "old", "short"].map(|rest| format!("{place}/{rest}"));
+    sandbox.asks_for(&[&short]);
+    sandbox.mu(&["get"]).fails().says(&["`@acme` is not named in Helm's `repositories.yaml`"]);
+    let aliases = format!("repositories: [{{name: acme, url: '{url}'}}]\n");
+    write(sandbox.root(), "home/.config/helm/repositories.yaml", aliases);
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.locked().contains(&repository.id("common 2.0.0")));
     sandbox.asks_for(&[&shop, &old]);
     sandbox.mu(&["get"]).ok();
     let locked = sandbox.locked().join(" ");
@@ -685,4 +700,107 @@ fn charts_of_a_repository_are_found_by_words() {
     let run = sandbox.mu(&[&["search", "storage", "--offline"], &only[..]].concat()).ok();
     run.says(&["charts.acme.example/mariadb"]);
     assert_eq!(repository.nginx.log().len(), before);
+}
+
+#[test]
+fn repositories_that_the_workspace_uses_are_searched_without_settings() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    let url = repository.nginx.url("stable");
+    write(&sandbox.path("hub"), "catalog.jsonl", "");
+    write(
+        &sandbox.path("hub"),
+        "hub.json",
+        "{\"hub\": 1, \"index\": \"index/\", \"packs\": \"packs/\"}",
+    );
+    sandbox.mu(&["search", "export"]).ok().does_not_say(&["exporter"]);
+    // What a chart of the workspace names, and what Mu.lock has.
+    let chart = format!(
+        "apiVersion: v2\nname: root\nversion: 0.1.0\ndependencies: [{{name: common, version: ^2, repository: '{url}'}}]\n"
+    );
+    sandbox.write(".mu/workspace.yaml", "formats: [helm]\nregistries: {hub.mu.com/: ../hub}\n");
+    sandbox.write("root/Chart.yaml", &chart);
+    let found = "[HOST]/stable/exporter";
+    sandbox.mu(&["search", "export"]).ok().says(&[found]);
+    sandbox.mu(&["search", "export", "--only", "hub.mu.com/"]).ok().does_not_say(&[found]);
+    fs::remove_dir_all(sandbox.path("work/root")).expect("is there");
+    sandbox.mu(&["search", "export"]).ok().does_not_say(&[found]);
+    sandbox.asks_for(&[&repository.chart("common")]);
+    sandbox.mu(&["get"]).ok();
+    sandbox.asks_for(&[]);
+    sandbox.mu(&["search", "export"]).ok().says(&[found]);
+}
+
+#[test]
+fn aliases_hold_for_what_packages_replace_and_what_they_conflict_with() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[
+        Package::new("web/app", "1.0.0"),
+        Package::new("web/new", "1.0.0")
+            .manifest("replaces: [old.example/web/app]\n")
+            .key("replaces", json!(["old.example/web/app"])),
+        Package::new("web/lone", "1.0.0")
+            .manifest("conflicts: [old.example/web/app]\n")
+            .key("conflicts", json!(["old.example/web/app"])),
+    ]);
+    let settings = fs::read_to_string(sandbox.path("work/.mu/workspace.yaml")).expect("is there");
+    sandbox.asks_for(&["web/app", "web/lone"]);
+    sandbox.mu(&["get"]).ok();
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
+    let aliases = format!("{settings}aliases: {{old.example/: hub.mu.com/}}\n");
+    sandbox.write(".mu/workspace.yaml", &aliases);
+    sandbox.mu(&["get"]).fails().says(&["web/lone", "web/app"]);
+    sandbox.asks_for(&["web/app", "web/new"]);
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.read("Mu.lock").contains("replacedBy: hub.mu.com/web/new"));
+    sandbox.mu(&["get", "--locked"]).ok();
+}
+
+/// An index of 3,591 versions in 4 MB, of which every 50th makes no sense.
+fn large(url: &str) -> String {
+    let about = "x".repeat(900);
+    let mut text = "apiVersion: v1\nentries:\n".to_owned();
+    for chart in 0..399 {
+        text.push_str(&format!("  c{chart}:\n"));
+        for version in (0..9).rev() {
+            let number = if (chart * 9 + version) % 50 == 7 {
+                "of the day".to_owned()
+            } else {
+                format!("1.{version}.0")
+            };
+            text.push_str(&format!("  - {{apiVersion: v2, name: c{chart}, version: {number}, description: {about}, urls: [{url}/c{chart}-1.{version}.0.tgz]}}\n"));
+        }
+    }
+    text
+}
+
+#[test]
+fn a_large_index_is_downloaded_once_and_a_chart_of_a_lock_alone() {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.path("charts/stable")).expect("can be made");
+    let nginx = Nginx::serve(&sandbox.path("charts"), "");
+    let url = nginx.url("stable");
+    let text = large(&url);
+    assert!((3_500_000..4_500_000).contains(&text.len()), "{}", text.len());
+    let chart = Chart::new("c5", "1.8.0");
+    write(&sandbox.path("charts/stable"), "c5-1.8.0.tgz", chart.archive());
+    write(&sandbox.path("charts/stable"), "index.yaml", &text);
+    sandbox.asks_for(&[&format!("helm+{url}/c5")]);
+    let asked = |arguments: &[&str]| {
+        let before = nginx.log().len();
+        sandbox.mu(arguments).ok();
+        nginx.log().split_off(before)
+    };
+    let index = |status: u16| format!("GET /stable/index.yaml HTTP/1.1 {status}");
+    let archive = "GET /stable/c5-1.8.0.tgz HTTP/1.1 200".to_owned();
+    // `helm dependency update` downloads the whole index in every run, because it sends no conditional request.
+    assert_eq!(asked(&["get"]), [index(200), archive.clone()]);
+    assert_eq!(asked(&["update"]), [index(304)]);
+    for folder in ["cache", "work/.mu/packs"] {
+        fs::remove_dir_all(sandbox.path(folder)).expect("is there");
+    }
+    assert_eq!(asked(&["get", "--locked"]), [archive]);
+    // Entries that make no sense are versions of their chart that cannot be used.
+    let versions = sandbox.mu(&["versions", &format!("helm+{url}/c0")]).ok();
+    versions.says(&["1.8.0", "1.0.0"]).does_not_say(&["of the day"]);
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use mu_formats::Reading;
+use mu_formats::{Reading, helm};
 use mu_provider::{Dependency, DetailedDependency, ManifestFile, Release};
 
 use super::Package;
@@ -38,10 +38,15 @@ impl Package {
         else {
             return Ok(None);
         };
-        self.parse(release, &file).map(Some)
+        self.parse(around, release, &file).map(Some)
     }
 
-    fn parse(&self, release: &Release, file: &ManifestFile) -> Result<Manifest, PackageError> {
+    fn parse(
+        &self,
+        around: &dyn Surroundings,
+        release: &Release,
+        file: &ManifestFile,
+    ) -> Result<Manifest, PackageError> {
         let version = match (&release.version, &release.commit) {
             (version, Some(commit)) if version.is_empty() => commit.clone(),
             (version, _) => version.clone(),
@@ -50,7 +55,11 @@ impl Package {
         let read = match formats::format_of(&path) {
             Some(format) => {
                 let beside = file.beside.iter().cloned();
-                formats::parse(format, &path, &file.text, beside, &Reading::default())
+                // Only charts have short names for repositories.
+                let is_chart = format.name == helm::FORMAT.name;
+                let aliases = is_chart.then(|| (around.run().options.helms_aliases)());
+                let reading = Reading { is_own: false, aliases: aliases.as_ref() };
+                formats::parse(format, &path, &file.text, beside, &reading)
             }
             None => Manifest::parse_published(&path, &file.text),
         };
@@ -77,9 +86,10 @@ impl Package {
     ) -> Result<Option<Seen>, PackageError> {
         let progress = around.run().asking(self.id());
         let (provider, location) = (&self.route.provider, &self.route.location);
+        let aliases = &around.run().options.defaults.aliases;
         if let Some(own) = provider.confirm(location, release, &*progress)? {
             return Ok(Some(Seen {
-                details: Some(Arc::new(wire::details(self.id(), &own))),
+                details: Some(Arc::new(wire::details(self.id(), &own).counted(aliases))),
                 dependencies: own.dependencies.unwrap_or_default(),
                 ..Seen::default()
             }));
@@ -89,10 +99,13 @@ impl Package {
         else {
             return Ok(None);
         };
-        let manifest = match self.parse(release, &file) {
+        let manifest = match self.parse(around, release, &file) {
             Ok(manifest) => manifest,
             Err(error) => {
-                let known = Outline::parse(&self.shown(&file), &file.text).ok();
+                // A manifest of another ecosystem says nothing about mu.
+                let shown = self.shown(&file);
+                let is_own = formats::format_of(&shown).is_none();
+                let known = is_own.then(|| Outline::parse(&shown, &file.text).ok()).flatten();
                 let Some(known) = known.filter(Outline::is_of_another_mu) else {
                     return Err(error);
                 };
@@ -103,7 +116,7 @@ impl Package {
         };
         Ok(Some(Seen {
             version: manifest.version.clone(),
-            details: Some(Arc::new(self.details(&manifest))),
+            details: Some(Arc::new(self.details(&manifest).counted(aliases))),
             dependencies: dependencies(&manifest),
         }))
     }

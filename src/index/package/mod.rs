@@ -25,7 +25,7 @@ use crate::index::routes::Route;
 use crate::index::run::Surroundings;
 use crate::index::universe::Candidate;
 use crate::index::wire;
-use crate::reference::{PackageId, Version};
+use crate::reference::{Aliases, PackageId, Version};
 use mu_provider::threads::lock;
 
 /// A package and what was looked up about it in this run.
@@ -75,6 +75,14 @@ impl Package {
             read: Mutex::default(),
             order: 0,
         }
+    }
+
+    /// The same package, whose details name packages by the ids that count.
+    pub(super) fn counted(mut self, aliases: &Aliases) -> Self {
+        if !aliases.is_empty() {
+            self.releases = Arc::new(Arc::unwrap_or_clone(self.releases).counted(aliases));
+        }
+        self
     }
 
     /// The package as far as it is known without a request.

@@ -274,12 +274,14 @@ impl Session {
         let (others, placed) = (Arc::clone(&packs), Arc::clone(&packs));
         let events = Arc::clone(&self.events);
         let answered = Arc::clone(&self.events);
+        let environment = self.environment.clone();
         Index::new(IndexOptions {
             providers: self.make_providers(),
             registries: self.workspace.settings.registries.clone(),
             only: self.options.only.clone(),
             defaults,
             instead_of,
+            helms_aliases: Box::new(move || crate::formats::helms_aliases(&environment)),
             own_name: Box::new(move |id: PackageId| own.own_name(id)),
             is_local: Box::new(move |id: &PackageId| places.member_of(id).is_some()),
             installed: Box::new(move |id: &PackageId| packs.installed(id)),
