@@ -36,7 +36,8 @@ Usage: mu-benches [--mu PROGRAM] [--folder DIR] [--rounds N] [ROW...]
   --mu PROGRAM   measure this program instead of building mu
   --folder DIR   keep the data there for the next time
   --rounds N     how often each contestant runs (default 11)
-  ROW            start, resolve, strategies, hard, latency, install, git, load, publish, catalog, operators;
+  ROW            start, resolve, strategies, hard, latency, install, git, load, publish, catalog, charts,
+                 operators;
                  all if none is named
 
 Each row ends with a table that says how mu stands, and marks what misses what it must reach.";
@@ -51,6 +52,9 @@ fn main() {
             "--folder" => folder = Some(PathBuf::from(value())),
             "--rounds" => rounds = value().parse().expect("--rounds takes a number"),
             "--help" => return println!("{HELP}"),
+            // The work of a reader alone, as a process of its own.
+            "--read-charts" => return read_charts(&value()),
+            "--read-catalog" => return read_catalog(&value()),
             _ => wanted.push(argument),
         }
     }
@@ -70,6 +74,21 @@ fn main() {
     if !kept {
         measure::remove(&folder);
     }
+}
+
+/// Reads the index of a chart repository, as mu's provider does.
+fn read_charts(file: &str) {
+    let text = std::fs::read_to_string(file).expect("was written");
+    let index = mu_formats::helm::index(file, &text, &mu_formats::Aliases::default());
+    println!("{} charts", index.expect("is an index").charts.len());
+}
+
+/// Reads a catalog of operators, as mu's provider does.
+fn read_catalog(file: &str) {
+    let text = std::fs::read_to_string(file).expect("was written");
+    let mut catalog = mu_formats::olm::Catalog::default();
+    catalog.add(file, &text, &mut |_| None).expect("is a catalog");
+    println!("{} operators", catalog.finish().packages.len());
 }
 
 /// Builds mu as it is released.

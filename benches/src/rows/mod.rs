@@ -1,6 +1,7 @@
 //! What is measured, a file for each kind of work.
 
 mod catalog;
+mod charts;
 mod get_git;
 mod hard;
 mod install;
@@ -18,7 +19,7 @@ use crate::data::Data;
 type Row = (&'static str, fn(&Data));
 
 /// All kinds of work.
-pub(crate) const ALL: [Row; 11] = [
+pub(crate) const ALL: [Row; 12] = [
     ("start", start::measure),
     ("resolve", resolve::measure),
     ("strategies", strategies::measure),
@@ -29,5 +30,6 @@ pub(crate) const ALL: [Row; 11] = [
     ("load", load::measure),
     ("publish", publish::measure),
     ("catalog", catalog::measure),
+    ("charts", charts::measure),
     ("operators", operators::measure),
 ];
