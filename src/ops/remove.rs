@@ -52,8 +52,8 @@ pub fn remove(session: &mut Session, request: &RemoveRequest) -> Result<Outcome,
     };
     for text in texts {
         let reference = Reference::parse(text)?;
-        let id = find_locked(session, &previous, &reference)
-            .unwrap_or_else(|_| session.id_of(&reference));
+        let found = find_locked(session, &previous, &reference);
+        let id = found.as_ref().map_or_else(|_| session.id_of(&reference), PackageId::clone);
         if !request.all {
             refuse_several(session, &targets, text, &id)?;
         }
@@ -75,6 +75,12 @@ pub fn remove(session: &mut Session, request: &RemoveRequest) -> Result<Outcome,
         was_there |= previous.replacement(&id).is_some_and(|replaced| replaced.kept.is_some());
         discarded.insert(id.clone());
         if !was_there {
+            // The beginning of a name is missing, and there are several.
+            if let Err(error) = found
+                && error.code == Code::Usage
+            {
+                return Err(error);
+            }
             return Err(not_asked_for(session, text, &id, &extra));
         }
     }

@@ -7,7 +7,7 @@
 
 use std::borrow::Cow;
 
-use crate::reference::{Base, Name};
+use crate::reference::{Base, Name, needs_base};
 
 /// A text with the short names of packages.
 pub(super) fn short<'t>(text: &'t str, base: &Base) -> Cow<'t, str> {
@@ -47,11 +47,10 @@ fn is_plain_name(text: &str) -> bool {
     let is_part = |character: char| character.is_ascii_alphanumeric() || "_.-/".contains(character);
     let end = text.find(|character| !is_part(character)).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
-    let Some((first, others)) = name.split_once('/') else { return false };
-    let is_file = others.ends_with("Mu.yaml") || others.ends_with("Mu.json");
+    let is_file = name.ends_with("/Mu.yaml") || name.ends_with("/Mu.json");
     // After a name, `=` and `*` mean that it is a prefix.
     let is_prefix = rest.starts_with(['=', '*']);
-    !first.contains('.') && !is_file && !is_prefix && Name::parse(name).is_ok()
+    !needs_base(name) && !is_file && !is_prefix && Name::parse(name).is_ok()
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ const ALTERNATIVES: usize = 3;
 impl Conflict {
     /// What went wrong, in a few words.
     pub fn headline(&self) -> String {
-        let names = Names::of(self);
+        let names = Names { base: &self.base };
         match self.clashes.as_slice() {
             [clash] if clash.tried.is_some() => {
                 format!("there is no package {}", names.name(&clash.id))
@@ -41,7 +41,7 @@ impl Conflict {
 /// The explanation, without the headline and a final line break.
 impl fmt::Display for Conflict {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = Names::of(self);
+        let names = Names { base: &self.base };
         let mut lines: Vec<String> = self.facts.iter().map(|fact| names.fact(fact)).collect();
         if lines.len() > LINES {
             let cut = lines.len() - LINES;
@@ -69,8 +69,8 @@ fn first(mut told: Vec<Vec<String>>) -> Vec<String> {
 }
 
 impl Newer {
-    /// Why these versions are not chosen, as lines; `id` is the package, and `base` what its name leaves out.
-    pub fn explain(&self, id: &PackageId, base: &Base) -> Vec<String> {
+    /// Why these versions are not chosen, as lines; names leave out `base` where they can.
+    pub fn explain(&self, base: &Base) -> Vec<String> {
         let versions = &self.versions;
         let several = versions.count() > 1;
         match &self.obstacle {
@@ -93,7 +93,7 @@ impl Newer {
             }
             Obstacle::Conflict(conflict) => {
                 let does = if several { "do" } else { "does" };
-                let names = Names { with_base: id.base() != *base };
+                let names = Names { base };
                 let mut lines = vec![format!("{versions} {does} not fit:")];
                 let facts = conflict.facts.iter().take(LINES / 2);
                 lines.extend(facts.map(|fact| format!("  {}", names.fact(fact))));
@@ -123,7 +123,7 @@ impl Newer {
             Obstacle::Conflict(conflict) => {
                 let roots = conflict.facts.iter().filter_map(|fact| match fact {
                     Fact::Requires { by: Requirer::Roots(names), id, asked } => {
-                        let name = if id.base() == *base { id.name_str() } else { id.as_str() };
+                        let name = id.short(base);
                         Some(format!("{name} {} by {}", alternatives(asked), join(names, "and")))
                     }
                     _ => None,
@@ -133,7 +133,7 @@ impl Newer {
                     return roots.join(", ");
                 }
                 // No root takes part by what it requires of a package.
-                let names = Names::of(conflict);
+                let names = Names { base: &conflict.base };
                 let facts: Vec<String> =
                     conflict.facts.iter().take(LIST).map(|fact| names.fact(fact)).collect();
                 match facts.is_empty() {
@@ -146,38 +146,15 @@ impl Newer {
     }
 }
 
-/// The name of a package: without its base if all packages have the default one.
-struct Names {
-    with_base: bool,
+/// The names of packages.
+struct Names<'b> {
+    /// The base that names leave out where they can.
+    base: &'b Base,
 }
 
-impl Names {
-    fn of(conflict: &Conflict) -> Self {
-        let mut bases = conflict.facts.iter().flat_map(|fact| match fact {
-            Fact::Requires { by: Requirer::Package(by, _), id, .. } => vec![by.base(), id.base()],
-            Fact::Overridden { id, by } => vec![id.base(), by.id.base()],
-            Fact::Replaces { by: Requirer::Package(by, _), id } => vec![by.base(), id.base()],
-            Fact::Conflicts { by: Requirer::Package(by, _), with } => vec![by.base(), with.base()],
-            Fact::Conflicts { with, .. } => vec![with.base()],
-            Fact::RequiresCapability { by: Requirer::Package(by, _), .. }
-            | Fact::ConflictsWithProvider { by: Requirer::Package(by, _), .. }
-            | Fact::Provides { by: Requirer::Package(by, _), .. } => vec![by.base()],
-            Fact::RequiresCapability { .. }
-            | Fact::ConflictsWithProvider { .. }
-            | Fact::Provides { .. } => Vec::new(),
-            Fact::Requires { id, .. }
-            | Fact::Replaces { id, .. }
-            | Fact::ReplacesWhereAsked { id }
-            | Fact::OnlyWhereNamed { id, .. }
-            | Fact::OnlyWhereAsked { id } => vec![id.base()],
-        });
-        let mut providers = conflict.capabilities.iter().flat_map(|clash| &clash.rejected);
-        let is_elsewhere = providers.any(|(id, ..)| id.base() != conflict.base);
-        Self { with_base: is_elsewhere || bases.any(|base| base != conflict.base) }
-    }
-
+impl Names<'_> {
     fn name<'i>(&self, id: &'i PackageId) -> &'i str {
-        if self.with_base { id.as_str() } else { id.name_str() }
+        id.short(self.base)
     }
 
     fn fact(&self, fact: &Fact) -> String {

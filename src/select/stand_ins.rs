@@ -38,9 +38,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
 
 /// What is required of a package that `by` replaces, in the words of a clash about `by`.
 pub(super) fn asked_of(world: &World<'_>, id: &PackageId, asked: &str) -> String {
-    let base = &world.request().settings.base;
-    let name = if id.base() == *base { id.name_str() } else { id.as_str() };
-    format!("{asked} (required of {name})")
+    format!("{asked} (required of {})", id.short(&world.request().settings.base))
 }
 
 /// Describes a role that several packages would have.

@@ -99,7 +99,8 @@ pub(super) fn opposes(world: &World<'_>, by: Requirer, name: &str) -> Fact {
 /// The fact that packages of the workspace conflict with a package or a capability.
 pub(super) fn opposed_by_own(world: &World<'_>, name: &str) -> Fact {
     let by = world.request().own.conflicts.get(name).into_iter().flatten();
-    let by = Requirer::Roots(by.map(|id| id.name_str().to_owned()).collect());
+    let base = &world.request().settings.base;
+    let by = Requirer::Roots(by.map(|id| id.short(base).to_owned()).collect());
     opposes(world, by, name)
 }
 
@@ -125,7 +126,7 @@ fn told_by_root(world: &World<'_>, capability: Capability, set: &PositionSet) ->
         && providers.len() > 1
     {
         return Fact::Provides {
-            by: Requirer::Roots(vec![id.name_str().to_owned()]),
+            by: Requirer::Roots(vec![id.short(&world.request().settings.base).to_owned()]),
             capability: name,
         };
     }

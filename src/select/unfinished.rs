@@ -16,16 +16,14 @@ pub struct Unfinished {
     pub packages: Vec<PackageId>,
     /// How many others it came back to.
     pub others: usize,
-    /// The default base, which messages leave out if all packages have it.
+    /// The default base, which names leave out where they can.
     pub base: Base,
 }
 
 impl fmt::Display for Unfinished {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let is_short = self.packages.iter().all(|id| id.base() == self.base);
-        let names =
-            self.packages.iter().map(|id| if is_short { id.name_str() } else { id.as_str() });
-        let mut names: Vec<String> = names.map(ToOwned::to_owned).collect();
+        let names = self.packages.iter().map(|id| id.short(&self.base).to_owned());
+        let mut names: Vec<String> = names.collect();
         if self.others > 0 {
             names.push(format!("{} other packages", self.others));
         }

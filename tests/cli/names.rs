@@ -250,3 +250,42 @@ fn what_is_published_says_which_versions_fit() {
     sandbox.write("web/Mu.yaml", "name: acme/web\nversion: 1.1.0\ndependencies: [aws/ec2]\n");
     sandbox.mu(&["publish", "web", "--pinned"]).ok();
 }
+
+#[test]
+fn a_package_has_the_same_name_in_tables_messages_and_hints() {
+    let sandbox = Sandbox::with_dependencies(&["hub.mu.com/tool#^2"]);
+    sandbox.offer("tool 1.0.0:\ntool 2.0.0:\nweb/x 1.0.0: hub.mu.com/tool#^1");
+    sandbox.mu(&["get"]).ok().says(&["+ hub.mu.com/tool 2.0.0\n"]);
+    sandbox.mu(&["list"]).ok().says(&["hub.mu.com/tool  2.0.0"]);
+    insta::assert_snapshot!(sandbox.mu(&["add", "web/x"]).fails().shown(), @"
+    $ mu add web/x
+    error: no versions fit together
+      acme/web requires hub.mu.com/tool ^2
+      acme/web requires web/x
+      web/x 1.0.0 requires hub.mu.com/tool ^1
+      no version of hub.mu.com/tool is both ^2 and ^1
+
+    hint: in acme/web, require hub.mu.com/tool ^1.0.0 instead of ^2: `mu add 'hub.mu.com/tool#^1.0.0' web/x`
+    hint: use several majors of hub.mu.com/tool side by side: write `majors: many` in `.mu/workspace.yaml`
+    [exit 1]
+    ");
+    // What is printed can be pasted, even if there is a package of that name in the own namespace.
+    sandbox.offer("acme/tool 7.0.0:");
+    sandbox.mu(&["add", "hub.mu.com/tool#^1.0.0", "web/x"]).ok();
+    assert_eq!(locked(&sandbox), ["hub.mu.com/tool", "hub.mu.com/web/x"]);
+}
+
+#[test]
+fn the_end_of_a_name_that_several_packages_have_is_told_with_them() {
+    let sandbox = Sandbox::with_dependencies(&["aws/vpc", "net/vpc"]);
+    sandbox.offer("aws/vpc 1.0.0:\nnet/vpc 1.0.0:\naws/ec2 1.0.0:");
+    sandbox.mu(&["get"]).ok();
+    for command in ["remove", "why", "update", "upgrade"] {
+        let run = sandbox.mu(&[command, "vpc"]);
+        assert_eq!(run.status, 2, "{}", run.shown());
+        run.says(&["`vpc` could be `aws/vpc` or `net/vpc`\n\nhint: name one of them in full\n"]);
+    }
+    sandbox.asks_for(&["aws/vpc", "aws/ec2"]);
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["remove", "vpc"]).ok().says(&["- aws/vpc 1.0.0"]);
+}

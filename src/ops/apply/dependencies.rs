@@ -103,7 +103,7 @@ fn named(session: &Session, names: &[String]) -> Result<Vec<PackageId>, CommandE
             _ => {
                 let all: Vec<String> = alike.iter().map(|id| format!("`{id}`")).collect();
                 let message = format!("`{name}` could be {}", all.join(" or "));
-                Err(CommandError::new(Code::Usage, message))
+                Err(CommandError::new(Code::Usage, message).hint("name one of them in full"))
             }
         }
     };

@@ -248,7 +248,7 @@ fn obstructed(session: &Session, id: &PackageId, newer: &Newer, tries: bool) -> 
     };
     let explanation = match moves {
         Some(line) => vec![line],
-        None => newer.explain(id, &session.defaults().base),
+        None => newer.explain(&session.defaults().base),
     };
     let (versions, newest) = (versions.to_string(), newer.newest.clone());
     Obstructed { versions, newest, reason, explanation }

@@ -69,7 +69,8 @@ pub fn find_locked(
         }
         several => {
             let names: Vec<String> = several.iter().map(|id| format!("`{id}`")).collect();
-            Err(CommandError::new(Code::Usage, format!("`{name}` could be {}", names.join(" or "))))
+            Err(CommandError::new(Code::Usage, format!("`{name}` could be {}", names.join(" or ")))
+                .hint("name one of them in full"))
         }
     }
 }

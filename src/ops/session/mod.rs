@@ -212,9 +212,9 @@ impl Session {
         self.places.id_of(reference, &self.defaults(), &self.environment.current, &self.workspace)
     }
 
-    /// The name of a package in references here: without the base if that is the default one.
+    /// The name of a package in messages and references here.
     pub fn short_name<'i>(&self, id: &'i PackageId) -> &'i str {
-        if id.base() == self.defaults().base { id.name_str() } else { id.as_str() }
+        id.short(&self.workspace.settings.base)
     }
 
     /// The strategy in effect.

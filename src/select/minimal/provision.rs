@@ -78,7 +78,8 @@ pub(super) fn doubled(
     let local = &world.request().local;
     for (name, by) in &world.request().own.provides {
         for id in by.iter().filter(|id| local.contains_key(id)) {
-            let by = Requirer::Roots(vec![id.name_str().to_owned()]);
+            let base = &world.request().settings.base;
+            let by = Requirer::Roots(vec![id.short(base).to_owned()]);
             let fact = Fact::Provides { by, capability: name.clone() };
             providers.push((name.clone(), None, fact, Vec::new()));
         }

@@ -405,3 +405,16 @@ fn releases(versions: &BTreeMap<String, Release>) -> Vec<(Entry, Vec<Requirement
     };
     versions.iter().map(release).collect()
 }
+
+/// A text with names as scenarios have them: all without the default base, even those of one segment.
+pub(super) fn without_base(text: &str) -> String {
+    const BASE: &str = "hub.mu.com/";
+    let mut parts = text.split(BASE);
+    let mut short = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        // It stays in URLs.
+        let base = if short.ends_with("://") { BASE } else { "" };
+        short.extend([base, part]);
+    }
+    short
+}

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::format::Scenario;
+use super::format::{Scenario, without_base};
 use super::moved;
 use super::world::{Memory, Package, id, requirement, version};
 use crate::index::releases::{Details, Entry};
@@ -203,7 +203,7 @@ fn a_version_that_breaks_a_bound_is_refused() {
     let change = moved(&graph.memory, &request, Move::To(&id("b"), &to));
     let Err(Failure::Conflict(conflict)) = change else { panic!("the pin is broken") };
     assert_eq!(
-        conflict.to_string(),
+        without_base(&conflict.to_string()),
         "this command requires b 1.2.0\nb 1.2.0 requires c >=1.2.0\nshop requires c 1.1.0\n\
          at least c 1.2.0 is needed, which is not 1.1.0"
     );
@@ -402,7 +402,7 @@ fn a_version_that_needs_a_higher_one_of_its_own_package_cannot_be_moved_to() {
     let change = moved(&memory, &request, Move::To(&to.id, &to.spec));
     let Err(Failure::Conflict(conflict)) = change else { panic!("{change:?}") };
     assert_eq!(
-        conflict.to_string(),
+        without_base(&conflict.to_string()),
         "this command requires c 1.1.0\nc 1.1.0 requires d >=1.0.0\nd 1.0.0 requires c >=1.2.0\n\
          at least c 1.2.0 is needed, which is not 1.1.0"
     );

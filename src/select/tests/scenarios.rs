@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use super::format::{Expected, Scenario};
+use super::format::{Expected, Scenario, without_base};
 use crate::select::{Failure, Highest, Minimal, Selection, Strategy, Warning};
 
 #[test]
@@ -50,7 +50,7 @@ fn check(strategy: &dyn Strategy, scenario: &Scenario, expected: &Expected) -> R
             conflict: None,
         },
         Err(Failure::Conflict(conflict)) => Expected {
-            conflict: Some(conflict.to_string().trim_end().to_owned()),
+            conflict: Some(without_base(conflict.to_string().trim_end())),
             ..Expected::default()
         },
         Err(Failure::Unavailable(error)) => return Err(format!("  {error}")),

@@ -19,6 +19,12 @@ use super::{Base, Name, base, name};
 #[schemars(inline)]
 pub struct PackageId(Arc<str>);
 
+/// Whether a name means something else without a base: one of one segment means a package's own namespace first,
+/// and the first segment of another may look like a host.
+pub fn needs_base(name: &str) -> bool {
+    name.split_once('/').is_none_or(|(first, _)| first.contains('.'))
+}
+
 impl PackageId {
     /// The id of the package that is called `name` at `base`.
     pub fn new(base: &Base, name: &Name) -> Self {
@@ -64,6 +70,14 @@ impl PackageId {
     /// The text of the name.
     pub fn name_str(&self) -> &str {
         &self.0[self.name_start()..]
+    }
+
+    /// The shortest name that means this package wherever `base` is the default: without the base, unless the
+    /// rest [needs one](needs_base).
+    pub fn short(&self, base: &Base) -> &str {
+        let name = self.name_str();
+        let is_near = self.0.starts_with(base.as_str()) && base.as_str().len() == self.name_start();
+        if is_near && !needs_base(name) { name } else { self.as_str() }
     }
 
     fn name_start(&self) -> usize {
