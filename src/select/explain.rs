@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use crate::manifest::source::nearest;
 use crate::reference::{Base, PackageId, Range, VersionSpec};
 use crate::select::conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer};
 use crate::select::filters::{Passed, Rejection};
@@ -326,6 +327,12 @@ impl Names<'_> {
             return lines;
         }
         let mut lines = vec![self.verdict(clash)];
+        if let [one] = clash.asked.as_slice()
+            && let [one] = one.as_slice()
+            && let Some(meant) = misspelt(one)
+        {
+            lines.push(format!("  did you mean `{meant}`?"));
+        }
         let rejected = clash.rejected.iter();
         let rejected = rejected.map(|(rejection, versions)| {
             format!("  {name} {versions} {}", reason(rejection, versions))
@@ -366,6 +373,12 @@ impl Names<'_> {
 /// Whether exactly one artifact is asked for.
 fn is_digest(asked: &str) -> bool {
     matches!(VersionSpec::parse(asked), Ok(VersionSpec::Digest(_)))
+}
+
+/// The word that a tag was probably meant to be.
+fn misspelt(asked: &str) -> Option<&'static str> {
+    matches!(VersionSpec::parse(asked), Ok(VersionSpec::Tag(_)))
+        .then(|| nearest(asked, ["latest", "tip"]))?
 }
 
 /// The kind of a spec that is neither a version nor a range.

@@ -332,6 +332,13 @@ fn what_conflicts_with_a_package_is_not_chosen_beside_it() {
         "{}",
         told.stderr
     );
+    sandbox.write("Mu.yaml", "name: acme/shop\ndependencies: [acme/quiet#1.1.0, net/calico]\n");
+    let told = sandbox.mu(&["get"]).fails();
+    told.says(&[
+        "hint: do without acme/quiet: `mu remove",
+        "hint: do without net/calico: `mu remove",
+    ]);
+    sandbox.write("Mu.yaml", "name: acme/shop\ndependencies: [acme/quiet, net/calico]\n");
     sandbox.mu(&["get"]).ok();
 
     // A locked package is removed if a manifest of the workspace now conflicts with it.

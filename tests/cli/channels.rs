@@ -104,6 +104,8 @@ fn two_copies_of_one_package_are_told() {
         "aws/lib` 1.0.0 are copies of one package",
         "internal/app`, which requires the first, and `acme/web`, which requires the second",
     ]);
+    sandbox.asks_for(&["aws/lib#^1", "internal/lib#^1"]);
+    sandbox.mu(&["get"]).ok().says(&["`acme/web` requires both: remove one of the two"]);
     sandbox.asks_for(&["internal/app#^1", "internal/lib#^1"]);
     sandbox.mu(&["get"]).ok().does_not_say(&["copies of one package"]);
 }

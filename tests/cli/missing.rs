@@ -89,6 +89,11 @@ fn the_nearest_versions_are_told() {
     hint: in acme/web, require aws/vpc ^2.3.0 instead of ^3: `mu add 'aws/vpc#^2.3.0'`
     [exit 1]
     ");
+    let misspelt = sandbox(&["aws/vpc#latets"]);
+    misspelt
+        .mu(&["get"])
+        .fails()
+        .says(&["aws/vpc has no tag latets\n    did you mean `latest`?\n"]);
     insta::assert_snapshot!(sandbox(&["aws/vpc#nightly"]).mu(&["get"]).fails().shown(), @"
     $ mu get
     error: no version of aws/vpc meets the requirements

@@ -50,14 +50,16 @@ fn tell(copy: &LockedPackage, original: &LockedPackage) -> String {
             several => several.join(" and "),
         }
     };
+    let (first, second) = (askers(copy), askers(original));
+    let what_to_do = match first == second {
+        true => format!("{first} requires both: remove one of the two requirements"),
+        false => format!(
+            "to have only one, let {first}, which requires the first, and {second}, which requires the second, require \
+             the same one"
+        ),
+    };
     format!(
-        "`{}` {} and `{}` {} are copies of one package, and both are in use: to have one of them, let {}, which requires \
-         the first, and {}, which requires the second, require the same one",
-        copy.id,
-        copy.version,
-        original.id,
-        original.version,
-        askers(copy),
-        askers(original),
+        "`{}` {} and `{}` {} are copies of one package, and both are in use: {what_to_do}",
+        copy.id, copy.version, original.id, original.version,
     )
 }

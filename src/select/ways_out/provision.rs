@@ -1,5 +1,5 @@
-//! Ways out of conflicts about capabilities: require a package that provides what is missing, or drop one of
-//! those that provide the same or that require what nothing provides.
+//! Ways out of conflicts about capabilities, and of packages that conflict: require a package that provides what
+//! is missing, or drop one of those that conflict, that provide the same, or that require what nothing provides.
 
 use std::collections::BTreeSet;
 
@@ -45,11 +45,13 @@ impl Finder<'_> {
     /// Tries to drop each of the packages that `wishes` are about.
     pub(super) fn give_up(&mut self, wishes: &[Requirement]) -> Result<(), Unavailable> {
         let conflict = self.conflict;
-        let is_about_capabilities = conflict
-            .facts
-            .iter()
-            .any(|fact| matches!(fact, Fact::RequiresCapability { .. } | Fact::Provides { .. }));
-        if !is_about_capabilities {
+        let is_about_presence = |fact: &Fact| {
+            matches!(
+                fact,
+                Fact::RequiresCapability { .. } | Fact::Provides { .. } | Fact::Conflicts { .. }
+            )
+        };
+        if !conflict.facts.iter().any(is_about_presence) {
             return Ok(());
         }
         let mut tried: BTreeSet<&PackageId> = BTreeSet::new();
