@@ -162,6 +162,9 @@ entry! {
     /// What it needs of the runtime: `FACT RANGE`.
     #[schemars(default)]
     "constraints" constraints: Vec<String>,
+    /// The range of mu versions that can use it.
+    #[schemars(default)]
+    "muVersion" mu_version: Option<String>,
     /// Ids of the packages that it replaces, wherever they are required.
     #[schemars(default)]
     "replaces" replaces: Vec<String>,

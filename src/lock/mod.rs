@@ -116,6 +116,8 @@ pub struct LockedPackage {
     pub requires: Vec<String>,
     /// Ranges, or exact words, over facts of the runtime.
     pub constraints: BTreeMap<String, String>,
+    /// The range of mu versions that can use it, if it states one.
+    pub mu_version: Option<String>,
     /// Packages that it replaces, wherever they are required.
     pub replaces: Vec<PackageId>,
 }
@@ -178,6 +180,7 @@ impl LockedPackage {
             provides: Vec::new(),
             requires: Vec::new(),
             constraints: BTreeMap::new(),
+            mu_version: None,
             replaces: Vec::new(),
         }
     }
@@ -458,6 +461,7 @@ mod tests {
                 provides: Vec::new(),
                 requires: Vec::new(),
                 constraints: BTreeMap::from([("kubernetes".to_owned(), ">=1.25, <2".to_owned())]),
+                mu_version: Some(">=0.1".to_owned()),
                 replaces: vec![id("hub.mu.com/old/ec2")],
             }],
             replaced: vec![

@@ -180,6 +180,7 @@ impl WirePackage {
                     None => Err(text),
                 })
                 .collect::<Result<_, _>>()?,
+            mu_version: self.mu_version,
             replaces: self.replaces.into_iter().map(id).collect::<Result<_, _>>()?,
         })
     }

@@ -102,6 +102,7 @@ fn entry(package: &LockedPackage, names: &Names<'_>) -> WirePackage {
         constraints: (package.constraints.iter())
             .map(|(fact, wanted)| format!("{fact} {wanted}"))
             .collect(),
+        mu_version: package.mu_version.clone(),
         replaces: ids(&package.replaces),
         replaced_by: None,
     }

@@ -191,3 +191,28 @@ fn a_lock_knows_what_packages_of_repositories_need_of_the_runtime() {
     sandbox.mu(&["get", "--locked"]).fails().says(&[why]);
     sandbox.mu(&["get"]).fails().says(&[why]);
 }
+
+#[test]
+fn a_lock_of_what_needs_another_mu_is_refused_with_the_reason() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
+    sandbox.publish(&[
+        Package::new("aws/ec2", "1.0.0"),
+        Package::new("aws/ec2", "1.1.0").key("muVersion", json!(">=0.1")),
+    ]);
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    assert!(
+        lock.contains("  version: 1.1.0\n") && lock.contains("  muVersion: \">=0.1\"\n"),
+        "{lock}"
+    );
+    sandbox.mu(&["get", "--locked"]).ok();
+    // As a newer mu locked it.
+    sandbox.write("Mu.lock", &lock.replace(">=0.1", ">=9"));
+    let index = sandbox.path("hub/index/aws/ec2.jsonl");
+    let lines = std::fs::read_to_string(&index).expect("can be read");
+    std::fs::write(&index, lines.replace(">=0.1", ">=9")).expect("can be written");
+    std::fs::remove_dir_all(sandbox.path("cache/index")).expect("was there");
+    let error = sandbox.mu(&["get", "--locked", "--json"]).fails_with("lock-outdated");
+    assert!(error["message"].to_string().contains("aws/ec2 1.1.0 needs mu >=9"), "{error}");
+    sandbox.mu(&["get"]).ok().says(&["~ aws/ec2 1.1.0 → 1.0.0"]);
+}

@@ -306,7 +306,7 @@ impl Requirements {
                 differences.push(format!("{} is {now} in the workspace", package.id));
             }
         }
-        differences.extend(unusable(&self.runtime, lock));
+        differences.extend(unusable(&self.runtime, self.mu_version.as_ref(), lock));
         differences.extend(overtaken::bundled(session, lock));
         differences.extend(overtaken::aliased(session, lock));
         differences.extend(replacements(session, &self.replaced, lock));
@@ -327,16 +327,21 @@ impl Requirements {
     }
 }
 
-/// The locked versions that cannot be used in this runtime, as far as the lock knows what they need.
-fn unusable(runtime: &BTreeMap<String, String>, lock: &Lockfile) -> Vec<String> {
-    if runtime.is_empty() {
-        return Vec::new();
-    }
-    let constrained = lock.packages.iter().filter(|package| !package.constraints.is_empty());
-    let reasons = constrained.flat_map(|package| {
-        let constraints = package.constraints.clone();
-        let details = Details { constraints, ..Details::default() };
-        let reasons = incompatibilities(&details, runtime, None);
+/// The locked versions that cannot be used in this runtime, or by this mu (or the supposed one), as far as the
+/// lock knows what they need.
+fn unusable(
+    runtime: &BTreeMap<String, String>,
+    supposed: Option<&Version>,
+    lock: &Lockfile,
+) -> Vec<String> {
+    let is_demanding = |package: &&LockedPackage| {
+        package.mu_version.is_some() || !(runtime.is_empty() || package.constraints.is_empty())
+    };
+    let mu = supposed.cloned().or_else(|| Version::parse(env!("CARGO_PKG_VERSION")).ok());
+    let reasons = lock.packages.iter().filter(is_demanding).flat_map(|package| {
+        let (constraints, mu_version) = (package.constraints.clone(), package.mu_version.clone());
+        let details = Details { constraints, mu_version, ..Details::default() };
+        let reasons = incompatibilities(&details, runtime, mu.as_ref());
         let reasons: Vec<String> = reasons.map(|reason| reason.of_one()).collect();
         reasons
             .into_iter()
@@ -387,7 +392,7 @@ fn opposed(own: &OwnCapabilities, lock: &Lockfile) -> Vec<String> {
         let others = others
             .filter(|other| other.id.as_str() == name.as_str() || other.provides.contains(name));
         for other in others {
-            let by: Vec<&str> = by.iter().map(PackageId::name_str).collect();
+            let by: Vec<&str> = by.iter().map(PackageId::as_str).collect();
             differences.push(format!("{} conflicts with {}", by.join(", "), other.id));
         }
     }

@@ -92,6 +92,7 @@ fn details(package: &LockedPackage) -> Details {
         provides: package.provides.clone(),
         requires: package.requires.clone(),
         constraints: package.constraints.clone(),
+        mu_version: package.mu_version.clone(),
         replaces: package.replaces.clone(),
         ..Details::default()
     }

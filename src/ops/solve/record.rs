@@ -355,7 +355,7 @@ fn new_entry(
     let pack = is_pack.then(|| PacksHere::new(session).source(chosen.source(), &version)).flatten();
     let source = pack.unwrap_or_else(|| source_of(session, route));
     let mut package = LockedPackage::new(chosen.id.clone(), version.clone(), source);
-    package.constraints = constraints(session, chosen, release)?;
+    (package.constraints, package.mu_version) = demands(session, chosen, release)?;
     package.folder = route.location.folder.clone().filter(|folder| !folder.is_empty());
     let commit = chosen.commit.as_deref().filter(|commit| !ArtifactDigest::is_one(commit));
     package.commit = commit.map(str::to_owned);
@@ -384,14 +384,14 @@ fn new_entry(
     Ok(package)
 }
 
-/// What a chosen version needs of the runtime: as its listing says, else its manifest.
-fn constraints(
+/// What a chosen version needs of the runtime, and of mu: as its listing says, else its manifest.
+fn demands(
     session: &Session,
     chosen: &Chosen,
     release: &Release,
-) -> Result<BTreeMap<String, String>, CommandError> {
-    if !release.constraints.is_empty() {
-        return Ok(release.constraints.clone());
+) -> Result<(BTreeMap<String, String>, Option<String>), CommandError> {
+    if !release.constraints.is_empty() || release.mu_version.is_some() {
+        return Ok((release.constraints.clone(), release.mu_version.clone()));
     }
     let declared = match &chosen.origin {
         Origin::Local => None,
@@ -404,7 +404,8 @@ fn constraints(
             declared.map_err(|error| unavailable(session, error))?
         }
     };
-    Ok(declared.map(|details| details.constraints.clone()).unwrap_or_default())
+    let demands = declared.map(|details| (details.constraints.clone(), details.mu_version.clone()));
+    Ok(demands.unwrap_or_default())
 }
 
 fn describe(requirements: &Requirements, warning: &Warning) -> String {
