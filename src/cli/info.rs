@@ -257,7 +257,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
 }
 
 /// What happened to a version, and the reason if there is one.
-fn told(what: &str, reason: &str) -> String {
+pub(super) fn told(what: &str, reason: &str) -> String {
     if reason.is_empty() { what.to_owned() } else { format!("{what}: {reason}") }
 }
 

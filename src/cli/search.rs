@@ -10,9 +10,11 @@ use serde::Serialize;
 use crate::cli::context::{Context, Ending};
 use crate::cli::filter::Filter;
 use crate::cli::global::within;
+use crate::cli::info::told;
 use crate::lock::Source;
 use crate::manifest::Capability;
 use crate::ops::search::{FoundPackage, SearchRequest, capabilities, search};
+use crate::ops::session::json;
 use crate::ops::{Scope, Session};
 use crate::reference::PackageId;
 use crate::report::{FAINT, NOTICE, STRONG, Table, printable};
@@ -69,7 +71,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         let text = match provides {
             Some(capability) => format!("no package provides `{capability}`"),
             None if Capability::parse(&words).is_ok() => format!(
-                "found nothing for `{words}`; `mu search --provides {words}` shows who provides that capability"
+                "found nothing for `{words}`; `mu search --provides {words}` lists the packages that provide this capability"
             ),
             None => format!("found nothing for `{words}`"),
         };
@@ -120,6 +122,10 @@ fn state(package: &FoundPackage) -> String {
         (None, Some(version)) => vec![format!("{version} in Mu.lock")],
         (None, None) => Vec::new(),
     };
+    let line = &package.line;
+    for (what, happened) in [("yanked", &line.yanked), ("deprecated", &line.deprecated)] {
+        marks.extend(happened.reason().map(|reason| told(what, &reason)));
+    }
     if let Some(usability) = &package.usability {
         marks.extend(usability.reasons.iter().cloned());
         let newest = usability.newest_usable.iter();
@@ -164,6 +170,14 @@ struct Package<'a> {
     keywords: &'a [String],
     /// The package that took its place.
     moved_to: &'a Option<String>,
+    /// Why its newest release was withdrawn, as all others were, empty without a reason; `false` if it was not.
+    #[serde(serialize_with = "json::yanked")]
+    #[schemars(schema_with = "json::yanked_schema")]
+    yanked: Option<String>,
+    /// Why the authors of its newest release no longer maintain it, empty without a reason; `false` if they do.
+    #[serde(serialize_with = "json::yanked")]
+    #[schemars(schema_with = "json::yanked_schema")]
+    deprecated: Option<String>,
     /// Where it was found.
     source: &'a Source,
     /// The version in `Mu.lock`, if it is there.
@@ -192,6 +206,8 @@ impl<'a> Package<'a> {
             description: &line.description,
             keywords: &line.keywords,
             moved_to: &line.moved_to,
+            yanked: line.yanked.reason(),
+            deprecated: line.deprecated.reason(),
             source: &package.source,
             locked: &package.locked,
             usable: usability.map(|usability| usability.reasons.is_empty()),

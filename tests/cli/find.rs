@@ -70,6 +70,8 @@ fn every_registry_is_asked_and_the_exact_name_comes_first() {
             "description": "Streams\n of \u{1b}[31mevents",
             "keywords": ["queue"],
             "movedTo": null,
+            "yanked": false,
+            "deprecated": false,
             "source": "hub+file://[DIR]/hub/",
             "locked": null,
         })
@@ -93,6 +95,34 @@ fn every_registry_is_asked_and_the_exact_name_comes_first() {
     let run = sandbox.mu(&["search", "nonsense"]).ok();
     assert_eq!(run.stdout, "");
     run.says(&["found nothing for `nonsense`"]);
+}
+
+#[test]
+fn what_nobody_should_start_to_use_is_marked() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    for name in ["ops/kafka", "ops/queue"] {
+        sandbox.write("Mu.yaml", &format!("name: {name}\nversion: 1.0.0\n"));
+        sandbox.mu(&["publish", "--to", "../hub"]).ok();
+    }
+    sandbox.mu(&["yank", "ops/queue#1.0.0", "--reason", "loses events", "--to", "../hub"]).ok();
+    let catalog = sandbox.path("hub/catalog.jsonl");
+    let lines = std::fs::read_to_string(&catalog).expect("can be read");
+    let old = "\"latest\":\"1.0.0\"}";
+    assert!(lines.contains(old), "{lines}");
+    let deprecated = "\"latest\":\"1.0.0\",\"deprecated\":true}";
+    std::fs::write(&catalog, lines.replace(old, deprecated)).expect("can be written");
+    insta::assert_snapshot!(sandbox.mu(&["search", "ops"]).ok().shown(), @"
+    $ mu search ops
+    package    newest  note
+    ops/kafka  1.0.0   deprecated
+    ops/queue  1.0.0   yanked: loses events
+    [exit 0]
+    ");
+    let json = sandbox.mu(&["search", "ops", "--json"]).ok().json();
+    let happened =
+        |at: usize| [&json["packages"][at]["yanked"], &json["packages"][at]["deprecated"]];
+    assert_eq!(happened(0), [&json!(false), &json!("")]);
+    assert_eq!(happened(1), [&json!("loses events"), &json!(false)]);
 }
 
 #[test]

@@ -29,7 +29,8 @@ use mu_provider::threads::lock;
 const BYTES_OF_A_CHANGE: u64 = 256 << 10;
 
 /// The keys that a catalog line takes from the index line.
-const CATALOG_KEYS: [&str; 5] = ["description", "keywords", "appVersion", "provides", "movedTo"];
+const CATALOG_KEYS: [&str; 7] =
+    ["description", "keywords", "appVersion", "provides", "movedTo", "yanked", "deprecated"];
 
 /// A catalog line of at most this many bytes has nothing that is too long.
 const SHORT: usize = 512;

@@ -31,6 +31,7 @@ mod release;
 pub mod threads;
 mod tree;
 mod url;
+mod yanked;
 
 pub use crate::digest::{ArchiveDigest, Digest, DigestError, FileDigest};
 pub use crate::error::{ErrorKind, ProviderError};
@@ -40,8 +41,7 @@ pub use crate::provider::{
     FOREIGN_MANIFESTS, Found, Listing, MANIFEST_NAMES, ManifestFile, Provider, SPREAD_MANIFEST,
     Soon, SpreadManifest,
 };
-pub use crate::release::{
-    Dependency, DetailedDependency, LONGEST_REASON, Maintainer, Release, Upgrade, Yanked,
-};
+pub use crate::release::{Dependency, DetailedDependency, Maintainer, Release, Upgrade};
 pub use crate::tree::{Entry, Folder, Kind, Limits, Mode, Tree, TreeError, TreeWriter};
 pub use crate::url::{SafeUrl, is_bucket_scheme, secrets_in, without_secrets};
+pub use crate::yanked::{LONGEST_REASON, Yanked};

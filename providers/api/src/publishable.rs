@@ -122,7 +122,8 @@ pub fn check_line(line: &Map<String, Value>) -> Result<(), Exceeded> {
 
 /// What a catalog keeps of `value`, which an index line has for `key`; `None` if it keeps nothing.
 ///
-/// A description that is too long is cut. Keywords and other texts that are too long are left out.
+/// A description that is too long is cut, and of a reason remains that there is one. Keywords and other texts that
+/// are too long are left out.
 pub fn in_catalog(key: &str, value: &Value) -> Option<Value> {
     if let Some((_, most, longest)) = LISTS.iter().find(|(list, ..)| *list == key) {
         let kept =
@@ -130,14 +131,20 @@ pub fn in_catalog(key: &str, value: &Value) -> Option<Value> {
         let kept: Vec<Value> = kept.take(*most).cloned().collect();
         return (!kept.is_empty()).then_some(Value::Array(kept));
     }
+    if *value == Value::Bool(true) {
+        return Some(value.clone());
+    }
     let text = value.as_str()?;
-    let longest =
-        TEXTS.iter().find(|(other, _)| *other == key).map_or(usize::MAX, |(_, most)| *most);
+    let longest = TEXTS.iter().find(|(other, _)| *other == key).map_or(512, |(_, most)| *most);
     if text.len() <= longest {
         return Some(value.clone());
     }
     let cut = &text[..text.floor_char_boundary(longest.saturating_sub('…'.len_utf8()))];
-    (key == "description").then(|| format!("{cut}…").into())
+    match key {
+        "description" => Some(format!("{cut}…").into()),
+        "yanked" | "deprecated" => Some(true.into()),
+        _ => None,
+    }
 }
 
 /// The size of a value in bytes: of a text as it is, of anything else as JSON.

@@ -237,6 +237,7 @@ impl Provider for OlmProvider {
                 description: best.description.clone(),
                 keywords: best.keywords.clone(),
                 provides: best.provides.clone(),
+                deprecated: best.deprecated.clone(),
                 ..CatalogLine::default()
             };
             serde_json::to_writer(&mut lines, &line).expect("memory takes everything");

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::error::Error;
 
 use mu_provider::catalog::{CatalogLine, Hits, LONGEST_LINE, Query};
-use mu_provider::{Listing as Listed, ProviderError};
+use mu_provider::{Listing as Listed, ProviderError, Yanked};
 
 use crate::index::releases::Position;
 use crate::index::{Candidate, Route, RouteError, Searchable};
@@ -186,6 +186,7 @@ fn with_newest(
         keywords: release.keywords.clone(),
         app_version: releases.app_version(newest).map(str::to_owned),
         moved_to: release.moved_to.clone(),
+        deprecated: release.deprecated.clone(),
         ..CatalogLine::default()
     };
     Ok(Some(FoundPackage { latest: releases.version(newest).to_string(), line, ..package }))
@@ -396,10 +397,18 @@ fn filtered(
         };
         let position = sieve.newest(&releases)?;
         let app_version = releases.app_version(position).map(str::to_owned);
-        let line = CatalogLine { app_version, ..package.line };
+        let details = releases.details(position);
+        let yanked = stated(details.and_then(|details| details.yanked.clone()));
+        let deprecated = stated(details.and_then(|details| details.deprecated.clone()));
+        let line = CatalogLine { app_version, yanked, deprecated, ..package.line };
         Some(FoundPackage { latest: releases.version(position).to_string(), line, ..package })
     };
     packages.into_iter().filter_map(newest).collect()
+}
+
+/// That something happened to a release, if there is a reason, which may be empty.
+fn stated(reason: Option<String>) -> Yanked {
+    reason.map_or(Yanked::No, Yanked::Reason)
 }
 
 /// Finds out whether the found releases can be used here. If that cannot be looked up, it stays open, with a

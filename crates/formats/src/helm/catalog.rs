@@ -23,6 +23,7 @@ pub fn catalog_line(lines: &[u8]) -> Option<CatalogLine> {
         description: newest.description,
         keywords: newest.keywords,
         app_version: newest.app_version,
+        deprecated: newest.deprecated,
         ..CatalogLine::default()
     })
 }

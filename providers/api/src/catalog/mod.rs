@@ -7,6 +7,8 @@ mod search;
 
 use serde::{Deserialize, Serialize};
 
+use crate::yanked::Yanked;
+
 pub use self::search::{Hits, LONGEST_LINE, Query, Rank};
 
 /// One package, as a catalog has it. Keys that are empty are left out, unknown ones ignored.
@@ -15,7 +17,7 @@ pub use self::search::{Hits, LONGEST_LINE, Query, Rank};
 pub struct CatalogLine {
     /// The package's name in its registry.
     pub name: String,
-    /// Its newest release that is neither withdrawn nor a prerelease, if there is one.
+    /// Its newest release: one that is neither withdrawn nor a prerelease, if there is one.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub latest: String,
     /// What it is, in a sentence.
@@ -33,6 +35,12 @@ pub struct CatalogLine {
     /// Capabilities that its newest release provides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub provides: Vec<String>,
+    /// Whether that was withdrawn, as all its releases were, and why.
+    #[serde(skip_serializing_if = "Yanked::is_no")]
+    pub yanked: Yanked,
+    /// Whether its authors no longer maintain its newest release, and why.
+    #[serde(skip_serializing_if = "Yanked::is_no")]
+    pub deprecated: Yanked,
 }
 
 /// What `GET api/v1/search?q=` answers.
