@@ -1,21 +1,24 @@
-//! Hints for a failing disk: it is full, or read-only.
+//! Hints for a failing disk: it is full, read-only, or not for this user.
 
 use std::error::Error;
 use std::io::ErrorKind;
 use std::path::Path;
 
+use crate::fs::FileError;
 use crate::ops::CommandError;
+use crate::ops::session::error::quoted;
 
 /// Adds a hint to an error that comes from a disk that cannot be written; `cache` is the folder that mu can
 /// have elsewhere.
 pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
     let mut is_in_cache = false;
-    let mut refusal = None;
+    let (mut refusal, mut path) = (None, None);
     let mut cause: Option<&(dyn Error + 'static)> = Some(&*error.error);
     while let Some(current) = cause {
         is_in_cache |= current.to_string().contains(&*cache.to_string_lossy());
         let kind = current.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
         refusal = refusal.or(kind);
+        path = path.or_else(|| current.downcast_ref().map(FileError::path));
         cause = current.source();
     }
     let elsewhere = "MU_CACHE_DIR names another folder for the cache";
@@ -33,6 +36,16 @@ pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
         }
         Some(ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) if is_in_cache => {
             error.hint(format!("the cache has to be writable: {elsewhere}"))
+        }
+        Some(ErrorKind::ReadOnlyFilesystem) => {
+            error.hint("this file system is read-only: work in a copy on another one")
+        }
+        Some(ErrorKind::PermissionDenied) if let Some(path) = path => {
+            let path = quoted(&path.to_string_lossy());
+            let hint = format!(
+                "the user that runs mu lacks this permission: `ls -ld {path}` shows who has it"
+            );
+            error.hint(hint)
         }
         _ => error,
     }
@@ -58,7 +71,13 @@ mod tests {
         check(ErrorKind::StorageFull, "/c/store/x", &["free some space", "MU_CACHE_DIR"]);
         check(ErrorKind::QuotaExceeded, "/w/Mu.lock", &["free some space"]);
         check(ErrorKind::PermissionDenied, "/c/store", &["MU_CACHE_DIR"]);
-        check(ErrorKind::ReadOnlyFilesystem, "/w/Mu.lock", &[]);
+        check(ErrorKind::ReadOnlyFilesystem, "/w/Mu.lock", &["work in a copy"]);
+        let error = FileError::new("read", "/w/a b", ErrorKind::PermissionDenied.into());
+        let hints = with_hint(CommandError::from(error), Path::new("/c")).hints;
+        assert_eq!(
+            hints,
+            ["the user that runs mu lacks this permission: `ls -ld '/w/a b'` shows who has it"]
+        );
         check(ErrorKind::NotFound, "/c/store", &[]);
     }
 }

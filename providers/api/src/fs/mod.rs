@@ -72,8 +72,15 @@ pub trait AtPath<T> {
 
 impl<T> AtPath<T> for io::Result<T> {
     fn at(self, action: &'static str, path: &Path) -> Result<T, FileError> {
-        self.map_err(|source| FileError::new(action, path, source))
+        self.map_err(|source| FileError::new(action, path, plain(source)))
     }
+}
+
+/// The system's error, without the name of a temporary file, which says nothing to people.
+fn plain(error: io::Error) -> io::Error {
+    let inner = error.get_ref().and_then(|inner| inner.source());
+    let code = inner.and_then(|inner| inner.downcast_ref::<io::Error>()?.raw_os_error());
+    code.map_or(error, io::Error::from_raw_os_error)
 }
 
 impl From<FileError> for crate::ProviderError {

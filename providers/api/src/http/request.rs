@@ -424,7 +424,7 @@ impl<'http> Request<'http> {
             }
             404 | 410 => ProviderError::new(ErrorKind::NotFound, text).into(),
             408 | 429 | 500..=599 => Failure::unavailable(&response),
-            _ => ProviderError::new(ErrorKind::Protocol, text).into(),
+            _ => Failure::refused(&response, text),
         })
     }
 

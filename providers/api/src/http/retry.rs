@@ -62,7 +62,13 @@ impl Failure {
                     .because(root_cause(&error.without_url()))
             }
             ExchangeError::Transport(error) => {
-                unreachable().because(root_cause(&error.without_url()))
+                let is_refused = url.scheme() == "http" && !error.is_connect();
+                let failed = unreachable().because(root_cause(&error.without_url()));
+                match is_refused {
+                    // It accepted the connection, and did not understand the request.
+                    true => failed.hint(tls_instead(url)),
+                    false => failed,
+                }
             }
             ExchangeError::Ended => unreachable(),
         })
@@ -73,6 +79,15 @@ impl Failure {
         let failed =
             ProviderError::new(ErrorKind::Network, format!("the answer from `{url}` ended early"));
         Self::may_pass(failed.because(root_cause(error)))
+    }
+
+    /// A status that means that the server does not accept the request.
+    pub(super) fn refused(response: &Response, text: String) -> Self {
+        let url = response.url();
+        let error = ProviderError::new(ErrorKind::Protocol, text);
+        // It is the answer of most servers that expect TLS.
+        let is_plain = response.status() == 400 && url.scheme() == "http";
+        if is_plain { error.hint(tls_instead(url)).into() } else { error.into() }
     }
 
     /// A status that means that the server cannot answer now.
@@ -214,6 +229,11 @@ fn in_words(cause: &str) -> String {
 /// Whether TLS failed because of the other side's certificate, which another attempt cannot change.
 fn is_about_certificates(error: &reqwest::Error) -> bool {
     matches!(tls_error(error), Some(rustls::Error::InvalidCertificate(_)))
+}
+
+/// What to try if a server does not understand plain http.
+fn tls_instead(url: &SafeUrl) -> String {
+    format!("if it expects TLS, write `https://{}/...`", url.host_and_port())
 }
 
 /// Whether the other side did not answer with TLS, but for example with plain http.

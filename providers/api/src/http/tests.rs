@@ -295,6 +295,18 @@ fn a_refused_connection_is_tried_again() {
 }
 
 #[test]
+fn plain_http_to_a_server_that_expects_tls_gets_a_hint() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    let address = listener.local_addr().expect("is bound");
+    // It closes the connection, as many servers do.
+    std::thread::spawn(move || listener.incoming().for_each(drop));
+    let http = Http::new(Notes::default().options());
+    let url: SafeUrl = format!("http://{address}/a").parse().expect("is a URL");
+    let error = http.get(&url).send().expect_err("is no answer");
+    assert_eq!(error.hints(), [format!("if it expects TLS, write `https://{address}/...`")]);
+}
+
+#[test]
 fn statuses_have_their_kinds() {
     for (status, kind) in [
         (401, ErrorKind::Auth),

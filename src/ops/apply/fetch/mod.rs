@@ -362,10 +362,7 @@ impl<'run> Fetching<'run> {
                 let place = route.location.describe();
                 Err(content_differs(package, [&expected, &actual], said_by, &place))
             }
-            Err(error) => {
-                let error = CommandError::from(error).while_doing(format!("cannot fetch `{what}`"));
-                Err(self.explain_move(index, error))
-            }
+            Err(error) => Err(self.explain_move(index, not_fetched(error, &what))),
         }
     }
 
@@ -393,6 +390,17 @@ impl<'run> Fetching<'run> {
             ))
             .hint(format!("`mu update {name}` chooses from the versions that are available there"))
     }
+}
+
+/// The error of a package that could not be fetched.
+fn not_fetched(error: StoreError, what: &str) -> CommandError {
+    let error = CommandError::from(error).while_doing(format!("cannot fetch `{what}`"));
+    if error.code != Code::Network || !error.hints.is_empty() {
+        return error;
+    }
+    error
+        .hint("run the command again later: what has arrived is not fetched again")
+        .hint("`mu doctor` checks registries, the proxy and certificates")
 }
 
 /// Checks a tree that was already in the store and becomes the pack `wanted`.

@@ -6,9 +6,9 @@ use mu_provider::Release;
 
 use crate::index::Route;
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::apply::fetch::fetch;
 #[cfg(feature = "publish")]
 use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
+use crate::ops::apply::fetch::{fetch, not_fetched};
 use crate::ops::session::events::Work;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{CommandError, Session};
@@ -69,5 +69,5 @@ pub(crate) fn fetch_release(
         .add(expected.as_ref(), |tree| {
             route.provider.fetch(&route.location, release, tree, &progress)
         })
-        .map_err(|error| CommandError::from(error).while_doing(format!("cannot fetch `{what}`")))
+        .map_err(|error| not_fetched(error, &what))
 }
