@@ -15,6 +15,7 @@ use crate::cli::{
 };
 #[cfg(feature = "publish")]
 use crate::cli::{hub, publish, tag, yank};
+use crate::manifest::in_lines;
 use crate::ops::diff::Difference;
 use crate::ops::fetch::Filled;
 use crate::ops::list::{Listed, Member};
@@ -64,7 +65,7 @@ enum What {
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let command = arguments.command.join(" ");
     let schema = match arguments.what {
-        What::Answer => answer(&command)?.to_value(),
+        What::Answer => in_lines(answer(&command)?.to_value()),
         _ if !command.is_empty() => {
             let message = format!("`{command}` is only for `mu schema answer`");
             return Err(CommandError::new(Code::Usage, message).into());

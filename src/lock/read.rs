@@ -16,6 +16,7 @@ use crate::lock::entry::WirePackage;
 use crate::lock::{
     FORMAT, LockError, LockedPackage, Lockfile, ReplacedPackage, Requested, Source, line,
 };
+use crate::manifest::in_lines;
 use crate::manifest::source::{Document, SourceError, conflict};
 use crate::reference::PackageId;
 
@@ -40,7 +41,7 @@ struct WireLock {
 
 /// The JSON schema of `Mu.lock`.
 pub fn schema() -> serde_json::Value {
-    schemars::schema_for!(WireLock).to_value()
+    in_lines(schemars::schema_for!(WireLock).to_value())
 }
 
 /// Reads the text of the lock at `path`.

@@ -8,12 +8,12 @@ use schemars::JsonSchema;
 use serde_json::Value;
 
 use super::settings::{Link, Majors, Resolution};
-use crate::manifest::{choice, keys};
+use crate::manifest::{choice, in_lines, keys};
 
 /// The JSON schema of `.mu/workspace.yaml`; `~/.mu/config.yaml` has the same keys except `namespace`,
 /// `members` and `patches`.
 pub fn schema() -> Value {
-    schemars::schema_for!(File).to_value()
+    in_lines(schemars::schema_for!(File).to_value())
 }
 
 /// Text, or a number or boolean that is used as it is written.

@@ -257,6 +257,9 @@ fn names_are_completed_without_the_network() {
     };
     assert_eq!(complete(&["add", "aws/"]), ["aws/ec2", "aws/eks"]);
     assert_eq!(complete(&["remove", ""]), ["aws/ec2"]);
+    // No package depends on itself.
+    assert_eq!(complete(&["add", ""]), ["aws/ec2", "aws/eks", "net/vpc"]);
+    assert_eq!(complete(&["get", "acme/"]), ["acme/web"]);
     assert_eq!(complete(&["add", "net/vpc", "-p", ""]), ["acme/web"]);
     assert_eq!(complete(&["config", "get", "res"]), ["resolution"]);
     assert_eq!(complete(&["tree", ""]), ["aws/ec2"]);
@@ -327,5 +330,23 @@ fn names_are_completed_without_the_network() {
             let completed = in_shell(shell, "source mu.fish; complete -C 'mu info ./mu.fi'");
             assert_eq!(completed, "./mu.fish\n");
         }
+    }
+}
+
+#[test]
+fn a_schema_has_no_line_breaks_inside_of_sentences() {
+    fn check(value: &Value) {
+        if let Some(text) = value["description"].as_str() {
+            assert!(!text.replace("\n\n", "").contains('\n'), "{text}");
+        }
+        match value {
+            Value::Object(entries) => entries.values().for_each(check),
+            Value::Array(values) => values.iter().for_each(check),
+            _ => {}
+        }
+    }
+    let sandbox = Sandbox::new();
+    for words in [&["manifest"][..], &["workspace"], &["lock"], &["answer", "search"]] {
+        check(&sandbox.mu(&[&["schema"], words].concat()).ok().json());
     }
 }

@@ -38,7 +38,7 @@ pub use self::outline::{Outline, generated_manifest};
 pub use self::place::{error_at_dependency, error_at_key};
 pub use self::read::{globs, unversioned};
 pub use self::requirement::{Requirement, is_version_alone};
-pub use self::schema::schema;
+pub use self::schema::{in_lines, schema};
 pub use self::source::render::quoted;
 pub use self::types::{
     API_VERSION, Build, Export, ExportKind, Head, Manifest, Person, Upgrade, Versioning, Versions,

@@ -12,7 +12,31 @@ use crate::types::{ExportKind, Versioning, Versions};
 
 /// The JSON schema of `Mu.yaml` and `Mu.json`.
 pub fn schema() -> Value {
-    schemars::schema_for!(File).to_value()
+    in_lines(schemars::schema_for!(File).to_value())
+}
+
+/// A schema whose descriptions have one line for each paragraph, wherever the source breaks it.
+pub fn in_lines(mut schema: Value) -> Value {
+    unwrap(&mut schema);
+    schema
+}
+
+fn unwrap(value: &mut Value) {
+    match value {
+        Value::Object(entries) => {
+            for (key, value) in entries {
+                match value {
+                    Value::String(text) if key == "description" => {
+                        let paragraphs = text.split("\n\n").map(|text| text.replace('\n', " "));
+                        *text = paragraphs.collect::<Vec<_>>().join("\n\n");
+                    }
+                    value => unwrap(value),
+                }
+            }
+        }
+        Value::Array(values) => values.iter_mut().for_each(unwrap),
+        _ => {}
+    }
 }
 
 /// Text, or a number that is taken as it is written.
