@@ -12,7 +12,9 @@ use crate::cli::context::{Context, Ending};
 use crate::env::Environment;
 use crate::ops::config::settings;
 use crate::ops::search::{SearchRequest, search};
+use crate::ops::session::member::target;
 use crate::ops::{NoEvents, Options, Scope, Session};
+use crate::reference::PackageId;
 
 /// How many packages of the catalogs are offered at most.
 const MOST: usize = 5_000;
@@ -68,32 +70,41 @@ fn expected(words: &[String]) -> Option<Names> {
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let Some(expected) = expected(&arguments.words) else { return Ok(0) };
     let typed = arguments.words.last().map(String::as_str).unwrap_or_default();
-    let names = names(&context.environment, expected).unwrap_or_default();
+    let names = names(&context.environment, expected, &arguments.words).unwrap_or_default();
     let fitting = names.iter().filter(|name| name.starts_with(typed));
     context.print(&fitting.map(|name| format!("{name}\n")).collect::<String>())?;
     Ok(0)
 }
 
-fn names(environment: &Environment, expected: Names) -> Option<BTreeSet<String>> {
+fn names(environment: &Environment, expected: Names, words: &[String]) -> Option<BTreeSet<String>> {
     let options = Options { offline: true, ..Options::default() };
     let events = Arc::new(NoEvents);
     let session = Session::open(environment.clone(), options, Scope::Workspace, events).ok()?;
-    let base = session.workspace.settings.base.to_string();
-    // The default base is left out, because people can leave it out too.
-    let short = |id: &str| id.strip_prefix(&base).unwrap_or(id).to_owned();
+    let short = |id: &PackageId| session.short_name(id).to_owned();
     let mut names = BTreeSet::new();
     if matches!(expected, Names::Known | Names::Any) {
         let request = SearchRequest { limit: MOST, ..SearchRequest::default() };
         let found = search(&session, &request).unwrap_or_default();
-        names.extend(found.packages.iter().map(|package| short(package.id.as_str())));
+        names.extend(found.packages.iter().map(|package| short(&package.id)));
     }
     if matches!(expected, Names::Locked | Names::Any) {
         let lock = session.lockfile().ok()?.unwrap_or_default();
-        names.extend(lock.packages.iter().map(|package| short(package.id.as_str())));
+        names.extend(lock.packages.iter().map(|package| short(&package.id)));
     }
     if expected != Names::Locked && expected != Names::Settings {
         let members = session.workspace.members.iter();
         names.extend(members.map(|member| member.manifest.name.to_string()));
+    }
+    let command = words.iter().find(|word| !word.starts_with('-'));
+    if expected == Names::Known && command.is_some_and(|command| command == "add") {
+        // A package cannot depend on itself.
+        let option = words.iter().position(|word| word == "-p" || word == "--package");
+        let package = option.and_then(|at| words.get(at + 1)).map(String::as_str);
+        if let Ok(own) = target(&session, package, "") {
+            let own = &session.workspace.members[own];
+            names.remove(own.manifest.name.as_str());
+            names.remove(&short(&own.id));
+        }
     }
     if expected == Names::Settings {
         names.extend(settings(&session).ok()?.into_iter().map(|setting| setting.key));

@@ -56,13 +56,13 @@ fn print(context: &Context, status: &Status) -> Result<(), Stop> {
     for Placed { id, path } in status.placed.iter().filter(|placed| !is_member(placed)) {
         let path = if path.is_empty() { "." } else { path };
         context.line(&format!(
-            "{NOTICE}used from the workspace{NOTICE:#}: {} {FAINT}{path}{FAINT:#}",
+            "{NOTICE}used from the workspace{NOTICE:#}: {} {FAINT}(in `{path}`){FAINT:#}",
             context.name(id)
         ))?;
     }
     for reference in &status.extra {
         context.line(&format!(
-            "{NOTICE}installed by `mu get`{NOTICE:#}: {} {FAINT}kept in Mu.lock until `mu remove`{FAINT:#}",
+            "{NOTICE}installed by `mu get`{NOTICE:#}: {} {FAINT}(stays in Mu.lock until `mu remove`){FAINT:#}",
             context.short(reference)
         ))?;
     }

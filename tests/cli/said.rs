@@ -128,7 +128,10 @@ fn what_get_was_given_is_kept_in_the_lock() {
     └── mid/p3 1.0.0 [required: any version]
     [exit 0]
     ");
-    sandbox.mu(&["status"]).ok().says(&["installed by `mu get`: mid/p3 kept in Mu.lock"]);
+    sandbox
+        .mu(&["status"])
+        .ok()
+        .says(&["installed by `mu get`: mid/p3 (stays in Mu.lock until `mu remove`)"]);
     let status = sandbox.mu(&["status", "--json"]).ok().json();
     assert_eq!(status["extra"], json!(["mid/p3"]));
     sandbox.mu(&["remove", "mid/p3"]).ok();

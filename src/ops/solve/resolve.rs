@@ -260,10 +260,15 @@ pub(crate) fn ask_installed_too<T>(
 fn tell_cost(session: &Session, selection: &Selection) {
     let cost = selection.statistics;
     session.events.detail(&|| {
-        format!(
-            "chose among {} packages, and looked at what {} versions need",
-            cost.packages_read, cost.versions_read
-        )
+        let packages = match cost.packages_read {
+            1 => "1 package".to_owned(),
+            several => format!("{several} packages"),
+        };
+        let versions = match cost.versions_read {
+            1 => "1 version needs".to_owned(),
+            several => format!("{several} versions need"),
+        };
+        format!("chose among {packages}, and looked at what {versions}")
     });
 }
 
