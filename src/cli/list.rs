@@ -10,6 +10,8 @@ use crate::report::{BAD, FAINT, GOOD, STRONG, Table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Sorted by id, the base first, as in Mu.lock. The workspace's own packages are sorted by folder.
+
 Examples:
   mu list
   mu list --global

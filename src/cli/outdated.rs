@@ -13,7 +13,7 @@ use crate::report::{FAINT, GOOD, NOTICE, STRONG, Table};
 #[command(after_help = "\
 `allowed` is the newest version that the requirements allow: `mu update` moves there. `newest` is the newest \
 release. A package that only Mu.lock holds back just needs `mu update`. Versions that were yanked after they \
-were locked are shown here; `mu get` does not ask registries about locked packages.
+were locked are shown here; `mu get` does not ask registries about locked packages. Sorted by id, the base first.
 
 Examples:
   mu outdated

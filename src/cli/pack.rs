@@ -21,7 +21,7 @@ package depends on. Files that look like secrets (.env, *.pem, .npmrc, …) are 
 refused.
 
 Examples:
-  mu pack                              the package of this folder, into LEAF[-APPVERSION]-VERSION.tgz
+  mu pack                              the package of this folder, such as web-1.2.0.tgz
   mu pack --list                       what would go in
   mu pack acme/web --output dist/      a package of this workspace, into a folder")]
 pub(crate) struct Arguments {

@@ -21,8 +21,8 @@ use crate::report::{FAINT, NOTICE, STRONG, Table, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Every word must occur in a package's name, keywords, description or app version. Searches the registries in the \
-settings, and the default base. With a filter, the newest version that passes is shown. One that cannot be used here, \
+Every word must occur in a package's name, keywords, description or app version; the best matches come first. \
+Searches the registries in the settings, and the default base. With a filter, the newest version that passes is shown. One that cannot be used here, \
 according to `runtime` in the settings and --runtime, is marked with the reason.
 
 Examples:

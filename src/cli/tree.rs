@@ -14,7 +14,8 @@ use crate::report::{FAINT, STRONG};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 The dependencies of a package are shown once: where it appears again, it is marked (*). A package that depends \
-on itself is marked (cycle). With --json, these are `repeated` and `cycle`.
+on itself is marked (cycle). With --json, these are `repeated` and `cycle`. The workspace's packages are sorted by \
+folder, and what a package needs by id, the base first.
 
 Examples:
   mu tree

@@ -153,7 +153,7 @@ pub fn set(
         match source.help_text().filter(|_| !source.message().starts_with("unknown key")) {
             Some(help) => refused.hint(help),
             None if source.message().starts_with("unknown key") => {
-                refused.hint("`mu schema workspace` shows the keys there are")
+                refused.hint("`mu schema workspace` lists the known keys")
             }
             None => refused,
         }

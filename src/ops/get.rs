@@ -284,8 +284,9 @@ fn seen_from(
     }
     if is_above(session, &folder) {
         let message = format!("`{}` contains this workspace, and has no Mu.yaml", folder.display());
-        return Err(CommandError::new(Code::Usage, message)
-            .hint("without a Mu.yaml, all of a folder is the package; name one with less in it"));
+        return Err(CommandError::new(Code::Usage, message).hint(
+            "a folder without a Mu.yaml is a package with all that is in it: name a smaller one",
+        ));
     }
     if is_anywhere {
         return Ok(reference.clone());

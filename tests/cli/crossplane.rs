@@ -212,7 +212,7 @@ fn packages_become_resources_at_the_versions_of_the_lock() {
     assert!(
         sandbox.read("crossplane/acme-function-kcl.yaml").contains("pkg.crossplane.io/v1beta1")
     );
-    // What is no longer locked goes, and what somebody else wrote stays.
+    // It removes files of packages that are no longer locked, but no file of somebody else.
     sandbox.write("crossplane/own.yaml", "kind: Namespace\n");
     let spec =
         format!("  dependsOn:\n    - provider: {host}/acme/provider-aws\n      version: v1.0.0\n");

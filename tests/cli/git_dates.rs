@@ -99,7 +99,7 @@ fn a_question_about_versions_is_answered_without_dates() {
     assert_eq!(json["versions"][0]["published"], serde_json::Value::Null);
     assert_eq!(json.get("warnings"), None);
     sandbox.mu(&["info", &reference]).ok().says(&["published    unknown"]);
-    // What a rule about age makes of that is told where it is shown.
+    // If a rule about age matters, the version is marked.
     let old = ["versions", &reference, "--exclude-newer", "2021-06-01"];
     let run = sandbox.mu(&old).ok();
     assert_eq!(run.stderr, "", "{}", run.shown());

@@ -534,7 +534,7 @@ fn helm_finds_what_it_reads_in_charts_and_its_lock() {
          - name: side\n  repository: file://../side\n  version: 0.4.2\n"
     );
     assert!(rest.contains("generated: \"20"), "{lock}");
-    // Again: nothing is asked for, and nothing is another.
+    // The second time, it requests nothing and changes nothing.
     let (asked, state) = (repository.nginx.log().len(), tree(&sandbox.path("work")));
     let run = sandbox.mu(&["vendor", "--for", "helm", "--offline"]).ok();
     run.says(&["3 charts in charts and the lock of shop are up to date"]);

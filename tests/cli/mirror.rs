@@ -407,7 +407,7 @@ fn folders_beside_a_package_in_its_repository_are_copied_with_it() {
     sandbox.mu(&["get", "--locked"]).ok();
     assert_eq!(sandbox.read("Mu.lock"), lock);
     assert_eq!(tree(&sandbox.path("work/.mu/packs")), packs);
-    // Chosen anew, by what the mirror says alone.
+    // Without a lock, only what the mirror says counts.
     fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
     fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is ours");
     sandbox.mu(&["get"]).ok();

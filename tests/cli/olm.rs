@@ -139,7 +139,8 @@ fn operators_become_subscriptions_at_the_versions_of_the_lock() {
     run.says(&["+ olm/kafka.yaml (kafka.v0.2.0 in stable)", "3 subscriptions in olm"]);
     let expected = "# Written by `mu vendor --for olm`; do not edit.\napiVersion: operators.coreos.com/v1alpha1\nkind: Subscription\nmetadata:\n  name: kafka\n  namespace: operators\nspec:\n  name: kafka\n  channel: stable\n  source: operators.example\n  sourceNamespace: olm\n  startingCSV: kafka.v0.2.0\n  installPlanApproval: Manual\n";
     assert_eq!(sandbox.read("olm/kafka.yaml"), expected);
-    // Again there is nothing to do; what is no longer locked goes, and what somebody else wrote stays.
+    // The second time, there is nothing to do. Files of operators that are no longer locked are removed, but no file of
+    // somebody else.
     sandbox.write("olm/own.yaml", "kind: Namespace\n");
     sandbox.mu(&["vendor", "--for", "olm"]).ok().says(&["up to date"]);
     sandbox.asks_for(&["operators.example/zookeeper#^0.9.0"]);
@@ -215,7 +216,7 @@ fn a_kind_is_met_by_a_chart_if_the_settings_say_that_it_provides_it() {
     hint: do without operators.example/certs: `mu remove operators.example/certs`
     [exit 1]
     ");
-    // Without that setting, the operator is the one that is there.
+    // Without that setting, the operator provides it.
     sandbox.asks_for(&both[..1]);
     sandbox.write(".mu/workspace.yaml", PLACES);
     sandbox.mu(&["get", "--locked"]).fails();

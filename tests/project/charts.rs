@@ -1,6 +1,6 @@
 //! The chart repository in `testdata/charts`, which the documents show: made here, and compared with what is there.
 //!
-//! `BLESS=1 cargo test --test project charts` writes it anew.
+//! `BLESS=1 cargo test --test project charts` writes it again.
 
 use std::fs;
 

@@ -361,7 +361,7 @@ fn the_bundle_is_current() {
             .map(str::to_owned)
             .collect();
     expected.sort();
-    assert_eq!(found, expected, "`BLESS=1 cargo test --test project` writes it anew");
+    assert_eq!(found, expected, "`BLESS=1 cargo test --test project` writes it again");
 }
 
 /// The demo in a separate folder, with its own machine around it.

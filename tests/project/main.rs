@@ -42,7 +42,7 @@ fn check_generated(path: &str, expected: &[u8]) {
     }
     assert!(
         found == expected,
-        "{path} is out of date; `BLESS=1 cargo test --test project` writes it anew"
+        "{path} is out of date; `BLESS=1 cargo test --test project` writes it again"
     );
 }
 

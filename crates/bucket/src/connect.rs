@@ -1,4 +1,4 @@
-//! How buckets are connected to: how long to wait for the metadata service of a cloud, and who is told what is sent.
+//! How buckets are connected to: how long to wait for the metadata service of a cloud, and who learns what is sent.
 //!
 //! If no credentials are set, a machine in a cloud gets those of its role from a service with a local
 //! address. Elsewhere, nobody answers there. A client that retries as often as for a bucket would make people

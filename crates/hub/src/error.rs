@@ -223,6 +223,10 @@ impl HubError {
             Self::Differs { .. } => Some(
                 "its publisher must fix the index line; `mu hub check` lists such lines".to_owned(),
             ),
+            Self::NotFound { package, .. } => {
+                let (name, _version) = package.split_once(' ')?;
+                Some(format!("`mu versions {name}` lists the versions that there are"))
+            }
             Self::Busy { .. } | Self::Changed { .. } => Some("try again".to_owned()),
             _ => None,
         }

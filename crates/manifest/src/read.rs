@@ -144,21 +144,22 @@ fn name(table: Table<'_>) -> Result<Option<Reference>, SourceError> {
 ///
 /// When the text is not a reference, or has a version.
 pub fn unversioned(text: &str) -> Result<Reference, Problem> {
-    let expected = "expected a name such as `acmecorp/elk`, or base and name";
+    let advice =
+        "write a name such as `acmecorp/elk`, or one with its base, such as `hub.acme.co/elk`";
     let reference = Reference::parse(text).map_err(|error| {
         let headline = error.headline().replace("valid reference", "valid package name");
         let message = error.message().replace("`/`, `#` or", "`/` or");
-        Problem::new(format!("{headline}: {message}")).at(error.span()).help(expected)
+        Problem::new(format!("{headline}: {message}")).at(error.span()).help(advice)
     })?;
     if let Some(at) = text.find('#') {
-        return Err(Problem::new("no version belongs here").at(at..text.len()).help(expected));
+        return Err(Problem::new("no version belongs here").at(at..text.len()).help(advice));
     }
     if reference.local().is_some() {
-        return Err(Problem::new("a folder is not a name").help(expected));
+        return Err(Problem::new("a folder is not a name").help(advice));
     }
     if reference.protocol().is_some() || reference.user().is_some() {
         let end = text.find("://").map_or(text.len(), |at| at + "://".len());
-        return Err(Problem::new("no protocol belongs here").at(0..end).help(expected));
+        return Err(Problem::new("no protocol belongs here").at(0..end).help(advice));
     }
     Ok(reference)
 }

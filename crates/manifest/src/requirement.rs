@@ -176,9 +176,9 @@ impl<'d> Written<'d> {
             (reference, name, Some(table))
         } else {
             let text = self.value.word().map_err(|error| match &self.key {
-                Some(key) if self.value.is_null() => {
-                    key.error("this key has no version").help("write `latest` for any")
-                }
+                Some(key) if self.value.is_null() => key
+                    .error("this dependency has no version")
+                    .help("write `latest` to accept any version"),
                 _ => error,
             })?;
             let (reference, name) = self.short_reference(text)?;

@@ -370,13 +370,13 @@ error: `b/c` is listed twice, on lines 3 and 6
     check_error(
         "dependencies:\n  b:\n",
         r"
-error: this key has no version
+error: this dependency has no version
  --> Mu.yaml:3:3
   |
 3 |   b:
   |   ^
   |
-  = help: write `latest` for any
+  = help: write `latest` to accept any version
 ",
     );
     check_error(
@@ -410,7 +410,7 @@ error: expected a map, found text
 2 | build: make pack
   |        ^^^^^^^^^
   |
-  = help: a map is lines such as `key: value`, or `{key: value}`
+  = help: write lines such as `key: value`, or `{key: value}`
 ",
     );
     check_error(
@@ -490,7 +490,7 @@ error: no version belongs here
 2 | replaces: [b#1]
   |             ^^
   |
-  = help: expected a name such as `acmecorp/elk`, or base and name
+  = help: write a name such as `acmecorp/elk`, or one with its base, such as `hub.acme.co/elk`
 ",
     );
     check_error(

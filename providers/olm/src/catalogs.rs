@@ -1,4 +1,4 @@
-//! Catalogs: each asked for once a run, read only if it has changed, and remembered package by package.
+//! Catalogs: each is requested once a run, read only if it has changed, and remembered package by package.
 //!
 //! What is remembered is a file for each catalog: one line that says what it is of, and the lines of its packages. It only saves
 //! work: whatever cannot be read or written is as if it was not there.

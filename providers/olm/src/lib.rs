@@ -2,7 +2,7 @@
 //!
 //! `catalogs.rs` reads a catalog once a run, if it has changed, and remembers it package by package; what its documents say is in
 //! `mu-formats`. The files of an operator are those of its bundle: from the image that the catalog names, which
-//! `mu-provider-oci` reads, else the resources that stand in the catalog itself.
+//! `mu-provider-oci` reads, or without one the resources in the catalog itself.
 
 #![cfg_attr(
     test,

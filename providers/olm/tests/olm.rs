@@ -127,7 +127,7 @@ fn conforms_on_nginx_in_a_folder_in_a_file_and_in_an_image() {
     );
     assert!(name.contains("@sha256:"));
     conforms(&format!("oci://{}/acme/catalog:v1/", registry.host()), &other);
-    // What names an image by its digest is never asked for again.
+    // An image that is named by its digest is never requested again.
     let cache = tempfile::tempdir().expect("a temporary folder can be made");
     let location = at(&format!("oci://{name}/"), "web");
     let first = found(&provider(cache.path()), &location);

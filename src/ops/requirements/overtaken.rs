@@ -1,4 +1,5 @@
-//! What a lock has that the settings overtook: charts that use their own copies now, and ids that stand for others now.
+//! What a lock has although the settings have changed: charts that now use the copies inside them, and ids that now mean
+//! other packages.
 
 use crate::lock::Lockfile;
 use crate::ops::Session;

@@ -61,7 +61,7 @@ fn what_is_there(folder: &Path) -> String {
     let above = above.display();
     let listed: Vec<String> = names.iter().take(LISTED).map(|name| format!("`{name}`")).collect();
     match &listed[..] {
-        [] => format!("`{above}` has no folders"),
+        [] => format!("`{above}` contains no folders"),
         [one] => format!("`{above}` has one folder: {one}"),
         _ => {
             let more = if names.len() > LISTED { ", …" } else { "" };

@@ -1,7 +1,7 @@
 //! `index.yaml`, YAML or JSON: read once, chart by chart, into the lines of an index.
 //!
-//! An entry that makes no sense is a version that cannot be used, and says why. It does not make the index
-//! invalid.
+//! An entry that cannot be read is a version that cannot be used, with the reason. The rest of the index stays
+//! valid.
 
 use std::collections::BTreeMap;
 

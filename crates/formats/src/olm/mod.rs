@@ -2,7 +2,7 @@
 //!
 //! A catalog is a stream of documents, in one file or many: packages, channels, bundles, deprecations. It is read as a whole,
 //! because the channels say how the bundles follow each other, and by name. A bundle becomes the line of a version. One that
-//! makes no sense is a version that cannot be used, and says why; it is not a bad catalog.
+//! cannot be read is a version that cannot be used, with the reason; the rest of the catalog stays valid.
 
 mod bundle;
 mod catalog;

@@ -13,7 +13,7 @@ const NAME_REST: &str = "a letter, a digit, `_`, `.`, `-`, `/` or the end";
 const VERSION_MARK: &str = "`#` before a version";
 const NO_SPACE: &str = "no space before `#` or at the end";
 const SLASH: &str = "`/` between the parts of a name";
-const ONE_NAME: &str = "one name: write several as words of their own, without a comma";
+const ONE_NAME: &str = "one name: separate several names with spaces instead of commas";
 const NO_HOME: &str =
     "a name, or a folder's whole path: only a shell knows `~`, and only outside of quotes";
 const SEGMENT_LENGTH: &str = "a segment of at most 128 characters";

@@ -189,7 +189,7 @@ impl<'d> Value<'d> {
         match &self.node.kind {
             Kind::Table { entries, .. } => Ok(entries.iter().map(pair)),
             _ => Err(self.expected("a map").help(match document.format {
-                Format::Yaml => "a map is lines such as `key: value`, or `{key: value}`",
+                Format::Yaml => "write lines such as `key: value`, or `{key: value}`",
                 Format::Json => "a map is `{\"key\": \"value\"}`",
             })),
         }
