@@ -132,6 +132,9 @@ entry! {
     /// `h1:` and the digest of the content.
     #[schemars(default)]
     "digest" digest: Option<String>,
+    /// `h1:` and the digest of the content together with what `mu build` made of it.
+    #[schemars(default)]
+    "built" built: Option<String>,
     /// `sha256:` and the digest of the archive.
     #[schemars(default)]
     "archive" archive: Option<String>,

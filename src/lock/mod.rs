@@ -96,6 +96,8 @@ pub struct LockedPackage {
     pub reference: Option<String>,
     /// Its content; missing for a package of the workspace.
     pub digest: Option<Digest>,
+    /// Its content together with what `mu build` made of it, if it was built.
+    pub built: Option<Digest>,
     /// Its archive, if it has one.
     pub archive: Option<ArchiveDigest>,
     /// The patch that is applied to its content, by its digest.
@@ -170,6 +172,7 @@ impl LockedPackage {
             commit: None,
             reference: None,
             digest: None,
+            built: None,
             archive: None,
             patch: None,
             patched: None,
@@ -446,6 +449,7 @@ mod tests {
                 digest: Some(
                     "h1:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU".parse().expect("is a digest"),
                 ),
+                built: None,
                 archive: None,
                 patch: Some(format!("sha256:{:064}", 7).parse().expect("is a digest")),
                 patched: Some(

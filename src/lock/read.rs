@@ -162,6 +162,7 @@ impl WirePackage {
             commit: self.commit,
             reference: self.reference,
             digest: self.digest.map(|text| text.parse().map_err(|_| text)).transpose()?,
+            built: self.built.map(|text| text.parse().map_err(|_| text)).transpose()?,
             archive: self.archive.map(|text| text.parse().map_err(|_| text)).transpose()?,
             patch: self.patch.map(|text| text.parse().map_err(|_| text)).transpose()?,
             patched: self.patched.map(|text| text.parse().map_err(|_| text)).transpose()?,

@@ -90,6 +90,7 @@ fn entry(package: &LockedPackage, names: &Names<'_>) -> WirePackage {
         commit: package.commit.clone(),
         reference: package.reference.clone(),
         digest: package.digest.map(|digest| digest.to_string()),
+        built: package.built.map(|digest| digest.to_string()),
         archive: package.archive.map(|digest| digest.to_string()),
         patch: package.patch.map(|digest| digest.to_string()),
         patched: package.patched.map(|digest| digest.to_string()),

@@ -74,16 +74,21 @@ fn adopt_one(
     }
     let others = wanted.iter().map(|other| &other.place).chain(state.packs.keys());
     let places: Vec<&str> = wanted.iter().map(|other| &*other.place).collect();
-    let omitted = record.omitted(&pack.place, &pack.digest, &places);
-    match packs.digest_of(&pack.place, others, &omitted, &pack.digest) {
-        Ok(found) if found == pack.digest => {
-            state.packs.insert(pack.place.clone(), Pack::new(pack, omitted));
-            Ok(())
+    let others: Vec<&String> = others.collect();
+    let mut found = None;
+    for digest in pack.digests() {
+        let omitted = record.omitted(&pack.place, &digest, &places);
+        let is = packs.digest_of(&pack.place, &others, &omitted, &digest);
+        if is.as_ref().is_ok_and(|is| *is == digest) {
+            let adopted = Pack { digest, ..Pack::new(pack, omitted) };
+            state.packs.insert(pack.place.clone(), adopted);
+            return Ok(());
         }
-        found if packs.is_vendored() => {
-            Err(PacksError::Changed { path, digest: pack.digest, found: found.ok() })
-        }
-        _ => Err(PacksError::InTheWay { path, digest: pack.digest }),
+        found = found.or(is.ok());
+    }
+    match packs.is_vendored() {
+        true => Err(PacksError::Changed { path, digest: pack.digest, found }),
+        false => Err(PacksError::InTheWay { path, digest: pack.digest }),
     }
 }
 

@@ -39,11 +39,13 @@ impl PacksFolder {
             && state
                 .packs
                 .get(&wanted.place)
-                .is_some_and(|pack| pack.digest == wanted.digest && pack.version == wanted.version)
+                .is_some_and(|pack| wanted.accepts(&pack.digest) && pack.version == wanted.version)
             && folders.at(&wanted.place).ok().flatten().is_some_and(|(folder, leaf)| {
                 match folder.kind(leaf) {
                     Some(Kind::Folder) => has_manifest(folder, leaf),
-                    Some(Kind::Symlink) => self.is_stored(&wanted.place, &wanted.digest),
+                    Some(Kind::Symlink) => {
+                        wanted.digests().any(|digest| self.is_stored(&wanted.place, &digest))
+                    }
                     _ => false,
                 }
             })
@@ -78,20 +80,23 @@ impl PacksFolder {
             if state.pending.contains(&pack.place) {
                 continue;
             }
-            let omitted = record.omitted(&pack.place, &pack.digest, &places);
-            let is_it = || {
-                let found = self.digest_of(&pack.place, &places, &omitted, &pack.digest);
-                found.is_ok_and(|digest| digest == pack.digest)
-            };
-            let is_there = match kind {
-                Some(Kind::Folder) => is_it(),
-                // Trees in the store were hashed.
-                Some(Kind::Symlink) => !is_vendored && self.is_stored(&pack.place, &pack.digest),
-                _ => false,
-            };
-            if is_there {
-                state.packs.insert(pack.place.clone(), Pack::new(pack, omitted.clone()));
-            } else if state.packs.get(&pack.place).is_some_and(|one| one.digest == pack.digest) {
+            let found = pack.digests().find_map(|digest| {
+                let omitted = record.omitted(&pack.place, &digest, &places);
+                let is_it = || {
+                    let found = self.digest_of(&pack.place, &places, &omitted, &digest);
+                    found.is_ok_and(|found| found == digest)
+                };
+                let is_there = match kind {
+                    Some(Kind::Folder) => is_it(),
+                    // Trees in the store were hashed.
+                    Some(Kind::Symlink) => !is_vendored && self.is_stored(&pack.place, &digest),
+                    _ => false,
+                };
+                is_there.then(|| Pack { digest, ..Pack::new(pack, omitted) })
+            });
+            if let Some(found) = found {
+                state.packs.insert(pack.place.clone(), found);
+            } else if state.packs.get(&pack.place).is_some_and(|one| pack.accepts(&one.digest)) {
                 state.packs.remove(&pack.place);
             }
         }

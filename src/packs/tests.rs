@@ -106,6 +106,7 @@ proptest! {
             id: "hub.mu.com/a".to_owned(),
             version: "1.0.0".to_owned(),
             digest: Digest::of_lines(""),
+            built: None,
         }).collect();
         // Whether it succeeds or fails, it stays inside.
         let _ = world.packs.recognize(|| wanted.clone());

@@ -117,7 +117,7 @@ impl PacksFolder {
         wanted: &Wanted,
         others: &[&str],
     ) -> Vec<Entry> {
-        let installed = state.packs.get(&wanted.place).filter(|pack| pack.digest == wanted.digest);
+        let installed = state.packs.get(&wanted.place).filter(|pack| wanted.accepts(&pack.digest));
         match installed {
             Some(pack) => pack.omitted.clone(),
             None => record.omitted(&wanted.place, &wanted.digest, others),

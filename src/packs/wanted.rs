@@ -15,6 +15,20 @@ pub struct Wanted {
     pub version: String,
     /// The digest of its content.
     pub digest: Digest,
+    /// The digest of its content together with what `mu build` made of it; that is as good.
+    pub built: Option<Digest>,
+}
+
+impl Wanted {
+    /// Whether this is its content.
+    pub fn accepts(&self, digest: &Digest) -> bool {
+        self.digest == *digest || self.built.as_ref() == Some(digest)
+    }
+
+    /// Its possible contents.
+    pub fn digests(&self) -> impl Iterator<Item = Digest> {
+        std::iter::once(self.digest).chain(self.built)
+    }
 }
 
 /// Whether a sorted set of places contains `place` or one below it; `first_from` returns the set's first that

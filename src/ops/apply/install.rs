@@ -27,7 +27,7 @@ use crate::packs::{Building, Installation, PacksError, Wanted};
 use crate::reference::PackageId;
 use crate::store::{StoreError, Stored};
 use crate::workspace::Link;
-use mu_provider::threads;
+use mu_provider::{Digest, threads};
 
 /// Brings packs, lock and manifests in line with what was resolved, or only reports what would change.
 ///
@@ -344,7 +344,14 @@ fn packs_of(
 ) -> Result<Vec<Wanted>, CommandError> {
     let lock = &resolved.lock;
     let wanted = wanted(lock).filter(|(index, _)| !resolved.left_out.contains(index));
-    let mut all: Vec<Wanted> = wanted.map(|(_, wanted)| wanted).collect();
+    // What `mu build` made on this machine is installed, too.
+    let built = |digest: &Digest| session.store.contains(digest);
+    let mut all: Vec<Wanted> = wanted
+        .map(|(_, wanted)| match wanted.built.filter(built) {
+            Some(digest) => Wanted { digest, ..wanted },
+            None => wanted,
+        })
+        .collect();
     let others = also.iter().filter(|also| !all.iter().any(|wanted| wanted.place == also.place));
     let others: Vec<Wanted> = others.cloned().collect();
     all.extend(others);

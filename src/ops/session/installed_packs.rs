@@ -16,10 +16,8 @@ pub fn wanted(lock: &Lockfile) -> impl Iterator<Item = (usize, Wanted)> {
         // mu does not install a pack that somebody has put there.
         let digest = package.installed_digest().filter(|_| !package.source.is_placed())?;
         let place = place(lock, index);
-        Some((
-            index,
-            Wanted { place, id: package.id.to_string(), version: package.version.clone(), digest },
-        ))
+        let (id, version) = (package.id.to_string(), package.version.clone());
+        Some((index, Wanted { place, id, version, digest, built: package.built }))
     })
 }
 
@@ -28,7 +26,13 @@ pub(crate) fn kept(lock: &Lockfile) -> impl Iterator<Item = Wanted> {
     let kept = lock.replaced.iter().filter_map(|replaced| replaced.kept.as_ref());
     kept.filter_map(|kept| {
         let (place, id) = (folder_of(&kept.id), kept.id.to_string());
-        Some(Wanted { place, id, version: kept.version.clone(), digest: kept.installed_digest()? })
+        Some(Wanted {
+            place,
+            id,
+            version: kept.version.clone(),
+            digest: kept.installed_digest()?,
+            built: kept.built,
+        })
     })
 }
 
