@@ -30,6 +30,7 @@ pub struct Environment {
 
 /// What mu keeps in its cache.
 pub const IN_CACHE: &[&str] = &[
+    "builds",
     "catalogs",
     "charts",
     "downloads",
@@ -43,8 +44,15 @@ pub const IN_CACHE: &[&str] = &[
 ];
 
 /// What is in `~/.mu`.
-pub const IN_HOME: &[&str] =
-    &["Mu.lock", "config.yaml", "credentials.json", "credentials.lock", "packs", "plugins"];
+pub const IN_HOME: &[&str] = &[
+    "Mu.lock",
+    "config.yaml",
+    "credentials.json",
+    "credentials.lock",
+    "packs",
+    "plugins",
+    "trust",
+];
 
 /// The process lacks something that mu needs.
 #[derive(Debug, thiserror::Error)]

@@ -42,6 +42,7 @@
 //! | `$MUROOT/lib/packs/` | whoever installed the runtime; read by [`search`] |
 //! | `CACHE/store/{lock,trees/,linked/,staging/}` | [`store`] |
 //! | `CACHE/index/*.index`, `*.lock` | [`index`] |
+//! | `CACHE/builds/`, `~/.mu/trust/builds.json` | [`ops::build`] |
 //! | `CACHE/git/` | `providers/git` |
 //! | `CACHE/catalogs/` | `providers/hub` |
 //! | `CACHE/downloads/` | `providers/hub`, `providers/helm`, `providers/oci` |

@@ -1,6 +1,7 @@
 //! The command line: one file for each command, which parses, calls one operation, and prints the answer.
 
 mod add;
+mod build;
 mod cache;
 mod change;
 mod complete;
@@ -57,6 +58,7 @@ mod why;
 mod yank;
 
 use std::ffi::OsString;
+use std::io::Write as _;
 use std::sync::{Arc, LazyLock};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -163,6 +165,8 @@ enum Command {
     Verify(verify::Arguments),
     /// Fill the store with what Mu.lock names, and install nothing
     Fetch(fetch::Arguments),
+    /// Run the builds of trusted packages, and install the results
+    Build(build::Arguments),
     /// Keep packs in the workspace as files to commit
     Vendor(vendor::Arguments),
     /// Show or raise the version in Mu.yaml
@@ -216,6 +220,9 @@ enum Command {
 /// Runs the program with the arguments of a process; returns its exit status.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
+    if let Some((status, text)) = build::confined(&arguments) {
+        return confined(status, &text);
+    }
     let environment = Environment::from_process();
     let color = global::color_of(&arguments, environment.as_ref().ok());
     if let Some(text) = topics::asked_for(&arguments) {
@@ -231,6 +238,13 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let status = end(ending, &shell);
     shell.end();
     status
+}
+
+/// Ends a run that mu has started for a build: its output goes to the build's log, or to the mu that waits for it.
+fn confined(status: u8, text: &str) -> u8 {
+    let mut output = std::io::stdout();
+    let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
+    written.map_or(1, |()| status)
 }
 
 /// The program with every command described, as its help shows it.
@@ -324,6 +338,7 @@ fn carry_out(context: &Context, command: Command) -> Ending {
         Command::Versions(arguments) => versions::run(context, &arguments),
         Command::Verify(arguments) => verify::run(context, &arguments),
         Command::Fetch(arguments) => fetch::run(context, &arguments),
+        Command::Build(arguments) => build::run(context, &arguments),
         Command::Vendor(arguments) => vendor::run(context, &arguments),
         Command::Version(arguments) => version::run(context, &arguments),
         #[cfg(feature = "hub")]

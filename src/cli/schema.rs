@@ -16,6 +16,7 @@ use crate::cli::{
 #[cfg(feature = "publish")]
 use crate::cli::{hub, publish, tag, yank};
 use crate::manifest::in_lines;
+use crate::ops::build::BuildReport;
 use crate::ops::diff::Difference;
 use crate::ops::fetch::Filled;
 use crate::ops::list::{Listed, Member};
@@ -83,6 +84,7 @@ type Shape = fn(&mut SchemaGenerator) -> Schema;
 /// The answers of all commands that have one; some have several, depending on flags.
 const ANSWERS: &[(&str, &[Shape])] = &[
     ("add", &[shape::<change::Answer<'_>>]),
+    ("build", &[shape::<BuildReport>]),
     ("cache clean", &[shape::<cache::Cleaned>]),
     ("cache dir", &[shape::<cache::Folder>]),
     ("cache prune", &[shape::<stored::Pruned>]),

@@ -33,6 +33,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
             "resolve",
             "what-if",
             "fetch",
+            "build",
             "vendor",
         ],
     ),

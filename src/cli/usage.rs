@@ -110,7 +110,6 @@ const WORDS: &[(&[&str], &str)] = &[
         &["edit", "link", "patch"],
         "mu has no such command yet; a folder in the workspace with the package's name takes its place: `git clone URL NAME`",
     ),
-    (&["build"], "mu has no `build` yet; run the command that the package names under `build`"),
 ];
 
 /// Suggests the command with the nearest spelling; clap's own measure takes `gte` for `tree`.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use mu_provider::Digest;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -52,7 +53,7 @@ pub struct Pruned {
     pub bytes: u64,
 }
 
-/// Removes trees that no pack is linked to, and partial downloads.
+/// Removes trees that no pack is linked to, records of builds without results, and partial downloads.
 ///
 /// # Errors
 ///
@@ -77,6 +78,7 @@ pub fn prune(store: &Store, cache: &Path, events: &dyn Events) -> Result<Pruned,
     }
     store.remove_unlisted()?;
     remove_orphans(cache)?;
+    remove_lost_builds(store, cache)?;
     fs::remove_folder(&cache.join("downloads"))?;
     Ok(pruned)
 }
@@ -104,6 +106,22 @@ pub fn clean(store: &Store, cache: &Path, events: &dyn Events) -> Result<u64, Co
     fs::remove_folder(&staging)?;
     drop(lock);
     Ok(before.saturating_sub(cache_size(cache)?.total))
+}
+
+/// Removes the records of builds whose results are no longer there.
+fn remove_lost_builds(store: &Store, cache: &Path) -> Result<(), FileError> {
+    for entry in fs::entries_if_there(&cache.join("builds"))? {
+        let folder = entry.path();
+        let result = fs::read_text_if_there(&folder.join("result"))?;
+        let digest: Option<Digest> = result.and_then(|text| text.trim().parse().ok());
+        let is_there = digest.is_some_and(|digest| store.contains(&digest));
+        // A build that is running holds its lock.
+        let lock = Lock::try_acquire(&folder.join("lock"), Sharing::Exclusive)?;
+        if !is_there && lock.is_some() {
+            fs::remove_folder(&folder)?;
+        }
+    }
+    Ok(())
 }
 
 fn alone(store: &Store, events: &dyn Events) -> Result<Lock, CommandError> {

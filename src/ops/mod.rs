@@ -19,6 +19,7 @@ pub mod requirements;
 pub mod session;
 pub mod solve;
 
+pub mod build;
 pub mod cache;
 pub mod config;
 pub mod doctor;

@@ -403,7 +403,16 @@ fn minimum_release_age(table: Table<'_>) -> Result<Option<Cutoff>, SourceError> 
 
 fn trusted_builds(table: Table<'_>) -> Result<Option<Globs>, SourceError> {
     let Some(trust) = table.get("trust") else { return Ok(None) };
-    trust.table(schema::Trust::KEYS)?.get("build").map(globs).transpose()
+    let Some(value) = trust.table(schema::Trust::KEYS)?.get("build") else { return Ok(None) };
+    if !value.is_table() {
+        return globs(value).map(Some);
+    }
+    let mut patterns = Globs::default();
+    for (pattern, consent) in value.entries()? {
+        consent.text()?.choice::<schema::Consent>()?;
+        pattern.parse(|text| patterns.push(text))?;
+    }
+    Ok(Some(patterns))
 }
 
 fn trusted_workspaces(table: Table<'_>, kind: Kind) -> Result<Vec<String>, SourceError> {

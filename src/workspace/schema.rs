@@ -113,11 +113,29 @@ keys! {
 
 keys! {
     pub(super) struct Trust {
-        /// Patterns of packages whose `build` may be run, such as `hub.mu.com/acmecorp/*`.
-        "build" build: Option<Vec<String>>,
+        /// Patterns of packages whose `build` may be run after you have agreed to it, such as `hub.mu.com/acmecorp/*`.
+        "build" build: Option<Builds>,
         /// In `~/.mu/config.yaml` only: folders whose workspaces are used although they belong to another
         /// user, such as `/srv/shared/web`, or `/srv/*` for all below.
         "workspaces" workspaces: Option<Vec<String>>,
+    }
+}
+
+/// Patterns, or a map from patterns to how the builds are agreed to.
+#[derive(JsonSchema)]
+#[schemars(untagged)]
+enum Builds {
+    Ask(Vec<String>),
+    By(BTreeMap<String, Consent>),
+}
+
+choice! {
+    /// How a build is agreed to.
+    pub(super) enum Consent {
+        /// Whoever runs it is asked, once for each content.
+        Ask = "ask",
+        /// Signed versions are built without a question; others as with `ask`.
+        Auto = "auto",
     }
 }
 

@@ -39,6 +39,7 @@ const IN_A_WORKSPACE: &[&[&str]] = &[
     &["vendor"],
     &["vendor", "--undo"],
     &["fetch"],
+    &["build"],
     &["diff", "aws/app"],
     &["which", "aws/app"],
     &["which", "aws/ec2#^1"],

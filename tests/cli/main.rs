@@ -9,6 +9,7 @@
 
 mod add;
 mod buckets;
+mod build;
 mod capabilities;
 mod care;
 mod channels;

@@ -370,5 +370,25 @@ fn build(table: Table<'_>) -> Result<Option<Build>, SourceError> {
     if command.first().is_none_or(String::is_empty) {
         return Err(missing());
     }
-    Ok(Some(Build { command, outputs: table.list("outputs", |value| inner_path(&value.text()?))? }))
+    let outputs = table.list("outputs", |value| inner_path(&value.text()?))?;
+    let env = table.list("env", |value| {
+        let text = value.text()?;
+        let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let is_name = text.as_str().chars().all(is_word) && !text.as_str().is_empty();
+        match is_name {
+            true => Ok(text.as_str().to_owned()),
+            false => {
+                Err(text.error("an environment variable has a name of letters, digits and `_`"))
+            }
+        }
+    })?;
+    let tools = table.list("tools", |value| {
+        let text = value.text()?;
+        let is_name = !text.as_str().is_empty() && !text.as_str().contains(['/', '\\', '\0']);
+        match is_name {
+            true => Ok(text.as_str().to_owned()),
+            false => Err(text.error("a tool is the name of a program, without a folder")),
+        }
+    })?;
+    Ok(Some(Build { command, outputs, env, tools }))
 }

@@ -200,5 +200,9 @@ keys! {
         "command" command: Vec<String>,
         /// The files that the build creates, relative to the package.
         "outputs" outputs: Option<Vec<String>>,
+        /// Environment variables that the program gets, besides `PATH` and a few fixed ones.
+        "env" env: Option<Vec<String>>,
+        /// Programs that it runs: if one of them changes, the package is built again.
+        "tools" tools: Option<Vec<String>>,
     }
 }

@@ -187,8 +187,12 @@ choice! {
 pub struct Build {
     /// The program and its arguments.
     pub command: Vec<String>,
-    /// The files that it creates, relative to the package.
+    /// The files and folders that it creates, relative to the package.
     pub outputs: Vec<String>,
+    /// The environment variables that it gets, besides `PATH` and a few fixed ones.
+    pub env: Vec<String>,
+    /// The programs that it runs, whose content decides whether it is built again.
+    pub tools: Vec<String>,
 }
 
 /// The part of a manifest that is read if only the package's identity and exports matter.

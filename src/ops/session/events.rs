@@ -23,6 +23,8 @@ pub enum Stage {
     Mirroring,
     /// Checking a hub.
     Checking,
+    /// Running the builds of packages.
+    Building,
     /// Removing what is not needed.
     Removing,
 }
@@ -38,6 +40,7 @@ impl Stage {
             Self::Publishing => "publishing",
             Self::Mirroring => "mirroring",
             Self::Checking => "checking",
+            Self::Building => "building",
             Self::Removing => "removing",
         }
     }

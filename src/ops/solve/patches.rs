@@ -135,6 +135,8 @@ pub(crate) fn record(
         }
         let package = &mut Arc::make_mut(&mut resolved.lock).packages[index];
         (package.patch, package.patched) = (patch, patched);
+        // It was built of other content.
+        package.built = None;
     }
     let unused = patches.iter().filter(|patch| !used.contains(&patch.key));
     resolved.warnings.extend(unused.map(|patch| {

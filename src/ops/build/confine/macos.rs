@@ -1,0 +1,56 @@
+//! Confinement by macOS: `sandbox-exec`, which comes with the system, runs a program under a profile. The profile refuses everything
+//! that it does not allow.
+
+use std::path::Path;
+use std::process::Command;
+
+use crate::ops::build::confine::Job;
+
+const PROGRAM: &str = "/usr/bin/sandbox-exec";
+
+/// Whether the system has the program.
+pub(super) fn is_supported() -> Result<(), String> {
+    match Path::new(PROGRAM).is_file() {
+        true => Ok(()),
+        false => Err(format!("this machine cannot confine programs: there is no `{PROGRAM}`")),
+    }
+}
+
+/// The program of a job, under its profile.
+pub(super) fn confined(job: &Job) -> Command {
+    let mut command = Command::new(PROGRAM);
+    command.arg("-p").arg(profile(job)).args(&job.command);
+    command
+}
+
+fn profile(job: &Job) -> String {
+    let mut text = String::from(
+        "(version 1)\n(deny default)\n(allow process-fork)\n(allow process-exec)\n(allow signal (target same-sandbox))\n(allow sysctl-read)\n\
+         (allow file-read-metadata)\n(allow file-read* (subpath \"/System\") (subpath \"/Library/Developer\") (subpath \"/private/var/db/dyld\") \
+         (literal \"/\") (literal \"/dev/null\") (literal \"/dev/zero\") (literal \"/dev/urandom\") (literal \"/dev/random\"))\n\
+         (allow file-write* (literal \"/dev/null\"))\n",
+    );
+    let quoted = |path: &Path| {
+        let path = path.canonicalize_or_self();
+        format!("\"{}\"", path.replace('\\', "\\\\").replace('"', "\\\""))
+    };
+    for path in &job.read {
+        text.push_str(&format!("(allow file-read* (subpath {}))\n", quoted(path)));
+    }
+    for path in &job.write {
+        text.push_str(&format!("(allow file-read* file-write* (subpath {}))\n", quoted(path)));
+    }
+    text
+}
+
+/// The path without links, which is what the system compares.
+trait Canonical {
+    fn canonicalize_or_self(&self) -> String;
+}
+
+impl Canonical for Path {
+    fn canonicalize_or_self(&self) -> String {
+        let path = crate::fs::canonicalize(self).unwrap_or_else(|_| self.to_owned());
+        path.to_string_lossy().into_owned()
+    }
+}

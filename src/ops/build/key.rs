@@ -1,0 +1,113 @@
+//! What a build depends on, as one key: the same key gives the same result, so it is not built again.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use mu_provider::{Digest, FileDigest};
+use sha2::{Digest as _, Sha256};
+
+use crate::fs::{self, AtPath as _};
+use crate::lock::LockedPackage;
+use crate::manifest::Build;
+use crate::ops::build::confine::system_folders;
+use crate::ops::{Code, CommandError, Session};
+
+/// The time that builds take for the time of their sources: 1980, the first that every archive format has.
+pub(super) const EPOCH: u64 = 315_532_800;
+
+/// The variables that a build gets, but for those that name its own folders.
+///
+/// # Errors
+///
+/// When one that the manifest names is not set.
+pub(super) fn environment(
+    session: &Session,
+    package: &LockedPackage,
+    build: &Build,
+) -> Result<BTreeMap<String, String>, CommandError> {
+    let mut all = BTreeMap::new();
+    for name in &build.env {
+        let value = session.environment.variables.get(name).ok_or_else(|| {
+            let message = format!(
+                "the build of `{}` needs the environment variable `{name}`, which is not set",
+                package.id
+            );
+            CommandError::new(Code::Usage, message)
+        })?;
+        all.insert(name.clone(), value.clone());
+    }
+    let fixed = [
+        ("PATH", path(session)),
+        ("LC_ALL", "C".to_owned()),
+        ("TZ", "UTC".to_owned()),
+        ("SOURCE_DATE_EPOCH", EPOCH.to_string()),
+    ];
+    all.extend(fixed.map(|(name, value)| (name.to_owned(), value)));
+    Ok(all)
+}
+
+/// The folders of the user's path that builds can read; the usual ones, if there are none.
+fn path(session: &Session) -> String {
+    let system = system_folders();
+    let known = session.environment.variables.get("PATH").map(String::as_str).unwrap_or_default();
+    let is_system = |folder: &&str| system.iter().any(|one| Path::new(folder).starts_with(one));
+    let folders: Vec<&str> = known.split(':').filter(is_system).collect();
+    if folders.is_empty() { "/usr/local/bin:/usr/bin:/bin".to_owned() } else { folders.join(":") }
+}
+
+/// The key of a build.
+///
+/// # Errors
+///
+/// When a program of `tools` is not there.
+pub(super) fn key(
+    digest: &Digest,
+    dependencies: &BTreeMap<String, Digest>,
+    build: &Build,
+    environment: &BTreeMap<String, String>,
+    confined: bool,
+) -> Result<String, CommandError> {
+    let mut text = format!("mu-build 1\ntree {digest}\n");
+    let mut add = |word: &str, value: &dyn std::fmt::Debug| {
+        // Quoted, so that no value looks like another line.
+        writeln!(text, "{word} {value:?}").expect("a string takes everything");
+    };
+    for (id, digest) in dependencies {
+        add("dependency", &(id, digest.to_string()));
+    }
+    add("command", &build.command);
+    add("outputs", &build.outputs);
+    for variable in environment {
+        add("variable", &variable);
+    }
+    add("machine", &(std::env::consts::OS, std::env::consts::ARCH));
+    add("confined", &confined);
+    for tool in &build.tools {
+        let path = find(tool, environment.get("PATH").map(String::as_str).unwrap_or_default());
+        let path = path.ok_or_else(|| {
+            let message = format!("the build runs `{tool}`, which is not on this machine");
+            CommandError::new(Code::NotFound, message)
+                .hint("install it in a folder of the system, such as /usr/local/bin: builds see no other programs")
+        })?;
+        add("tool", &(tool, hash(&path)?.to_string()));
+    }
+    Ok(FileDigest::from_bytes(Sha256::digest(text).into()).to_string())
+}
+
+fn find(tool: &str, path: &str) -> Option<PathBuf> {
+    path.split(':').map(|folder| Path::new(folder).join(tool)).find(|path| path.is_file())
+}
+
+fn hash(path: &Path) -> Result<FileDigest, CommandError> {
+    let mut file = fs::open(path)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 64 << 10];
+    loop {
+        match file.read(&mut buffer).at("read", path)? {
+            0 => return Ok(FileDigest::from_bytes(hash.finalize().into())),
+            count => hash.update(&buffer[..count]),
+        }
+    }
+}

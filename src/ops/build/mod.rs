@@ -1,0 +1,309 @@
+//! `build`: runs the builds of packages that are trusted, each once for its content. Nothing else in mu runs code of a package.
+//!
+//! A build gets a copy of its package in which it may do everything, and nearly nothing elsewhere ([`confine`]). Its outputs, together with
+//! the package, are a tree of the store, which is installed instead of the package alone.
+
+pub(crate) mod confine;
+mod consent;
+mod key;
+mod run;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mu_provider::Digest;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::lock::{LockedPackage, Lockfile};
+use crate::manifest::{Build, JSON_NAME, Manifest, YAML_NAME};
+use crate::ops::apply::fetch::bring_locked;
+use crate::ops::apply::install::install;
+use crate::ops::build::run::Prepared;
+use crate::ops::session::events::Work;
+use crate::ops::session::installed_packs::folder_of;
+use crate::ops::session::json;
+use crate::ops::session::locked::find_used;
+use crate::ops::solve::names;
+use crate::ops::solve::resolved::Resolved;
+use crate::ops::{Code, CommandError, Session, Stage};
+use crate::reference::{PackageId, Reference};
+use crate::store::Stored;
+
+/// What to build, and how.
+#[derive(Debug, Clone, Default)]
+pub struct BuildRequest {
+    /// The packages; none means all that are locked and trusted.
+    pub packages: Vec<String>,
+    /// Whether to build twice and compare.
+    pub check: bool,
+    /// Whether builds run without being confined.
+    pub no_sandbox: bool,
+}
+
+/// A package that was built.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct BuiltPackage {
+    /// The package.
+    pub id: PackageId,
+    /// Its version.
+    pub version: String,
+    /// The digest of its content.
+    pub digest: String,
+    /// The digest of its content together with what was built.
+    pub built: String,
+    /// What the build depends on, as one key.
+    pub key: String,
+    /// The program that ran, and its arguments.
+    pub command: Vec<String>,
+    /// Whether it was built before, so that nothing ran.
+    pub reused: bool,
+    /// Whether it was built twice with the same result.
+    pub checked: bool,
+    /// The file with the output of the program.
+    #[serde(serialize_with = "json::path")]
+    #[schemars(with = "String")]
+    pub log: PathBuf,
+}
+
+/// What `mu build` did.
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
+pub struct BuildReport {
+    /// The packages with a build, each after those that it depends on.
+    pub packages: Vec<BuiltPackage>,
+    /// The packages, `ID VERSION`, whose build is not trusted, and did not run.
+    pub untrusted: Vec<String>,
+}
+
+/// A locked package that has a build.
+struct Buildable<'lock> {
+    package: &'lock LockedPackage,
+    stored: Stored,
+    build: Build,
+}
+
+/// Builds packages and what they depend on, and installs the results.
+///
+/// # Errors
+///
+/// When a requested build is not trusted, programs cannot be confined here, a build fails, or its result cannot be installed.
+pub fn build(session: &Session, request: &BuildRequest) -> Result<BuildReport, CommandError> {
+    let lock = session.lockfile()?.ok_or_else(|| {
+        CommandError::new(Code::NotFound, "there is no Mu.lock, so nothing can be built")
+            .hint("`mu get` chooses versions and writes Mu.lock")
+    })?;
+    let asked = asked(session, &lock, &request.packages)?;
+    let store = session.use_store()?;
+    let mut found = buildable(session, &lock, &asked)?;
+    if found.is_empty() {
+        return match request.packages.as_slice() {
+            [] => Ok(BuildReport::default()),
+            [one] => Err(nothing_to_build(&format!("`{one}` has"))),
+            _ => Err(nothing_to_build("none of these packages has")),
+        };
+    }
+    let (named, others): (Vec<_>, Vec<_>) =
+        found.into_iter().partition(|one| consent::is_named(session, one.package));
+    found = named;
+    if !others.is_empty() && (found.is_empty() || !request.packages.is_empty()) {
+        let packages: Vec<&LockedPackage> = others.iter().map(|one| one.package).collect();
+        return Err(consent::not_named(&packages));
+    }
+    let confined = !request.no_sandbox;
+    if confined {
+        is_supported(session)?;
+    }
+    // Everything is asked, and what is missing is reported, before anything runs.
+    for one in &found {
+        let digest = one.stored.digest;
+        key::environment(session, one.package, &one.build)?;
+        consent::ask(session, one.package, &digest, &one.build)?;
+    }
+    let mut report = BuildReport::default();
+    let mut results: BTreeMap<PackageId, Digest> = BTreeMap::new();
+    for (number, one) in found.iter().enumerate() {
+        session.events.progress(Stage::Building, number, found.len());
+        let built = build_one(session, &lock, one, &results, request)?;
+        results.insert(one.package.id.clone(), built.1);
+        report.packages.push(built.0);
+    }
+    report.untrusted =
+        others.iter().map(|one| format!("{} {}", one.package.id, one.package.version)).collect();
+    drop(store);
+    place(session, lock, &results)?;
+    Ok(report)
+}
+
+/// The packages that were asked for, and everything that they depend on; all, if none was named.
+fn asked(
+    session: &Session,
+    lock: &Lockfile,
+    texts: &[String],
+) -> Result<BTreeSet<PackageId>, CommandError> {
+    let mut asked = BTreeSet::new();
+    for text in texts {
+        let id = find_used(session, lock, &Reference::parse(text)?)?;
+        if lock.find(&id).any(|package| package.source.is_workspace()) {
+            let message = format!(
+                "`{id}` is a package of this workspace, and `mu build` builds what it depends on"
+            );
+            return Err(CommandError::new(Code::Usage, message)
+                .hint("run the command of its `build` yourself, in its folder"));
+        }
+        asked.extend(reachable(lock, &id));
+    }
+    if texts.is_empty() {
+        asked.extend(lock.packages.iter().map(|package| package.id.clone()));
+    }
+    Ok(asked)
+}
+
+/// A package and everything that it depends on.
+fn reachable(lock: &Lockfile, id: &PackageId) -> BTreeSet<PackageId> {
+    let mut found = BTreeSet::new();
+    let mut open = vec![id.clone()];
+    while let Some(id) = open.pop() {
+        let needs = lock.find(&id).flat_map(|package| &package.dependencies);
+        let needs: Vec<PackageId> = needs.map(|id| lock.used_for(id).clone()).collect();
+        if found.insert(id) {
+            open.extend(needs);
+        }
+    }
+    found
+}
+
+/// The packages among `asked` that have a build, each after those that it depends on.
+fn buildable<'lock>(
+    session: &Session,
+    lock: &'lock Lockfile,
+    asked: &BTreeSet<PackageId>,
+) -> Result<Vec<Buildable<'lock>>, CommandError> {
+    let mut found = Vec::new();
+    for index in lock.install_order() {
+        let package = &lock.packages[index];
+        let is_fetched = !package.source.is_workspace() && !package.source.is_placed();
+        if !is_fetched || !asked.contains(&package.id) {
+            continue;
+        }
+        let stored = match &package.patched {
+            None => bring_locked(session, package)?,
+            Some(patched) => session.store.find(patched)?.ok_or_else(|| {
+                let message = format!("`{}` is patched, and is not installed yet", package.id);
+                CommandError::new(Code::NotFound, message).hint("run `mu get` first")
+            })?,
+        };
+        if let Some(build) = build_of(&stored)? {
+            found.push(Buildable { package, stored, build });
+        }
+    }
+    session.save_index();
+    Ok(found)
+}
+
+/// The build in the manifest of a tree.
+fn build_of(stored: &Stored) -> Result<Option<Build>, CommandError> {
+    for name in [YAML_NAME, JSON_NAME] {
+        let path = stored.folder.join(name);
+        if let Some(text) = crate::fs::read_text_if_there(&path)? {
+            return Ok(Manifest::parse(&path, &text)?.0.build);
+        }
+    }
+    Ok(None)
+}
+
+fn nothing_to_build(which: &str) -> CommandError {
+    CommandError::new(Code::NotFound, format!("{which} no `build` in its manifest"))
+}
+
+fn is_supported(session: &Session) -> Result<(), CommandError> {
+    #[cfg(debug_assertions)]
+    let is_refused = session.environment.variable("MU_TEST_CANNOT_CONFINE").is_some();
+    #[cfg(not(debug_assertions))]
+    let is_refused = {
+        let _ = session;
+        false
+    };
+    let supported = match is_refused {
+        true => Err("this machine cannot confine programs: a test says so".to_owned()),
+        false => confine::is_supported(),
+    };
+    supported.map_err(|why| {
+        CommandError::new(Code::Untrusted, why)
+            .hint("`mu build --no-sandbox` runs builds with all of your rights: do that only if you trust them like your own programs")
+    })
+}
+
+/// Builds one package; `results` has what was built of its dependencies.
+fn build_one(
+    session: &Session,
+    lock: &Lockfile,
+    one: &Buildable<'_>,
+    results: &BTreeMap<PackageId, Digest>,
+    request: &BuildRequest,
+) -> Result<(BuiltPackage, Digest), CommandError> {
+    let Buildable { package, stored, build } = one;
+    let mut digests = BTreeMap::new();
+    let mut folders = BTreeMap::new();
+    for id in reachable(lock, &package.id) {
+        for other in lock.find(&id).filter(|other| other.id != package.id) {
+            let Some(digest) = results.get(&id).copied().or(other.installed_digest()) else {
+                continue;
+            };
+            digests.insert(other.id.to_string(), digest);
+            folders.insert(folder_of(&other.id), session.store.tree_path(&digest));
+        }
+    }
+    let environment = key::environment(session, package, build)?;
+    let confined = !request.no_sandbox;
+    let key = key::key(&stored.digest, &digests, build, &environment, confined)?;
+    let work = Work::begin(&session.events, format!("{} {}", package.id, package.version));
+    let prepared = Prepared {
+        session,
+        package,
+        build,
+        stored,
+        dependencies: &folders,
+        environment: &environment,
+        key: &key,
+        confined,
+    };
+    let made = prepared.make(request.check)?;
+    drop(work);
+    let built = BuiltPackage {
+        id: package.id.clone(),
+        version: package.version.clone(),
+        digest: stored.digest.to_string(),
+        built: made.digest.to_string(),
+        key,
+        command: build.command.clone(),
+        reused: made.reused,
+        checked: request.check,
+        log: made.log,
+    };
+    Ok((built, made.digest))
+}
+
+/// Installs what was built, and records it in the lock.
+fn place(
+    session: &Session,
+    previous: Arc<Lockfile>,
+    results: &BTreeMap<PackageId, Digest>,
+) -> Result<(), CommandError> {
+    let mut lock = Lockfile::clone(&previous);
+    for package in &mut lock.packages {
+        if let Some(digest) = results.get(&package.id) {
+            package.built = Some(*digest);
+        }
+    }
+    if session.options.locked && lock != *previous {
+        let message = "what was built is not what Mu.lock says, and --locked forbids changing it";
+        return Err(CommandError::new(Code::LockOutdated, message)
+            .hint("run `mu build` without --locked, and commit Mu.lock")
+            .hint("`mu build --check` shows whether the builds are reproducible"));
+    }
+    let requirements = names::collect(session, previous.extra.clone())?;
+    let resolved = Resolved { lock: Arc::new(lock), previous, ..Resolved::default() };
+    install(session, &requirements, resolved, &[], false)?;
+    Ok(())
+}

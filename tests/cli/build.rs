@@ -1,0 +1,370 @@
+//! `mu build`: which builds run, what they may do, and what becomes of their results.
+//!
+//! Where the kernel cannot confine programs, mu refuses to build; the other tests say that they were skipped.
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::support::{Package, Sandbox, Terminal};
+
+/// A workspace that depends on `aws/web`, whose build runs these lines of a shell and makes `dist`.
+fn builds(script: &str) -> Sandbox {
+    builds_with(script, "")
+}
+
+/// The same with more keys in the manifest's `build`.
+fn builds_with(script: &str, keys: &str) -> Sandbox {
+    let mut sandbox = Sandbox::with_dependencies(&["aws/web#^1"]);
+    sandbox.set("MU_TEST_BUILD_LIMITS", "20 1000000");
+    release(&sandbox, "1.0.0", script, keys);
+    trust(&sandbox, "trust: {build: [hub.mu.com/aws/*]}\n");
+    sandbox.mu(&["get"]).ok();
+    sandbox
+}
+
+fn release(sandbox: &Sandbox, version: &str, script: &str, keys: &str) {
+    let build = format!("build: {{command: [sh, build.sh], outputs: [dist]{keys}}}\n");
+    let package = Package::new("aws/web", version).manifest(&build).file("build.sh", script);
+    sandbox.publish(&[package.file("source.txt", "source\n")]);
+}
+
+fn trust(sandbox: &Sandbox, lines: &str) {
+    let hub = sandbox.path("hub").display().to_string();
+    let text = format!("registries: {{hub.mu.com/: \"file://{hub}/\"}}\n{lines}");
+    fs::write(sandbox.path("home/.mu/config.yaml"), text).expect("can be written");
+}
+
+/// Whether programs can be confined here.
+fn can_confine() -> bool {
+    let sandbox = builds("mkdir dist; echo built > dist/out.txt");
+    let run = sandbox.mu(&["build", "--yes"]);
+    let can = !run.shown().contains("this machine cannot confine programs");
+    if !can {
+        eprintln!("skipped: {}", run.shown());
+    }
+    can
+}
+
+#[test]
+fn a_build_runs_once_and_its_result_is_installed() {
+    if !can_confine() {
+        return;
+    }
+    let sandbox = builds(
+        "mkdir dist; cat source.txt > dist/out.txt; echo said; touch dist/run; chmod +x dist/run",
+    );
+    let pack = "work/.mu/packs/hub.mu.com/aws/web";
+    assert!(!sandbox.has(&format!("{pack}/dist")), "`mu get` builds nothing");
+    let run = sandbox.mu(&["build"]).fails();
+    run.says(&["nobody has agreed to the build of `aws/web` 1.0.0, which runs `sh build.sh`"]);
+    sandbox.mu(&["build", "--json"]).fails_with("untrusted");
+    assert!(!sandbox.has(&format!("{pack}/dist")));
+
+    let answer = sandbox.mu(&["build", "--yes", "--json"]).ok().json();
+    let built = &answer["packages"][0];
+    assert_eq!(built["id"], "hub.mu.com/aws/web");
+    assert_eq!([&built["reused"], &built["checked"]], [&json!(false), &json!(false)]);
+    assert_eq!(sandbox.read(".mu/packs/hub.mu.com/aws/web/dist/out.txt"), "source\n");
+    assert_eq!(sandbox.read(".mu/packs/hub.mu.com/aws/web/source.txt"), "source\n");
+    let log = built["log"]
+        .as_str()
+        .expect("is text")
+        .replace("[DIR]", &sandbox.root().display().to_string());
+    assert_eq!(fs::read_to_string(log).expect("is there"), "said\n");
+    assert_eq!(sandbox.lock()["packages"][0]["built"], built["built"]);
+
+    // It is a pack like any other.
+    sandbox.mu(&["verify"]).ok().says(&["1 pack verified"]);
+    sandbox.mu(&["status"]).ok();
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    // The consent was remembered, and nothing runs again.
+    let again = sandbox.mu(&["build", "--json"]).ok().json();
+    assert_eq!(again["packages"][0]["reused"], true);
+    assert_eq!(again["packages"][0]["key"], built["key"]);
+    sandbox.mu(&["build", "--locked"]).ok().says(&["aws/web 1.0.0: was built before"]);
+
+    // Packs that were removed come back as they were built, and a lost cache costs only the build.
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
+    sandbox.mu(&["get", "--locked"]).ok();
+    assert!(sandbox.has(&format!("{pack}/dist/run")));
+    fs::remove_dir_all(sandbox.path("cache")).expect("was there");
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    sandbox.mu(&["verify"]).ok();
+    assert!(sandbox.has(&format!("{pack}/dist/run")));
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
+    fs::remove_dir_all(sandbox.path("cache")).expect("was there");
+    sandbox.mu(&["get", "--locked"]).ok();
+    assert!(!sandbox.has(&format!("{pack}/dist")));
+    sandbox.mu(&["verify"]).ok();
+    sandbox.mu(&["build", "--locked"]).ok().says(&["aws/web 1.0.0: built"]);
+
+    // Somebody changes what was built.
+    fs::write(sandbox.path(&format!("{pack}/dist/new.txt")), "new").expect("can be written");
+    sandbox.mu(&["verify"]).fails().says(&["its content changed"]);
+}
+
+#[test]
+fn a_new_version_is_asked_about_again() {
+    if !can_confine() {
+        return;
+    }
+    let sandbox = builds("mkdir dist; echo 1 > dist/out.txt");
+    sandbox.mu(&["build", "--yes"]).ok();
+    release(&sandbox, "1.1.0", "mkdir dist; echo 2 > dist/out.txt", "");
+    sandbox.mu(&["update"]).ok();
+    assert!(sandbox.lock()["packages"][0].get("built").is_none());
+    sandbox.mu(&["build"]).fails().says(&["nobody has agreed to the build of `aws/web` 1.1.0"]);
+
+    let mut terminal = Terminal::run(&sandbox, 120, "build");
+    let asked = terminal.shows(|shown| shown.contains("Run it? [y/N]"));
+    assert!(asked.contains("sh build.sh"), "{asked}");
+    terminal.press("y\r");
+    let (_, _, status) = terminal.end();
+    assert_eq!(status, 0);
+    assert_eq!(sandbox.read(".mu/packs/hub.mu.com/aws/web/dist/out.txt"), "2\n");
+    // Back to the first one, whose consent is still there.
+    sandbox.mu(&["update", "aws/web#1.0.0"]).ok();
+    sandbox.mu(&["build"]).ok().says(&["aws/web 1.0.0: was built before"]);
+    let agreed = fs::read_to_string(sandbox.path("home/.mu/trust/builds.json")).expect("is there");
+    assert_eq!(agreed.matches("build.sh").count(), 2, "{agreed}");
+}
+
+#[test]
+fn only_named_builds_run() {
+    let sandbox = builds("mkdir dist; echo 1 > dist/out.txt");
+    trust(&sandbox, "");
+    for arguments in [&["build", "--yes"][..], &["build", "--yes", "aws/web"]] {
+        let run = sandbox.mu(arguments).fails();
+        run.says(&[
+            "the build of `aws/web` 1.0.0 is not trusted, so it does not run",
+            "trust: {build: [aws/web]}",
+        ]);
+    }
+    trust(&sandbox, "trust: {build: [aws/web]}\n");
+    sandbox.mu(&["build"]).fails().says(&["nobody has agreed to"]);
+    trust(&sandbox, "trust: {build: {hub.mu.com/other/*: ask}}\n");
+    sandbox.mu(&["build", "--yes"]).fails();
+    trust(&sandbox, "trust: {build: {hub.mu.com/aws/*: always}}\n");
+    sandbox.mu(&["build", "--yes"]).fails().says(&["expected one of `ask`, `auto`"]);
+    assert!(!sandbox.has("home/.mu/trust"));
+    sandbox.offer("aws/plain 1.0.0:");
+    sandbox.asks_for(&["aws/plain"]);
+    trust(&sandbox, "");
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["build"]).ok().says(&["no package in Mu.lock has a build"]);
+}
+
+#[test]
+fn without_confinement_nothing_is_built() {
+    let mut sandbox = builds("mkdir dist; echo 1 > dist/out.txt");
+    sandbox.set("MU_TEST_CANNOT_CONFINE", "1");
+    let run = sandbox.mu(&["build", "--yes"]).fails();
+    run.says(&["this machine cannot confine programs", "`mu build --no-sandbox`"]);
+    assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/web/dist"));
+    sandbox.mu(&["build", "--yes", "--no-sandbox"]).ok();
+    assert_eq!(sandbox.read(".mu/packs/hub.mu.com/aws/web/dist/out.txt"), "1\n");
+}
+
+#[test]
+fn a_build_reaches_no_network_and_no_other_files() {
+    if !can_confine() {
+        return;
+    }
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
+    listener.set_nonblocking(true).expect("can be set");
+    let port = listener.local_addr().expect("has one").port();
+    let sandbox = builds("true");
+    fs::write(sandbox.path("home/secret"), "secret").expect("can be written");
+    let home = sandbox.path("home").display().to_string();
+    let work = sandbox.path("work").display().to_string();
+    let script = format!(
+        "
+mkdir dist
+try() {{ if \"$@\" > dist/out 2>&1; then echo \"$* worked\" >> dist/holes; fi; }}
+try bash -c 'echo > /dev/tcp/127.0.0.1/{port}'
+try perl -e 'use Socket; socket(my $s, AF_UNIX, SOCK_STREAM, 0) or exit 1'
+try cat {home}/secret
+try ls {home}
+try ls {home}/.mu
+try cat {work}/Mu.yaml
+try sh -c 'echo x > {home}/new'
+try sh -c 'echo x >> {work}/Mu.lock'
+try sh -c ': > {work}/Mu.lock'
+try truncate -s 0 {work}/Mu.lock
+try mv {work}/Mu.lock dist/
+try rm -r {work}
+try ln {home}/secret dist/secret
+try mkdir ../more
+try cat ../job
+try cat /proc/1/environ
+try sh -c 'echo x > /tmp/mu-build-was-here'
+try sh -c 'cat < /dev/tty'
+echo \"$HOME|$(ls -A $HOME | wc -l)|$LC_ALL|$TZ|$SOURCE_DATE_EPOCH|$(umask)|$SECRET\" > dist/environment
+echo x > $TMPDIR/x; echo x > $HOME/x; echo x > source.txt; cat /dev/null
+touch dist/holes
+rm dist/out
+"
+    );
+    release(&sandbox, "1.1.0", &script, "");
+    sandbox.mu(&["update"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    let mut command = sandbox.command(&["build", "--yes"]);
+    command.env("SECRET", "secret");
+    sandbox.run(&["build", "--yes"], command).ok();
+    let pack = ".mu/packs/hub.mu.com/aws/web";
+    let holes = sandbox.read(&format!("{pack}/dist/holes"));
+    assert_eq!(holes, "", "these worked");
+    let environment = sandbox.read(&format!("{pack}/dist/environment"));
+    let (home, rest) = environment.split_once('|').expect("has parts");
+    assert!(home.ends_with("/home") && !home.contains("home/.mu"), "{home}");
+    assert_eq!(rest, "0|C|UTC|315532800|0022|\n");
+    // What it changed in its copy, but for its outputs, is gone.
+    assert_eq!(sandbox.read(&format!("{pack}/source.txt")), "source\n");
+    assert!(listener.accept().is_err(), "nobody connected");
+    assert!(!sandbox.has("home/new"));
+    assert_eq!(
+        sandbox.read("Mu.lock").lines().count(),
+        lock.lines().count() + 1,
+        "only `built` is new"
+    );
+}
+
+/// The processes whose command line contains a text.
+fn processes(text: &str) -> usize {
+    let entries = fs::read_dir("/proc").expect("is there").flatten();
+    let lines = entries.filter_map(|entry| fs::read(entry.path().join("cmdline")).ok());
+    lines.filter(|line| String::from_utf8_lossy(line).contains(text)).count()
+}
+
+#[test]
+fn a_build_leaves_no_process_behind() {
+    if !can_confine() {
+        return;
+    }
+    for script in [
+        "sleep 987650 & mkdir dist; echo 1 > dist/out.txt",
+        "setsid sh -c '(sleep 987651 &) & sleep 987651' & mkdir dist; echo 1 > dist/out.txt",
+        "trap '' TERM HUP; (setsid sleep 987652 &); (trap '' TERM; sleep 987652) & exit 3",
+    ] {
+        let sandbox = builds(script);
+        let run = sandbox.mu(&["build", "--yes"]);
+        assert_eq!(run.status, i32::from(script.contains("exit 3")), "{}", run.shown());
+        assert_eq!(processes("98765"), 0, "{script}");
+    }
+}
+
+#[test]
+fn a_build_that_fails_is_shown_whole() {
+    if !can_confine() {
+        return;
+    }
+    let sandbox = builds("echo 'one\u{1b}[31m'; echo two >&2; exit 3");
+    let run = sandbox.mu(&["build", "--yes"]).fails();
+    assert!(!run.shown().contains('\u{1b}'));
+    run.says(&[
+        "the build of `aws/web` 1.0.0 failed: `sh build.sh` ended with status 3",
+        "one\\u{1b}[31m",
+        "two",
+    ]);
+    sandbox.mu(&["build", "--json"]).fails_with("io");
+
+    let mut sandbox = builds("sleep 987660");
+    sandbox.set("MU_TEST_BUILD_LIMITS", "1 1000000");
+    sandbox.mu(&["build", "--yes"]).fails().says(&["was ended because it took longer than 1 s"]);
+    assert_eq!(processes("987660"), 0);
+    for script in [
+        "cat /dev/zero > big",
+        "cat /dev/zero",
+        "while true; do head -c 400000 /dev/zero > $((i=i+1)); done",
+    ] {
+        let sandbox = builds(script);
+        let run = sandbox.mu(&["build", "--yes"]).fails();
+        run.says(&["was ended because it wrote more than 1000000 bytes"]);
+    }
+    builds("true").mu(&["build", "--yes"]).fails().says(&["did not make `dist`"]);
+    builds("ln -s /etc dist").mu(&["build", "--yes"]).fails().says(&["cannot keep what the build"]);
+    let sandbox = builds_with("mkdir dist; touch dist/x", ", tools: [no-such-tool]");
+    sandbox
+        .mu(&["build", "--yes"])
+        .fails()
+        .says(&["runs `no-such-tool`, which is not on this machine"]);
+}
+
+#[test]
+fn a_build_that_is_not_reproducible_is_found() {
+    if !can_confine() {
+        return;
+    }
+    let sandbox = builds("mkdir dist; head -c 8 /dev/urandom > dist/random; echo same > dist/same");
+    let run = sandbox.mu(&["build", "--yes", "--check"]).fails();
+    run.says(&["is not reproducible", "\n  dist/random\n"]).does_not_say(&["dist/same"]);
+    let sandbox = builds(
+        "mkdir dist; echo $SOURCE_DATE_EPOCH > dist/date; pwd > dist/folder; stat -c %Y source.txt >> dist/date",
+    );
+    sandbox.mu(&["build", "--yes", "--check"]).ok().says(&["built twice, with the same result"]);
+}
+
+#[test]
+fn what_a_build_depends_on_decides_whether_it_runs_again() {
+    if !can_confine() {
+        return;
+    }
+    let mut sandbox = Sandbox::new();
+    trust(&sandbox, "trust: {build: [hub.mu.com/aws/*]}\n");
+    let build = "build: {command: [sh, build.sh], outputs: [dist]";
+    for (version, word) in [("1.0.0", "one"), ("1.1.0", "two")] {
+        let script = format!("mkdir dist; echo {word} > dist/out.txt");
+        let library = Package::new("aws/lib", version).file("build.sh", &script);
+        sandbox.publish(&[library.manifest(&format!("{build}}}\n"))]);
+    }
+    let script =
+        "mkdir dist; (cat $MU_PACKS/hub.mu.com/aws/lib/dist/out.txt; echo $FLAVOUR) > dist/out.txt";
+    let web = Package::new("aws/web", "1.0.0").needs("aws/lib").file("build.sh", script);
+    sandbox.publish(&[web.manifest(&format!("{build}, env: [FLAVOUR], tools: [cat]}}\n"))]);
+    sandbox.asks_for(&["aws/web", "aws/lib#1.0.0"]);
+    sandbox.mu(&["get"]).ok();
+    let run = sandbox.mu(&["build", "--yes"]);
+    assert_eq!(run.status, 2);
+    run.says(&["the build of `aws/web` needs the environment variable `FLAVOUR`"]);
+    let reused = |sandbox: &Sandbox| -> Vec<(String, bool)> {
+        let answer = sandbox.mu(&["build", "--yes", "--json", "aws/web"]).ok().json();
+        let packages = answer["packages"].as_array().expect("is a list").iter();
+        let one = |one: &serde_json::Value| {
+            let id = one["id"].as_str().expect("is text").rsplit('/').next().unwrap_or_default();
+            (id.to_owned(), one["reused"].as_bool().expect("is a flag"))
+        };
+        packages.map(one).collect()
+    };
+    let both = |library: bool, web: bool| [("lib".to_owned(), library), ("web".to_owned(), web)];
+    let out = |sandbox: &Sandbox| sandbox.read(".mu/packs/hub.mu.com/aws/web/dist/out.txt");
+    sandbox.set("FLAVOUR", "sweet");
+    assert_eq!(reused(&sandbox), both(false, false), "nothing had run");
+    assert_eq!(out(&sandbox), "one\nsweet\n");
+    assert_eq!(reused(&sandbox), both(true, true));
+    sandbox.set("FLAVOUR", "sour");
+    assert_eq!(reused(&sandbox), both(true, false));
+    assert_eq!(out(&sandbox), "one\nsour\n");
+    sandbox.asks_for(&["aws/web", "aws/lib#1.1.0"]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(reused(&sandbox), both(false, false));
+    assert_eq!(out(&sandbox), "two\nsour\n");
+}
+
+#[test]
+fn a_workspace_package_is_not_built() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".mu/workspace.yaml", "namespace: acme\n");
+    sandbox.write("a/Mu.yaml", "name: acme/a\nversion: 1.0.0\ndependencies: [acme/b]\n");
+    sandbox.write(
+        "b/Mu.yaml",
+        "name: acme/b\nversion: 1.0.0\nbuild: {command: [touch, x], outputs: [x]}\n",
+    );
+    sandbox.mu(&["get"]).ok();
+    let run = sandbox.mu(&["build", "acme/b", "--yes"]);
+    assert_eq!(run.status, 2, "{}", run.shown());
+    run.says(&["`acme/b` is a package of this workspace"]);
+    assert!(!Path::new(&sandbox.path("work/b/x")).exists());
+}
