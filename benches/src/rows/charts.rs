@@ -131,12 +131,13 @@ fn one(data: &Data, name: &str, title: &str, index: &Path) {
     report::times(&format!("`mu resolve` from {title}"), &first);
     let work = format!("choose from {title}, first");
     data.standing.ratio(&work, &first, "a plain parse by the same reader", bounds(2.0, 1.3));
+    crate::measure::run(&mut place.mu(&["get"]));
     let again = in_turns(
         data.rounds,
         &[Contestant {
-            name: "mu resolve --refresh, again",
+            name: "mu update --dry-run, again",
             prepare: Box::new(|| {}),
-            command: Box::new(|| place.mu(&["resolve", "--refresh"])),
+            command: Box::new(|| place.mu(&["update", "--dry-run"])),
         }],
     );
     report::times(&format!("the same again, answered 304: {title}"), &again);
