@@ -23,12 +23,6 @@ fn an_authority_of_ones_own_is_trusted_if_named() {
     assert!(error.hints().join(" ").contains("SSL_CERT_FILE"), "{}", chain(&error));
     assert!(nginx.log().is_empty(), "nothing may be asked of a stranger");
 
-    // A server that expects TLS does not say so: many close the connection.
-    let plain = format!("http://{}/", nginx.host());
-    let error = Client::new().fetch(&at(&plain, "a"), &locked(&release)).expect_err("is refused");
-    let hint = format!("if it expects TLS, write `https://{}/...`", nginx.host());
-    assert_eq!(error.hints(), [hint], "{}", chain(&error));
-
     let file = hub.write("authority.pem", AUTHORITY);
     // In another process, because the variable is that of the whole process.
     let output = Command::new(std::env::current_exe().expect("this test runs from a file"))
@@ -47,6 +41,12 @@ fn an_authority_of_ones_own_is_trusted_if_named() {
             "GET /packs/a/a-1.0.0.tgz HTTP/2.0 200"
         ]
     );
+
+    // A server that expects TLS does not say so: many close the connection.
+    let plain = format!("http://{}/", nginx.host());
+    let error = Client::new().fetch(&at(&plain, "a"), &locked(&release)).expect_err("is refused");
+    let hint = format!("if it expects TLS, write `https://{}/...`", nginx.host());
+    assert_eq!(error.hints(), [hint], "{}", chain(&error));
 }
 
 /// A part of the test above, which starts it in another process and checks its requests.
