@@ -9,7 +9,7 @@ use mu_provider::{ErrorKind, Found, Listing, ProviderError, Release, SafeUrl};
 
 use crate::index::cache::{Learned, Record};
 use crate::index::error::PackageError;
-use crate::index::package::Package;
+use crate::index::package::{self, Package};
 use crate::index::releases::Position;
 use crate::index::routes::Route;
 use crate::index::shared::{Shared, Slot};
@@ -172,6 +172,12 @@ impl Shared {
         if let Listing::Found(found) = &listing {
             self.follow(id, &route, &found.leads_to);
         }
+        let listing = match listing {
+            Listing::Found(found) if route.provider.manifests_are_in_archives() => {
+                Listing::Found(self.completed(id, &route, found)?)
+            }
+            other => other,
+        };
         let record = match self.answer(&route, listing, remembered.as_ref())? {
             Answer::New(learned) => cache.put(&name, learned),
             Answer::Unchanged(record) => {
@@ -184,6 +190,31 @@ impl Shared {
             }
         };
         Ok(Package::new(id, route, record))
+    }
+
+    /// A listing whose lines have what only the manifests in the archives say.
+    fn completed(
+        &self,
+        id: &PackageId,
+        route: &Route,
+        mut found: Found,
+    ) -> Result<Found, PackageError> {
+        let mut lines = Vec::new();
+        for line in found.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let Ok(mut release) = serde_json::from_slice::<Release>(line) else { continue };
+            if release.dependencies.is_none() {
+                let progress = self.run.asking(id);
+                let file = route.provider.manifest(&found.location, &release, &*progress)?;
+                if let Some(file) = file {
+                    release = package::with_manifest(id, release, &found.location, &file)?;
+                }
+                release.dependencies.get_or_insert_default();
+            }
+            serde_json::to_writer(&mut lines, &release).expect("a release is text and numbers");
+            lines.push(b'\n');
+        }
+        found.lines = lines;
+        Ok(found)
     }
 
     /// A package that counts as absent, because it is excluded from lookups.

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::reference::{Aliases, AppVersioning, PackageId, Version, VersionSpec};
+use crate::reference::{Aliases, AppVersioning, ArtifactDigest, PackageId, Version, VersionSpec};
 
 /// The place of a version among its package's versions, in ascending order.
 pub type Position = u32;
@@ -73,7 +73,7 @@ pub struct Entry {
     pub version: Version,
     /// When it was published, in seconds since 1970.
     pub published: Option<i64>,
-    /// The commit of its tag, 40 hex digits (Git only).
+    /// The commit of its tag, 40 hex digits (Git), or the digest of an archive by URL.
     pub commit: Option<Arc<str>>,
     /// The details that only some versions have; equal ones should be shared.
     pub details: Option<Arc<Details>>,
@@ -339,6 +339,11 @@ impl Releases {
     /// The commit of the version at `position`.
     pub fn commit(&self, position: Position) -> Option<&Arc<str>> {
         self.commits.get(position as usize)?.as_ref()
+    }
+
+    /// Whether it is a single archive, which is meant whatever its version is.
+    pub fn is_archive(&self) -> bool {
+        self.len() == 1 && self.commit(0).is_some_and(|commit| ArtifactDigest::is_one(commit))
     }
 
     /// The highest version whose tag is at `commit`.

@@ -29,7 +29,7 @@ pub(super) fn fetched(found: &Found) -> Result<Vec<Fetched>, ProviderError> {
                 composite: is_composite(&release),
                 detailed: has_details(&release),
                 published: release.published.as_deref().and_then(seconds),
-                commit: commit_of(&release).map(Box::from),
+                commit: known_by(&release).map(Box::from),
                 line: Line::fetched(range.clone()),
             };
             Some((version, range, Fetched { head, needs: needs(release.dependencies) }))
@@ -259,6 +259,12 @@ pub(crate) fn conflicting(text: &str, id: &PackageId) -> Vec<String> {
 
 fn is_composite(release: &Release) -> bool {
     release.versioning.as_deref() == Some("composite")
+}
+
+/// What a version is known by, where what is at its place can change: its commit, or the digest of its archive.
+fn known_by(release: &Release) -> Option<&str> {
+    let digest = release.archive.as_deref().filter(|_| release.archive == release.commit);
+    commit_of(release).or(digest)
 }
 
 /// The commit of a revision. A published archive is only that archive; its line merely says from which commit

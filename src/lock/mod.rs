@@ -13,6 +13,7 @@ mod order;
 mod read;
 mod write;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -147,7 +148,7 @@ pub struct Requested {
     pub by: Arc<str>,
 }
 
-/// Where a package came from: `hub+URL`, `git+URL`, `path+REL`, `workspace+REL`, `pack+PLACE`.
+/// Where a package came from: `hub+URL`, `git+URL`, `url+URL`, `path+REL`, `workspace+REL`, `pack+PLACE`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(into = "String")]
 #[schemars(inline)]
@@ -207,10 +208,13 @@ impl LockedPackage {
         Some(format!("{version}{separator}git-{commit}"))
     }
 
-    /// The commit that it is, or in a place without commits the digest that it is pinned to.
-    pub fn revision(&self) -> Option<&str> {
+    /// The commit that it is; in a place without commits, the digest of an archive by URL, or the digest that it is pinned to.
+    pub fn revision(&self) -> Option<Cow<'_, str>> {
+        if let (true, Some(archive)) = (self.source.is_archive(), self.archive) {
+            return Some(archive.to_string().into());
+        }
         let pinned = || self.reference.as_deref().filter(|text| ArtifactDigest::is_one(text));
-        self.commit.as_deref().or_else(pinned)
+        self.commit.as_deref().or_else(pinned).map(Cow::Borrowed)
     }
 
     /// Its version, in a form that can be compared.
@@ -238,6 +242,14 @@ impl Source {
     /// Whether the package is a folder outside the workspace.
     pub fn is_folder(&self) -> bool {
         self.provider == Self::FOLDER
+    }
+
+    /// The provider name of archives by URL.
+    pub const ARCHIVE: &'static str = "url";
+
+    /// Whether the package is an archive by URL.
+    pub fn is_archive(&self) -> bool {
+        self.provider == Self::ARCHIVE
     }
 
     /// Whether the package is in the workspace itself.

@@ -13,7 +13,7 @@ use crate::ops::solve::names;
 use crate::ops::solve::planning::resolve_newest;
 use crate::ops::solve::resolve::request;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::PackageId;
+use crate::reference::{ArtifactDigest, PackageId};
 use crate::select::{Asking, Obstacle, Request, Update, incompatibilities};
 
 /// A package that could move.
@@ -89,9 +89,17 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
             Some(commit) if version == "0.0.0" => commit.get(..7).unwrap_or(commit).to_owned(),
             _ => version.to_owned(),
         };
-        let current = shown(&package.commit, &package.version);
-        let allowed = now.map_or_else(|| current.clone(), |now| shown(&now.commit, &now.version));
-        let newest = newest.unwrap_or_else(|| allowed.clone());
+        let is_other_archive =
+            package.source.is_archive() && now.is_some_and(|now| now.archive != package.archive);
+        let told = |package: &LockedPackage| match package.revision() {
+            Some(digest) if is_other_archive => {
+                format!("{} ({})", package.version, ArtifactDigest::shortened(&digest))
+            }
+            _ => shown(&package.commit, &package.version),
+        };
+        let current = told(package);
+        let allowed = now.map_or_else(|| current.clone(), told);
+        let newest = newest.filter(|_| !is_other_archive).unwrap_or_else(|| allowed.clone());
         let moved_to = moved_to(&releases);
         let details = package.parsed_version();
         let details = details.and_then(|version| releases.details(releases.position(&version)?));

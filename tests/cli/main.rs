@@ -8,6 +8,8 @@
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
 mod add;
+#[cfg(feature = "url")]
+mod archives;
 mod buckets;
 mod build;
 mod capabilities;

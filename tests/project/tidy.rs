@@ -114,7 +114,7 @@ fn providers_know_only_the_protocol() {
         let dependencies = text.split("[dev-dependencies]").next().unwrap_or_default();
         // Charts are what `mu-formats` says, in archives as hubs have them.
         let also: &[&str] = match provider {
-            "helm" => &["mu-formats", "mu-provider-hub"],
+            "helm" | "url" => &["mu-formats", "mu-provider-hub"],
             // Archives are those of hubs, and artifacts of other ecosystems what `mu-formats` says.
             "oci" => &["mu-formats", "mu-provider-hub"],
             // The files of an operator are in an image.

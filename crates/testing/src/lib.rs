@@ -35,6 +35,7 @@ mod registry;
 mod ssh;
 #[cfg(unix)]
 pub mod team;
+mod zip;
 
 #[cfg(unix)]
 pub use self::artifacts::{Artifact, pull, push_blob, push_manifest};
@@ -57,6 +58,7 @@ pub use self::operators::{Bundle, Operators, push_image};
 pub use self::registry::DockerRegistry;
 #[cfg(unix)]
 pub use self::ssh::SshServer;
+pub use self::zip::{ZipEntry, zip};
 
 /// A file of this crate for another program to read, such as a certificate.
 pub fn file(path: &str) -> std::path::PathBuf {

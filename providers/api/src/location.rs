@@ -15,6 +15,7 @@ use crate::SafeUrl;
 /// | helm | the folder that holds `index.yaml` | the chart | `None` |
 /// | oci | the registry, `https://host/`, and the part before names there | the rest of the repository's name | `None` |
 /// | olm | the catalog: a folder, a file, a server, an image | the operator | `None` |
+/// | url | the folder that the archive is in, on a web server | the archive's name | `None` |
 /// | path | the folder, `file:///srv/ec2/` | empty | `None` |
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Location {

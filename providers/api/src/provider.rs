@@ -38,6 +38,12 @@ pub trait Provider: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether a manifest is only in an archive. Then a line without dependencies is completed once, when it is listed, with
+    /// what [`Provider::manifest`] has, and the version there counts.
+    fn manifests_are_in_archives(&self) -> bool {
+        false
+    }
+
     /// Whether the manifest of a release must have the name and the version that it is listed with.
     fn names_are_binding(&self) -> bool {
         false

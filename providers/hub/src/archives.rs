@@ -3,6 +3,8 @@
 //! The registry's own provider finds the archive. This downloads it, compares it with its digest, and unpacks
 //! it.
 
+use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
@@ -12,8 +14,10 @@ use mu_provider::{
 };
 
 use crate::archive::{ArchiveError, Layers, Layout, Scratch, unpack_with};
-use crate::download::{Archive, Download, Wanted};
+use crate::document::Validator;
+use crate::download::{Archive, CHANGED, Download, Unless, Wanted};
 use crate::root::below;
+use crate::survey::{self, Packing, Survey, survey};
 
 /// The URL of an archive, and how to request it.
 #[derive(Debug, Clone)]
@@ -26,12 +30,66 @@ pub struct Place {
     pub guard: Option<Arc<dyn Guard>>,
 }
 
+/// What is at the URL of an archive.
+#[derive(Debug)]
+pub enum Looked {
+    /// The same as the last time.
+    Unchanged {
+        /// For how many seconds it need not be requested again.
+        max_age: u32,
+    },
+    /// Nothing.
+    Absent,
+    /// An archive.
+    Held(Box<Held>),
+}
+
+/// An archive that was downloaded and looked through, and can be unpacked.
+pub struct Held {
+    archive: Archive,
+    url: SafeUrl,
+    packing: Packing,
+    top: Option<Vec<u8>>,
+    /// Its size in bytes.
+    pub size: u64,
+    /// Its digest.
+    pub digest: ArchiveDigest,
+    /// The wanted files, by their paths in the package.
+    pub files: BTreeMap<String, Vec<u8>>,
+    /// What to hand back to find out whether it is still the same.
+    pub validator: Validator,
+    /// For how many seconds it need not be requested again.
+    pub max_age: u32,
+}
+
+impl Held {
+    /// Writes its files into `tree`; what is in a single folder at the top comes without that folder.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Integrity`] when it is hostile.
+    pub fn unpack(mut self, tree: &mut TreeWriter) -> Result<(), ProviderError> {
+        let Self { packing, top, size, .. } = &self;
+        let (packing, top, size) = (*packing, top.clone(), *size);
+        let unpacked =
+            self.archive.read(|bytes| survey::unpack(bytes, size, packing, top.as_deref(), tree));
+        unpacked.map_err(|error| error.at(&self.url.to_string()))
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Held").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
 /// Downloads archives for providers that know their URLs.
 #[derive(Debug)]
 pub struct Archives {
     http: Arc<Http>,
     downloads: PathBuf,
     largest: u64,
+    changed: &'static str,
     scratch: Scratch,
     /// The folder of downloads, once it was there.
     left: OnceLock<Folder>,
@@ -41,7 +99,13 @@ impl Archives {
     /// Creates this with a folder for incomplete downloads, and the largest accepted archive in bytes.
     pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>, largest: u64) -> Self {
         let (scratch, left) = (Scratch::default(), OnceLock::new());
-        Self { http, downloads: downloads.into(), largest, scratch, left }
+        Self { http, downloads: downloads.into(), largest, changed: CHANGED, scratch, left }
+    }
+
+    /// The same, with the hint for an archive that is not the expected one.
+    #[must_use]
+    pub fn hinting(self, changed: &'static str) -> Self {
+        Self { changed, ..self }
     }
 
     /// The URL of `place` relative to the registry at `root`, unless it must not lead there: to this
@@ -67,7 +131,7 @@ impl Archives {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
-        let archive = self.get(place, release, progress)?;
+        let archive = self.get(place, release, None, progress)?;
         let is_kept = layout == Layout::InFolder && tree.keeps_archive();
         let unpacked = match is_kept {
             false => archive.unpack(&self.scratch, layout, tree),
@@ -97,14 +161,59 @@ impl Archives {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
-        let archive = self.get(place, layer, progress)?;
+        let archive = self.get(place, layer, None, progress)?;
         archive.unpack_layer(layers, tree).map_err(|error| error.at(&place.url.to_string()))
+    }
+
+    /// Downloads the archive at `place`, unless it is still what `known` says, compares it with `release` as far as
+    /// that has its digest, and looks for the files that are `wanted`.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be got, differs, or is damaged.
+    pub fn look(
+        &self,
+        place: &Place,
+        packing: Packing,
+        release: &Release,
+        known: Option<Validator>,
+        wanted: &dyn Fn(&str) -> bool,
+        progress: &dyn Progress,
+    ) -> Result<Looked, ProviderError> {
+        let unless = Unless { known, ..Unless::default() };
+        let mut archive = match self.get(place, release, Some(&unless), progress) {
+            Err(_) if unless.is_same.get() => {
+                let (_, max_age) = unless.now.into_inner();
+                return Ok(Looked::Unchanged { max_age });
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Looked::Absent),
+            got => got?,
+        };
+        let refused = |error: ArchiveError| error.at(&place.url.to_string());
+        let (size, digest) =
+            archive.identity().map_err(|error| refused(ArchiveError::Io(error)))?;
+        let survey = archive.read(|bytes| survey(bytes, size, packing, wanted)).map_err(refused)?;
+        let (validator, max_age) = unless.now.into_inner();
+        let Survey { top, files } = survey;
+        let url = place.url.clone();
+        Ok(Looked::Held(Box::new(Held {
+            archive,
+            url,
+            packing,
+            top,
+            size,
+            digest,
+            files,
+            validator,
+            max_age,
+        })))
     }
 
     fn get(
         &self,
         place: &Place,
         release: &Release,
+        unless: Option<&Unless>,
         progress: &dyn Progress,
     ) -> Result<Archive, ProviderError> {
         let digest = release.archive.as_deref().map(str::parse::<ArchiveDigest>).transpose();
@@ -120,8 +229,10 @@ impl Archives {
             left: Folder::open_once(&self.left, || self.downloads.clone()),
             progress,
             hides: None,
+            unless,
         };
-        let wanted = Wanted { digest, size: release.size, limit: self.largest };
+        let wanted =
+            Wanted { digest, size: release.size, limit: self.largest, changed: self.changed };
         download.get(&place.url, wanted)
     }
 }

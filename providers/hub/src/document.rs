@@ -53,7 +53,14 @@ impl Validator {
         Self { generation, ..self }
     }
 
-    fn of_response(response: &Response) -> Self {
+    /// The headers of a request for the file, unless it is still the same.
+    pub(crate) fn headers(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let etag = self.etag.as_deref().map(|etag| ("if-none-match", etag));
+        let modified = self.modified.as_deref().map(|modified| ("if-modified-since", modified));
+        etag.into_iter().chain(modified)
+    }
+
+    pub(crate) fn of_response(response: &Response) -> Self {
         let header = |name| response.header(name).map(str::to_owned);
         Self { etag: header("etag"), modified: header("last-modified"), ..Self::default() }
     }
@@ -129,11 +136,8 @@ impl Asking<'_> {
         let request = self.http.get(url).insecure(self.insecure).allow(404).allow(410);
         let request = if self.hides { request.allow(403) } else { request };
         let mut request = request.header("accept-encoding", "gzip");
-        if let Some(etag) = validator.and_then(|known| known.etag.as_deref()) {
-            request = request.header("if-none-match", etag);
-        }
-        if let Some(modified) = validator.and_then(|known| known.modified.as_deref()) {
-            request = request.header("if-modified-since", modified);
+        for (name, value) in validator.into_iter().flat_map(Validator::headers) {
+            request = request.header(name, value);
         }
         self.http.retry(|| {
             let response = request.attempt()?;

@@ -3,7 +3,7 @@
 //! A small archive is read into memory, and read again if the download is interrupted. A large one goes into
 //! a file, where an interrupted download resumes. Neither is used before all of it was hashed.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs::File;
 use std::io::{self, BufReader, Read as _};
 use std::path::Path;
@@ -17,8 +17,9 @@ use mu_provider::{
 use sha2::{Digest as _, Sha256};
 
 use crate::archive::{self, ArchiveError, Layers, Layout, Scratch};
-use crate::document::file_path;
+use crate::document::{Validator, file_path};
 use crate::partial::Partial;
+use crate::zip::Source;
 
 /// Archives up to this size are held in memory. The download of a larger one can resume.
 const SMALL: u64 = 1 << 20;
@@ -33,6 +34,8 @@ pub(crate) struct Wanted {
     pub(crate) size: Option<u64>,
     /// The largest that is accepted.
     pub(crate) limit: u64,
+    /// What another archive at the same place means.
+    pub(crate) changed: &'static str,
 }
 
 /// An archive with the expected bytes.
@@ -51,6 +54,34 @@ impl Archive {
             Self::Memory(bytes) => into.write_all(&bytes),
             Self::Partial(mut partial) => io::copy(&mut partial.reader()?, into).map(drop),
             Self::File(mut file, _) => io::copy(&mut file, into).map(drop),
+        }
+    }
+
+    /// Its size in bytes, and its digest.
+    pub(crate) fn identity(&self) -> io::Result<(u64, ArchiveDigest)> {
+        Ok(match self {
+            Self::Memory(bytes) => {
+                let digest = ArchiveDigest::from_bytes(Sha256::digest(bytes).into());
+                (bytes.len() as u64, digest)
+            }
+            Self::Partial(partial) => (partial.length(), partial.digest()),
+            Self::File(file, size) => {
+                let mut file = file;
+                io::Seek::rewind(&mut file)?;
+                (*size, ArchiveDigest::from_bytes(hash(file)?))
+            }
+        })
+    }
+
+    /// Calls `work` with its bytes, from the first on.
+    pub(crate) fn read<T>(
+        &mut self,
+        work: impl FnOnce(&mut dyn Source) -> Result<T, ArchiveError>,
+    ) -> Result<T, ArchiveError> {
+        match self {
+            Self::Memory(bytes) => work(&mut io::Cursor::new(&*bytes)),
+            Self::Partial(partial) => work(&mut partial.reader().map_err(ArchiveError::Io)?),
+            Self::File(file, _) => work(file),
         }
     }
 
@@ -109,6 +140,19 @@ pub(crate) struct Download<'call> {
     pub(crate) progress: &'call dyn Progress,
     /// Whether 403 means that nothing is there, and whether the server answered so.
     pub(crate) hides: Option<&'call Cell<bool>>,
+    /// What was there the last time, if it need not be downloaded again.
+    pub(crate) unless: Option<&'call Unless>,
+}
+
+/// A download that is not needed if the archive is the one of the last time.
+#[derive(Debug, Default)]
+pub(crate) struct Unless {
+    /// What it was known by.
+    pub(crate) known: Option<Validator>,
+    /// Whether the server says that it is still the same. Then the download ends with an error.
+    pub(crate) is_same: Cell<bool>,
+    /// What it is known by now, and for how many seconds it need not be requested again.
+    pub(crate) now: RefCell<(Validator, u32)>,
 }
 
 impl Download<'_> {
@@ -212,10 +256,23 @@ impl Download<'_> {
             }
         }
         let request = self.http.get(url).insecure(self.insecure).guarded(self.guard.clone());
-        let mut request = if self.hides.is_some() { request.allow(403) } else { request };
+        let request = if self.hides.is_some() { request.allow(403) } else { request };
+        let known = self.unless.and_then(|unless| unless.known.as_ref());
+        let request = if known.is_some() { request.allow(304) } else { request };
+        let headers = known.into_iter().flat_map(Validator::headers);
+        let mut request =
+            headers.fold(request, |request, (name, value)| request.header(name, value));
         let response = request.attempt()?;
+        if let Some(unless) = self.unless {
+            unless.now.replace((Validator::of_response(&response), response.max_age()));
+        }
         if response.status() == 200 {
             return Ok(response);
+        }
+        if let (304, Some(unless), Some(_)) = (response.status(), self.unless, known) {
+            unless.is_same.set(true);
+            let text = format!("`{url}` is still the same");
+            return Err(ProviderError::new(ErrorKind::NotFound, text).into());
         }
         if let (403, Some(is_hidden)) = (response.status(), self.hides) {
             is_hidden.set(true);
@@ -288,8 +345,8 @@ impl Download<'_> {
     }
 }
 
-/// What a wrong archive means.
-const CHANGED: &str = "a published version never changes: the hub's operator, or something in between, has changed it";
+/// What another archive means where a version was published.
+pub(crate) const CHANGED: &str = "a published version never changes: the hub's operator, or something in between, has changed it";
 
 impl Wanted {
     /// Compares sizes before anything is read, if the server gives the size.
@@ -313,7 +370,7 @@ impl Wanted {
         };
         let text =
             format!("the archive `{url}` has the wrong size: expected {expected}, got {got}");
-        ProviderError::new(ErrorKind::Integrity, text).hint(CHANGED)
+        ProviderError::new(ErrorKind::Integrity, text).hint(self.changed)
     }
 
     /// Compares the received archive with the expected one.
@@ -332,7 +389,7 @@ impl Wanted {
         let text = format!(
             "the archive `{url}` is not the one that was expected: expected {expected}, got {got}"
         );
-        Err(ProviderError::new(ErrorKind::Integrity, text).hint(CHANGED))
+        Err(ProviderError::new(ErrorKind::Integrity, text).hint(self.changed))
     }
 }
 

@@ -12,7 +12,7 @@ use mu_provider::{
 
 use crate::HubProvider;
 use crate::archive::ArchiveError;
-use crate::download::{Archive, Download, Wanted};
+use crate::download::{Archive, CHANGED, Download, Wanted};
 use crate::hub::Hub;
 use crate::memory::Memory;
 use crate::root::Root;
@@ -135,6 +135,7 @@ impl HubProvider {
                 left: self.downloads(),
                 progress,
                 hides: (!tried.is_closed).then_some(&tried.is_hidden),
+                unless: None,
             };
             if tried.urls.contains(url) {
                 continue;
@@ -172,7 +173,8 @@ impl HubProvider {
             );
             ProviderError::new(ErrorKind::Integrity, text).because(error)
         })?;
-        Ok(Wanted { digest, size: release.size, limit: self.options.largest_archive })
+        let limit = self.options.largest_archive;
+        Ok(Wanted { digest, size: release.size, limit, changed: CHANGED })
     }
 
     /// The index entry of a release of which a lock has little.

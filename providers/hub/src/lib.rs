@@ -4,7 +4,8 @@
 //! `document.rs` reads a file if it has changed, `changes.rs` knows what has not changed, `snapshot.rs` reads
 //! everything at once, `closure.rs` knows what comes next, and `index.rs` checks lines.
 //! [`HubProvider::fetch`] gets archives: `download.rs` downloads one and compares its digest, `partial.rs`
-//! keeps large ones between attempts, and [`archive`] unpacks them. `catalog.rs` searches. [`wire`] describes
+//! keeps large ones between attempts, and [`archive`] unpacks them; `survey.rs` and `zip.rs` read those that
+//! others have made. `catalog.rs` searches. [`wire`] describes
 //! the files. Nothing here writes to a hub.
 
 #![cfg_attr(
@@ -30,7 +31,9 @@ mod pick;
 pub mod remembered;
 mod root;
 mod snapshot;
+mod survey;
 pub mod wire;
+mod zip;
 
 use std::collections::BTreeSet;
 use std::collections::HashMap;
@@ -44,13 +47,14 @@ use mu_provider::{
     Release, SafeUrl, Soon, TreeWriter,
 };
 
-pub use crate::archives::{Archives, Place};
+pub use crate::archives::{Archives, Held, Looked, Place};
 pub use crate::catalog::CATALOG;
 use crate::document::{Answer, Asking, Validator};
 use crate::hub::{Hub, Hubs};
 use crate::memory::Memory;
 pub use crate::pick::pick;
 use crate::root::{LONGEST_HUB_FILE, Root};
+pub use crate::survey::{Packing, unpack_anyones};
 use mu_provider::threads::lock;
 
 /// The settings of the provider.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mu_formats::{Reading, helm};
-use mu_provider::{Dependency, DetailedDependency, ManifestFile, Release};
+use mu_provider::{Dependency, DetailedDependency, Location, ManifestFile, Release};
 
 use super::Package;
 use crate::formats;
@@ -14,7 +14,7 @@ use crate::index::run::Surroundings;
 use crate::index::universe::Candidate;
 use crate::index::wire;
 use crate::manifest::{Manifest, Outline};
-use crate::reference::Version;
+use crate::reference::{PackageId, Version};
 use mu_provider::threads::lock;
 
 /// The data of a release's manifest that selection needs.
@@ -159,6 +159,34 @@ impl Package {
             ..Details::default()
         }
     }
+}
+
+/// A line with what the manifest in its archive says. If another mu is needed to read that, only this is known.
+pub(in crate::index) fn with_manifest(
+    id: &PackageId,
+    line: Release,
+    location: &Location,
+    file: &ManifestFile,
+) -> Result<Release, PackageError> {
+    let path = PathBuf::from(format!("{}/{}", location.describe(), file.name));
+    let said = match Manifest::parse_published(&path, &file.text) {
+        Ok(manifest) => manifest.to_release(),
+        Err(source) => {
+            let known = Outline::parse(&path, &file.text).ok().filter(Outline::is_of_another_mu);
+            let Some(Outline { api_version, mu_version, .. }) = known else {
+                return Err(PackageError::ManifestInFolder { id: id.clone(), source });
+            };
+            return Ok(Release { api_version, mu_version, ..line });
+        }
+    };
+    Ok(Release {
+        name: line.name,
+        version: if said.version.is_empty() { line.version } else { said.version.clone() },
+        archive: line.archive,
+        commit: line.commit,
+        size: line.size,
+        ..said
+    })
 }
 
 /// A manifest's dependencies in the form of an index line.

@@ -16,6 +16,7 @@ use rustc_hash::FxHashMap;
 use serde::de::Error as _;
 
 pub(super) use self::confirm::Confirmed;
+pub(super) use self::manifest::with_manifest;
 use self::requirements::Requirements;
 use self::revision::Looked;
 use crate::index::cache::{Fetched, Lines, Listing, Record, Table};

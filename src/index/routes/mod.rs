@@ -1,8 +1,8 @@
 //! Which provider serves a package, and where it really is.
 //!
 //! In this order: a folder, the place of Git repositories in the registries of the settings, an explicit
-//! scheme (`git+https://`, `ssh://`, `oci://`, `s3://`), all other registries, well-known Git hosts, then probing: for
-//! a hub at the base, and for a Git repository. Each base is probed once a run.
+//! scheme (`git+https://`, `ssh://`, `oci://`, `s3://`), all other registries, an archive by its name (`x-1.2.tgz`),
+//! well-known Git hosts, then probing: for a hub at the base, and for a Git repository. Each base is probed once a run.
 
 mod base;
 mod hint;
@@ -239,6 +239,9 @@ impl Routes {
         }
         let base = id.base();
         let root = self.web_root(base.host_port())?;
+        if hint.path.is_none() && id.name().is_archive() {
+            return self.route("url", root, path).map(Some);
+        }
         if hint.path.is_some() || GIT_HOSTS.contains(&base.host_port()) {
             return self.route("git", root, path).map(Some);
         }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::lock::{LockedPackage, Lockfile, Requested, Source};
 use crate::ops::apply::written::Written;
 use crate::ops::requirements::Requirements;
-use crate::reference::{PackageId, Version};
+use crate::reference::{ArtifactDigest, PackageId, Version};
 use crate::select::{Installed, Lowered};
 
 /// How many packages were fetched, and how many were already there.
@@ -296,6 +296,11 @@ pub(crate) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
                 Some(commit) if same_version => {
                     format!("{} ({})", package.version, commit.get(..7).unwrap_or(commit))
                 }
+                // The digest of an archive is known before its content is.
+                None if same_version && package.source.is_archive() => {
+                    let digest = package.revision().unwrap_or_default();
+                    format!("{} ({})", package.version, ArtifactDigest::shortened(&digest))
+                }
                 None if same_version => match &package.digest {
                     Some(digest) => {
                         let digest = digest.to_string();
@@ -337,6 +342,7 @@ fn take<'lock>(packages: &mut &'lock [LockedPackage], id: &PackageId) -> &'lock 
 fn is_same(left: &LockedPackage, right: &LockedPackage) -> bool {
     left.version == right.version
         && left.commit == right.commit
+        && (left.archive == right.archive || !left.source.is_archive())
         && is_same_kind(&left.source, &right.source)
         && (left.digest == right.digest || left.digest.is_none() || right.digest.is_none())
 }

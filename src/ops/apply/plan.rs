@@ -231,7 +231,9 @@ impl Adding {
             let id = session.id_of(&dependency.reference);
             let version = lock.find(&id).last().and_then(|package| {
                 let has_tag = package.commit.is_none() || package.version != "0.0.0";
-                let is_released = has_tag && package.reference.is_none();
+                // What is at the URL of an archive may be any version later.
+                let is_released =
+                    has_tag && package.reference.is_none() && !package.source.is_archive();
                 VersionSpec::parse(&format!("^{}", package.version)).ok().filter(|_| is_released)
             });
             let reference = dependency.reference.with_version(version);

@@ -19,7 +19,7 @@ use crate::ops::lookup::versions::{ListedVersion, Listing, of_manifest};
 use crate::ops::session::age::Age;
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{PackageId, VersionSpec};
+use crate::reference::{ArtifactDigest, PackageId, VersionSpec};
 
 /// What is known about a package.
 #[derive(Debug, Clone, PartialEq)]
@@ -113,7 +113,8 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
             let reasons = listing.here.reasons(&id, &version, Some(&details), Age::Exempt);
             ListedVersion {
                 version: version.to_string(),
-                commit: Some(untagged.commit.to_string()),
+                commit: Some(untagged.commit.to_string())
+                    .filter(|commit| !ArtifactDigest::is_one(commit)),
                 usable: reasons.is_empty(),
                 reasons,
                 app_version: details.app_version,

@@ -17,7 +17,7 @@ use crate::ops::session::age::Age;
 use crate::ops::session::json;
 use crate::ops::session::source::source_of;
 use crate::ops::{CommandError, Session};
-use crate::reference::{AppVersioning, PackageId, Version, VersionSpec};
+use crate::reference::{AppVersioning, ArtifactDigest, PackageId, Version, VersionSpec};
 
 /// The versions of a package.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -265,7 +265,7 @@ impl Listing<'_> {
             yanked: details.yanked,
             deprecated: release.deprecated.reason(),
             published: release.published.clone(),
-            commit: release.commit.clone(),
+            commit: release.commit.clone().filter(|commit| !ArtifactDigest::is_one(commit)),
             api_version: details.api_version,
             mu_version: details.mu_version,
             moved_to: details.moved_to,

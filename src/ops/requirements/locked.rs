@@ -16,10 +16,12 @@ pub fn declare_locked(session: &Session, package: &LockedPackage) {
         None if is_flat => id.name_str().rsplit('/').next().unwrap_or_default(),
         None => "",
     };
+    let below = source.place.trim_end_matches('/');
     let text = match is_oci && place.starts_with(id.base().as_str()) {
         // Its id says where it is.
         true => format!("oci://{id}"),
-        false => format!("{}+{}/{inside}", source.provider, source.place.trim_end_matches('/')),
+        false if source.is_archive() => format!("{below}/{inside}"),
+        false => format!("{}+{below}/{inside}", source.provider),
     };
     let reference = Reference::parse(text.trim_end_matches('/')).ok();
     if let Some(reference) = reference.filter(|one| one.id(&session.defaults()) == *id) {

@@ -10,8 +10,11 @@ pub(crate) const MARK: &str = "pinned from";
 /// The text of the comment if no version was written.
 pub(crate) const NOTHING: &str = "no version";
 
-/// The pin for a locked package: its version, or its commit if that is more exact.
+/// The pin for a locked package: its version, or its commit or digest if that is more exact.
 pub(crate) fn pin_of(package: &LockedPackage, commits: bool) -> Result<VersionSpec, CommandError> {
+    if let (true, Some(digest)) = (package.source.is_archive(), package.revision()) {
+        return Ok(VersionSpec::parse(&digest)?);
+    }
     let names_version = package.commit.is_none()
         || (!commits && package.reference.is_none() && package.version != "0.0.0");
     let text = match &package.commit {

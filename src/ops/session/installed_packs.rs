@@ -1,5 +1,6 @@
 //! The packs that a lock needs, where they are, and the search path that includes them.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -95,7 +96,7 @@ fn installed(lock: &Lockfile, packs: &PacksFolder) -> Vec<(PathBuf, Installed)> 
             let package = &lock.packages[index];
             let installed = Installed {
                 version: package.parsed_version(),
-                commit: package.revision().map(str::to_owned),
+                commit: package.revision().map(Cow::into_owned),
                 reference: package.reference.clone(),
             };
             (packs.pack_path(&wanted.place), installed)

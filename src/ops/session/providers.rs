@@ -48,6 +48,11 @@ pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) ->
     };
     providers.add(Arc::new(mu_provider_helm::HelmProvider::new(options)));
     registries.into_iter().for_each(|registries| providers.add(registries));
+    #[cfg(feature = "url")]
+    providers.add(Arc::new(mu_provider_url::UrlProvider::new(mu_provider_url::UrlOptions {
+        http: Arc::clone(http),
+        downloads: environment.cache.join("downloads"),
+    })));
     #[cfg(feature = "path")]
     providers.add(Arc::new(mu_provider_path::PathProvider::new()));
     let _ = offline;

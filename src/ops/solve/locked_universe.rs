@@ -8,21 +8,18 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::index::releases::{Details, Entry, Releases};
-use crate::index::{
-    Candidate, Index, Level, Requirement, Revision, Unavailable, Universe, Untagged,
-};
+use crate::index::{Candidate, Level, Requirement, Revision, Unavailable, Universe, Untagged};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::Session;
 use crate::ops::requirements::is_overridden_alike;
 use crate::reference::{PackageId, VersionSpec};
 
 /// The lock in front of the index.
-#[derive(Debug)]
 pub(crate) struct LockedUniverse<'a> {
-    index: &'a Index,
-    packages: HashMap<PackageId, Held<'a>>,
+    index: &'a dyn Universe,
+    packages: Arc<HashMap<PackageId, Held<'a>>>,
     /// A replaced package: none of its versions can be used.
-    replaced: HashMap<PackageId, Arc<Releases>>,
+    replaced: Arc<HashMap<PackageId, Arc<Releases>>>,
 }
 
 /// A package that stays where it is.
@@ -35,27 +32,34 @@ struct Held<'a> {
 
 impl<'a> LockedUniverse<'a> {
     pub(crate) fn new(session: &'a Session, lock: &'a Lockfile) -> Self {
-        let mut packages = HashMap::new();
-        let current = lock.packages.iter().filter(|package| is_overridden_alike(session, package));
-        for package in current {
-            // A folder's manifest may have changed; reading it needs no network.
-            let is_folder = package.source.is_folder();
-            let is_alone = lock.find(&package.id).count() == 1;
-            if package.source.is_workspace() || is_folder || !is_alone {
-                continue;
-            }
-            let Some(requirements) = requirements(lock, package) else {
-                continue;
-            };
-            let releases = Arc::new(releases(session, package));
-            packages.insert(package.id.clone(), Held { package, releases, requirements });
-        }
+        let packages = held(session, lock, &|_| true);
         let ids = lock.replaced.iter().map(|replaced| replaced.id.clone());
         let replaced = ids.filter(|id| !packages.contains_key(id)).map(|id| {
             let nothing = Releases::registry(id.clone(), Vec::new());
             (id, Arc::new(nothing))
         });
-        Self { index: session.index(), replaced: replaced.collect(), packages }
+        let replaced = Arc::new(replaced.collect());
+        Self { index: session.index(), replaced, packages: packages.into() }
+    }
+
+    /// Only these locked packages; `None` if there are none.
+    pub(crate) fn of_some(
+        session: &'a Session,
+        lock: &'a Lockfile,
+        is_held: &dyn Fn(&LockedPackage) -> bool,
+    ) -> Option<Self> {
+        let packages = Arc::new(held(session, lock, is_held));
+        let is_empty = packages.is_empty();
+        (!is_empty).then(|| Self { index: session.index(), replaced: Arc::default(), packages })
+    }
+
+    /// The same packages in front of another universe.
+    pub(crate) fn before<'b>(&self, universe: &'b dyn Universe) -> LockedUniverse<'b>
+    where
+        'a: 'b,
+    {
+        let (packages, replaced) = (Arc::clone(&self.packages), Arc::clone(&self.replaced));
+        LockedUniverse { index: universe, packages, replaced }
     }
 
     /// Whether the index need not be asked about a package.
@@ -64,13 +68,37 @@ impl<'a> LockedUniverse<'a> {
     }
 }
 
+/// The packages of a lock that stay where they are, as far as `is_held`.
+fn held<'a>(
+    session: &Session,
+    lock: &'a Lockfile,
+    is_held: &dyn Fn(&LockedPackage) -> bool,
+) -> HashMap<PackageId, Held<'a>> {
+    let mut packages = HashMap::new();
+    let current = lock.packages.iter().filter(|package| is_overridden_alike(session, package));
+    for package in current.filter(|package| is_held(package)) {
+        // A folder's manifest may have changed; reading it needs no network.
+        let is_folder = package.source.is_folder();
+        let is_alone = lock.find(&package.id).count() == 1;
+        if package.source.is_workspace() || is_folder || !is_alone {
+            continue;
+        }
+        let Some(requirements) = requirements(lock, package) else {
+            continue;
+        };
+        let releases = Arc::new(releases(session, package));
+        packages.insert(package.id.clone(), Held { package, releases, requirements });
+    }
+    packages
+}
+
 fn releases(session: &Session, package: &LockedPackage) -> Releases {
     let id = package.id.clone();
     let is_untagged = package.revision().is_some() && !has_version_tag(package);
     let entries = match package.parsed_version().filter(|_| !is_untagged) {
         Some(version) => {
             let details = details(package);
-            let commit = package.revision().map(Arc::from);
+            let commit = package.revision().map(|commit| Arc::from(&*commit));
             vec![Entry { commit, details: Some(Arc::new(details)), ..Entry::from(version) }]
         }
         None => Vec::new(),
@@ -159,7 +187,7 @@ impl Universe for LockedUniverse<'_> {
             VersionSpec::Commit(commit) => {
                 package.commit.as_deref().is_some_and(|full| commit.matches(full))
             }
-            VersionSpec::Digest(digest) => package.revision() == Some(digest.as_str()),
+            VersionSpec::Digest(digest) => package.revision().as_deref() == Some(digest.as_str()),
             VersionSpec::Tag(tag) => package.reference.as_deref() == Some(tag.as_str()),
             VersionSpec::Tip | VersionSpec::Latest => {
                 let asked = name.to_string();
@@ -175,7 +203,7 @@ impl Universe for LockedUniverse<'_> {
         }
         Ok(package.revision().map(|commit| {
             Revision::Untagged(Untagged {
-                commit: Arc::from(commit),
+                commit: Arc::from(&*commit),
                 version: package.parsed_version(),
                 details: Some(Arc::new(details(package))),
             })

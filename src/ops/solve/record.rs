@@ -322,7 +322,7 @@ fn is_same(package: &LockedPackage, chosen: &Chosen) -> bool {
     if package.source.is_folder() {
         return false;
     }
-    let same_commit = package.revision() == chosen.commit.as_deref();
+    let same_commit = package.revision().as_deref() == chosen.commit.as_deref();
     let version = chosen.version.as_ref();
     same_commit && (version.is_none() || package.parsed_version().as_ref() == version)
 }

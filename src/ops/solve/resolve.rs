@@ -2,6 +2,7 @@
 //!
 //! Nothing is fetched or written here; new entries have a digest only if an index gave it.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -227,7 +228,18 @@ fn choose_once(
     }
     let failure =
         |request: &Request, failure| failed(session, requirements, strategy, request, failure);
-    let choose = |universe: &dyn Universe, request: &Request| strategy.select(universe, request);
+    // What is at the URL of an archive may have changed; only an update of it looks.
+    let stays_put = |package: &LockedPackage| {
+        let asked = requirements.asked.iter().map(|asked| &asked.requirement);
+        package.source.is_archive()
+            && !request.update.moves(&package.id)
+            && asked.filter(|asked| asked.id == package.id).all(|asked| fits(package, &asked.spec))
+    };
+    let archives = LockedUniverse::of_some(session, &previous, &stays_put);
+    let choose = |universe: &dyn Universe, request: &Request| match &archives {
+        Some(archives) => strategy.select(&archives.before(universe), request),
+        None => strategy.select(universe, request),
+    };
     let (selection, user) = if !follows_lock && stays && is_known {
         match ask(session, &mut request, |request| choose(session.index(), request)) {
             Ok(selection) => (selection, Lockfile::default()),
@@ -321,11 +333,20 @@ pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfil
     })
 }
 
+/// Whether a locked archive is what `spec` asks for.
+fn fits(package: &LockedPackage, spec: &VersionSpec) -> bool {
+    match spec {
+        VersionSpec::Latest | VersionSpec::Tip => true,
+        VersionSpec::Digest(digest) => package.revision().as_deref() == Some(digest.as_str()),
+        spec => package.parsed_version().is_some_and(|version| spec.accepts(&version, true)),
+    }
+}
+
 /// Whether `spec` starts at the locked version, as far as these two tell; `None` if it does not accept that
 /// version.
 fn begins_at(package: &LockedPackage, spec: &str) -> Option<bool> {
     let asked = IndexRequirement::parse(package.id.clone(), spec)?;
-    match (&asked.spec, package.revision()) {
+    match (&asked.spec, package.revision().as_deref()) {
         (VersionSpec::Digest(wanted), found) => (found == Some(wanted.as_str())).then_some(true),
         (VersionSpec::Commit(wanted), Some(commit)) => wanted.matches(commit).then_some(true),
         (VersionSpec::Tag(tag), _) => {
@@ -416,7 +437,7 @@ pub fn request(
         .map(|package| Locked {
             id: package.id.clone(),
             version: package.parsed_version(),
-            commit: package.revision().map(str::to_owned),
+            commit: package.revision().map(Cow::into_owned),
             reference: package.reference.clone(),
             channel: package.channel.clone(),
             dependencies: package

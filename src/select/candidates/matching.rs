@@ -37,6 +37,7 @@ impl Candidates {
             || instead.is_some()
             || self.releases.counts_prereleases();
         let spec = instead.as_ref().unwrap_or(&requirement.spec);
+        let prereleases = prereleases || *spec == VersionSpec::Latest && self.releases.is_archive();
         let named = self.named_by(inquiry, spec)?;
         let mut set = match named {
             Some(set) => set,

@@ -32,6 +32,12 @@ pub enum ArchiveError {
     /// It cannot be inflated.
     #[error("it is not gzip, or is damaged")]
     Gzip(#[source] io::Error),
+    /// It has no end as a zip has it.
+    #[error("it is not a zip, or ends early")]
+    NoZip,
+    /// A zip that could be read in two ways, or is of a kind that mu does not read.
+    #[error("it is a zip that mu does not read: {0}")]
+    Zip(&'static str),
     /// It breaks off.
     #[error("it ends early")]
     Truncated,

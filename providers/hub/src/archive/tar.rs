@@ -213,6 +213,8 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
                 None => return self.pass_over(size),
             },
             (None, Layout::Files | Layout::Layer) => without_dot(&path),
+            // The folder itself, as some tools write it.
+            (None, Layout::InFolder) if kind == b'5' && !path.contains(&b'/') => b"".as_slice(),
             (None, Layout::InFolder) => self.below_top(without_dot(&path))?,
         };
         let mode = header.mode().map_err(|reason| self.malformed(reason))?;

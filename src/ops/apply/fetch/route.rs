@@ -16,7 +16,7 @@ use crate::lock::{LockedPackage, Lockfile, Source};
 use crate::ops::explain::failure::unavailable;
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{PackageId, Version};
+use crate::reference::{ArtifactDigest, PackageId, Version};
 use mu_provider::threads::lock;
 
 /// The roots of registries and repositories, by their text in the lock, each read once.
@@ -228,7 +228,7 @@ pub(super) fn release_of(
         digest: package.digest.map(|digest| digest.to_string()),
         commit: package.commit.clone(),
         // A copy of an artifact is found by the digest that it is pinned to.
-        reference: package.revision().filter(|_| package.commit.is_none()).map(str::to_owned),
+        reference: package.reference.clone().filter(|text| ArtifactDigest::is_one(text)),
         ..Release::default()
     };
     if !way.is_moved {

@@ -43,7 +43,15 @@ impl Copying<'_> {
         let (name, renamed) = self.name_of(id, route)?;
         for package in chosen.values() {
             let called = version_in_hub(self.session, id, package);
-            let there = self.target.lines(&name)?;
+            let there = match self.target.lines(&name) {
+                // An archive by URL is called like a file of the hub.
+                Err(error) if name.ends_with(".tgz") => {
+                    let reason = format!("{error}; an OCI registry takes it: `--to oci://…`");
+                    self.leave_at(id, route, reason);
+                    return Ok(());
+                }
+                there => there?,
+            };
             let is_there = |digest: &str| {
                 let mut lines = there.iter();
                 lines.any(|line| line.get("digest").and_then(Value::as_str) == Some(digest))
@@ -234,7 +242,7 @@ fn committed(
 /// The digest that a package is pinned to.
 fn pinned(package: &LockedPackage) -> Option<VersionSpec> {
     let text = package.revision().filter(|_| package.commit.is_none())?;
-    VersionSpec::parse(text).ok()
+    VersionSpec::parse(&text).ok()
 }
 
 /// What the registry of a locked package lists for it: what it is pinned to, or else its version.

@@ -1,0 +1,239 @@
+//! Archives that anybody may have made, such as those of a release on a web page: a tar, compressed or not, or a zip, with or without
+//! one folder around everything.
+//!
+//! Whether there is such a folder, and which manifests are inside, is known only when all entries were seen. So these archives are
+//! read twice: [`survey`] looks through one, and [`unpack`] hands it to the tree.
+
+use std::collections::BTreeMap;
+use std::io::{self, BufRead as _, BufReader, Read, SeekFrom};
+
+use flate2::bufread::GzDecoder;
+use mu_provider::{Limits, TreeError, TreeWriter};
+
+use crate::archive::tar::{self, Sink};
+use crate::archive::{ArchiveError, Layout, is_gzip};
+use crate::zip::{self, Source};
+
+/// The most bytes of the files that are read before an archive is unpacked.
+const MOST_READ: u64 = 64 << 20;
+
+/// Below this size, the ratio of the files to their archive does not matter.
+const RATIO_MATTERS_ABOVE: u64 = 16 << 20;
+
+const BUFFER: usize = 128 << 10;
+
+/// How the files are packed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Packing {
+    /// A tar, which may be gzip'd.
+    Tar,
+    /// A zip.
+    Zip,
+}
+
+impl Packing {
+    /// The packing of an archive that is called so, if it is called like one.
+    pub fn of(name: &str) -> Option<Self> {
+        match name {
+            name if name.ends_with(".zip") => Some(Self::Zip),
+            name if [".tgz", ".tar.gz", ".tar"].iter().any(|end| name.ends_with(end)) => {
+                Some(Self::Tar)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// What is known about an archive before it is unpacked.
+#[derive(Debug, Default)]
+pub(crate) struct Survey {
+    /// The folder that everything is in, which the package leaves out.
+    pub(crate) top: Option<Vec<u8>>,
+    /// The wanted files, by their paths in the package.
+    pub(crate) files: BTreeMap<String, Vec<u8>>,
+}
+
+/// Looks through an archive of `length` bytes, and reads the files whose paths in the package are `wanted`.
+///
+/// # Errors
+///
+/// When the archive is damaged, or contains more than a package can.
+pub(crate) fn survey(
+    archive: &mut dyn Source,
+    length: u64,
+    packing: Packing,
+    wanted: &dyn Fn(&str) -> bool,
+) -> Result<Survey, ArchiveError> {
+    let limits = Limits::default();
+    let ratio = length.saturating_mul(limits.ratio).max(RATIO_MATTERS_ABOVE);
+    let mut looking = Looking {
+        wanted,
+        top: Top::Unknown,
+        files: BTreeMap::new(),
+        limits,
+        entries: 0,
+        left: ratio.min(limits.bytes),
+        unread: MOST_READ,
+    };
+    read(archive, length, packing, None, &mut looking)?;
+    let Looking { top, files, .. } = looking;
+    let top = if let Top::One(top) = top { Some(top) } else { None };
+    let inside = |path: String| match &top {
+        None => Some(path),
+        Some(top) => {
+            let below = path.as_bytes().strip_prefix(top.as_slice())?;
+            Some(std::str::from_utf8(below.strip_prefix(b"/")?).ok()?.to_owned())
+        }
+    };
+    let files = files.into_iter().filter_map(|(path, content)| Some((inside(path)?, content)));
+    let files = files.filter(|(path, _)| wanted(path)).collect();
+    Ok(Survey { top, files })
+}
+
+/// Unpacks an archive of `length` bytes; what is in the folder `top` goes to the tree without it.
+///
+/// # Errors
+///
+/// As [`crate::archive::unpack`].
+pub(crate) fn unpack(
+    archive: &mut dyn Source,
+    length: u64,
+    packing: Packing,
+    top: Option<&[u8]>,
+    tree: &mut TreeWriter,
+) -> Result<(), ArchiveError> {
+    tree.set_archive_size(length);
+    read(archive, length, packing, top, tree)
+}
+
+/// Looks through an archive in memory, and unpacks it.
+///
+/// # Errors
+///
+/// As [`crate::archive::unpack`].
+pub fn unpack_anyones(
+    archive: &[u8],
+    packing: Packing,
+    tree: &mut TreeWriter,
+) -> Result<(), ArchiveError> {
+    let (length, mut archive) = (archive.len() as u64, io::Cursor::new(archive));
+    let Survey { top, .. } = survey(&mut archive, length, packing, &|_| false)?;
+    unpack(&mut archive, length, packing, top.as_deref(), tree)
+}
+
+fn read(
+    archive: &mut dyn Source,
+    length: u64,
+    packing: Packing,
+    top: Option<&[u8]>,
+    sink: &mut impl Sink,
+) -> Result<(), ArchiveError> {
+    if packing == Packing::Zip {
+        return zip::unpack(archive, length, top, sink);
+    }
+    let layout = if top.is_some() { Layout::InFolder } else { Layout::Files };
+    archive.seek(SeekFrom::Start(0))?;
+    let mut archive = BufReader::with_capacity(BUFFER, archive);
+    if !is_gzip(archive.fill_buf()?) {
+        return tar::unpack(archive, layout, sink);
+    }
+    let mut inflate = GzDecoder::new(archive);
+    tar::unpack(BufReader::with_capacity(BUFFER, &mut inflate), layout, sink)?;
+    if inflate.into_inner().fill_buf()?.is_empty() { Ok(()) } else { Err(ArchiveError::Trailing) }
+}
+
+/// The folder at the top, as far as it is known.
+enum Top {
+    Unknown,
+    One(Vec<u8>),
+    /// There is none, or more than one.
+    None,
+}
+
+/// Reads an archive without writing anything.
+struct Looking<'a> {
+    wanted: &'a dyn Fn(&str) -> bool,
+    top: Top,
+    files: BTreeMap<String, Vec<u8>>,
+    limits: Limits,
+    entries: usize,
+    /// How many more bytes of files there may be.
+    left: u64,
+    /// How many more bytes of wanted files there may be.
+    unread: u64,
+}
+
+impl Looking<'_> {
+    /// Takes note of an entry.
+    fn pass(&mut self, path: &[u8], is_folder: bool) -> Result<(), TreeError> {
+        self.entries += 1;
+        if self.entries > self.limits.entries {
+            let limit = self.limits.entries as u64;
+            return Err(TreeError::Limit { what: "the number of its files", limit });
+        }
+        let mut segments = path.splitn(2, |byte| *byte == b'/');
+        let first = segments.next().unwrap_or_default();
+        let is_inside = segments.next().is_some() || is_folder;
+        let is_name = !matches!(first, b"" | b"." | b"..");
+        self.top = match std::mem::replace(&mut self.top, Top::None) {
+            Top::Unknown if is_inside && is_name => Top::One(first.to_vec()),
+            Top::One(top) if is_inside && top == first => Top::One(top),
+            _ => Top::None,
+        };
+        Ok(())
+    }
+}
+
+impl Sink for Looking<'_> {
+    fn directory(&mut self, path: &[u8]) -> Result<(), TreeError> {
+        self.pass(path, true)
+    }
+
+    fn symlink(&mut self, path: &[u8], _target: &[u8]) -> Result<(), TreeError> {
+        self.pass(path, false)
+    }
+
+    fn file(&mut self, path: &[u8], _: bool, content: &mut dyn Read) -> Result<(), TreeError> {
+        self.pass(path, false)?;
+        let shown = || String::from_utf8_lossy(path).escape_debug().to_string();
+        let name = std::str::from_utf8(path).ok().filter(|path| {
+            let below = path.split_once('/').map(|(_, below)| below);
+            (self.wanted)(path) || below.is_some_and(self.wanted)
+        });
+        let limit = if name.is_some() { self.unread.min(self.left) } else { self.left };
+        // One more byte, to notice if the content is longer.
+        let mut content = content.take(limit.saturating_add(1));
+        let mut bytes = Vec::new();
+        let length = match name {
+            Some(_) => content.read_to_end(&mut bytes).map(|length| length as u64),
+            None => io::copy(&mut content, &mut io::sink()),
+        };
+        let length = length.map_err(|source| TreeError::Content { path: shown(), source })?;
+        if length > limit {
+            return Err(TreeError::Limit { what: "the size of its files", limit });
+        }
+        self.left -= length;
+        let Some(name) = name else { return Ok(()) };
+        self.unread -= length;
+        match self.files.insert(name.to_owned(), bytes) {
+            None => Ok(()),
+            Some(_) => Err(TreeError::Kind { path: shown(), what: "there twice" }),
+        }
+    }
+
+    fn file_in_memory(
+        &mut self,
+        path: &[u8],
+        executable: bool,
+        mut content: &[u8],
+    ) -> Result<(), TreeError> {
+        self.file(path, executable, &mut content)
+    }
+
+    fn odd(&mut self, path: &[u8], what: &'static str) -> Result<(), TreeError> {
+        Err(TreeError::Kind {
+            path: String::from_utf8_lossy(path).escape_debug().to_string(),
+            what,
+        })
+    }
+}

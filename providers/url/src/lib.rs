@@ -1,0 +1,351 @@
+//! Archives by URL: one file on a web server, which is a package with one version.
+//!
+//! What is at a URL can change, so an archive is known by its digest: that of a pin, or the one that was seen first and is in the
+//! lock. `mu-formats` interprets the manifests of other ecosystems; a `Mu.yaml` is handed over as it is. The hub's provider downloads
+//! and unpacks archives.
+
+#![cfg_attr(
+    test,
+    allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
+)]
+#![deny(clippy::indexing_slicing)]
+
+mod version;
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use mu_formats::{FORMATS, Format, Reading, Texts};
+use mu_provider::http::Http;
+use mu_provider::threads::lock;
+use mu_provider::{
+    ErrorKind, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress, Provider,
+    ProviderError, Release, SafeUrl, Silent, TreeWriter,
+};
+use mu_provider_hub::document::Validator;
+use mu_provider_hub::{Archives, Held, Looked, Packing, Place};
+
+/// The largest archive that is accepted, in bytes.
+const LARGEST_ARCHIVE: u64 = 4 << 30;
+
+/// What it means that another archive is at a URL.
+const CHANGED: &str = "what is at the URL has changed; `mu update` takes what is there now, and a pinned digest has to be changed where it is written";
+
+/// The settings of the provider.
+#[derive(Debug, Clone)]
+pub struct UrlOptions {
+    /// The client, which also knows whether mu is offline.
+    pub http: Arc<Http>,
+    /// A folder for incomplete downloads; created when needed.
+    pub downloads: PathBuf,
+}
+
+/// Serves archives by URL.
+///
+/// It downloads each archive once, so create a new one to look again.
+#[derive(Debug)]
+pub struct UrlProvider {
+    archives: Archives,
+    asked: Mutex<HashMap<SafeUrl, Slot>>,
+}
+
+/// What was found at a URL. A second caller waits for the first; after a failure, it is requested again.
+type Slot = Arc<Mutex<Option<Known>>>;
+
+/// An archive that was downloaded in this run.
+#[derive(Debug)]
+struct Known {
+    found: Found,
+    release: Release,
+    /// Its manifest of mu's own.
+    manifest: Option<ManifestFile>,
+    /// The archive, until it is unpacked.
+    held: Option<Held>,
+}
+
+/// What was asked about a URL.
+enum Asked {
+    Unchanged(u32),
+    Absent(SafeUrl),
+    Known(Slot),
+}
+
+impl UrlProvider {
+    /// A provider that has not downloaded anything yet.
+    pub fn new(options: UrlOptions) -> Self {
+        let UrlOptions { http, downloads } = options;
+        let archives = Archives::new(http, downloads, LARGEST_ARCHIVE).hinting(CHANGED);
+        Self { archives, asked: Mutex::default() }
+    }
+
+    /// The URL of an archive, and how it is packed.
+    fn place(location: &Location) -> Result<(Place, Packing), ProviderError> {
+        let refused = |why: &str| {
+            let text = format!("`{}` is not an archive: {why}", location.describe());
+            ProviderError::new(ErrorKind::NotFound, text)
+        };
+        let packing = Packing::of(&location.path).ok_or_else(|| {
+            refused("its name does not end in `.tgz`, `.tar.gz`, `.tar` or `.zip`")
+        })?;
+        let url = location.root.as_folder().join(&location.path);
+        let url = url.map_err(|_| refused("it is not a URL"))?;
+        Ok((Place { url, insecure: location.insecure, guard: None }, packing))
+    }
+
+    fn slot(&self, url: &SafeUrl) -> Slot {
+        Arc::clone(lock(&self.asked).entry(url.clone()).or_default())
+    }
+
+    /// Downloads an archive, unless that was done in this run, or it is still what `validator` says.
+    fn ask(
+        &self,
+        location: &Location,
+        validator: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<Asked, ProviderError> {
+        let (place, packing) = Self::place(location)?;
+        let slot = self.slot(&place.url);
+        let mut known = lock(&slot);
+        if known.is_none() {
+            let last = validator.map(Validator::parse).filter(|last| *last != Validator::default());
+            let any = Release::default();
+            match self.archives.look(&place, packing, &any, last, &is_wanted, progress)? {
+                Looked::Unchanged { max_age } => return Ok(Asked::Unchanged(max_age)),
+                Looked::Absent => return Ok(Asked::Absent(place.url)),
+                Looked::Held(held) => *known = Some(Known::of(location, *held)?),
+            }
+        }
+        drop(known);
+        Ok(Asked::Known(slot))
+    }
+
+    /// The archive of a release, downloaded again if it was not kept.
+    fn held(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Held, ProviderError> {
+        let (place, packing) = Self::place(location)?;
+        let slot = self.slot(&place.url);
+        let is_it = |known: &&mut Known| {
+            release.archive.is_none() || known.release.archive == release.archive
+        };
+        let kept = lock(&slot).as_mut().filter(is_it).and_then(|known| known.held.take());
+        if let Some(held) = kept {
+            return Ok(held);
+        }
+        let wanted = Release { archive: release.archive.clone(), ..Release::default() };
+        match self.archives.look(&place, packing, &wanted, None, &is_wanted, progress)? {
+            Looked::Held(held) => Ok(*held),
+            Looked::Absent | Looked::Unchanged { .. } => {
+                let text = format!("there is no archive at `{}`", place.url);
+                Err(ProviderError::new(ErrorKind::NotFound, text))
+            }
+        }
+    }
+}
+
+impl Known {
+    fn of(location: &Location, mut held: Held) -> Result<Self, ProviderError> {
+        let files = std::mem::take(&mut held.files);
+        let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+        let texts = Texts(files.into_iter().map(|(path, bytes)| (path, text(bytes))).collect());
+        let digest = held.digest.to_string();
+        let guess = version::of_name(&location.path).unwrap_or_else(|| "0.0.0".to_owned());
+        let manifest = own_manifest(location, &texts)?;
+        let read = match &manifest {
+            Some(_) => None,
+            None => foreign(location, &texts)?,
+        };
+        let has_manifest = manifest.is_some();
+        let read = read.unwrap_or_else(|| Release {
+            dependencies: (!has_manifest).then(Vec::new),
+            ..Release::default()
+        });
+        let release = Release {
+            name: location.path.clone(),
+            version: if read.version.is_empty() { guess } else { read.version.clone() },
+            archive: Some(digest.clone()),
+            // The digest says which archive it is, as a commit does in a repository.
+            commit: Some(digest),
+            size: Some(held.size),
+            ..read
+        };
+        let mut lines = serde_json::to_vec(&release).expect("a release is text and numbers");
+        lines.push(b'\n');
+        let found = Found {
+            lines,
+            validator: held.validator.to_text(),
+            max_age: held.max_age,
+            location: location.clone(),
+            leads_to: Vec::new(),
+        };
+        Ok(Self { found, release, manifest, held: Some(held) })
+    }
+}
+
+/// Whether a file of a package may say what the package is.
+fn is_wanted(path: &str) -> bool {
+    MANIFEST_NAMES.contains(&path)
+        || FORMATS.iter().any(|format| {
+            format.manifest == path
+                || format.others.contains(&path)
+                || format.folder.is_some_and(|folder| path.starts_with(folder))
+        })
+}
+
+/// The manifest of mu's own.
+fn own_manifest(location: &Location, texts: &Texts) -> Result<Option<ManifestFile>, ProviderError> {
+    let mut found = None;
+    for name in MANIFEST_NAMES {
+        let Some(text) = texts.0.get(name) else { continue };
+        if found.is_some() {
+            let text = format!("`{}` has both `Mu.yaml` and `Mu.json`", location.describe());
+            return Err(ProviderError::new(ErrorKind::Manifest, text));
+        }
+        found =
+            Some(ManifestFile { name: name.to_owned(), text: text.clone(), beside: Vec::new() });
+    }
+    Ok(found)
+}
+
+/// The package of another ecosystem that an archive contains, if it does.
+fn foreign(location: &Location, texts: &Texts) -> Result<Option<Release>, ProviderError> {
+    let is_there = |format: &&Format| {
+        let text = texts.0.get(format.manifest);
+        text.is_some_and(|text| format.is_one.is_none_or(|is_one| is_one(text)))
+    };
+    let Some(format) = FORMATS.iter().find(is_there) else { return Ok(None) };
+    let package = (format.read)(texts, &Reading::default()).map_err(|error| {
+        let text = format!("the `{}` in `{}` cannot be read", format.manifest, location.describe());
+        let place = format!("line {}, column {}: {}", error.line, error.column, error.reason);
+        ProviderError::new(ErrorKind::Manifest, text).because(place)
+    })?;
+    let dependencies = package.release.dependencies.clone().unwrap_or_default();
+    Ok(Some(Release {
+        dependencies: Some(dependencies),
+        // Tools of other ecosystems accept `v1.2` as a version.
+        versions: Some("lenient".to_owned()),
+        ..package.release
+    }))
+}
+
+impl Provider for UrlProvider {
+    fn name(&self) -> &str {
+        "url"
+    }
+
+    fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
+        match self.ask(location, None, &Silent) {
+            Ok(asked) => Ok(!matches!(asked, Asked::Absent(_))),
+            Err(error) => match error.kind() {
+                ErrorKind::NotFound | ErrorKind::Integrity | ErrorKind::Manifest => Ok(false),
+                _ => Err(error),
+            },
+        }
+    }
+
+    fn places_are_flat(&self) -> bool {
+        true
+    }
+
+    fn lines_are_complete(&self) -> bool {
+        true
+    }
+
+    fn lines_are_binding(&self) -> bool {
+        true
+    }
+
+    fn has_digests(&self) -> bool {
+        true
+    }
+
+    fn manifests_are_in_archives(&self) -> bool {
+        true
+    }
+
+    fn list(
+        &self,
+        location: &Location,
+        validator: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<Listing, ProviderError> {
+        let slot = match self.ask(location, validator, progress) {
+            Ok(Asked::Unchanged(max_age)) => {
+                return Ok(Listing::Unchanged { max_age, validator: None });
+            }
+            Ok(Asked::Absent(url)) => {
+                return Ok(Listing::Absent { tried: vec![url.to_string()] });
+            }
+            Ok(Asked::Known(slot)) => slot,
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                return Ok(Listing::Absent { tried: vec![error.to_string()] });
+            }
+            Err(error) => return Err(error),
+        };
+        let known = lock(&slot);
+        let found = &known.as_ref().expect("it was just downloaded").found;
+        if validator.is_some() && validator == found.validator.as_deref() {
+            return Ok(Listing::Unchanged { max_age: found.max_age, validator: None });
+        }
+        Ok(Listing::Found(found.clone()))
+    }
+
+    fn resolve(
+        &self,
+        location: &Location,
+        revision: &str,
+        progress: &dyn Progress,
+    ) -> Result<Release, ProviderError> {
+        if !revision.starts_with("sha256:") {
+            let text = format!(
+                "there is no commit `{revision}` of `{}`: an archive has no commits",
+                location.describe()
+            );
+            return Err(ProviderError::new(ErrorKind::NotFound, text));
+        }
+        let Asked::Known(slot) = self.ask(location, None, progress)? else {
+            let text = format!("there is no archive at `{}`", location.describe());
+            return Err(ProviderError::new(ErrorKind::NotFound, text));
+        };
+        let known = lock(&slot);
+        let release = &known.as_ref().expect("it was just downloaded").release;
+        let got = release.archive.as_deref().unwrap_or_default();
+        if got == revision {
+            return Ok(release.clone());
+        }
+        let text = format!(
+            "the archive `{}` is not the one that was expected: expected {revision}, got {got}",
+            location.describe()
+        );
+        Err(ProviderError::new(ErrorKind::Integrity, text).hint(CHANGED))
+    }
+
+    fn manifest(
+        &self,
+        location: &Location,
+        _release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Option<ManifestFile>, ProviderError> {
+        let Asked::Known(slot) = self.ask(location, None, progress)? else { return Ok(None) };
+        let known = lock(&slot);
+        Ok(known.as_ref().and_then(|known| known.manifest.clone()))
+    }
+
+    fn archive(&self, location: &Location, _release: &Release) -> Option<SafeUrl> {
+        Self::place(location).ok().map(|(place, _)| place.url)
+    }
+
+    fn fetch(
+        &self,
+        location: &Location,
+        release: &Release,
+        tree: &mut TreeWriter,
+        progress: &dyn Progress,
+    ) -> Result<(), ProviderError> {
+        self.held(location, release, progress)?.unpack(tree)
+    }
+}

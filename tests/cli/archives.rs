@@ -1,0 +1,233 @@
+//! Archives by URL: one file on a web server as a package.
+
+use std::fs;
+use std::sync::{Arc, Mutex};
+
+use mu_testing::http::{Reply, Seen, TestServer};
+use mu_testing::oci::Behaviour;
+use mu_testing::{Nginx, OciServer, Package, ZipEntry, hex, tar_gz, write, zip};
+
+use super::support::Sandbox;
+
+/// The files of `acme/tool` in a folder, as a release on a web page has them.
+fn tool(version: &str, more: &str) -> Vec<u8> {
+    let manifest = format!("name: acme/tool\nversion: {version}\n{more}");
+    tar_gz([
+        (format!("tool-{version}/Mu.yaml"), ('f', manifest.into_bytes())),
+        (format!("tool-{version}/bin/tool"), ('x', b"#!/bin/sh\n".to_vec())),
+    ])
+}
+
+fn digest(bytes: &[u8]) -> String {
+    format!("sha256:{}", hex(bytes))
+}
+
+/// A server with one archive, which can be exchanged; and a sandbox.
+fn offered(archive: Vec<u8>) -> (Sandbox, TestServer, Arc<Mutex<Vec<u8>>>) {
+    let content = Arc::new(Mutex::new(archive));
+    let held = Arc::clone(&content);
+    let server = TestServer::start(move |seen, _| {
+        let content = held.lock().expect("nobody panics").clone();
+        let etag = format!("\"{}\"", hex(&content));
+        if seen.header("if-none-match") == Some(&etag) {
+            return Reply::status(304);
+        }
+        match seen.path.as_str() {
+            "/dl/tool-1.2.tgz" => Reply::ranged(seen, &content).header("etag", etag),
+            _ => Reply::status(404),
+        }
+    });
+    let mut sandbox = Sandbox::new();
+    sandbox.replace(&server.host(), "[HOST]");
+    (sandbox, server, content)
+}
+
+fn without_packs_and_cache(sandbox: &Sandbox) {
+    for folder in ["cache", "work/.mu/packs"] {
+        fs::remove_dir_all(sandbox.path(folder)).expect("is there");
+    }
+}
+
+#[test]
+fn an_archive_is_added_locked_and_got_from_the_lock() {
+    let archive = tool("1.2.0", "description: A tool\n");
+    let (mut sandbox, server, _) = offered(archive.clone());
+    let url = server.url("dl/tool-1.2.tgz");
+    let id = format!("{}/dl/tool-1.2.tgz", server.host());
+    sandbox.replace(&digest(&archive), "[DIGEST]");
+    sandbox.asks_for(&[]);
+    sandbox.mu(&["add", &url]).ok().says(&[
+        "+ [HOST]/dl/tool-1.2.tgz 1.2.0",
+        "added http://[HOST]/dl/tool-1.2.tgz to acme/web (Mu.yaml)",
+    ]);
+    assert_eq!(server.requests(), ["GET /dl/tool-1.2.tgz"]);
+    let pack = format!("work/.mu/packs/{}/dl/tool-1.2.tgz", server.host().replace(':', "+"));
+    assert!(sandbox.has(&format!("{pack}/bin/tool")) && sandbox.has(&format!("{pack}/Mu.yaml")));
+    let locked = sandbox.lock()["packages"][0].clone();
+    assert_eq!(locked["source"], format!("url+http://{}/dl/", server.host()));
+    assert_eq!(locked["archive"], digest(&archive));
+    assert!(locked["commit"].is_null() && locked["ref"].is_null(), "{locked}");
+    without_packs_and_cache(&sandbox);
+    let before = server.requests().len();
+    sandbox.mu(&["get", "--locked"]).ok();
+    assert_eq!(server.requests().len(), before + 1);
+    sandbox.mu(&["verify"]).ok();
+    sandbox.mu(&["why", &id]).ok().says(&["latest by acme/web"]);
+    sandbox.mu(&["info", &url]).ok().says(&["A tool", "1.2.0"]);
+    // From the store, without the network.
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    sandbox.mu(&["get", "--offline"]).ok();
+    without_packs_and_cache(&sandbox);
+    let run = sandbox.mu(&["get", "--offline", "--json"]).fails();
+    run.fails_with("offline");
+    run.says(&["[HOST]/dl/tool-1.2.tgz"]);
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["pin"]).ok();
+    assert!(sandbox.read("Mu.yaml").contains(&format!("{url}#{}", digest(&archive))));
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+}
+
+#[test]
+fn only_an_update_takes_another_archive_at_the_same_url() {
+    let (mut sandbox, server, content) = offered(tool("1.2.0", ""));
+    let (first, second) = (tool("1.2.0", ""), tool("1.2.0", "description: Another\n"));
+    sandbox.replace(&digest(&first)[..19], "[FIRST]");
+    sandbox.replace(&digest(&second)[..19], "[SECOND]");
+    let url = server.url("dl/tool-1.2.tgz");
+    sandbox.publish(&[Package::new("web/log", "1.0.0"), Package::new("web/log", "1.1.0")]);
+    sandbox.asks_for(&[&url, "web/log#1.0.0"]);
+    sandbox.mu(&["get"]).ok();
+    let locked = sandbox.lock();
+    second.clone_into(&mut content.lock().expect("nobody panics"));
+    sandbox.mu(&["get"]).ok().says(&["up to date"]);
+    sandbox.asks_for(&[&url, "web/log#^1"]);
+    sandbox.mu(&["update", "web/log"]).ok().says(&["1.0.0 → 1.1.0"]).does_not_say(&["tool"]);
+    assert_eq!(sandbox.lock()["packages"][0], locked["packages"][0]);
+    sandbox.mu(&["outdated"]).ok().says(&["1.2.0 ([FIRST])", "1.2.0 ([SECOND])"]);
+    // What was locked is not there any more.
+    without_packs_and_cache(&sandbox);
+    let run = sandbox.mu(&["get", "--locked", "--json"]).fails();
+    run.fails_with("integrity");
+    run.says(&["[FIRST]", "[SECOND]", "`mu update` takes what is there now"]);
+    assert!(!sandbox.has("work/.mu/packs/hub.mu.com") || sandbox.locked().len() == 2);
+    let moved = ["1.2.0 ([FIRST]) → 1.2.0 ([SECOND])"];
+    sandbox.mu(&["update", "--dry-run"]).ok().says(&moved);
+    sandbox.mu(&["update"]).ok().says(&moved);
+    assert_eq!(sandbox.lock()["packages"][0]["archive"], digest(&second));
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+}
+
+#[test]
+fn a_pinned_archive_must_have_its_digest() {
+    let archive = tool("1.2.0", "");
+    let (sandbox, server, content) = offered(archive.clone());
+    let url = server.url("dl/tool-1.2.tgz");
+    let pinned = format!("{url}#{}", digest(&archive));
+    sandbox.asks_for(&[&pinned]);
+    tool("1.3.0", "").clone_into(&mut content.lock().expect("nobody panics"));
+    let run = sandbox.mu(&["get", "--json"]).fails();
+    run.fails_with("integrity");
+    run.says(&[
+        &digest(&archive),
+        &digest(&tool("1.3.0", "")),
+        "has to be changed where it is written",
+    ]);
+    assert!(!sandbox.has("work/Mu.lock") && !sandbox.has("work/.mu/packs/hub.mu.com"));
+    archive.clone_into(&mut content.lock().expect("nobody panics"));
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["update"]).ok().says(&["up to date"]);
+    // Changing the pin is enough.
+    let other = tool("1.3.0", "");
+    other.clone_into(&mut content.lock().expect("nobody panics"));
+    sandbox.asks_for(&[&format!("{url}#{}", digest(&other))]);
+    sandbox.mu(&["get"]).ok().says(&["1.2.0 → 1.3.0"]);
+}
+
+#[test]
+fn dependencies_in_archives_are_resolved_and_folders_beside_them_are_refused() {
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let needs = "name: other/name\nversion: 2.0.0\ndependencies: [hub.mu.com/web/log#^1]\n";
+    write(folder.path(), "a.zip", zip(&[ZipEntry::new("a/Mu.yaml", 'f', needs)]));
+    let beside = "name: acme/b\nversion: 1.0.0\ndependencies: [../lib]\n";
+    write(folder.path(), "b.zip", zip(&[ZipEntry::new("Mu.yaml", 'f', beside)]));
+    write(folder.path(), "c.zip", zip(&[ZipEntry::new("Mu.yaml", 'f', "name: [")]));
+    let chart = "apiVersion: v2\nname: web\nversion: 3.1.0\n";
+    write(folder.path(), "chart.zip", zip(&[ZipEntry::new("web/Chart.yaml", 'f', chart)]));
+    let nginx = Nginx::serve(folder.path(), "");
+    let mut sandbox = Sandbox::new();
+    sandbox.replace(&nginx.host(), "[HOST]");
+    sandbox.publish(&[Package::new("web/log", "1.4.0")]);
+    sandbox.asks_for(&[&nginx.url("a.zip"), &nginx.url("chart.zip")]);
+    sandbox.mu(&["get"]).ok();
+    let host = nginx.host();
+    let locked = sandbox.locked();
+    for package in [
+        "hub.mu.com/web/log 1.4.0",
+        &format!("{host}/a.zip 2.0.0"),
+        &format!("{host}/chart.zip 3.1.0"),
+    ] {
+        assert!(locked.iter().any(|one| one == package), "{locked:?}");
+    }
+    let pack = format!("work/.mu/packs/{}/chart.zip", host.replace(':', "+"));
+    assert_eq!(mu_testing::tree(&sandbox.path(&pack)).keys().collect::<Vec<_>>(), ["Chart.yaml"]);
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    sandbox.mu(&["verify"]).ok();
+    sandbox.asks_for(&[&nginx.url("b.zip")]);
+    sandbox.mu(&["get"]).fails().says(&["it depends on the folder `../lib`"]);
+    sandbox.asks_for(&[&nginx.url("c.zip")]);
+    sandbox.mu(&["get"]).fails().says(&["[HOST]/c.zip/Mu.yaml:1"]);
+}
+
+#[test]
+fn a_mirror_serves_an_archive_to_the_same_lock_and_vendored_packs_need_nothing() {
+    let (sandbox, server, _) = offered(tool("1.2.0", ""));
+    let url = server.url("dl/tool-1.2.tgz");
+    sandbox.asks_for(&[&url]);
+    sandbox.mu(&["get"]).ok();
+    let locked = sandbox.lock();
+    let registry = OciServer::start(Behaviour::default());
+    let to = format!("oci://{}/mirror", registry.host());
+    sandbox.mu(&["mirror", "--lock", "--to", &to]).ok().says(&["dl/tool-1.2.tgz 1.2.0"]);
+    without_packs_and_cache(&sandbox);
+    // A registry that covers the id comes first: there, the name is that of a package.
+    let place = format!("registries: {{'{}/': '{to}/'}}\n", server.host());
+    sandbox.write(".mu/workspace.yaml", &place);
+    let before = server.requests().len();
+    sandbox.mu(&["get", "--locked"]).ok();
+    assert_eq!(server.requests().len(), before, "only the mirror was asked");
+    assert_eq!(sandbox.lock()["packages"][0]["digest"], locked["packages"][0]["digest"]);
+    // A hub has files of that name.
+    let hub = format!("file://{}/", sandbox.path("hub").display());
+    let left = ["no part of it may end with `.tgz`; an OCI registry takes it"];
+    sandbox.write(".mu/workspace.yaml", "");
+    sandbox.mu(&["mirror", "--lock", "--to", &hub]).ok().says(&left);
+    sandbox.mu(&["vendor"]).ok();
+    fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    sandbox.mu(&["get", "--locked", "--offline"]).ok();
+}
+
+#[test]
+fn tokens_stay_with_their_host_and_plain_http_with_this_machine() {
+    let archive = tool("1.2.0", "");
+    let sent = archive.clone();
+    let other = TestServer::start(move |seen, _| Reply::ranged(seen, &sent));
+    let target = other.url("elsewhere");
+    let first = TestServer::start(move |seen, _| match seen.header("authorization") {
+        Some(_) => Reply::redirect(target.clone()),
+        None => Reply::status(401),
+    });
+    let mut sandbox = Sandbox::new();
+    sandbox.set_token(&first.host(), "secret");
+    sandbox.asks_for(&[&first.url("tool.tgz")]);
+    sandbox.mu(&["get"]).ok();
+    let told = |seen: &Seen| seen.header("authorization").is_some();
+    assert!(first.seen().iter().any(told));
+    assert!(!other.seen().is_empty() && !other.seen().iter().any(told));
+    assert!(!sandbox.read("Mu.lock").contains("secret"));
+    sandbox.mu(&["get", "http://archives.example/x.tgz"]).fails().says(&["--allow-insecure"]);
+    // Without a base, it is a name in a registry.
+    sandbox.publish(&[Package::new("tools/x.tgz", "1.0.0")]);
+    sandbox.asks_for(&["tools/x.tgz#^1"]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/tools/x.tgz 1.0.0"]);
+}
