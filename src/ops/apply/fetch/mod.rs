@@ -2,6 +2,7 @@
 //! or from where they are published. Many at once.
 
 mod archive;
+mod differs;
 mod here;
 mod local_packs;
 mod one;
@@ -18,6 +19,7 @@ use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::{Head, YAML_NAME};
 use crate::ops::apply::at_once::work_at_once;
 pub(crate) use crate::ops::apply::fetch::archive::fetch_archive;
+use crate::ops::apply::fetch::differs::{content_differs, folder_has_changed};
 pub(crate) use crate::ops::apply::fetch::here::{check_placed, placed_fault, placed_folder};
 use crate::ops::apply::fetch::local_packs::LocalPacks;
 pub(crate) use crate::ops::apply::fetch::local_packs::has_or_takes_back;
@@ -472,38 +474,4 @@ pub(crate) fn check_installed(
 fn called(manifest: &str) -> Option<String> {
     let head = Head::parse(Path::new(YAML_NAME), manifest).ok()?;
     Some(format!("{} {}", head.name?.name(), head.version?))
-}
-
-/// The error about content that differs from what `said_by` says.
-fn content_differs(
-    package: &LockedPackage,
-    [expected, actual]: [&Digest; 2],
-    said_by: &str,
-    place: &str,
-) -> CommandError {
-    let LockedPackage { id, version, .. } = package;
-    CommandError::new(
-        Code::Integrity,
-        format!(
-            "the content of `{id} {version}` is not what {said_by} says: expected {expected}, got {actual}, \
-             from {place}"
-        ),
-    )
-    .hint("nothing was installed; ask its publisher why the content changed")
-    .with_details(serde_json::json!({
-        "id": id.to_string(),
-        "version": version,
-        "expected": expected.to_string(),
-        "actual": actual.to_string(),
-        "from": place,
-    }))
-}
-
-/// The error about a folder that differs from a lock that must not change.
-fn folder_has_changed() -> CommandError {
-    CommandError::new(
-        Code::LockOutdated,
-        "a folder outside the workspace has changed since Mu.lock was written",
-    )
-    .hint("run `mu get` without --locked and --frozen, and commit Mu.lock")
 }
