@@ -36,6 +36,7 @@
 //! | `~/.mu/credentials.{json,lock}` | [`ops::login`]; only its owner can read it |
 //! | `Mu.lock`, `~/.mu/Mu.lock` | [`lock`] |
 //! | `.mu/edits.json`, `.mu/edits.lock` | [`workspace::edits`], [`lock`]; only this machine's |
+//! | `.mu/edit/` | the user's clones; made and put into the trash there by [`ops`] |
 //! | `.mu/packs/BASE/NAME/`, `~/.mu/packs/BASE/NAME/` | [`packs`]; what is inside is the package's |
 //! | `.mu/packs/{.gitignore,.gitattributes,vendored.json}`, `.mu/packs/.mu/{lock,partial.json,staging/}`, `CACHE/packs/` | [`packs`] |
 //! | `.mu/patch/`, `patches/` | `ops::patch` |

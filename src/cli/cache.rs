@@ -5,9 +5,16 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
+use crate::ops::CommandError;
 use crate::ops::cache;
+#[cfg(feature = "git")]
+use crate::ops::edit::prune_trash;
 use crate::report::{FAINT, count, size};
 use crate::store::Store;
+#[cfg(feature = "git")]
+use crate::workspace::MU_FOLDER;
+#[cfg(feature = "git")]
+use crate::workspace::edits::EDITS_FILE;
 
 /// Manage the cache
 #[derive(Debug, Subcommand)]
@@ -25,7 +32,7 @@ pub(crate) enum Command {
     Dir,
     /// Show how large it is
     Size,
-    /// Remove stored packages that no pack on this machine is linked to
+    /// Remove stored packages that no pack on this machine is linked to, and edits that have been in the trash for 30 days
     Prune,
     /// Remove everything
     Clean,
@@ -47,6 +54,26 @@ pub(super) struct Cleaned {
     bytes: u64,
 }
 
+/// Removes what has long been in the trash of the workspace around the current folder.
+#[cfg(feature = "git")]
+fn empty_trash(context: &Context) -> Result<(), CommandError> {
+    let session = context.open_settings()?;
+    let edits = session.workspace.root.join(MU_FOLDER).join(EDITS_FILE);
+    if crate::fs::metadata_if_there(&edits)?.is_none() {
+        return Ok(());
+    }
+    let removed = prune_trash(&context.open_to_end()?)?;
+    if removed > 0 {
+        context.shell.status(&format!("removed {} from the trash", count(removed, "edit")));
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "git"))]
+fn empty_trash(_context: &Context) -> Result<(), CommandError> {
+    Ok(())
+}
+
 pub(crate) fn run(context: &Context, command: &Command) -> Ending {
     let cache = &context.environment.cache;
     let store = Store::new(cache).read_only(context.options()?.store_readonly);
@@ -60,6 +87,7 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
             context.line(&format!("{:<10} {}", "total", size(found.total)))
         }),
         Command::Prune => {
+            empty_trash(context)?;
             let pruned = cache::prune(&store, cache, &*context.shell)?;
             context.answer(&pruned, |pruned| {
                 let (trees, bytes) = (count(pruned.trees, "package"), size(pruned.bytes));

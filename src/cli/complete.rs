@@ -58,7 +58,7 @@ fn expected(words: &[String]) -> Option<Names> {
         "get" | "install" | "i" | "add" | "resolve" | "what-if" | "mirror" => Some(Names::Known),
         "info" | "versions" | "which" => Some(Names::Any),
         "remove" | "rm" | "update" | "up" | "upgrade" | "downgrade" | "pin" | "unpin" | "patch"
-        | "why" | "tree" => Some(Names::Locked),
+        | "why" | "tree" | "edit" => Some(Names::Locked),
         "pack" | "publish" => Some(Names::Members),
         "config" if matches!(commands.next(), Some("get" | "set")) && commands.next().is_none() => {
             Some(Names::Settings)

@@ -67,6 +67,14 @@ impl Context {
         if dry_run { self.open_in(scope, View::Team) } else { self.open_to_change(scope) }
     }
 
+    /// Opens to end edits: also where nothing may be installed with them.
+    #[cfg(feature = "git")]
+    pub(crate) fn open_to_end(&self) -> Result<Session, CommandError> {
+        let options = Options { view: Some(View::Here), ..self.options()? };
+        let environment = self.environment.clone();
+        Session::open_to_change(environment, options, Scope::Workspace, self.events())
+    }
+
     /// Opens the workspace for reading, in a view.
     pub(crate) fn open_in(&self, scope: Scope, view: View) -> Result<Session, CommandError> {
         let options = Options { view: Some(view), ..self.options()? };

@@ -10,6 +10,8 @@ mod config;
 mod context;
 mod diff;
 mod doctor;
+#[cfg(feature = "git")]
+mod edit;
 mod fetch;
 mod filter;
 mod get;
@@ -133,6 +135,9 @@ enum Command {
     /// Change files of a package before it is installed
     #[cfg(feature = "git")]
     Patch(patch::Arguments),
+    /// Work on a package that the workspace uses, in a clone of its repository
+    #[cfg(feature = "git")]
+    Edit(edit::Arguments),
     /// Show which versions would be chosen, and change nothing
     Resolve(resolve::Arguments),
     /// Show which versions would be chosen, and what requires them: `mu resolve --explain`
@@ -323,6 +328,8 @@ fn carry_out(context: &Context, command: Command) -> Ending {
         Command::Unpin(arguments) => pin::unpin(context, &arguments),
         #[cfg(feature = "git")]
         Command::Patch(arguments) => patch::run(context, &arguments),
+        #[cfg(feature = "git")]
+        Command::Edit(arguments) => edit::run(context, &arguments),
         Command::Resolve(arguments) => resolve::run(context, &arguments),
         Command::WhatIf(arguments) => resolve::run(context, &arguments.explained()),
         Command::Which(arguments) => which::run(context, &arguments),

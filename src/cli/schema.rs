@@ -5,6 +5,8 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::cli::context::{Context, Ending, Packages};
+#[cfg(feature = "git")]
+use crate::cli::edit;
 #[cfg(feature = "hub")]
 use crate::cli::pack;
 #[cfg(feature = "exec")]
@@ -96,6 +98,8 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     ("diff", &[shape::<Difference>]),
     ("doctor", &[shape::<doctor::Answer>]),
     ("downgrade", &[shape::<change::Answer<'_>>]),
+    #[cfg(feature = "git")]
+    ("edit", &[shape::<edit::Edits>, shape::<edit::Done>]),
     ("env", &[shape::<config::Settings>]),
     ("error", &[Failure::json_schema]),
     ("fetch", &[shape::<Filled>]),

@@ -20,7 +20,7 @@ pub(super) enum Globals {
 
 /// The commands in groups. Commands without a group are shown last.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("Start", &["init", "get", "add", "remove"]),
+    ("Start", &["init", "get", "add", "remove", "edit"]),
     (
         "Versions",
         &[

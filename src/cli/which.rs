@@ -68,6 +68,9 @@ pub(super) struct Looked {
     state: Looks,
     /// Why an existing package does not satisfy the reference.
     why: Option<String>,
+    /// Whether `mu edit` has put it there; otherwise left out.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    edit: bool,
 }
 
 /// What was found at a place.
@@ -122,11 +125,13 @@ fn all(context: &Context, session: &Session, reference: &str) -> Ending {
     if let Ok(found) = &found {
         warn(context, found);
     }
-    let answer = Places { places: candidates.iter().map(looked).collect() };
+    let answer =
+        Places { places: candidates.iter().map(|candidate| looked(session, candidate)).collect() };
     context.answer(&answer, |answer| {
-        for Looked { place, path, state, why } in &answer.places {
+        for Looked { place, path, state, why, edit } in &answer.places {
             let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
             let state = match state {
+                Looks::Hit if *edit => format!("{GOOD}hit{GOOD:#} (mu edit)"),
                 Looks::Hit => format!("{GOOD}hit{GOOD:#}"),
                 Looks::Miss => format!("{FAINT}miss{FAINT:#}"),
                 Looks::PassedOver => format!("{NOTICE}passed over{NOTICE:#}"),
@@ -139,12 +144,15 @@ fn all(context: &Context, session: &Session, reference: &str) -> Ending {
     Ok(0)
 }
 
-fn looked(candidate: &Candidate) -> Looked {
+fn looked(session: &Session, candidate: &Candidate) -> Looked {
+    let folder = &candidate.place.folder;
+    let mut edits = session.workspace.edits.iter();
+    let edit = edits.any(|edit| session.workspace.root.join(&edit.folder) == *folder);
     let (state, why) = match &candidate.state {
         State::Hit(_) => (Looks::Hit, None),
         State::Miss => (Looks::Miss, None),
         State::PassedOver(reason) => (Looks::PassedOver, Some(reason.to_string())),
     };
     let path = candidate.place.folder.display().to_string();
-    Looked { place: candidate.place.number, path, state, why }
+    Looked { place: candidate.place.number, path, state, why, edit }
 }

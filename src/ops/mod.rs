@@ -23,6 +23,8 @@ pub mod build;
 pub mod cache;
 pub mod config;
 pub mod doctor;
+#[cfg(feature = "git")]
+pub mod edit;
 pub mod fetch;
 pub mod get;
 pub mod graph;

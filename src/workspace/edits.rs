@@ -166,9 +166,4 @@ impl Edits {
         text.push('\n');
         fs::write_atomic(&path, text.as_bytes())
     }
-
-    /// Those whose packages are used from their folders.
-    pub fn in_use(&self, root: &Path) -> Vec<Edit> {
-        self.edits.iter().filter(|edit| edit.state(root) == State::InUse).cloned().collect()
-    }
 }

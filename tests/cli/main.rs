@@ -20,6 +20,8 @@ mod conflict;
 mod crossplane;
 mod diff;
 mod digest;
+mod edit;
+mod edit_story;
 mod errors;
 mod fetch;
 mod find;

@@ -107,7 +107,7 @@ impl RemoteUrl {
     }
 
     /// Reads what Git accepts as a remote: a URL, `user@host:path`, or an absolute path.
-    fn parse(
+    pub(crate) fn parse(
         text: &str,
         insecure: impl FnOnce(&SafeUrl) -> bool,
     ) -> Result<Option<Self>, ProviderError> {

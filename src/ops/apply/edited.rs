@@ -19,6 +19,7 @@ use crate::ops::solve::names;
 use crate::ops::solve::resolve::{hold, resolve_from};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::reference::PackageId;
 use crate::select::Update;
 
 /// Does what [`install`](super::install::install) does, in a workspace with packages that only this machine uses; `session` leaves these out.
@@ -40,6 +41,7 @@ pub(super) fn install(
         complete(session, requirements, &mut resolved)?;
         check_held(session, &resolved)?;
     }
+    let before = previous.clone().unwrap_or_default();
     let here = session.with_edits(previous);
     let (needs, mut used) =
         with_edits(&here, &resolved.lock, known.as_ref()).map_err(|error| blame(session, error))?;
@@ -64,7 +66,16 @@ pub(super) fn install(
         here.save_index();
         answer(&here, &needs, used, made, edited)?
     };
-    Ok(Outcome { edits: edits_in_use(&here), ..with_changes(outcome, team) })
+    let mut outcome = with_changes(outcome, team);
+    // That only its place is another one is said by the name of the edit.
+    let is_same = |id: &PackageId| {
+        let now = outcome.lock.find(id).last().map(|package| &package.version);
+        now == before.find(id).last().map(|package| &package.version)
+    };
+    let edits = edits_in_use(&here);
+    let same: Vec<&EditInUse> = edits.iter().filter(|edit| is_same(&edit.id)).collect();
+    outcome.changes.retain(|change| !same.iter().any(|edit| edit.id == change.id));
+    Ok(Outcome { edits, ..outcome })
 }
 
 /// The packages that only this machine uses, for its user.

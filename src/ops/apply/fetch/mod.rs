@@ -26,6 +26,8 @@ pub(crate) use crate::ops::apply::fetch::local_packs::has_or_takes_back;
 #[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::one::fetch_locked;
 pub(crate) use crate::ops::apply::fetch::one::{bring_locked, fetch_release};
+#[cfg(feature = "git")]
+pub(crate) use crate::ops::apply::fetch::route::place_of;
 pub(crate) use crate::ops::apply::fetch::route::used_instead;
 use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
 pub(crate) use crate::ops::apply::fetch::route::{archives, source_now};

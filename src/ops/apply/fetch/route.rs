@@ -80,6 +80,26 @@ pub(super) fn way_of(
     Ok(Way { route, is_moved: true })
 }
 
+/// The place that the settings lead a locked package to now.
+///
+/// # Errors
+///
+/// When it cannot be found out.
+#[cfg(feature = "git")]
+pub(crate) fn place_of(
+    session: &Session,
+    package: &LockedPackage,
+) -> Result<Location, CommandError> {
+    let way = way_of(session, package, &Roots::default())?;
+    if !way.is_moved || way.route.location.folder.is_some() {
+        return Ok(way.route.location);
+    }
+    // The end of the repository's path is known once its versions were listed.
+    let id = used_instead(session, &package.id);
+    session.index().published(&id).map_err(|error| unavailable(session, error))?;
+    Ok(session.index().known_route(&id).map_or(way.route.location, |route| route.location))
+}
+
 /// The package that is used for `id`: another one, if an override says so.
 pub(crate) fn used_instead(session: &Session, id: &PackageId) -> PackageId {
     let workspace = &session.workspace;

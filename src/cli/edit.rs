@@ -1,0 +1,224 @@
+//! `mu edit`.
+
+use std::path::PathBuf;
+
+use anstyle::Style;
+use clap::Args;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::cli::change;
+use crate::cli::context::{Context, Ending, Stop};
+use crate::ops::edit::{BeginRequest, DoneRequest, Edited, Ended, Is, begin, done, list, restore};
+use crate::ops::get::{GetRequest, get};
+use crate::ops::{Code, CommandError, Outcome, Scope};
+use crate::report::{FAINT, Table, count};
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Clones the package's Git repository to where references find it first, on a branch of its own at the version in use. No committed file changes: Mu.lock \
+stays the same, Git ignores the clone, and others still get the locked version.
+
+Without REF, lists what is being edited.
+
+--done ends an edit if nothing would be lost: everything is committed, and the remote has every commit. The clone goes into the trash, and `mu edit --restore NAME` takes it out again; `mu \
+cache prune` empties the trash after 30 days.
+
+Examples:
+  mu edit aws/ec2
+  mu edit aws/ec2 --url https://github.com/me/ec2
+  mu edit aws/ec2 --from-pack          begin a repository with the installed files
+  mu edit                              list edits, and the state of each
+  mu edit --done aws/ec2
+  mu edit --done aws/ec2 --keep        leave the clone where it is
+  mu edit --restore aws/ec2")]
+pub(crate) struct Arguments {
+    /// The package, one that the workspace uses; with --done, one or more that are being edited
+    #[arg(value_name = "REF")]
+    references: Vec<String>,
+    /// The name of the branch [default: edit/LEAF-VERSION]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["done", "restore"])]
+    branch: Option<String>,
+    /// The repository, if not the one that the package names: URL[#FOLDER]
+    #[arg(long, value_name = "URL", conflicts_with_all = ["done", "restore", "from_pack"])]
+    url: Option<String>,
+    /// A folder of the workspace for the clone
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["done", "restore"])]
+    at: Option<PathBuf>,
+    /// Begin a new repository with the installed files
+    #[arg(long, conflicts_with_all = ["done", "restore"])]
+    from_pack: bool,
+    /// End edits
+    #[arg(long, conflicts_with = "restore")]
+    done: bool,
+    /// With --done: end all edits
+    #[arg(long, requires = "done", conflicts_with = "references")]
+    all: bool,
+    /// With --done: leave the clone where it is
+    #[arg(long, requires = "done")]
+    keep: bool,
+    /// With --done: move the clone into the trash without checking what is in it
+    #[arg(long, requires = "done", conflicts_with = "keep")]
+    force: bool,
+    /// Take a clone out of the trash
+    #[arg(long, value_name = "NAME", conflicts_with = "references")]
+    restore: Option<String>,
+}
+
+/// What `mu edit` answers: the edits that it lists, began or restored.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Edits {
+    /// The edits.
+    edits: Vec<Edited>,
+}
+
+/// What `mu edit --done` answers.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct Done {
+    /// The edits that have ended.
+    ended: Vec<Ended>,
+}
+
+pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+    if arguments.done {
+        return run_done(context, arguments);
+    }
+    if let Some(name) = &arguments.restore {
+        let edits = restore(&context.open_for(Scope::Workspace, false)?, name)?;
+        return began(context, edits, "restored");
+    }
+    match &arguments.references[..] {
+        [] => {
+            let is_plain =
+                arguments.branch.is_none() && arguments.url.is_none() && arguments.at.is_none();
+            if !is_plain || arguments.from_pack {
+                let message = "name the package to edit: `mu edit REF`";
+                return Err(CommandError::new(Code::Usage, message).into());
+            }
+            let edits = list(&context.open(Scope::Workspace)?)?;
+            context.answer(&Edits { edits }, |Edits { edits }| print_list(context, edits))
+        }
+        [reference] => {
+            let request = BeginRequest {
+                reference: reference.clone(),
+                branch: arguments.branch.clone(),
+                url: arguments.url.clone(),
+                at: arguments.at.clone(),
+                from_pack: arguments.from_pack,
+            };
+            let edit = begin(&context.open_for(Scope::Workspace, false)?, &request)?;
+            began(context, vec![edit], "editing")
+        }
+        _ => {
+            let message = "one package at a time: `mu edit REF` for each";
+            Err(CommandError::new(Code::Usage, message).into())
+        }
+    }
+}
+
+/// Installs what is used now, and prints where the edits are.
+fn began(context: &Context, edits: Vec<Edited>, verb: &str) -> Ending {
+    let outcome = install(context);
+    if context.shell.is_json() {
+        outcome?;
+        return context.json(&Edits { edits });
+    }
+    for edit in &edits {
+        let branch = edit.branch.as_deref().unwrap_or_default();
+        let name = context.name(&edit.id);
+        context.line(&format!(
+            "{verb} {name} {} in {} {FAINT}(branch {branch}){FAINT:#}",
+            edit.version, edit.folder
+        ))?;
+    }
+    print_outcome(context, outcome)
+}
+
+/// Brings packs in line with the edits.
+fn install(context: &Context) -> Result<Outcome, CommandError> {
+    let mut session = context.open_for(Scope::Workspace, false)?;
+    get(&mut session, &GetRequest::default()).map_err(|error| {
+        error.hint("the edits themselves are as they should be: mend this, and run `mu get`")
+    })
+}
+
+fn print_outcome(context: &Context, outcome: Result<Outcome, CommandError>) -> Ending {
+    change::print(context, &outcome?)
+}
+
+fn run_done(context: &Context, arguments: &Arguments) -> Ending {
+    if arguments.references.is_empty() && !arguments.all {
+        let message = "name the edits to end, or use `--all`";
+        let error = CommandError::new(Code::Usage, message);
+        return Err(error.hint("`mu edit` lists them").into());
+    }
+    let request = DoneRequest {
+        references: arguments.references.clone(),
+        all: arguments.all,
+        keep: arguments.keep,
+        force: arguments.force,
+    };
+    let ended = done(&context.open_to_end()?, &request)?;
+    let outcome = install(context);
+    if context.shell.is_json() {
+        outcome?;
+        return context.json(&Done { ended });
+    }
+    for one in &ended {
+        print_ended(context, one)?;
+    }
+    print_outcome(context, outcome)
+}
+
+fn print_ended(context: &Context, ended: &Ended) -> Result<(), Stop> {
+    let name = context.name(&ended.id);
+    match &ended.trash {
+        Some(trash) => context.line(&format!(
+            "{name} is no longer edited; its clone is in the trash {FAINT}(`mu edit --restore {trash}`){FAINT:#}"
+        ))?,
+        None if ended.kept => {
+            context.line(&format!("{name} is no longer edited; its clone stays in {}", ended.clone))?;
+        }
+        None => context.line(&format!("{name} is no longer edited; its clone was gone"))?,
+    }
+    if !ended.ways.is_empty() {
+        context.shell.status("to use what you committed:");
+        for way in &ended.ways {
+            context.shell.status_in_full(&format!("  {way}"));
+        }
+    }
+    Ok(())
+}
+
+fn print_list(context: &Context, edits: &[Edited]) -> Result<(), Stop> {
+    let mut table = Table::new(&["package", "version", "folder", "state"]);
+    for edit in edits {
+        let cells =
+            [context.name(&edit.id), edit.version.clone(), edit.folder.clone(), state_of(edit)];
+        table.row(cells.map(|cell| (Style::new(), cell)));
+    }
+    context.table(&table, "nothing is being edited; `mu edit REF` begins")
+}
+
+fn state_of(edit: &Edited) -> String {
+    let what = match edit.state {
+        Is::InUse => "in use",
+        Is::Kept => "kept, not used",
+        Is::Missing => return "its folder is gone".to_owned(),
+        Is::InTrash => {
+            return format!("in the trash as {}", edit.trash.as_deref().unwrap_or_default());
+        }
+    };
+    let mut parts = vec![what.to_owned()];
+    parts.push(match &edit.branch {
+        Some(branch) => format!("branch {branch}"),
+        None => "no branch".to_owned(),
+    });
+    if let Some(ahead) = edit.ahead.filter(|ahead| *ahead > 0) {
+        parts.push(format!("{} ahead", count(ahead, "commit")));
+    }
+    if edit.changed > 0 {
+        parts.push(format!("{} changed", count(edit.changed, "file")));
+    }
+    parts.join(", ")
+}

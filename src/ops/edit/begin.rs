@@ -1,0 +1,385 @@
+//! Begins an edit: finds the repository, clones it aside, checks it, and moves it to where references find it.
+//!
+//! The clone is made in `.mu/edit/new`, which the next run removes. `.mu/edits.json` names the place before the clone is
+//! there, so that a run that ends at any moment leaves an edit, or none.
+
+use std::path::{Path, PathBuf};
+
+use mu_formats::Reading;
+use mu_provider_git::{Beginning, WorkingCopies};
+
+use super::origin::Origin;
+use super::{Edited, seen};
+use crate::formats;
+use crate::fs;
+use crate::lock::LockedPackage;
+use crate::manifest::{YAML_NAME, generated_manifest};
+use crate::ops::apply::fetch::bring_locked;
+use crate::ops::session::events::Work;
+use crate::ops::session::locked::find_used;
+use crate::ops::session::source::relative;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::{PackageId, Reference};
+use crate::workspace::MU_FOLDER;
+use crate::workspace::edits::{EDIT_FOLDER, Edit, Edits, State};
+
+/// What to edit, and how.
+#[derive(Debug, Clone, Default)]
+pub struct BeginRequest {
+    /// The package.
+    pub reference: String,
+    /// The name of the branch; `None` means `edit/LEAF-VERSION`.
+    pub branch: Option<String>,
+    /// The repository, if not the one that the package names.
+    pub url: Option<String>,
+    /// The folder for the clone, if not the one where references lead.
+    pub at: Option<PathBuf>,
+    /// Whether a new repository begins with the installed files.
+    pub from_pack: bool,
+}
+
+/// Where a clone goes.
+struct Target {
+    /// The clone, relative to the workspace's root.
+    clone: String,
+    /// The package in it, relative to the workspace's root.
+    folder: String,
+}
+
+/// Begins an edit.
+///
+/// # Errors
+///
+/// When the package is not used here or belongs to the workspace, its repository is not known or cannot be cloned, or
+/// something is in the way.
+pub fn begin(session: &Session, request: &BeginRequest) -> Result<Edited, CommandError> {
+    let root = session.workspace.root.clone();
+    let lock = session.lockfile()?.unwrap_or_default();
+    let reference = Reference::parse(&request.reference)?;
+    let written = session.id_of(&reference);
+    if session.places.member_of(&written).is_some() {
+        return Err(own(session, &written));
+    }
+    let id = find_used(session, &lock, &reference)?;
+    let package = lock.find(&id).last().filter(|package| !package.source.is_workspace());
+    let Some(package) = package.filter(|_| session.places.member_of(&id).is_none()) else {
+        return Err(own(session, &id));
+    };
+    let mut edits = Edits::read(&root)?;
+    if let Some(known) = known(session, &mut edits, &id)? {
+        return seen(session, &known);
+    }
+    refuse_placed(session, &id)?;
+    let leaf = id.name_str().rsplit('/').next().unwrap_or_default();
+    let branch = request.branch.clone().unwrap_or_else(|| branch_for(leaf, package));
+    let new = root.join(MU_FOLDER).join(EDIT_FOLDER).join("new");
+    crate::workspace::refuse_links_of_edits(&root)
+        .map_err(crate::workspace::edits::EditsError::from)?;
+    session.ignore_edits(None)?;
+    fs::remove_folder(&new)?;
+    let (origin, commit, target) = if request.from_pack {
+        let target = target(session, request, &id, None)?;
+        let commit = from_pack(session, package, &new, &branch)?;
+        (None, commit, target)
+    } else {
+        let origin = Origin::find(session, package, request.url.as_deref())?;
+        if let Some(edit) = beside(&edits, &root, &origin, &id, package)? {
+            edits.edits.push(edit.clone());
+            session.ignore_edits(Some(&root.join(&edit.clone)))?;
+            edits.write(&root)?;
+            return seen(session, &edit);
+        }
+        let target = target(session, request, &id, Some(&origin))?;
+        let commit = cloned(session, &origin, &new, &branch)?;
+        (Some(origin), commit, target)
+    };
+    let inside = origin.as_ref().map(|origin| origin.folder.clone()).unwrap_or_default();
+    check_package(session, &id, package, origin.as_ref(), &new.join(&inside))?;
+    let edit = Edit {
+        id: id.to_string(),
+        folder: target.folder,
+        clone: target.clone,
+        version: package.version.clone(),
+        branch,
+        commit,
+        url: origin.map(|origin| origin.url),
+        kept: false,
+        trash: None,
+        trashed: None,
+    };
+    let clone = root.join(&edit.clone);
+    session.ignore_edits(Some(&clone))?;
+    edits.edits.push(edit.clone());
+    edits.write(&root)?;
+    if let Some(parent) = clone.parent() {
+        fs::create_folder(parent)?;
+    }
+    fs::rename(&new, &clone)?;
+    seen(session, &edit)
+}
+
+/// The error about a package of the workspace itself.
+fn own(session: &Session, id: &PackageId) -> CommandError {
+    let name = session.short_name(id);
+    let member = session.places.member_of(id);
+    let place = member.map(|member| member.place.clone()).unwrap_or_default();
+    let place = if place.is_empty() { ".".to_owned() } else { place };
+    CommandError::new(Code::Conflict, format!("`{name}` is a package of this workspace"))
+        .hint(format!("it is in `{place}`: edit it there"))
+}
+
+/// The edit of the package that there already is, which is used from now on. Forgets one whose folder is gone.
+fn known(
+    session: &Session,
+    edits: &mut Edits,
+    id: &PackageId,
+) -> Result<Option<Edit>, CommandError> {
+    let root = &session.workspace.root;
+    let is_it = |edit: &Edit| edit.id == id.as_str();
+    edits.edits.retain(|edit| !is_it(edit) || edit.state(root) != State::Missing);
+    let there = edits
+        .edits
+        .iter_mut()
+        .find(|edit| is_it(edit) && matches!(edit.state(root), State::InUse | State::Kept));
+    let Some(edit) = there else { return Ok(None) };
+    edit.kept = false;
+    let edit = edit.clone();
+    session.ignore_edits(Some(&root.join(&edit.clone)))?;
+    edits.write(root)?;
+    Ok(Some(edit))
+}
+
+/// Refuses a package for which a folder of this machine is already used.
+fn refuse_placed(session: &Session, id: &PackageId) -> Result<(), CommandError> {
+    let workspace = &session.workspace;
+    let is_in_clone = |folder: &Path| {
+        workspace.edits.iter().any(|edit| folder.starts_with(workspace.root.join(&edit.clone)))
+    };
+    let mut placed = session.edited.iter().filter(|edited| edited.is_used && edited.id == *id);
+    let Some(placed) = placed.find(|edited| !is_in_clone(&edited.member.folder)) else {
+        return Ok(());
+    };
+    let (name, place) = (session.short_name(id), &placed.member.place);
+    let message = format!("`{place}` is already used instead of `{name}`");
+    Err(CommandError::new(Code::Conflict, message)
+        .hint(format!("edit it there, or move it out of the workspace before `mu edit {name}`")))
+}
+
+/// An edit in a clone of the same repository that is already here.
+fn beside(
+    edits: &Edits,
+    root: &Path,
+    origin: &Origin,
+    id: &PackageId,
+    package: &LockedPackage,
+) -> Result<Option<Edit>, CommandError> {
+    let is_same =
+        |edit: &&Edit| edit.url.as_deref() == Some(&origin.url) && edit.state(root) == State::InUse;
+    let Some(other) = edits.edits.iter().find(is_same) else { return Ok(None) };
+    let folder = joined(&other.clone, &origin.folder);
+    if formats::locate(&root.join(&folder))?.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(Edit { id: id.to_string(), folder, version: package.version.clone(), ..other.clone() }))
+}
+
+/// Where the clone goes: where references find it first, if that is free; else below `.mu/edit`.
+fn target(
+    session: &Session,
+    request: &BeginRequest,
+    id: &PackageId,
+    origin: Option<&Origin>,
+) -> Result<Target, CommandError> {
+    let root = &session.workspace.root;
+    let inside = origin.map(|origin| origin.folder.as_str()).unwrap_or_default();
+    let is_free = |place: &str| is_free(root, place);
+    if let Some(at) = &request.at {
+        let folder = crate::env::absolute(&session.environment.current, at);
+        let clone = relative(root, &folder);
+        if !folder.starts_with(root)
+            || folder == *root
+            || clone.split('/').any(|part| part == MU_FOLDER)
+        {
+            let message = format!("`{}` is not a folder in this workspace", folder.display());
+            return Err(CommandError::new(Code::Usage, message));
+        }
+        if !is_free(&clone) {
+            let message = format!("`{}` is already there", folder.display());
+            return Err(
+                CommandError::new(Code::Conflict, message).hint("name a folder that is new")
+            );
+        }
+        return Ok(Target { folder: joined(&clone, inside), clone });
+    }
+    let [in_base, by_name, ..] = session.places.search().places(id);
+    let [in_base, by_name] = [in_base, by_name].map(|place| relative(root, &place.folder));
+    let is_named = origin.is_none_or(|origin| origin.is_named);
+    let wanted: Vec<String> = match inside {
+        "" if is_named => vec![by_name, in_base],
+        "" => vec![in_base],
+        inside if !is_named => {
+            in_base.strip_suffix(&format!("/{inside}")).map(str::to_owned).into_iter().collect()
+        }
+        _ => Vec::new(),
+    };
+    if let Some(clone) = wanted.into_iter().find(|place| is_free(place)) {
+        return Ok(Target { folder: joined(&clone, inside), clone });
+    }
+    let path = origin.map_or_else(|| id.as_str().to_owned(), |origin| host_and_path(&origin.url));
+    let clone = format!("{MU_FOLDER}/{EDIT_FOLDER}/{}", path.replace(':', "+"));
+    if !is_free(&clone) {
+        let message = format!("`{clone}` is already there, and is no edit");
+        return Err(CommandError::new(Code::Conflict, message).hint(
+            "look what is in it, and move it away; or name another folder with `--at FOLDER`",
+        ));
+    }
+    Ok(Target { folder: joined(&clone, inside), clone })
+}
+
+/// Whether a clone can go to `place`: nothing is there, and no file or link is on the way.
+fn is_free(root: &Path, place: &str) -> bool {
+    let is_root = place.is_empty() || place == "." || place.starts_with("..");
+    let folder = root.join(place);
+    let mut above = folder.ancestors().skip(1).take_while(|above| above.starts_with(root));
+    !is_root
+        && fs::symlink_metadata(&folder).is_err()
+        && above.all(|above| fs::symlink_metadata(above).map_or(true, |entry| entry.is_dir()))
+}
+
+/// The host and the path of a repository, as a folder: `github.com/acme/mono`.
+fn host_and_path(url: &str) -> String {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let rest = rest.rsplit_once('@').map_or(rest, |(_, rest)| rest);
+    let rest = rest.strip_suffix(".git").unwrap_or(rest);
+    let is_plain = |part: &&str| !matches!(*part, "" | "." | ".." | "~");
+    let parts: Vec<&str> = rest.split('/').filter(is_plain).collect();
+    parts.join("/")
+}
+
+fn joined(clone: &str, inside: &str) -> String {
+    if inside.is_empty() { clone.to_owned() } else { format!("{clone}/{inside}") }
+}
+
+/// `edit/LEAF-VERSION`, with nothing in it that a branch may not have.
+fn branch_for(leaf: &str, package: &LockedPackage) -> String {
+    let commit = package.commit.as_ref().filter(|_| package.version == "0.0.0");
+    let version = commit.and_then(|commit| commit.get(..7)).unwrap_or(&package.version);
+    let is_fine = |character: char| character.is_ascii_alphanumeric() || "._-+".contains(character);
+    let text = format!("{leaf}-{version}");
+    let text: String = text.chars().map(|one| if is_fine(one) { one } else { '-' }).collect();
+    format!("edit/{}", text.replace("..", "-").trim_end_matches(".lock").trim_end_matches('.'))
+}
+
+/// Clones the repository, and returns the commit that the edit begins at.
+fn cloned(
+    session: &Session,
+    origin: &Origin,
+    into: &Path,
+    branch: &str,
+) -> Result<String, CommandError> {
+    let _work = Work::begin(&session.events, format!("cloning `{}`", origin.url));
+    let beginning = Beginning {
+        url: &origin.url,
+        commit: origin.commit.as_deref(),
+        tags: &origin.tags,
+        branch,
+    };
+    let hint =
+        "`--url URL` clones another repository, and `--from-pack` begins with the installed files";
+    copies(session)
+        .clone_into(into, &beginning)
+        .map_err(|error| CommandError::from(error).hint(hint))
+}
+
+/// What runs `git` for the clones of a session.
+pub(super) fn copies(session: &Session) -> WorkingCopies {
+    let environment = &session.environment;
+    let cache = environment.cache.join("git");
+    WorkingCopies::new(&environment.variables, &cache, session.options.offline)
+}
+
+/// Begins a repository with the files of the installed package, which can be written.
+fn from_pack(
+    session: &Session,
+    package: &LockedPackage,
+    into: &Path,
+    branch: &str,
+) -> Result<String, CommandError> {
+    let _store = session.use_store()?;
+    let stored = bring_locked(session, package)?;
+    copy(&stored.folder, into)?;
+    let message = format!("{} {}, as it was published", package.id, package.version);
+    mu_provider_git::begin_repository(into, branch, &message)
+        .map_err(|error| CommandError::from_error(Code::Io, error))
+}
+
+/// Copies a folder; its files can then be written.
+fn copy(from: &Path, to: &Path) -> Result<(), CommandError> {
+    fs::create_folder(to)?;
+    for entry in fs::entries(from)? {
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        let kind = fs::symlink_metadata(&path)?;
+        if kind.is_dir() {
+            copy(&path, &target)?;
+        } else if kind.is_symlink() {
+            fs::symlink_file(&fs::read_link(&path)?, &target)?;
+        } else {
+            fs::copy(&path, &target)?;
+            make_writable(&target, &kind)?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn make_writable(path: &Path, metadata: &std::fs::Metadata) -> Result<(), CommandError> {
+    use std::os::unix::fs::PermissionsExt as _;
+    let mode = metadata.permissions().mode() | 0o200;
+    Ok(fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?)
+}
+
+#[cfg(not(unix))]
+fn make_writable(path: &Path, metadata: &std::fs::Metadata) -> Result<(), CommandError> {
+    let mut permissions = metadata.permissions();
+    permissions.set_readonly(false);
+    Ok(fs::set_permissions(path, permissions)?)
+}
+
+/// Checks that the clone has the package. A repository without a manifest gets one, which Git ignores.
+fn check_package(
+    session: &Session,
+    id: &PackageId,
+    package: &LockedPackage,
+    origin: Option<&Origin>,
+    folder: &Path,
+) -> Result<(), CommandError> {
+    let name = session.short_name(id);
+    let place = origin.map(|origin| joined(&origin.url, &origin.folder)).unwrap_or_default();
+    let hint = "`--url URL#FOLDER` names another repository, and the folder in it";
+    let is_named = origin.is_some_and(|origin| origin.is_named);
+    if !folder.is_dir() {
+        let message = format!("`{place}` has no folder with `{name}`");
+        return Err(CommandError::new(Code::NotFound, message).hint(hint));
+    }
+    let loaded = formats::load(folder, &Reading::default())?;
+    let Some(loaded) = loaded else {
+        if is_named {
+            let message = format!("`{place}` has no {YAML_NAME}");
+            return Err(CommandError::new(Code::NotFound, message).hint(hint));
+        }
+        let text = generated_manifest(id.as_str(), Some(&package.version));
+        fs::write_atomic(&folder.join(YAML_NAME), text.as_bytes())?;
+        if let Ok(Some(around)) = mu_provider_git::Surroundings::of(folder) {
+            let ignored = around.ignore(&[(&folder.join(YAML_NAME), false)]);
+            ignored.map_err(|error| CommandError::from_error(Code::Io, error))?;
+        }
+        return Ok(());
+    };
+    let called = &loaded.manifest.name;
+    let is_it = called.name().as_str() == id.name_str() || called.id(&session.defaults()) == *id;
+    if is_named && loaded.path.ends_with(YAML_NAME) && !is_it {
+        let message = format!("the package in `{place}` is called `{called}`, not `{name}`");
+        return Err(CommandError::new(Code::NotFound, message).hint(hint));
+    }
+    Ok(())
+}

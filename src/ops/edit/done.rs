@@ -1,0 +1,305 @@
+//! Ends edits: only if nothing would be lost, and then by moving the clone into the trash, never by removing it.
+
+use std::path::Path;
+
+use mu_provider::without_secrets;
+use mu_provider_git::{Kind, Unsaved, unsaved};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::begin::copies;
+use super::{find, origin, package_of};
+use crate::fs;
+use crate::manifest::{YAML_NAME, generated_manifest};
+use crate::ops::session::error::quoted;
+use crate::ops::session::events::Work;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::PackageId;
+use crate::workspace::edits::{Edit, Edits, State, trash};
+
+/// How long a clone stays in the trash, in seconds.
+const KEPT: i64 = 30 * 24 * 60 * 60;
+
+/// The most names that an error lists of one kind of work.
+const SHOWN: usize = 10;
+
+/// Which edits end, and how.
+#[derive(Debug, Clone, Default)]
+pub struct DoneRequest {
+    /// The packages.
+    pub references: Vec<String>,
+    /// Whether all edits end.
+    pub all: bool,
+    /// Whether the folders stay where they are.
+    pub keep: bool,
+    /// Whether the checks are skipped.
+    pub force: bool,
+}
+
+/// An edit that has ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Ended {
+    /// The package.
+    pub id: PackageId,
+    /// The folder of its clone, relative to the workspace's root.
+    pub clone: String,
+    /// Its name in the trash, for `mu edit --restore`; nothing if the folder stays, or was gone.
+    pub trash: Option<String>,
+    /// Whether the folder stays.
+    pub kept: bool,
+    /// How to use the commits that were made, if there are any: commands, or lines of the settings.
+    pub ways: Vec<String>,
+}
+
+/// Ends edits.
+///
+/// # Errors
+///
+/// [`Code::Conflict`] with all reasons if something would be lost; nothing has changed then. [`Code::Offline`] if the remotes
+/// may not be asked.
+pub fn done(session: &Session, request: &DoneRequest) -> Result<Vec<Ended>, CommandError> {
+    let root = &session.workspace.root;
+    let mut edits = Edits::read(root)?;
+    let mut meant: Vec<usize> = match request.all {
+        true => (0..edits.edits.len())
+            .filter(|at| edits.edits[*at].state(root) != State::InTrash)
+            .collect(),
+        false => request
+            .references
+            .iter()
+            .map(|text| find(session, &edits, text))
+            .collect::<Result<_, _>>()?,
+    };
+    meant.sort_unstable();
+    meant.dedup();
+    if meant.is_empty() {
+        return Err(CommandError::new(Code::NotFound, "nothing is being edited here"));
+    }
+    if !request.keep {
+        check(session, &edits, &meant, request.force)?;
+    }
+    let mut ended = Vec::new();
+    for &at in &meant {
+        ended.push(end(session, &mut edits, at, &ended, request.keep)?);
+    }
+    edits.edits.retain(|edit| edit.state(root) != State::Missing);
+    edits.write(root)?;
+    Ok(ended)
+}
+
+/// Refuses to end edits if anything in their clones would be lost, for all reasons at once.
+fn check(
+    session: &Session,
+    edits: &Edits,
+    meant: &[usize],
+    is_forced: bool,
+) -> Result<(), CommandError> {
+    let root = &session.workspace.root;
+    let mut reasons: Vec<String> = Vec::new();
+    let mut clones: Vec<&str> = Vec::new();
+    let mut is_offline = false;
+    for edit in meant.iter().map(|at| &edits.edits[*at]) {
+        let others = edits.edits.iter().enumerate().filter(|(at, other)| {
+            !meant.contains(at) && other.clone == edit.clone && other.state(root) != State::InTrash
+        });
+        for (_, other) in others {
+            reasons.push(format!(
+                "{}: `{}` is edited in the same clone: name it, too",
+                edit.clone, other.id
+            ));
+        }
+        if is_forced || clones.contains(&&*edit.clone) || edit.state(root) == State::Missing {
+            continue;
+        }
+        clones.push(&edit.clone);
+        let clone = root.join(&edit.clone);
+        if session.environment.current.starts_with(&clone) {
+            reasons.push(format!("{}: the current folder is in it", edit.clone));
+        }
+        is_offline |= session.options.offline && edit.url.is_some();
+        reasons.extend(losses(session, edit, &clone)?);
+    }
+    if reasons.is_empty() && !is_offline {
+        return Ok(());
+    }
+    if is_offline {
+        reasons.push("--offline: the remotes cannot be asked which commits they have".to_owned());
+    }
+    let lines: Vec<String> = reasons.iter().map(|reason| format!("\n  {reason}")).collect();
+    let message = format!("the edit does not end, because work could be lost:{}", lines.concat());
+    let code = if is_offline { Code::Offline } else { Code::Conflict };
+    Err(CommandError::new(code, message)
+        .hint("commit and push what you need; `--keep` ends the edit and leaves the folder where it is")
+        .hint("`--force` moves the folder into the trash as it is; `mu edit --restore NAME` takes it out again")
+        .with_details(serde_json::json!({ "reasons": reasons })))
+}
+
+/// What would be lost with a clone, a line each.
+fn losses(session: &Session, edit: &Edit, clone: &Path) -> Result<Vec<String>, CommandError> {
+    let copies = copies(session);
+    let tips = |url: &str| match session.options.offline {
+        // One reason says so for all of them.
+        true => Ok(Vec::new()),
+        false => {
+            let what = format!("asking `{}` which commits it has", without_secrets(url));
+            let _work = Work::begin(&session.events, what);
+            copies.tips(url)
+        }
+    };
+    let generated = generated_manifest(&edit.id, Some(&edit.version));
+    let own = |path: &str| {
+        let text = fs::read_text(&clone.join(path)).ok();
+        path.rsplit('/').next() == Some(YAML_NAME) && text.as_deref() == Some(&generated)
+    };
+    let found = unsaved(clone, Some(&edit.commit), &own, &tips).map_err(|error| {
+        CommandError::from_error(Code::Io, error)
+            .while_doing(format!("cannot tell what is in `{}`", clone.display()))
+            .hint("`--keep` ends the edit and leaves the folder where it is")
+    })?;
+    // Without the network, it is not known which commits the remotes have.
+    let is_unknown = session.options.offline && edit.url.is_some();
+    let found = found.iter().filter(|one| !(is_unknown && one.kind == Kind::Commits));
+    Ok(found.map(|one| worded(&edit.clone, one)).collect())
+}
+
+fn worded(clone: &str, unsaved: &Unsaved) -> String {
+    let Unsaved { kind, inside, names } = unsaved;
+    let place = if inside.is_empty() { clone.to_owned() } else { format!("{clone}/{inside}") };
+    let mut shown: Vec<String> = names.iter().take(SHOWN).map(|name| format!("`{name}`")).collect();
+    if names.len() > SHOWN {
+        shown.push(format!("{} more", names.len() - SHOWN));
+    }
+    let names = shown.join(", ");
+    match kind {
+        Kind::Staged => format!("{place}: staged and not committed: {names}"),
+        Kind::Changed => format!("{place}: changed and not committed: {names}"),
+        Kind::Untracked => format!("{place}: not tracked by Git: {names}"),
+        Kind::Ignored => format!("{place}: ignored by Git, so in no commit: {names}"),
+        Kind::Stashed => format!("{place}: stashed: {names}"),
+        Kind::UnderWay => format!("{place}: {} is under way", unsaved.names.join(" and ")),
+        Kind::Worktree => format!("{place}: other worktrees belong to it: {names}"),
+        Kind::Commits => format!(
+            "{place}: commits that no remote has: {names} (`git fetch` there, if they were merged; an amended commit counts, too)"
+        ),
+        Kind::Remote => {
+            format!("{place}: a remote could not be asked: {}", unsaved.names.join("; "))
+        }
+    }
+}
+
+/// Ends one edit; its clone may have gone into the trash with an earlier one.
+fn end(
+    session: &Session,
+    edits: &mut Edits,
+    at: usize,
+    before: &[Ended],
+    keep: bool,
+) -> Result<Ended, CommandError> {
+    let root = session.workspace.root.clone();
+    let edit = edits.edits[at].clone();
+    let clone = root.join(&edit.clone);
+    let id = package_of(&edit)?;
+    let ways = ways(session, &id, &edit, &clone);
+    if keep {
+        edits.edits[at].kept = true;
+        edits.write(&root)?;
+        return Ok(Ended { id, clone: edit.clone, trash: None, kept: true, ways });
+    }
+    let with = before.iter().find(|other| other.clone == edit.clone);
+    if let Some(with) = with.filter(|with| with.trash.is_some()) {
+        let first = edits.edits.iter().find(|other| other.trash == with.trash);
+        let trashed = first.and_then(|first| first.trashed);
+        edits.edits[at].trash.clone_from(&with.trash);
+        edits.edits[at].trashed = trashed;
+        edits.write(&root)?;
+        return Ok(Ended { id, clone: edit.clone, trash: with.trash.clone(), kept: false, ways });
+    }
+    if edit.state(&root) == State::Missing {
+        return Ok(Ended { id, clone: edit.clone, trash: None, kept: false, ways: Vec::new() });
+    }
+    let name = name_in_trash(&root, &id, session.environment.now);
+    // The name is known before the folder is there, so that a run that ends in between loses nothing.
+    edits.edits[at].trash = Some(name.clone());
+    edits.edits[at].trashed = Some(session.environment.now);
+    edits.edits[at].kept = false;
+    edits.write(&root)?;
+    fs::create_folder(&trash(&root))?;
+    fs::rename(&clone, &trash(&root).join(&name))?;
+    let mut above = clone.parent();
+    while let Some(folder) = above.filter(|folder| **folder != *root && folder.starts_with(&root)) {
+        let is_empty = fs::entries(folder).is_ok_and(|entries| entries.is_empty());
+        if !is_empty || fs::remove_empty_folder(folder).is_err() {
+            break;
+        }
+        above = folder.parent();
+    }
+    if let Ok(Some(around)) = mu_provider_git::Surroundings::of(&root) {
+        around.no_longer_ignore(&clone)?;
+    }
+    Ok(Ended { id, clone: edit.clone, trash: Some(name), kept: false, ways })
+}
+
+/// A name that is free in the trash: the package's, and the time.
+fn name_in_trash(root: &Path, id: &PackageId, now: i64) -> String {
+    let time = jiff::Timestamp::from_second(now).unwrap_or_default();
+    let time = time.strftime("%Y-%m-%dT%H-%M-%SZ").to_string();
+    let name = format!("{}-{time}", id.name_str().replace('/', "+"));
+    let is_free = |name: &String| fs::symlink_metadata(&trash(root).join(name)).is_err();
+    let others = (2..).map(|number| format!("{name}-{number}"));
+    std::iter::once(name.clone()).chain(others).find(is_free).unwrap_or(name)
+}
+
+/// How to use the commits that were made in a clone.
+fn ways(session: &Session, id: &PackageId, edit: &Edit, clone: &Path) -> Vec<String> {
+    let Some(work) = origin::work_state(clone) else { return Vec::new() };
+    let is_new = work.head.as_ref().is_some_and(|head| *head != edit.commit);
+    let (Some(branch), Some(url), true) = (work.branch, &edit.url, is_new) else {
+        return Vec::new();
+    };
+    let inside = edit.folder.strip_prefix(&edit.clone).unwrap_or_default().trim_start_matches('/');
+    let marked = if url.contains("://") && !url.ends_with(".git") && !inside.is_empty() {
+        format!("{url}.git")
+    } else {
+        url.clone()
+    };
+    let folder = if inside.is_empty() { String::new() } else { format!("/{inside}") };
+    let marked =
+        marked.strip_prefix("file://").map_or(marked.clone(), |path| format!("git+file://{path}"));
+    let marked =
+        marked.strip_prefix("http://").map_or(marked.clone(), |rest| format!("git+http://{rest}"));
+    let reference = format!("{marked}{folder}#{branch}");
+    let name = session.short_name(id);
+    vec![
+        format!("wait for a released version, then `mu update {}`", quoted(name)),
+        format!("`mu add {}` depends on the branch", quoted(&reference)),
+        format!(
+            "`overrides: {{{}: \"{reference}\"}}` in `.mu/workspace.yaml` uses the branch everywhere",
+            edit.id
+        ),
+    ]
+}
+
+/// Removes clones that have been in the trash for 30 days; returns how many.
+///
+/// # Errors
+///
+/// When one cannot be removed.
+pub fn prune_trash(session: &Session) -> Result<usize, CommandError> {
+    let root = &session.workspace.root;
+    let mut edits = Edits::read(root)?;
+    let is_old = |edit: &Edit| {
+        let age = edit.trashed.map(|trashed| session.environment.now - trashed);
+        edit.state(root) == State::InTrash && age.is_some_and(|age| age > KEPT)
+    };
+    let old: Vec<Edit> = edits.edits.iter().filter(|edit| is_old(edit)).cloned().collect();
+    let mut names: Vec<&String> = old.iter().filter_map(|edit| edit.trash.as_ref()).collect();
+    names.dedup();
+    for name in &names {
+        fs::remove_folder(&trash(root).join(name))?;
+    }
+    if !old.is_empty() {
+        edits.edits.retain(|edit| !old.contains(edit));
+        edits.write(root)?;
+    }
+    Ok(names.len())
+}

@@ -1,0 +1,125 @@
+//! `edit`: makes a package that the workspace uses editable, as a clone of its repository, and ends that again.
+//!
+//! [`begin`] clones and places, [`done`] ends an edit if nothing would be lost, [`restore`] takes one out of the trash. No
+//! committed file changes: what is edited is in `.mu/edits.json` and in Git's own file of patterns. Installing what is used
+//! then is the caller's part.
+
+mod begin;
+mod done;
+mod origin;
+mod restore;
+
+pub use self::begin::{BeginRequest, begin};
+pub use self::done::{DoneRequest, Ended, done, prune_trash};
+pub use self::restore::restore;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::{PackageId, Reference};
+use crate::workspace::edits::{Edit, Edits, State};
+
+/// One edit, and its state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Edited {
+    /// The package.
+    pub id: PackageId,
+    /// The version that is locked for everyone.
+    pub version: String,
+    /// Its folder, relative to the workspace's root.
+    pub folder: String,
+    /// The root of its clone, relative to the workspace's root.
+    pub clone: String,
+    /// Where it was cloned from; nothing for one that was made from a pack.
+    pub url: Option<String>,
+    /// The commit that it began at.
+    pub commit: String,
+    /// The branch that is checked out; nothing if none is, or the folder is not there.
+    pub branch: Option<String>,
+    /// What has become of it.
+    pub state: Is,
+    /// How many commits it is ahead of where it began, if that is known.
+    pub ahead: Option<usize>,
+    /// How many files differ from the last commit.
+    pub changed: usize,
+    /// Its name in the trash, for `mu edit --restore`.
+    pub trash: Option<String>,
+}
+
+/// What has become of an edit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Is {
+    /// It is used instead of the locked package.
+    InUse,
+    /// Its folder stays, and is not used.
+    Kept,
+    /// Its folder is in the trash.
+    InTrash,
+    /// Its folder is gone.
+    Missing,
+}
+
+/// All edits of the workspace, in the order in which they were made.
+///
+/// # Errors
+///
+/// When they cannot be read.
+pub fn list(session: &Session) -> Result<Vec<Edited>, CommandError> {
+    let edits = Edits::read(&session.workspace.root)?;
+    edits.edits.iter().map(|edit| seen(session, edit)).collect()
+}
+
+/// An edit and its state.
+fn seen(session: &Session, edit: &Edit) -> Result<Edited, CommandError> {
+    let root = &session.workspace.root;
+    let state = edit.state(root);
+    let folder = root.join(&edit.folder);
+    let is_there = matches!(state, State::InUse | State::Kept);
+    let work = if is_there { origin::work_state(&root.join(&edit.clone)) } else { None };
+    let work = work.unwrap_or_default();
+    Ok(Edited {
+        id: package_of(edit)?,
+        version: edit.version.clone(),
+        folder: edit.folder.clone(),
+        clone: edit.clone.clone(),
+        url: edit.url.clone(),
+        commit: edit.commit.clone(),
+        branch: work.branch,
+        state: match state {
+            State::InUse => Is::InUse,
+            State::Kept => Is::Kept,
+            State::InTrash => Is::InTrash,
+            State::Missing => Is::Missing,
+        },
+        ahead: is_there.then(|| origin::ahead(root, &folder, &edit.commit)).flatten(),
+        changed: work.changed,
+        trash: edit.trash.clone().filter(|_| state == State::InTrash),
+    })
+}
+
+fn package_of(edit: &Edit) -> Result<PackageId, CommandError> {
+    edit.package().ok_or_else(|| {
+        CommandError::new(
+            Code::Workspace,
+            format!("`{}` in `.mu/edits.json` is no package", edit.id),
+        )
+    })
+}
+
+/// The place in `edits` of the one that a reference means: by its id, or by the end of its name.
+fn find(session: &Session, edits: &Edits, text: &str) -> Result<usize, CommandError> {
+    let reference = Reference::parse(text)?;
+    let id = session.id_of(&reference);
+    let name = reference.name().as_str();
+    let root = &session.workspace.root;
+    let known = |edit: &Edit| edit.state(root) != State::InTrash;
+    let exact = edits.edits.iter().position(|edit| known(edit) && edit.id == id.as_str());
+    let ends = |edit: &Edit| edit.id.ends_with(&format!("/{name}"));
+    let by_end = || edits.edits.iter().position(|edit| known(edit) && ends(edit));
+    exact.or_else(by_end).ok_or_else(|| {
+        let error = CommandError::new(Code::NotFound, format!("`{id}` is not being edited here"));
+        error.hint("`mu edit` lists what is")
+    })
+}

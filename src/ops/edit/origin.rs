@@ -1,0 +1,148 @@
+//! Where the repository of a package is, and what Git knows of a clone.
+
+use mu_provider::SafeUrl;
+
+use crate::formats;
+use crate::index::Candidate;
+use crate::lock::LockedPackage;
+use crate::ops::apply::fetch::{bring_locked, place_of};
+use crate::ops::session::error::quoted;
+use crate::ops::{Code, CommandError, Session};
+use mu_formats::Reading;
+
+pub(super) use mu_provider_git::{WorkState, commits_ahead};
+
+/// Where the source of a package is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Origin {
+    /// The URL of the repository.
+    pub(super) url: String,
+    /// The folder of the package in it; empty for its root.
+    pub(super) folder: String,
+    /// The commit, if it is known.
+    pub(super) commit: Option<String>,
+    /// Tags that have the version otherwise.
+    pub(super) tags: Vec<String>,
+    /// Whether the package is called what its manifest says.
+    pub(super) is_named: bool,
+}
+
+impl Origin {
+    /// Finds it: for a Git package in the lock, for others in what they say of themselves; or where `url` says.
+    ///
+    /// # Errors
+    ///
+    /// When no repository is known, or the one that is known cannot be used.
+    pub(super) fn find(
+        session: &Session,
+        package: &LockedPackage,
+        url: Option<&str>,
+    ) -> Result<Self, CommandError> {
+        let insecure = session.options.allow_insecure;
+        let in_git = git_place(session, package)?;
+        let is_named = in_git.is_none();
+        let (text, folder, commit) = match (url, in_git) {
+            (Some(url), in_git) => {
+                let (url, folder) = split(url);
+                let inside = in_git.map(|(_, folder)| folder).unwrap_or_default();
+                let commit = match &package.commit {
+                    Some(commit) => Some(commit.clone()),
+                    None => said(session, package)?.1,
+                };
+                (url, folder.unwrap_or(inside), commit)
+            }
+            (None, Some((root, folder))) => (root.to_string(), folder, package.commit.clone()),
+            (None, None) => {
+                let (repository, commit) = said(session, package)?;
+                let Some(repository) = repository else { return Err(unknown(session, package)) };
+                let (url, folder) = split(&repository);
+                if !is_remote(&url) {
+                    return Err(unknown(session, package));
+                }
+                (url, folder.unwrap_or_default(), commit)
+            }
+        };
+        let url = mu_provider_git::checked_url(&text, insecure)?;
+        let version = &package.version;
+        let mut tags = vec![format!("v{version}")];
+        if !folder.is_empty() {
+            tags.insert(0, format!("{folder}/v{version}"));
+        }
+        if folder.split('/').any(|part| matches!(part, "." | "..")) {
+            let message = format!("`{folder}` is not a folder in a repository");
+            return Err(CommandError::new(Code::Reference, message));
+        }
+        Ok(Self { url, folder, commit, tags, is_named })
+    }
+}
+
+/// The repository and the folder of a package that comes from Git.
+fn git_place(
+    session: &Session,
+    package: &LockedPackage,
+) -> Result<Option<(SafeUrl, String)>, CommandError> {
+    let provider = session.index().providers().get(&package.source.provider);
+    if !provider.is_ok_and(|provider| provider.is_repository()) {
+        return Ok(None);
+    }
+    let location = place_of(session, package)?;
+    let folder = location.folder.or_else(|| package.folder.clone()).unwrap_or_default();
+    Ok(Some((location.root, folder)))
+}
+
+/// The repository and the commit that a package says it was made of.
+fn said(
+    session: &Session,
+    package: &LockedPackage,
+) -> Result<(Option<String>, Option<String>), CommandError> {
+    let index = session.index();
+    let listed = package.parsed_version().and_then(|version| {
+        let releases = index.published(&package.id).ok()?;
+        let position = releases.position(&version)?;
+        let candidate = Candidate::Release(position);
+        Some(index.release_in_full(&package.id, candidate).ok()?.1)
+    });
+    let commit = listed.as_ref().and_then(|listed| listed.commit.clone());
+    if let Some(repository) = listed.and_then(|listed| listed.repository.clone()) {
+        return Ok((Some(repository), commit));
+    }
+    let _store = session.use_store()?;
+    let stored = bring_locked(session, package)?;
+    let loaded = formats::load(&stored.folder, &Reading::default())?;
+    Ok((loaded.and_then(|loaded| loaded.manifest.repository), commit))
+}
+
+/// A URL, and the folder after its `#`.
+fn split(text: &str) -> (String, Option<String>) {
+    match text.split_once('#') {
+        Some((url, folder)) => (url.to_owned(), Some(folder.trim_matches('/').to_owned())),
+        None => (text.to_owned(), None),
+    }
+}
+
+/// Whether a repository is on another machine: what a package says of itself leads to no folder of this one.
+fn is_remote(url: &str) -> bool {
+    !url.starts_with('/') && !url.starts_with("file:") && !url.starts_with("git+file:")
+}
+
+fn unknown(session: &Session, package: &LockedPackage) -> CommandError {
+    let name = quoted(session.short_name(&package.id));
+    let message = format!(
+        "`{}` {} does not say in which repository its source is",
+        session.short_name(&package.id),
+        package.version
+    );
+    CommandError::new(Code::NotFound, message)
+        .hint(format!("`mu edit {name} --url URL` clones that repository"))
+        .hint(format!("`mu edit {name} --from-pack` begins a repository with the installed files"))
+}
+
+/// The state of a clone; nothing if it cannot be read.
+pub(super) fn work_state(clone: &std::path::Path) -> Option<WorkState> {
+    mu_provider_git::work_state(clone).ok()
+}
+
+/// How many commits a clone is ahead of where it began.
+pub(super) fn ahead(root: &std::path::Path, folder: &std::path::Path, base: &str) -> Option<usize> {
+    commits_ahead(root, folder, Some(base))
+}

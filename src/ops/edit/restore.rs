@@ -1,0 +1,54 @@
+//! Takes a clone out of the trash, back to where it was.
+
+use super::{Edited, seen};
+use crate::fs;
+use crate::ops::{Code, CommandError, Session};
+use crate::workspace::edits::{Edit, Edits, State, trash};
+
+/// Restores the edit with this name in the trash, or the newest one of this package; returns all that were in the clone.
+///
+/// # Errors
+///
+/// When there is none, or something else is in its place now.
+pub fn restore(session: &Session, name: &str) -> Result<Vec<Edited>, CommandError> {
+    let root = &session.workspace.root;
+    let mut edits = Edits::read(root)?;
+    let in_trash = |edit: &&Edit| edit.state(root) == State::InTrash;
+    let is_named = |edit: &&Edit| {
+        edit.trash.as_deref() == Some(name)
+            || edit.id == name
+            || edit.id.ends_with(&format!("/{name}"))
+    };
+    let found =
+        edits.edits.iter().filter(in_trash).filter(is_named).max_by_key(|edit| edit.trashed);
+    let Some(found) = found.cloned() else {
+        let names: Vec<String> =
+            edits.edits.iter().filter(in_trash).filter_map(|edit| edit.trash.clone()).collect();
+        let error = CommandError::new(Code::NotFound, format!("there is no `{name}` in the trash"));
+        return Err(match names.is_empty() {
+            true => error.hint("the trash is empty"),
+            false => error.hint(format!("in the trash are: {}", names.join(", "))),
+        });
+    };
+    let (from, to) = (found.trash.clone().unwrap_or_default(), root.join(&found.clone));
+    if fs::symlink_metadata(&to).is_ok() {
+        let message = format!("`{}` is already there", found.clone);
+        return Err(CommandError::new(Code::Conflict, message).hint(format!(
+            "move it away; the clone is in `{}`",
+            trash(root).join(&from).display()
+        )));
+    }
+    session.ignore_edits(Some(&to))?;
+    if let Some(parent) = to.parent() {
+        fs::create_folder(parent)?;
+    }
+    fs::rename(&trash(root).join(&from), &to)?;
+    let mut restored = Vec::new();
+    for edit in edits.edits.iter_mut().filter(|edit| edit.trash.as_ref() == Some(&from)) {
+        edit.trash = None;
+        edit.trashed = None;
+        restored.push(edit.clone());
+    }
+    edits.write(root)?;
+    restored.iter().map(|edit| seen(session, edit)).collect()
+}

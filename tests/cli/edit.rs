@@ -1,0 +1,430 @@
+//! `mu edit`: a clone to work in, no committed file changed, no work lost, one command back.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::support::git::{HttpServer, Origin, git};
+use crate::support::{Package, Sandbox};
+
+/// A repository with packages at its root and in two folders, behind a web server, and a committed workspace that needs
+/// one package of a hub which names it, and two packages in Git.
+struct World {
+    origin: Origin,
+    server: HttpServer,
+    sandbox: Sandbox,
+    /// The commit of the released versions.
+    commit: String,
+}
+
+impl World {
+    fn new() -> Self {
+        let origin = Origin::new("acme/mono.git");
+        let commit = origin.commit(&[
+            ("Mu.yaml", "name: acme/mono\n"),
+            ("main.tf", "one\n"),
+            (".gitignore", "*.env\n"),
+            ("net/vpc/Mu.yaml", "name: net/vpc\nversion: 1.2.0\n"),
+            ("net/vpc/main.tf", "vpc\n"),
+            ("net/dns/Mu.yaml", "name: net/dns\n"),
+        ]);
+        origin.git(&["tag", "v1.0.0"]);
+        origin.git(&["tag", "net/dns/v1.0.0"]);
+        origin.git(&["config", "uploadpack.allowFilter", "true"]);
+        origin.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+        let server = HttpServer::start(origin.root());
+        let sandbox = Sandbox::new();
+        let world = Self { origin, server, sandbox, commit };
+        let url = world.url();
+        let package = Package::new("net/vpc", "1.2.0")
+            .key("repository", json!(format!("{url}#net/vpc")))
+            .file("main.tf", "vpc\n");
+        world.sandbox.publish(&[
+            package.lies("commit", json!(world.commit)),
+            Package::new("aws/log", "1.0.0"),
+        ]);
+        world.sandbox.asks_for(&[
+            "net/vpc#^1",
+            "aws/log#^1",
+            &format!("git+{url}#^1"),
+            &format!("git+{url}/net/dns#^1"),
+        ]);
+        world.sandbox.write(".gitignore", "/.mu/packs/\n");
+        world.sandbox.mu(&["get"]).ok();
+        git(&world.work(), &["init", "--quiet", "--initial-branch=main"]);
+        git(&world.work(), &["add", "--all"]);
+        git(&world.work(), &["commit", "--quiet", "--message", "begin"]);
+        world
+    }
+
+    fn url(&self) -> String {
+        format!("{}acme/mono.git", self.server.root())
+    }
+
+    fn work(&self) -> PathBuf {
+        self.sandbox.path("work")
+    }
+
+    /// Where the repository's clones go.
+    fn place(&self) -> String {
+        format!("{}/acme/mono", self.server.host().replace(':', "+"))
+    }
+
+    /// The id of a package in the repository.
+    fn id(&self, folder: &str) -> String {
+        format!("{}/acme/mono{folder}", self.server.host())
+    }
+
+    /// The workspace without the clone and what is installed: all that is or could be committed.
+    #[track_caller]
+    fn is_untouched(&self) {
+        let status = git(&self.work(), &["status", "--porcelain", "--untracked-files=all"]);
+        // A file on its way, when a run ended before it was there.
+        let changed = status.lines().filter(|line| !line.contains("/.mu-"));
+        assert_eq!(changed.collect::<Vec<_>>(), [""; 0]);
+    }
+
+    fn commit_in(&self, clone: &str, file: &str) {
+        self.sandbox.write(&format!("{clone}/{file}"), "changed\n");
+        let clone = self.work().join(clone);
+        git(&clone, &["add", "--all"]);
+        git(&clone, &["commit", "--quiet", "--message", "a change"]);
+    }
+
+    /// Pushes a clone's branch, which the server then has.
+    fn push(&self, clone: &str) {
+        let to = self.origin.folder().display().to_string();
+        git(&self.work().join(clone), &["push", "--quiet", &to, "HEAD"]);
+    }
+
+    /// The edits, as the program lists them.
+    fn edits(&self) -> Vec<Value> {
+        let list = self.sandbox.mu(&["edit", "--json"]).ok().json();
+        list["edits"].as_array().expect("is a list").clone()
+    }
+}
+
+#[test]
+fn a_package_of_a_hub_is_edited_in_its_repository_and_given_back() {
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    let lock = sandbox.read("Mu.lock");
+    let clone = format!(".mu/edit/{}", world.place());
+    let folder = format!("{clone}/net/vpc");
+    let run = sandbox.mu(&["edit", "net/vpc"]).ok();
+    run.says(&[
+        &format!("editing net/vpc 1.2.0 in {folder} (branch edit/vpc-1.2.0)"),
+        &format!("using the edit of hub.mu.com/net/vpc in {folder}"),
+    ]);
+    assert_eq!(sandbox.mu(&["which", "net/vpc"]).ok().stdout, format!("[DIR]/work/{folder}\n"));
+    sandbox
+        .mu(&["which", "net/vpc", "--all"])
+        .ok()
+        .says(&[&format!("1  [DIR]/work/{folder}  hit (mu edit)")]);
+    let head = git(&world.work().join(&clone), &["rev-parse", "HEAD"]);
+    assert_eq!(head, world.commit);
+    let branch = git(&world.work().join(&clone), &["symbolic-ref", "--short", "HEAD"]);
+    assert_eq!(branch, "edit/vpc-1.2.0");
+    sandbox.mu(&["get", "--locked"]).ok().says(&["using the edit of hub.mu.com/net/vpc"]);
+    // A commit that is not pushed stays.
+    world.commit_in(&clone, "net/vpc/main.tf");
+    sandbox.mu(&["get"]).ok().says(&[&format!("in {folder} (1 commit ahead)")]);
+    let error = sandbox.mu(&["edit", "--done", "net/vpc", "--json"]).fails_with("conflict");
+    assert!(
+        error["message"].as_str().expect("is text").contains("commits that no remote has"),
+        "{error}"
+    );
+    assert!(sandbox.has(&format!("work/{clone}")));
+    world.push(&clone);
+    assert_eq!(world.edits()[0]["state"], "in-use");
+    sandbox.mu(&["edit"]).ok().says(&["in use, branch edit/vpc-1.2.0, 1 commit ahead"]);
+    let run = sandbox.mu(&["edit", "--done", "net/vpc"]).ok();
+    run.says(&[
+        "net/vpc is no longer edited; its clone is in the trash",
+        "then `mu update net/vpc`",
+        &format!("`mu add 'git+{}/net/vpc#edit/vpc-1.2.0'`", world.url()),
+        "overrides: {hub.mu.com/net/vpc:",
+    ]);
+    assert!(sandbox.has("work/.mu/packs/hub.mu.com/net/vpc/main.tf"), "the pack is back");
+    assert!(!sandbox.has("work/.mu/edits.lock"));
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+    world.is_untouched();
+    // One command takes it out of the trash again.
+    sandbox
+        .mu(&["edit", "--restore", "net/vpc"])
+        .ok()
+        .says(&["restored net/vpc", "1 commit ahead"]);
+    assert_eq!(sandbox.read(&format!("{folder}/main.tf")), "changed\n");
+    world.is_untouched();
+}
+
+#[test]
+fn two_packages_of_one_repository_share_a_clone() {
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    let lock = sandbox.read("Mu.lock");
+    let place = world.place();
+    let (root, dns) = (world.id(""), world.id("/net/dns"));
+    sandbox.mu(&["edit", &root]).ok().says(&[&format!("in {place} (branch edit/mono-1.0.0)")]);
+    // Git's folders are below where references find them, so the other one is used from there, too.
+    let run = sandbox.mu(&["edit", &dns]).ok();
+    run.says(&[
+        &format!("in {place}/net/dns"),
+        &format!("using the edit of {dns} in {place}/net/dns"),
+    ]);
+    assert_eq!(world.edits().len(), 2);
+    sandbox
+        .mu(&["edit", "--done", &dns])
+        .fails()
+        .says(&["is edited in the same clone: name it, too"]);
+    sandbox.mu(&["edit", "--done", "--all"]).ok();
+    assert_eq!((sandbox.read("Mu.lock"), world.edits().len()), (lock, 2));
+    assert!(world.edits().iter().all(|edit| edit["state"] == "in-trash"));
+    assert!(!sandbox.has(&format!("work/{place}")));
+    world.is_untouched();
+    sandbox.mu(&["edit", "--restore", &root]).ok();
+    assert!(world.edits().iter().all(|edit| edit["state"] == "in-use"));
+}
+
+#[test]
+fn each_kind_of_work_keeps_an_edit_from_ending() {
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    let root = world.id("");
+    sandbox.mu(&["edit", &root]).ok();
+    let place = world.place();
+    let clone = world.work().join(&place);
+    let inside = |arguments: &[&str]| git(&clone, arguments);
+    let write = |path: &str| fs::write(clone.join(path), "work\n").expect("can be written");
+    let check = |why: &str| {
+        let error = sandbox.mu(&["edit", "--done", &root, "--json"]).fails_with("conflict");
+        let reasons: Vec<String> =
+            serde_json::from_value(error["details"]["reasons"].clone()).expect("texts");
+        assert_eq!(reasons.len(), 1, "{why}: {reasons:?}");
+        assert!(reasons[0].contains(why), "{why}: {reasons:?}");
+        assert!(clone.join("Mu.yaml").exists(), "{why}");
+    };
+    write("new.tf");
+    check("not tracked by Git: `new.tf`");
+    inside(&["add", "new.tf"]);
+    check("staged and not committed: `new.tf`");
+    inside(&["rm", "--quiet", "--force", "new.tf"]);
+    write("main.tf");
+    check("changed and not committed: `main.tf`");
+    inside(&["stash", "--quiet"]);
+    check("stashed: `");
+    inside(&["stash", "drop", "--quiet"]);
+    write("secret.env");
+    check("ignored by Git, so in no commit: `secret.env`");
+    fs::remove_file(clone.join("secret.env")).expect("was there");
+    inside(&["bisect", "start"]);
+    check("a bisect is under way");
+    inside(&["bisect", "reset"]);
+    let other = sandbox.path("other");
+    inside(&["worktree", "add", "--quiet", "--detach", &other.display().to_string()]);
+    check("other worktrees belong to it");
+    inside(&["worktree", "remove", &other.display().to_string()]);
+    // On a branch that is not checked out.
+    inside(&["checkout", "--quiet", "-b", "aside"]);
+    inside(&["commit", "--quiet", "--allow-empty", "--message", "aside"]);
+    inside(&["checkout", "--quiet", "edit/mono-1.0.0"]);
+    check("commits that no remote has: `");
+    // Only what HEAD was before still leads to it.
+    inside(&["branch", "--quiet", "-D", "aside"]);
+    check("commits that no remote has: `");
+    inside(&["reflog", "expire", "--expire=now", "--all"]);
+    sandbox.mu(&["edit", "--done", &root, "--offline", "--json"]).fails_with("offline");
+    let run = sandbox.mu_in(&format!("work/{place}"), &["edit", "--done", &root]).fails();
+    run.says(&["the current folder is in it"]);
+    // All reasons at once, and what helps.
+    write("main.tf");
+    write("secret.env");
+    write("new.tf");
+    let run = sandbox.mu(&["edit", "--done", &root]).fails();
+    run.says(&["changed and", "ignored by", "not tracked", "--keep", "--force"]);
+    sandbox.mu(&["edit", "--done", &root, "--keep"]).ok().says(&["its clone stays in"]);
+    assert!(sandbox.has(&format!("work/.mu/packs/{place}/main.tf")), "the pack is back");
+    sandbox.mu(&["get", "--locked"]).ok().does_not_say(&["using the edit"]);
+    world.is_untouched();
+    sandbox.mu(&["edit", &root]).ok().says(&["using the edit of"]);
+    sandbox.mu(&["edit", "--done", &root, "--force"]).ok();
+    assert!(!clone.exists());
+    sandbox.mu(&["edit", "--restore", &root]).ok();
+    assert_eq!(sandbox.read(&format!("{place}/secret.env")), "work\n");
+    world.is_untouched();
+}
+
+#[test]
+fn work_in_a_submodule_counts() {
+    let world = World::new();
+    let part = Origin::new("acme/part.git");
+    part.commit(&[("part.txt", "one")]);
+    let server = HttpServer::start(part.root());
+    let url = format!("{}acme/part.git", server.root());
+    let module = format!("[submodule \"part\"]\n\tpath = part\n\turl = {url}\n");
+    world.origin.commit(&[(".gitmodules", &module)]);
+    let head = part.git(&["rev-parse", "HEAD"]);
+    world.origin.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{head},part")]);
+    world.origin.git(&["commit", "--quiet", "--message", "part"]);
+    world.origin.git(&["tag", "v1.1.0"]);
+    let sandbox = &world.sandbox;
+    let root = world.id("");
+    sandbox.mu(&["update", &root]).ok().says(&["1.0.0 → 1.1.0"]);
+    sandbox.mu(&["edit", &root]).ok();
+    let place = format!("{}/part", world.place());
+    assert_eq!(sandbox.read(&format!("{place}/part.txt")), "one");
+    sandbox.write(&format!("{place}/note.txt"), "work\n");
+    let run = sandbox.mu(&["edit", "--done", &root]).fails();
+    run.says(&[&format!("{place}: not tracked by Git: `note.txt`")]);
+    fs::remove_file(world.work().join(&place).join("note.txt")).expect("was there");
+    sandbox.mu(&["edit", "--done", &root]).ok();
+}
+
+#[test]
+fn a_package_without_a_repository_begins_with_its_files() {
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    let error = sandbox.mu(&["edit", "aws/log", "--json"]).fails_with("not-found");
+    let help = error["help"].to_string();
+    assert!(help.contains("--url URL") && help.contains("--from-pack"), "{error}");
+    sandbox
+        .mu(&["edit", "aws/log", "--from-pack"])
+        .ok()
+        .says(&["editing aws/log 1.0.0 in aws/log"]);
+    let clone = world.work().join("aws/log");
+    assert_eq!(git(&clone, &["rev-list", "--count", "HEAD"]), "1");
+    sandbox.mu(&["edit", "--done", "aws/log"]).ok();
+    sandbox.mu(&["edit", "aws/log", "--from-pack"]).ok();
+    world.commit_in("aws/log", "new.tf");
+    sandbox.mu(&["edit", "--done", "aws/log"]).fails().says(&["commits that no remote has"]);
+    world.is_untouched();
+    // A repository of another package is none of it.
+    let error =
+        sandbox.mu(&["edit", "net/vpc", "--url", &world.url(), "--json"]).fails_with("not-found");
+    assert!(
+        error["message"].as_str().expect("is text").contains("called `acme/mono`, not `net/vpc`"),
+        "{error}"
+    );
+    assert_eq!(world.edits().len(), 2);
+}
+
+#[test]
+fn what_cannot_be_edited_is_refused_and_nothing_is_left() {
+    let mut world = World::new();
+    let sandbox = &world.sandbox;
+    sandbox.mu(&["edit", "acme/web", "--json"]).fails();
+    sandbox.write("lib/own/Mu.yaml", "name: lib/own\nversion: 1.0.0\n");
+    sandbox.mu(&["add", "lib/own"]).ok();
+    let error = sandbox.mu(&["edit", "lib/own", "--json"]).fails_with("conflict");
+    assert_eq!(error["message"], "`lib/own` is a package of this workspace");
+    sandbox.mu(&["edit", "no/such", "--json"]).fails_with("not-found");
+    sandbox.mu(&["edit", "net/vpc", "--offline", "--json"]).fails_with("offline");
+    sandbox.mu(&["edit", "--done", "net/vpc", "--json"]).fails_with("not-found");
+    sandbox.mu(&["edit", "--done", "--json"]).fails_with("usage");
+    sandbox.mu(&["edit", "--restore", "x", "--json"]).fails_with("not-found");
+    sandbox.mu(&["edit", "net/vpc", "--at", "lib/own", "--json"]).fails_with("conflict");
+    let run = sandbox.mu(&["edit", "net/vpc", "--url", "ext::sh -c true", "--json"]);
+    assert_ne!(run.status, 0);
+    assert!(world.edits().is_empty());
+    world.sandbox.set("CI", "true");
+    world.sandbox.mu(&["edit", "net/vpc", "--at", "mine"]).fails().says(&["--allow-edits"]);
+}
+
+#[test]
+fn the_trash_is_emptied_after_thirty_days() {
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    sandbox.mu(&["edit", "net/vpc"]).ok();
+    sandbox.mu(&["edit", "--done", "net/vpc"]).ok();
+    let name = world.edits()[0]["trash"].as_str().expect("is in the trash").to_owned();
+    sandbox.mu(&["cache", "prune"]).ok();
+    assert!(sandbox.has(&format!("work/.mu/edit/trash/{name}")));
+    let mut edits: Value = serde_json::from_str(&sandbox.read(".mu/edits.json")).expect("is JSON");
+    let trashed = edits["edits"][0]["trashed"].as_i64().expect("is a time");
+    edits["edits"][0]["trashed"] = json!(trashed - 31 * 24 * 60 * 60);
+    sandbox.write(".mu/edits.json", &edits.to_string());
+    sandbox.mu(&["cache", "prune"]).ok();
+    assert!(!sandbox.has(&format!("work/.mu/edit/trash/{name}")) && world.edits().is_empty());
+}
+
+#[test]
+fn a_hostile_list_of_edits_leads_nowhere() {
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    let list = |folder: &str, trash: &str| {
+        json!({"edits": [{"id": "hub.mu.com/net/vpc", "folder": folder, "clone": folder, "version": "1.2.0",
+            "branch": "x", "commit": world.commit, "trash": trash}]})
+    };
+    for (folder, trash) in [("../home", "x"), ("/etc", "x"), ("a/../..", "x"), ("net", "../../x")] {
+        sandbox.write(".mu/edits.json", &list(folder, trash).to_string());
+        sandbox.mu(&["get"]).fails().says(&["leads nowhere here"]);
+    }
+    fs::remove_file(sandbox.path("work/.mu/edits.json")).expect("was written");
+    std::os::unix::fs::symlink(sandbox.path("home"), sandbox.path("work/.mu/edit")).expect("links");
+    sandbox.mu(&["edit", "net/vpc"]).fails().says(&["is a symbolic link"]);
+}
+
+#[test]
+fn an_end_at_any_change_loses_nothing_and_the_next_run_finishes() {
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    let lock = sandbox.read("Mu.lock");
+    let root = world.id("");
+    let place = world.place();
+    let ended_at = |arguments: &[&str], number: u32| {
+        let mut command = sandbox.command(arguments);
+        command.env("MU_TEST_END_AT_CHANGE", number.to_string());
+        sandbox.run(arguments, command).status
+    };
+    let mut changes = 0;
+    for number in 1.. {
+        let status = ended_at(&["edit", &root], number);
+        world.is_untouched();
+        let run = sandbox.mu(&["edit", &root]).ok();
+        run.says(&["using the edit of"]);
+        assert_eq!(sandbox.read(&format!("{place}/main.tf")), "one\n", "change {number}");
+        world.commit_in(&place, "mine.tf");
+        world.push(&place);
+        sandbox.mu(&["edit", "--done", &root]).ok();
+        let trash = world.edits();
+        let last =
+            trash.last().expect("is there")["trash"].as_str().expect("is in the trash").to_owned();
+        assert!(sandbox.has(&format!("work/.mu/edit/trash/{last}/mine.tf")));
+        fs::remove_dir_all(sandbox.path("work/.mu/edit/trash")).expect("was there");
+        world.origin.git(&["branch", "--quiet", "-D", "edit/mono-1.0.0"]);
+        changes = number;
+        if status == 0 {
+            break;
+        }
+    }
+    assert!(changes > 4, "{changes} changes");
+    for number in 1.. {
+        sandbox.mu(&["edit", &root]).ok();
+        sandbox.write(&format!("{place}/mine.env"), "work\n");
+        let status = ended_at(&["edit", "--done", &root, "--force"], number);
+        world.is_untouched();
+        let mut edits = world.edits();
+        let edit = edits.pop().expect("is known");
+        let state = edit["state"].as_str().expect("is text");
+        let kept = match state {
+            "in-use" => place.clone(),
+            "in-trash" => format!(".mu/edit/trash/{}", edit["trash"].as_str().expect("is named")),
+            state => panic!("{state} before change {number}"),
+        };
+        assert_eq!(sandbox.read(&format!("{kept}/mine.env")), "work\n", "change {number}");
+        if state == "in-use" {
+            sandbox.mu(&["edit", "--done", &root, "--force"]).ok();
+        }
+        sandbox.mu(&["edit", "--restore", &root]).ok();
+        assert_eq!(sandbox.read(&format!("{place}/mine.env")), "work\n", "change {number}");
+        sandbox.mu(&["edit", "--done", &root, "--force"]).ok();
+        fs::remove_dir_all(sandbox.path("work/.mu/edit/trash")).expect("was there");
+        if status == 0 {
+            break;
+        }
+    }
+    sandbox.mu(&["get", "--locked"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+    world.is_untouched();
+}
