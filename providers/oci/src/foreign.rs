@@ -186,7 +186,7 @@ impl OciProvider {
 
     /// The format of the packages with these tags, where the meaning of the tags depends on it: some leave numbers out, or all
     /// are prereleases. Judged by the newest of them; `None` if that cannot be found out.
-    pub(crate) fn format_where_it_counts(
+    pub(crate) fn format_of(
         &self,
         repository: &Repository,
         tags: &[String],

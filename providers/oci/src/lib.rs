@@ -355,13 +355,10 @@ impl Provider for OciProvider {
         let Some((entries, now)) = found else {
             return Ok(Listing::Unchanged { max_age: 0, validator: None });
         };
-        let format = match entries.is_empty() {
-            true => self.format_where_it_counts(&repository, &tags, progress),
-            false => None,
-        };
+        let format = entries.is_empty().then(|| self.format_of(&repository, &tags, progress));
         let mut lines = Vec::new();
         for mut release in entries.releases(&location.path, &tags) {
-            if let Some(format) = format {
+            if let Some(Some(format)) = format {
                 release.versions = format.lenient.then(|| "lenient".to_owned());
                 release.format = Some(format.name.to_owned());
             }

@@ -68,7 +68,10 @@ struct Head {
     kinds: BTreeMap<String, Vec<String>>,
 }
 
-/// Takes the text of a part of a catalog, and where it is.
+/// A resource, with the name of its file if it is a file of its own.
+pub(crate) type Named = (Option<String>, Vec<u8>);
+
+/// Takes the text of a part of a catalog, where it is, and what reads the files that it refers to.
 type Take<'t> = dyn FnMut(&str, &str, &mut Beside<'_>) -> Result<(), ProviderError> + 't;
 
 /// What came of reading a catalog.
@@ -105,7 +108,7 @@ impl Catalogs {
         location: &Location,
         bundle: &str,
         progress: &dyn Progress,
-    ) -> Result<Vec<(Option<String>, Vec<u8>)>, ProviderError> {
+    ) -> Result<Vec<Named>, ProviderError> {
         let mut found = Vec::new();
         self.read(location, None, progress, &mut |file, text, beside| {
             let here = olm::resources(file, text, &location.path, bundle);
