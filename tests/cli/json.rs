@@ -40,6 +40,8 @@ const IN_A_WORKSPACE: &[&[&str]] = &[
     &["vendor", "--undo"],
     &["fetch"],
     &["build"],
+    &["patch"],
+    &["patch", "aws/app"],
     &["diff", "aws/app"],
     &["which", "aws/app"],
     &["which", "aws/ec2#^1"],

@@ -23,7 +23,7 @@ fn version(text: &str) -> Option<String> {
             && part.bytes().all(|byte| byte.is_ascii_digit())
             && (part.len() == 1 || !part.starts_with('0'))
     };
-    if !(2..=3).contains(&parts.len()) || !parts.iter().all(|part| is_number(&part)) {
+    if !(2..=3).contains(&parts.len()) || !parts.iter().all(is_number) {
         return None;
     }
     let mut version = parts.join(".");
