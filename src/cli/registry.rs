@@ -139,7 +139,7 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
             context.answer(&wrote, |wrote| {
                 if let Some(before) = &wrote.replaced {
                     let (prefix, now) = (&added.now.prefix, described(&added.now));
-                    context.line(&format!("{prefix}: {before} -> {now}"))?;
+                    context.line(&format!("{prefix}: {before} → {now}"))?;
                 }
                 context.line(&format!("wrote {}", wrote.file))
             })

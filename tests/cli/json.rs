@@ -40,6 +40,7 @@ const IN_A_WORKSPACE: &[&[&str]] = &[
     &["vendor", "--undo"],
     &["fetch"],
     &["build"],
+    &["edit"],
     &["patch"],
     &["patch", "aws/app"],
     &["diff", "aws/app"],

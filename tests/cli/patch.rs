@@ -191,7 +191,7 @@ fn what_is_wrong_with_a_patch_is_said() {
     sandbox
         .mu(&["patch", "--save", DRAFT])
         .fails()
-        .says(&["changes the manifest `Mu.yaml`", "put a copy of the package into the workspace"]);
+        .says(&["changes the manifest `Mu.yaml`", "mu edit aws/ec2"]);
     assert!(!sandbox.has(&format!("work/{PATCH}")), "nothing was saved");
     set("aws/ec2", "../fix.patch");
     sandbox

@@ -145,6 +145,10 @@ fn what_would_not_work_for_others_is_refused() {
         .mu_in("author", &["publish", "--to", "../nowhere"])
         .fails()
         .says(&["no hub", "mu hub init"]);
+    sandbox
+        .mu_in("author", &["publish", "--to", "http://127.0.0.1:1/"])
+        .fails()
+        .says(&["cannot reach", "`mu hub serve FOLDER` starts one"]);
     let nginx = Nginx::serve(sandbox.hub().folder(), "");
     let url = nginx.url("");
     let run = sandbox.mu_in("author", &["publish", "--to", &url]);

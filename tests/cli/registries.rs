@@ -44,7 +44,7 @@ fn names_stay_whole_in_a_registry_that_says_so() {
     sandbox.mu(&["get"]).fails().says(&[why, "/private/ --no-strip`"]);
     sandbox.mu(&["info", "secret/tool"]).fails().says(&[why]);
     let run = sandbox.mu(&[&add[..], &["--no-strip"]].concat()).ok();
-    run.says(&["hub.mu.com/secret/: file://", "/private/ -> file://", "/private/, names whole"]);
+    run.says(&["hub.mu.com/secret/: file://", "/private/ → file://", "/private/, names whole"]);
     sandbox.mu(&["get"]).ok();
     let expected =
         ["hub.mu.com/aws/lib 1.0.0", "hub.mu.com/secret/kit 1.0.0", "hub.mu.com/secret/tool 1.0.0"];

@@ -103,7 +103,7 @@ fn the_example_is_right_and_has_every_key() {
     let text = include_str!("../../../Mu.yaml.example");
     let (manifest, warnings) = Manifest::parse(Path::new("Mu.yaml.example"), text)
         .unwrap_or_else(|error| panic!("{}", error.render(false)));
-    assert_eq!((manifest.dependencies.len(), warnings), (3, Vec::new()));
+    assert_eq!((manifest.dependencies.len(), warnings), (4, Vec::new()));
     let groups = [
         schema::File::KEYS,
         schema::PersonTable::KEYS,

@@ -121,9 +121,9 @@ pub(crate) fn changes(
             path_of(session, patch).display(),
             package.id
         );
-        return Err(CommandError::new(Code::Conflict, message).hint(
-            "put a copy of the package into the workspace instead: there, its manifest counts",
-        ));
+        let name = session.short_name(&package.id);
+        return Err(CommandError::new(Code::Conflict, message)
+            .hint(format!("`mu edit {name}` works on the package itself, its manifest included")));
     }
     Ok(changes)
 }

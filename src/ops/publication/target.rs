@@ -71,7 +71,13 @@ impl Target {
     ) -> Result<(Self, String), CommandError> {
         let name = id.name_str().to_owned();
         if let Some(to) = to {
-            return Ok((Self::at(session, to, false)?, name));
+            let named = Self::at(session, to, false).map_err(|error| match error.code {
+                Code::Network if error.hints.is_empty() => error.hint(
+                    "check the address, and that the server runs: `mu hub serve FOLDER` starts one",
+                ),
+                _ => error,
+            })?;
+            return Ok((named, name));
         }
         match session.index().registry(id) {
             Some((registry, rest)) => {
