@@ -16,7 +16,7 @@ use crate::ops::apply::patched::{Changes, changes, file_of};
 use crate::ops::apply::plan::Plan;
 use crate::ops::session::error::quoted;
 use crate::ops::session::installed_packs::folder_of;
-use crate::ops::solve::patches::{patch_of, path_of, read, refuse_own};
+use crate::ops::solve::patches::{is_in_folder, patch_of, path_of, read};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::Move;
@@ -72,9 +72,11 @@ pub fn begin(session: &Session, reference: &str) -> Result<WorkingCopy, CommandE
     let lock = session.lockfile()?.unwrap_or_default();
     let package = locked(session, &lock, &reference)?;
     let id = &package.id;
-    let own =
-        PatchFile { key: id.to_string(), id: id.clone(), versions: None, file: String::new() };
-    refuse_own(package, &own)?;
+    if is_in_folder(package) {
+        let place = &package.source.place;
+        let message = format!("`{id}` comes from the folder `{place}`, and is not patched");
+        return Err(CommandError::new(Code::Usage, message).hint("change its files there"));
+    }
     let drafts = drafts(session)?;
     let folder = drafts.join(file_name(id));
     let copy = WorkingCopy {

@@ -234,8 +234,26 @@ fn a_folder_is_changed_in_place() {
     let sandbox = Sandbox::with_dependencies(&["./../other"]);
     sandbox.place("other", &Package::new("acme/other", "1.0.0"));
     sandbox.mu(&["get"]).ok();
-    sandbox
-        .mu(&["patch", "../other"])
-        .fails()
-        .says(&["comes from the folder", "change its files there"]);
+    let error = sandbox.mu(&["patch", "../other", "--json"]).fails_with("usage");
+    assert!(error.to_string().contains("comes from the folder `../other`"), "{error}");
+}
+
+#[test]
+fn an_edit_is_used_as_it_is_and_leaves_the_patch_to_the_others() {
+    let sandbox = patched();
+    let work = sandbox.path("work");
+    git(&work, &["init", "--quiet", "."]);
+    sandbox.write(".git/info/exclude", "/aws/\n");
+    git(&work, &["add", "--all"]);
+    git(&work, &["commit", "--quiet", "--message", "begin"]);
+    let lock = sandbox.read("Mu.lock");
+    sandbox.place("work/aws/ec2", &ec2("1.2.0", "size = 9\nname = \"web\"\n"));
+    sandbox.mu(&["get"]).ok().says(&["using the edit of hub.mu.com/aws/ec2"]);
+    let edited = sandbox.mu(&["which", "aws/ec2"]).ok();
+    edited.says(&["/work/aws/ec2"]);
+    assert_eq!(sandbox.read("Mu.lock"), lock, "it still has the patch");
+    fs::remove_dir_all(sandbox.path("work/aws")).expect("can be removed");
+    sandbox.mu(&["get", "--locked"]).ok();
+    let text = fs::read_to_string(sandbox.path(PACK).join("main.tf")).expect("is there");
+    assert!(text.starts_with("size = 2\n"), "{text}");
 }

@@ -16,7 +16,8 @@ use crate::ops::{Code, CommandError, Session};
 use crate::reference::VersionSpec;
 use crate::workspace::PatchFile;
 
-/// The patch of the settings for a locked package, if there is one. An exact version wins over a range.
+/// The patch of the settings for a locked package, if there is one. An exact version wins over a range. Packages in folders of
+/// this machine are not patched: their files are changed in place.
 ///
 /// # Errors
 ///
@@ -25,6 +26,9 @@ pub(crate) fn patch_of<'s>(
     session: &'s Session,
     package: &LockedPackage,
 ) -> Result<Option<&'s PatchFile>, CommandError> {
+    if is_in_folder(package) {
+        return Ok(None);
+    }
     let version = package.parsed_version();
     let accepts = |patch: &&PatchFile| match &patch.versions {
         _ if patch.id != package.id => false,
@@ -97,7 +101,7 @@ pub(crate) fn read(
 ///
 /// # Errors
 ///
-/// When a patch cannot be read, two are for the same package, or one is for a package that cannot be patched.
+/// When a patch cannot be read, or two are for the same package.
 pub(crate) fn record(
     session: &Session,
     resolved: &mut Resolved,
@@ -111,10 +115,7 @@ pub(crate) fn record(
     for index in 0..resolved.lock.packages.len() {
         let package = &resolved.lock.packages[index];
         let found = patch_of(session, package)?;
-        if let Some(patch) = found {
-            refuse_own(package, patch)?;
-            used.insert(&patch.key);
-        }
+        used.extend(found.map(|patch| &patch.key));
         let patch = found.map(|patch| read(session, patch)).transpose()?.map(|(_, digest)| digest);
         let before = resolved.previous.find(&package.id).find(|before| {
             before.patch == patch
@@ -140,25 +141,17 @@ pub(crate) fn record(
     }
     let unused = patches.iter().filter(|patch| !used.contains(&patch.key));
     resolved.warnings.extend(unused.map(|patch| {
-        format!("the patch for `{}` is not used: no package in use is of that version", patch.key)
+        let why = match resolved.lock.find(&patch.id).any(is_in_folder) {
+            true => "the package is in a folder, where its files are changed in place",
+            false => "no package in use is of that version",
+        };
+        format!("the patch for `{}` is not used: {why}", patch.key)
     }));
     Ok(differences)
 }
 
-/// Refuses to patch what a person can change in place.
-///
-/// # Errors
-///
-/// When the package is a folder of this machine.
-pub(crate) fn refuse_own(package: &LockedPackage, patch: &PatchFile) -> Result<(), CommandError> {
+/// Whether the files of a package are in a folder of this machine, where a person can change them.
+pub(crate) fn is_in_folder(package: &LockedPackage) -> bool {
     let source = &package.source;
-    if !source.is_workspace() && !source.is_folder() && !source.is_pack() {
-        return Ok(());
-    }
-    let message =
-        format!("`{}` comes from the folder `{}`, and cannot be patched", package.id, source.place);
-    Err(CommandError::new(Code::Workspace, message).hint(format!(
-        "change its files there, and remove the line `{}` from `patches` in `.mu/workspace.yaml`",
-        patch.key
-    )))
+    source.is_workspace() || source.is_folder() || source.is_pack()
 }
