@@ -1,6 +1,6 @@
 //! `build`: runs the builds of packages that are trusted, each once for its content. Nothing else in mu runs code of a package.
 //!
-//! A build gets a copy of its package in which it may do everything, and nearly nothing elsewhere ([`confine`]). Its outputs, together with
+//! A build gets a copy of its package in which it may do everything, and nearly nothing elsewhere (`confine`). Its outputs, together with
 //! the package, are a tree of the store, which is installed instead of the package alone.
 
 pub(crate) mod confine;
