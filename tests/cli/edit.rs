@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use serde_json::{Value, json};
 
@@ -221,6 +222,33 @@ fn each_kind_of_work_keeps_an_edit_from_ending() {
     inside(&["bisect", "start"]);
     check("a bisect is under way");
     inside(&["bisect", "reset"]);
+    // What these begin with is at the server, so it is no reason of its own.
+    inside(&["checkout", "--quiet", "-b", "theirs"]);
+    world.commit_in(&place, "main.tf");
+    world.push(&place);
+    inside(&["checkout", "--quiet", "edit/mono-1.0.0"]);
+    inside(&["merge", "--quiet", "--no-ff", "--no-commit", "--strategy=ours", "theirs"]);
+    check("a merge is under way");
+    inside(&["merge", "--abort"]);
+    // A cherry-pick that turned out to be empty waits for its person.
+    inside(&["checkout", "--quiet", "theirs"]);
+    let picked = Command::new("git").args(["cherry-pick", "HEAD"]).current_dir(&clone).output();
+    assert!(!picked.expect("there is Git").status.success(), "nothing is left to pick");
+    check("a cherry-pick is under way");
+    inside(&["cherry-pick", "--skip"]);
+    inside(&["checkout", "--quiet", "edit/mono-1.0.0"]);
+    inside(&[
+        "-c",
+        "sequence.editor=sed -i 1s/pick/edit/",
+        "rebase",
+        "--quiet",
+        "--interactive",
+        "theirs~1",
+        "theirs",
+    ]);
+    check("a rebase is under way");
+    inside(&["rebase", "--abort"]);
+    inside(&["checkout", "--quiet", "edit/mono-1.0.0"]);
     let other = sandbox.path("other");
     inside(&["worktree", "add", "--quiet", "--detach", &other.display().to_string()]);
     check("other worktrees belong to it");
