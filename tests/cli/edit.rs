@@ -1,8 +1,9 @@
 //! `mu edit`: a clone to work in, no committed file changed, no work lost, one command back.
 
 use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -455,4 +456,83 @@ fn an_end_at_any_change_loses_nothing_and_the_next_run_finishes() {
     sandbox.mu(&["get", "--locked"]).ok();
     assert_eq!(sandbox.read("Mu.lock"), lock);
     world.is_untouched();
+}
+
+/// Starts the program, and ends it without a warning after a while, if it still runs.
+fn killed(sandbox: &Sandbox, arguments: &[&str], after: Duration) {
+    let mut command = sandbox.command(arguments);
+    let mut child =
+        command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("mu can be started");
+    let mut output = child.stdout.take().expect("is piped");
+    let (send, ended) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut output, &mut std::io::sink());
+        // If nobody waits any more, that is fine.
+        let _ = send.send(());
+    });
+    let _ = ended.recv_timeout(after);
+    let _ = child.kill();
+    child.wait().expect("can be waited for");
+}
+
+#[test]
+fn thirty_kills_lose_no_commit_stash_or_file() {
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    let (root, place) = (world.id(""), world.place());
+    sandbox.mu(&["edit", &root]).ok();
+    let clone = world.work().join(&place);
+    let inside = |arguments: &[&str]| git(&clone, arguments);
+    world.commit_in(&place, "committed.tf");
+    inside(&["checkout", "--quiet", "-b", "aside"]);
+    world.commit_in(&place, "aside.tf");
+    inside(&["tag", "mine"]);
+    inside(&["checkout", "--quiet", "edit/mono-1.0.0"]);
+    fs::write(clone.join("main.tf"), "stashed\n").expect("can be written");
+    inside(&["stash", "--quiet"]);
+    for file in ["main.tf", "new.tf", "secret.env", "staged.tf"] {
+        fs::write(clone.join(file), "work\n").expect("can be written");
+    }
+    inside(&["add", "staged.tf"]);
+    let state = |folder: &Path| {
+        let files = ["committed.tf", "main.tf", "new.tf", "secret.env", "staged.tf"];
+        let files = files.map(|file| fs::read_to_string(folder.join(file)).unwrap_or_default());
+        let refs = git(folder, &["for-each-ref", "--format=%(refname) %(objectname)"]);
+        let status = git(folder, &["status", "--porcelain", "--ignored"]);
+        (files, refs, git(folder, &["stash", "list", "--format=%H"]), status)
+    };
+    let whole = state(&clone);
+    let trash = world.work().join(".mu/edit/trash");
+    // Where the clone is now: at its place, or below the trash.
+    let found = || {
+        if clone.join(".git").exists() {
+            return clone.clone();
+        }
+        let entries = fs::read_dir(&trash).expect("is in the trash").flatten();
+        let mut entries =
+            entries.map(|entry| entry.path()).filter(|path| path.join(".git").exists());
+        entries.next().expect("is in the trash")
+    };
+    let done = ["edit", "--done", &root, "--force"];
+    let restore = ["edit", "--restore", &root];
+    let started = Instant::now();
+    sandbox.mu(&done).ok();
+    let took = started.elapsed();
+    let mut moves = 0;
+    for number in 0..30 {
+        let before = found();
+        let arguments: &[&str] = if before == clone { &done } else { &restore };
+        // Each moment of a run, not in their order.
+        killed(sandbox, arguments, took * (number * 7 % 30 + 1) / 30);
+        let after = found();
+        assert_eq!(state(&after), whole, "kill {number} of {arguments:?}");
+        world.is_untouched();
+        moves += usize::from(before != after);
+    }
+    assert!(moves > 0, "every run was too short to do anything");
+    if found() != clone {
+        sandbox.mu(&restore).ok();
+    }
+    assert_eq!(state(&clone), whole);
+    sandbox.mu(&["get", "--locked"]).ok();
 }
