@@ -536,3 +536,30 @@ fn thirty_kills_lose_no_commit_stash_or_file() {
     assert_eq!(state(&clone), whole);
     sandbox.mu(&["get", "--locked"]).ok();
 }
+
+#[test]
+fn a_repository_without_its_history_is_edited_too() {
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    world.origin.commit(&[("main.tf", "two\n")]);
+    world.origin.git(&["tag", "v1.1.0"]);
+    let whole = format!("file://{}", world.origin.folder().display());
+    let shallow = world.origin.root().join("acme/shallow.git");
+    let to = shallow.display().to_string();
+    git(world.origin.root(), &["clone", "--quiet", "--bare", "--depth=1", &whole, &to]);
+    git(&shallow, &["config", "uploadpack.allowFilter", "true"]);
+    git(&shallow, &["fetch", "--quiet", "--depth=1", &whole, "tag", "v1.1.0"]);
+    sandbox.asks_for(&[&format!("git+{}acme/shallow.git#^1", world.server.root())]);
+    sandbox.mu(&["get"]).ok();
+    git(&world.work(), &["add", "--all"]);
+    git(&world.work(), &["commit", "--quiet", "--message", "shallow"]);
+    let id = format!("{}/acme/shallow", world.server.host());
+    sandbox.mu(&["edit", &id]).ok().says(&["using the edit of"]);
+    let place = format!("{}/acme/shallow", world.server.host().replace(':', "+"));
+    world.commit_in(&place, "main.tf");
+    let error = sandbox.mu(&["edit", "--done", &id, "--json"]).fails_with("conflict");
+    assert!(error.to_string().contains("commits that no remote has"), "{error}");
+    git(&world.work().join(&place), &["push", "--quiet", &to, "HEAD"]);
+    sandbox.mu(&["edit", "--done", &id]).ok();
+    world.is_untouched();
+}

@@ -63,11 +63,18 @@ impl WorkingCopies {
     /// When the repository cannot be reached, or has no such commit or tag.
     pub fn clone_into(&self, into: &Path, from: &Beginning<'_>) -> Result<String, ProviderError> {
         self.refuse_offline(from.url)?;
-        let target = into.as_os_str();
-        let arguments = ["clone", "--quiet", "--filter=blob:none", "--no-checkout", "--", from.url];
-        let mut command = self.git();
-        command.args(arguments).arg(target);
-        run(command, &format!("`{}` cannot be cloned", from.url))?;
+        let clone = |filter: &[&str]| {
+            let mut command = self.git();
+            command.args(["clone", "--quiet", "--no-checkout"]).args(filter);
+            command.args(["--", from.url]).arg(into).env("GIT_NO_LAZY_FETCH", "1");
+            run(command, &format!("`{}` cannot be cloned", from.url))
+        };
+        let partial = clone(&["--filter=blob:none"]);
+        // If the server lacks a part of the history, Git asks for it without end in a clone that lacks contents, too.
+        if partial.is_err() || mu_provider::fs::exists(&into.join(".git/shallow"))? {
+            mu_provider::fs::remove_folder(into)?;
+            clone(&[])?;
+        }
         let commit = self.begin(into, from)?;
         let mut command = self.inside(into);
         command.args(["checkout", "--quiet", "--no-track", "-b", from.branch, &commit]);
