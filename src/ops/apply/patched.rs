@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use mu_provider::{Digest, ErrorKind, Mode, ProviderError, TreeWriter};
 
+#[cfg(feature = "git")]
 use crate::formats;
 use crate::fs;
 use crate::lock::{LockedPackage, Lockfile};

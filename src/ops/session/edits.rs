@@ -5,8 +5,18 @@
 //! say. The other view is what this machine uses; its lock is `.mu/edits.lock`. Git is asked only if a package of the
 //! workspace shadows a locked one.
 
+#![cfg_attr(
+    not(feature = "git"),
+    allow(
+        dead_code,
+        unused_imports,
+        unused_variables,
+        reason = "without Git, no package is found to be edited"
+    )
+)]
+
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use mu_provider::threads;
 
@@ -94,7 +104,8 @@ impl Session {
     }
 
     /// The folders of packages that only this machine uses, and of their clones.
-    pub(crate) fn folders_of_edits(&self) -> Vec<PathBuf> {
+    #[cfg(feature = "hub")]
+    pub(crate) fn folders_of_edits(&self) -> Vec<std::path::PathBuf> {
         let edits = self.workspace.edits.iter();
         let clones = edits.map(|edit| self.workspace.root.join(&edit.clone));
         self.edited.iter().map(|edited| edited.member.folder.clone()).chain(clones).collect()

@@ -26,6 +26,7 @@ pub struct Edited {
     /// The package itself.
     pub member: Member,
     /// The commit that its changes are counted from.
+    #[cfg_attr(not(feature = "git"), allow(dead_code, reason = "only Git counts them"))]
     pub(super) base: Option<String>,
     /// Whether it is used instead of a locked package, or mu has made it.
     pub is_used: bool,
