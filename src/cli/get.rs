@@ -78,6 +78,13 @@ impl Narrowing {
     }
 }
 
+impl Arguments {
+    /// Whether everything moves to its newest version.
+    pub(super) fn moves_all(&self) -> bool {
+        self.update
+    }
+}
+
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let scope = Scope::of(arguments.global);
     let opened = match arguments.save {

@@ -27,6 +27,9 @@ pub(crate) struct Global {
     /// Do not use the network; use only what is on this machine
     #[arg(long, global = true)]
     offline: bool,
+    /// Ask registries again, however recent their last answers are
+    #[arg(long, global = true, conflicts_with = "offline")]
+    pub(super) refresh: bool,
     /// Fail if Mu.lock would change
     #[arg(long, global = true, conflicts_with = "frozen")]
     locked: bool,
@@ -145,6 +148,7 @@ impl Global {
         Ok(Options {
             without_packs: false,
             offline: self.offline || is_set("MU_OFFLINE"),
+            refresh: self.refresh,
             locked: self.locked,
             frozen: self.frozen,
             store_readonly: self.store_readonly || is_set("MU_STORE_READONLY"),

@@ -308,11 +308,29 @@ fn start(
         let error = no_folder(&environment.current);
         return Err(CommandError { code: Code::Io, ..error }.into());
     }
-    let context = Context { environment, global: cli.global, shell: Arc::clone(shell) };
+    let mut global = cli.global;
+    global.refresh |= asks_registries(&command);
+    let context = Context { environment, global, shell: Arc::clone(shell) };
     carry_out(&context, command).map_err(|stop| match stop {
         Stop::Failed(error) => Stop::from(with_hint(*error, &context.environment.cache)),
         closed @ Stop::Closed(_) => closed,
     })
+}
+
+/// Whether a command is about what registries have now, so that no answer is recent enough.
+fn asks_registries(command: &Command) -> bool {
+    match command {
+        Command::Get(arguments) => arguments.moves_all(),
+        Command::Update(_)
+        | Command::Upgrade(_)
+        | Command::Downgrade(_)
+        | Command::Outdated(_)
+        | Command::Versions(_)
+        | Command::Info(_) => true,
+        #[cfg(feature = "publish")]
+        Command::Publish(_) | Command::Mirror(_) => true,
+        _ => false,
+    }
 }
 
 fn carry_out(context: &Context, command: Command) -> Ending {

@@ -62,7 +62,7 @@ impl Shared {
         // No package has such a name.
         let name = format!("capability:{capability}");
         let mut remembered = cache.find(&name);
-        let is_fresh = |record: &mut Record| self.run.is_fresh(record.checked, record.max_age);
+        let is_fresh = |record: &mut Record| self.run.is_fresh(record.times());
         if let Some(record) = remembered.take_if(is_fresh) {
             return Ok(record);
         }

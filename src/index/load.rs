@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use mu_provider::threads::lock;
-use mu_provider::{ErrorKind, Found, Listing, ProviderError, Release, SafeUrl};
+use mu_provider::{Dates, ErrorKind, Found, Listing, ProviderError, Release, SafeUrl};
 
 use crate::index::cache::{Learned, Record};
 use crate::index::error::PackageError;
@@ -25,7 +25,7 @@ fn in_packs(route: &Route, releases: Vec<Release>) -> Found {
         lines.push(b'\n');
     }
     let location = route.location.clone();
-    Found { lines, validator: None, max_age: 0, location, leads_to: Vec::new() }
+    Found { lines, validator: None, max_age: None, location, leads_to: Vec::new() }
 }
 
 /// The registry's line for the version that somebody has put into the workspace, if it has the same content;
@@ -152,14 +152,22 @@ impl Shared {
             let listing = record.listing.as_ref();
             listing.is_none_or(|listing| listing.location.lenient == route.location.lenient)
         };
+        // An answer without dates is not enough where they decide.
+        let is_dated = |record: &Record| {
+            let mut heads = record.listing.iter().flat_map(|listing| listing.heads());
+            route.location.dates != Dates::Needed || heads.all(|head| head.published.is_some())
+        };
         let mut remembered = cache.find(&name).filter(is_alike);
-        let is_fresh = |record: &mut Record| self.run.is_fresh(record.checked, record.max_age);
+        let is_fresh = |record: &mut Record| {
+            self.run.is_fresh_for(id, record.times())
+                && (self.run.options.offline || is_dated(record))
+        };
         if let Some(record) = remembered.take_if(is_fresh) {
             self.run.progress().detail(&|| {
                 let age = self.run.options.now.saturating_sub(record.checked);
                 format!("cached: what the registry said of {id} {age} s ago")
             });
-            return Ok(Package::new(id, route, record));
+            return Ok(Package::remembered(id, route, record));
         }
         if let Some(record) = self.recall(id, &route, remembered.as_ref()) {
             return Ok(Package::recalled(id, route, record));
@@ -183,7 +191,7 @@ impl Shared {
             Answer::Unchanged(record) => {
                 let known = remembered.and_then(|known| known.validator);
                 // If a place always has to be asked, the time of the request is useless.
-                if record.max_age > 0 || record.validator != known {
+                if record.max_age != Some(0) || record.validator != known {
                     cache.touch(&name, &record);
                 }
                 record
@@ -255,7 +263,7 @@ impl Shared {
         let (id, route) = (package.id(), Route::clone(package.route()));
         let lines = package.lines_with(position, own)?;
         let location = route.location.clone();
-        let found = Found { lines, validator: None, max_age: 0, location, leads_to: Vec::new() };
+        let found = Found { lines, validator: None, max_age: None, location, leads_to: Vec::new() };
         let cache = self.caches.of(route.provider.name(), &route.location.root);
         let cache = cache.map_err(PackageError::Cache)?;
         let record = cache.put(&route.location.path, self.learned(&found)?);
@@ -277,9 +285,12 @@ impl Shared {
         remembered: Option<&Record>,
     ) -> Result<Answer, PackageError> {
         let checked = self.run.options.now;
+        // A folder of this machine is read every time.
+        let unstated = (route.location.root.scheme() == "file").then_some(0);
         Ok(match (listing, remembered) {
             (Listing::Unchanged { max_age, validator }, Some(record)) => {
                 let validator = validator.or_else(|| record.validator.clone());
+                let max_age = max_age.or(unstated);
                 Answer::Unchanged(Record { checked, max_age, validator, ..record.clone() })
             }
             (Listing::Unchanged { .. }, None) => {
@@ -288,7 +299,10 @@ impl Shared {
             (Listing::Absent { tried }, _) => {
                 Answer::New(Learned::absent(checked, &tried, &route.location.root))
             }
-            (Listing::Found(found), _) => Answer::New(self.learned(&found)?),
+            (Listing::Found(found), _) => {
+                let max_age = found.max_age.or(unstated);
+                Answer::New(self.learned(&Found { max_age, ..found })?)
+            }
         })
     }
 }

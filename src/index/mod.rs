@@ -37,11 +37,13 @@ use std::sync::atomic::Ordering;
 use mu_provider::{Release, SafeUrl};
 
 use crate::fs::FileError;
+#[cfg(feature = "publish")]
+use crate::index::cache::Record;
 use crate::index::package::Confirmed;
 use crate::index::releases::{Details, Position, Releases};
 use crate::index::shared::Shared;
 use crate::manifest::Manifest;
-use crate::reference::{PackageId, Reference, VersionSpec};
+use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::workspace::Registry;
 use mu_provider::threads::lock;
 
@@ -96,6 +98,53 @@ impl Index {
         packages.retain(|id, slot| {
             let is_recalled = matches!(slot.get(), Some(Ok(package)) if package.is_recalled());
             !is_recalled || self.shared.run.commits.alone(id).is_some()
+        });
+        packages.len() < before
+    }
+
+    /// From now on, asks registries however recent their last answers are, and forgets those that were used without a
+    /// request; returns whether there were any. A caller that has the releases must start again.
+    pub fn ask_again(&self) -> bool {
+        if self.shared.run.options.offline {
+            return false;
+        }
+        self.shared.run.ask_all();
+        lock(&self.shared.providers).clear();
+        self.forget_remembered(|_| true)
+    }
+
+    /// From now on, asks about a package, however recent the last answer is.
+    pub fn ask_about(&self, id: &PackageId) {
+        if !self.shared.run.options.offline {
+            self.shared.run.ask_about(id);
+            self.forget_remembered(|other| other == id);
+        }
+    }
+
+    /// Records that this machine is about to change a package in its registry, so that its last answer is out of date.
+    #[cfg(feature = "publish")]
+    pub(crate) fn outdate(&self, id: &PackageId) {
+        let Some(route) = self.known_route(id) else { return };
+        let (name, root) = (&route.location.path, &route.location.root);
+        let Ok(cache) = self.shared.caches.of(route.provider.name(), root) else { return };
+        if let Some(record) = cache.find(name) {
+            cache.touch(name, &Record { checked: 0, ..record });
+        }
+    }
+
+    /// Whether the last answer about a package was used without a request, and lacks this version.
+    pub fn is_outdated(&self, id: &PackageId, version: &Version) -> bool {
+        self.shared.loaded(id).is_some_and(|package| {
+            package.is_remembered() && package.releases().position(version).is_none()
+        })
+    }
+
+    fn forget_remembered(&self, is_one: impl Fn(&PackageId) -> bool) -> bool {
+        let mut packages = lock(&self.shared.packages);
+        let before = packages.len();
+        packages.retain(|id, slot| match slot.get() {
+            Some(Ok(package)) => !(package.is_remembered() && is_one(id)),
+            _ => true,
         });
         packages.len() < before
     }

@@ -38,6 +38,10 @@ pub struct IndexOptions {
     pub cache: PathBuf,
     /// Whether only the cache may be used.
     pub offline: bool,
+    /// For how many seconds the answer of a registry that does not say so itself is used without asking again.
+    pub fresh_for: u32,
+    /// Whether registries are asked, however recent their last answers are.
+    pub refresh: bool,
     /// Whether plain http to other machines is allowed.
     pub allow_insecure: bool,
     /// What it is for when versions were published.

@@ -153,7 +153,7 @@ impl Shared {
         let cache = self.caches.of(route.provider.name(), &route.location.root).ok();
         match cache.and_then(|cache| cache.times(&route.location.path)) {
             None => Distance::Away,
-            Some((checked, max_age)) if self.run.is_fresh(checked, max_age) => Distance::Here,
+            Some(times) if self.run.is_fresh_for(id, times) => Distance::Here,
             Some(_) => Distance::Remembered(route),
         }
     }

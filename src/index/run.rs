@@ -1,9 +1,13 @@
 //! The state of a whole run: the options of the index, where packages are, and what was required of them so
 //! far.
 
+use std::collections::HashSet;
 use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use mu_provider::Progress;
+use mu_provider::threads::lock;
 
 use crate::index::commits::AskedCommits;
 use crate::index::options::IndexOptions;
@@ -18,6 +22,10 @@ pub(super) struct Run {
     pub(super) routes: Routes,
     pub(super) commits: AskedCommits,
     pub(super) plain: PlainReferences,
+    /// Whether registries are asked, however recent their last answers are.
+    asks_all: AtomicBool,
+    /// The packages about which they are asked.
+    asked_about: Mutex<HashSet<PackageId>>,
 }
 
 /// What a package must know about the others.
@@ -43,7 +51,8 @@ impl Run {
             options.dates,
         );
         let (commits, plain) = (AskedCommits::default(), PlainReferences::default());
-        Self { options, routes, commits, plain }
+        let asks_all = AtomicBool::new(options.refresh);
+        Self { options, routes, commits, plain, asks_all, asked_about: Mutex::default() }
     }
 
     /// Whether a package may be looked up at all.
@@ -104,9 +113,27 @@ impl Run {
     }
 
     /// Whether an answer from `checked`, in seconds since 1970, needs no new request, or none is allowed.
-    pub(super) fn is_fresh(&self, checked: i64, max_age: u32) -> bool {
+    pub(super) fn is_fresh(&self, (checked, max_age): (i64, Option<u32>)) -> bool {
         let age = self.options.now.saturating_sub(checked);
-        self.options.offline || (0..i64::from(max_age)).contains(&age)
+        let allowed = i64::from(max_age.unwrap_or(self.options.fresh_for));
+        let is_recent = (0..allowed).contains(&age) && !self.asks_all.load(Ordering::Relaxed);
+        self.options.offline || is_recent
+    }
+
+    /// The same for an answer about a package.
+    pub(super) fn is_fresh_for(&self, id: &PackageId, times: (i64, Option<u32>)) -> bool {
+        let is_asked = || !self.options.offline && lock(&self.asked_about).contains(id);
+        self.is_fresh(times) && !is_asked()
+    }
+
+    /// From now on, asks registries, however recent their last answers are.
+    pub(super) fn ask_all(&self) {
+        self.asks_all.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on, asks about a package, however recent the last answer is.
+    pub(super) fn ask_about(&self, id: &PackageId) {
+        lock(&self.asked_about).insert(id.clone());
     }
 
     /// Records the place of a package that `reference` gives, and its requirement; local folders are relative

@@ -367,7 +367,7 @@ mod tests {
         Found {
             lines: lines.as_bytes().to_vec(),
             validator: None,
-            max_age: 0,
+            max_age: None,
             location: Location::new(root, "aws/ec2"),
             leads_to: Vec::new(),
         }

@@ -27,8 +27,9 @@ pub struct Setting {
 }
 
 /// Settings with a default value.
-const DEFAULTS: [(&str, &str); 6] = [
+const DEFAULTS: [(&str, &str); 7] = [
     ("base", "hub.mu.com/"),
+    ("freshFor", "10 minutes"),
     ("link", "auto"),
     ("majors", "one"),
     ("members", "[\"**\"]"),

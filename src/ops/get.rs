@@ -89,6 +89,7 @@ fn get_noting(
     let member = target.map(|(member, _)| member);
     let dependencies = read(session, request, member, notes)?;
     let named = each_once(session, &dependencies, member)?;
+    named.iter().for_each(|id| session.index().ask_about(id));
     let previous = session.lockfile()?.unwrap_or_default();
     let mut extra =
         named.iter().fold(previous.extra.clone(), |extra, id| without(session, &extra, id));

@@ -58,6 +58,22 @@ impl Cutoff {
         Ok(Self::Age(duration.as_secs()))
     }
 
+    /// Reads an age alone, such as `10 minutes` or `0`, in seconds.
+    ///
+    /// # Errors
+    ///
+    /// When the text is not an age.
+    pub fn age(text: &str) -> Result<i64, Problem> {
+        let help = "write an age such as `10 minutes`";
+        match Self::parse(text) {
+            Ok(Self::Age(seconds)) => Ok(seconds),
+            Ok(Self::Moment(_)) => {
+                Err(Problem::new(format!("`{text}` is a date, not an age")).help(help))
+            }
+            Err(_) => Err(Problem::new(format!("`{text}` is not an age")).help(help)),
+        }
+    }
+
     /// The time, in seconds since 1970, if it is now `now`.
     pub fn moment(self, now: i64) -> i64 {
         match self {

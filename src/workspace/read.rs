@@ -9,7 +9,7 @@ use mu_formats::FORMATS;
 
 use super::members::Patterns;
 use super::settings::{
-    Bundled, Exclusion, Link, Majors, Namespace, PatchFile, Resolution, Settings, Trust,
+    Bundled, Exclusion, FRESH_FOR, Link, Majors, Namespace, PatchFile, Resolution, Settings, Trust,
 };
 use super::{Cutoff, Registry, registry, schema};
 use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value};
@@ -40,6 +40,7 @@ pub(super) struct Layer {
     formats: Option<Vec<&'static str>>,
     majors: Option<Majors>,
     minimum_release_age: Option<Cutoff>,
+    fresh_for: Option<u32>,
     allow_replaces: Vec<(Reference, Reference)>,
     link: Option<Link>,
     trusted_builds: Option<Globs>,
@@ -93,6 +94,7 @@ pub(super) fn layer(
         formats: formats(table)?,
         majors: table.choice("majors")?,
         minimum_release_age: minimum_release_age(table)?,
+        fresh_for: fresh_for(table)?,
         allow_replaces: allow_replaces(table)?,
         link: table.choice("link")?,
         trusted_builds: trusted_builds(table)?,
@@ -161,6 +163,7 @@ impl Layer {
                 .minimum_release_age
                 .or(below.minimum_release_age)
                 .filter(|cutoff| *cutoff != Cutoff::Age(0)),
+            fresh_for: self.fresh_for.or(below.fresh_for).unwrap_or(FRESH_FOR),
             allow_replaces: allow_replaces
                 .map(|(old, new)| (old.id(&defaults), new.id(&defaults)))
                 .collect(),
@@ -399,6 +402,14 @@ fn allow_replaces(table: Table<'_>) -> Result<Vec<(Reference, Reference)>, Sourc
 
 fn minimum_release_age(table: Table<'_>) -> Result<Option<Cutoff>, SourceError> {
     table.word("minimumReleaseAge")?.map(|text| text.parse(Cutoff::parse)).transpose()
+}
+
+fn fresh_for(table: Table<'_>) -> Result<Option<u32>, SourceError> {
+    let seconds = |text: &str| {
+        let seconds = Cutoff::age(text)?;
+        u32::try_from(seconds).map_err(|_| Problem::new(format!("`{text}` is too long")))
+    };
+    table.word("freshFor")?.map(|text| text.parse(seconds)).transpose()
 }
 
 fn trusted_builds(table: Table<'_>) -> Result<Option<Globs>, SourceError> {

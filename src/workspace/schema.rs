@@ -61,6 +61,9 @@ keys! {
         "majors" majors: Option<Majors>,
         /// How old a version must be to be chosen, such as `3 days`.
         "minimumReleaseAge" minimum_release_age: Option<Word>,
+        /// How long what a registry said is used without asking again, where the registry itself does not say: `10 minutes`
+        /// is the default, `0` means to ask every time.
+        "freshFor" fresh_for: Option<Word>,
         /// Which packages may replace which, old to new.
         "allowReplaces" allow_replaces: Option<BTreeMap<String, String>>,
         /// How packs are created from the store.

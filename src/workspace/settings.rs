@@ -10,6 +10,9 @@ use crate::manifest::Globs;
 use crate::manifest::choice;
 use crate::reference::{Aliases, Base, Defaults, Name, PackageId, Reference, VersionSpec};
 
+/// For how many seconds the answer of a registry that does not say so itself is used without asking again, by default.
+pub(super) const FRESH_FOR: u32 = 600;
+
 /// The settings of `.mu/workspace.yaml`, else of `~/.mu/config.yaml`, else the defaults.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Settings {
@@ -41,6 +44,8 @@ pub struct Settings {
     pub majors: Majors,
     /// How old a version must be to be chosen.
     pub minimum_release_age: Option<Cutoff>,
+    /// For how many seconds the answer of a registry that does not say so itself is used without asking again.
+    pub fresh_for: u32,
     /// Which packages may replace which (old to new), whoever owns them.
     pub allow_replaces: BTreeMap<PackageId, PackageId>,
     /// How packs are created from the store.

@@ -174,9 +174,10 @@ fn the_workspace_wins_key_by_key() {
     assert_eq!((settings.majors, settings.link), (Majors::One, Link::Copy));
     let moved = settings.overrides[&id("a.co/z")].local().map(PathBuf::from);
     assert_eq!(moved, Some(folder.path().join("home/.mu/./z")));
-    assert_eq!(settings.minimum_release_age, None);
-    assert_eq!(opened(&tree(&[])).settings, Settings::default());
-    assert_eq!(opened(&tree(&[(".mu", "a file")])).settings, Settings::default());
+    assert_eq!((settings.minimum_release_age, settings.fresh_for), (None, 600));
+    let usual = Settings { fresh_for: 600, ..Settings::default() };
+    assert_eq!(opened(&tree(&[])).settings, usual);
+    assert_eq!(opened(&tree(&[(".mu", "a file")])).settings, usual);
 }
 
 fn check_wrong(file: &str, text: &str, expected: &str) {

@@ -92,7 +92,7 @@ fn one_closure_leads_to_everything_and_a_warm_cache_asks_for_none() {
     assert_eq!(asked.iter().cloned().collect::<BTreeSet<_>>(), expected);
     assert_eq!(asked.len(), expected.len(), "{asked:?}");
     // Later, one request is enough.
-    sandbox.mu(&["resolve"]).ok();
+    sandbox.mu(&["resolve", "--refresh"]).ok();
     assert_eq!(nginx.log()[asked.len()..], ["GET /hub.json HTTP/1.1 304"]);
     // A new package does not bring packages that are already in the cache.
     sandbox.asks_for(&[&name(0), "deep/alone"]);
@@ -272,7 +272,7 @@ fn a_snapshot_is_taken_instead_where_much_is_wanted() {
     let expected = ["hub.json", "snapshot.digests", "snapshot.jsonl.gz"]
         .map(|path| format!("GET /{path} HTTP/1.1 200"));
     assert_eq!(nginx.log(), expected);
-    sandbox.mu(&["resolve"]).ok();
+    sandbox.mu(&["resolve", "--refresh"]).ok();
     assert_eq!(nginx.log().len(), 4);
 }
 

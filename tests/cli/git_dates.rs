@@ -57,10 +57,10 @@ fn dates_are_asked_for_once_and_only_where_they_matter() {
         server.requests()[before..].iter().filter(|line| line.contains("POST")).count()
     };
     sandbox.mu(&["resolve"]).ok();
-    let plain = asked(&["resolve"]);
+    let plain = asked(&["resolve", "--refresh"]);
     sandbox.write(".mu/workspace.yaml", "minimumReleaseAge: 2 days\n");
     assert_eq!(asked(&["resolve"]), plain + 1, "{:?}", server.requests());
-    assert_eq!(asked(&["resolve"]), plain, "{:?}", server.requests());
+    assert_eq!(asked(&["resolve", "--refresh"]), plain, "{:?}", server.requests());
 }
 
 #[test]

@@ -62,9 +62,13 @@ fn each_file_is_asked_for_once_and_then_no_more() {
     fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
     sandbox.mu(&["get"]).ok().says(&["0 downloaded, 60 from cache"]);
     assert_eq!(nginx.log().len(), cold.len());
-    // Without a lock, indexes are requested only if they have changed, and no archive is.
+    // Nor without a lock, as the last answers are recent. With --refresh, indexes are requested only if they have changed,
+    // and no archive is.
     fs::remove_file(sandbox.path("work/Mu.lock")).expect("was there");
     sandbox.mu(&["get"]).ok();
+    assert_eq!(nginx.log().len(), cold.len());
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("was there");
+    sandbox.mu(&["get", "--refresh"]).ok();
     let warm = nginx.log().split_off(cold.len());
     assert!(warm.len() <= 61, "{warm:#?}");
     assert_eq!(count(&warm, "/index/", " 304"), 60, "{warm:#?}");

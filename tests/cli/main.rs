@@ -26,6 +26,7 @@ mod errors;
 mod fetch;
 mod find;
 mod flags;
+mod fresh;
 mod get;
 mod git;
 mod git_config;

@@ -112,6 +112,7 @@ fn a_cold_resolve_asks_as_often_for_one_version_as_for_many() {
             }
         }
         sandbox.asks_for(&["web/proxy#^2"]);
+        fs::remove_dir_all(sandbox.path("cache")).expect("is there");
         let before = registry.requests().len();
         sandbox.mu(&["get"]).ok();
         let requests = registry.requests().split_off(before);

@@ -19,6 +19,7 @@ fn each_setting_says_where_it_comes_from() {
     $ mu config list
     name  value  from
     base  hub.mu.com/  default
+    freshFor  10 minutes  default
     link  copy  .mu/workspace.yaml:2
     majors  one  default
     members  ["**"]  default

@@ -273,7 +273,7 @@ pub enum Listing {
     /// Nothing has changed since the validator was issued; `max_age` as in [`Found`].
     Unchanged {
         /// For how many seconds the answer stays valid without another request.
-        max_age: u32,
+        max_age: Option<u32>,
         /// The validator for the next time, if another one saves work.
         validator: Option<String>,
     },
@@ -293,8 +293,9 @@ pub struct Found {
     pub lines: Vec<u8>,
     /// What to hand back to ask whether anything changed.
     pub validator: Option<String>,
-    /// For how many seconds the answer stays valid without another request; 0 means to ask every time.
-    pub max_age: u32,
+    /// For how many seconds the answer stays valid without another request; 0 means to ask every time, and `None` that the
+    /// place does not say.
+    pub max_age: Option<u32>,
     /// The place of the package, if it is known more precisely now (a Git repository's root).
     pub location: Location,
     /// Names of packages of the same registry that this one may lead to, in registries where each needs its

@@ -146,7 +146,7 @@ pub(crate) struct Package {
     #[serde(default)]
     pub(crate) validator: Option<String>,
     #[serde(default)]
-    pub(crate) max_age: u32,
+    pub(crate) max_age: Option<u32>,
     #[serde(default)]
     pub(crate) unchanged: bool,
     #[serde(default)]

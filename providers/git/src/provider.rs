@@ -141,7 +141,7 @@ impl Provider for GitProvider {
         // Dates that nobody needs do no harm.
         let dated = package.dated();
         if is_known(package) || is_known(dated) {
-            return Ok(Listing::Unchanged { max_age: 0, validator: None });
+            return Ok(Listing::Unchanged { max_age: None, validator: None });
         }
         let mut releases = package.releases(&listed);
         let is_dated = location.dates != Dates::Ignored
@@ -230,5 +230,5 @@ fn found(
         lines.push(b'\n');
     }
     let location = settled.location(location);
-    Found { lines, validator: Some(validator), max_age: 0, location, leads_to: Vec::new() }
+    Found { lines, validator: Some(validator), max_age: None, location, leads_to: Vec::new() }
 }

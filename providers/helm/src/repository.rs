@@ -43,7 +43,7 @@ type Slot = Mutex<Option<Option<Arc<Repository>>>>;
 pub(crate) struct Repository {
     remembered: Remembered<Head>,
     /// For how many seconds it need not be requested again.
-    pub(crate) max_age: u32,
+    pub(crate) max_age: Option<u32>,
 }
 
 /// What a stored file is of.
@@ -170,13 +170,13 @@ impl Repository {
             broken(format!("line {}, column {}: {}", error.line, error.column, error.reason))
         })?;
         let head = Head { format: FORMAT, url: url.to_string(), validator: None, digests };
-        Ok(Self { remembered: Remembered::new(head, read.charts), max_age: 0 })
+        Ok(Self { remembered: Remembered::new(head, read.charts), max_age: None })
     }
 
     fn remembered(file: &Path, url: &SafeUrl, named: &str) -> Option<Self> {
         let remembered = Remembered::<Head>::read(file)?;
         let Head { format, url: of, digests: [_, names], .. } = &remembered.of;
         let is_it = *format == FORMAT && *of == url.to_string() && names == named;
-        is_it.then_some(Self { remembered, max_age: 0 })
+        is_it.then_some(Self { remembered, max_age: None })
     }
 }

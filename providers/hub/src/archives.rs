@@ -36,7 +36,7 @@ pub enum Looked {
     /// The same as the last time.
     Unchanged {
         /// For how many seconds it need not be requested again.
-        max_age: u32,
+        max_age: Option<u32>,
     },
     /// Nothing.
     Absent,
@@ -59,7 +59,7 @@ pub struct Held {
     /// What to hand back to find out whether it is still the same.
     pub validator: Validator,
     /// For how many seconds it need not be requested again.
-    pub max_age: u32,
+    pub max_age: Option<u32>,
 }
 
 impl Held {

@@ -74,7 +74,7 @@ pub struct Document {
     /// The validator for the next time.
     pub validator: Validator,
     /// For how many seconds it need not be requested again.
-    pub max_age: u32,
+    pub max_age: Option<u32>,
     /// Whether it came from a cache on the way, and may be older than the hub's file.
     pub is_aged: bool,
 }
@@ -85,7 +85,7 @@ pub enum Answer {
     /// It is unchanged.
     Unchanged {
         /// As in [`Document`].
-        max_age: u32,
+        max_age: Option<u32>,
         /// As in [`Document`].
         is_aged: bool,
     },
@@ -186,11 +186,11 @@ impl Asking<'_> {
             if validator
                 .is_some_and(|known| (&known.modified, known.size) == (&found.modified, found.size))
             {
-                return Ok(Answer::Unchanged { max_age: 0, is_aged: false });
+                return Ok(Answer::Unchanged { max_age: None, is_aged: false });
             }
             let mut bytes = Vec::new();
             file.by_ref().take(self.limit + 1).read_to_end(&mut bytes)?;
-            Ok(Answer::Read(Document { bytes, validator: found, max_age: 0, is_aged: false }))
+            Ok(Answer::Read(Document { bytes, validator: found, max_age: None, is_aged: false }))
         };
         let Some(file) = fs::open_if_there(&path)? else { return Ok(Answer::Absent) };
         let answer = read(file).at("read", &path)?;

@@ -152,7 +152,7 @@ pub(crate) struct Unless {
     /// Whether the server says that it is still the same. Then the download ends with an error.
     pub(crate) is_same: Cell<bool>,
     /// What it is known by now, and for how many seconds it need not be requested again.
-    pub(crate) now: RefCell<(Validator, u32)>,
+    pub(crate) now: RefCell<(Validator, Option<u32>)>,
 }
 
 impl Download<'_> {

@@ -30,13 +30,19 @@ pub(crate) struct Root {
     /// Whether there is one.
     pub(crate) has_file: bool,
     /// For how long it stays fresh.
-    pub(crate) max_age: u32,
+    pub(crate) max_age: Option<u32>,
 }
 
 impl Root {
     /// A hub with everything in the usual places.
     pub(crate) fn usual(url: SafeUrl) -> Self {
-        Self { url, file: HubFile::default(), packs: OnceLock::new(), has_file: false, max_age: 0 }
+        Self {
+            url,
+            file: HubFile::default(),
+            packs: OnceLock::new(),
+            has_file: false,
+            max_age: None,
+        }
     }
 
     /// A hub as it was when its `hub.json` was read last, if that was kept.

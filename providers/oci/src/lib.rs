@@ -314,7 +314,7 @@ impl Provider for OciProvider {
         // What has a digest is found by it alone, whatever tags there are.
         let only_digests = commits.iter().all(|text| wire::is_digest(text));
         let (location, leads_to) = (location.clone(), Vec::new());
-        let found = Found { lines: Vec::new(), validator: None, max_age: 0, location, leads_to };
+        let found = Found { lines: Vec::new(), validator: None, max_age: None, location, leads_to };
         (only_digests && self.repository(&found.location).is_some()).then_some(found)
     }
 
@@ -353,7 +353,7 @@ impl Provider for OciProvider {
         let tagged = tagged.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let found = self.entries(&repository, &tags, tagged, known.as_ref(), progress)?;
         let Some((entries, now)) = found else {
-            return Ok(Listing::Unchanged { max_age: 0, validator: None });
+            return Ok(Listing::Unchanged { max_age: None, validator: None });
         };
         let format = entries.is_empty().then(|| self.format_of(&repository, &tags, progress));
         let mut lines = Vec::new();
@@ -372,7 +372,7 @@ impl Provider for OciProvider {
         Ok(Listing::Found(Found {
             lines,
             validator: Some(now.to_text()),
-            max_age: 0,
+            max_age: None,
             location: location.clone(),
             leads_to: Vec::new(),
         }))

@@ -54,7 +54,7 @@ type Slot = Mutex<Option<Option<Arc<Catalog>>>>;
 pub(crate) struct Catalog {
     remembered: Remembered<Head>,
     /// For how many seconds it need not be asked for again.
-    pub(crate) max_age: u32,
+    pub(crate) max_age: Option<u32>,
 }
 
 /// What a remembered file is of.
@@ -77,8 +77,8 @@ type Take<'t> = dyn FnMut(&str, &str, &mut Beside<'_>) -> Result<(), ProviderErr
 /// What came of reading a catalog.
 enum Read {
     Absent,
-    Unchanged { max_age: u32 },
-    Whole { validator: Option<String>, max_age: u32 },
+    Unchanged { max_age: Option<u32> },
+    Whole { validator: Option<String>, max_age: Option<u32> },
 }
 
 impl Catalogs {
@@ -227,14 +227,14 @@ impl Catalogs {
         let name = name.trim_start_matches("oci://").trim_end_matches('/');
         let name = ImageName::parse(name, location.insecure)?;
         if validator.is_some() && name.digest() == validator {
-            return Ok(Read::Unchanged { max_age: 0 });
+            return Ok(Read::Unchanged { max_age: None });
         }
         let image = match self.oci.image(&name, progress) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Read::Absent),
             image => image?,
         };
         if validator == Some(&image.digest) {
-            return Ok(Read::Unchanged { max_age: 0 });
+            return Ok(Read::Unchanged { max_age: None });
         }
         let configs = self.oci.label(&image, CONFIGS.0, progress)?;
         let configs = configs.as_deref().unwrap_or(CONFIGS.1).trim_matches('/');
@@ -252,7 +252,7 @@ impl Catalogs {
         if fs::metadata_if_there(&folder)?.is_some() {
             read_folder(&folder, Path::new(&location.root.to_string()), None, take)?;
         }
-        Ok(Read::Whole { validator: Some(image.digest), max_age: 0 })
+        Ok(Read::Whole { validator: Some(image.digest), max_age: None })
     }
 }
 
@@ -267,7 +267,7 @@ fn read_folder(
     let stamps: Vec<&str> = parts.iter().map(|part| part.stamp.as_str()).collect();
     let now = digest(stamps.join("\n").as_bytes());
     if validator == Some(&now) {
-        return Ok(Read::Unchanged { max_age: 0 });
+        return Ok(Read::Unchanged { max_age: None });
     }
     let mut left = LONGEST_CATALOG;
     let mut refers = false;
@@ -286,7 +286,7 @@ fn read_folder(
         })?;
     }
     // The stamps are those of the files of the catalog, and not of the files that these refer to.
-    Ok(Read::Whole { validator: Some(now).filter(|_| !refers), max_age: 0 })
+    Ok(Read::Whole { validator: Some(now).filter(|_| !refers), max_age: None })
 }
 
 /// The content of the file that the file `from` of the catalog in `top` refers to as `path`. Nothing outside of the catalog is read,
@@ -369,12 +369,12 @@ impl Catalog {
 
     fn new(url: String, of: String, index: olm::Index) -> Self {
         let head = Head { format: FORMAT, url, validator: None, digest: of, kinds: index.kinds };
-        Self { remembered: Remembered::new(head, index.packages), max_age: 0 }
+        Self { remembered: Remembered::new(head, index.packages), max_age: None }
     }
 
     fn remembered(file: &Path, url: &str) -> Option<Self> {
         let remembered = Remembered::<Head>::read(file)?;
         let is_it = remembered.of.format == FORMAT && remembered.of.url == url;
-        is_it.then_some(Self { remembered, max_age: 0 })
+        is_it.then_some(Self { remembered, max_age: None })
     }
 }

@@ -62,7 +62,7 @@ impl Provider for PathProvider {
             // Name, version and dependencies are in the manifest.
             lines: b"{}\n".to_vec(),
             validator: None,
-            max_age: 0,
+            max_age: None,
             location: location.clone(),
             leads_to: Vec::new(),
         }))

@@ -66,7 +66,7 @@ struct Known {
 
 /// What was asked about a URL.
 enum Asked {
-    Unchanged(u32),
+    Unchanged(Option<u32>),
     Absent(SafeUrl),
     Known(Slot),
 }

@@ -96,7 +96,7 @@ impl Cache {
     }
 
     /// When `name` was last requested, in seconds since 1970, and for how many seconds that is fresh.
-    pub(super) fn times(&self, name: &str) -> Option<(i64, u32)> {
+    pub(super) fn times(&self, name: &str) -> Option<(i64, Option<u32>)> {
         let latest = self.records.get(name)?;
         // Both kinds of records start with them.
         let frame = self.frames.get(latest.checked.unwrap_or(latest.whole))?;

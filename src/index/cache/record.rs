@@ -11,14 +11,21 @@ use super::lines::Lines;
 pub(in crate::index) struct Record {
     /// When it was requested, in seconds since 1970.
     pub(in crate::index) checked: i64,
-    /// For how many seconds it is fresh.
-    pub(in crate::index) max_age: u32,
+    /// For how many seconds it is fresh, if the registry said so.
+    pub(in crate::index) max_age: Option<u32>,
     /// The validator for the next request.
     pub(in crate::index) validator: Option<String>,
     /// The package's releases; `None` if it has no such package.
     pub(in crate::index) listing: Option<Listing>,
     /// The places that were searched, if it has no such package.
     pub(in crate::index) tried: Vec<String>,
+}
+
+impl Record {
+    /// When it was requested, and for how long it is fresh.
+    pub(in crate::index) fn times(&self) -> (i64, Option<u32>) {
+        (self.checked, self.max_age)
+    }
 }
 
 /// A package's releases.

@@ -36,7 +36,7 @@ fn location() -> Location {
 
 fn learned(lines: &[&str], fetched: &[Fetched]) -> Learned {
     let bytes = lines.concat().into_bytes();
-    Learned::listed(5, 60, Some("\"etag\""), &location(), (fetched, &bytes))
+    Learned::listed(5, Some(60), Some("\"etag\""), &location(), (fetched, &bytes))
 }
 
 fn record(lines: &[&str]) -> Learned {
@@ -68,7 +68,7 @@ fn comes_out(lines: &[&str], is_plain: bool) {
     let cache = open(&folder);
     let before = fetched(lines, is_plain);
     let check = |after: &Record| {
-        assert_eq!((after.checked, after.max_age), (5, 60));
+        assert_eq!((after.checked, after.max_age), (5, Some(60)));
         assert_eq!(after.validator.as_deref(), Some("\"etag\""));
         let after = after.listing.as_ref().expect("has releases");
         assert_eq!(after.table.is_plain(), is_plain);
@@ -190,12 +190,12 @@ fn finds_what_was_saved_and_the_newest_of_it() {
     cache.put("a", record(&["{new}"]));
     let renewed = Some("renewed".to_owned());
     let unchanged = record(&[]).record;
-    cache.touch("b", &Record { checked: 99, max_age: 10, validator: renewed, ..unchanged });
+    cache.touch("b", &Record { checked: 99, max_age: Some(10), validator: renewed, ..unchanged });
     cache.save().expect("saves");
     let cache = open(&folder);
     assert_eq!(lines(&cache, "a"), Some(vec!["{new}".to_owned()]));
     let b = cache.find("b").expect("is there");
-    assert_eq!((b.checked, b.max_age, b.validator.as_deref()), (99, 10, Some("renewed")));
+    assert_eq!((b.checked, b.max_age, b.validator.as_deref()), (99, Some(10), Some("renewed")));
     assert!(cache.find("c").is_none());
 }
 

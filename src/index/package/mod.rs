@@ -39,6 +39,8 @@ pub(super) struct Package {
     table: Table,
     /// Whether no request was sent, because the required commits are on this machine.
     is_recalled: bool,
+    /// Whether no request was sent, because the last answer is recent.
+    is_remembered: bool,
     /// Whether its versions are packs of this machine.
     is_pack: bool,
     requirements: Mutex<FxHashMap<Position, Arc<OnceLock<Requirements>>>>,
@@ -69,6 +71,7 @@ impl Package {
             lines,
             table,
             is_recalled: false,
+            is_remembered: false,
             is_pack: false,
             requirements: Mutex::default(),
             declared: Mutex::default(),
@@ -91,6 +94,11 @@ impl Package {
         Self { is_recalled: true, ..Self::new(id, route, record) }
     }
 
+    /// The package as the last answer has it, which is recent.
+    pub(super) fn remembered(id: &PackageId, route: Route, record: Record) -> Self {
+        Self { is_remembered: true, ..Self::new(id, route, record) }
+    }
+
     /// The package as far as it is installed.
     pub(super) fn installed(id: &PackageId, route: Route, record: Record) -> Self {
         let mut package = Self::new(id, route, record);
@@ -111,6 +119,11 @@ impl Package {
     /// Whether no request was sent, so that there may be more versions.
     pub(super) fn is_recalled(&self) -> bool {
         self.is_recalled
+    }
+
+    /// Whether no request was sent, because the last answer is recent; its registry may know more by now.
+    pub(super) fn is_remembered(&self) -> bool {
+        self.is_remembered
     }
 
     /// Whether the requirements of its versions are known without a request.

@@ -176,6 +176,7 @@ fn one(
         name: name.clone(),
         version: version.clone(),
     };
+    session.index().outdate(&member.id);
     let done = match target.publish(upload)? {
         Published::New => Done::Published,
         Published::Same => Done::Present,
@@ -363,5 +364,6 @@ pub(super) fn named(
     };
     let id = reference.id(&session.defaults());
     let (target, name) = Target::find(session, to, &id)?;
+    session.index().outdate(&id);
     Ok((target, name, version))
 }

@@ -59,6 +59,8 @@ const REQUESTS_OF_A_PACKAGE: usize = 10;
 pub struct Options {
     /// Make no connection.
     pub offline: bool,
+    /// Ask registries, however recent their last answers are.
+    pub refresh: bool,
     /// Fail if the lock would change.
     pub locked: bool,
     /// Use the lock without checking it against the manifests.
@@ -293,6 +295,8 @@ impl Session {
             placed: Box::new(move |id: &PackageId| placed.placed(id).filter(|_| !without_packs)),
             cache: self.environment.cache.clone(),
             offline: self.options.offline,
+            fresh_for: self.workspace.settings.fresh_for,
+            refresh: self.options.refresh,
             allow_insecure: self.options.allow_insecure,
             dates: self.age_rule().dates(self.options.dated),
             now: self.environment.now,

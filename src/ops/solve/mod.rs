@@ -1,6 +1,7 @@
 //! From requirements to a lock: which versions are chosen, and how they are recorded. Nothing is fetched or
 //! written here.
 
+pub mod asking;
 pub(crate) mod ceiling;
 mod copies;
 mod locked_universe;

@@ -11,8 +11,9 @@ use crate::manifest;
 use crate::ops::explain::failure::failed;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
+use crate::ops::solve::asking::{ask_installed_too, ask_with_news};
 use crate::ops::solve::names;
-use crate::ops::solve::resolve::{ask, ask_installed_too, is_settled, request, resolve};
+use crate::ops::solve::resolve::{is_settled, request, resolve};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
 use crate::select::{
@@ -197,7 +198,8 @@ fn question<T>(
     let is_known = requirements.differences(session, &previous).is_empty();
     if is_known && wish.is_none() && *update == Update::Nothing {
         // Without the network, the lock has the result, and the installed packs do not.
-        let result = ask(session, &mut request, |request| question(session.index(), request));
+        let question = |request: &Request| question(session.index(), request);
+        let result = ask_with_news(session, &mut request, question);
         return result.map_err(|failure| told(&request, failure));
     }
     ask_installed_too(session, &mut request, &told, question).map(|(answer, _)| answer)

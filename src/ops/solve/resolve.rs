@@ -11,6 +11,7 @@ use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::explain::failure::failed;
 use crate::ops::explain::own_conflicts;
 use crate::ops::requirements::{Requirements, overrides};
+use crate::ops::solve::asking::{ask_installed_too, ask_with_news, select};
 use crate::ops::solve::locked_universe::LockedUniverse;
 use crate::ops::solve::patches;
 use crate::ops::solve::record::{record, unsatisfied};
@@ -18,8 +19,8 @@ use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{
-    Bundled, Exclusion, Failure, Local, Locked, Majors, Override, Request, Selection, Settings,
-    StatedCapabilities, Strategy, Update,
+    Bundled, Exclusion, Local, Locked, Majors, Override, Request, Selection, Settings,
+    StatedCapabilities, Update,
 };
 
 /// How often listings may turn out to be wrong before mu gives up.
@@ -241,7 +242,7 @@ fn choose_once(
         None => strategy.select(universe, request),
     };
     let (selection, user) = if !follows_lock && stays && is_known {
-        match ask(session, &mut request, |request| choose(session.index(), request)) {
+        match ask_with_news(session, &mut request, |request| choose(session.index(), request)) {
             Ok(selection) => (selection, Lockfile::default()),
             Err(error) => {
                 let error = failure(&request, error);
@@ -256,36 +257,16 @@ fn choose_once(
     } else {
         ask_installed_too(session, &mut request, &failure, choose)?
     };
+    // A registry may have published what another machine locked a moment ago.
+    let lacks = |package: &LockedPackage| {
+        let version = package.parsed_version();
+        version.is_some_and(|version| session.index().is_outdated(&package.id, &version))
+    };
+    if previous.packages.iter().any(lacks) && session.index().ask_again() {
+        return Ok(None);
+    }
     tell_cost(session, &selection);
     record(session, requirements, previous, &user, &selection, !stays)
-}
-
-/// Runs selection; offline, the installed packs are added to what the cache has. Also returns the lock of
-/// what is installed for the user, if that was needed.
-pub(crate) fn ask_installed_too<T>(
-    session: &Session,
-    request: &mut Request,
-    failed: &dyn Fn(&Request, Failure) -> CommandError,
-    question: impl Fn(&dyn Universe, &Request) -> Result<T, Failure>,
-) -> Result<(T, Lockfile), CommandError> {
-    let error = match ask(session, request, |request| question(session.index(), request)) {
-        Ok(answer) => return Ok((answer, Lockfile::default())),
-        Err(failure) => failed(request, failure),
-    };
-    if error.code != Code::Offline {
-        return Err(error);
-    }
-    session.index().use_installed();
-    let user = Lockfile::read(&session.environment.mu_home)?.unwrap_or_default();
-    let held = LockedUniverse::new(session, &user);
-    match ask(session, request, |request| question(&held, request)) {
-        Ok(answer) => Ok((answer, user)),
-        Err(failure) => {
-            let last = failed(request, failure);
-            // The error about what is missing here too, or else the first one.
-            Err(if last.code == Code::Offline { last } else { error })
-        }
-    }
 }
 
 fn tell_cost(session: &Session, selection: &Selection) {
@@ -355,40 +336,6 @@ fn begins_at(package: &LockedPackage, spec: &str) -> Option<bool> {
         (spec, _) => {
             let version = package.parsed_version()?;
             spec.accepts(&version, true).then(|| spec.begins_at(&version))
-        }
-    }
-}
-
-/// Selects, and selects again if a fetched package requires one of the workspace's own, or versions of a
-/// package of which only commits were listed before.
-pub fn select(
-    session: &Session,
-    strategy: &dyn Strategy,
-    universe: &dyn Universe,
-    request: &mut Request,
-) -> Result<Selection, Failure> {
-    let selection = ask(session, request, |request| strategy.select(universe, request));
-    session.index().forget_guesses();
-    selection
-}
-
-/// Runs selection, and runs it again if a fetched package requires one of the workspace's own.
-pub fn ask<T>(
-    session: &Session,
-    request: &mut Request,
-    question: impl Fn(&Request) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    loop {
-        let result = question(request);
-        let met = session.index().take_met_local();
-        let known = request.local.len();
-        for id in met {
-            let version = session.places.member_of(&id).and_then(|member| member.version.clone());
-            request.local.entry(id).or_insert(Local { version });
-        }
-        let has_forgotten = session.index().forget_recalled();
-        if request.local.len() == known && !has_forgotten {
-            return result;
         }
     }
 }

@@ -58,6 +58,7 @@ fn answer(
             reference => find_package(session, None, &reference, notes)?,
         };
         let id = session.id_of(&reference);
+        session.index().ask_about(&id);
         let is_open = reference.version().is_none()
             && reference.local().is_none()
             && session.places.member_of(&id).is_none();

@@ -52,15 +52,15 @@ impl Response {
         self.answer.headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok())
     }
 
-    /// How many seconds the answer stays fresh, according to its `Cache-Control`; 0 if it does not say.
-    pub fn max_age(&self) -> u32 {
+    /// How many seconds the answer stays fresh, according to its `Cache-Control`, if it says so.
+    pub fn max_age(&self) -> Option<u32> {
         let control = self.header("cache-control").unwrap_or_default();
-        let mut seconds = 0;
+        let mut seconds = None;
         for directive in control.split(',') {
             let (name, value) = directive.trim().split_once('=').unwrap_or((directive.trim(), ""));
             match name.to_ascii_lowercase().as_str() {
-                "no-cache" | "no-store" => return 0,
-                "max-age" => seconds = value.trim_matches('"').parse().unwrap_or(0),
+                "no-cache" | "no-store" => return Some(0),
+                "max-age" => seconds = Some(value.trim_matches('"').parse().unwrap_or(0)),
                 _ => {}
             }
         }

@@ -433,10 +433,10 @@ fn offline_connects_to_nothing() {
 #[test]
 fn freshness_is_read_from_cache_control() {
     for (control, expected) in [
-        ("public, max-age=60", 60),
-        ("max-age=60, no-cache", 0),
-        ("Max-Age=\"5\"", 5),
-        ("private", 0),
+        ("public, max-age=60", Some(60)),
+        ("max-age=60, no-cache", Some(0)),
+        ("Max-Age=\"5\"", Some(5)),
+        ("private", None),
     ] {
         let server =
             TestServer::start(move |_, _| Reply::body("").header("cache-control", control));

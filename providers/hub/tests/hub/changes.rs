@@ -68,7 +68,7 @@ fn an_unchanged_hub_file_is_not_sent_again() {
         let listing = client.provider.list(&a, known.validator.as_deref(), &Silent);
         (listing.expect("answers"), nginx.log()[before..].to_vec())
     };
-    let unchanged = Listing::Unchanged { max_age: 0, validator: None };
+    let unchanged = Listing::Unchanged { max_age: None, validator: None };
     let client = client.again();
     assert_eq!(ask(&client), (unchanged, vec!["GET /hub.json HTTP/1.1 304".to_owned()]));
     hub.write("hub.json", r#"{"hub": 1, "generation": 2, "log": "log/", "index": "elsewhere/"}"#);
@@ -91,7 +91,7 @@ fn what_a_newer_generation_left_alone_is_known_as_of_that_generation() {
     // From now on it cannot use the log.
     let before = nginx.log().len();
     let listing = Client::new().provider.list(&b, Some(&renewed), &Silent).expect("answers");
-    assert_eq!(listing, Listing::Unchanged { max_age: 0, validator: None });
+    assert_eq!(listing, Listing::Unchanged { max_age: None, validator: None });
     assert_eq!(nginx.log()[before..], ["GET /hub.json HTTP/1.1 200"]);
 }
 

@@ -30,15 +30,18 @@ pub(super) struct Written {
     pub(super) far: Arc<Vec<u8>>,
 }
 
+/// In place of the seconds for which something is fresh, if its registry did not say.
+const UNSTATED: u32 = u32::MAX;
+
 /// When something was requested, and for how long it is fresh; every record starts with these.
-fn put_times(checked: i64, max_age: u32) -> Vec<u8> {
+fn put_times(checked: i64, max_age: Option<u32>) -> Vec<u8> {
     let mut out = checked.to_le_bytes().to_vec();
-    out.extend_from_slice(&max_age.to_le_bytes());
+    out.extend_from_slice(&max_age.unwrap_or(UNSTATED).to_le_bytes());
     out
 }
 
 /// Reads when something was requested, and for how long it is fresh.
-pub(super) fn times(bytes: &[u8]) -> Option<(i64, u32)> {
+pub(super) fn times(bytes: &[u8]) -> Option<(i64, Option<u32>)> {
     Reader::new(bytes, 0..bytes.len())?.times()
 }
 
@@ -53,7 +56,7 @@ pub(super) fn encode_unchanged(record: &Record) -> Vec<u8> {
 }
 
 /// Reads what [`encode_unchanged`] wrote: times and validator.
-pub(super) fn decode_unchanged(bytes: &[u8]) -> Option<(i64, u32, Option<String>)> {
+pub(super) fn decode_unchanged(bytes: &[u8]) -> Option<(i64, Option<u32>, Option<String>)> {
     let mut reader = Reader::new(bytes, 0..bytes.len())?;
     let (checked, max_age) = reader.times()?;
     let validator = match reader.rest() {
@@ -69,7 +72,7 @@ impl Learned {
     /// versions.
     pub(in crate::index) fn listed(
         checked: i64,
-        max_age: u32,
+        max_age: Option<u32>,
         validator: Option<&str>,
         location: &Location,
         lines: (&[Fetched], &[u8]),
@@ -94,7 +97,7 @@ impl Learned {
         let mut writer = Writer::default();
         writer.number(tried.len() as u64);
         tried.iter().for_each(|tried| writer.text(tried));
-        Self::written(whole(checked, 0, None, 0, &writer, &[]), Vec::new(), root)
+        Self::written(whole(checked, Some(0), None, 0, &writer, &[]), Vec::new(), root)
     }
 
     fn written(near: Vec<u8>, far: Vec<u8>, root: &SafeUrl) -> Self {
@@ -108,7 +111,7 @@ impl Learned {
 /// The near part of a record.
 fn whole(
     checked: i64,
-    max_age: u32,
+    max_age: Option<u32>,
     validator: Option<&str>,
     flags: u8,
     writer: &Writer,
@@ -167,7 +170,7 @@ pub(super) fn decode(
 
 /// The start of every record.
 struct Beginning<'bytes> {
-    times: (i64, u32),
+    times: (i64, Option<u32>),
     flags: u8,
     validator: Option<&'bytes str>,
     /// Where its texts are.
@@ -175,9 +178,10 @@ struct Beginning<'bytes> {
 }
 
 impl<'bytes> Reader<'bytes> {
-    fn times(&mut self) -> Option<(i64, u32)> {
+    fn times(&mut self) -> Option<(i64, Option<u32>)> {
         let checked = self.long()?;
-        Some((checked, u32::from_le_bytes(self.take(4)?.try_into().ok()?)))
+        let max_age = u32::from_le_bytes(self.take(4)?.try_into().ok()?);
+        Some((checked, Some(max_age).filter(|seconds| *seconds != UNSTATED)))
     }
 
     fn beginning(&mut self) -> Option<Beginning<'bytes>> {

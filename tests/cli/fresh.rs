@@ -1,0 +1,150 @@
+//! When registries are asked again: `freshFor`, `--refresh`, and what no recent answer is enough for.
+
+use std::fs;
+
+use crate::support::git::{HttpServer, Origin};
+use crate::support::{Hub, Nginx, Package, Sandbox};
+
+/// A workspace that requires `aws/ec2`, and its hub on a server that does not say how long answers are valid.
+fn world(headers: &str) -> (Sandbox, Hub, Nginx) {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#^1"]);
+    let hub = sandbox.hub();
+    hub.publish(&Package::new("aws/ec2", "1.0.0").needs("aws/vpc#^1"));
+    hub.release("aws/vpc", "1.0.0");
+    let nginx = Nginx::serve(hub.folder(), headers);
+    sandbox.hub_is_at(&nginx.url(""));
+    sandbox.mu(&["get"]).ok();
+    (sandbox, hub, nginx)
+}
+
+/// The requests that a command sends.
+fn asked(sandbox: &Sandbox, nginx: &Nginx, arguments: &[&str]) -> Vec<String> {
+    let before = nginx.log().len();
+    sandbox.mu(arguments).ok();
+    nginx.log().split_off(before)
+}
+
+/// The versions that `mu resolve` chooses.
+fn chosen(sandbox: &Sandbox, flags: &[&str]) -> Vec<String> {
+    let answer = sandbox.mu(&[&["resolve", "--json"], flags].concat()).ok().json();
+    let packages = answer["packages"].as_array().expect("is a list").iter();
+    packages.map(|one| one["version"].as_str().expect("is text").to_owned()).collect()
+}
+
+fn forget_lock(sandbox: &Sandbox) {
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("was there");
+}
+
+#[test]
+fn a_recent_answer_is_used_unless_the_command_is_about_what_there_is_now() {
+    let (sandbox, hub, nginx) = world("");
+    forget_lock(&sandbox);
+    assert_eq!(asked(&sandbox, &nginx, &["resolve"]), [""; 0]);
+    hub.release("aws/vpc", "1.1.0");
+    assert_eq!(chosen(&sandbox, &[]), ["1.0.0", "1.0.0"]);
+    assert_eq!(chosen(&sandbox, &["--refresh"]), ["1.1.0", "1.0.0"]);
+    sandbox.mu(&["get"]).ok();
+    for question in [
+        &["versions", "aws/vpc"][..],
+        &["info", "aws/vpc"],
+        &["outdated"],
+        &["update", "--dry-run"],
+        &["get", "--update", "--dry-run"],
+        &["upgrade", "--dry-run"],
+    ] {
+        assert!(!asked(&sandbox, &nginx, question).is_empty(), "{question:?}");
+    }
+    // `--offline` asks nobody, and cannot be combined with it.
+    assert_eq!(asked(&sandbox, &nginx, &["versions", "aws/vpc", "--offline"]), [""; 0]);
+    assert_eq!(sandbox.mu(&["resolve", "--offline", "--refresh"]).status, 2);
+}
+
+#[test]
+fn what_is_named_is_asked_about_and_nothing_else() {
+    let (sandbox, hub, nginx) = world("");
+    hub.publish(&Package::new("aws/log", "1.0.0").needs("aws/vpc#^1"));
+    sandbox.mu(&["resolve", "aws/log"]).ok();
+    for name in ["aws/log", "aws/vpc"] {
+        hub.publish(&Package::new(name, "1.1.0"));
+    }
+    for command in ["resolve", "add"] {
+        let requests = asked(&sandbox, &nginx, &[command, "aws/log"]);
+        assert!(requests.iter().any(|line| line.contains("log.jsonl")), "{requests:?}");
+        assert!(!requests.iter().any(|line| line.contains("vpc.jsonl")), "{requests:?}");
+    }
+    let now = ["hub.mu.com/aws/ec2 1.0.0", "hub.mu.com/aws/log 1.1.0", "hub.mu.com/aws/vpc 1.0.0"];
+    assert_eq!(sandbox.locked(), now);
+}
+
+#[test]
+fn nothing_fails_or_moves_back_because_an_answer_is_old() {
+    let (sandbox, hub, nginx) = world("");
+    // A version that was published a moment ago, and is required.
+    hub.release("aws/vpc", "1.1.0");
+    sandbox.asks_for(&["aws/ec2#^1", "aws/vpc#^1.1"]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.0.0", "hub.mu.com/aws/vpc 1.1.0"]);
+    // A version that another machine has locked a moment ago; this one has not heard of it.
+    let other = Sandbox::new();
+    fs::copy(sandbox.path("home/.mu/config.yaml"), other.path("home/.mu/config.yaml"))
+        .expect("can be copied");
+    hub.release("aws/vpc", "1.2.0");
+    other.asks_for(&["aws/ec2#^1", "aws/vpc#^1.1"]);
+    other.mu(&["get"]).ok();
+    assert_eq!(other.locked()[1], "hub.mu.com/aws/vpc 1.2.0");
+    fs::copy(other.path("work/Mu.lock"), sandbox.path("work/Mu.lock")).expect("can be copied");
+    hub.release("aws/log", "1.0.0");
+    sandbox.asks_for(&["aws/ec2#^1", "aws/log", "aws/vpc#^1.1"]);
+    sandbox.mu(&["get"]).ok();
+    let now = ["hub.mu.com/aws/ec2 1.0.0", "hub.mu.com/aws/log 1.0.0", "hub.mu.com/aws/vpc 1.2.0"];
+    assert_eq!(sandbox.locked(), now);
+    // What does not exist is an error, after the hub was asked.
+    sandbox.asks_for(&["aws/ec2#^1", "aws/vpc#^3"]);
+    let before = nginx.log().len();
+    sandbox.mu(&["resolve"]).fails().says(&["aws/vpc ^3"]);
+    assert!(nginx.log()[before..].iter().any(|line| line.contains("vpc.jsonl")));
+}
+
+#[test]
+fn the_registry_decides_and_else_the_setting() {
+    // A registry that says that it has to be asked is.
+    let (sandbox, _, nginx) = world("add_header Cache-Control no-cache;");
+    forget_lock(&sandbox);
+    assert!(!asked(&sandbox, &nginx, &["resolve"]).is_empty());
+    // One that says for how long is believed, whatever the setting says.
+    let (sandbox, _, nginx) = world("add_header Cache-Control max-age=600;");
+    sandbox.write(".mu/workspace.yaml", "freshFor: 0\n");
+    forget_lock(&sandbox);
+    assert_eq!(asked(&sandbox, &nginx, &["resolve"]), [""; 0]);
+    assert!(!asked(&sandbox, &nginx, &["resolve", "--refresh"]).is_empty());
+    // One that does not say is asked as often as the setting wants.
+    let (sandbox, _, nginx) = world("");
+    sandbox.write(".mu/workspace.yaml", "freshFor: 0\n");
+    forget_lock(&sandbox);
+    assert!(!asked(&sandbox, &nginx, &["resolve"]).is_empty());
+    sandbox.write(".mu/workspace.yaml", "freshFor: 1 hour\n");
+    assert_eq!(asked(&sandbox, &nginx, &["resolve"]), [""; 0]);
+    for (wrong, said) in [("2026-01-01", "is a date, not an age"), ("soon", "is not an age")] {
+        sandbox.write(".mu/workspace.yaml", &format!("freshFor: {wrong}\n"));
+        sandbox.mu(&["resolve"]).fails().says(&[said, "write an age such as `10 minutes`"]);
+    }
+}
+
+#[test]
+fn a_branch_that_is_named_is_at_its_tip_and_a_folder_is_read_every_time() {
+    let origin = Origin::new("r.git");
+    origin.commit(&[("Mu.yaml", "name: r\nversion: 1.0.0\n")]);
+    let server = HttpServer::start(origin.root());
+    let sandbox = Sandbox::new();
+    sandbox.asks_for(&[]);
+    let reference = format!("git+{}r.git#main", server.root());
+    sandbox.mu(&["resolve", &reference]).ok();
+    let newer = origin.commit(&[("Mu.yaml", "name: r\nversion: 1.1.0\n")]);
+    sandbox.mu(&["add", &reference]).ok();
+    assert_eq!(sandbox.lock()["packages"][0]["commit"], *newer);
+    // The sandbox's own hub is a folder.
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    sandbox.mu(&["resolve", "aws/ec2"]).ok().says(&["1.0.0"]);
+    sandbox.hub().release("aws/ec2", "1.1.0");
+    sandbox.mu(&["resolve", "aws/ec2"]).ok().says(&["1.1.0"]);
+}
