@@ -47,6 +47,12 @@ fn is_at(member: &Member, placed: &Placed) -> bool {
     member.path == if placed.path.is_empty() { "." } else { &placed.path }
 }
 
+/// What to do if the workspace's only manifest is not read because of its name.
+fn rename(status: &Status) -> Option<String> {
+    let (name, right) = status.misspelt.as_ref()?;
+    Some(format!("rename `{name}` to `{right}`"))
+}
+
 fn print(context: &Context, status: &Status) -> Result<(), Stop> {
     context.line(&format!("workspace {STRONG}{}{STRONG:#}", status.root.display()))?;
     if !status.members.is_empty() {
@@ -68,6 +74,10 @@ fn print(context: &Context, status: &Status) -> Result<(), Stop> {
     }
     if status.members.is_empty() && !status.lock.exists {
         context.line("there is no package here")?;
+        if let Some(rename) = rename(status) {
+            context.shell.status(&rename);
+            return Ok(());
+        }
         context
             .shell
             .status("`mu init` creates one, and `mu get REF` installs packages without one");
@@ -83,7 +93,7 @@ fn print(context: &Context, status: &Status) -> Result<(), Stop> {
         }
     }
     if !status.up_to_date {
-        context.shell.status("run `mu get`");
+        context.shell.status(&rename(status).unwrap_or_else(|| "run `mu get`".to_owned()));
         return Ok(());
     }
     let count = count(status.lock.packages, "package");

@@ -34,6 +34,9 @@ pub struct Status {
     pub extra: Vec<String>,
     /// Whether the lock matches the manifests, and all of it is installed.
     pub up_to_date: bool,
+    /// If there are no packages because a manifest has a wrong name: that name, and the right one.
+    #[serde(skip)]
+    pub misspelt: Option<(String, &'static str)>,
 }
 
 /// A package of the workspace.
@@ -124,5 +127,9 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
         placed,
         extra: lock.extra.clone(),
         up_to_date,
+        misspelt: session
+            .workspace
+            .only_misspelt()
+            .map(|(_, name, right)| (name.to_owned(), right)),
     })
 }

@@ -77,7 +77,7 @@ pub struct Member {
     pub manifest_path: PathBuf,
     /// Its id.
     pub id: PackageId,
-    /// Which ids stand for others here.
+    /// Which ids mean others here.
     pub aliases: reference::Aliases,
 }
 
@@ -198,12 +198,12 @@ impl Workspace {
         Ok(Self::read_settings(root, mu_home)?.0)
     }
 
-    /// Reports the first file that was probably meant to be a manifest.
-    pub fn misspelt(&self) -> Option<&Warning> {
-        self.warnings.iter().find(|warning| {
-            let path = warning.path();
-            let name = path.file_name().and_then(|name| name.to_str());
-            name.is_some_and(|name| manifest_name(name).is_some_and(|right| right != name))
+    /// If no folder has a manifest: the first file that was probably meant to be one, its name, and the right name.
+    pub fn only_misspelt(&self) -> Option<(&Path, &str, &'static str)> {
+        let mut files = self.warnings.iter().map(Warning::path).filter(|_| self.members.is_empty());
+        files.find_map(|path| {
+            let name = path.file_name()?.to_str()?;
+            Some((path, name, manifest_name(name).filter(|right| *right != name)?))
         })
     }
 

@@ -15,7 +15,7 @@ fn a_manifest_with_the_wrong_name_uninstalls_nothing() {
         let before = crate::support::tree(&sandbox.path("work"));
         for arguments in [&["get"][..], &["update"], &["get", "a/one"], &["get", "--dry-run"]] {
             let run = sandbox.mu(arguments).fails();
-            run.says(&[&format!("{wrong}` is not read"), "must be named `Mu.yaml`", "mv "]);
+            run.says(&[&format!("{wrong}` is not read"), "must be named `Mu.yaml`", "rename `"]);
         }
         assert!(crate::support::tree(&sandbox.path("work")) == before, "nothing has changed");
     }
@@ -37,6 +37,27 @@ fn without_a_lock_that_is_what_is_said() {
         sandbox.mu(&[command]).fails().says(&["there is no Mu.yaml", "mu init"]);
     }
     assert!(sandbox.state() == before, "nothing was written");
+}
+
+#[test]
+fn a_misspelt_manifest_is_to_be_renamed() {
+    let sandbox = Sandbox::with_dependencies(&["a/one"]);
+    sandbox.publish(&[Package::new("a/one", "1.0.0")]);
+    let rename = |from: &str, to: &str| {
+        fs::rename(sandbox.path("work").join(from), sandbox.path("work").join(to))
+            .expect("is ours");
+    };
+    let hint = "rename `mu.yml` to `Mu.yaml`";
+    rename("Mu.yaml", "mu.yml");
+    sandbox.mu(&["status"]).ok().says(&["no package here", hint]).does_not_say(&["mu init"]);
+    sandbox.mu(&["get"]).fails().says(&[hint]);
+    rename("mu.yml", "Mu.yaml");
+    sandbox.mu(&["get"]).ok();
+    rename("Mu.yaml", "mu.yml");
+    let run = sandbox.mu(&["status"]).ok();
+    run.says(&["Mu.lock is out of date", hint]).does_not_say(&["run `mu get`"]);
+    sandbox.mu(&["get"]).fails().says(&[hint]);
+    assert_eq!(sandbox.locked(), ["hub.mu.com/a/one 1.0.0"]);
 }
 
 #[test]

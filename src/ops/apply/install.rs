@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::fs;
 use crate::lock::Lockfile;
-use crate::manifest::{generated_manifest, manifest_name};
+use crate::manifest::generated_manifest;
 use crate::ops::apply::development;
 use crate::ops::apply::edited;
 use crate::ops::apply::fetch::{self, Fetching, fetch};
@@ -180,15 +180,9 @@ pub(super) fn answer(
 
 /// Refuses to continue as if nothing were required, if the only manifest is not read because of its name.
 fn refuse_misspelt(session: &Session) -> Result<(), CommandError> {
-    let workspace = &session.workspace;
-    let Some(warning) = workspace.misspelt().filter(|_| workspace.members.is_empty()) else {
-        return Ok(());
-    };
-    let path = warning.path();
-    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-    let right = manifest_name(name).unwrap_or_default();
+    let Some((path, name, right)) = session.workspace.only_misspelt() else { return Ok(()) };
     let message = format!("`{}` is not read: a manifest must be named `{right}`", path.display());
-    Err(CommandError::new(Code::Manifest, message).hint(format!("`mv {name} {right}` renames it")))
+    Err(CommandError::new(Code::Manifest, message).hint(format!("rename `{name}` to `{right}`")))
 }
 
 /// If the lock is written anyway, updates the places that its packages come from.
