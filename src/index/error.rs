@@ -8,7 +8,7 @@ use crate::fs::FileError;
 use crate::index::routes::RouteError;
 use crate::index::universe::Unavailable;
 use crate::manifest::source::SourceError;
-use crate::reference::{PackageId, ReferenceError};
+use crate::reference::{PackageId, ReferenceError, Version};
 
 /// Why something about a package is not known.
 #[derive(Debug, thiserror::Error)]
@@ -83,6 +83,22 @@ pub fn cause(error: &Unavailable) -> Cause<'_> {
         Some(error) => error.cause(),
         None => Cause::Package,
     }
+}
+
+/// The version that cannot be used because what was published as it cannot be read; `None` if that is not the reason, or
+/// if it is a commit.
+pub fn unreadable_version(error: &Unavailable) -> Option<&str> {
+    let source = &*error.source;
+    let shared = source.downcast_ref::<Arc<PackageError>>().map(|shared| &**shared);
+    let version = match source.downcast_ref::<PackageError>().or(shared)? {
+        PackageError::Line { version, .. }
+        | PackageError::Manifest { version, .. }
+        | PackageError::Dependency { version, .. }
+        | PackageError::DependencyInFile { version, .. }
+        | PackageError::Folder { version, .. } => version,
+        _ => return None,
+    };
+    Version::parse(version).is_ok().then_some(version)
 }
 
 impl PackageError {

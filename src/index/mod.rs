@@ -47,7 +47,7 @@ use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::workspace::Registry;
 use mu_provider::threads::lock;
 
-pub use self::error::{Cause, cause};
+pub use self::error::{Cause, cause, unreadable_version};
 pub use self::limit::MOST_PACKAGES;
 pub use self::options::{Begin, IndexOptions, Installed, Placed};
 pub use self::routes::{Plugins, Providers, Route, RouteError, Searchable};

@@ -325,10 +325,8 @@ pub fn check_not_empty(session: &Session) -> Result<(), CommandError> {
     });
     Err(match misspelt {
         Some(hint) => error.hint(hint),
-        None => error
-            .hint(
-                "`mu init` creates a package here, and `mu get REF` installs packages without one",
-            )
-            .hint("what `mu get REF` installs stays until `mu remove REF`"),
+        None => error.hint(
+            "`mu init` creates a package here, and `mu get REF` installs packages without one",
+        ),
     })
 }

@@ -207,6 +207,18 @@ fn a_mirror_serves_an_archive_to_the_same_lock_and_vendored_packs_need_nothing()
 }
 
 #[test]
+fn if_an_archive_is_not_there_the_url_is_in_doubt() {
+    let (sandbox, server, _) = offered(tool("1.2.0", ""));
+    sandbox.asks_for(&[]);
+    let url = server.url("dl/tool-1.3.tgz");
+    for command in ["add", "info", "versions"] {
+        let run = sandbox.mu(&[command, &url]).fails();
+        run.says(&["`[HOST]` answered that this file does not exist: check the URL"])
+            .does_not_say(&["mu search"]);
+    }
+}
+
+#[test]
 fn tokens_stay_with_their_host_and_plain_http_with_this_machine() {
     let archive = tool("1.2.0", "");
     let sent = archive.clone();

@@ -177,7 +177,6 @@ fn nothing_to_install_says_how_to_begin() {
     error: there is no Mu.yaml in `[DIR]/work` or below it, and no Mu.lock
 
     hint: `mu init` creates a package here, and `mu get REF` installs packages without one
-    hint: what `mu get REF` installs stays until `mu remove REF`
     [exit 1]
     ");
 }

@@ -40,6 +40,13 @@ fn check(group: &str, inputs: &[Input]) {
     assert!(known == found, "BLESS=1 writes {}:\n{found}", path.display());
 }
 
+/// Adds a line to the index of `aws/ec2`, whatever it says.
+fn published(sandbox: &Sandbox, line: &str) {
+    let path = sandbox.path("hub/index/aws/ec2.jsonl");
+    let before = fs::read_to_string(&path).expect("was published");
+    fs::write(path, format!("{before}{line}\n")).expect("can be written");
+}
+
 /// The text without how long something took.
 fn timeless(text: &str) -> String {
     let line = |line: &str| match line.split_once(" times in ") {
@@ -87,7 +94,7 @@ fn references_that_are_wrong_are_pointed_at() {
             ("the package itself", none, &["add", "../work"]),
             ("a password", none, &["add", "https://ada:secret@hub.mu.com/aws/ec2"]),
             ("a repository that is not there", none, &["add", "git+file:///nothing/infra"]),
-            ("a folder that is no repository", none, &["add", "git+file:///usr"]),
+            ("a folder that is not a repository", none, &["add", "git+file:///usr"]),
             ("a folder that is not there", none, &["add", "./nothing"]),
             (
                 "a folder that is misspelt",
@@ -102,7 +109,7 @@ fn references_that_are_wrong_are_pointed_at() {
                 },
                 &["add", "./database"],
             ),
-            ("a file that is no manifest", none, &["add", "/etc/passwd"]),
+            ("a file for a package", none, &["add", "/etc/passwd"]),
             (
                 "a capability that nothing provides",
                 manifest!("name: acme/web\nrequires: [net.mu.com/v1/Network]\n"),
@@ -438,6 +445,25 @@ fn what_cannot_be_reached_is_explained() {
                 &["add", "aws/ec2"],
             ),
             (
+                "an index line that is cut off",
+                |sandbox| published(sandbox, "{\"name\": \"aws/ec2\", \"version\": \"3.0"),
+                &["add", "aws/ec2"],
+            ),
+            (
+                "a dependency that nobody can read",
+                |sandbox| {
+                    let line =
+                        r#"{"name": "aws/ec2", "version": "3.0.0", "dependencies": ["aws//vpc"]}"#;
+                    published(sandbox, line);
+                },
+                &["add", "aws/ec2"],
+            ),
+            (
+                "one version twice",
+                |sandbox| published(sandbox, r#"{"name": "aws/ec2", "version": "2.0.0"}"#),
+                &["add", "aws/ec2"],
+            ),
+            (
                 "an archive that was cut off",
                 |sandbox| {
                     let path = sandbox.hub().archive("aws/ec2", "2.0.0");
@@ -484,4 +510,14 @@ fn a_full_disk_is_explained() {
         "hint: free some space and run the command again",
         "`mu cache prune` removes what no workspace uses from the cache, and MU_CACHE_DIR names another",
     ]);
+}
+
+#[test]
+fn a_version_that_nobody_can_read_can_be_left_out() {
+    let sandbox = sandbox();
+    published(&sandbox, r#"{"name": "aws/ec2", "version": "3.0.0", "dependencies": ["aws//vpc"]}"#);
+    let setting = r#"exclude: ["aws/ec2#3.0.0"]"#;
+    sandbox.mu(&["add", "aws/ec2"]).fails().says(&[setting]);
+    sandbox.write(".mu/workspace.yaml", setting);
+    sandbox.mu(&["add", "aws/ec2"]).ok().says(&["+ aws/ec2 2.0.0"]);
 }

@@ -39,6 +39,9 @@ impl<'line> Line<'line> {
     }
 }
 
+/// What to do about a damaged index file.
+const DAMAGED: &str = "the hub is damaged: ask its operator to run `mu hub check`";
+
 /// Checks the index file of `name` from `url`.
 ///
 /// # Errors
@@ -66,8 +69,9 @@ pub fn check(bytes: Vec<u8>, name: &str, url: &SafeUrl) -> Result<Vec<u8>, Provi
         if !line.starts_with('{') {
             return Err(fail(ErrorKind::Protocol, "is not an index line"));
         }
-        let parsed: Line<'_> = serde_json::from_str(line)
-            .map_err(|error| fail(ErrorKind::Protocol, "is not an index line").because(error))?;
+        let parsed: Line<'_> = serde_json::from_str(line).map_err(|error| {
+            fail(ErrorKind::Protocol, "is not an index line").because(not_json(&error))
+        })?;
         if parsed.name != name {
             let what = format!("is about another package than `{name}`");
             return Err(fail(ErrorKind::Integrity, &what));
@@ -130,8 +134,16 @@ pub fn providers(bytes: &[u8], url: &SafeUrl) -> Result<Vec<u8>, ProviderError> 
     Ok(lines.collect::<String>().into_bytes())
 }
 
+/// Why a text is not what was expected, in words.
+pub(crate) fn not_json(error: &serde_json::Error) -> String {
+    match error.is_eof() {
+        true => "this is not JSON: it ends too early".to_owned(),
+        false => format!("this is not JSON: {error}"),
+    }
+}
+
 fn broken(url: &SafeUrl, number: usize, kind: ErrorKind, what: &str) -> ProviderError {
-    ProviderError::new(kind, format!("line {number} of `{url}` {what}"))
+    ProviderError::new(kind, format!("line {number} of `{url}` {what}")).hint(DAMAGED)
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use mu_provider::http::check_lead;
 use mu_provider::{ErrorKind, ProviderError, Release, SafeUrl};
 
 use crate::document::{Answer, Asking, Document};
+use crate::index::not_json;
 use crate::memory::Memory;
 use crate::wire::{self, HUB_VERSION, HubFile};
 
@@ -92,7 +93,7 @@ impl Root {
                     .hint("it may be a login page, or the URL may be wrong"),
                 false if start.is_empty() => error.because("the answer is empty"),
                 false => match serde_json::from_slice::<serde_json::Value>(&document.bytes) {
-                    Err(reason) => error.because(format!("this is not JSON: {reason}")),
+                    Err(reason) => error.because(not_json(&reason)),
                     Ok(_) => error.because("it has no `hub` with the version of its format"),
                 }
                 .hint("a hub has a `hub.json` such as `{\"hub\": 1}`; `mu hub check PLACE` examines one"),

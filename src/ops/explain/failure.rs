@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::index::{Cause, Unavailable, cause, nearest};
+use crate::index::{Cause, Unavailable, cause, nearest, unreadable_version};
 use crate::ops::explain::age;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
 use crate::ops::explain::other_places::{installed, only_pack, stripped};
@@ -84,13 +84,7 @@ pub(crate) fn failed(
                 && clash.similar.is_empty()
                 && error.hints.is_empty()
             {
-                error = error.hint(match repository(session, &clash.id) {
-                    Some(_) => hidden(&clash.id),
-                    None => {
-                        let leaf = quoted(clash.id.name().leaf());
-                        format!("`mu search {leaf}` looks for packages by words")
-                    }
-                });
+                error = error.hint(absent(session, &clash.id));
             }
             if !missing && !has_way && session.options.published_before.is_some() {
                 error = error.hint("versions newer than --exclude-newer were passed over");
@@ -247,7 +241,7 @@ pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError
             );
             return CommandError::from_error(Code::Reference, error).hint(hint);
         }
-        Cause::Package => (Code::Manifest, Vec::new()),
+        Cause::Package => (Code::Manifest, without(&error).into_iter().collect()),
         Cause::Cache => (Code::Io, vec!["`mu cache clean` empties the cache".to_owned()]),
     };
     hints.extend(browsed(&error.id));
@@ -323,6 +317,30 @@ fn repository(session: &Session, id: &PackageId) -> Option<String> {
     let route = session.index().route(id).ok()?;
     let is_git = route.provider.is_repository();
     is_git.then(|| session.index().written(id).unwrap_or_else(|| id.to_string()))
+}
+
+/// What to do about a package that is not where mu looked, if nothing more is known.
+pub(crate) fn absent(session: &Session, id: &PackageId) -> String {
+    let route = session.index().route(id).ok();
+    if route.is_some_and(|route| source_of(session, &route).is_archive()) {
+        let base = id.base();
+        return format!(
+            "`{}` answered that this file does not exist: check the URL",
+            base.host_port()
+        );
+    }
+    if repository(session, id).is_some() {
+        return hidden(id);
+    }
+    format!("`mu search {}` looks for packages by words", quoted(id.name().leaf()))
+}
+
+/// How to use another version than one that cannot be read.
+fn without(error: &Unavailable) -> Option<String> {
+    let (id, version) = (&error.id, unreadable_version(error)?);
+    Some(format!(
+        "to use another version until its author fixes it, write `exclude: [\"{id}#{version}\"]` into `.mu/workspace.yaml`"
+    ))
 }
 
 /// Why a repository may not be found although it is there.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::index::Universe as _;
 use crate::index::releases::Releases;
 use crate::ops::apply::element::find_package;
-use crate::ops::explain::failure::unavailable;
+use crate::ops::explain::failure::{self, unavailable};
 use crate::ops::explain::{other_places, own_packages};
 use crate::ops::requirements::{Requirements, declare_locked};
 use crate::ops::session::no_folder::no_folder;
@@ -82,5 +82,5 @@ fn absent(session: &Session, id: &PackageId, tried: &[String]) -> CommandError {
     for other in session.index().similar(id) {
         error = error.hint(format!("did you mean `{other}`?"));
     }
-    error.hint(format!("`mu search {}` looks for packages by words", id.name().leaf()))
+    error.hint(failure::absent(session, id))
 }

@@ -251,8 +251,11 @@ fn syntax_error(text: &str, error: &yaml::ScanError) -> Fault {
         )
         .help("put quotes around a text that begins with `*`");
     }
-    let message = format!("this is not YAML: {}", error.info());
     let is_tab = error.info().contains("tab");
+    let message = match is_tab {
+        true => TAB.to_owned(),
+        false => format!("this is not YAML: {}", error.info()),
+    };
     if rest.starts_with('\t') || text[..at.min(text.len())].ends_with('\t') {
         return Fault::new(at..at + 1, message).help(NO_TABS);
     }
@@ -264,7 +267,7 @@ fn syntax_error(text: &str, error: &yaml::ScanError) -> Fault {
     match indents.into_iter().find(|tab| is_tab && rest[*tab..].starts_with('\t')) {
         Some(tab) => {
             let tab = at + tab;
-            Fault::new(tab..tab + 1, "this is not YAML: a tab cannot indent").help(NO_TABS)
+            Fault::new(tab..tab + 1, TAB).help(NO_TABS)
         }
         None => {
             let fault = Fault::new(at..at + 1, message);
@@ -324,5 +327,7 @@ fn deeper(text: &str, at: usize) -> Option<Fault> {
 
 const COMMENT: &str =
     "a `#` after a space starts a comment, and a quote in a comment closes nothing";
+
+const TAB: &str = "this is not YAML: a tab cannot indent";
 
 const NO_TABS: &str = "indent with spaces; YAML does not allow tabs there";
