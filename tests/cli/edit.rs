@@ -223,7 +223,7 @@ fn each_kind_of_work_keeps_an_edit_from_ending() {
     inside(&["bisect", "start"]);
     check("a bisect is under way");
     inside(&["bisect", "reset"]);
-    // What these begin with is at the server, so it is no reason of its own.
+    // The server has the commits that these are based on, so these are not a separate reason.
     inside(&["checkout", "--quiet", "-b", "theirs"]);
     world.commit_in(&place, "main.tf");
     world.push(&place);
@@ -562,4 +562,35 @@ fn a_repository_without_its_history_is_edited_too() {
     git(&world.work().join(&place), &["push", "--quiet", &to, "HEAD"]);
     sandbox.mu(&["edit", "--done", &id]).ok();
     world.is_untouched();
+}
+
+#[test]
+fn a_repository_in_a_folder_needs_no_manifest() {
+    let origin = Origin::new("ops/logs.git");
+    origin.commit(&[("main.tf", "logs\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    let sandbox = Sandbox::new();
+    let reference = format!("git+file://{}/ops/logs.git#^1", origin.root().display());
+    sandbox.asks_for(&[&reference]);
+    sandbox.mu(&["get"]).ok();
+    let run = sandbox.mu(&["edit", "logs"]).ok();
+    run.says(&["branch edit/logs-1.0.0"]).does_not_say(&["whose package is named"]);
+    sandbox.mu(&["status"]).ok().does_not_say(&["whose package is named"]);
+    sandbox.mu(&["why", "logs"]).ok().says(&["acme/web → "]);
+}
+
+#[test]
+fn a_manifest_may_have_another_name_than_its_repository() {
+    let origin = Origin::new("ops/logs.git");
+    origin.commit(&[("Mu.yaml", "name: infra/logs\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    let server = HttpServer::start(origin.root());
+    let sandbox = Sandbox::new();
+    sandbox.asks_for(&[&format!("git+{}ops/logs.git#^1", server.root())]);
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["edit", "logs"]).ok().does_not_say(&["whose package is named"]);
+    for arguments in [&["why", "logs"][..], &["tree", "--invert", "logs"]] {
+        sandbox.mu(arguments).ok().says(&["acme/web"]);
+    }
+    sandbox.mu(&["why", "logs"]).ok().says(&["acme/web → infra/logs ^1"]);
 }

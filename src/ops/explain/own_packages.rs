@@ -66,11 +66,16 @@ pub(crate) fn warning(session: &Session, id: &PackageId) -> Option<String> {
 
 /// Reports that a folder of the workspace is used although its package has another name.
 fn called_otherwise(session: &Session, id: &PackageId) -> Option<String> {
+    if session.is_edited(id) {
+        // Whoever edits it has put it there.
+        return None;
+    }
     let found = session.places.member_of(id).filter(|found| found.id != *id)?;
     let member = session.workspace.member(&found.id)?;
     let name = &member.manifest.name;
-    if name.base().is_none() && name.name().as_str() == id.name_str() {
-        // Its base was left out, and follows from its place.
+    // Its base was left out, and follows from its place; or it is the whole id, as in a generated manifest.
+    let is_same = |own: &str| own == id.name_str() || own == id.as_str();
+    if name.base().is_none() && is_same(name.name().as_str()) {
         return None;
     }
     Some(format!(

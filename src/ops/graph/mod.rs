@@ -17,6 +17,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::session::locked::version_of;
 use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, Version};
+use crate::workspace::Member;
 
 /// A package of the workspace, the command line, or a locked package.
 pub type Node = usize;
@@ -83,6 +84,14 @@ impl Graph {
                 is_root: true,
                 edges: Vec::new(),
             });
+        }
+        for package in lock.packages.iter().filter(|package| package.source.is_workspace()) {
+            let is_it = |member: &Member| member.place == package.source.place;
+            if let Some(node) = session.workspace.members.iter().position(is_it)
+                && session.workspace.members[node].id != package.id
+            {
+                by_id.entry(package.id.clone()).or_default().push(node);
+            }
         }
         for package in lock.packages.iter().filter(|package| !package.source.is_workspace()) {
             by_id.entry(package.id.clone()).or_default().push(graph.vertices.len());
@@ -204,6 +213,16 @@ impl Graph {
         (0..self.vertices.len())
             .filter(|node| self.vertices[*node].id.as_ref() == Some(id))
             .collect()
+    }
+
+    /// The nodes of the package that references to `id` lead to: a folder of the workspace can have a manifest with another name.
+    pub fn nodes_of(&self, session: &Session, id: &PackageId) -> Vec<Node> {
+        // The workspace's packages are the first nodes.
+        let own = session.places.member_of(id).and_then(|found| {
+            let mut members = session.workspace.members.iter();
+            members.position(|member| member.folder == found.folder)
+        });
+        own.map_or_else(|| self.find(id), |node| vec![node])
     }
 
     /// The nodes of packages that are in use in several versions.

@@ -61,7 +61,7 @@ pub fn tree(session: &Session, roots: &Roots, depth: usize) -> Result<Vec<Tree>,
         let reference = Reference::parse(text)?;
         let own = graph.find(&session.id_of(&reference));
         match own.is_empty() {
-            true => Ok(graph.find(&find_used(session, &lock, &reference)?)),
+            true => Ok(graph.nodes_of(session, &find_used(session, &lock, &reference)?)),
             false => Ok(own),
         }
     };

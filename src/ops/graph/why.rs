@@ -139,7 +139,7 @@ pub fn why(session: &Session, text: &str) -> Result<Why, CommandError> {
     let (graph, lock) = Graph::load(session)?;
     let id = find_used(session, &lock, &Reference::parse(text)?)?;
     let (mut nodes, mut are_all_paths) = (Vec::new(), true);
-    for node in graph.find(&id) {
+    for node in graph.nodes_of(session, &id) {
         let (found, are_all) = graph.paths_to(node, MOST_PATHS);
         nodes.extend(found);
         are_all_paths &= are_all;

@@ -111,6 +111,11 @@ impl Session {
         self.edited.iter().map(|edited| edited.member.folder.clone()).chain(clones).collect()
     }
 
+    /// Whether a package is one that only this machine uses.
+    pub(crate) fn is_edited(&self, id: &PackageId) -> bool {
+        self.edited.iter().any(|edited| edited.id == *id)
+    }
+
     /// The names and folders of the edits in use, for messages.
     pub(crate) fn names_of_edits(&self) -> String {
         let used = self.edited.iter().filter(|edited| edited.is_used);

@@ -138,7 +138,9 @@ fn in_lock(
             spelled(&location.root, inside) == there
         }
         Some(Route { location, .. }) => spelled(&location.root, "") == there,
-        None if is_repository => there == marks_dropped(id.as_str()),
+        None if is_repository => {
+            there == marks_dropped(id.as_str()) || local_id(&root, folder).as_ref() == Some(id)
+        }
         None if provider.places_are_flat() => holds(&root, leaf(id.name_str()), id),
         None => there == id.base().host_port(),
     };
@@ -160,6 +162,13 @@ fn in_lock(
         session.options.allow_insecure || registry.is_some_and(|(registry, _)| registry.insecure);
     location.lenient = registry.is_some_and(|(registry, _)| registry.lenient);
     Ok(Some(Route { provider, location }))
+}
+
+/// The id of the package in `folder` of a repository on this machine; its path can have characters that names cannot have.
+fn local_id(root: &SafeUrl, folder: &str) -> Option<PackageId> {
+    let repository = root.as_url().to_file_path().ok().filter(|_| root.scheme() == "file")?;
+    let path = marks_dropped(repository.join(folder).to_str()?);
+    Some(PackageId::local(&Path::new("/").join(path)))
 }
 
 /// Whether `id` is the package `name` at `root`, however that is reached.
