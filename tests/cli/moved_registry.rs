@@ -116,7 +116,7 @@ fn a_mirror_with_other_content_installs_nothing() {
     forget(&sandbox);
     let run = sandbox.mu(&["get", "--locked"]).fails();
     let lock = sandbox.read("Mu.lock");
-    run.says(&["m/two", "1.2.0", "[DIR]/mirror", "points there now", "mu mirror", "mu update"]);
+    run.says(&["m/two", "1.2.0", "now leads to", "[DIR]/mirror", "mu mirror", "mu update"]);
     mirror.publish(&Package::new("m/two", "1.2.0").file("two.txt", "another"));
     for arguments in [["get", "--locked"], ["get", "--frozen"]] {
         forget(&sandbox);

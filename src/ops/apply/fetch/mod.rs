@@ -380,15 +380,23 @@ impl<'run> Fetching<'run> {
         let place = way.route.location.root.to_string();
         let registry = self.session.index().registry(id);
         let by = registry.map_or_else(
-            || format!("no registry in the settings covers it, so mu looks for it at `{place}`"),
+            || {
+                format!(
+                    "no registry in the settings covers it now, so mu looks for it at `{place}`"
+                )
+            },
             |(registry, _)| {
                 let file = registry.defined_in.display();
-                format!("`{}` in `{file}` points there now", registry.prefix)
+                format!("`{}` in `{file}` now leads to `{place}`", registry.prefix)
             },
         );
         let name = self.session.short_name(id);
+        let is_unknown = error.code == Code::Network;
+        let error = error.hint(format!("Mu.lock has it from `{source}`, but {by}"));
+        if is_unknown {
+            return error;
+        }
         error
-            .hint(format!("Mu.lock has it from `{source}`; {by}"))
             .hint(format!(
                 "`mu mirror '{name}#{version}' --to PLACE` copies it there from a hub that has it"
             ))
