@@ -19,7 +19,7 @@ A patch changes files of a package before it is installed, for everyone who uses
 
 Examples:
   mu patch aws/ec2                                 make a working copy, and change files there
-  mu patch --save .mu/patch/hub.mu.com+aws+ec2     save the changes, and install the package with them
+  mu patch --save .mu/patch/hub.mu.com+aws+ec2     save them, and install the package with them
   mu patch --drop aws/ec2                          install the package as it is published")]
 pub(crate) struct Arguments {
     /// The package to make a working copy of

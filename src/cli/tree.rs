@@ -24,7 +24,7 @@ Examples:
   mu tree --invert aws/vpc             what needs it
   mu tree --duplicates                 what brings several versions of a package")]
 pub(crate) struct Arguments {
-    /// Show what this package needs; any package in use will do
+    /// Show what this package needs; it can be any package in use
     #[arg(value_name = "PKG")]
     name: Option<String>,
     /// Show what this package of the workspace needs
