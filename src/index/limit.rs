@@ -1,5 +1,5 @@
 //! How many packages a run requests at most. A registry that invents packages, each of which needs others,
-//! could otherwise make mu ask for ever.
+//! could otherwise keep mu asking for ever.
 //!
 //! The path in the message comes from earlier answers, without new requests.
 

@@ -147,7 +147,7 @@ impl Run {
         self.commits.note(id, &reference.spec());
     }
 
-    /// The reference to what `reference` stands for, if an alias makes it `id`.
+    /// The reference to what `reference` means, if an alias makes it `id`.
     fn stands_for(&self, id: &PackageId, reference: &Reference) -> Option<Reference> {
         let aliases = &self.options.defaults.aliases;
         if aliases.is_empty() || reference.local().is_some() {

@@ -32,7 +32,7 @@ pub struct PinRequest {
 ///
 /// # Errors
 ///
-/// When a package is no dependency or not locked, and for all that [`crate::ops::apply::install::install`] fails for.
+/// When a package is not a dependency or not locked, and whenever [`crate::ops::apply::install::install`] fails.
 pub fn pin(session: &mut Session, request: &PinRequest) -> Result<Outcome, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let branches = branches(session, &lock)?;
@@ -91,7 +91,7 @@ fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, C
 ///
 /// # Errors
 ///
-/// When a package is no dependency, and for all that [`crate::ops::apply::install::install`] fails for.
+/// When a package is not a dependency, and whenever [`crate::ops::apply::install::install`] fails.
 pub fn unpin(session: &mut Session, request: &PinRequest) -> Result<Outcome, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let strategy = session.strategy();

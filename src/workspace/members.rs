@@ -72,7 +72,7 @@ pub(super) struct Members {
     pub(super) manifests: Vec<(String, PathBuf)>,
     /// Folders that are separate workspaces, with their places.
     pub(super) nested: Vec<(String, PathBuf)>,
-    /// Links that are no manifests, with their places.
+    /// Links that are not manifests, with their places.
     pub(super) links: Vec<(String, PathBuf)>,
     /// The folders that were not searched.
     pub(super) left_out: LeftOut,

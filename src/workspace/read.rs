@@ -318,7 +318,7 @@ fn aliases(table: Table<'_>) -> Result<Vec<Alias>, SourceError> {
         })?;
         if to.starts_with(&from) || from.starts_with(&to) {
             let message =
-                format!("`{from}` and `{to}` begin alike, so one cannot stand for the other");
+                format!("`{from}` and `{to}` begin alike, so one cannot replace the other");
             return Err(value.error(message));
         }
         Ok(Alias { from, to, protocol })

@@ -30,7 +30,7 @@ pub struct Settings {
     pub provided: BTreeMap<PackageId, Vec<String>>,
     /// What to use instead of a package, everywhere. Relative folders are relative to the root.
     pub overrides: BTreeMap<PackageId, Reference>,
-    /// Which ids stand for others.
+    /// Which ids mean others.
     pub aliases: Aliases,
     /// Versions that are never chosen.
     pub exclude: Vec<Exclusion>,

@@ -221,7 +221,7 @@ rm dist/out
     let (home, rest) = environment.split_once('|').expect("has parts");
     assert!(home.ends_with("/home") && !home.contains("home/.mu"), "{home}");
     assert_eq!(rest, "0|C|UTC|315532800|0022|\n");
-    // What it changed in its copy, but for its outputs, is gone.
+    // What it changed in its copy is gone, except for its outputs.
     assert_eq!(sandbox.read(&format!("{pack}/source.txt")), "source\n");
     assert!(listener.accept().is_err(), "nobody connected");
     assert!(!sandbox.has("home/new"));

@@ -329,7 +329,7 @@ fn repositories_and_charts_are_packed_for_behind_an_air_gap() {
     let again = sandbox.mu(&["mirror", "--lock", "--to", "../mirror", "--json"]).ok().json();
     assert_eq!((&again["copied"], &again["present"]), (&json!([]), &json!(3)));
     sandbox.mu(&["hub", "check", "../mirror"]).ok();
-    // A server is told what Git and the chart repository say.
+    // The server gets what Git and the chart repository say.
     sandbox.mu(&["hub", "init", "../srv"]).ok();
     let token = sandbox.mu(&["hub", "token", "add", "../srv", "m", "--namespace", "*"]).ok();
     let served = Served::start(&sandbox, "../srv", &[]);

@@ -264,7 +264,7 @@ fn the_folder_of_a_bundle_is_a_package() {
         .ok()
         .says(&["kafka 1.1.0", "zookeeper 0.9.0 (stable) [required: <1.0.0 with prereleases]"]);
     sandbox.mu(&["add", "zookeeper"]).fails().says(&["metadata/dependencies.yaml"]);
-    // A file of that name that says nothing of a bundle is no manifest.
+    // A file of that name that says nothing about a bundle is not a manifest.
     write(&sandbox.path("other"), "metadata/annotations.yaml", "annotations: {}\n");
     sandbox.mu_in("other", &["list"]).does_not_say(&["package.v1"]);
     // What is wrong is named with its file.
@@ -301,7 +301,7 @@ fn what_has_only_prereleases_is_chosen_without_asking_for_them() {
     // With a release, prereleases are what they are elsewhere.
     charts.add(&Chart::new("new", "0.9.0"));
     sandbox.mu(&["update"]).ok().says(&["charts.example/new 1.0.0-rc.2 → 0.9.0"]);
-    // A package of mu's own is no different from before.
+    // For a package of mu's own, nothing changes.
     sandbox.publish(&[crate::support::Package::new("aws/new", "1.0.0-rc.1")]);
     sandbox.asks_for(&["aws/new"]);
     sandbox.mu(&["get"]).fails().says(&["--pre"]);

@@ -169,7 +169,7 @@ fn what_is_said_is_recorded_without_tokens_and_asked_again() {
         "/result/packages/0/lines/0/version is `\"1.0.1\"`, and was `\"1.0.0\"`",
         "1 check failed",
     ]);
-    // What is not there, and what is no plugin.
+    // Something that does not exist, and something that is not a plugin.
     let nowhere = sandbox.path("nowhere").display().to_string();
     sandbox.mu(&["plugin", "check", "./mu-provider-odd", "--replay", &nowhere]).fails();
     let empty = sandbox.path("work").display().to_string();

@@ -39,7 +39,7 @@ pub struct Bucket {
     prefix: Path,
     /// The variables of the environment that concern the store, including secrets.
     variables: Vec<(String, String)>,
-    /// Who is told how much of a file is sent.
+    /// What reports how much of a file is sent.
     sending: Option<Sending>,
 }
 

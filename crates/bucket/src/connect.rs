@@ -31,7 +31,7 @@ pub(crate) struct Patience {
     connector: ReqwestConnector,
     /// The service that the user names.
     service: Option<String>,
-    /// Who is told how much of a file is sent.
+    /// What reports how much of a file is sent.
     sending: Option<Sending>,
 }
 

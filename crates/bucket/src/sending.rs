@@ -18,7 +18,7 @@ const PIECE: usize = 64 << 10;
 /// Shorter bodies are not watched, in bytes.
 const LARGE: usize = 512 << 10;
 
-/// Is told how many bytes of how many are on their way, from many threads; must be quick.
+/// Takes how many bytes of how many are on their way. It is called by many threads, so it must be quick.
 #[derive(Clone)]
 pub struct Sending(pub Arc<dyn Fn(u64, u64) + Send + Sync>);
 
@@ -50,7 +50,7 @@ impl Drop for Piece {
     }
 }
 
-/// The same body; what is sent of it is said.
+/// The same body, which reports how much of it is sent.
 pub(crate) async fn watched(
     body: HttpRequestBody,
     sending: &Sending,

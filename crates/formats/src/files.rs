@@ -14,7 +14,7 @@ pub trait Files {
     /// When it is there, but cannot be read.
     fn text(&self, name: &str) -> Result<Option<Cow<'_, str>>, FormatError>;
 
-    /// The names of the files that there are to look into, in order.
+    /// The names of the files that exist, in order.
     fn names(&self) -> Vec<String> {
         Vec::new()
     }

@@ -597,7 +597,7 @@ fn folders_hold_one_manifest() {
     remove("Mu.json");
     assert!(misspelt(folder.path()).is_none());
     std::fs::write(folder.path().join("Mu.yaml"), b"name: a\ndescription: \xff\n").expect("writes");
-    let error = Manifest::load_head(folder.path()).expect_err("is no text").to_string();
+    let error = Manifest::load_head(folder.path()).expect_err("is not text").to_string();
     assert!(error.ends_with("Mu.yaml:2:14: this is not UTF-8 text"), "{error}");
 }
 

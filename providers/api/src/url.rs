@@ -59,7 +59,7 @@ impl SafeUrl {
         }
     }
 
-    /// Whether it names a bucket of an object store, or a file there: then its host is no machine.
+    /// Whether it names a bucket of an object store, or a file there: then its host is not a machine.
     pub fn is_bucket(&self) -> bool {
         is_bucket_scheme(self.0.scheme())
     }

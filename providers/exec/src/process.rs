@@ -28,7 +28,7 @@ const LONGEST_WORDS: usize = 1 << 20;
 /// How many of its last lines an error shows.
 const LAST_LINES: usize = 5;
 
-/// How long a plugin may take to end after it was told to.
+/// How long a plugin may take to end after mu asked it to.
 const FAREWELL: Duration = Duration::from_secs(5);
 
 /// Answers questions of a plugin for credentials.
@@ -56,7 +56,7 @@ pub(crate) struct Process {
 
 /// What the threads share.
 struct Shared {
-    /// Takes the lines to send; `None` once it was told to end.
+    /// Takes the lines to send; `None` once mu asked it to end.
     input: Mutex<Option<Sender<Vec<u8>>>>,
     /// The callers that wait for an answer; `None` once there will be no more answers.
     waiting: Mutex<Option<HashMap<u64, Sender<Event>>>>,

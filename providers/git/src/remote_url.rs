@@ -95,7 +95,7 @@ impl RemoteUrl {
         }
     }
 
-    /// The URL that the user has told Git to use instead of `remote`.
+    /// The URL that the user's Git settings have instead of `remote`.
     pub(crate) fn substitute(remote: &Self, text: &str) -> Result<Self, ProviderError> {
         Self::parse(text, |_| remote.insecure)?.ok_or_else(|| {
             let text = shown(text);

@@ -42,7 +42,7 @@ impl Settings {
         settings
     }
 
-    /// The URL to use for `remote`, if the user has told Git to use another one.
+    /// The URL to use for `remote`, if the user's Git settings have another one.
     pub(crate) fn instead_of(
         &self,
         remote: &RemoteUrl,

@@ -206,7 +206,7 @@ fn local(repository: &Repository) -> Result<BTreeSet<Oid>, git2::Error> {
     for reference in repository.references()? {
         let reference = reference?;
         let name = reference.name_bytes();
-        // The stash is told by itself.
+        // The stash is reported separately.
         let is_other = name.starts_with(b"refs/remotes/") || name == b"refs/stash";
         if let Some(commit) = reference.peel_to_commit().ok().filter(|_| !is_other) {
             local.insert(commit.id());

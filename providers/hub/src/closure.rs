@@ -37,7 +37,7 @@ impl Closures {
     /// The URL of the closure of the package `name`, if it is worth requesting: no other closure has named
     /// the package yet.
     pub(crate) fn place(&self, root: &Root, name: &str) -> Option<SafeUrl> {
-        // A folder answers at once, so there is no gain in asking ahead.
+        // A folder answers at once, so asking early gains nothing.
         let folder = root.file.closures.as_deref().filter(|_| root.url.scheme() != "file")?;
         if self.in_vain.load(Ordering::Relaxed) >= MOST_IN_VAIN
             || !self.is_new(name)

@@ -243,7 +243,7 @@ impl Entry<'_> {
         let mut own_name = vec![0; length.into()];
         archive.read_exact(&mut own_name)?;
         let listed = [u64::from(*crc), *packed, *size];
-        // Written while the sizes were not known yet; they follow the content, and stand in the list.
+        // Written while the sizes were not known yet; they follow the content, and are in the list.
         let is_open = flags & 1 << 3 != 0 && sizes == [0, 0, 0];
         let agrees = is_open || sizes.map(u64::from) == listed;
         if own_name != *name || own_method != *method || own_flags != *flags || !agrees {

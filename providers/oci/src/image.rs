@@ -35,7 +35,7 @@ impl ImageName {
             None => (text, None),
         };
         let wrong = || {
-            // What stands before any other `@` may be a password.
+            // What comes before any other `@` may be a password.
             let shown = match digest {
                 Some(rest) if !wire::is_digest(rest) => rest.rsplit('@').next().unwrap_or_default(),
                 _ => text,

@@ -472,7 +472,7 @@ impl Provider for OciProvider {
         // The registry has it under another name now, or a lock does not have its name.
         let (said, place) = self.said(&repository, release, progress)?;
         let own = said.archive(&place)?;
-        // Where nothing says what the content is, the digest of the archive does, or that of the whole artifact.
+        // If nothing names the content, the digest of the archive does, or that of the whole artifact.
         if let (Some(expected), None) = (&release.archive, &release.digest)
             && own.archive.as_ref() != Some(expected)
             && said.digest != *expected

@@ -203,7 +203,7 @@ impl Registry {
                     self.note_scheme(scheme);
                     return Ok(done);
                 }
-                // What failed by the likely scheme says more.
+                // The failure with the likelier scheme says more.
                 Err(error) => return Err(first.unwrap_or(error)),
             }
         }

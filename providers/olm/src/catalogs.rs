@@ -68,7 +68,7 @@ struct Head {
     kinds: BTreeMap<String, Vec<String>>,
 }
 
-/// A resource, with the name of its file if it is a file of its own.
+/// A resource, with the name of its file if it has one.
 pub(crate) type Named = (Option<String>, Vec<u8>);
 
 /// Takes the text of a part of a catalog, where it is, and what reads the files that it refers to.
@@ -102,7 +102,7 @@ impl Catalogs {
         Ok(catalog)
     }
 
-    /// The resources that a catalog has of a bundle, as they are in it; with the names of those that are files of their own.
+    /// The resources that a catalog has of a bundle, as they are in it; with the names of those that have files.
     pub(crate) fn resources(
         &self,
         location: &Location,

@@ -100,7 +100,7 @@ impl OlmProvider {
         Ok(true)
     }
 
-    /// Writes the resources of a bundle that stand in the catalog; `false` if there are none.
+    /// Writes the resources of a bundle that are in the catalog; `false` if there are none.
     fn fetch_resources(
         &self,
         location: &Location,

@@ -29,7 +29,7 @@ use mu_provider_hub::{Archives, Held, Looked, Packing, Place};
 /// The largest archive that is accepted, in bytes.
 const LARGEST_ARCHIVE: u64 = 4 << 30;
 
-/// What it means that another archive is at a URL.
+/// The explanation if another archive is at a URL.
 const CHANGED: &str = "what is at the URL has changed; `mu update` takes what is there now, and a pinned digest has to be changed where it is written";
 
 /// The settings of the provider.

@@ -223,7 +223,7 @@ fn only_a_single_folder_is_left_out_and_the_name_may_say_the_version() {
     assert_eq!(paths("x-1.2.tgz", &["x/a", "x/b/c"]), is("1.2.0", "a b/c"));
     assert_eq!(paths("x-1.2.3-rc.1.tgz", &["x/a", "y/b"]), is("1.2.3-rc.1", "x/a y/b"));
     assert_eq!(paths("main.tar.gz", &["x/a", "b"]), is("0.0.0", "b x/a"));
-    // A manifest below another folder is none.
+    // A manifest in a folder below does not count.
     let (_folder, location) =
         alone("x.tgz", &tar_gz([("a/b/Mu.yaml".to_owned(), ('f', b"[".to_vec()))]));
     fetch(&location).expect("can be fetched");

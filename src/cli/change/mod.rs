@@ -57,7 +57,7 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
         context.shell.status(&line);
     }
     for edit in &outcome.edits {
-        // The whole name, because a folder stands beside it.
+        // The whole name, because there is a folder beside it.
         context.shell.status_in_full(&edit.to_string());
     }
     context.shell.status(&summary(outcome));

@@ -17,7 +17,7 @@ use crate::ops::{Code, CommandError, Session};
 /// The time that builds take for the time of their sources: 1980, the first that every archive format has.
 pub(super) const EPOCH: u64 = 315_532_800;
 
-/// The variables that a build gets, but for those that name its own folders.
+/// The variables that a build gets, except for those that name its own folders.
 ///
 /// # Errors
 ///

@@ -228,9 +228,9 @@ fn target(
     let path = origin.map_or_else(|| id.as_str().to_owned(), |origin| host_and_path(&origin.url));
     let clone = format!("{MU_FOLDER}/{EDIT_FOLDER}/{}", path.replace(':', "+"));
     if !is_free(&clone) {
-        let message = format!("`{clone}` is already there, and is no edit");
+        let message = format!("`{clone}` already exists, and is not an edit");
         return Err(CommandError::new(Code::Conflict, message).hint(
-            "look what is in it, and move it away; or name another folder with `--at FOLDER`",
+            "look at what is in it, and move it away; or name another folder with `--at FOLDER`",
         ));
     }
     Ok(Target { folder: joined(&clone, inside), clone })

@@ -103,7 +103,7 @@ fn package_of(edit: &Edit) -> Result<PackageId, CommandError> {
     edit.package().ok_or_else(|| {
         CommandError::new(
             Code::Workspace,
-            format!("`{}` in `.mu/edits.json` is no package", edit.id),
+            format!("`{}` in `.mu/edits.json` is not a package id", edit.id),
         )
     })
 }

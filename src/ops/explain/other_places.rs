@@ -55,7 +55,7 @@ pub(crate) fn only_pack(session: &Session, id: &PackageId) -> Option<String> {
     if let Some((folder, release)) = here.placed(id) {
         return Some(format!(
             "`{}` holds `{name}` {}, where somebody has put it, and while it is there no other version is used: \
-             remove it, or ask for that version",
+             remove it, or require that version",
             folder.display(),
             release.version
         ));

@@ -34,7 +34,7 @@ impl OciRegistry {
             CommandError::new(Code::Usage, format!("`{to}` is not a URL: {error}"))
         })?;
         if url.may_hold_secret() || url.as_url().query().is_some() {
-            let text = format!("`{url}` holds a password, which is no part of a URL");
+            let text = format!("`{url}` contains a password, which must not be in a URL");
             return Err(CommandError::new(Code::Usage, text)
                 .hint(format!("`mu login {}` stores one", url.host_and_port())));
         }

@@ -19,7 +19,7 @@ pub(super) fn bundled(session: &Session, lock: &Lockfile) -> Vec<String> {
         .collect()
 }
 
-/// The packages that are locked under an id that stands for another now, one line each.
+/// The packages that are locked under an id that means another one now, one line each.
 pub(super) fn aliased(session: &Session, lock: &Lockfile) -> Vec<String> {
     let aliases = &session.workspace.settings.aliases;
     let locked = lock.packages.iter().filter(|_| !aliases.is_empty()).map(|package| &package.id);

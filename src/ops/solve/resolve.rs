@@ -314,7 +314,7 @@ pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfil
     })
 }
 
-/// Whether a locked archive is what `spec` asks for.
+/// Whether a locked archive is what `spec` requires.
 fn fits(package: &LockedPackage, spec: &VersionSpec) -> bool {
     match spec {
         VersionSpec::Latest | VersionSpec::Tip => true,

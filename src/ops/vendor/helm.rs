@@ -25,7 +25,7 @@ use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::Version;
 use crate::workspace::Member;
 
-/// What Helm packs of no chart, because it is not the chart's.
+/// What Helm packs for no chart, because it is not a part of it.
 const NEVER: [&str; 6] = [".git", ".mu", ".hg", ".svn", ".jj", ".DS_Store"];
 
 /// What `mu vendor --for helm` wrote.

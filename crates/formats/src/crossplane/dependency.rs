@@ -7,7 +7,7 @@ use crate::error::Fault;
 use crate::node::{Kind, Node};
 use crate::range::rewritten;
 
-/// The keys that a dependency's package stands under: one of these says its kind, too.
+/// The keys that can have a dependency's package; the key also says its kind.
 pub(super) const KEYS: [&str; 4] = ["package", "provider", "configuration", "function"];
 
 /// The dependencies of a document.

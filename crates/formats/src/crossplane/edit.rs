@@ -200,7 +200,7 @@ fn in_brackets() -> Problem {
         .help("write each entry of `dependsOn` on lines of its own, behind a `-`")
 }
 
-/// The lines of an entry: from that of its dash to that before whatever stands no further in.
+/// The lines of an entry: from its dash to the last one before something that is not indented deeper.
 fn lines_of(text: &str, entry: &Node<'_>) -> Result<Range<usize>, Problem> {
     let before = text.get(..entry.span.start).ok_or_else(in_brackets)?;
     let start = before.rfind('\n').map_or(0, |at| at + 1);
@@ -216,14 +216,14 @@ fn lines_of(text: &str, entry: &Node<'_>) -> Result<Range<usize>, Problem> {
     Ok(start..end)
 }
 
-/// How far in the dash of a line stands.
+/// The column of the dash in a line.
 fn dash_of(text: &str, start: usize) -> Option<usize> {
     let line = text.get(start..)?.lines().next()?;
     let dash = line.trim_start_matches(' ');
     (dash.starts_with("- ") && !dash.contains('{')).then(|| line.len() - dash.len())
 }
 
-/// How far in its line a place stands.
+/// The column of a place in its line.
 fn indent_of(text: &str, at: usize) -> Result<usize, Problem> {
     let before = text.get(..at).ok_or_else(in_brackets)?;
     Ok(at - before.rfind('\n').map_or(0, |at| at + 1))

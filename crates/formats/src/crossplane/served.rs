@@ -7,7 +7,7 @@ use crate::node::Node;
 /// Adds the kinds that a document defines, in each version that is served.
 pub(super) fn add(provides: &mut Vec<String>, document: &Node<'_>) {
     for found in kinds(document).into_iter().flatten() {
-        // As capabilities are written; what is none, nobody can require.
+        // Written as capabilities are; nobody can require one that is not valid.
         if let Ok(capability) = Capability::parse(&found) {
             let text = capability.to_string();
             if !provides.contains(&text) {

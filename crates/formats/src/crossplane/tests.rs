@@ -1,4 +1,4 @@
-//! Packages of the shapes that there are, and changes to them.
+//! Packages of every shape, and changes to them.
 
 use std::path::Path;
 

@@ -23,7 +23,7 @@ use crate::error::{Fault, FormatError};
 use crate::files::Files;
 use crate::format::{Package, Place, Reading};
 
-/// What the annotations of bundles begin with.
+/// What the annotations of bundles start with.
 const PREFIX: &str = "operators.operatorframework.io.bundle.";
 
 /// Whether `text`, that of a `metadata/annotations.yaml`, is of a bundle.

@@ -212,7 +212,7 @@ impl Package {
     }
 }
 
-/// The release that is taken where nothing is asked for: of the default channel, not deprecated, released, the newest.
+/// The release to choose if nothing else is required: in the default channel, not deprecated, released, the newest.
 pub fn best(releases: &[Release]) -> Option<&Release> {
     let default = releases.iter().find_map(|release| release.default_channel.as_ref());
     let usable = releases.iter().filter(|release| release.unusable.is_none());
@@ -417,7 +417,7 @@ pub fn file_name(resource: &[u8], taken: &mut BTreeSet<String>) -> String {
     name
 }
 
-/// The `metadata/annotations.yaml` of a bundle whose resources stand in a catalog.
+/// The `metadata/annotations.yaml` of a bundle whose resources are in a catalog.
 pub fn annotations(release: &Release) -> String {
     let mut text = "annotations:\n".to_owned();
     let prefix = "operators.operatorframework.io.bundle";

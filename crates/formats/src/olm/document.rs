@@ -49,7 +49,7 @@ fn value(node: Node<'_>) -> Value {
     }
 }
 
-/// The text behind a key, whether it is written as text, a number or a truth value; nothing and empty are one.
+/// The text under a key, whether it is written as text, a number or a truth value; a missing and an empty one are the same.
 pub(super) fn text(value: &Value, key: &str) -> Option<String> {
     word(value.get(key)?)
 }
@@ -65,12 +65,12 @@ pub(super) fn word(value: &Value) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The values of a list behind a key; none if there is no list.
+/// The values of the list under a key; none if there is no list.
 pub(super) fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
-/// The texts of a list behind a key.
+/// The texts of the list under a key.
 pub(super) fn texts(value: &Value, key: &str) -> Vec<String> {
     list(value, key).iter().filter_map(word).collect()
 }

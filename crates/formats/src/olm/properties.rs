@@ -1,7 +1,7 @@
 //! The properties of a bundle: what it is, what it needs, and what it provides.
 //!
 //! A catalog has them in `properties`, a bundle's folder in `metadata/properties.yaml` and `metadata/dependencies.yaml`. Types that
-//! are not known here are none of mu's business.
+//! are not known here are ignored.
 
 use mu_manifest::Capability;
 use mu_manifest::reference::{Name, Reference, Version};
@@ -60,7 +60,7 @@ pub(super) fn add(release: &mut Release, kind: &str, value: &Value) -> Result<()
     Ok(())
 }
 
-/// A constraint: all of some, or one of a package or of a kind. Others cannot be said as requirements.
+/// A constraint: on a package, on a kind, or all of several. Others cannot be expressed as requirements.
 fn constrain(release: &mut Release, value: &Value, depth: usize) -> Result<(), String> {
     let message = text(value, "failureMessage").map(|text| format!(" ({text})"));
     let message = message.unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Ranges of the library `blang/semver`, which OLM uses, as ranges of mu.
 //!
-//! It knows no `^`, no `~`, no comma and no version with missing numbers; `x` stands for any number. A prerelease is an ordinary
-//! version to it, so that whoever uses one of these ranges lets prereleases in.
+//! It has neither `^` nor `~`, no comma, and no versions with missing numbers; `x` means any number. To it, a prerelease is an ordinary
+//! version, so these ranges accept prereleases.
 
 use mu_manifest::reference::{Range, Version};
 

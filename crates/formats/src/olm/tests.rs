@@ -159,7 +159,7 @@ fn other_documents_are_not_touched_by_a_bad_one() {
         found.iter().map(|one| (&*one.version, one.unusable.as_deref())).collect();
     let reason = "`kafka.v9.0.0` has no property `olm.package`";
     assert_eq!(told, [("0.2.0", None), ("0.3.0", None), ("9.0.0", Some(reason))]);
-    // Twice one version, and a bundle of no channel.
+    // One version twice, and a bundle in no channel.
     let twice = KAFKA.replace("version: 0.3.0}", "version: 0.2.0}");
     let found = releases(&index(&twice), "kafka");
     let reason = "the catalog has it twice: as `kafka.v0.2.0` and `kafka.v0.3.0`";

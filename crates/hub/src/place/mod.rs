@@ -114,7 +114,7 @@ impl Place {
         self
     }
 
-    /// Sets who is told how much of a large file is on its way to a bucket.
+    /// Sets what reports how much of a large file is on its way to a bucket.
     #[must_use]
     pub fn telling(mut self, sending: Sending) -> Self {
         if let Kind::Bucket(bucket) = self.kind {

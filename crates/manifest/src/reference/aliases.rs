@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::{PackageId, Reference};
 
-/// Prefixes of ids that stand for others; by default none. Cheap to clone.
+/// Prefixes of ids that mean others; by default none. Cheap to clone.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Aliases(Arc<[Alias]>);
 
-/// A prefix that stands for another.
+/// A prefix that means another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Alias {
     /// The start of ids that do not count, such as `charts.bitnami.com/bitnami/`.
@@ -39,7 +39,7 @@ impl Aliases {
         PackageId::parse(&[&alias.to, rest].concat()).unwrap_or(id)
     }
 
-    /// The reference that leads to what `id` stands for: without a protocol, unless the alias has one.
+    /// The reference that leads to what `id` means: without a protocol, unless the alias has one.
     pub fn reference(&self, id: &PackageId) -> Option<Reference> {
         let (alias, rest) = self.of(id.as_str())?;
         let protocol = alias.protocol.as_deref().map(|protocol| format!("{protocol}://"));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::error::Fault;
 
-/// What stands before the digits.
+/// What comes before the digits.
 const SCHEME: &str = "sha256:";
 
 const DIGITS: usize = 64;

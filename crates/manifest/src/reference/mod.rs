@@ -72,7 +72,7 @@ pub struct Defaults {
     /// The namespace for a name of one segment without a base, which a fetched package's dependencies inherit
     /// from it. `None` for the workspace's own packages.
     pub namespace: Option<Name>,
-    /// Which ids stand for others.
+    /// Which ids mean others.
     pub aliases: Aliases,
 }
 

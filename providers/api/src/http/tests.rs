@@ -302,7 +302,7 @@ fn plain_http_to_a_server_that_expects_tls_gets_a_hint() {
     std::thread::spawn(move || listener.incoming().for_each(drop));
     let http = Http::new(Notes::default().options());
     let url: SafeUrl = format!("http://{address}/a").parse().expect("is a URL");
-    let error = http.get(&url).send().expect_err("is no answer");
+    let error = http.get(&url).send().expect_err("does not answer");
     assert_eq!(error.hints(), [format!("if it expects TLS, write `https://{address}/...`")]);
 }
 
@@ -318,7 +318,7 @@ fn statuses_have_their_kinds() {
     ] {
         let server = TestServer::start(move |_, _| Reply::status(status));
         let http = Http::new(Notes::default().options());
-        let error = get(&http, &server, "a").expect_err("is no success");
+        let error = get(&http, &server, "a").expect_err("does not succeed");
         assert_eq!(error.kind(), kind, "{status}");
         assert_eq!(server.requests().len(), 1, "{status}");
         if kind == ErrorKind::Auth {

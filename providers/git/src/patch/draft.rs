@@ -91,7 +91,7 @@ impl Draft {
         Ok(Self { folder: folder.to_owned(), repository })
     }
 
-    /// Which package it is, as [`Draft::create`] was told.
+    /// Which package it is, as passed to [`Draft::create`].
     ///
     /// # Errors
     ///

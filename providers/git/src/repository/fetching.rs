@@ -11,7 +11,7 @@ use super::{Repository, Talk};
 use crate::database::Database;
 use crate::wire::FetchRequest;
 
-/// How many commits of the database the remote is told about: enough for it to send only differences.
+/// How many commits of the database mu names to the remote: enough for it to send only differences.
 const MOST_HAVES: usize = 64;
 
 /// How many commits may be fetched along with one that is needed.

@@ -208,7 +208,7 @@ mod tests {
             ("0010ERR no\x1b[31m\n", "the server says: no\\u{1b}[31m"),
         ] {
             let error =
-                PacketReader::new(bytes.as_bytes(), 1 << 20).read().expect_err("is no packet");
+                PacketReader::new(bytes.as_bytes(), 1 << 20).read().expect_err("is not a packet");
             assert_eq!(error.to_string(), expected, "{bytes}");
         }
     }

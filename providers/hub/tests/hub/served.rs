@@ -70,7 +70,7 @@ fn a_page_that_is_always_there_is_no_hub() {
     let client = Client::new();
     let location = at(&nginx.url(""), "a");
     assert!(!client.provider.probe(&location).expect("answers"));
-    let error = client.provider.list(&location, None, &Silent).expect_err("is no hub");
+    let error = client.provider.list(&location, None, &Silent).expect_err("is not a hub");
     assert_eq!(error.kind(), ErrorKind::Protocol);
     assert!(error.to_string().contains("hub.json"), "{error}");
 }

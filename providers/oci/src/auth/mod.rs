@@ -226,7 +226,7 @@ impl Keys {
             }
         })?;
         let broken = || {
-            let text = format!("`{}` answered something that is no token", shown(&place));
+            let text = format!("`{}` did not answer with a token", shown(&place));
             ProviderError::new(ErrorKind::Protocol, text)
         };
         let granted: Granted = serde_json::from_slice(&bytes).map_err(|_| broken())?;

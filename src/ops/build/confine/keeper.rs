@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use super::{CONFINE, Ended, INSIDE, Job};
 use crate::fs::{self, AtPath as _};
 
-/// How often time and size are looked at.
+/// How often time and size are checked.
 const PAUSE: Duration = Duration::from_millis(250);
 
 /// What the keeper waits for.

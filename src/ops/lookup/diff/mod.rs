@@ -159,7 +159,7 @@ fn compare(from: Option<&Fetched>, to: Option<&Fetched>) -> Result<Difference, C
     let [before, after] = sides.map(|side| side.map(|side| &side.stored));
     let files = match (before, after) {
         (Some(before), Some(after)) => trees::compare(before, after)?,
-        // A whole package is no change to read line by line.
+        // Nobody reads a whole package line by line as a change.
         _ => Vec::new(),
     };
     let manifest = match (before, after) {

@@ -242,7 +242,7 @@ fn points_at_what_is_no_version() {
     );
     check("1.2.3-", "1.2.3-\n      ^ expected letters, digits or `-`, found the end");
     check("1.2.3-a.01", "1.2.3-a.01\n        ^ expected a number without leading zeros, found `0`");
-    let error = Version::composite("8.11", "1.x").expect_err("is no version");
+    let error = Version::composite("8.11", "1.x").expect_err("is not a version");
     assert_eq!(error.render(), "8.11-1.x\n       ^ expected a number, found `x`");
 }
 
