@@ -78,10 +78,10 @@ pub(super) struct Members {
     pub(super) left_out: LeftOut,
 }
 
-/// Finds the manifests below `root`.
+/// Finds the manifests below `root`, except in the folders of mu itself, `own`.
 pub(super) fn find(
     root: &Path,
-    mu_home: &Path,
+    own: [&Path; 2],
     patterns: &Patterns,
     formats: &[&str],
     warnings: &mut Vec<Warning>,
@@ -98,7 +98,7 @@ pub(super) fn find(
     let mut links = Vec::new();
     let left_out = RefCell::new(LeftOut::default());
     let is_searched = |entry: &DirEntry| {
-        let why = match look_at(entry, root, mu_home, globs, &is_foreign) {
+        let why = match look_at(entry, root, own, globs, &is_foreign) {
             Look::Search => return true,
             Look::PassBy => return false,
             Look::LeaveOut(why) => why,
@@ -222,7 +222,7 @@ enum Look {
 fn look_at(
     entry: &DirEntry,
     root: &Path,
-    mu_home: &Path,
+    own: [&Path; 2],
     globs: &Globs,
     is_foreign: &dyn Fn(&Path) -> bool,
 ) -> Look {
@@ -239,7 +239,7 @@ fn look_at(
             None => Look::PassBy,
         };
     }
-    if name.starts_with('.') || entry.path() == mu_home {
+    if name.starts_with('.') || own.contains(&entry.path()) {
         return Look::PassBy;
     }
     if SKIPPED.contains(&name) {

@@ -149,17 +149,18 @@ impl Workspace {
     ///
     /// When one of these files is wrong, or two members are the same package.
     pub fn open(root: &Path, mu_home: &Path) -> Result<Self, WorkspaceError> {
-        Self::open_knowing(root, mu_home, &Aliases::default)
+        Self::open_knowing(root, [mu_home, mu_home], &Aliases::default)
     }
 
-    /// Like [`Workspace::open`], with the short names that the user has given to chart repositories.
+    /// Like [`Workspace::open`], with the short names that the user has given to chart repositories. No packages are searched in
+    /// mu's own folders: `mu_home`, and the cache, which may be inside the workspace.
     ///
     /// # Errors
     ///
     /// As there.
     pub fn open_knowing(
         root: &Path,
-        mu_home: &Path,
+        [mu_home, cache]: [&Path; 2],
         aliases: &dyn Fn() -> Aliases,
     ) -> Result<Self, WorkspaceError> {
         let (mut workspace, patterns) = Self::read_settings(root, mu_home)?;
@@ -167,7 +168,7 @@ impl Workspace {
         if is_searched(root, mu_home) {
             let mut members = members::find(
                 root,
-                mu_home,
+                [mu_home, cache],
                 &patterns,
                 &workspace.settings.formats,
                 &mut workspace.warnings,

@@ -139,3 +139,23 @@ fn a_store_that_cannot_be_written_is_enough() {
     run.says(&["does not have it, and --store-readonly forbids adding it"]);
     assert_eq!(times(&store), before, "the store was changed");
 }
+
+#[test]
+fn a_cache_inside_the_workspace_is_not_a_part_of_it() {
+    let mut sandbox = Sandbox::with_dependencies(&["a/one#^1"]);
+    sandbox.publish(&[Package::new("a/one", "1.0.0")]);
+    sandbox.set("MU_CACHE_DIR", &sandbox.path("work/cache").display().to_string());
+    sandbox.mu(&["fetch"]).fails();
+    sandbox.mu(&["get"]).ok().does_not_say(&["warning"]);
+    assert!(sandbox.has("work/cache/store"));
+    let run = sandbox.mu(&["get", "--locked", "--offline"]).ok();
+    run.says(&["up to date (1 package)"]).does_not_say(&["warning"]);
+    assert_eq!(
+        sandbox.mu(&["list", "--workspace", "--json"]).ok().json()["packages"]
+            .as_array()
+            .map(Vec::len),
+        Some(1)
+    );
+    sandbox.mu(&["version", "1.0.0"]).ok();
+    sandbox.mu(&["pack", "--list"]).ok().says(&["Mu.yaml"]).does_not_say(&["cache/"]);
+}

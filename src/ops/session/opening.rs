@@ -48,7 +48,7 @@ impl Session {
         let workspace = match scope {
             Scope::Workspace => {
                 let aliases = || formats::helms_aliases(&environment);
-                Workspace::open_knowing(root, &environment.mu_home, &aliases)?
+                Workspace::open_knowing(root, [&environment.mu_home, &environment.cache], &aliases)?
             }
             Scope::Global => global(&environment)?,
         };

@@ -41,8 +41,8 @@ pub(super) enum Kind {
 
 /// The files of `member` that are packed, without its lock, and warnings for its author.
 ///
-/// `archives` says which paths are archives of the package that were made earlier, and `others` are folders of other packages
-/// that only this machine has.
+/// `archives` says which paths are archives of the package that were made earlier. `others` are folders that belong to this
+/// machine alone: those of other packages, and mu's own.
 ///
 /// # Errors
 ///

@@ -126,8 +126,9 @@ pub(super) fn make(
         is_usual || making.not.is_some_and(|not| *not == member.folder.join(path))
     };
     let root = &session.workspace.root;
-    let chosen =
-        files::choose(member, root, &is_archive, &session.folders_of_edits(), &mut warnings)?;
+    let mut others = session.folders_of_edits();
+    others.extend([session.environment.cache.clone(), session.environment.mu_home.clone()]);
+    let chosen = files::choose(member, root, &is_archive, &others, &mut warnings)?;
     let paths: Vec<&str> = chosen.iter().map(|chosen| chosen.path.as_str()).collect();
     refuse_secrets(&paths, making.force, &mut warnings)?;
     let mut items: Vec<Item> = chosen
