@@ -82,9 +82,9 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
         Command::Dir => context.answer(&folder(), |folder| context.line(&folder.path)),
         Command::Size => context.answer(&cache::cache_size(cache)?, |found| {
             for (part, bytes) in &found.parts {
-                context.line(&format!("{part:<10} {}", size(*bytes)))?;
+                context.line(&format!("{part:<11} {}", size(*bytes)))?;
             }
-            context.line(&format!("{:<10} {}", "total", size(found.total)))
+            context.line(&format!("{:<11} {}", "total", size(found.total)))
         }),
         Command::Prune => {
             empty_trash(context)?;

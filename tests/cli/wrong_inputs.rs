@@ -414,7 +414,14 @@ fn what_cannot_be_reached_is_explained() {
             ("a server that is not there", |_| {}, &["add", "http://127.0.0.1:1/aws/ec2"]),
             ("a proxy that is not there, and no registry", nowhere, &["add", "aws/ec2"]),
             ("a search, and no registry", nowhere, &["search", "ec2"]),
+            ("a package of one segment, and no registry", nowhere, &["info", "ec2"]),
             ("publishing, and no registry", nowhere, &["publish"]),
+            (
+                "a search in a hub that is not there",
+                |_| {},
+                &["search", "ec2", "--registry", "hub.mu.com/=./nope"],
+            ),
+            ("a check of a hub that is not there", |_| {}, &["hub", "check", "./nope"]),
             ("no network by a flag", nowhere, &["add", "aws/ec2", "--offline"]),
             (
                 "no network by a variable",

@@ -70,7 +70,12 @@ impl HubProvider {
         };
         found.ok_or_else(|| {
             let text = format!("the hub at `{url}` cannot be searched: there is no `{catalog}`");
-            ProviderError::new(ErrorKind::NotFound, text)
+            let error = ProviderError::new(ErrorKind::NotFound, text);
+            let folder = url.as_url().to_file_path().ok().filter(|_| url.scheme() == "file");
+            match folder.filter(|folder| !folder.exists()) {
+                Some(folder) => error.hint(format!("there is no folder `{}`", folder.display())),
+                None => error,
+            }
         })
     }
 

@@ -80,7 +80,8 @@ impl Place {
                 "expected a folder, s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or az://CONTAINER/PREFIX",
             )),
             None if text.is_empty() => Err(wrong("it is empty")),
-            None => Ok(Self::folder(current.join(text))),
+            // Messages show it, so without `.` in the middle.
+            None => Ok(Self::folder(current.join(text).components().collect::<PathBuf>())),
         }
     }
 
