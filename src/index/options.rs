@@ -44,7 +44,7 @@ pub struct IndexOptions {
     pub refresh: bool,
     /// Whether plain http to other machines is allowed.
     pub allow_insecure: bool,
-    /// What it is for when versions were published.
+    /// Why publication times are needed.
     pub dates: Dates,
     /// Now, in seconds since 1970.
     pub now: i64,

@@ -180,7 +180,7 @@ impl Names<'_> {
             Fact::Overridden { id, by } => {
                 let id = self.name(id);
                 match by.spec {
-                    // Where it is follows, in `looked at`.
+                    // Its place follows, after `looked at`.
                     VersionSpec::Latest if by.id.as_str().starts_with("localhost/") => {
                         format!("the settings override {id} with a folder")
                     }
@@ -370,7 +370,7 @@ impl Names<'_> {
     }
 }
 
-/// Whether exactly one artifact is asked for.
+/// Whether exactly one artifact is required.
 fn is_digest(asked: &str) -> bool {
     matches!(VersionSpec::parse(asked), Ok(VersionSpec::Digest(_)))
 }

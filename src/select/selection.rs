@@ -195,7 +195,7 @@ pub enum Warning {
         /// Why; empty if no reason was given.
         reason: String,
     },
-    /// The authors of a version no longer look after it, and nothing else fits, or something requires exactly it.
+    /// The authors no longer maintain a version, and nothing else fits, or something requires exactly it.
     Deprecated {
         /// The package.
         id: PackageId,

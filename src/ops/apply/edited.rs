@@ -67,7 +67,7 @@ pub(super) fn install(
         answer(&here, &needs, used, made, edited)?
     };
     let mut outcome = with_changes(outcome, team);
-    // That only its place is another one is said by the name of the edit.
+    // The edit's name already says that only its place differs.
     let is_same = |id: &PackageId| {
         let now = outcome.lock.find(id).last().map(|package| &package.version);
         now == before.find(id).last().map(|package| &package.version)
@@ -168,7 +168,7 @@ fn with_changes(mut outcome: Outcome, team: Vec<crate::ops::Change>) -> Outcome 
     outcome
 }
 
-/// Says that an edit takes part in what has failed.
+/// Adds that an edit plays a part in a failure.
 fn blame(session: &Session, error: CommandError) -> CommandError {
     if !matches!(error.code, Code::NoSolution | Code::NotFound | Code::Manifest | Code::Offline) {
         return error;
