@@ -6,7 +6,7 @@ use crate::cli::context::{Context, Ending, Stop};
 use crate::ops::Scope;
 use crate::ops::session::locked::version_of;
 use crate::ops::why::{Reasons, Why, why};
-use crate::reference::ArtifactDigest;
+use crate::reference::VersionSpec;
 use crate::report::{FAINT, NOTICE, STRONG, printable};
 
 #[derive(Debug, Args)]
@@ -58,8 +58,8 @@ fn print_reasons(context: &Context, why: &Why, reasons: &Reasons) -> Result<(), 
     line(context, &format!("{FAINT}from{FAINT:#} {}", package.source))?;
     line(context, &format!("{FAINT}required:{FAINT:#}"))?;
     for asker in &reasons.requested {
-        let is_digest = ArtifactDigest::is_one(&asker.spec);
-        let decides = !is_digest && asker.least.as_ref() == Some(&reasons.version);
+        let is_exact = VersionSpec::parse(&asker.spec).is_ok_and(|spec| spec.is_pinned());
+        let decides = !is_exact && asker.least.as_ref() == Some(&reasons.version);
         let note = if decides { " (at least this version)" } else { "" };
         line(context, &format!("  {} by {}{note}", asker.spec, asker.by))?;
     }

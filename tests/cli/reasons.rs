@@ -260,3 +260,17 @@ fn a_yanked_version_is_used_where_the_workspace_pins_it() {
     run.says(&["it is used because mu get requires exactly this version"]);
     sandbox.mu(&["resolve", "aws/lib#1.1.0"]).ok().says(&["aws/lib 1.1.0"]);
 }
+
+#[test]
+fn an_exact_requirement_is_not_a_lower_bound() {
+    let sandbox = Sandbox::with_dependencies(&["aws/one#1.0.0", "aws/two"]);
+    sandbox.publish(&[
+        Package::new("aws/one", "1.0.0"),
+        Package::new("aws/one", "1.1.0"),
+        Package::new("aws/two", "1.0.0").needs("aws/one#^1.0.0"),
+    ]);
+    sandbox.mu(&["get"]).ok();
+    let run = sandbox.mu(&["why", "aws/one"]).ok();
+    assert!(run.stdout.contains("\n  1.0.0 by acme/web\n"), "{}", run.stdout);
+    run.says(&["^1.0.0 by aws/two (at least this version)"]);
+}
