@@ -26,6 +26,11 @@ pub(crate) enum Command {
     /// List the plugins on this machine
     List,
     /// Check that a plugin does what the protocol says
+    #[command(after_help = "\
+Examples:
+  mu plugin check shelf
+  mu plugin check shelf shelf://books.example/tools/lamp      also with this package
+  mu plugin check ./mu-provider-shelf --replay records")]
     Check {
         /// The plugin's name, or the path of its program
         #[arg(value_name = "NAME|PROGRAM")]
@@ -38,6 +43,9 @@ pub(crate) enum Command {
         replay: Option<PathBuf>,
     },
     /// Ask a plugin one question, and print its answer
+    #[command(after_help = "\
+Examples:
+  mu plugin run shelf versions '{\"packages\": [{\"base\": \"books.example/\", \"name\": \"tools/lamp\"}]}'")]
     Run {
         /// The plugin's name
         #[arg(value_name = "NAME")]
