@@ -12,16 +12,16 @@ use crate::support::{Package, Sandbox};
 
 /// A repository with packages at its root and in two folders, behind a web server, and a committed workspace that needs
 /// one package of a hub which names it, and two packages in Git.
-struct World {
-    origin: Origin,
-    server: HttpServer,
-    sandbox: Sandbox,
+pub(crate) struct World {
+    pub(crate) origin: Origin,
+    pub(crate) server: HttpServer,
+    pub(crate) sandbox: Sandbox,
     /// The commit of the released versions.
-    commit: String,
+    pub(crate) commit: String,
 }
 
 impl World {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let origin = Origin::new("acme/mono.git");
         let commit = origin.commit(&[
             ("Mu.yaml", "name: acme/mono\n"),
@@ -60,34 +60,34 @@ impl World {
         world
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("{}acme/mono.git", self.server.root())
     }
 
-    fn work(&self) -> PathBuf {
+    pub(crate) fn work(&self) -> PathBuf {
         self.sandbox.path("work")
     }
 
     /// Where the repository's clones go.
-    fn place(&self) -> String {
+    pub(crate) fn place(&self) -> String {
         format!("{}/acme/mono", self.server.host().replace(':', "+"))
     }
 
     /// The id of a package in the repository.
-    fn id(&self, folder: &str) -> String {
+    pub(crate) fn id(&self, folder: &str) -> String {
         format!("{}/acme/mono{folder}", self.server.host())
     }
 
     /// The workspace without the clone and what is installed: all that is or could be committed.
     #[track_caller]
-    fn is_untouched(&self) {
+    pub(crate) fn is_untouched(&self) {
         let status = git(&self.work(), &["status", "--porcelain", "--untracked-files=all"]);
         // A file on its way, when a run ended before it was there.
         let changed = status.lines().filter(|line| !line.contains("/.mu-"));
         assert_eq!(changed.collect::<Vec<_>>(), [""; 0]);
     }
 
-    fn commit_in(&self, clone: &str, file: &str) {
+    pub(crate) fn commit_in(&self, clone: &str, file: &str) {
         self.sandbox.write(&format!("{clone}/{file}"), "changed\n");
         let clone = self.work().join(clone);
         git(&clone, &["add", "--all"]);
@@ -95,7 +95,7 @@ impl World {
     }
 
     /// Pushes a clone's branch, which the server then has.
-    fn push(&self, clone: &str) {
+    pub(crate) fn push(&self, clone: &str) {
         let to = self.origin.folder().display().to_string();
         git(&self.work().join(clone), &["push", "--quiet", &to, "HEAD"]);
     }

@@ -21,6 +21,7 @@ mod crossplane;
 mod diff;
 mod digest;
 mod edit;
+mod edit_access;
 mod edit_story;
 mod errors;
 mod fetch;

@@ -230,6 +230,22 @@ impl Database {
             .map_err(ReceiveError::Refused)
     }
 
+    /// Adds a pack to a repository whose refs are its owner's.
+    pub(crate) fn add(
+        &self,
+        boundary: &Boundary,
+        pack: &mut dyn Read,
+        progress: &dyn Progress,
+    ) -> Result<(), ReceiveError> {
+        let shallow: BTreeSet<Oid> = boundary.shallow.iter().copied().collect();
+        // Git takes an empty file as a sign, too.
+        if !shallow.is_empty() {
+            self.write(SHALLOW, &lines(&shallow, |commit| commit.to_string()))
+                .map_err(ReceiveError::Refused)?;
+        }
+        self.index(pack, progress)
+    }
+
     /// Stores what the remote listed, for callers that may not use the network.
     pub(crate) fn remember(
         &self,

@@ -37,6 +37,11 @@ impl Submodules {
         Self(pairs.collect())
     }
 
+    /// The URLs of all submodules, as they are written.
+    pub(crate) fn urls(&self) -> impl Iterator<Item = &str> {
+        self.0.values().map(String::as_str)
+    }
+
     /// The URL of the submodule at `path`, as it is written.
     pub(crate) fn url(&self, path: &[u8]) -> Option<&str> {
         self.0.get(path).map(String::as_str)

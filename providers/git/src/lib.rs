@@ -15,10 +15,10 @@
 //! | `checkout` | what a checkout says of a folder that is published |
 //! | `surroundings`, `ahead` | what the repository around a workspace, and a clone inside it, say of edited packages |
 //! | `patch` | patches of packages, made and applied |
-//! | `working_copy`, `unsaved` | clones to work in, which `git` makes, and what would be lost with one |
+//! | `working_copy`, `unsaved` | clones to work in, and what would be lost with one |
 //!
 //! libgit2 handles packs and objects, but not the network: none of its transports is used. mu runs no code of a repository, and
-//! only `git` itself checks anything out, in a clone that the user asked for. This crate does not know the dependencies of a release, or
+//! nothing is checked out, except in a clone that the user asked for. This crate does not know the dependencies of a release, or
 //! the content of its manifest.
 
 #![cfg_attr(
@@ -60,4 +60,4 @@ pub use crate::checkout::Checkout;
 pub use crate::provider::{GitOptions, GitProvider};
 pub use crate::surroundings::{Standing, Surroundings, SurroundingsError};
 pub use crate::unsaved::{Kind, Tips, Unsaved, WorkState, begin_repository, unsaved, work_state};
-pub use crate::working_copy::{Beginning, WorkingCopies, checked_url};
+pub use crate::working_copy::{Beginning, WorkingCopies, checked_url, is_branch_name};

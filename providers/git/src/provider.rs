@@ -52,6 +52,14 @@ impl GitOptions {
             largest_file: 1 << 30,
         }
     }
+
+    pub(crate) fn bounds(&self) -> Bounds {
+        Bounds {
+            pack: self.largest_pack,
+            file: self.largest_file,
+            building: std::time::Duration::from_secs(30),
+        }
+    }
 }
 
 impl std::fmt::Debug for GitOptions {
@@ -77,11 +85,7 @@ impl GitProvider {
     pub fn new(options: GitOptions) -> Self {
         let programs = Programs::new(&options.variables, &options.cache);
         let transports = Transports::new(&options.http, programs);
-        let bounds = Bounds {
-            pack: options.largest_pack,
-            file: options.largest_file,
-            building: std::time::Duration::from_secs(30),
-        };
+        let bounds = options.bounds();
         Self { repositories: Repositories::new(options.cache, options.offline, bounds, transports) }
     }
 

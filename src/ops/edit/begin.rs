@@ -4,6 +4,7 @@
 //! there, so that a run that ends at any moment leaves an edit, or none.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use mu_formats::Reading;
 use mu_provider_git::{Beginning, WorkingCopies};
@@ -15,8 +16,9 @@ use crate::fs;
 use crate::lock::LockedPackage;
 use crate::manifest::{YAML_NAME, generated_manifest};
 use crate::ops::apply::fetch::bring_locked;
-use crate::ops::session::events::Work;
+use crate::ops::session::events::{Aside, Work};
 use crate::ops::session::locked::find_used;
+use crate::ops::session::providers;
 use crate::ops::session::source::relative;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference};
@@ -57,7 +59,7 @@ pub fn begin(session: &Session, request: &BeginRequest) -> Result<Edited, Comman
     let lock = session.lockfile()?.unwrap_or_default();
     let reference = Reference::parse(&request.reference)?;
     let written = session.id_of(&reference);
-    if session.places.member_of(&written).is_some() {
+    if own_place(session, &written).is_some() {
         return Err(own(session, &written));
     }
     let id = find_used(session, &lock, &reference)?;
@@ -72,30 +74,61 @@ pub fn begin(session: &Session, request: &BeginRequest) -> Result<Edited, Comman
     refuse_placed(session, &id)?;
     let leaf = id.name_str().rsplit('/').next().unwrap_or_default();
     let branch = request.branch.clone().unwrap_or_else(|| branch_for(leaf, package));
+    if !mu_provider_git::is_branch_name(&branch) {
+        let message = format!("Git does not accept `{branch}` as the name of a branch");
+        return Err(CommandError::new(Code::Usage, message));
+    }
     let new = root.join(MU_FOLDER).join(EDIT_FOLDER).join("new");
     crate::workspace::refuse_links_of_edits(&root)
         .map_err(crate::workspace::edits::EditsError::from)?;
     session.ignore_edits(None)?;
     fs::remove_folder(&new)?;
+    let made = make(session, request, &edits, package, (&new, branch));
+    if made.is_err() {
+        // The next run removes what is left now.
+        let _ = fs::remove_folder(&new);
+    }
+    let edit = made?;
+    let clone = root.join(&edit.clone);
+    session.ignore_edits(Some(&clone))?;
+    edits.edits.push(edit.clone());
+    edits.write(&root)?;
+    if !fs::exists(&new)? {
+        // It is in the clone of another edit.
+        return seen(session, &edit);
+    }
+    if let Some(parent) = clone.parent() {
+        fs::create_folder(parent)?;
+    }
+    fs::rename(&new, &clone)?;
+    seen(session, &edit)
+}
+
+/// Makes the clone in `new`, unless there is one of the same repository, and returns what the edit will be.
+fn make(
+    session: &Session,
+    request: &BeginRequest,
+    edits: &Edits,
+    package: &LockedPackage,
+    (new, branch): (&Path, String),
+) -> Result<Edit, CommandError> {
+    let id = &package.id;
     let (origin, commit, target) = if request.from_pack {
-        let target = target(session, request, &id, None)?;
-        let commit = from_pack(session, package, &new, &branch)?;
+        let target = target(session, request, id, None)?;
+        let commit = from_pack(session, package, new, &branch)?;
         (None, commit, target)
     } else {
         let origin = Origin::find(session, package, request.url.as_deref())?;
-        if let Some(edit) = beside(&edits, &root, &origin, &id, package)? {
-            edits.edits.push(edit.clone());
-            session.ignore_edits(Some(&root.join(&edit.clone)))?;
-            edits.write(&root)?;
-            return seen(session, &edit);
+        if let Some(edit) = beside(edits, &session.workspace.root, &origin, id, package)? {
+            return Ok(edit);
         }
-        let target = target(session, request, &id, Some(&origin))?;
-        let commit = cloned(session, &origin, &new, &branch)?;
+        let target = target(session, request, id, Some(&origin))?;
+        let commit = cloned(session, &origin, new, &branch)?;
         (Some(origin), commit, target)
     };
     let inside = origin.as_ref().map(|origin| origin.folder.clone()).unwrap_or_default();
-    check_package(session, &id, package, origin.as_ref(), &new.join(&inside))?;
-    let edit = Edit {
+    check_package(session, id, package, origin.as_ref(), &new.join(&inside))?;
+    Ok(Edit {
         id: id.to_string(),
         folder: target.folder,
         clone: target.clone,
@@ -106,26 +139,34 @@ pub fn begin(session: &Session, request: &BeginRequest) -> Result<Edited, Comman
         kept: false,
         trash: None,
         trashed: None,
-    };
-    let clone = root.join(&edit.clone);
-    session.ignore_edits(Some(&clone))?;
-    edits.edits.push(edit.clone());
-    edits.write(&root)?;
-    if let Some(parent) = clone.parent() {
-        fs::create_folder(parent)?;
-    }
-    fs::rename(&new, &clone)?;
-    seen(session, &edit)
+    })
 }
 
 /// The error about a package of the workspace itself.
 fn own(session: &Session, id: &PackageId) -> CommandError {
     let name = session.short_name(id);
-    let member = session.places.member_of(id);
-    let place = member.map(|member| member.place.clone()).unwrap_or_default();
+    let place = own_place(session, id).unwrap_or_default();
     let place = if place.is_empty() { ".".to_owned() } else { place };
     CommandError::new(Code::Conflict, format!("`{name}` is a package of this workspace"))
         .hint(format!("it is in `{place}`: edit it there"))
+}
+
+/// Where a package of the workspace itself is, relative to the root.
+fn own_place(session: &Session, id: &PackageId) -> Option<String> {
+    if let Some(member) = session.places.member_of(id) {
+        return Some(member.place.clone());
+    }
+    let workspace = &session.workspace;
+    let is_edited = |folder: &Path| {
+        session.edited.iter().any(|edited| edited.member.folder == folder)
+            || workspace
+                .edits
+                .iter()
+                .any(|edit| folder.starts_with(workspace.root.join(&edit.clone)))
+    };
+    let mut members = workspace.members.iter();
+    let own = members.find(|member| member.id == *id && !is_edited(&member.folder))?;
+    Some(own.place.clone())
 }
 
 /// The edit of the package that there already is, which is used from now on. Forgets one whose folder is gone.
@@ -287,15 +328,14 @@ fn cloned(
     let hint =
         "`--url URL` clones another repository, and `--from-pack` begins with the installed files";
     copies(session)
-        .clone_into(into, &beginning)
+        .clone_into(into, &beginning, &Aside(Arc::clone(&session.events)))
         .map_err(|error| CommandError::from(error).hint(hint))
 }
 
-/// What runs `git` for the clones of a session.
+/// What makes the clones of a session, and asks their remotes.
 pub(super) fn copies(session: &Session) -> WorkingCopies {
-    let environment = &session.environment;
-    let cache = environment.cache.join("git");
-    WorkingCopies::new(&environment.variables, &cache, session.options.offline)
+    let offline = session.options.offline;
+    WorkingCopies::new(&providers::git(&session.environment, offline, &session.http()))
 }
 
 /// Begins a repository with the files of the installed package, which can be written.

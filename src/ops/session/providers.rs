@@ -9,6 +9,20 @@ use crate::env::Environment;
 use crate::formats;
 use crate::index::Providers;
 
+/// The options of everything that reaches Git repositories.
+#[cfg(feature = "git")]
+pub(crate) fn git(
+    environment: &Environment,
+    offline: bool,
+    http: &Arc<Http>,
+) -> mu_provider_git::GitOptions {
+    mu_provider_git::GitOptions {
+        offline,
+        variables: environment.variables.clone(),
+        ..mu_provider_git::GitOptions::new(environment.cache.join("git"), http)
+    }
+}
+
 /// All providers, ready to use.
 pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) -> Providers {
     let mut providers = Providers::default();
@@ -20,11 +34,7 @@ pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) ->
     }
     #[cfg(feature = "git")]
     {
-        let options = mu_provider_git::GitOptions {
-            offline,
-            variables: environment.variables.clone(),
-            ..mu_provider_git::GitOptions::new(environment.cache.join("git"), http)
-        };
+        let options = git(environment, offline, http);
         providers.add(Arc::new(mu_provider_git::GitProvider::new(options)));
     }
     #[cfg(feature = "oci")]

@@ -12,7 +12,7 @@ use mu_provider::http::{Authorization, Http, Secret};
 use mu_provider::{ErrorKind, ProviderError, SafeUrl};
 
 use crate::programs::Programs;
-use crate::remote_url::RemoteUrl;
+use crate::remote_url::{RemoteUrl, Scheme};
 use mu_provider::threads::lock;
 
 /// Finds credentials, and remembers which ones were accepted.
@@ -31,6 +31,15 @@ pub(super) struct Offer {
     from_helper: bool,
     /// Where it comes from, in words.
     origin: String,
+}
+
+/// A stored token, for a program that asks for a user and a password.
+#[derive(Debug)]
+pub(crate) struct Token {
+    /// The scheme, host and port that it is for.
+    pub(crate) place: String,
+    pub(crate) user: String,
+    pub(crate) password: Secret,
 }
 
 impl Offer {
@@ -55,22 +64,31 @@ impl GitCredentials {
         &'call self,
         remote: &'call RemoteUrl,
     ) -> impl Iterator<Item = Result<Offer, ProviderError>> + 'call {
-        let url = remote.url();
-        // mu sends nothing over a connection that others can read, so it looks nothing up.
-        let confidential = url.scheme() == "https" || url.is_loopback();
-        let stored = move || {
-            let credentials = &self.http.options().credentials;
-            let token = credentials.token(url)?;
-            let origin = credentials.origin(url).unwrap_or_default();
-            Some(Ok(Offer { origin, ..offer_token(remote, &token) }))
-        };
+        let is_safe = is_confidential(remote.url());
         let helped = move || self.ask_helpers(remote).transpose();
-        [Source::Stored, Source::Helpers].into_iter().filter(move |_| confidential).filter_map(
+        [Source::Stored, Source::Helpers].into_iter().filter(move |_| is_safe).filter_map(
             move |source| match source {
-                Source::Stored => stored(),
+                Source::Stored => self.stored(remote).map(Ok),
                 Source::Helpers => helped(),
             },
         )
+    }
+
+    fn stored(&self, remote: &RemoteUrl) -> Option<Offer> {
+        let credentials = &self.http.options().credentials;
+        let token = credentials.token(remote.url())?;
+        let origin = credentials.origin(remote.url()).unwrap_or_default();
+        Some(Offer { origin, ..offer_token(remote, &token) })
+    }
+
+    /// The stored token for a remote, if that is on a web server and nobody else can read what is sent there.
+    pub(super) fn token(&self, remote: &RemoteUrl) -> Option<Token> {
+        let is_web = matches!(remote.scheme(), Scheme::Https | Scheme::Http);
+        if !is_web || !is_confidential(remote.url()) {
+            return None;
+        }
+        let Offer { user, password, .. } = self.stored(remote)?;
+        Some(Token { place: origin(remote.url()), user, password })
     }
 
     /// Remembers whether an offer was accepted, and tells the helper that it came from.
@@ -174,6 +192,11 @@ fn question(remote: &RemoteUrl, user: Option<&str>) -> String {
         text.push_str(&format!("username={user}\n"));
     }
     text
+}
+
+/// mu sends nothing over a connection that others can read, so it looks nothing up.
+fn is_confidential(url: &SafeUrl) -> bool {
+    url.scheme() == "https" || url.is_loopback()
 }
 
 fn origin(url: &SafeUrl) -> String {

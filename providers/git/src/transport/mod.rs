@@ -19,6 +19,7 @@ use std::sync::{Arc, OnceLock};
 use mu_provider::ProviderError;
 use mu_provider::http::Http;
 
+pub(crate) use self::credentials::Token;
 pub(crate) use self::session::{ReceiveError, Session};
 
 use self::credentials::GitCredentials;
@@ -42,12 +43,22 @@ impl Transports {
         Self { http: Arc::clone(http), programs, settings: OnceLock::new(), credentials }
     }
 
+    /// The token that mu has for a remote on a web server, under the URL that the user's settings give it.
+    pub(crate) fn token(&self, remote: &RemoteUrl) -> Result<Option<Token>, ProviderError> {
+        let other = self.settings().instead_of(remote)?;
+        Ok(self.credentials.token(other.as_ref().unwrap_or(remote)))
+    }
+
+    fn settings(&self) -> &Settings {
+        self.settings.get_or_init(|| Settings::read(&self.programs))
+    }
+
     /// Begins a conversation with `remote`.
     pub(crate) fn open(&self, remote: &RemoteUrl) -> Result<Box<dyn Session>, ProviderError> {
         if remote.scheme() == Scheme::File {
             return file::open(remote, &self.programs);
         }
-        let settings = self.settings.get_or_init(|| Settings::read(&self.programs));
+        let settings = self.settings();
         let other = settings.instead_of(remote)?;
         let remote = other.as_ref().unwrap_or(remote);
         match remote.scheme() {

@@ -1,0 +1,161 @@
+//! Clones to work in: how one is made, and what the remotes of one have.
+//!
+//! `git` does this if it is installed ([`program`]); otherwise libgit2 does, over mu's own connections ([`library`]). A clone to
+//! work in is the user's own. This module does not look into one: `unsaved` does.
+
+mod library;
+mod program;
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use git2::Oid;
+use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
+
+use self::program::Access;
+use crate::database::Bounds;
+use crate::programs::Programs;
+use crate::provider::GitOptions;
+use crate::remote_url::RemoteUrl;
+use crate::transport::Transports;
+
+/// Makes clones, and asks their remotes.
+#[derive(Debug)]
+pub struct WorkingCopies {
+    programs: Programs,
+    transports: Transports,
+    bounds: Bounds,
+    offline: bool,
+    has_git: OnceLock<bool>,
+}
+
+/// What a clone is made of.
+#[derive(Debug, Clone)]
+pub struct Beginning<'a> {
+    /// The repository's URL, as [`checked_url`] returns it.
+    pub url: &'a str,
+    /// The commit, if it is known.
+    pub commit: Option<&'a str>,
+    /// The tags, one of which has the commit otherwise.
+    pub tags: &'a [String],
+    /// The name of the branch that begins there.
+    pub branch: &'a str,
+}
+
+/// Reads the URL of a repository that `git` may be given.
+///
+/// # Errors
+///
+/// When it is none, or one that could make `git` run something else.
+pub fn checked_url(text: &str, insecure: bool) -> Result<String, ProviderError> {
+    Ok(remote(text, insecure)?.to_string())
+}
+
+/// Whether Git accepts the name of a branch.
+pub fn is_branch_name(name: &str) -> bool {
+    git2::Branch::name_is_valid(name).unwrap_or(false)
+}
+
+fn remote(text: &str, insecure: bool) -> Result<RemoteUrl, ProviderError> {
+    RemoteUrl::parse(text, |_: &SafeUrl| insecure)?.ok_or_else(|| {
+        let text = mu_provider::without_secrets(text);
+        ProviderError::new(
+            ErrorKind::Refused,
+            format!("`{text}` is not the URL of a Git repository"),
+        )
+    })
+}
+
+impl WorkingCopies {
+    /// Makes clones with these options, as the provider uses them.
+    pub fn new(options: &GitOptions) -> Self {
+        let programs = Programs::new(&options.variables, &options.cache);
+        Self {
+            transports: Transports::new(&options.http, programs.clone()),
+            programs,
+            bounds: options.bounds(),
+            offline: options.offline,
+            has_git: OnceLock::new(),
+        }
+    }
+
+    /// Makes a clone with the whole history in `into`, with its own branch at the commit, and its submodules. Returns the
+    /// commit.
+    ///
+    /// # Errors
+    ///
+    /// When the repository cannot be reached, or has no such commit or tag.
+    pub fn clone_into(
+        &self,
+        into: &Path,
+        from: &Beginning<'_>,
+        progress: &dyn Progress,
+    ) -> Result<String, ProviderError> {
+        self.refuse_offline(from.url)?;
+        if !self.has_git() {
+            return self.clone_with_library(into, from, progress);
+        }
+        let own = self.clone_with_git(&Access::Own, into, from);
+        let Err(error) = own else { return own };
+        match self.access_instead(&error, &[remote(from.url, true)?])? {
+            Some(access) => {
+                mu_provider::fs::remove_folder(into)?;
+                self.clone_with_git(&access, into, from)
+            }
+            None => Err(error),
+        }
+    }
+
+    /// The commits that the branches and tags of a remote lead to now.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be reached.
+    pub fn tips(&self, url: &str) -> Result<Vec<String>, ProviderError> {
+        let remote = remote(url, true)?;
+        self.refuse_offline(&remote.to_string())?;
+        if !self.has_git() {
+            let listed = self.transports.open(&remote)?.advertisement()?;
+            let commits = listed.refs().iter().map(|other| other.commit).chain(listed.head());
+            return Ok(commits.map(|commit| commit.to_string()).collect());
+        }
+        let own = self.tips_with_git(&Access::Own, &remote);
+        let Err(error) = own else { return own };
+        match self.access_instead(&error, std::slice::from_ref(&remote))? {
+            Some(access) => self.tips_with_git(&access, &remote),
+            None => Err(error),
+        }
+    }
+
+    fn refuse_offline(&self, url: &str) -> Result<(), ProviderError> {
+        match self.offline {
+            false => Ok(()),
+            true => Err(ProviderError::new(
+                ErrorKind::Offline,
+                format!("`{url}` is not asked, because of --offline"),
+            )),
+        }
+    }
+
+    /// Whether there is a `git` that can be run.
+    fn has_git(&self) -> bool {
+        *self.has_git.get_or_init(|| {
+            let version = self.programs.git().arg("--version").output();
+            version.is_ok_and(|output| output.status.success())
+        })
+    }
+}
+
+/// The error for a repository that has none of the tags.
+fn no_tag(from: &Beginning<'_>) -> ProviderError {
+    let text = format!("`{}` has no tag `{}`", from.url, from.tags.join("` or `"));
+    ProviderError::new(ErrorKind::NotFound, text)
+}
+
+/// The commit of a text with 40 digits.
+fn parse(commit: &str) -> Result<Oid, ProviderError> {
+    Oid::from_str(commit).map_err(|error| {
+        ProviderError::new(ErrorKind::NotFound, format!("`{commit}` is not a commit"))
+            .because(error)
+    })
+}

@@ -1,0 +1,218 @@
+//! Clones that `git` makes, with the settings of the user and the system: their credentials, their line endings and their
+//! filters. It never runs with the configuration of the repository around the workspace, and asks no questions.
+//!
+//! If a server accepts none of the user's own credentials, `git` gets the token that `mu login` stored: in its environment, for
+//! exactly that host. It is never part of a command line, and no file and no other credential helper gets it.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use mu_provider::fs;
+use mu_provider::{ErrorKind, ProviderError};
+
+use super::{Beginning, WorkingCopies, no_tag};
+use crate::gitmodules::Submodules;
+use crate::remote_url::RemoteUrl;
+use crate::transport::Token;
+use crate::words::printable_end;
+
+/// Whose credentials `git` uses.
+#[derive(Debug)]
+pub(super) enum Access {
+    /// The user's own, as Git has them.
+    Own,
+    /// Those that mu has.
+    Tokens(Vec<Token>),
+}
+
+impl WorkingCopies {
+    pub(super) fn clone_with_git(
+        &self,
+        access: &Access,
+        into: &Path,
+        from: &Beginning<'_>,
+    ) -> Result<String, ProviderError> {
+        let clone = |filter: &[&str]| {
+            let mut command = self.git(access);
+            command.args(["clone", "--quiet", "--no-checkout"]).args(filter);
+            command.args(["--", from.url]).arg(into).env("GIT_NO_LAZY_FETCH", "1");
+            run(command, &format!("`{}` cannot be cloned", from.url))
+        };
+        match access {
+            Access::Own => {
+                let partial = clone(&["--filter=blob:none"]);
+                if let Err(error) = &partial
+                    && is_refusal(error)
+                {
+                    return partial;
+                }
+                // If the server lacks a part of the history, Git asks for it without end in a clone that lacks contents, too.
+                if partial.is_err() || fs::exists(&into.join(".git/shallow"))? {
+                    fs::remove_folder(into)?;
+                    clone(&[])?;
+                }
+            }
+            // The user's `git`, which has no token, could not fetch later what a clone lacks.
+            Access::Tokens(_) => drop(clone(&[])?),
+        }
+        let commit = self.begin(access, into, from)?;
+        let mut command = self.inside(access, into);
+        command.args(["checkout", "--quiet", "--no-track", "-b", from.branch, &commit]);
+        run(command, &format!("the files of `{}` at {commit} cannot be checked out", from.url))?;
+        if let Some(text) = fs::read_if_there(&into.join(".gitmodules"))? {
+            self.submodules(access, into, from, &Submodules::parse(&text))?;
+        }
+        Ok(commit)
+    }
+
+    /// The commit at which the work begins.
+    fn begin(
+        &self,
+        access: &Access,
+        clone: &Path,
+        from: &Beginning<'_>,
+    ) -> Result<String, ProviderError> {
+        let Some(commit) = from.commit else {
+            let found = from.tags.iter().find_map(|tag| {
+                let mut command = self.inside(access, clone);
+                let name = format!("refs/tags/{tag}^{{commit}}");
+                command.args(["rev-parse", "--verify", "--quiet", &name]);
+                run(command, "").ok()
+            });
+            return found.ok_or_else(|| no_tag(from));
+        };
+        let mut known = self.inside(access, clone);
+        // Without a connection, a commit that no branch or tag leads to counts as missing.
+        known.env("GIT_NO_LAZY_FETCH", "1");
+        known.args(["cat-file", "-e", &format!("{commit}^{{commit}}")]);
+        if run(known, "").is_err() {
+            let mut command = self.inside(access, clone);
+            command.args(["fetch", "--quiet", "origin", commit]);
+            run(command, &format!("`{}` has no commit {commit}", from.url))
+                .map_err(|error| ProviderError::new(ErrorKind::NotFound, error.to_string()))?;
+        }
+        Ok(commit.to_owned())
+    }
+
+    fn submodules(
+        &self,
+        access: &Access,
+        clone: &Path,
+        from: &Beginning<'_>,
+        submodules: &Submodules,
+    ) -> Result<(), ProviderError> {
+        let update = |access: &Access| {
+            let mut command = self.inside(access, clone);
+            command.args(["submodule", "--quiet", "update", "--init", "--recursive"]);
+            run(command, &format!("the submodules of `{}` cannot be cloned", from.url))
+        };
+        let Err(error) = update(access) else { return Ok(()) };
+        let parent = super::remote(from.url, true)?;
+        let urls = submodules.urls().filter_map(|url| RemoteUrl::submodule(&parent, url).ok());
+        let remotes: Vec<RemoteUrl> = urls.chain([parent.clone()]).collect();
+        match self.access_instead(&error, &remotes)? {
+            Some(access) => update(&access).map(drop),
+            None => Err(error),
+        }
+    }
+
+    pub(super) fn tips_with_git(
+        &self,
+        access: &Access,
+        remote: &RemoteUrl,
+    ) -> Result<Vec<String>, ProviderError> {
+        let mut command = self.git(access);
+        command.args(["ls-remote", "--quiet", "--", &remote.to_string()]);
+        let listed = run(command, &format!("`{remote}` cannot be asked which commits it has"))?;
+        let tips = listed.lines().filter_map(|line| line.split_once('\t'));
+        Ok(tips.map(|(commit, _)| commit.to_owned()).collect())
+    }
+
+    /// The tokens that mu has for these remotes, if their servers did not accept what `git` had.
+    pub(super) fn access_instead(
+        &self,
+        error: &ProviderError,
+        remotes: &[RemoteUrl],
+    ) -> Result<Option<Access>, ProviderError> {
+        if !is_refusal(error) {
+            return Ok(None);
+        }
+        let mut tokens: Vec<Token> = Vec::new();
+        for remote in remotes {
+            let Some(token) = self.transports.token(remote)? else { continue };
+            if tokens.iter().all(|other| other.place != token.place) {
+                tokens.push(token);
+            }
+        }
+        Ok(Some(tokens).filter(|tokens| !tokens.is_empty()).map(Access::Tokens))
+    }
+
+    /// `git`, which may fetch what a clone without all files still lacks.
+    fn git(&self, access: &Access) -> Command {
+        let mut command = self.programs.git();
+        command.env_remove("GIT_NO_LAZY_FETCH").stdin(Stdio::null());
+        if let Access::Tokens(tokens) = access {
+            self.give(&mut command, tokens);
+        }
+        command
+    }
+
+    /// Gives `git` tokens: a credential helper for each place, in the environment alone, which takes the token from there. The
+    /// user's helpers for that place are left out, because Git would have them store it.
+    fn give(&self, command: &mut Command, tokens: &[Token]) {
+        let known = self.programs.variable("GIT_CONFIG_COUNT").and_then(|text| text.parse().ok());
+        let mut count: usize = known.unwrap_or(0);
+        for (number, token) in tokens.iter().enumerate() {
+            let (user, password) =
+                (format!("MU_GIT_USER_{number}"), format!("MU_GIT_PASSWORD_{number}"));
+            let helper = format!(
+                "!f() {{ if test \"$1\" = get; then printf 'username=%s\\npassword=%s\\n' \"${user}\" \"${password}\"; fi; }}; f"
+            );
+            for value in ["", &helper] {
+                let key = format!("credential.{}.helper", token.place);
+                command.env(format!("GIT_CONFIG_KEY_{count}"), key);
+                command.env(format!("GIT_CONFIG_VALUE_{count}"), value);
+                count += 1;
+            }
+            command.env(user, &token.user).env(password, token.password.expose());
+        }
+        command.env("GIT_CONFIG_COUNT", count.to_string());
+    }
+
+    fn inside(&self, access: &Access, clone: &Path) -> Command {
+        let mut command = self.git(access);
+        command.arg("-C").arg(clone);
+        command
+    }
+}
+
+/// Whether a server may answer otherwise to somebody else. Some say that there is nothing, for what is private.
+fn is_refusal(error: &ProviderError) -> bool {
+    matches!(error.kind(), ErrorKind::Auth | ErrorKind::NotFound)
+}
+
+/// Runs `git`, and returns what it prints.
+fn run(mut command: Command, failed: &str) -> Result<String, ProviderError> {
+    let output = command.output().map_err(|error| {
+        ProviderError::new(ErrorKind::Io, "`git` cannot be run".to_owned()).because(error)
+    })?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    }
+    let said = printable_end(&output.stderr);
+    let said = mu_provider::without_secrets(&said).into_owned();
+    let has = |all: &[&str]| all.iter().any(|words| said.contains(words));
+    let kind = if has(&[
+        "Authentication failed",
+        "could not read Username",
+        "Permission denied",
+        "error: 403",
+    ]) {
+        ErrorKind::Auth
+    } else if has(&["not found"]) {
+        ErrorKind::NotFound
+    } else {
+        ErrorKind::Network
+    };
+    Err(ProviderError::new(kind, failed).because(said))
+}
