@@ -159,6 +159,13 @@ fn a_package_of_a_hub_is_edited_in_its_repository_and_given_back() {
         .says(&["restored net/vpc", "1 commit ahead"]);
     assert_eq!(sandbox.read(&format!("{folder}/main.tf")), "changed\n");
     world.is_untouched();
+    // The ways on lead to where the commit was pushed.
+    let inside = world.work().join(&clone);
+    let fork = world.origin.folder().display().to_string();
+    git(&inside, &["remote", "add", "fork", &fork]);
+    git(&inside, &["push", "--quiet", "fork", "HEAD:fix"]);
+    let run = sandbox.mu(&["edit", "--done", "net/vpc"]).ok();
+    run.says(&[&format!("`mu add 'git+file://{fork}/net/vpc#fix'`")]);
 }
 
 #[test]
@@ -217,6 +224,14 @@ fn each_kind_of_work_keeps_an_edit_from_ending() {
     inside(&["stash", "--quiet"]);
     check("stashed: `");
     inside(&["stash", "drop", "--quiet"]);
+    // Files at which Git does not look are work, too.
+    for flag in ["assume-unchanged", "skip-worktree"] {
+        inside(&["update-index", &format!("--{flag}"), "main.tf"]);
+        write("main.tf");
+        check("changed and not committed: `main.tf`");
+        inside(&["update-index", &format!("--no-{flag}"), "main.tf"]);
+        inside(&["checkout", "--quiet", "main.tf"]);
+    }
     write("secret.env");
     check("ignored by Git, so in no commit: `secret.env`");
     fs::remove_file(clone.join("secret.env")).expect("was there");
@@ -259,6 +274,10 @@ fn each_kind_of_work_keeps_an_edit_from_ending() {
     inside(&["commit", "--quiet", "--allow-empty", "--message", "aside"]);
     inside(&["checkout", "--quiet", "edit/mono-1.0.0"]);
     check("commits that no remote has: `");
+    // A remote that would be gone together with the clone does not count.
+    inside(&["remote", "add", "self", &clone.display().to_string()]);
+    check("commits that no remote has: `");
+    inside(&["remote", "remove", "self"]);
     // Only what HEAD was before still leads to it.
     inside(&["branch", "--quiet", "-D", "aside"]);
     check("commits that no remote has: `");
@@ -272,7 +291,8 @@ fn each_kind_of_work_keeps_an_edit_from_ending() {
     write("new.tf");
     let run = sandbox.mu(&["edit", "--done", &root]).fails();
     run.says(&["changed and", "ignored by", "not tracked", "--keep", "--force"]);
-    sandbox.mu(&["edit", "--done", &root, "--keep"]).ok().says(&["its clone stays in"]);
+    let run = sandbox.mu(&["edit", "--done", &root, "--keep"]).ok();
+    run.says(&["its clone stays in"]).does_not_say(&["to use what you committed"]);
     assert!(sandbox.has(&format!("work/.mu/packs/{place}/main.tf")), "the pack is back");
     sandbox.mu(&["get", "--locked"]).ok().does_not_say(&["using the edit"]);
     world.is_untouched();
@@ -307,6 +327,15 @@ fn work_in_a_submodule_counts() {
     let run = sandbox.mu(&["edit", "--done", &root]).fails();
     run.says(&[&format!("{place}: not tracked by Git: `note.txt`")]);
     fs::remove_file(world.work().join(&place).join("note.txt")).expect("was there");
+    // What was committed stays when its files go.
+    world.commit_in(&place, "part.txt");
+    let clone = world.work().join(world.place());
+    git(&clone, &["submodule", "--quiet", "deinit", "--force", "part"]);
+    let run = sandbox.mu(&["edit", "--done", &root]).fails();
+    run.says(&[&format!("{place}: commits that no remote has")]).does_not_say(&["not committed"]);
+    let inner = clone.join(".git/modules/part");
+    let to = part.folder().display().to_string();
+    git(&inner, &["--work-tree=.", "push", "--quiet", &to, "HEAD:refs/heads/fix"]);
     sandbox.mu(&["edit", "--done", &root]).ok();
 }
 
@@ -342,11 +371,13 @@ fn a_package_without_a_repository_begins_with_its_files() {
 fn what_cannot_be_edited_is_refused_and_nothing_is_left() {
     let mut world = World::new();
     let sandbox = &world.sandbox;
-    sandbox.mu(&["edit", "acme/web", "--json"]).fails();
     sandbox.write("lib/own/Mu.yaml", "name: lib/own\nversion: 1.0.0\n");
     sandbox.mu(&["add", "lib/own"]).ok();
     let error = sandbox.mu(&["edit", "lib/own", "--json"]).fails_with("conflict");
     assert_eq!(error["message"], "`lib/own` is a package of this workspace");
+    let error = sandbox.mu(&["edit", "acme/web", "--json"]).fails_with("conflict");
+    assert_eq!(error["message"], "`acme/web` is a package of this workspace");
+    sandbox.mu(&["edit", "net/vpc", "--branch", "a..b", "--json"]).fails_with("usage");
     sandbox.mu(&["edit", "no/such", "--json"]).fails_with("not-found");
     sandbox.mu(&["edit", "net/vpc", "--offline", "--json"]).fails_with("offline");
     sandbox.mu(&["edit", "--done", "net/vpc", "--json"]).fails_with("not-found");
@@ -355,7 +386,9 @@ fn what_cannot_be_edited_is_refused_and_nothing_is_left() {
     sandbox.mu(&["edit", "net/vpc", "--at", "lib/own", "--json"]).fails_with("conflict");
     let run = sandbox.mu(&["edit", "net/vpc", "--url", "ext::sh -c true", "--json"]);
     assert_ne!(run.status, 0);
-    assert!(world.edits().is_empty());
+    let missing = format!("{}acme/none.git", world.server.root());
+    sandbox.mu(&["edit", "net/vpc", "--url", &missing, "--json"]).fails_with("not-found");
+    assert!(world.edits().is_empty() && !sandbox.has("work/.mu/edit/new"));
     world.sandbox.set("CI", "true");
     world.sandbox.mu(&["edit", "net/vpc", "--at", "mine"]).fails().says(&["--allow-edits"]);
 }
@@ -394,47 +427,54 @@ fn a_hostile_list_of_edits_leads_nowhere() {
     sandbox.mu(&["edit", "net/vpc"]).fails().says(&["is a symbolic link"]);
 }
 
+/// Runs the program up to one of its changes to files; returns its exit status.
+fn ended_at(sandbox: &Sandbox, arguments: &[&str], number: u32) -> i32 {
+    let mut command = sandbox.command(arguments);
+    command.env("MU_TEST_END_AT_CHANGE", number.to_string());
+    sandbox.run(arguments, command).status
+}
+
 #[test]
-fn an_end_at_any_change_loses_nothing_and_the_next_run_finishes() {
+fn a_beginning_that_ends_at_any_change_is_finished_by_the_next_run() {
     let world = World::new();
     let sandbox = &world.sandbox;
     let lock = sandbox.read("Mu.lock");
-    let root = world.id("");
-    let place = world.place();
-    let ended_at = |arguments: &[&str], number: u32| {
-        let mut command = sandbox.command(arguments);
-        command.env("MU_TEST_END_AT_CHANGE", number.to_string());
-        sandbox.run(arguments, command).status
-    };
+    let (root, place) = (world.id(""), world.place());
     let mut changes = 0;
     for number in 1.. {
-        let status = ended_at(&["edit", &root], number);
+        let status = ended_at(sandbox, &["edit", &root], number);
         world.is_untouched();
-        let run = sandbox.mu(&["edit", &root]).ok();
-        run.says(&["using the edit of"]);
+        if status != 0 {
+            sandbox.mu(&["edit", &root]).ok().says(&["using the edit of"]);
+        }
         assert_eq!(sandbox.read(&format!("{place}/main.tf")), "one\n", "change {number}");
-        world.commit_in(&place, "mine.tf");
-        world.push(&place);
-        sandbox.mu(&["edit", "--done", &root]).ok();
-        let trash = world.edits();
-        let last =
-            trash.last().expect("is there")["trash"].as_str().expect("is in the trash").to_owned();
-        assert!(sandbox.has(&format!("work/.mu/edit/trash/{last}/mine.tf")));
+        let head = git(&world.work().join(&place), &["rev-parse", "edit/mono-1.0.0"]);
+        assert_eq!(head, world.commit, "change {number}");
+        sandbox.mu(&["edit", "--done", &root, "--force"]).ok();
         fs::remove_dir_all(sandbox.path("work/.mu/edit/trash")).expect("was there");
-        world.origin.git(&["branch", "--quiet", "-D", "edit/mono-1.0.0"]);
         changes = number;
         if status == 0 {
             break;
         }
     }
     assert!(changes > 4, "{changes} changes");
+    sandbox.mu(&["get", "--locked"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+}
+
+#[test]
+fn an_end_that_ends_at_any_change_loses_nothing_and_the_next_run_finishes() {
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    let lock = sandbox.read("Mu.lock");
+    let (root, place) = (world.id(""), world.place());
+    sandbox.mu(&["edit", &root]).ok();
+    sandbox.write(&format!("{place}/mine.env"), "work\n");
+    let mut changes = 0;
     for number in 1.. {
-        sandbox.mu(&["edit", &root]).ok();
-        sandbox.write(&format!("{place}/mine.env"), "work\n");
-        let status = ended_at(&["edit", "--done", &root, "--force"], number);
+        let status = ended_at(sandbox, &["edit", "--done", &root, "--force"], number);
         world.is_untouched();
-        let mut edits = world.edits();
-        let edit = edits.pop().expect("is known");
+        let edit = world.edits().pop().expect("is known");
         let state = edit["state"].as_str().expect("is text");
         let kept = match state {
             "in-use" => place.clone(),
@@ -447,12 +487,12 @@ fn an_end_at_any_change_loses_nothing_and_the_next_run_finishes() {
         }
         sandbox.mu(&["edit", "--restore", &root]).ok();
         assert_eq!(sandbox.read(&format!("{place}/mine.env")), "work\n", "change {number}");
-        sandbox.mu(&["edit", "--done", &root, "--force"]).ok();
-        fs::remove_dir_all(sandbox.path("work/.mu/edit/trash")).expect("was there");
+        changes = number;
         if status == 0 {
             break;
         }
     }
+    assert!(changes > 4, "{changes} changes");
     sandbox.mu(&["get", "--locked"]).ok();
     assert_eq!(sandbox.read("Mu.lock"), lock);
     world.is_untouched();

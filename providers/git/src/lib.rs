@@ -59,5 +59,7 @@ pub use crate::ahead::commits_ahead;
 pub use crate::checkout::Checkout;
 pub use crate::provider::{GitOptions, GitProvider};
 pub use crate::surroundings::{Standing, Surroundings, SurroundingsError};
-pub use crate::unsaved::{Kind, Tips, Unsaved, WorkState, begin_repository, unsaved, work_state};
+pub use crate::unsaved::{
+    Kind, Pushed, Tips, Unsaved, WorkState, begin_repository, pushed_to, unsaved, work_state,
+};
 pub use crate::working_copy::{Beginning, WorkingCopies, checked_url, is_branch_name};

@@ -3,10 +3,14 @@
 //! libgit2 reads the clone, and runs no program. The caller asks the remotes.
 
 use std::collections::BTreeSet;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use git2::{ErrorCode, Oid, Repository, RepositoryState, Status, StatusOptions};
+use git2::{
+    ErrorCode, IndexEntry, IndexEntryExtendedFlag, IndexEntryFlag, ObjectType, Oid, Repository,
+    RepositoryState, Status, StatusOptions,
+};
 use mu_provider::ProviderError;
+use mu_provider::fs::{self, canonicalize};
 
 /// One kind of work that only the clone has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -79,25 +83,65 @@ fn look_into(
     for (kind, names) in files(repository, own)? {
         note(kind, names);
     }
+    note(Kind::UnderWay, under_way(repository.state()).into_iter().map(str::to_owned).collect());
+    let worktrees = repository.worktrees()?;
+    note(Kind::Worktree, worktrees.iter().flatten().flatten().map(str::to_owned).collect());
+    look_into_history(repository, inside, base, tips, found)?;
+    let below = |path: &str| {
+        if inside.is_empty() { path.to_owned() } else { format!("{inside}/{path}") }
+    };
+    let mut seen = Vec::new();
+    for submodule in repository.submodules()? {
+        let Ok(mut repository) = submodule.open() else { continue };
+        seen.extend(canonicalize(repository.path()));
+        let inside = below(&submodule.path().to_string_lossy());
+        look_into(&mut repository, &inside, None, &|_| false, tips, found)?;
+    }
+    let modules = repository.path().join("modules");
+    for folder in repositories_in(&modules) {
+        let is_seen = canonicalize(&folder).is_ok_and(|folder| seen.contains(&folder));
+        // The files of this submodule are gone, but not what was committed in it.
+        if !is_seen && let Ok(mut repository) = Repository::open_bare(&folder) {
+            let name = folder.strip_prefix(&modules).unwrap_or(&folder).to_string_lossy();
+            look_into_history(&mut repository, &below(&name), None, tips, found)?;
+        }
+    }
+    Ok(())
+}
+
+/// Finds stashes and commits.
+fn look_into_history(
+    repository: &mut Repository,
+    inside: &str,
+    base: Option<&str>,
+    tips: &Tips<'_>,
+    found: &mut Vec<Unsaved>,
+) -> Result<(), git2::Error> {
     let mut stashes = Vec::new();
     repository.stash_foreach(|_, message, _| {
         stashes.push(message.to_owned());
         true
     })?;
-    note(Kind::Stashed, stashes);
-    note(Kind::UnderWay, under_way(repository.state()).into_iter().map(str::to_owned).collect());
-    let worktrees = repository.worktrees()?;
-    note(Kind::Worktree, worktrees.iter().flatten().flatten().map(str::to_owned).collect());
     let (commits, silent) = commits(repository, base, tips)?;
-    note(Kind::Commits, commits);
-    note(Kind::Remote, silent);
-    for submodule in repository.submodules()? {
-        let Ok(mut repository) = submodule.open() else { continue };
-        let path = submodule.path().to_string_lossy();
-        let inside = if inside.is_empty() { path.into_owned() } else { format!("{inside}/{path}") };
-        look_into(&mut repository, &inside, None, &|_| false, tips, found)?;
+    let all = [(Kind::Stashed, stashes), (Kind::Commits, commits), (Kind::Remote, silent)];
+    for (kind, names) in all.into_iter().filter(|(_, names)| !names.is_empty()) {
+        found.push(Unsaved { kind, inside: inside.to_owned(), names });
     }
     Ok(())
+}
+
+/// The repositories of submodules, at any depth: a name may contain slashes.
+fn repositories_in(modules: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::entries(modules).unwrap_or_default() {
+        let folder = entry.path();
+        if folder.join("HEAD").is_file() && folder.join("objects").is_dir() {
+            found.push(folder);
+        } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            found.extend(repositories_in(&folder));
+        }
+    }
+    found
 }
 
 /// Files that are not as the commit has them.
@@ -137,7 +181,41 @@ fn files(
             }
         }
     }
+    let [_, (_, changed), ..] = &mut files;
+    for path in hidden(repository)? {
+        if !changed.contains(&path) {
+            changed.push(path);
+        }
+    }
     Ok(files)
+}
+
+/// Changed files at which Git was told not to look (`git update-index --assume-unchanged` or `--skip-worktree`).
+fn hidden(repository: &Repository) -> Result<Vec<String>, git2::Error> {
+    let Some(root) = repository.workdir() else { return Ok(Vec::new()) };
+    let is_hidden = |entry: &IndexEntry| {
+        IndexEntryFlag::from_bits_truncate(entry.flags).is_valid()
+            || IndexEntryExtendedFlag::from_bits_truncate(entry.flags_extended).is_skip_worktree()
+    };
+    let mut changed = Vec::new();
+    for entry in repository.index()?.iter().filter(is_hidden) {
+        let path = String::from_utf8_lossy(&entry.path).into_owned();
+        let place = root.join(&path);
+        // One that is not there holds no work.
+        let now = match fs::symlink_metadata(&place) {
+            Ok(metadata) if metadata.is_file() => Oid::hash_file(ObjectType::Blob, &place).ok(),
+            Ok(metadata) if metadata.is_symlink() => {
+                fs::read_link(&place).ok().and_then(|target| {
+                    Oid::hash_object(ObjectType::Blob, target.to_string_lossy().as_bytes()).ok()
+                })
+            }
+            _ => continue,
+        };
+        if now != Some(entry.id) {
+            changed.push(path);
+        }
+    }
+    Ok(changed)
 }
 
 /// What Git has begun and not ended.
@@ -170,8 +248,8 @@ fn commits(
         walk.hide(base)?;
     }
     let mut silent = Vec::new();
-    for url in remotes(repository)? {
-        match tips(&url) {
+    for url in remotes(repository)?.iter().filter(|url| !is_inside(repository, url)) {
+        match tips(url) {
             Ok(tips) => {
                 let known = tips.iter().filter_map(|tip| Oid::from_str(tip).ok());
                 for oid in known {
@@ -243,6 +321,55 @@ fn remotes(repository: &Repository) -> Result<BTreeSet<String>, git2::Error> {
         urls.extend(remote.pushurl().ok().flatten().or(remote.url().ok()).map(str::to_owned));
     }
     Ok(urls)
+}
+
+/// Whether a remote is a folder in the clone, which would be gone together with it.
+fn is_inside(repository: &Repository, url: &str) -> bool {
+    let root = repository.workdir().unwrap_or(repository.path());
+    let folder = root.join(url.strip_prefix("file://").unwrap_or(url));
+    match (canonicalize(root), canonicalize(&folder)) {
+        (Ok(root), Ok(folder)) => folder.starts_with(root),
+        _ => false,
+    }
+}
+
+/// A branch of a remote: the URL of the remote, and the branch's name there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pushed {
+    /// The URL.
+    pub url: String,
+    /// The name.
+    pub branch: String,
+}
+
+/// Where the commit that is checked out was pushed to, as far as the clone knows: first to `origin`, and to a branch of the
+/// same name.
+///
+/// # Errors
+///
+/// When the clone cannot be read.
+pub fn pushed_to(folder: &Path) -> Result<Option<Pushed>, git2::Error> {
+    let repository = Repository::open(folder)?;
+    let head = repository.head()?;
+    let (commit, own) = (head.peel_to_commit()?.id(), head.shorthand().unwrap_or_default());
+    let mut places = Vec::new();
+    for name in repository.remotes()?.iter().flatten().flatten() {
+        let remote = repository.find_remote(name)?;
+        let Ok(url) = remote.url() else { continue };
+        let start = format!("refs/remotes/{name}/");
+        for reference in repository.references_glob(&format!("{start}*"))? {
+            let reference = reference?;
+            let branch = reference.name().ok().and_then(|name| name.strip_prefix(&start));
+            if let Some(branch) = branch.filter(|branch| *branch != "HEAD")
+                && reference.target() == Some(commit)
+            {
+                let pushed = Pushed { url: url.to_owned(), branch: branch.to_owned() };
+                places.push((name != "origin", branch != own, pushed));
+            }
+        }
+    }
+    places.sort_by_key(|(is_other, is_renamed, _)| (*is_other, *is_renamed));
+    Ok(places.into_iter().map(|(_, _, pushed)| pushed).next())
 }
 
 /// The state of a clone, for its user.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use mu_provider::without_secrets;
-use mu_provider_git::{Kind, Unsaved, unsaved};
+use mu_provider_git::{Kind, Unsaved, checked_url, pushed_to, unsaved};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -80,7 +80,7 @@ pub fn done(session: &Session, request: &DoneRequest) -> Result<Vec<Ended>, Comm
     }
     let mut ended = Vec::new();
     for &at in &meant {
-        ended.push(end(session, &mut edits, at, &ended, request.keep)?);
+        ended.push(end(session, &mut edits, at, &ended, request)?);
     }
     edits.edits.retain(|edit| edit.state(root) != State::Missing);
     edits.write(root)?;
@@ -193,14 +193,14 @@ fn end(
     edits: &mut Edits,
     at: usize,
     before: &[Ended],
-    keep: bool,
+    request: &DoneRequest,
 ) -> Result<Ended, CommandError> {
     let root = session.workspace.root.clone();
     let edit = edits.edits[at].clone();
     let clone = root.join(&edit.clone);
     let id = package_of(&edit)?;
-    let ways = ways(session, &id, &edit, &clone);
-    if keep {
+    let ways = ways(session, &id, &edit, &clone, !request.keep && !request.force);
+    if request.keep {
         edits.edits[at].kept = true;
         edits.write(&root)?;
         return Ok(Ended { id, clone: edit.clone, trash: None, kept: true, ways });
@@ -249,11 +249,24 @@ fn name_in_trash(root: &Path, id: &PackageId, now: i64) -> String {
     std::iter::once(name.clone()).chain(others).find(is_free).unwrap_or(name)
 }
 
-/// How to use the commits that were made in a clone.
-fn ways(session: &Session, id: &PackageId, edit: &Edit, clone: &Path) -> Vec<String> {
+/// How to use the commits that were made in a clone, if they were pushed: as far as the clone knows, or because this was checked.
+fn ways(
+    session: &Session,
+    id: &PackageId,
+    edit: &Edit,
+    clone: &Path,
+    is_checked: bool,
+) -> Vec<String> {
     let Some(work) = origin::work_state(clone) else { return Vec::new() };
-    let is_new = work.head.as_ref().is_some_and(|head| *head != edit.commit);
-    let (Some(branch), Some(url), true) = (work.branch, &edit.url, is_new) else {
+    if work.head.as_ref().is_none_or(|head| *head == edit.commit) {
+        return Vec::new();
+    }
+    let pushed = pushed_to(clone).ok().flatten();
+    let pushed =
+        pushed.and_then(|pushed| Some((checked_url(&pushed.url, true).ok()?, pushed.branch)));
+    let Some((url, branch)) =
+        pushed.or_else(|| edit.url.clone().zip(work.branch).filter(|_| is_checked))
+    else {
         return Vec::new();
     };
     let inside = edit.folder.strip_prefix(&edit.clone).unwrap_or_default().trim_start_matches('/');
