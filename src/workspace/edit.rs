@@ -192,7 +192,14 @@ pub fn remove_patch(path: &Path, text: &str, key: &str) -> Result<Option<String>
     let mut expected = patches(path, text)?;
     let Some(index) = expected.iter().position(|known| known == key) else { return Ok(None) };
     expected.remove(index);
+    let document = Document::read(path, text)?;
+    let is_alone = document.root().entries()?.count() == 1;
+    if expected.is_empty() && is_alone && document.comments().next().is_none() {
+        return Ok(Some(String::new()));
+    }
     let changed = layout::change(path, text, PATCHES, |patch, collection| match collection {
+        // No empty map stays, unless it is all that there is beside comments.
+        Some(_) if expected.is_empty() && !is_alone => patch.take_key(PATCHES),
         Some(collection) => patch.take(collection, index),
         None => Ok(()),
     })?;

@@ -288,6 +288,15 @@ impl<'d> Patch<'d> {
         }
     }
 
+    /// Takes a key out of the outermost map, if it is there.
+    ///
+    /// # Errors
+    ///
+    /// When its layout is not understood.
+    pub fn take_key(&mut self, key: &str) -> Result<(), SourceError> {
+        self.unset(Collection::outermost(self.document), key)
+    }
+
     /// Writes the comment after entry `index`, which ends its line. Empty text removes the comment.
     pub(crate) fn set_comment(&mut self, collection: Collection<'d>, index: usize, words: &str) {
         let text = self.document.text;
