@@ -228,8 +228,13 @@ impl Workspace {
             warnings.push(Warning::new(&mu_folder.join("workspace.yml"), None, message));
         }
         let mut above = above.unwrap_or_default();
-        let below =
-            read_layer(&mu_home.join(CONFIG_FILE), Kind::Config, mu_home)?.unwrap_or_default();
+        let config = mu_home.join(CONFIG_FILE);
+        let below = read_layer(&config, Kind::Config, mu_home)?.unwrap_or_default();
+        for (path, layer) in [(&path, &above), (&config, &below)] {
+            let message = "`auto` is for signed versions, and mu does not check signatures yet: it asks, as with `ask`";
+            let lines = layer.unasked_builds.iter();
+            warnings.extend(lines.map(|line| Warning::new(path, Some(*line), message)));
+        }
         let namespace = above.namespace.take();
         let patterns = above.members.take().unwrap_or_default();
         let workspace = Self {

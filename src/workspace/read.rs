@@ -44,6 +44,8 @@ pub(super) struct Layer {
     allow_replaces: Vec<(Reference, Reference)>,
     link: Option<Link>,
     trusted_builds: Option<Globs>,
+    /// The lines, counted from 1, that have builds run without a question.
+    pub(super) unasked_builds: Vec<usize>,
     trusted_workspaces: Vec<String>,
     plugins: BTreeMap<String, PathBuf>,
 }
@@ -75,6 +77,7 @@ pub(super) fn layer(
             KEYS.1
         }
     })?;
+    let (trusted_builds, unasked_builds) = trusted_builds(table)?;
     let is_workspace = kind == Kind::Workspace;
     let workspace_only = |key| is_workspace.then(|| table.get(key)).flatten();
     Ok(Layer {
@@ -97,7 +100,8 @@ pub(super) fn layer(
         fresh_for: fresh_for(table)?,
         allow_replaces: allow_replaces(table)?,
         link: table.choice("link")?,
-        trusted_builds: trusted_builds(table)?,
+        trusted_builds,
+        unasked_builds,
         trusted_workspaces: trusted_workspaces(table, kind)?,
         plugins: plugins(table, kind, folder)?,
     })
@@ -412,18 +416,24 @@ fn fresh_for(table: Table<'_>) -> Result<Option<u32>, SourceError> {
     table.word("freshFor")?.map(|text| text.parse(seconds)).transpose()
 }
 
-fn trusted_builds(table: Table<'_>) -> Result<Option<Globs>, SourceError> {
-    let Some(trust) = table.get("trust") else { return Ok(None) };
-    let Some(value) = trust.table(schema::Trust::KEYS)?.get("build") else { return Ok(None) };
+/// The packages whose builds may run, and the lines that want them to run without a question.
+fn trusted_builds(table: Table<'_>) -> Result<(Option<Globs>, Vec<usize>), SourceError> {
+    let mut unasked = Vec::new();
+    let Some(trust) = table.get("trust") else { return Ok((None, unasked)) };
+    let Some(value) = trust.table(schema::Trust::KEYS)?.get("build") else {
+        return Ok((None, unasked));
+    };
     if !value.is_table() {
-        return globs(value).map(Some);
+        return Ok((Some(globs(value)?), unasked));
     }
     let mut patterns = Globs::default();
     for (pattern, consent) in value.entries()? {
-        consent.text()?.choice::<schema::Consent>()?;
+        if consent.text()?.choice::<schema::Consent>()? == schema::Consent::Auto {
+            unasked.push(consent.document().line_of(consent.span().start));
+        }
         pattern.parse(|text| patterns.push(text))?;
     }
-    Ok(Some(patterns))
+    Ok((Some(patterns), unasked))
 }
 
 fn trusted_workspaces(table: Table<'_>, kind: Kind) -> Result<Vec<String>, SourceError> {

@@ -3,8 +3,10 @@
 //! Where the kernel cannot confine programs, mu refuses to build; the other tests say that they were skipped.
 
 use std::fs;
+use std::io::Read as _;
 use std::net::TcpListener;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 
@@ -112,6 +114,14 @@ fn a_new_version_is_asked_about_again() {
         return;
     }
     let sandbox = builds("mkdir dist; echo 1 > dist/out.txt");
+    // Something is where the answers are kept.
+    fs::write(sandbox.path("home/.mu/trust"), "").expect("can be written");
+    sandbox
+        .mu(&["build", "--yes"])
+        .ok()
+        .says(&["mu will ask again, because it cannot keep the answer"]);
+    fs::remove_file(sandbox.path("home/.mu/trust")).expect("was there");
+    sandbox.mu(&["build"]).fails().says(&["nobody has agreed to"]);
     sandbox.mu(&["build", "--yes"]).ok();
     release(&sandbox, "1.1.0", "mkdir dist; echo 2 > dist/out.txt", "");
     sandbox.mu(&["update"]).ok();
@@ -149,6 +159,13 @@ fn only_named_builds_run() {
     sandbox.mu(&["build", "--yes"]).fails();
     trust(&sandbox, "trust: {build: {hub.mu.com/aws/*: always}}\n");
     sandbox.mu(&["build", "--yes"]).fails().says(&["expected one of `ask`, `auto`"]);
+    // Nothing is signed yet, so nothing runs without a question.
+    trust(&sandbox, "trust: {build: {hub.mu.com/aws/*: auto}}\n");
+    let run = sandbox.mu(&["build"]).fails();
+    run.says(&[
+        "`auto` is for signed versions, and mu does not check signatures yet",
+        "nobody has agreed to",
+    ]);
     assert!(!sandbox.has("home/.mu/trust"));
     sandbox.offer("aws/plain 1.0.0:");
     sandbox.asks_for(&["aws/plain"]);
@@ -254,6 +271,103 @@ fn a_build_leaves_no_process_behind() {
         assert_eq!(run.status, i32::from(script.contains("exit 3")), "{}", run.shown());
         assert_eq!(processes("98765"), 0, "{script}");
     }
+}
+
+#[test]
+fn a_build_ends_with_mu_and_leaves_nothing_half_done() {
+    if !can_confine() {
+        return;
+    }
+    let script =
+        "mkdir dist; echo 1 > dist/half; (setsid sleep $TIME &); sleep $TIME; echo 1 > dist/whole";
+    let mut sandbox = builds_with(script, ", env: [TIME]");
+    sandbox.set("TIME", "987680");
+    let lock = sandbox.read("Mu.lock");
+    for signal in ["INT", "TERM", "KILL"] {
+        let mut child =
+            sandbox.command(&["build", "--yes"]).stderr(Stdio::piped()).spawn().expect("mu starts");
+        while processes("987680") < 2 {
+            assert!(child.try_wait().expect("can be asked").is_none(), "the build ended by itself");
+            std::thread::yield_now();
+        }
+        let id = child.id().to_string();
+        let sent =
+            Command::new("kill").args(["-s", signal, &id]).status().expect("there is `kill`");
+        assert!(sent.success());
+        // The program that watches the build has the other end, too.
+        let mut said = String::new();
+        child.stderr.take().expect("is piped").read_to_string(&mut said).expect("is text");
+        assert!(!child.wait().expect("ends").success(), "{signal}: {said}");
+        assert_eq!(processes("987680"), 0, "{signal}");
+        assert_eq!(sandbox.read("Mu.lock"), lock, "{signal}");
+        assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/web/dist"), "{signal}");
+    }
+    // The same build begins anew.
+    sandbox.set("MU_TEST_BUILD_LIMITS", "1 1000000");
+    sandbox.mu(&["build", "--yes"]).fails().says(&["took longer than 1 s"]);
+    sandbox.set("TIME", "0");
+    sandbox.mu(&["build", "--yes"]).ok();
+    assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/web/dist/whole"));
+}
+
+#[test]
+fn a_patched_package_is_built_with_its_patch() {
+    if !can_confine() {
+        return;
+    }
+    let sandbox = builds("mkdir dist; cat source.txt > dist/out.txt");
+    sandbox.mu(&["build", "--yes"]).ok();
+    let settings = sandbox.read(".mu/workspace.yaml");
+    let plain = sandbox.lock()["packages"][0]["built"].clone();
+    sandbox.mu(&["patch", "aws/web"]).ok();
+    let copy = ".mu/patch/hub.mu.com+aws+web";
+    sandbox.write(&format!("{copy}/source.txt"), "patched\n");
+    sandbox.mu(&["patch", "--save", copy]).ok();
+    let pack = ".mu/packs/hub.mu.com/aws/web";
+    // What was built of other content is gone, and the new content is asked about.
+    assert!(!sandbox.has(&format!("work/{pack}/dist")));
+    assert!(sandbox.lock()["packages"][0].get("built").is_none());
+    sandbox.mu(&["build"]).fails().says(&["nobody has agreed to the build"]);
+    sandbox.mu(&["build", "--yes"]).ok().says(&["aws/web 1.0.0: built"]);
+    assert_eq!(sandbox.read(&format!("{pack}/dist/out.txt")), "patched\n");
+    assert_eq!(sandbox.read(&format!("{pack}/source.txt")), "patched\n");
+    assert_ne!(sandbox.lock()["packages"][0]["built"], plain);
+    sandbox.mu(&["verify"]).ok();
+    // Others install it in the same way.
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
+    sandbox.mu(&["get", "--locked"]).ok();
+    assert_eq!(sandbox.read(&format!("{pack}/dist/out.txt")), "patched\n");
+    sandbox.mu(&["build", "--locked"]).ok().says(&["was built before"]);
+    sandbox.mu(&["patch", "--drop", "aws/web"]).ok();
+    assert_eq!(sandbox.read(".mu/workspace.yaml"), settings);
+    sandbox.mu(&["build"]).ok().says(&["was built before"]);
+    assert_eq!(sandbox.lock()["packages"][0]["built"], plain);
+}
+
+#[test]
+fn builds_use_no_edit_and_say_so() {
+    if !can_confine() {
+        return;
+    }
+    let sandbox = builds("mkdir dist; cat source.txt > dist/out.txt");
+    sandbox.mu(&["build", "--yes"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    sandbox.mu(&["edit", "aws/web", "--from-pack", "--at", "web"]).ok();
+    sandbox.write("web/source.txt", "edited\n");
+    let run = sandbox.mu(&["build", "aws/web", "--yes"]);
+    assert_eq!(run.status, 2, "{}", run.shown());
+    run.says(&[
+        "`aws/web` is edited in `web`",
+        "run the command of its `build` yourself, in `web`",
+    ]);
+    sandbox
+        .mu(&["build"])
+        .ok()
+        .says(&["builds do not use the edit of `aws/web` in `web`", "was built before"]);
+    assert!(!sandbox.has("work/web/dist"));
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+    sandbox.mu(&["edit", "--done", "aws/web", "--force"]).ok();
+    assert_eq!(sandbox.read(".mu/packs/hub.mu.com/aws/web/dist/out.txt"), "source\n");
 }
 
 #[test]

@@ -4,7 +4,7 @@
 //! whoever takes over a package cannot have a program run in silence.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use mu_provider::Digest;
 
@@ -83,15 +83,25 @@ pub(super) fn ask(
             .hint(format!("mu remembers the answer for exactly this content, in `{}`", path.display()))
             .with_details(serde_json::json!({ "id": id.to_string(), "version": version, "digest": key, "command": build.command })));
     }
-    // Another process may have added to it meanwhile.
+    agreed.insert(key, build.command.clone());
+    if let Err(error) = keep(session, &path, agreed) {
+        session
+            .events
+            .warning(&format!("mu will ask again, because it cannot keep the answer: {error}"));
+    }
+    Ok(())
+}
+
+/// Adds to the answers in the file.
+fn keep(session: &Session, path: &Path, new: Agreed) -> Result<(), fs::FileError> {
     fs::create_private_folder(&session.environment.mu_home, crate::env::IN_HOME)?;
     fs::create_private_folder(&session.environment.mu_home.join(FOLDER), &[FILE])?;
-    if let Some(text) = fs::read_text_if_there(&path)? {
-        agreed.extend(serde_json::from_str::<Agreed>(&text).unwrap_or_default());
-    }
-    agreed.insert(key, build.command.clone());
+    // Another process may have added to it meanwhile.
+    let text = fs::read_text_if_there(path)?.unwrap_or_default();
+    let mut agreed: Agreed = serde_json::from_str(&text).unwrap_or_default();
+    agreed.extend(new);
     let text = serde_json::to_string_pretty(&agreed).expect("texts always serialise");
-    Ok(fs::write_private(&path, text.as_bytes())?)
+    fs::write_private(path, text.as_bytes())
 }
 
 /// A command as people read it: foreign, so escaped.

@@ -114,6 +114,7 @@ pub fn build(session: &Session, request: &BuildRequest) -> Result<BuildReport, C
     if confined {
         is_supported(session)?;
     }
+    note_edits(session, &found);
     // Everything is asked, and what is missing is reported, before anything runs.
     for one in &found {
         let digest = one.stored.digest;
@@ -151,12 +152,37 @@ fn asked(
             return Err(CommandError::new(Code::Usage, message)
                 .hint("run the command of its `build` yourself, in its folder"));
         }
+        if let Some(place) = edited_in(session, &id) {
+            let message =
+                format!("`{id}` is edited in `{place}`, and `mu build` builds what Mu.lock names");
+            return Err(CommandError::new(Code::Usage, message)
+                .hint(format!("run the command of its `build` yourself, in `{place}`")));
+        }
         asked.extend(reachable(lock, &id));
     }
     if texts.is_empty() {
         asked.extend(lock.packages.iter().map(|package| package.id.clone()));
     }
     Ok(asked)
+}
+
+/// The folder that this machine uses instead of a package.
+fn edited_in<'s>(session: &'s Session, id: &PackageId) -> Option<&'s str> {
+    let edited = session.edited.iter().find(|edited| edited.is_used && edited.id == *id)?;
+    Some(&edited.member.place)
+}
+
+/// Says which edits are not built, and not used by what is built: a build has the same result for everyone.
+fn note_edits(session: &Session, found: &[Buildable<'_>]) {
+    let mut ids: BTreeSet<&PackageId> = found.iter().map(|one| &one.package.id).collect();
+    ids.extend(found.iter().flat_map(|one| &one.package.dependencies));
+    for id in ids {
+        if let Some(place) = edited_in(session, id) {
+            session.events.warning(&format!(
+                "builds do not use the edit of `{id}` in `{place}`, but the version in Mu.lock"
+            ));
+        }
+    }
 }
 
 /// A package and everything that it depends on.

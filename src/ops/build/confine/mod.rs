@@ -149,6 +149,8 @@ fn become_program(job: &Job) -> String {
     let [program, arguments @ ..] = job.command.as_slice() else { return String::new() };
     // A session of its own has no terminal.
     let _ = rustix::process::setsid();
+    #[cfg(target_os = "linux")]
+    let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
     rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o022));
     let limit = |most| rustix::process::Rlimit { current: Some(most), maximum: Some(most) };
     for (resource, most) in
