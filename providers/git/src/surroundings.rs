@@ -120,7 +120,7 @@ impl Surroundings {
             text.push_str(pattern);
             text.push('\n');
         }
-        fs::write_atomic(&self.exclude_file(), text.as_bytes())?;
+        self.write(&text)?;
         Ok(new)
     }
 
@@ -136,7 +136,7 @@ impl Surroundings {
         let kept: String =
             text.split_inclusive('\n').filter(|line| line.trim_end() != pattern).collect();
         if kept.len() < text.len() {
-            fs::write_atomic(&self.exclude_file(), kept.as_bytes())?;
+            self.write(&kept)?;
         }
         Ok(())
     }
@@ -145,6 +145,13 @@ impl Surroundings {
     pub fn pattern(&self, folder: &Path) -> Option<(String, PathBuf)> {
         let place = self.place(folder)?;
         Some((format!("/{}/", escaped(&place)), self.exclude_file()))
+    }
+
+    fn write(&self, patterns: &str) -> Result<(), FileError> {
+        let file = self.exclude_file();
+        fs::write_atomic(&file, patterns.as_bytes())?;
+        file.parent().into_iter().for_each(fs::remove_left_behind);
+        Ok(())
     }
 
     fn exclude_file(&self) -> PathBuf {

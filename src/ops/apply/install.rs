@@ -140,6 +140,7 @@ pub(super) fn write(edits: &[Edit]) -> Result<Vec<PathBuf>, CommandError> {
     for edit in changed(edits)? {
         fs::write_through_links(&edit.path, edit.text.as_bytes())?;
         edited.push(edit.path.clone());
+        edit.path.parent().into_iter().for_each(fs::remove_left_behind);
     }
     Ok(edited)
 }

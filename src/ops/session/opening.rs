@@ -11,9 +11,10 @@ use super::view::View;
 use super::{Session, packs_of};
 use crate::env::Environment;
 use crate::formats;
+use crate::fs;
 use crate::lock::Lockfile;
 use crate::ops::{Code, CommandError, Events, Options, Scope};
-use crate::workspace::{Workspace, find_root};
+use crate::workspace::{MU_FOLDER, Workspace, find_root};
 
 impl Session {
     /// Opens the workspace around the current folder, or the global packs; with the packages that are edited here, unless the
@@ -107,6 +108,9 @@ impl Session {
             events.waiting(&format!("another mu process is changing `{folder}`"));
         })?;
         let lock = ChangeLock { packs, made, _lock };
+        for folder in [&root, &root.join(MU_FOLDER), &environment.mu_home] {
+            fs::remove_left_behind(folder);
+        }
         // Reading a long lock takes as long as reading everything else.
         let (session, lockfile) = std::thread::scope(|threads| {
             let reading = Lockfile::is_long(&root).then(|| threads.spawn(|| Lockfile::read(&root)));

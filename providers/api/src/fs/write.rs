@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
+use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
@@ -89,6 +90,40 @@ fn set_permissions(file: &File, permissions: Option<fs::Permissions>) -> io::Res
 fn stage(path: &Path) -> Result<NamedTempFile, FileError> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     create_folder(folder)?;
-    let staged = tempfile::Builder::new().prefix(".mu-").tempfile_in(folder);
+    let staged = tempfile::Builder::new().prefix(STAGED).tempfile_in(folder);
     staged.at("write a file in", folder)
+}
+
+/// How the names of files on their way begin; [`RANDOM`] letters and digits follow.
+const STAGED: &str = ".mu-";
+const RANDOM: usize = 6;
+
+/// Nothing is on its way for longer.
+const LONGEST: Duration = Duration::from_secs(60 * 60);
+
+/// Whether a file has the name of one on its way: one that is about to replace another, or that a run left when it was killed.
+pub fn is_staged(name: &str) -> bool {
+    name.strip_prefix(STAGED).is_some_and(|random| {
+        random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    })
+}
+
+/// Removes what runs that were killed left in a folder: files on their way that are older than an hour.
+///
+/// What cannot be removed stays, because it does no harm.
+pub fn remove_left_behind(folder: &Path) {
+    // A link may lead to somebody else's folder.
+    let is_folder = fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_dir());
+    let Some(entries) = is_folder.then(|| fs::read_dir(folder).ok()).flatten() else { return };
+    for entry in entries.flatten().filter(|entry| entry.file_name().to_str().is_some_and(is_staged))
+    {
+        let age = entry
+            .metadata()
+            .ok()
+            .filter(fs::Metadata::is_file)
+            .and_then(|file| file.modified().ok());
+        if age.and_then(|time| time.elapsed().ok()).is_some_and(|age| age > LONGEST) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
 }

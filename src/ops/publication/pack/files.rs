@@ -90,7 +90,9 @@ impl Walk<'_> {
             let path = format!("{prefix}{name}");
             let is_needed = self.is_needed(&path);
             if !is_needed
-                && (NEVER.contains(&name.as_str()) || rules.leave_out(&place, kind.is_dir()))
+                && (NEVER.contains(&name.as_str())
+                    || fs::is_staged(&name)
+                    || rules.leave_out(&place, kind.is_dir()))
             {
                 continue;
             }
