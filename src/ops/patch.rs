@@ -16,6 +16,7 @@ use crate::ops::apply::patched::{Changes, changes, file_of};
 use crate::ops::apply::plan::Plan;
 use crate::ops::session::error::quoted;
 use crate::ops::session::installed_packs::folder_of;
+use crate::ops::session::locked::find_locked;
 use crate::ops::solve::patches::{is_in_folder, patch_of, path_of, read};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
@@ -142,9 +143,8 @@ pub fn save(session: &mut Session, folder: &str) -> Result<Saved, CommandError> 
     let text = draft.patch().map_err(failed)?;
     if text.is_empty() {
         let message = format!("nothing was changed in `{}`", folder.display());
-        return Err(
-            CommandError::new(Code::NotFound, message).hint("change files there, and save it then")
-        );
+        return Err(CommandError::new(Code::NotFound, message)
+            .hint("change files there, and run this command again"));
     }
     let _store = session.use_store()?;
     let stored = bring_locked(session, package)?;
@@ -186,7 +186,9 @@ pub fn drop(session: &mut Session, references: &[String]) -> Result<Outcome, Com
     let mut dropped = Vec::new();
     for reference in references {
         let reference = Reference::parse(reference)?;
-        let id = session.id_of(&reference);
+        let lock = session.lockfile()?.unwrap_or_default();
+        let id =
+            find_locked(session, &lock, &reference).unwrap_or_else(|_| session.id_of(&reference));
         let is_meant = |patch: &&PatchFile| {
             let version = reference.version();
             patch.id == id && (version.is_none() || version == patch.versions.as_ref())
@@ -261,7 +263,10 @@ fn locked<'l>(
     lock: &'l Lockfile,
     reference: &Reference,
 ) -> Result<&'l LockedPackage, CommandError> {
-    let id = session.id_of(reference);
+    let id = match find_locked(session, lock, reference) {
+        Err(error) if error.code == Code::Usage => return Err(error),
+        found => found.unwrap_or_else(|_| session.id_of(reference)),
+    };
     let used = lock.used_for(&id);
     let fits = |package: &&LockedPackage| match reference.version() {
         None => true,

@@ -181,7 +181,9 @@ fn two_packages_of_one_repository_share_a_clone() {
     run.says(&[
         &format!("in {place}/net/dns"),
         &format!("using the edit of {dns} in {place}/net/dns"),
-    ]);
+    ])
+    // In Git, the name in its manifest is only a name.
+    .does_not_say(&["warning"]);
     assert_eq!(world.edits().len(), 2);
     sandbox
         .mu(&["edit", "--done", &dns])
@@ -365,6 +367,27 @@ fn a_package_without_a_repository_begins_with_its_files() {
         "{error}"
     );
     assert_eq!(world.edits().len(), 2);
+}
+
+#[test]
+fn a_name_that_several_edits_have_is_not_enough() {
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    sandbox.asks_for(&["net/vpc#^1", &format!("git+{}/net/vpc#^1", world.url())]);
+    sandbox.mu(&["get"]).ok();
+    let (hub, git) = ("hub.mu.com/net/vpc".to_owned(), world.id("/net/vpc"));
+    sandbox.mu(&["edit", &hub, "--from-pack"]).ok();
+    sandbox.mu(&["edit", &git]).ok();
+    let both = format!("`vpc` could be `{hub}` or `{git}`");
+    let error = sandbox.mu(&["edit", "--done", "vpc", "--force", "--json"]).fails_with("usage");
+    assert_eq!(error["message"], both);
+    sandbox.mu(&["edit", "--done", &git]).ok();
+    sandbox.mu(&["edit", "--done", "vpc"]).ok().says(&["net/vpc is no longer edited"]);
+    let run = sandbox.mu(&["edit", "--restore", "vpc"]).fails();
+    run.says(&["`vpc` could be", &hub, &git]);
+    sandbox.mu(&["edit", "--restore", &hub]).ok().says(&["restored net/vpc"]);
+    // The same for patches.
+    sandbox.mu(&["patch", "vpc"]).fails().says(&["`vpc` could be"]);
 }
 
 #[test]

@@ -108,7 +108,7 @@ fn package_of(edit: &Edit) -> Result<PackageId, CommandError> {
     })
 }
 
-/// The place in `edits` of the one that a reference means: by its id, or by the end of its name.
+/// The place in `edits` of the one that a reference means: by its id, or by the end of its name if no other ends so.
 fn find(session: &Session, edits: &Edits, text: &str) -> Result<usize, CommandError> {
     let reference = Reference::parse(text)?;
     let id = session.id_of(&reference);
@@ -116,10 +116,24 @@ fn find(session: &Session, edits: &Edits, text: &str) -> Result<usize, CommandEr
     let root = &session.workspace.root;
     let known = |edit: &Edit| edit.state(root) != State::InTrash;
     let exact = edits.edits.iter().position(|edit| known(edit) && edit.id == id.as_str());
-    let ends = |edit: &Edit| edit.id.ends_with(&format!("/{name}"));
-    let by_end = || edits.edits.iter().position(|edit| known(edit) && ends(edit));
-    exact.or_else(by_end).ok_or_else(|| {
-        let error = CommandError::new(Code::NotFound, format!("`{id}` is not being edited here"));
-        error.hint("`mu edit` lists what is")
-    })
+    if let Some(exact) = exact {
+        return Ok(exact);
+    }
+    let ends = |edit: &Edit| known(edit) && edit.id.ends_with(&format!("/{name}"));
+    let meant: Vec<usize> = (0..edits.edits.len()).filter(|at| ends(&edits.edits[*at])).collect();
+    match meant.as_slice() {
+        [one] => Ok(*one),
+        [] => {
+            let message = format!("`{id}` is not being edited here");
+            Err(CommandError::new(Code::NotFound, message).hint("`mu edit` lists what is"))
+        }
+        several => Err(ambiguous(name, several.iter().map(|at| &*edits.edits[*at].id))),
+    }
+}
+
+/// The error about a name that several packages have.
+fn ambiguous<'e>(name: &str, ids: impl Iterator<Item = &'e str>) -> CommandError {
+    let ids: Vec<String> = ids.map(|id| format!("`{id}`")).collect();
+    CommandError::new(Code::Usage, format!("`{name}` could be {}", ids.join(" or ")))
+        .hint("name one of them in full")
 }

@@ -1,6 +1,6 @@
 //! Takes a clone out of the trash, back to where it was.
 
-use super::{Edited, seen};
+use super::{Edited, ambiguous, seen};
 use crate::fs;
 use crate::ops::{Code, CommandError, Session};
 use crate::workspace::edits::{Edit, Edits, State, trash};
@@ -19,9 +19,15 @@ pub fn restore(session: &Session, name: &str) -> Result<Vec<Edited>, CommandErro
             || edit.id == name
             || edit.id.ends_with(&format!("/{name}"))
     };
-    let found =
-        edits.edits.iter().filter(in_trash).filter(is_named).max_by_key(|edit| edit.trashed);
-    let Some(found) = found.cloned() else {
+    let named = || edits.edits.iter().filter(in_trash).filter(is_named);
+    let ids: std::collections::BTreeSet<&str> = named().map(|edit| &*edit.id).collect();
+    let is_exact = named().any(|edit| edit.trash.as_deref() == Some(name) || edit.id == name);
+    if ids.len() > 1 && !is_exact {
+        return Err(ambiguous(name, ids.into_iter()));
+    }
+    let exact =
+        named().filter(|edit| !is_exact || edit.trash.as_deref() == Some(name) || edit.id == name);
+    let Some(found) = exact.max_by_key(|edit| edit.trashed).cloned() else {
         let names: Vec<String> =
             edits.edits.iter().filter(in_trash).filter_map(|edit| edit.trash.clone()).collect();
         let error = CommandError::new(Code::NotFound, format!("there is no `{name}` in the trash"));

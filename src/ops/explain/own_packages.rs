@@ -6,6 +6,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 use crate::lock::Lockfile;
 use crate::ops::Session;
@@ -76,6 +77,12 @@ fn called_otherwise(session: &Session, id: &PackageId) -> Option<String> {
     // Its base was left out, and follows from its place; or it is the whole id, as in a generated manifest.
     let is_same = |own: &str| own == id.name_str() || own == id.as_str();
     if name.base().is_none() && is_same(name.name().as_str()) {
+        return None;
+    }
+    let workspace = &session.workspace;
+    let is_edit = |folder: PathBuf| member.folder.starts_with(folder);
+    if workspace.edits.iter().any(|edit| is_edit(workspace.root.join(&edit.clone))) {
+        // mu has put it there: in Git, the name in a manifest is only a name.
         return None;
     }
     Some(format!(
