@@ -31,8 +31,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             [one] => format!("; {one} was left out"),
             several => format!("; {} were left out", count(several.len(), "package")),
         };
+        let were = if filled.reused == 1 { "was" } else { "were" };
         context.shell.status(&format!(
-            "fetched {}, {} already in the store{left_out}",
+            "fetched {}, {} {were} already on this machine{left_out}",
             count(filled.fetched, "package"),
             filled.reused
         ));

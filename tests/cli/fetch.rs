@@ -55,7 +55,7 @@ fn the_lock_alone_fills_the_store() {
     assert_eq!(answer["leftOut"], json!([]));
     assert_eq!(answer["store"], "[DIR]/cache/store");
     assert!(!sandbox.has("work/.mu/packs"), "nothing is installed");
-    sandbox.mu(&["fetch"]).ok().says(&["fetched 0 packages, 3 already in the store"]);
+    sandbox.mu(&["fetch"]).ok().says(&["fetched 0 packages, 3 were already on this machine"]);
     assert_eq!(sandbox.read("Mu.lock"), lock);
 
     // What was fetched is enough.
@@ -89,7 +89,7 @@ fn what_cannot_be_fetched_is_said() {
 fn what_is_for_development_or_elsewhere_is_left_out() {
     let sandbox = locked();
     let run = sandbox.mu(&["fetch", "--no-dev"]).ok();
-    run.says(&["fetched 2 packages, 0 already in the store; aws/test 1.0.0 was left out"]);
+    run.says(&["fetched 2 packages, 0 were already on this machine; aws/test 1.0.0 was left out"]);
     sandbox.place("shared", &Package::new("acme/shared", "1.0.0"));
     sandbox.asks_for(&["aws/app", "../shared"]);
     sandbox.mu(&["get"]).ok();
@@ -99,7 +99,7 @@ fn what_is_for_development_or_elsewhere_is_left_out() {
     assert_eq!(left_out.as_array().map(Vec::len), Some(1), "{left_out}");
     fs::rename(sandbox.path("away"), sandbox.path("shared")).expect("was there");
     // What is in a folder was not downloaded.
-    sandbox.mu(&["fetch"]).ok().says(&["fetched 0 packages, 3 already in the store\n"]);
+    sandbox.mu(&["fetch"]).ok().says(&["fetched 0 packages, 3 were already on this machine\n"]);
 }
 
 #[test]
