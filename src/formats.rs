@@ -18,7 +18,7 @@ use crate::manifest::source::SourceError;
 use crate::manifest::{
     Head, JSON_NAME, Loaded, Manifest, ManifestError, YAML_NAME, read_text_if_there,
 };
-use crate::reference::{Defaults, Reference, Version};
+use crate::reference::{Defaults, Reference};
 
 /// The names of all manifests, in order of precedence.
 pub fn manifest_names() -> impl Iterator<Item = &'static str> {
@@ -84,7 +84,7 @@ pub fn load_head(folder: &Path) -> Result<Option<Head>, ManifestError> {
     let release = (format.head)(&texts).map_err(|error| pointed_at(&error, &path, &texts))?;
     Ok(Some(Head {
         name: Reference::parse(&release.name).ok(),
-        version: Version::parse_lenient(&release.version).ok(),
+        version: mu_formats::version_of(&release),
         exports: Vec::new(),
         generated: false,
     }))

@@ -80,7 +80,7 @@ fn main() {
 fn read_charts(file: &str) {
     let text = std::fs::read_to_string(file).expect("was written");
     let index = mu_formats::helm::index(file, &text, &mu_formats::Aliases::default());
-    println!("{} charts", index.expect("is an index").charts.len());
+    println!("{} charts", index.expect("is an index").packages.len());
 }
 
 /// Reads a catalog of operators, as mu's provider does.

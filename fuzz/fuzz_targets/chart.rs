@@ -1,4 +1,4 @@
-//! Any text as `Chart.yaml`, `requirements.yaml` and `index.yaml`: read, or refused with an error that points into it; and what
+//! Any text as `Chart.yaml`, `requirements.yaml`, `operator.yaml` and `index.yaml`: read, or refused with an error that points into it; and what
 //! was read are references, versions and ranges that mu reads, too.
 //!
 //! Run with `RUSTC_BOOTSTRAP=1 cargo fuzz run chart -- -max_total_time=60`.
@@ -8,7 +8,7 @@
 use libfuzzer_sys::fuzz_target;
 use mu::reference::{Range, Reference, Version};
 use mu_formats::helm::{Aliases, CHART, REQUIREMENTS, index, is_index, read};
-use mu_formats::{FormatError, Reading, Texts, manifest, rewritten};
+use mu_formats::{FormatError, Index, Reading, Texts, kudo, manifest, rewritten};
 use mu_provider::Release;
 
 fuzz_target!(|text: &str| {
@@ -32,20 +32,40 @@ fuzz_target!(|text: &str| {
         }
     }
     match index("index.yaml", text, &aliases) {
-        Ok(index) => {
-            assert!(is_index(text));
-            for lines in index.charts.values() {
-                for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-                    check_release(&serde_json::from_slice(line).expect("is a line"));
-                }
-            }
-        }
+        Ok(index) => check_index(text, &index),
         Err(error) => check_error(text, &error),
+    }
+    match kudo::index("index.yaml", text) {
+        Ok(index) => check_index(text, &index),
+        Err(error) => check_error(text, &error),
+    }
+    let head = "apiVersion: kudo.dev/v1beta1\nname: a\noperatorVersion: 1.0.0\n";
+    for (text, is_own) in [(text, true), (&format!("{head}{text}"), false)] {
+        let files = Texts([(kudo::OPERATOR.to_owned(), text.to_owned())].into());
+        match kudo::read(&files, &Reading { is_own, aliases: None }) {
+            Ok(package) => {
+                assert!(kudo::is_operator(text));
+                check_release(&package.release);
+                let read = manifest(&package).expect("has a name");
+                assert_eq!(read.dependencies.len(), package.places.len());
+                assert!(read.version.is_some());
+            }
+            Err(error) => check_error(text, &error),
+        }
     }
     if let Ok(range) = rewritten(text) {
         assert!(Range::parse(&range.text).is_ok());
     }
 });
+
+fn check_index(text: &str, index: &Index) {
+    assert!(is_index(text));
+    for lines in index.packages.values() {
+        for line in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            check_release(&serde_json::from_slice(line).expect("is a line"));
+        }
+    }
+}
 
 fn check_error(text: &str, error: &FormatError) {
     assert!(text.get(error.span.clone()).is_some(), "{error:?}");

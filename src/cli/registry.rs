@@ -45,7 +45,7 @@ pub(crate) struct AddArguments {
     /// Where it is: a URL, or a folder
     #[arg(value_name = "URL", required_unless_present = "provider")]
     url: Option<String>,
-    /// Which provider serves it: hub, git, helm, oci, olm, path, or a plugin
+    /// Which provider serves it: hub, git, helm, kudo, oci, olm, path, or a plugin
     #[arg(long, value_name = "NAME")]
     provider: Option<String>,
     /// Allow plain http:// to it

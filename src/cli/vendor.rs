@@ -13,7 +13,7 @@ use crate::ops::vendor::olm::subscribe;
 use crate::ops::vendor::{
     Carried, VendoredChart, crossplane, olm, stop_vendoring, vendor, vendor_for_helm,
 };
-use crate::ops::{Scope, Session};
+use crate::ops::{Code, CommandError, Scope, Session};
 use crate::report::count;
 
 #[derive(Debug, Args)]
@@ -56,6 +56,9 @@ enum Tool {
     Kcl,
     Crossplane,
     Olm,
+    /// KUDO, for which there is nothing to write.
+    #[value(hide = true)]
+    Kudo,
 }
 
 /// What `mu vendor --undo` answers.
@@ -88,8 +91,16 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         Some(Tool::Kcl) => vendor_modules(context, &session, dry_run),
         Some(Tool::Crossplane) => write_crossplane(context, &session, dry_run),
         Some(Tool::Olm) => write_subscriptions(context, &session, dry_run),
+        Some(Tool::Kudo) => Err(nothing_for_kudo().into()),
         None => vendor_packs(context, &session, dry_run),
     }
+}
+
+fn nothing_for_kudo() -> CommandError {
+    let text = "KUDO has no files that pin operators, so there is nothing to write for it";
+    CommandError::new(Code::NotFound, text).hint(
+        "`mu vendor` makes the packs files to commit; `kubectl kudo install` takes the folder of one",
+    )
 }
 
 fn vendor_packs(context: &Context, session: &Session, dry_run: bool) -> Ending {

@@ -276,7 +276,8 @@ fn commit_of(release: &Release) -> Option<&str> {
 fn has_details(release: &Release) -> bool {
     !release.yanked.is_no()
         || release.unusable.is_some()
-        || release.app_version.is_some()
+        // The first part of a composite version is its app version.
+        || (release.app_version.is_some() && !is_composite(release))
         || release.api_version.is_some()
         || release.mu_version.is_some()
         || !release.channels.is_empty()

@@ -162,7 +162,7 @@ fn provider(text: &str) -> Result<String, Problem> {
         return Ok(text.to_owned());
     }
     Err(Problem::new(format!("`{text}` is not a provider"))
-        .help("the providers are `hub`, `git`, `oci`, `helm`, `olm`, `path`, and those of plugins"))
+        .help("the providers are `hub`, `git`, `oci`, `helm`, `kudo`, `olm`, `path`, and those of plugins"))
 }
 
 /// Reads a URL, or a folder relative to `folder`, into a URL that ends in a slash.

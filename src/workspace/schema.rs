@@ -100,7 +100,7 @@ enum Registry {
 
 keys! {
     pub(super) struct RegistryTable {
-        /// `hub`, `git`, `helm`, `oci`, `olm`, `path`, or the name of a plugin.
+        /// `hub`, `git`, `helm`, `kudo`, `oci`, `olm`, `path`, or the name of a plugin.
         "provider" provider: Option<String>,
         /// A URL, or a folder relative to the workspace's root.
         "url" url: Option<String>,

@@ -56,6 +56,7 @@ mod json;
 mod kcl;
 #[cfg(feature = "keyring")]
 mod keyring;
+mod kudo;
 mod lenient;
 mod library;
 mod local_override;

@@ -370,7 +370,8 @@ pub(crate) struct Demo(tempfile::TempDir);
 impl Demo {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().expect("there is room");
-        let others = ["testdata/charts", "testdata/graph", "testdata/operators"].map(super::files);
+        let others = ["testdata/charts", "testdata/graph", "testdata/kudo", "testdata/operators"];
+        let others = others.map(super::files);
         for path in super::files("testdata/demo").into_iter().chain(others.concat()) {
             let below = path.iter().skip(2).collect::<PathBuf>();
             let is_graph = path.starts_with("testdata/graph");

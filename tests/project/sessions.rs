@@ -1,6 +1,6 @@
 //! Runs every `console` block of the documents, and compares the output with the one in the document.
 //!
-//! A document's blocks are one session, in a copy of `testdata/demo`, `testdata/graph` and `testdata/operators`. The copy's folder is shown
+//! A document's blocks are one session, in a copy of `testdata/demo`, `testdata/charts`, `testdata/graph`, `testdata/kudo` and `testdata/operators`. The copy's folder is shown
 //! as `~/mu`. Documents about `testdata/team` have that too, and a registry, which is shown as `localhost:5000`. What a session writes below `docs` (pictures) is compared with the files there.
 //! `BLESS=1 cargo test --test project sessions` writes answers and files anew.
 

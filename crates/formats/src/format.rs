@@ -14,8 +14,11 @@ use crate::files::Files;
 /// name and version instead of a manifest in it.
 pub const GIT: &str = "git";
 
-/// The format of operators.
+/// The format of operators of OLM.
 pub const OLM: &str = "olm";
+
+/// The format of operators of KUDO.
+pub const KUDO: &str = "kudo";
 
 /// A kind of foreign package.
 #[derive(Debug, Clone, Copy)]

@@ -13,12 +13,15 @@
 
 mod aliases;
 mod artifact;
+mod catalog;
 pub mod crossplane;
 mod error;
 mod files;
 mod format;
 pub mod helm;
+mod index;
 pub mod kcl;
+pub mod kudo;
 mod manifest;
 mod node;
 pub mod olm;
@@ -26,15 +29,17 @@ mod range;
 
 pub use self::aliases::Aliases;
 pub use self::artifact::{Artifact, Image, Layer};
+pub use self::catalog::catalog_line;
 pub use self::error::FormatError;
 pub use self::files::{Files, Texts};
 pub use self::format::{Format, GIT, Package, Place, Reading};
-pub use self::manifest::{as_listed, manifest, same_version};
+pub use self::index::Index;
+pub use self::manifest::{as_listed, full_version, manifest, same_version, version_of};
 pub use self::range::{Rewritten, rewritten};
 
 /// The formats, in order of precedence of their manifests.
 pub const FORMATS: &[Format] =
-    &[helm::FORMAT, kcl::FORMAT, crossplane::FORMAT, crossplane::PACKED, olm::FORMAT];
+    &[helm::FORMAT, kcl::FORMAT, crossplane::FORMAT, crossplane::PACKED, olm::FORMAT, kudo::FORMAT];
 
 #[cfg(test)]
 mod tests {
@@ -42,12 +47,12 @@ mod tests {
 
     #[test]
     fn providers_look_for_the_manifests_of_all_formats() {
-        let formats = FORMATS.iter().filter(|format| format.folder.is_none());
-        let known = formats.map(|format| (format.manifest, format.others.first().copied()));
+        let (plain, marked) = FORMATS.split_at(mu_provider::FOREIGN_MANIFESTS.len());
+        let known = plain.iter().map(|format| (format.manifest, format.others.first().copied()));
         assert!(known.eq(mu_provider::FOREIGN_MANIFESTS));
-        let spread = mu_provider::SPREAD_MANIFEST;
-        let formats = FORMATS.iter().filter(|format| format.folder.is_some());
-        let known = formats.map(|format| (format.manifest, format.others, format.folder));
-        assert!(known.eq([(spread.name, spread.others, Some(spread.folder))]));
+        assert!(plain.iter().all(|format| format.folder.is_none()));
+        let known = marked.iter().map(|format| (format.manifest, format.others, format.folder));
+        let there = mu_provider::MARKED_MANIFESTS;
+        assert!(known.eq(there.map(|marked| (marked.name, marked.others, marked.folder))));
     }
 }

@@ -18,6 +18,7 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
         let mut requirement = Requirement::new(Reference::parse(dependency.reference()).ok()?);
         if let Dependency::Detailed(detailed) = dependency {
             requirement.prerelease = detailed.prerelease;
+            requirement.app_version.clone_from(&detailed.app_version);
         }
         requirement.line = package.places.get(index).map_or(0, |place| place.line);
         Some(requirement)
@@ -28,10 +29,13 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
     let constraints = release.constraints.iter();
     Some(Manifest {
         name: Reference::parse(&release.name).ok()?,
-        version: Version::parse_lenient(&release.version).ok(),
+        version: version_of(release),
         written_version: Some(release.version.clone()).filter(|text| !text.is_empty()),
         app_version: release.app_version.clone(),
-        versioning: Versioning::Semver,
+        versioning: match release.versioning {
+            Some(_) => Versioning::Composite,
+            None => Versioning::Semver,
+        },
         versions: if release.is_lenient() { Versions::Lenient } else { Versions::Strict },
         api_version: None,
         mu_version: release.mu_version.as_deref().and_then(|text| Range::parse(text).ok()),
@@ -60,6 +64,22 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
         build: None,
         generated: false,
     })
+}
+
+/// The version of a foreign package, which may leave numbers out.
+pub fn version_of(release: &Release) -> Option<Version> {
+    match (&release.versioning, &release.app_version) {
+        (Some(_), app) => Version::composite(app.as_deref()?, &release.version).ok(),
+        (None, _) => Version::parse_lenient(&release.version).ok(),
+    }
+}
+
+/// The version of a package as references name it.
+pub fn full_version(release: &Release) -> String {
+    match (&release.versioning, &release.app_version) {
+        (Some(_), Some(app)) => format!("{app}-{}", release.version),
+        _ => release.version.clone(),
+    }
 }
 
 /// Makes the manifest of a foreign package agree with the index line `line` in the keys where the two may

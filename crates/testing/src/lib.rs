@@ -24,6 +24,8 @@ pub mod http;
 mod hub;
 #[cfg(unix)]
 mod keyring;
+#[cfg(unix)]
+mod kudo;
 mod listener;
 mod nginx;
 #[cfg(unix)]
@@ -50,6 +52,8 @@ pub use self::google::GoogleServer;
 pub use self::hub::{Hub, Package};
 #[cfg(unix)]
 pub use self::keyring::Keyring;
+#[cfg(unix)]
+pub use self::kudo::{KudoOperator, KudoRepository};
 pub use self::nginx::{AUTHORITY, Identity, LOCALHOST, Nginx};
 #[cfg(unix)]
 pub use self::oci::OciServer;

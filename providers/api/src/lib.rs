@@ -38,8 +38,8 @@ pub use crate::error::{ErrorKind, ProviderError};
 pub use crate::location::{Dates, Location};
 pub use crate::progress::{Progress, Silent};
 pub use crate::provider::{
-    FOREIGN_MANIFESTS, Found, Listing, MANIFEST_NAMES, ManifestFile, Provider, SPREAD_MANIFEST,
-    Soon, SpreadManifest,
+    FOREIGN_MANIFESTS, Found, Listing, MANIFEST_NAMES, MARKED_MANIFESTS, ManifestFile,
+    MarkedManifest, Provider, Soon,
 };
 pub use crate::release::{Dependency, DetailedDependency, Maintainer, Release, Upgrade};
 pub use crate::tree::{Entry, Folder, Kind, Limits, Mode, Tree, TreeError, TreeWriter};

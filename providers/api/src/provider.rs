@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::catalog::{Hits, Query};
-use crate::{Location, Progress, ProviderError, Release, SafeUrl, TreeWriter};
+use crate::{ErrorKind, Location, Progress, ProviderError, Release, SafeUrl, TreeWriter};
 
 /// Lists and fetches the releases of packages from one kind of place.
 pub trait Provider: Send + Sync + fmt::Debug {
@@ -315,44 +315,65 @@ pub const FOREIGN_MANIFESTS: [(&str, Option<&str>); 4] = [
     ("package.yaml", None),
 ];
 
-/// The manifest of an ecosystem whose packages are spread over several files. It counts after [`FOREIGN_MANIFESTS`].
-pub const SPREAD_MANIFEST: SpreadManifest = SpreadManifest {
-    name: "metadata/annotations.yaml",
-    marker: "operators.operatorframework.io.bundle.package.v1",
-    others: &["metadata/properties.yaml", "metadata/dependencies.yaml"],
-    folder: "manifests/",
-};
+/// The manifests of ecosystems whose files other programs have under the same name, too. They count after
+/// [`FOREIGN_MANIFESTS`]; the first that is there counts.
+pub const MARKED_MANIFESTS: [MarkedManifest; 2] = [
+    MarkedManifest {
+        name: "metadata/annotations.yaml",
+        marker: "operators.operatorframework.io.bundle.package.v1",
+        others: &["metadata/properties.yaml", "metadata/dependencies.yaml"],
+        folder: Some("manifests/"),
+    },
+    MarkedManifest { name: "operator.yaml", marker: "kudo.dev/", others: &[], folder: None },
+];
 
-/// A manifest that is spread over several files.
+/// A manifest that is known by what it contains, and may be spread over several files.
 #[derive(Debug, Clone, Copy)]
-pub struct SpreadManifest {
+pub struct MarkedManifest {
     /// The file that makes a folder a package.
     pub name: &'static str,
-    /// What that file contains; other programs have files of the same name.
+    /// What that file contains.
     pub marker: &'static str,
     /// Other files that belong to it.
     pub others: &'static [&'static str],
     /// The folder, with a slash, whose files belong to it.
-    pub folder: &'static str,
+    pub folder: Option<&'static str>,
 }
 
-impl SpreadManifest {
-    /// Finds the manifest: `read` reads a file of the package, and `list` lists the names of the files in a folder of it. Files
-    /// that cannot be read as text are left out, except for the first.
+impl MarkedManifest {
+    /// Finds the first of [`MARKED_MANIFESTS`]: `read` reads a file of the package, and `list` lists the names of the files in a
+    /// folder of it. Files that cannot be read as text are left out.
     ///
     /// # Errors
     ///
     /// When reading or listing fails.
-    pub fn find(
+    pub fn find_first(
+        read: &dyn Fn(&str) -> Result<Option<String>, ProviderError>,
+        list: &dyn Fn(&str) -> Result<Vec<String>, ProviderError>,
+    ) -> Result<Option<ManifestFile>, ProviderError> {
+        for marked in MARKED_MANIFESTS {
+            if let Some(found) = marked.find(read, list)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+
+    fn find(
         &self,
         read: &dyn Fn(&str) -> Result<Option<String>, ProviderError>,
         list: &dyn Fn(&str) -> Result<Vec<String>, ProviderError>,
     ) -> Result<Option<ManifestFile>, ProviderError> {
-        let Some(text) = read(self.name)?.filter(|text| text.contains(self.marker)) else {
-            return Ok(None);
+        let text = match read(self.name) {
+            // Whatever it is, it is not the file that is meant.
+            Err(error) if error.kind() == ErrorKind::Manifest => None,
+            read => read?,
         };
+        let Some(text) = text.filter(|text| text.contains(self.marker)) else { return Ok(None) };
         let mut paths: Vec<String> = self.others.iter().map(|path| (*path).to_owned()).collect();
-        paths.extend(list(self.folder)?.into_iter().map(|name| format!("{}{name}", self.folder)));
+        if let Some(folder) = self.folder {
+            paths.extend(list(folder)?.into_iter().map(|name| format!("{folder}{name}")));
+        }
         let mut beside = Vec::new();
         for path in paths {
             if let Ok(Some(text)) = read(&path) {
@@ -366,7 +387,7 @@ impl SpreadManifest {
 /// A manifest as it was found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ManifestFile {
-    /// One of [`MANIFEST_NAMES`], else of [`FOREIGN_MANIFESTS`], else that of [`SPREAD_MANIFEST`].
+    /// One of [`MANIFEST_NAMES`], else of [`FOREIGN_MANIFESTS`], else of [`MARKED_MANIFESTS`].
     pub name: String,
     /// Its text.
     pub text: String,

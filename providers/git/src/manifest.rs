@@ -1,7 +1,9 @@
 //! Finds and reads the manifest of a package in a commit, without parsing it.
 
+use std::borrow::Cow;
+
 use mu_provider::{
-    ErrorKind, FOREIGN_MANIFESTS, MANIFEST_NAMES, ManifestFile, ProviderError, SPREAD_MANIFEST,
+    ErrorKind, FOREIGN_MANIFESTS, MANIFEST_NAMES, ManifestFile, MarkedManifest, ProviderError,
 };
 
 use crate::snapshot::{Entry, Kind, Snapshot};
@@ -48,7 +50,7 @@ pub(crate) fn read(
                 let beside = beside.transpose()?.into_iter().collect();
                 return Ok(Some(ManifestFile { name: name.to_owned(), text, beside }));
             }
-            if let Some(found) = spread(snapshot, folder, &entries, &place())? {
+            if let Some(found) = marked(snapshot, folder, &entries, &place())? {
                 return Ok(Some(found));
             }
             if named("mu.yaml").is_some() {
@@ -63,8 +65,8 @@ pub(crate) fn read(
     Ok(Some(ManifestFile { name: name.to_owned(), text, beside: Vec::new() }))
 }
 
-/// A manifest that is spread over files in folders of the package.
-fn spread(
+/// A manifest that is known by what it contains.
+fn marked(
     snapshot: &Snapshot<'_>,
     folder: &str,
     entries: &[Entry],
@@ -72,11 +74,14 @@ fn spread(
 ) -> Result<Option<ManifestFile>, ProviderError> {
     let inside = |inner: &str| {
         let is_it = |entry: &&Entry| entry.name == inner.as_bytes() && entry.kind == Kind::Folder;
+        if inner.is_empty() {
+            return Ok(Cow::Borrowed(entries));
+        }
         if !entries.iter().any(|entry| is_it(&entry)) {
-            return Ok(Vec::new());
+            return Ok(Cow::default());
         }
         let slash = if folder.is_empty() { "" } else { "/" };
-        snapshot.folder(&format!("{folder}{slash}{inner}"))
+        snapshot.folder(&format!("{folder}{slash}{inner}")).map(Cow::Owned)
     };
     let read = |path: &str| {
         let (inner, name) = path.split_once('/').unwrap_or(("", path));
@@ -85,10 +90,10 @@ fn spread(
         entry.map(|entry| text_of(snapshot, entry, &|why| refuse(place, path, why))).transpose()
     };
     let list = |inner: &str| {
-        let names = inside(inner.trim_end_matches('/'))?.into_iter();
-        Ok(names.filter_map(|entry| String::from_utf8(entry.name.to_vec()).ok()).collect())
+        let inside = inside(inner.trim_end_matches('/'))?;
+        Ok(inside.iter().filter_map(|entry| String::from_utf8(entry.name.clone()).ok()).collect())
     };
-    SPREAD_MANIFEST.find(&read, &list)
+    MarkedManifest::find_first(&read, &list)
 }
 
 fn refuse(place: &str, name: &str, why: &str) -> ProviderError {

@@ -1,8 +1,9 @@
-//! Helm chart repositories: an `index.yaml` on a web server or in a folder, and archives at the URLs in it.
+//! Repositories with an `index.yaml`, on a web server or in a folder, and archives at the URLs in it: those of Helm charts, and
+//! those of KUDO operators.
 //!
-//! `repository.rs` reads an index once in a run, if it has changed, and stores it chart by chart. `mu-formats`
-//! interprets charts, and the hub's provider downloads and unpacks archives. An index may list charts in OCI
-//! registries, which another provider downloads.
+//! `repository.rs` reads an index once in a run, if it has changed, and stores it package by package. `mu-formats`
+//! interprets charts and operators, and the hub's provider downloads and unpacks archives. An index may list charts in OCI
+//! registries, which another provider downloads. `operators.rs` has what is different about operators.
 
 #![cfg_attr(
     test,
@@ -10,6 +11,7 @@
 )]
 #![deny(clippy::indexing_slicing)]
 
+mod operators;
 mod pack;
 mod repository;
 
@@ -20,14 +22,15 @@ use mu_formats::helm::FORMAT;
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::{
-    ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
-    SafeUrl, Silent, Soon, TreeWriter,
+    ErrorKind, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
+    SafeUrl, Soon, TreeWriter,
 };
 use mu_provider_hub::archive::Layout;
 use mu_provider_hub::{Archives, Place};
 
+pub use crate::operators::{KudoOptions, KudoProvider};
 pub use crate::pack::pack;
-use crate::repository::{Repositories, Repository};
+use crate::repository::{CHARTS, Repositories};
 
 /// How many places of an archive are tried.
 const MOST_PLACES: usize = 8;
@@ -67,7 +70,7 @@ impl HelmProvider {
     pub fn new(options: HelmOptions) -> Self {
         let HelmOptions { http, indexes, downloads, oci, repositories } = options;
         Self {
-            repositories: Repositories::new(Arc::clone(&http), indexes, repositories),
+            repositories: Repositories::new(&CHARTS, Arc::clone(&http), indexes, repositories),
             archives: Archives::new(Arc::clone(&http), downloads, LARGEST_ARCHIVE),
             http,
             oci,
@@ -136,23 +139,6 @@ impl HelmProvider {
         // If the index may use plain http, that does not hold for other servers.
         oci.fetch(&Location::new(root, path), &artifact, tree, progress)
     }
-
-    /// The index entry of a release of which a lock has only little.
-    fn listed(
-        &self,
-        location: &Location,
-        release: &Release,
-        progress: &dyn Progress,
-    ) -> Result<Option<Release>, ProviderError> {
-        let Some(repository) = self.repositories.get(location, progress)? else { return Ok(None) };
-        let Some(chart) = repository.chart(&location.path) else { return Ok(None) };
-        let lines = chart.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        let mut listed = lines.filter_map(|line| serde_json::from_slice::<Release>(line).ok());
-        Ok(listed.find(|listed| match &release.archive {
-            Some(archive) => listed.archive.as_ref() == Some(archive),
-            None => listed.version.trim_start_matches('v') == release.version,
-        }))
-    }
 }
 
 impl Provider for HelmProvider {
@@ -161,11 +147,7 @@ impl Provider for HelmProvider {
     }
 
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
-        match self.repositories.get(location, &Silent) {
-            Ok(repository) => Ok(repository.is_some()),
-            Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
-            Err(error) => Err(error),
-        }
+        self.repositories.probe(location)
     }
 
     fn places_are_flat(&self) -> bool {
@@ -185,22 +167,13 @@ impl Provider for HelmProvider {
     }
 
     fn soon(&self, location: &Location, what: Soon<'_>) {
-        let Soon::Fetch(release) = what else { return };
-        let Some(url) = release.urls.first().filter(|url| !url.starts_with("oci://")) else {
-            return;
-        };
-        if let Ok(place) = Archives::place(&location.root.as_folder(), url)
-            && place.scheme() != "file"
-        {
-            self.http.get(&place).insecure(location.insecure).ahead();
+        if let Soon::Fetch(release) = what {
+            fetch_ahead(&self.http, location, release);
         }
     }
 
     fn is_unchanged(&self, location: &Location, validator: &str, progress: &dyn Progress) -> bool {
-        // The code that really needs the repository reports the error.
-        let repository = self.repositories.get(location, progress).ok().flatten();
-        let chart = repository.as_ref().and_then(|repository| repository.chart(&location.path));
-        chart.is_some_and(|chart| chart.digest == validator)
+        self.repositories.is_unchanged(location, validator, progress)
     }
 
     fn list(
@@ -209,26 +182,7 @@ impl Provider for HelmProvider {
         validator: Option<&str>,
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
-        let url = Repository::url(location)?;
-        let Some(repository) = self.repositories.get(location, progress)? else {
-            return Ok(Listing::Absent { tried: vec![url.to_string()] });
-        };
-        let Some(chart) = repository.chart(&location.path) else {
-            let tried = format!("{url}, which lists no chart `{}`", location.path);
-            return Ok(Listing::Absent { tried: vec![tried] });
-        };
-        let max_age = repository.max_age;
-        if validator == Some(chart.digest) {
-            return Ok(Listing::Unchanged { max_age, validator: None });
-        }
-        Ok(Listing::Found(Found {
-            lines: chart.lines.to_vec(),
-            validator: Some(chart.digest.to_owned()),
-            max_age,
-            // Helm accepts `v1.2` as a version.
-            location: Location { lenient: true, ..location.clone() },
-            leads_to: Vec::new(),
-        }))
+        self.repositories.list(location, validator, progress)
     }
 
     fn resolve(
@@ -237,11 +191,7 @@ impl Provider for HelmProvider {
         revision: &str,
         _progress: &dyn Progress,
     ) -> Result<Release, ProviderError> {
-        let text = format!(
-            "there is no commit `{revision}` of `{}`: a chart repository has no commits",
-            location.describe()
-        );
-        Err(ProviderError::new(ErrorKind::NotFound, text))
+        Err(self.repositories.no_commit(location, revision))
     }
 
     fn manifest(
@@ -269,20 +219,14 @@ impl Provider for HelmProvider {
             return Ok(());
         }
         // It may have moved since it was locked, or the lock does not have its URL.
-        let listed = self.listed(location, release, progress)?.unwrap_or_default();
+        let listed = self.repositories.listed(location, release, progress)?.unwrap_or_default();
         let others: Vec<String> =
             listed.urls.into_iter().filter(|url| !release.urls.contains(url)).collect();
         if self.fetch_first(location, release, &others, tree, progress)?.is_some() {
             return Ok(());
         }
-        let tried: Vec<String> =
-            release.urls.iter().chain(&others).map(|url| format!("`{url}`")).collect();
-        let text = format!("there is no archive of `{}` {}", location.describe(), release.version);
-        let error = ProviderError::new(ErrorKind::NotFound, text);
-        Err(match tried.is_empty() {
-            true => error,
-            false => error.because(format!("mu looked for it at {}", tried.join(" and "))),
-        })
+        let tried: Vec<String> = release.urls.iter().chain(&others).cloned().collect();
+        Err(Repositories::no_archive(location, release, &tried))
     }
 
     fn search(
@@ -291,12 +235,16 @@ impl Provider for HelmProvider {
         query: &Query,
         progress: &dyn Progress,
     ) -> Result<Option<Hits>, ProviderError> {
-        let url = Repository::url(location)?;
-        let Some(repository) = self.repositories.get(location, progress)? else {
-            let text = format!("there is no chart repository: `{url}` does not exist");
-            return Err(ProviderError::new(ErrorKind::NotFound, text));
-        };
-        let hits = query.search(&*repository.catalog()).expect("it is in memory");
-        Ok(Some(hits))
+        self.repositories.search(location, query, progress)
+    }
+}
+
+/// Requests the archive of a release already, if it is on a web server.
+fn fetch_ahead(http: &Arc<Http>, location: &Location, release: &Release) {
+    let Some(url) = release.urls.first().filter(|url| !url.starts_with("oci://")) else { return };
+    if let Ok(place) = Archives::place(&location.root.as_folder(), url)
+        && place.scheme() != "file"
+    {
+        http.get(&place).insecure(location.insecure).ahead();
     }
 }

@@ -1,18 +1,22 @@
-//! Indexes of repositories: each is requested once in a run, parsed only if it has changed, and stored chart
-//! by chart.
+//! Indexes of repositories: each is requested once in a run, parsed only if it has changed, and stored package
+//! by package.
 //!
-//! Each repository has one such file: a line that identifies it, and the lines of its charts. The file only
+//! Each repository has one such file: a line that identifies it, and the lines of its packages. The file only
 //! saves work: if it cannot be read or written, mu continues without it.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use mu_formats::helm::{Aliases, catalog_line, index};
+use mu_formats::helm::{self, Aliases};
+use mu_formats::{FormatError, Index, catalog_line, full_version, kudo};
+use mu_provider::catalog::{Hits, Query};
 use mu_provider::fs;
 use mu_provider::http::Http;
 use mu_provider::threads::lock;
-use mu_provider::{ErrorKind, Location, Progress, ProviderError, SafeUrl};
+use mu_provider::{
+    ErrorKind, Found, Listing, Location, Progress, ProviderError, Release, SafeUrl, Silent,
+};
 use mu_provider_hub::document::{Answer, Asking, Validator};
 use mu_provider_hub::remembered::{Part, Remembered, digest};
 use serde::{Deserialize, Serialize};
@@ -23,9 +27,42 @@ const LONGEST_INDEX: u64 = 64 << 20;
 /// The version of the stored files. An index that an older mu stored is parsed again.
 const FORMAT: u32 = 1;
 
+/// What repositories have.
+#[derive(Debug)]
+pub(crate) struct Kind {
+    /// What one package is called.
+    pub(crate) one: &'static str,
+    /// What a repository is called.
+    repository: &'static str,
+    /// What its index is called.
+    index: &'static str,
+    /// What the names of stored indexes end in.
+    stored: &'static str,
+    read: fn(&str, &str, &Aliases) -> Result<Index, FormatError>,
+}
+
+/// Charts of Helm.
+pub(crate) const CHARTS: Kind = Kind {
+    one: "chart",
+    repository: "chart repository",
+    index: "an index of charts",
+    stored: "charts",
+    read: helm::index,
+};
+
+/// Operators of KUDO.
+pub(crate) const OPERATORS: Kind = Kind {
+    one: "operator",
+    repository: "repository of KUDO operators",
+    index: "an index of KUDO operators",
+    stored: "kudo",
+    read: |file, text, _| kudo::index(file, text),
+};
+
 /// The repositories of a run.
 #[derive(Debug)]
 pub(crate) struct Repositories {
+    kind: &'static Kind,
     http: Arc<Http>,
     folder: PathBuf,
     aliases: Option<PathBuf>,
@@ -40,10 +77,10 @@ type Slot = Mutex<Option<Option<Arc<Repository>>>>;
 
 /// A repository, as its index is now.
 #[derive(Debug)]
-pub(crate) struct Repository {
+struct Repository {
     remembered: Remembered<Head>,
     /// For how many seconds it need not be requested again.
-    pub(crate) max_age: Option<u32>,
+    max_age: Option<u32>,
 }
 
 /// What a stored file is of.
@@ -57,17 +94,143 @@ struct Head {
 }
 
 impl Repositories {
-    pub(crate) fn new(http: Arc<Http>, folder: PathBuf, aliases: Option<PathBuf>) -> Self {
-        Self { http, folder, aliases, named: OnceLock::new(), asked: Mutex::default() }
+    pub(crate) fn new(
+        kind: &'static Kind,
+        http: Arc<Http>,
+        folder: PathBuf,
+        aliases: Option<PathBuf>,
+    ) -> Self {
+        Self { kind, http, folder, aliases, named: OnceLock::new(), asked: Mutex::default() }
     }
 
-    /// The repository of a chart; `None` if there is no index.
-    pub(crate) fn get(
+    /// Whether there is such a repository.
+    pub(crate) fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
+        match self.get(location, &Silent) {
+            Ok(repository) => Ok(repository.is_some()),
+            Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a package is certainly what `validator` says.
+    pub(crate) fn is_unchanged(
+        &self,
+        location: &Location,
+        validator: &str,
+        progress: &dyn Progress,
+    ) -> bool {
+        // The code that really needs the repository reports the error.
+        let repository = self.get(location, progress).ok().flatten();
+        let part = repository.as_ref().and_then(|repository| repository.package(&location.path));
+        part.is_some_and(|part| part.digest == validator)
+    }
+
+    /// The releases of a package.
+    pub(crate) fn list(
+        &self,
+        location: &Location,
+        validator: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<Listing, ProviderError> {
+        let url = self.url(location)?;
+        let Some(repository) = self.get(location, progress)? else {
+            return Ok(Listing::Absent { tried: vec![url.to_string()] });
+        };
+        let Some(part) = repository.package(&location.path) else {
+            let tried = format!("{url}, which lists no {} `{}`", self.kind.one, location.path);
+            return Ok(Listing::Absent { tried: vec![tried] });
+        };
+        let max_age = repository.max_age;
+        if validator == Some(part.digest) {
+            return Ok(Listing::Unchanged { max_age, validator: None });
+        }
+        Ok(Listing::Found(Found {
+            lines: part.lines.to_vec(),
+            validator: Some(part.digest.to_owned()),
+            max_age,
+            // Helm and KUDO accept `v1.2` as a version.
+            location: Location { lenient: true, ..location.clone() },
+            leads_to: Vec::new(),
+        }))
+    }
+
+    /// The index entry of a release of which a lock has only little.
+    pub(crate) fn listed(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Option<Release>, ProviderError> {
+        let Some(repository) = self.get(location, progress)? else { return Ok(None) };
+        let Some(part) = repository.package(&location.path) else { return Ok(None) };
+        let lines = part.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        let mut listed = lines.filter_map(|line| serde_json::from_slice::<Release>(line).ok());
+        let version = full_version(release);
+        Ok(listed.find(|listed| match &release.archive {
+            Some(archive) => listed.archive.as_ref() == Some(archive),
+            None => full_version(listed).trim_start_matches('v') == version,
+        }))
+    }
+
+    /// Why no place has the archive of a release.
+    pub(crate) fn no_archive(
+        location: &Location,
+        release: &Release,
+        tried: &[String],
+    ) -> ProviderError {
+        let version = full_version(release);
+        let text = format!("there is no archive of `{}` {version}", location.describe());
+        let error = ProviderError::new(ErrorKind::NotFound, text);
+        let tried: Vec<String> = tried.iter().map(|url| format!("`{url}`")).collect();
+        match tried.is_empty() {
+            true => error,
+            false => error.because(format!("mu looked for it at {}", tried.join(" and "))),
+        }
+    }
+
+    /// Why there is no such commit.
+    pub(crate) fn no_commit(&self, location: &Location, revision: &str) -> ProviderError {
+        let text = format!(
+            "there is no commit `{revision}` of `{}`: a {} has no commits",
+            location.describe(),
+            self.kind.repository
+        );
+        ProviderError::new(ErrorKind::NotFound, text)
+    }
+
+    /// Searches a repository.
+    pub(crate) fn search(
+        &self,
+        location: &Location,
+        query: &Query,
+        progress: &dyn Progress,
+    ) -> Result<Option<Hits>, ProviderError> {
+        let url = self.url(location)?;
+        let Some(repository) = self.get(location, progress)? else {
+            let what = self.kind.repository;
+            let text = format!("there is no {what}: `{url}` does not exist");
+            return Err(ProviderError::new(ErrorKind::NotFound, text));
+        };
+        let hits = query.search(&*repository.catalog()).expect("it is in memory");
+        Ok(Some(hits))
+    }
+
+    /// The URL of the index that lists a package.
+    fn url(&self, location: &Location) -> Result<SafeUrl, ProviderError> {
+        location.root.as_folder().join("index.yaml").map_err(|error| {
+            let what = self.kind.repository;
+            let text = format!("`{}` is not the place of a {what}", location.root);
+            ProviderError::new(ErrorKind::Refused, text).because(error)
+        })
+    }
+
+    /// The repository of a package; `None` if there is no index.
+    fn get(
         &self,
         location: &Location,
         progress: &dyn Progress,
     ) -> Result<Option<Arc<Repository>>, ProviderError> {
-        let url = Repository::url(location)?;
+        let url = self.url(location)?;
         let slot = Arc::clone(lock(&self.asked).entry(url.clone()).or_default());
         let mut slot = lock(&slot);
         if let Some(known) = &*slot {
@@ -90,7 +253,8 @@ impl Repositories {
         url: &SafeUrl,
         asking: &Asking<'_>,
     ) -> Result<Option<Repository>, ProviderError> {
-        let file = self.folder.join(format!("{}.charts", digest(url.to_string().as_bytes())));
+        let file = digest(url.to_string().as_bytes());
+        let file = self.folder.join(format!("{file}.{}", self.kind.stored));
         let (aliases, named) = self.named();
         let remembered = Repository::remembered(&file, url, named);
         if self.http.options().offline && url.scheme() != "file" && remembered.is_some() {
@@ -109,7 +273,7 @@ impl Repositories {
                 let mut repository = match remembered {
                     // The same content at another URL of the server.
                     Some(known) if known.remembered.of.digests == digests => known,
-                    _ => Repository::parse(url, &document.bytes, digests, aliases)?,
+                    _ => Repository::parse(self.kind, url, &document.bytes, digests, aliases)?,
                 };
                 repository.remembered.of.validator = validator;
                 repository.max_age = max_age;
@@ -130,24 +294,16 @@ impl Repositories {
 }
 
 impl Repository {
-    /// The URL of the index that lists a chart.
-    pub(crate) fn url(location: &Location) -> Result<SafeUrl, ProviderError> {
-        location.root.as_folder().join("index.yaml").map_err(|error| {
-            let text = format!("`{}` is not the place of a chart repository", location.root);
-            ProviderError::new(ErrorKind::Refused, text).because(error)
-        })
-    }
-
-    /// The repository's data about a chart.
-    pub(crate) fn chart(&self, name: &str) -> Option<Part<'_>> {
+    /// The repository's data about a package.
+    fn package(&self, name: &str) -> Option<Part<'_>> {
         self.remembered.package(name)
     }
 
-    /// What a search goes through: a line of JSON for each chart.
-    pub(crate) fn catalog(&self) -> Vec<u8> {
+    /// What a search goes through: a line of JSON for each package.
+    fn catalog(&self) -> Vec<u8> {
         let mut catalog = Vec::new();
-        for (_, chart) in self.remembered.packages() {
-            if let Some(line) = catalog_line(chart.lines) {
+        for (_, part) in self.remembered.packages() {
+            if let Some(line) = catalog_line(part.lines) {
                 serde_json::to_writer(&mut catalog, &line).expect("memory takes everything");
                 catalog.push(b'\n');
             }
@@ -156,21 +312,22 @@ impl Repository {
     }
 
     fn parse(
+        kind: &Kind,
         url: &SafeUrl,
         bytes: &[u8],
         digests: [String; 2],
         aliases: &Aliases,
     ) -> Result<Self, ProviderError> {
         let broken = |why: String| {
-            let text = format!("`{url}` is not an index of charts");
+            let text = format!("`{url}` is not {}", kind.index);
             ProviderError::new(ErrorKind::Protocol, text).because(why)
         };
         let text = std::str::from_utf8(bytes).map_err(|_| broken("it is not UTF-8".to_owned()))?;
-        let read = index("index.yaml", text, aliases).map_err(|error| {
+        let read = (kind.read)("index.yaml", text, aliases).map_err(|error| {
             broken(format!("line {}, column {}: {}", error.line, error.column, error.reason))
         })?;
         let head = Head { format: FORMAT, url: url.to_string(), validator: None, digests };
-        Ok(Self { remembered: Remembered::new(head, read.charts), max_age: None })
+        Ok(Self { remembered: Remembered::new(head, read.packages), max_age: None })
     }
 
     fn remembered(file: &Path, url: &SafeUrl, named: &str) -> Option<Self> {

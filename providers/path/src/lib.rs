@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 
 use mu_provider::fs::{self, AtPath as _};
 use mu_provider::{
-    ErrorKind, FOREIGN_MANIFESTS, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress,
-    Provider, ProviderError, Release, SPREAD_MANIFEST, TreeWriter,
+    ErrorKind, FOREIGN_MANIFESTS, Found, Listing, Location, MANIFEST_NAMES, ManifestFile,
+    MarkedManifest, Progress, Provider, ProviderError, Release, TreeWriter,
 };
 
 /// The longest manifest that is read, in bytes.
@@ -126,7 +126,7 @@ impl Provider for PathProvider {
                 names.sort();
                 Ok(names)
             };
-            found = SPREAD_MANIFEST.find(&|path| read_manifest(&folder.join(path)), &list)?;
+            found = MarkedManifest::find_first(&|path| read_manifest(&folder.join(path)), &list)?;
         }
         Ok(found)
     }

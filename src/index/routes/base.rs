@@ -1,4 +1,4 @@
-//! Finds what is at a base that no setting mentions: a hub, Git repositories, or charts.
+//! Finds what is at a base that no setting mentions: a hub, Git repositories, charts, or KUDO operators.
 
 use std::sync::Arc;
 
@@ -46,8 +46,10 @@ impl Routes {
                 }
                 Err(_) => false,
             };
-            if !is_git && self.is_helm(&location)? {
+            if !is_git && self.is_listed("helm", &location)? {
                 Kind::Helm(root)
+            } else if !is_git && self.is_listed("kudo", &location)? {
+                Kind::Kudo(root)
             } else if !is_git {
                 // Treated as a hub without that package, which is what a bare reference means first; not
                 // cached, because the next package may be a repository.
@@ -112,9 +114,9 @@ impl Routes {
         Err(ProviderError::new(ErrorKind::NotFound, text).into())
     }
 
-    /// Whether a package would be in a chart repository.
-    fn is_helm(&self, location: &Location) -> Result<bool, RouteError> {
-        let route = self.route("helm", location.root.clone(), location.path.clone());
+    /// Whether a package would be in a repository that `provider` reads: there is an `index.yaml` of its kind.
+    fn is_listed(&self, provider: &str, location: &Location) -> Result<bool, RouteError> {
+        let route = self.route(provider, location.root.clone(), location.path.clone());
         // A program may be built without this provider.
         let Ok(Route { provider, location }) = route else { return Ok(false) };
         Ok(provider.probe(&location)?)

@@ -119,6 +119,8 @@ enum Kind {
     Git(SafeUrl),
     /// A host that has chart repositories.
     Helm(SafeUrl),
+    /// A host that has repositories of KUDO operators.
+    Kudo(SafeUrl),
 }
 
 /// Hosts that serve Git repositories and no hub.
@@ -249,6 +251,7 @@ impl Routes {
             Some(Kind::Hub(root)) => self.route("hub", root, id.name_str().to_owned()).map(Some),
             Some(Kind::Git(root)) => self.route("git", root, path).map(Some),
             Some(Kind::Helm(root)) => self.route("helm", root, path).map(Some),
+            Some(Kind::Kudo(root)) => self.route("kudo", root, path).map(Some),
             None => Ok(None),
         }
     }
@@ -285,9 +288,13 @@ impl Routes {
             Protocol::Ssh | Protocol::GitSsh => format!("ssh://{host}/"),
             Protocol::Git => format!("git://{host}/"),
             Protocol::GitFile => "file:///".to_owned(),
-            Protocol::HelmHttps | Protocol::OlmHttps => format!("https://{host}/"),
-            Protocol::HelmHttp | Protocol::OlmHttp => format!("http://{host}/"),
-            Protocol::HelmFile | Protocol::OlmFile => "file:///".to_owned(),
+            Protocol::HelmHttps | Protocol::KudoHttps | Protocol::OlmHttps => {
+                format!("https://{host}/")
+            }
+            Protocol::HelmHttp | Protocol::KudoHttp | Protocol::OlmHttp => {
+                format!("http://{host}/")
+            }
+            Protocol::HelmFile | Protocol::KudoFile | Protocol::OlmFile => "file:///".to_owned(),
             Protocol::Oci => {
                 let root = parse(&format!("https://{host}/"))?;
                 return self.as_allowed(id, "oci", root, path).map(Some);

@@ -64,6 +64,7 @@ impl Routes {
         let (said, root) = match text.split_once('+').filter(|(word, _)| !word.contains(':')) {
             Some(("git", inner)) => (Some("git"), parse(inner)?),
             Some(("helm", inner)) => (Some("helm"), parse(inner)?),
+            Some(("kudo", inner)) => (Some("kudo"), parse(inner)?),
             Some(("olm", inner)) => (Some("olm"), parse(inner)?),
             _ => (matches!(root.scheme(), "git" | "ssh").then_some("git"), root),
         };

@@ -57,6 +57,12 @@ pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) ->
         repositories: Some(formats::helms_repositories(environment)),
     };
     providers.add(Arc::new(mu_provider_helm::HelmProvider::new(options)));
+    let options = mu_provider_helm::KudoOptions {
+        http: Arc::clone(http),
+        indexes: environment.cache.join("charts"),
+        downloads: environment.cache.join("downloads"),
+    };
+    providers.add(Arc::new(mu_provider_helm::KudoProvider::new(options)));
     registries.into_iter().for_each(|registries| providers.add(registries));
     #[cfg(feature = "url")]
     providers.add(Arc::new(mu_provider_url::UrlProvider::new(mu_provider_url::UrlOptions {

@@ -3,7 +3,6 @@
 //! A chart carries its subcharts inside. mu treats those that come from a repository as separate packages, so
 //! that there is one version of each. Subcharts without a repository stay inside, and are named in `bundled`.
 
-mod catalog;
 mod chart;
 mod dependency;
 mod edit;
@@ -16,14 +15,14 @@ use std::sync::Arc;
 
 use mu_provider::Release;
 
-pub use self::catalog::catalog_line;
 pub use self::edit::Charts;
-pub use self::index::{Index, index, is_index};
+pub use self::index::index;
 pub use self::lock::{Need, Needs, lock, needs};
 pub use crate::aliases::Aliases;
 use crate::error::{Fault, FormatError};
 use crate::files::Files;
 use crate::format::{Format, Package, Place, Reading};
+pub use crate::index::{Index, is_index};
 use crate::node::{self, Node};
 
 /// The format of charts.

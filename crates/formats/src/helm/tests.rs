@@ -188,7 +188,7 @@ fn what_is_wrong_is_pointed_at() {
 }
 
 fn lines(index: &Index, name: &str) -> Vec<Release> {
-    let lines = index.charts[name].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+    let lines = index.packages[name].split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     lines.map(|line| serde_json::from_slice(line).expect("is a line")).collect()
 }
 
@@ -240,7 +240,7 @@ generated: "2026-03-01T10:11:12Z"
 #[test]
 fn an_index_is_read_chart_by_chart() {
     let index = index("index.yaml", INDEX, &Aliases::default()).expect("is an index");
-    assert_eq!(index.charts.keys().collect::<Vec<_>>(), ["old", "web"]);
+    assert_eq!(index.packages.keys().collect::<Vec<_>>(), ["old", "web"]);
     let web = lines(&index, "web");
     let versions: Vec<&str> = web.iter().map(|release| &*release.version).collect();
     assert_eq!(versions, ["1.1.0", "1.0.1", "1.0.0", "0.9.0", "0.8.0", "0.7.0"]);

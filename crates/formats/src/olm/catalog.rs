@@ -14,6 +14,7 @@ use super::document::{self, list, text, texts};
 use super::edges::{Channel, Entry, Versions, upgrades, version_in};
 use super::properties::{self, check_name, identity};
 use crate::error::FormatError;
+use crate::manifest::full_version;
 
 /// The documents of a catalog, as far as they were read.
 #[derive(Debug, Default)]
@@ -229,14 +230,6 @@ fn order(release: &Release) -> Option<Version> {
     match (release.versioning.as_deref(), &release.app_version) {
         (Some(_), Some(app)) => Version::composite(app, &release.version).ok(),
         _ => Version::parse(&release.version).ok(),
-    }
-}
-
-/// The version of an operator as references name it.
-pub fn full_version(release: &Release) -> String {
-    match (release.versioning.as_deref(), &release.app_version) {
-        (Some(_), Some(app)) => format!("{app}-{}", release.version),
-        _ => release.version.clone(),
     }
 }
 

@@ -14,7 +14,7 @@ mod range;
 
 pub use self::bundle::{Bundles, head, is_bundle, read};
 pub use self::catalog::{
-    Beside, Bundle, Catalog, Index, Resource, annotations, best, file_name, full_version, resources,
+    Beside, Bundle, Catalog, Index, Resource, annotations, best, file_name, resources,
 };
 pub use self::range::range;
 
@@ -23,6 +23,7 @@ use std::sync::Arc;
 use crate::format::Format;
 
 pub use crate::format::OLM as NAME;
+pub use crate::manifest::full_version;
 
 /// The manifest of a bundle.
 pub const ANNOTATIONS: &str = "metadata/annotations.yaml";

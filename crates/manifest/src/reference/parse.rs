@@ -109,6 +109,7 @@ fn with_protocol(text: &str, colon: usize) -> Result<Place, Fault> {
     for (begin, expected) in [
         ("git+", "`https`, `http`, `ssh` or `file` after `git+`"),
         ("helm+", "`https`, `http` or `file` after `helm+`"),
+        ("kudo+", "`https`, `http` or `file` after `kudo+`"),
         ("olm+", "`https`, `http` or `file` after `olm+`"),
     ] {
         if matches!(&protocol, Protocol::Plugin(scheme) if scheme.starts_with(begin)) {

@@ -27,6 +27,12 @@ pub enum Protocol {
     HelmHttp,
     /// `helm+file://`: a chart repository on this machine.
     HelmFile,
+    /// `kudo+https://`: a repository of KUDO operators.
+    KudoHttps,
+    /// `kudo+http://`
+    KudoHttp,
+    /// `kudo+file://`: a repository of KUDO operators on this machine.
+    KudoFile,
     /// `olm+https://`: a catalog of operators.
     OlmHttps,
     /// `olm+http://`
@@ -56,6 +62,9 @@ impl Protocol {
             "helm+https" => Self::HelmHttps,
             "helm+http" => Self::HelmHttp,
             "helm+file" => Self::HelmFile,
+            "kudo+https" => Self::KudoHttps,
+            "kudo+http" => Self::KudoHttp,
+            "kudo+file" => Self::KudoFile,
             "olm+https" => Self::OlmHttps,
             "olm+http" => Self::OlmHttp,
             "olm+file" => Self::OlmFile,
@@ -79,6 +88,9 @@ impl Protocol {
             Self::HelmHttps => "helm+https",
             Self::HelmHttp => "helm+http",
             Self::HelmFile => "helm+file",
+            Self::KudoHttps => "kudo+https",
+            Self::KudoHttp => "kudo+http",
+            Self::KudoFile => "kudo+file",
             Self::OlmHttps => "olm+https",
             Self::OlmHttp => "olm+http",
             Self::OlmFile => "olm+file",
@@ -100,6 +112,7 @@ impl Protocol {
     pub fn provider(&self) -> Option<&'static str> {
         match self {
             Self::HelmHttps | Self::HelmHttp | Self::HelmFile => Some("helm"),
+            Self::KudoHttps | Self::KudoHttp | Self::KudoFile => Some("kudo"),
             Self::OlmHttps | Self::OlmHttp | Self::OlmFile => Some("olm"),
             _ => None,
         }
@@ -107,7 +120,7 @@ impl Protocol {
 
     /// Whether it names something on this machine, so that its path is all there is.
     pub fn is_file(&self) -> bool {
-        matches!(self, Self::GitFile | Self::HelmFile | Self::OlmFile)
+        matches!(self, Self::GitFile | Self::HelmFile | Self::KudoFile | Self::OlmFile)
     }
 
     /// Whether it uses http, where many hosts accept a token as the user.
@@ -120,6 +133,8 @@ impl Protocol {
                 | Self::GitHttp
                 | Self::HelmHttps
                 | Self::HelmHttp
+                | Self::KudoHttps
+                | Self::KudoHttp
                 | Self::OlmHttps
                 | Self::OlmHttp
         )
@@ -128,13 +143,23 @@ impl Protocol {
     /// The port that need not be written.
     pub(super) fn default_port(&self) -> Option<u16> {
         match self {
-            Self::Https | Self::GitHttps | Self::HelmHttps | Self::OlmHttps | Self::Oci => {
-                Some(443)
+            Self::Https
+            | Self::GitHttps
+            | Self::HelmHttps
+            | Self::KudoHttps
+            | Self::OlmHttps
+            | Self::Oci => Some(443),
+            Self::Http | Self::GitHttp | Self::HelmHttp | Self::KudoHttp | Self::OlmHttp => {
+                Some(80)
             }
-            Self::Http | Self::GitHttp | Self::HelmHttp | Self::OlmHttp => Some(80),
             Self::Ssh | Self::GitSsh => Some(22),
             Self::Git => Some(9418),
-            Self::GitFile | Self::HelmFile | Self::OlmFile | Self::File | Self::Plugin(_) => None,
+            Self::GitFile
+            | Self::HelmFile
+            | Self::KudoFile
+            | Self::OlmFile
+            | Self::File
+            | Self::Plugin(_) => None,
         }
     }
 }

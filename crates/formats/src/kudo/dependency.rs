@@ -1,0 +1,83 @@
+//! A task that installs another operator, as a reference.
+
+use mu_manifest::reference::{Reference, Version};
+use mu_provider::{Dependency, DetailedDependency, Release};
+
+use super::operator::check_name;
+use crate::error::Fault;
+use crate::format::Reading;
+use crate::node::Node;
+
+/// The kind of such tasks.
+const KIND: &str = "KudoOperator";
+
+/// Adds the dependency of a task, and returns whether the list of dependencies is longer now.
+///
+/// Whether a task is used depends on the parameters that an operator is installed with, so every dependency is required.
+pub(super) fn add(
+    release: &mut Release,
+    task: &Node<'_>,
+    around: &Reading<'_>,
+) -> Result<bool, Fault> {
+    if task.text("kind")?.is_none_or(|(kind, _)| kind != KIND) {
+        return Ok(false);
+    }
+    let spec = task.get("spec")?.unwrap_or(task);
+    let (package, at) = spec
+        .text("package")?
+        .ok_or_else(|| task.fault(format!("a task of the kind `{KIND}` has no `package`")))?;
+    let dependency = if package.contains("://") {
+        // KUDO looks at nothing else then.
+        Dependency::Reference(package.to_owned())
+    } else if package.contains('/') || package.ends_with(".tgz") {
+        let is_beside = around.is_own && package.starts_with("../");
+        if !is_beside || package.ends_with(".tgz") {
+            // In an archive, KUDO looks nowhere else.
+            let name = package.trim_end_matches('/').rsplit('/').next().unwrap_or(package);
+            if !release.bundled.iter().any(|known| known == name) {
+                release.bundled.push(name.to_owned());
+            }
+            return Ok(false);
+        }
+        Dependency::Reference(package.to_owned())
+    } else {
+        check_name(package).map_err(|reason| at.fault(reason))?;
+        in_repository(package, spec)?
+    };
+    if let Err(error) = Reference::parse(dependency.reference()) {
+        return Err(at.fault(format!("the dependency `{package}` has no valid reference: {error}")));
+    }
+    let dependencies = release.dependencies.get_or_insert_default();
+    let is_new = !dependencies.contains(&dependency);
+    if is_new {
+        dependencies.push(dependency);
+    }
+    Ok(is_new)
+}
+
+/// A dependency on an operator in the same repository.
+fn in_repository(package: &str, spec: &Node<'_>) -> Result<Dependency, Fault> {
+    let (app, own) = (spec.text("appVersion")?, spec.text("operatorVersion")?);
+    let parsed = |(text, at): (&str, &Node<'_>)| {
+        let version = Version::parse_lenient(text);
+        version.map_err(|_| at.fault(format!("`{text}` is not a version"))).map(|it| it.in_full())
+    };
+    match (app, own) {
+        (None, None) => Ok(Dependency::Reference(package.to_owned())),
+        (Some(app), Some(own)) => {
+            let (app, own) = (parsed(app)?, parsed(own)?);
+            Ok(Dependency::Reference(format!("{package}#{app}-{own}")))
+        }
+        (Some(app), None) => {
+            parsed(app)?;
+            Ok(Dependency::Detailed(DetailedDependency {
+                reference: package.to_owned(),
+                app_version: Some(app.0.to_owned()),
+                ..DetailedDependency::default()
+            }))
+        }
+        (None, Some((own, at))) => Err(at.fault(format!(
+            "the dependency `{package}` has the operatorVersion `{own}` without an appVersion, which does not say which version it is"
+        ))),
+    }
+}

@@ -1,0 +1,38 @@
+//! The entries of the `index.yaml` of a repository of operators.
+
+use mu_provider::Release;
+
+use super::{NAME, operator};
+use crate::error::{Fault, FormatError};
+use crate::index::{Entries, Index, add_archive};
+use crate::node::Node;
+
+/// What entries of Helm, and of the first versions of KUDO, are told apart by, and why they are not read.
+const OTHER: (&str, &str) = (
+    "version",
+    "this is not an index of KUDO operators: its entries have no `operatorVersion`; `helm+https://` leads to charts",
+);
+
+/// Reads `text`, the index that came from `file`.
+///
+/// # Errors
+///
+/// When it is not YAML or JSON, or no index of operators.
+pub fn index(file: &str, text: &str) -> Result<Index, FormatError> {
+    let entries = Entries {
+        format: NAME,
+        called: "KUDO operators",
+        version: "operatorVersion",
+        other: OTHER,
+        is_name: |name| operator::check_name(name).is_ok(),
+        read: &release,
+    };
+    entries.index(file, text)
+}
+
+fn release(name: &str, node: &Node<'_>) -> Result<Release, Fault> {
+    let mut release = operator::head(node, Some(name))?;
+    operator::details(&mut release, node)?;
+    add_archive(&mut release, node)?;
+    Ok(release)
+}

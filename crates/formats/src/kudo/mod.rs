@@ -1,0 +1,130 @@
+//! KUDO operators: `operator.yaml`, and the `index.yaml` of a repository of operators.
+//!
+//! An operator has the version of its application and its own; together they are one composite version. An index does not have
+//! the tasks of an operator, so only its archive says what it depends on. mu reads operators and does not edit them.
+
+mod dependency;
+mod edit;
+mod index;
+mod operator;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use mu_provider::Release;
+
+pub use self::index::index;
+use crate::error::{Fault, FormatError};
+use crate::files::{Files, Texts};
+use crate::format::{Format, Package, Place, Reading};
+use crate::node::{self, Node};
+
+/// The format of operators.
+pub const FORMAT: Format = Format {
+    name: NAME,
+    manifest: OPERATOR,
+    others: &[],
+    folder: None,
+    is_named: true,
+    is_one: Some(is_operator),
+    lenient: false,
+    dialect: |_| Arc::new(edit::Tasks),
+    packed_by: "`kubectl kudo package create` makes its archive",
+    artifact: None,
+    head,
+    read,
+};
+
+pub use crate::format::KUDO as NAME;
+
+/// The manifest of an operator.
+pub const OPERATOR: &str = "operator.yaml";
+
+/// What such manifests are of.
+const GROUP: &str = "kudo.dev/";
+
+/// Whether `text` is the manifest of an operator: many tools have files called `operator.yaml`.
+pub fn is_operator(text: &str) -> bool {
+    // Reading a long file of another kind is not worth it.
+    text.contains(GROUP) && node::read(text).is_ok_and(|root| is_of_kudo(&root))
+}
+
+fn is_of_kudo(root: &Node<'_>) -> bool {
+    root.text("apiVersion")
+        .is_ok_and(|found| found.is_some_and(|(text, _)| text.starts_with(GROUP)))
+}
+
+/// Reads the operator whose files these are.
+///
+/// # Errors
+///
+/// When there is no `operator.yaml`, or when it says something that no version of mu can express.
+pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatError> {
+    let text = text(files)?;
+    let read = || {
+        let root = node::read(&text)?;
+        let mut release = release(&root)?;
+        let mut places = Vec::new();
+        for (index, task) in root.list("tasks")?.iter().enumerate() {
+            if dependency::add(&mut release, task, around)? {
+                let line = mu_manifest::source::line_of(&text, task.span.start);
+                places.push(Place { line, index });
+            }
+        }
+        operator::details(&mut release, &root)?;
+        release.dependencies.get_or_insert_default();
+        Ok(Package { release, places })
+    };
+    read().map_err(|fault| FormatError::new(OPERATOR, &text, fault))
+}
+
+/// Reads only the name and version of an operator.
+///
+/// # Errors
+///
+/// When it has none, or is not YAML.
+pub fn head(files: &dyn Files) -> Result<Release, FormatError> {
+    let text = text(files)?;
+    let read = || release(&node::read(&text)?);
+    read().map_err(|fault| FormatError::new(OPERATOR, &text, fault))
+}
+
+/// What the `operator.yaml` in the archive of a `listed` version adds to its line. If the version cannot be used, the line says
+/// why.
+pub fn completed(listed: &Release, text: &str) -> Release {
+    let texts = Texts([(OPERATOR.to_owned(), text.to_owned())].into());
+    let unusable = |reason: String| Release { unusable: Some(reason), ..listed.clone() };
+    match read(&texts, &Reading::default()) {
+        Err(error) => unusable(error.to_string()),
+        Ok(Package { release: own, .. }) => {
+            let identity =
+                |release: &Release| format!("{} {}", release.name, crate::full_version(release));
+            if identity(&own) != identity(listed) {
+                return unusable(format!("its archive has {}", identity(&own)));
+            }
+            Release {
+                archive: listed.archive.clone(),
+                urls: listed.urls.clone(),
+                published: listed.published.clone(),
+                yanked: listed.yanked.clone(),
+                ..own
+            }
+        }
+    }
+}
+
+fn release(root: &Node<'_>) -> Result<Release, Fault> {
+    match is_of_kudo(root) {
+        true => operator::head(root, None),
+        false => Err(root
+            .fault(format!("this is not an operator of KUDO: its `apiVersion` is not `{GROUP}…`"))),
+    }
+}
+
+fn text(files: &dyn Files) -> Result<Cow<'_, str>, FormatError> {
+    let missing = || FormatError::new(OPERATOR, "", Fault::new(0..0, "there is no such file"));
+    files.text(OPERATOR)?.ok_or_else(missing)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,75 @@
+//! What an operator says about itself, in `operator.yaml` and in an index alike.
+
+use mu_manifest::reference::{Name, Version};
+use mu_provider::{Maintainer, Release};
+
+use super::NAME;
+use crate::error::Fault;
+use crate::node::Node;
+
+/// The keys that name the oldest versions an operator works with, and the facts of the runtime that they are about.
+const OLDEST: [(&str, &str); 2] = [("kubernetesVersion", "kubernetes"), ("kudoVersion", "kudo")];
+
+/// Reads name and version. In an index, `name` is the name under which the index lists the operator.
+pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<Release, Fault> {
+    if !root.is_map() {
+        return Err(root.fault("an operator is a map of keys"));
+    }
+    let missing = |key: &str| root.fault(format!("the operator has no `{key}`"));
+    let (own, node) = root.text("name")?.ok_or_else(|| missing("name"))?;
+    if name.is_some_and(|name| name != own) {
+        return Err(node.fault(format!("its name is `{own}`")));
+    }
+    check_name(own).map_err(|reason| node.fault(reason))?;
+    let (version, node) =
+        root.text("operatorVersion")?.ok_or_else(|| missing("operatorVersion"))?;
+    let app = root.text("appVersion")?;
+    match app {
+        Some((app, at)) => {
+            Version::parse_lenient(app)
+                .map_err(|_| at.fault(format!("the appVersion `{app}` is not a version")))?;
+            Version::composite(app, version)
+                .map_err(|_| node.fault(format!("`{version}` is not a version")))?;
+        }
+        None => {
+            Version::parse_lenient(version)
+                .map_err(|_| node.fault(format!("`{version}` is not a version")))?;
+        }
+    }
+    Ok(Release {
+        name: own.to_owned(),
+        version: version.to_owned(),
+        app_version: app.map(|(app, _)| app.to_owned()),
+        versioning: app.map(|_| "composite".to_owned()),
+        format: Some(NAME.to_owned()),
+        ..Release::default()
+    })
+}
+
+/// The name of an operator is one segment of a name.
+pub(super) fn check_name(name: &str) -> Result<(), String> {
+    if name.contains('/') || name.ends_with(".git") {
+        return Err(format!("`{name}` is not the name of an operator"));
+    }
+    Name::parse(name).map(drop).map_err(|error| error.to_string())
+}
+
+/// Reads everything else that an operator says. Text that is only for people is left out if it makes no sense.
+pub(super) fn details(release: &mut Release, root: &Node<'_>) -> Result<(), Fault> {
+    for (key, fact) in OLDEST {
+        let Some((text, node)) = root.text(key)? else { continue };
+        let oldest = Version::parse_lenient(text)
+            .map_err(|_| node.fault(format!("`{key}`: `{text}` is not a version")))?;
+        release.constraints.insert(fact.to_owned(), format!(">={}", oldest.in_full()));
+    }
+    let for_people = |key: &str| root.text(key).ok().flatten().map(|(text, _)| text.to_owned());
+    release.description = for_people("description");
+    release.website = for_people("url");
+    let maintainer = |node: &Node<'_>| {
+        let text = |key: &str| Some(node.text(key).ok()??.0.to_owned());
+        Some(Maintainer::Person { name: text("name")?, email: text("email") })
+    };
+    let maintainers = root.list("maintainers").unwrap_or_default();
+    release.maintainers = maintainers.iter().filter_map(maintainer).collect();
+    Ok(())
+}

@@ -1,0 +1,231 @@
+//! KUDO operators as packages: found in repositories, with the dependencies that only their archives say.
+
+use std::fs;
+
+use mu_testing::{KudoOperator, KudoRepository, Nginx, digest_of, tree};
+
+use crate::support::{Hub, Sandbox};
+
+/// A sandbox, and a repository on nginx that `operators.example/` is.
+struct Cluster {
+    sandbox: Sandbox,
+    repository: KudoRepository,
+    nginx: Nginx,
+}
+
+impl Cluster {
+    /// With `kafka`, which installs `zookeeper`, and needs what `[HOST]` is replaced for.
+    fn new() -> Self {
+        let mut sandbox = Sandbox::new();
+        fs::create_dir_all(sandbox.path("www/0.10.0")).expect("can be made");
+        let nginx = Nginx::serve(&sandbox.path("www"), "");
+        sandbox.replace(&nginx.host(), "[HOST]");
+        let mut repository =
+            KudoRepository::new(&sandbox.path("www/0.10.0"), &nginx.url("0.10.0/"));
+        for (app, version) in [("3.4.14", "0.2.0"), ("3.4.14", "0.3.0"), ("3.5.0", "0.1.0")] {
+            repository.add(&KudoOperator::new("zookeeper", version).app(app));
+        }
+        repository.add(&kafka("2.4.1", "1.3.2", "0.2.0"));
+        repository.add(&kafka("2.5.0", "1.3.1", "0.3.0"));
+        repository.add(&KudoOperator::new("flink-demo", "0.1.5").installs("package: kafka"));
+        let cluster = Self { sandbox, repository, nginx };
+        let url = cluster.nginx.url("0.10.0");
+        cluster.is_at(&format!("kudo+{url}"));
+        cluster
+    }
+
+    /// Says where `operators.example/` is.
+    fn is_at(&self, place: &str) {
+        let text = format!("registries:\n  operators.example/: {place}\n");
+        self.sandbox.write(".mu/workspace.yaml", &text);
+    }
+}
+
+fn kafka(app: &str, version: &str, zookeeper: &str) -> KudoOperator {
+    KudoOperator::new("kafka", version)
+        .app(app)
+        .lines("kubernetesVersion: 1.16.0\nkudoVersion: 0.17.0\n")
+        .installs(&format!("package: zookeeper, appVersion: 3.4.14, operatorVersion: {zookeeper}"))
+}
+
+#[test]
+fn operators_of_kudo_are_packages_as_they_are() {
+    let cluster = Cluster::new();
+    let sandbox = &cluster.sandbox;
+    sandbox.asks_for(&["operators.example/flink-demo"]);
+    let run = sandbox.mu(&["get"]).ok();
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu get
+    + operators.example/flink-demo 0.1.5
+    + operators.example/kafka 2.5.0-1.3.1
+    + operators.example/zookeeper 3.4.14-0.3.0
+    installed 3 packages (3 downloaded, 0 from cache)
+    [exit 0]
+    ");
+    // The index, and of each version that was looked at its archive, once.
+    assert_eq!(
+        cluster.nginx.log(),
+        [
+            "GET /0.10.0/index.yaml HTTP/1.1 200",
+            "GET /0.10.0/flink-demo-0.1.5.tgz HTTP/1.1 200",
+            "GET /0.10.0/kafka-2.5.0_1.3.1.tgz HTTP/1.1 200",
+            "GET /0.10.0/zookeeper-3.4.14_0.3.0.tgz HTTP/1.1 200",
+        ]
+    );
+    insta::assert_snapshot!(sandbox.mu(&["tree"]).ok().shown(), @"
+    $ mu tree
+    acme/web 0.1.0
+    └── operators.example/flink-demo 0.1.5 [required: any version]
+        └── operators.example/kafka 2.5.0-1.3.1 [required: any version]
+            └── operators.example/zookeeper 3.4.14-0.3.0 [required: 3.4.14-0.3.0]
+    [exit 0]
+    ");
+    let pack = sandbox.path("work/.mu/packs/operators.example/kafka");
+    assert_eq!(tree(&pack), kafka("2.5.0", "1.3.1", "0.3.0").files());
+    let lock = sandbox.lock();
+    let locked = &lock["packages"][1];
+    assert_eq!(locked["version"], "2.5.0-1.3.1");
+    assert_eq!(locked["source"], *format!("kudo+{}/", cluster.nginx.url("0.10.0")));
+    assert_eq!(locked["digest"], *digest_of(&pack));
+    sandbox.mu(&["verify"]).ok();
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date (3 packages)"]);
+    // Choosing again needs no archive, also without the network.
+    let before = cluster.nginx.log().len();
+    let choose = ["resolve", "operators.example/flink-demo"];
+    sandbox.mu(&[&choose[..], &["--offline"]].concat()).ok().says(&["zookeeper 3.4.14-0.3.0"]);
+    sandbox.mu(&choose).ok().says(&["zookeeper 3.4.14-0.3.0"]);
+    assert_eq!(cluster.nginx.log()[before..], ["GET /0.10.0/index.yaml HTTP/1.1 304"]);
+    // From a lock alone, the index is not needed.
+    for gone in ["work/.mu/packs", "cache"] {
+        fs::remove_dir_all(sandbox.path(gone)).expect("is there");
+    }
+    let before = cluster.nginx.log().len();
+    sandbox.mu(&["get", "--locked"]).ok();
+    let mut log = cluster.nginx.log()[before..].to_vec();
+    log.sort();
+    assert_eq!(log.len(), 3, "{log:?}");
+    assert!(log.iter().all(|line| line.contains(".tgz ")), "{log:?}");
+    sandbox.mu(&["verify"]).ok();
+}
+
+#[test]
+fn questions_about_operators_of_kudo_are_answered() {
+    let cluster = Cluster::new();
+    let sandbox = &cluster.sandbox;
+    let versions = sandbox.mu(&["versions", "operators.example/zookeeper"]).ok();
+    versions.says(&["3.4.14-0.2.0", "3.4.14-0.3.0", "3.5.0-0.1.0"]);
+    assert_eq!(cluster.nginx.log(), ["GET /0.10.0/index.yaml HTTP/1.1 200"]);
+    sandbox.mu(&["info", "operators.example/kafka"]).ok().says(&[
+        "operators.example/kafka 2.5.0-1.3.1",
+        "kubernetes >=1.16.0",
+        "kudo >=0.17.0",
+        "zookeeper#3.4.14-0.3.0",
+        "kudo",
+    ]);
+    sandbox.mu(&["search", "zoo"]).ok().says(&["operators.example/zookeeper", "3.5.0-0.1.0"]);
+    // A reference can name the repository, and what it leads to is in the same one.
+    let reference = format!("kudo+http://{}/0.10.0/kafka#2.4.1-1.3.2", cluster.nginx.host());
+    let run = sandbox.mu(&["resolve", &reference]).ok();
+    run.says(&["[HOST]/0.10.0/kafka 2.4.1-1.3.2", "[HOST]/0.10.0/zookeeper 3.4.14-0.2.0"]);
+    // Without a protocol, mu finds out.
+    let bare = format!("http://{}/0.10.0/zookeeper", cluster.nginx.host());
+    sandbox.mu(&["resolve", &bare]).ok().says(&["[HOST]/0.10.0/zookeeper 3.5.0-0.1.0"]);
+    let old = ["resolve", "operators.example/kafka", "--runtime", "kudo=0.16.0"];
+    sandbox.mu(&old).fails().says(&["kudo >=0.17.0"]);
+    // Two that need two versions of one operator do not fit together.
+    let clash = ["resolve", "operators.example/kafka", "operators.example/zookeeper#3.5.0-0.1.0"];
+    sandbox.mu(&clash).fails().says(&["operators.example/kafka", "3.4.14-0.3.0"]);
+    let chart = format!("helm+http://{}/0.10.0/kafka", cluster.nginx.host());
+    sandbox.mu(&["resolve", &chart]).fails().says(&["it has KUDO operators", "`kudo+https://`"]);
+}
+
+#[test]
+fn a_folder_with_an_operator_yaml_is_a_workspace() {
+    let cluster = Cluster::new();
+    let sandbox = &cluster.sandbox;
+    let pipeline = KudoOperator::new("pipeline", "0.4.0").app("1.2");
+    let pipeline = pipeline.installs("package: kafka, appVersion: 2.4.1, operatorVersion: 1.3.2");
+    let text = format!("# Ours\n{}", pipeline.manifest());
+    sandbox.write("operator.yaml", &text);
+    cluster.is_at(&format!("kudo+{}\nbase: operators.example", cluster.nginx.url("0.10.0")));
+    sandbox.mu(&["get"]).ok().says(&["+ operators.example/kafka 2.4.1-1.3.2"]);
+    insta::assert_snapshot!(sandbox.mu(&["tree"]).ok().shown(), @"
+    $ mu tree
+    pipeline 1.2-0.4.0
+    └── operators.example/kafka 2.4.1-1.3.2 [required: 2.4.1-1.3.2]
+        └── operators.example/zookeeper 3.4.14-0.2.0 [required: 3.4.14-0.2.0]
+    [exit 0]
+    ");
+    assert_eq!(sandbox.read("operator.yaml"), text);
+    // What mu cannot write, it says.
+    let refused = "mu does not edit the tasks in `operator.yaml`";
+    sandbox.mu(&["add", "flink-demo"]).fails().says(&[refused, "package: flink-demo"]);
+    sandbox.mu(&["vendor", "--for", "kudo"]).fails().says(&["kubectl kudo install"]);
+    sandbox.mu(&["pack"]).fails().says(&["kubectl kudo package create"]);
+    assert_eq!(sandbox.read("operator.yaml"), text);
+    let vague = text.replace("appVersion: 2.4.1, ", "");
+    sandbox.write("operator.yaml", &vague);
+    sandbox.mu(&["get"]).fails().says(&["operator.yaml:14:", "without an appVersion"]);
+    // Other programs have files of that name.
+    sandbox.write("operator.yaml", "apiVersion: apps/v1\nkind: Deployment\n");
+    sandbox.mu(&["tree"]).does_not_say(&["apps/v1"]);
+}
+
+#[test]
+fn operators_of_kudo_are_mirrored_with_what_their_archives_say() {
+    let cluster = Cluster::new();
+    let sandbox = &cluster.sandbox;
+    sandbox.asks_for(&["operators.example/kafka"]);
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    Hub::new(&sandbox.path("mirror"));
+    let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror"]).ok();
+    run.says(&["+ kafka 2.5.0-1.3.1", "+ zookeeper 3.4.14-0.3.0"]);
+    sandbox.mu(&["hub", "check", "../mirror"]).ok();
+    cluster.is_at("../mirror");
+    for gone in ["www", "cache", "work/.mu/packs"] {
+        fs::remove_dir_all(sandbox.path(gone)).expect("is ours");
+    }
+    sandbox.mu(&["get", "--locked"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+    sandbox.mu(&["verify"]).ok();
+    // The hub knows what an operator installs.
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("is ours");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(
+        sandbox.locked(),
+        ["operators.example/kafka 2.5.0-1.3.1", "operators.example/zookeeper 3.4.14-0.3.0"]
+    );
+}
+
+#[test]
+fn what_an_archive_contradicts_is_not_used() {
+    let mut cluster = Cluster::new();
+    let operator = |version: &str| KudoOperator::new("web", version).app("1.0.0");
+    cluster.repository.add(&operator("0.1.0"));
+    let other = operator("0.9.0").archive();
+    cluster.repository.add_with(&operator("0.2.0"), &other);
+    cluster
+        .repository
+        .add(&operator("0.3.0").installs("package: zookeeper, operatorVersion: 0.3.0"));
+    let no_operator = mu_testing::tar_gz([("web/operator.yaml".to_owned(), ('f', b"a".to_vec()))]);
+    cluster.repository.add_with(&operator("0.4.0"), &no_operator);
+    let sandbox = &cluster.sandbox;
+    sandbox.mu(&["resolve", "operators.example/web"]).ok().says(&["web 1.0.0-0.1.0"]);
+    for (version, reason) in [
+        ("0.2.0", "its archive has web 1.0.0-0.9.0"),
+        ("0.3.0", "without an appVersion"),
+        ("0.4.0", "has no `operator.yaml` of an operator"),
+    ] {
+        let reference = format!("operators.example/web#1.0.0-{version}");
+        sandbox.mu(&["resolve", &reference]).fails().says(&[reason]);
+    }
+    // An archive that is not the listed one is an attack, and not a reason to take another version.
+    let file = sandbox.path("www/0.10.0/web-1.0.0_0.1.0.tgz");
+    fs::write(&file, other).expect("can be written");
+    fs::remove_dir_all(sandbox.path("cache")).expect("is ours");
+    sandbox.mu(&["resolve", "operators.example/web", "--json"]).fails_with("integrity");
+    sandbox.asks_for(&["operators.example/web"]);
+    sandbox.mu(&["get", "--json"]).fails_with("integrity");
+    assert!(!sandbox.has(".mu/packs/operators.example"));
+}
