@@ -1,5 +1,5 @@
-//! Any bytes as what a registry answers: a manifest, an index, a list of tags, an event. Nothing panics, what is taken for a
-//! version is one, and what is listed reads as it was printed.
+//! Any bytes as what a registry answers: a manifest, of mu or of another ecosystem, an index, a list of tags, an event, a layer.
+//! Nothing panics, what is taken for a version is one, and what is listed reads as it was printed.
 //!
 //! Run with `RUSTC_BOOTSTRAP=1 cargo fuzz run oci -- -max_total_time=60`.
 
@@ -7,8 +7,9 @@
 
 use libfuzzer_sys::fuzz_target;
 use mu_provider::{ArchiveDigest, Release};
+use mu_provider_hub::pick;
 use mu_provider_oci::listing::{Entries, event_tag};
-use mu_provider_oci::{read, wire};
+use mu_provider_oci::{marked, read, wire};
 
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
@@ -22,6 +23,20 @@ fuzz_target!(|bytes: &[u8]| {
             }
             Err(reason) => assert!(!reason.contains(char::is_control), "{reason:?}"),
         }
+    }
+    if let Ok(manifest) = serde_json::from_slice::<wire::Manifest>(bytes)
+        && let Some((format, artifact, layer)) = marked(&manifest)
+    {
+        assert_eq!(format.artifact.map(|known| known.in_folder), Some(artifact.in_folder));
+        match layer {
+            Ok(at) => assert!(at < manifest.layers.len()),
+            Err(reason) => assert!(!reason.contains(char::is_control), "{reason:?}"),
+        }
+    }
+    const MOST: u64 = 1 << 20;
+    if let Ok(files) = pick(bytes, &|path| path.ends_with(".yaml"), MOST) {
+        assert!(files.keys().all(|path| path.ends_with(".yaml")));
+        assert!(files.values().map(|content| content.len() as u64).sum::<u64>() <= MOST);
     }
     let mut tags: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
     tags.extend(["1.0.0", "1.0.0_b", "v2.0.0"].map(str::to_owned));

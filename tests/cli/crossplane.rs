@@ -273,6 +273,47 @@ fn images_without_annotations_are_packages_by_their_labels_or_their_only_layer()
 }
 
 #[test]
+fn where_nothing_marks_a_layer_the_last_one_with_a_package_counts() {
+    let (mut sandbox, server) = (Sandbox::new(), DockerRegistry::start());
+    let host = server.host();
+    sandbox.replace(&host, "[HOST]");
+    let layer = |name: &str, text: &str| {
+        mu_testing::tar_gz([(name.to_owned(), ('f', text.as_bytes().to_vec()))])
+    };
+    let package = |name: &str| layer("package.yaml", &meta("Function", name, ""));
+    let runtime = layer("bin/function", "elf");
+    let push = |name: &str, layers: &[&[u8]]| {
+        let image = Artifact::new(IMAGE, b"{}");
+        let image = layers.iter().fold(image, |image, layer| image.layer(LAYER, layer, &[]));
+        image.push(&host, &format!("acme/{name}"), "v1.0.0");
+        image
+    };
+    push("built", &[&package("old"), &runtime, &package("new"), &layer("etc/a", "b")]);
+    sandbox.mu(&["get", &format!("oci://{host}/acme/built#^1")]).ok();
+    let pack = format!(".mu/packs/{}/acme/built", host.replace(':', "+"));
+    assert!(sandbox.read(&format!("{pack}/package.yaml")).contains("name: new"));
+    assert!(!sandbox.has(&format!("{pack}/etc/a")));
+    // What a later layer has removed is not there.
+    push("removed", &[&package("old"), &layer(".wh.package.yaml", "")]);
+    push("emptied", &[&package("old"), &layer(".wh..wh..opq", ""), &runtime]);
+    push("program", &[&runtime, &layer("bin/other", "elf")]);
+    for name in ["removed", "emptied", "program"] {
+        sandbox.mu(&["get", &format!("oci://{host}/acme/{name}#^1")]).fails().says(&[IMAGE]);
+    }
+    let large = push("large", &[&runtime, &package("large")]);
+    let server = mu_testing::OciServer::start(Default::default());
+    let mut manifest = large.manifest();
+    manifest["layers"][0]["size"] = (65_u64 << 20).into();
+    server.blob(b"{}");
+    server.manifest("acme/large", "v1.0.0", &manifest);
+    let before = server.requests().len();
+    let reference = format!("oci://{}/acme/large#^1", server.host());
+    sandbox.mu(&["get", &reference]).fails().says(&["an image of 2 layers", "too large"]);
+    let asked = server.requests().split_off(before);
+    assert_eq!(asked.iter().filter(|line| line.contains("/blobs/")).count(), 1, "{asked:#?}");
+}
+
+#[test]
 fn a_mirror_has_the_images_of_all_platforms() {
     let (sandbox, server) = registry();
     let other = DockerRegistry::start();

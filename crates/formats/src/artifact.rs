@@ -12,8 +12,7 @@ pub struct Artifact {
     /// which layer has the files, counted from 0, or why none has.
     pub find: fn(&Image<'_>) -> Option<Result<usize, String>>,
     /// The label in an image's config that marks its layer, by the part before the layer's digest, and its value: builders of
-    /// images drop the annotations of layers, and keep labels. The package may also be in an image with a single layer, into
-    /// which such a builder has squashed all others.
+    /// images drop the annotations of layers, and keep labels. If there is no label either, the last layer with a manifest counts.
     pub label: Option<(&'static str, &'static str)>,
     /// Whether the config is the package's manifest, as JSON; otherwise it is a file in the layer.
     pub in_config: bool,

@@ -26,6 +26,9 @@ const PLATFORM: [(&str, &str); 2] = [("os", "linux"), ("architecture", "amd64")]
 /// The largest layer that is read before a version is chosen, in bytes.
 const LARGEST_LAYER: u64 = 64 << 20;
 
+/// How many layers of an image are searched for a package.
+const MOST_SEARCHED: usize = 127;
+
 /// The most bytes of its files.
 const LARGEST_TREE: u64 = 512 << 20;
 
@@ -53,8 +56,8 @@ impl Layers {
     }
 }
 
-/// The format of an image, and which of its layers has the package, or why none has.
-type Marked = (&'static Format, &'static Artifact, Result<usize, String>);
+/// The format of an artifact, and which of its layers has the package, counted from 0, or why none has.
+pub type Marked = (&'static Format, &'static Artifact, Result<usize, String>);
 
 /// A version, or why it is not a version of a package.
 type Found = Result<Release, String>;
@@ -71,12 +74,7 @@ impl OciProvider {
         let Some(manifest) = self.of_platform(repository, bytes, progress)? else {
             return Ok(None);
         };
-        let image = image(&manifest);
-        let found = FORMATS.iter().find_map(|format| {
-            let artifact = format.artifact.as_ref()?;
-            Some((format, artifact, (artifact.find)(&image)?))
-        });
-        let found = match found {
+        let found = match marked(&manifest) {
             None => self.without_annotations(repository, &manifest, progress)?,
             found => found,
         };
@@ -93,7 +91,7 @@ impl OciProvider {
                 let text = String::from_utf8_lossy(&config).into_owned();
                 Texts([(format.manifest.to_owned(), text)].into())
             }
-            _ => match self.texts(repository, format, layer, progress)? {
+            _ => match self.texts(repository, format, layer, &[], progress)? {
                 Ok(texts) => texts,
                 Err(reason) => return Ok(Some(Err(reason))),
             },
@@ -116,7 +114,7 @@ impl OciProvider {
         Ok(Some(found))
     }
 
-    /// What an image is that a builder has made of a package: its labels say so, or it has a single layer with a manifest.
+    /// What an image is that a builder has made of a package: its labels say so, or there is a manifest among its files.
     fn without_annotations(
         &self,
         repository: &Repository,
@@ -144,25 +142,56 @@ impl OciProvider {
             if let Some(at) = manifest.layers.iter().position(is_it) {
                 return Ok(Some((format, artifact, Ok(at))));
             }
-            let [only] = manifest.layers.as_slice() else { continue };
-            if wire::is_digest(&only.digest)
-                && only.size <= LARGEST_LAYER
-                && let Ok(texts) = self.texts(repository, format, only, progress)?
-                && texts.0.get(format.manifest).is_some_and(|text| is_one(format, text))
-            {
-                return Ok(Some((format, artifact, Ok(0))));
+            if let Some(found) = self.uppermost(repository, manifest, format, progress)? {
+                return Ok(Some((format, artifact, found)));
             }
         }
         Ok(None)
     }
 
-    /// The files of a layer that the reader of its format needs. The layer is kept, because it will probably
+    /// Which layer has the manifest of `format` that the files of an image have in the end, where nothing says which layer is the
+    /// package: the last that has one, unless a later one has removed it.
+    fn uppermost(
+        &self,
+        repository: &Repository,
+        manifest: &Manifest,
+        format: &Format,
+        progress: &dyn Progress,
+    ) -> Result<Option<Result<usize, String>>, ProviderError> {
+        let layers = &manifest.layers;
+        let size = layers.iter().try_fold(0_u64, |sum, layer| sum.checked_add(layer.size));
+        if layers.len() > MOST_SEARCHED || size.is_none_or(|size| size > LARGEST_LAYER) {
+            return Ok(Some(Err(format!(
+                "it is an image of {} layers, of which nothing says which is the package, and too large to look into all of them",
+                layers.len()
+            ))));
+        }
+        let removed = [format!(".wh.{}", format.manifest), ".wh..wh..opq".to_owned()];
+        for (at, layer) in layers.iter().enumerate().rev() {
+            if !wire::is_digest(&layer.digest) {
+                return Ok(None);
+            }
+            let Ok(texts) = self.texts(repository, format, layer, &removed, progress)? else {
+                return Ok(None);
+            };
+            if let Some(text) = texts.0.get(format.manifest) {
+                return Ok(is_one(format, text).then_some(Ok(at)));
+            }
+            if removed.iter().any(|name| texts.0.contains_key(name)) {
+                return Ok(None);
+            }
+        }
+        Ok(None)
+    }
+
+    /// The files of a layer that the reader of its format needs, and others `besides`. The layer is kept, because it will probably
     /// be unpacked.
     fn texts(
         &self,
         repository: &Repository,
         format: &Format,
         layer: &Descriptor,
+        besides: &[String],
         progress: &dyn Progress,
     ) -> Result<Result<Texts, String>, ProviderError> {
         let kept = lock(&self.layers).get(&layer.digest);
@@ -171,7 +200,7 @@ impl OciProvider {
             None => repository.blob(layer, LARGEST_LAYER, progress)?,
         };
         let names = [format.manifest].into_iter().chain(format.others.iter().copied());
-        let names: Vec<&str> = names.collect();
+        let names: Vec<&str> = names.chain(besides.iter().map(String::as_str)).collect();
         let picked = pick(&bytes, &|path| names.contains(&path), LARGEST_TREE);
         let texts = match picked {
             Ok(files) => {
@@ -234,6 +263,15 @@ impl OciProvider {
         let bytes = repository.manifest(&entry.digest, progress)?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
+}
+
+/// What the media types and annotations in a manifest say that the artifact is.
+pub fn marked(manifest: &Manifest) -> Option<Marked> {
+    let image = image(manifest);
+    FORMATS.iter().find_map(|format| {
+        let artifact = format.artifact.as_ref()?;
+        Some((format, artifact, (artifact.find)(&image)?))
+    })
 }
 
 /// Whether a text is a manifest of a format.

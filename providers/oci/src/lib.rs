@@ -43,6 +43,7 @@ use mu_provider_hub::{Archives, Place};
 pub use crate::auth::Stores;
 use crate::auth::{Keys, RepositoryGuard};
 use crate::foreign::Layers;
+pub use crate::foreign::{Marked, marked};
 pub use crate::image::{Image, ImageName};
 use crate::known::Known;
 use crate::listing::Entries;

@@ -1,5 +1,5 @@
 //! An xpkg: an image, one layer of which holds the package. The others are for its runtime. An annotation of the layer says
-//! which it is, or a label of the image; an image with one layer needs neither.
+//! which it is, or a label of the image; where neither does, the last layer with a manifest is it.
 
 use crate::artifact::{Artifact, Image};
 
