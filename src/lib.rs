@@ -49,6 +49,7 @@
 //! | `CACHE/downloads/` | `providers/hub`, `providers/helm`, `providers/oci` |
 //! | `CACHE/charts/` | `providers/helm` |
 //! | `CACHE/operators/` | `providers/olm` |
+//! | `CACHE/registries/` | `providers/oci` |
 //! | `CACHE/hub-staging/` | `mu-hub` |
 //! | `hub.json`, `index/`, `packs/` and the rest of a hub | `crates/hub/`, the crate `mu-hub`; read by `providers/hub` |
 //!

@@ -3,7 +3,7 @@
 use std::fs;
 
 use mu_testing::oci::Behaviour;
-use mu_testing::{DockerRegistry, OciServer, digest_of};
+use mu_testing::{Artifact, Chart, DockerRegistry, OciServer, digest_of, tree};
 use serde_json::{Value, json};
 
 use super::support::{Run, Sandbox};
@@ -140,6 +140,40 @@ fn a_registry_that_keeps_the_list_itself_needs_no_tag_for_it() {
     sandbox.mu(&["yank", "web/log#1.1.0", "--reason", "loses lines"]).ok();
     sandbox.mu(&["versions", "web/log"]).ok().says(&["loses lines"]);
     assert_eq!(registry.tagged("acme/web/log", INDEX_TAG), None);
+}
+
+#[test]
+fn a_registry_without_lists_of_referrers_is_asked_for_one_once_a_day() {
+    let registry = OciServer::start(Behaviour::default());
+    let host = registry.host();
+    let sandbox = sandbox(&host);
+    let asked = |name: &str| {
+        let repository = format!("charts/{name}");
+        Artifact::chart(&Chart::new(name, "1.0.0")).push(&host, &repository, "1.0.0");
+        let before = registry.requests().len();
+        sandbox.mu(&["versions", &format!("oci://{host}/{repository}")]).ok().says(&["1.0.0"]);
+        let requests = registry.requests().split_off(before);
+        requests.iter().filter(|line| line.contains("/referrers/")).count()
+    };
+    assert_eq!(["web", "api", "log"].map(asked), [1, 0, 0]);
+    let files = tree(&sandbox.path("cache/registries"));
+    let file = sandbox.path("cache/registries").join(files.keys().next().expect("is remembered"));
+    let since = fs::read_to_string(&file).expect("is text");
+    let since: i64 = since.trim().parse().expect("is a time");
+    let ago = |seconds: i64| fs::write(&file, format!("{}\n", since - seconds)).expect("is ours");
+    // A day later it is asked again, and also by a clock that went back.
+    ago(86_500);
+    assert_eq!(["a", "b"].map(asked), [1, 0]);
+    ago(-1_000);
+    assert_eq!(["c", "d"].map(asked), [1, 0]);
+    fs::write(&file, "soon").expect("is ours");
+    assert_eq!(["e", "f"].map(asked), [1, 0]);
+    // A registry may learn it. That is seen the next day, or when something is published.
+    registry.behave(|behaviour| behaviour.referrers = true);
+    assert_eq!(asked("g"), 0);
+    offer(&sandbox);
+    assert!(!file.exists());
+    assert_eq!(["h", "i"].map(asked), [1, 1]);
 }
 
 #[test]

@@ -24,6 +24,7 @@ mod repository;
 mod said;
 mod search;
 pub mod wire;
+mod without_lists;
 mod writer;
 
 use std::collections::HashMap;
@@ -51,6 +52,7 @@ use crate::registry::{Call, Registry, To};
 use crate::repository::{Listed, Repository};
 use crate::said::Said;
 pub use crate::said::read;
+pub use crate::without_lists::WithoutLists;
 pub use crate::writer::{Pushed, Writer};
 
 /// The longest answer of a registry about itself, in bytes.
@@ -67,13 +69,16 @@ pub struct OciOptions {
     pub largest_archive: u64,
     /// Where to look for passwords, besides mu's own.
     pub stores: Stores,
+    /// What earlier runs have learned about registries.
+    pub without_lists: WithoutLists,
 }
 
 impl OciOptions {
     /// The usual limits.
     pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>) -> Self {
         let (downloads, stores) = (downloads.into(), Stores::default());
-        Self { http, downloads, largest_archive: 4 << 30, stores }
+        let without_lists = WithoutLists::default();
+        Self { http, downloads, largest_archive: 4 << 30, stores, without_lists }
     }
 }
 
@@ -83,6 +88,7 @@ pub struct OciProvider {
     http: Arc<Http>,
     archives: Archives,
     keys: Arc<Keys>,
+    without_lists: Arc<WithoutLists>,
     /// By host and port, and whether plain http is fine.
     registries: Mutex<HashMap<(String, bool), Arc<Registry>>>,
     /// The content of manifests, by repository and tag.
@@ -93,11 +99,12 @@ pub struct OciProvider {
 impl OciProvider {
     /// A provider that has not contacted any registry yet.
     pub fn new(options: OciOptions) -> Self {
-        let OciOptions { http, downloads, largest_archive, stores } = options;
+        let OciOptions { http, downloads, largest_archive, stores, without_lists } = options;
         Self {
             keys: Arc::new(Keys::new(Arc::clone(&http), stores)),
             archives: Archives::new(Arc::clone(&http), downloads, largest_archive),
             http,
+            without_lists: Arc::new(without_lists),
             registries: Mutex::default(),
             said: Mutex::default(),
             layers: Mutex::default(),
@@ -108,7 +115,8 @@ impl OciProvider {
         let key = (location.root.host_and_port(), location.insecure);
         let mut registries = lock(&self.registries);
         let registry = registries.entry(key).or_insert_with(|| {
-            Arc::new(Registry::new(&self.http, &location.root, location.insecure))
+            let known = Arc::clone(&self.without_lists);
+            Arc::new(Registry::new(&self.http, known, &location.root, location.insecure))
         });
         Arc::clone(registry)
     }

@@ -11,6 +11,7 @@ use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
 
 use crate::wire;
+use crate::without_lists::WithoutLists;
 
 /// A registry.
 #[derive(Debug)]
@@ -24,6 +25,8 @@ pub(crate) struct Registry {
     scheme: Mutex<Option<&'static str>>,
     /// Whether it was found to keep no lists of referrers.
     keeps_no_referrers: AtomicBool,
+    /// The same of earlier runs.
+    without_lists: Arc<WithoutLists>,
 }
 
 /// A request.
@@ -140,14 +143,21 @@ impl Answer {
 
 impl Registry {
     /// A registry that was not contacted yet; `root` is any of its URLs.
-    pub(crate) fn new(http: &Arc<Http>, root: &SafeUrl, insecure: bool) -> Self {
+    pub(crate) fn new(
+        http: &Arc<Http>,
+        without_lists: Arc<WithoutLists>,
+        root: &SafeUrl,
+        insecure: bool,
+    ) -> Self {
+        let host = api_host(&root.host_and_port()).to_owned();
         Self {
             http: Arc::clone(http),
-            host: api_host(&root.host_and_port()).to_owned(),
+            keeps_no_referrers: AtomicBool::new(without_lists.has(&host)),
+            without_lists,
+            host,
             is_loopback: root.is_loopback(),
             insecure,
             scheme: Mutex::default(),
-            keeps_no_referrers: AtomicBool::new(false),
         }
     }
 
@@ -156,8 +166,19 @@ impl Registry {
         self.keeps_no_referrers.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn note_no_referrers(&self) {
+    /// Notes that it keeps none, for this run, and if it has `said` so, for the next ones.
+    pub(crate) fn note_no_referrers(&self, said: bool) {
         self.keeps_no_referrers.store(true, Ordering::Relaxed);
+        if said {
+            self.without_lists.add(&self.host);
+        }
+    }
+
+    /// Notes that it keeps them.
+    pub(crate) fn note_referrers(&self) {
+        if self.keeps_no_referrers.swap(false, Ordering::Relaxed) {
+            self.without_lists.remove(&self.host);
+        }
     }
 
     /// The schemes that it may be reached by, the likely one first.

@@ -19,6 +19,9 @@ const LONGEST_PAGE: u64 = 8 << 20;
 /// How many tags to request at a time.
 const TAGS_AT_ONCE: usize = 1_000;
 
+/// How registries answer a question that they do not know, if not with 404.
+const NOT_KNOWN: [u16; 4] = [400, 405, 406, 501];
+
 /// How many pages of a list are read.
 const MOST_PAGES: usize = 1_000;
 
@@ -239,13 +242,18 @@ impl Repository {
         let mut next: Option<SafeUrl> = None;
         let path = self.path(&format!("referrers/{ROOT_DIGEST}"));
         let call = self.call(LONGEST_PAGE).header("accept", wire::INDEX);
+        let call = Call { allow: NOT_KNOWN.to_vec(), ..call };
+        let mut has_answered = true;
         for _ in 0..MOST_PAGES {
             let to = next.as_ref().map_or(To::Path(&path), To::Url);
             let answer = match self.registry.ask(to, &call, progress) {
                 Ok(answer) => answer,
                 Err(error) if error.kind() == ErrorKind::Offline => return Err(error),
-                // Any answer to a question that it does not know.
-                Err(_) => break,
+                // It may be able to answer another time.
+                Err(_) => {
+                    has_answered = false;
+                    break;
+                }
             };
             let Some(page) = Index::parse(&answer.bytes).filter(|_| answer.status == 200) else {
                 break;
@@ -262,7 +270,7 @@ impl Repository {
             }
         }
         if all.is_none() {
-            self.registry.note_no_referrers();
+            self.registry.note_no_referrers(has_answered);
         }
         Ok(all)
     }

@@ -97,6 +97,10 @@ pub(crate) fn oci(environment: &Environment, http: &Arc<Http>) -> mu_provider_oc
     let stores = mu_provider_oci::Stores::of(&environment.home, &environment.variables);
     mu_provider_oci::OciOptions {
         stores,
+        without_lists: mu_provider_oci::WithoutLists {
+            folder: Some(environment.cache.join("registries")),
+            now: environment.now,
+        },
         ..mu_provider_oci::OciOptions::new(Arc::clone(http), downloads)
     }
 }

@@ -36,7 +36,10 @@ impl Writer {
             }
         };
         match answer.keeps_subject {
-            true => Ok(()),
+            true => {
+                self.repository.registry.note_referrers();
+                Ok(())
+            }
             false => self.list(&own),
         }
     }
