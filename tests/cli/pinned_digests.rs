@@ -3,7 +3,7 @@
 use std::fs;
 
 use mu_testing::oci::Behaviour;
-use mu_testing::{Artifact, DockerRegistry, OciServer, Package, hex};
+use mu_testing::{Artifact, Chart, DockerRegistry, OciServer, Package, hex, tree};
 
 use super::oci::{offer, sandbox};
 use super::support::Sandbox;
@@ -116,6 +116,54 @@ fn packages_of_crossplane_are_pinned_by_what_depends_on_them() {
     sandbox.mu(&["get"]).ok();
     assert_eq!(sandbox.lock()["packages"][0]["ref"], *digest);
     sandbox.mu(&["get", "--locked"]).ok();
+}
+
+#[test]
+fn charts_and_modules_are_pinned_to_digests() {
+    let server = DockerRegistry::start();
+    let host = server.host();
+    let (chart, later) = (Chart::new("web", "1.0.0"), Chart::new("web", "1.0.0").file("b", "c"));
+    let module = |text: &str| {
+        let manifest = "[package]\nname = \"hello\"\nversion = \"0.1.0\"\n";
+        Artifact::module("hello", "0.1.0", &[("kcl.mod", manifest), ("main.k", text)], true)
+    };
+    let push = |artifact: Artifact, repository: &str, tag: &str| {
+        artifact.push(&host, repository, tag);
+        format!("sha256:{}", hex(artifact.manifest().to_string().as_bytes()))
+    };
+    let pinned = [
+        push(Artifact::chart(&chart), "charts/web", "1.0.0"),
+        push(module("a = 1\n"), "kcl-lang/hello", "0.1.0"),
+    ];
+    // The tags go on to something else.
+    push(Artifact::chart(&later), "charts/web", "1.0.0");
+    push(module("a = 2\n"), "kcl-lang/hello", "0.1.0");
+    let sandbox = Sandbox::new();
+    let references = [
+        format!("oci://{host}/charts/web#{}", pinned[0]),
+        format!("oci://{host}/kcl-lang/hello#{}", pinned[1]),
+    ];
+    sandbox.asks_for(&[&references[0], &references[1]]);
+    sandbox.mu(&["get"]).ok();
+    let ids = [format!("{host}/charts/web 1.0.0"), format!("{host}/kcl-lang/hello 0.1.0")];
+    assert_eq!(sandbox.locked(), ids);
+    let packs = format!("work/.mu/packs/{}", host.replace(':', "+"));
+    assert_eq!(tree(&sandbox.path(&format!("{packs}/charts/web"))), chart.files());
+    let text = fs::read_to_string(sandbox.path(&format!("{packs}/kcl-lang/hello/main.k")));
+    assert_eq!(text.expect("is there"), "a = 1\n");
+    let lock = sandbox.lock();
+    for (package, digest) in lock["packages"].as_array().expect("is a list").iter().zip(&pinned) {
+        assert_eq!(package["ref"], **digest);
+    }
+    for command in [&["verify"][..], &["update"], &["outdated"], &["get", "--locked"]] {
+        sandbox.mu(command).ok();
+    }
+    for folder in ["cache", "work/.mu/packs"] {
+        fs::remove_dir_all(sandbox.path(folder)).expect("is there");
+    }
+    sandbox.mu(&["get", "--locked"]).ok();
+    assert_eq!(sandbox.lock(), lock);
+    assert_eq!(tree(&sandbox.path(&format!("{packs}/charts/web"))), chart.files());
 }
 
 #[test]
