@@ -12,20 +12,43 @@ use serde_json::json;
 
 use crate::support::{Package, Sandbox, hex, tree};
 
-/// A tar with the content of a tree.
-fn tar(hostile: &HostileTree) -> Vec<u8> {
+/// An entry of a tar, as no library would write it.
+#[derive(Debug, Clone)]
+pub(crate) struct Entry {
+    pub(crate) path: Vec<u8>,
+    pub(crate) kind: u8,
+    pub(crate) mode: u32,
+    pub(crate) content: Vec<u8>,
+    pub(crate) target: &'static str,
+}
+
+impl Entry {
+    /// A file.
+    pub(crate) fn file(path: &[u8], content: &[u8]) -> Self {
+        let (path, content) = (path.to_vec(), content.to_vec());
+        Self { path, kind: b'0', mode: 0o644, content, target: "" }
+    }
+}
+
+/// The entries of a tree.
+pub(crate) fn entries(hostile: &HostileTree) -> Vec<Entry> {
+    let entry = |(path, item): &(Vec<u8>, Item)| match item {
+        Item::File(content) => Entry::file(path, content.as_bytes()),
+        Item::Link(target) => Entry { kind: b'2', target, ..Entry::file(path, b"") },
+    };
+    hostile.items.iter().map(entry).collect()
+}
+
+/// A tar of entries.
+pub(crate) fn tar(entries: &[Entry]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    for (path, item) in &hostile.items {
-        let (kind, content, target) = match item {
-            Item::File(content) => (b'0', content.as_bytes(), ""),
-            Item::Link(target) => (b'2', &b""[..], *target),
-        };
+    for Entry { path, kind, mode, content, target } in entries {
         let mut header = [0_u8; 512];
         header[..path.len()].copy_from_slice(path);
-        header[100..108].copy_from_slice(b"0000644\0");
+        header[100..108].copy_from_slice(format!("{mode:07o}\0").as_bytes());
         header[124..136].copy_from_slice(format!("{:011o}\0", content.len()).as_bytes());
         header[148..156].copy_from_slice(b"        ");
-        header[156] = kind;
+        header[156] = *kind;
         header[157..157 + target.len()].copy_from_slice(target.as_bytes());
         header[257..265].copy_from_slice(b"ustar\x0000");
         let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
@@ -38,7 +61,7 @@ fn tar(hostile: &HostileTree) -> Vec<u8> {
     bytes
 }
 
-fn gzip(bytes: &[u8]) -> Vec<u8> {
+pub(crate) fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
     encoder.write_all(bytes).expect("goes to memory");
     encoder.finish().expect("goes to memory")
@@ -46,7 +69,10 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 /// An archive of every hostile tree, with its problem.
 pub(crate) fn archives() -> Vec<(String, Vec<u8>)> {
-    trees().iter().map(|hostile| (hostile.name.to_string(), gzip(&tar(hostile)))).collect()
+    trees()
+        .iter()
+        .map(|hostile| (hostile.name.to_string(), gzip(&tar(&entries(hostile)))))
+        .collect()
 }
 
 /// Puts an archive in the place of the published one, with an index line that agrees with it.
@@ -65,14 +91,14 @@ fn publish_archive(sandbox: &Sandbox, name: &str, archive: &[u8]) {
 }
 
 /// Everything outside the cache and the packs' own folder for notes.
-fn outside(sandbox: &Sandbox) -> Vec<String> {
+pub(crate) fn outside(sandbox: &Sandbox) -> Vec<String> {
     let files = tree(sandbox.root());
     let own = |path: &String| path.starts_with("work/.mu/packs/.mu/");
     files.into_keys().filter(|path| !path.starts_with("cache/") && !own(path)).collect()
 }
 
 /// Files in the store, without its locks.
-fn stored(sandbox: &Sandbox) -> Vec<String> {
+pub(crate) fn stored(sandbox: &Sandbox) -> Vec<String> {
     let store = sandbox.path("cache/store");
     if !store.exists() {
         return Vec::new();
@@ -87,7 +113,7 @@ fn stored(sandbox: &Sandbox) -> Vec<String> {
 fn every_hostile_tree_is_refused_and_leaves_nothing() {
     for hostile in trees() {
         let sandbox = Sandbox::new();
-        publish_archive(&sandbox, "hostile/package", &gzip(&tar(&hostile)));
+        publish_archive(&sandbox, "hostile/package", &gzip(&tar(&entries(&hostile))));
         let before = outside(&sandbox);
         let error = sandbox.mu(&["get", "hostile/package", "--json"]).fails_with("integrity");
         let message = error["message"].as_str().expect("is text");

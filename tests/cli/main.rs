@@ -75,6 +75,8 @@ mod oci;
 #[cfg(feature = "oci")]
 mod oci_auth;
 mod oci_charts;
+#[cfg(feature = "oci")]
+mod oci_hostile;
 #[cfg(feature = "olm")]
 mod olm;
 #[cfg(feature = "exec")]
