@@ -81,6 +81,36 @@ fn session(sandbox: &mut Sandbox, number: usize, root: &str) -> Vec<BTreeSet<Str
 }
 
 #[test]
+fn a_profile_of_aws_has_the_keys_of_a_bucket() {
+    let mut sandbox = Sandbox::with_dependencies(&["acme/site"]);
+    author(&sandbox);
+    let s3 = S3Server::start();
+    let [(_, key), (_, secret), (_, region), (_, endpoint)] = s3.variables();
+    let credentials = format!(
+        "[default]\naws_access_key_id = other\naws_secret_access_key = other\n\n[packages]\naws_access_key_id = {key}\naws_secret_access_key = {secret}\n"
+    );
+    let config = format!(
+        "[profile packages]\nregion = {region}\nendpoint_url = {endpoint}\n\n[profile sso]\nsso_session = acme\n"
+    );
+    write(&sandbox.path("home"), ".aws/credentials", credentials);
+    write(&sandbox.path("home"), ".aws/config", config);
+    sandbox.set("AWS_PROFILE", "packages");
+    publish(&sandbox, "s3://packages/hub");
+    sandbox.hub_is_at("s3://packages/hub/");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/acme/lib 1.2.0", "hub.mu.com/acme/site 1.0.0"]);
+    // What mu cannot take part in, it says, and what to do.
+    sandbox.set("AWS_PROFILE", "sso");
+    begin(&mut sandbox, "cache-sso");
+    let run = sandbox.mu(&["get", "--locked"]).fails();
+    run.says(&["the profile `sso`", "aws configure export-credentials --profile sso"])
+        .does_not_say(&[secret]);
+    // Variables come first.
+    sandbox.set_all(s3.variables());
+    sandbox.mu(&["get", "--locked"]).ok();
+}
+
+#[test]
 fn a_hub_in_a_bucket_is_read_like_one_on_a_web_server() {
     let mut sandbox = Sandbox::with_dependencies(&["acme/site"]);
     author(&sandbox);

@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use mu_provider::fs;
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey, S3ConditionalPut};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
 use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
@@ -15,10 +16,14 @@ use object_store::prefix::PrefixStore;
 use object_store::{ClientConfigKey, ObjectStore};
 
 use crate::connect::Patience;
+use crate::profile;
 use crate::sending::Sending;
 
 /// The variable from which a program in Azure learns its identity.
 const AZURE_IDENTITY: &str = "IDENTITY_ENDPOINT";
+
+/// The variable that names the user's folder.
+const HOME: &str = if cfg!(windows) { "USERPROFILE" } else { "HOME" };
 
 /// The kind of object store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,10 +109,23 @@ impl Bucket {
         }
         let prefix = Path::parse(prefix.trim_matches('/')).map_err(|error| error.to_string())?;
         let is_ours = |name: &str| name.starts_with(store.variables()) || name == AZURE_IDENTITY;
-        let variables =
-            variables.into_iter().filter(|(name, value)| is_ours(name) && !value.is_empty());
-        let variables =
-            variables.map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
+        let mut home = None;
+        let mut set = Vec::new();
+        for (name, value) in variables.into_iter().filter(|(_, value)| !value.is_empty()) {
+            if name == HOME {
+                home = Some(value);
+            }
+            if is_ours(name) {
+                set.push((name.to_owned(), value.to_owned()));
+            }
+        }
+        if store == Store::S3 {
+            let read = |path: &std::path::Path| {
+                fs::read_text_if_there(path).map_err(|error| error.to_string())
+            };
+            profile::complete(&mut set, home, &read)?;
+        }
+        let variables = set;
         Ok(Some(Self { store, name: name.to_owned(), prefix, variables, sending: None }))
     }
 
@@ -247,7 +265,7 @@ pub fn credentials_hint(place: &str) -> Option<&'static str> {
     Some(match store {
         Store::S3 => {
             "the credentials, region and endpoint of a bucket come from AWS_ACCESS_KEY_ID, \
-             AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL"
+             AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL, or from the profile in `~/.aws` that AWS_PROFILE names"
         }
         Store::Google => {
             "the credentials of a bucket come from the file that GOOGLE_APPLICATION_CREDENTIALS names, or from `gcloud auth application-default login`"

@@ -7,6 +7,7 @@
 
 mod bucket;
 mod connect;
+mod profile;
 mod sending;
 mod sign;
 
