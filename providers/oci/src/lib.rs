@@ -19,6 +19,7 @@ mod foreign;
 mod image;
 mod known;
 pub mod listing;
+mod options;
 mod registry;
 mod repository;
 mod said;
@@ -28,7 +29,6 @@ mod without_lists;
 mod writer;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use mu_provider::catalog::{Hits, Query};
@@ -48,6 +48,7 @@ pub use crate::foreign::{Marked, marked};
 pub use crate::image::{Image, ImageName};
 use crate::known::Known;
 use crate::listing::Entries;
+pub use crate::options::OciOptions;
 use crate::registry::{Call, Registry, To};
 use crate::repository::{Listed, Repository};
 use crate::said::Said;
@@ -57,30 +58,6 @@ pub use crate::writer::{Pushed, Writer};
 
 /// The longest answer of a registry about itself, in bytes.
 const LONGEST_GREETING: u64 = 64 << 10;
-
-/// The settings of the provider.
-#[derive(Debug, Clone)]
-pub struct OciOptions {
-    /// The client, which also knows whether mu is offline.
-    pub http: Arc<Http>,
-    /// A folder for incomplete downloads; created when needed.
-    pub downloads: PathBuf,
-    /// The largest archive that is accepted, in bytes.
-    pub largest_archive: u64,
-    /// Where to look for passwords, besides mu's own.
-    pub stores: Stores,
-    /// What earlier runs have learned about registries.
-    pub without_lists: WithoutLists,
-}
-
-impl OciOptions {
-    /// The usual limits.
-    pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>) -> Self {
-        let (downloads, stores) = (downloads.into(), Stores::default());
-        let without_lists = WithoutLists::default();
-        Self { http, downloads, largest_archive: 4 << 30, stores, without_lists }
-    }
-}
 
 /// Serves packages from OCI registries. It requests each manifest once, so create a new one to look again.
 #[derive(Debug)]

@@ -1,0 +1,33 @@
+//! The settings of the provider, and their usual values. Nothing here contacts a registry.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use mu_provider::http::Http;
+
+use crate::auth::Stores;
+use crate::without_lists::WithoutLists;
+
+/// The settings of the provider.
+#[derive(Debug, Clone)]
+pub struct OciOptions {
+    /// The client, which also knows whether mu is offline.
+    pub http: Arc<Http>,
+    /// A folder for incomplete downloads; created when needed.
+    pub downloads: PathBuf,
+    /// The largest archive that is accepted, in bytes.
+    pub largest_archive: u64,
+    /// Where to look for passwords, besides mu's own.
+    pub stores: Stores,
+    /// What earlier runs have learned about registries.
+    pub without_lists: WithoutLists,
+}
+
+impl OciOptions {
+    /// The usual limits.
+    pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>) -> Self {
+        let (downloads, stores) = (downloads.into(), Stores::default());
+        let without_lists = WithoutLists::default();
+        Self { http, downloads, largest_archive: 4 << 30, stores, without_lists }
+    }
+}
