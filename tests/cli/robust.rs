@@ -328,8 +328,9 @@ fn a_folder_that_mu_did_not_make_is_not_overwritten() {
 #[test]
 fn files_that_a_killed_run_left_on_their_way_are_removed_and_never_packed() {
     let sandbox = Sandbox::with_dependencies(&[]);
-    let left = ["work/.mu-aB3dE6", "work/.mu/.mu-000000", "home/.mu/.mu-zzzzzz"];
-    let others = ["work/.mu-notes1.txt", "work/.mu/.mu-12345", "work/.mu-folder/x"];
+    let left =
+        ["work/.mu-staged-aB3dE6", "work/.mu/.mu-staged-000000", "home/.mu/.mu-staged-zzzzzz"];
+    let others = ["work/.mu-backup", "work/.mu-staged-1.txt", "work/.mu/.mu-staged-12345"];
     for path in left.iter().chain(&others) {
         let path = sandbox.path(path);
         fs::create_dir_all(path.parent().expect("is in a folder")).expect("can be made");
@@ -337,12 +338,12 @@ fn files_that_a_killed_run_left_on_their_way_are_removed_and_never_packed() {
         file.set_modified(SystemTime::now() - Duration::from_secs(2 * 60 * 60))
             .expect("can be set");
     }
-    sandbox.write(".mu-fresh1", "");
+    sandbox.write(".mu-staged-fresh1", "");
     let listed = sandbox.mu(&["pack", "--dry-run"]).ok().stdout;
-    assert!(!listed.contains(".mu-aB3dE6") && !listed.contains(".mu-fresh1"), "{listed}");
-    assert!(listed.contains(".mu-notes1.txt"), "{listed}");
+    assert!(!listed.contains("aB3dE6") && !listed.contains("fresh1"), "{listed}");
+    assert!(listed.contains(".mu-backup"), "{listed}");
     sandbox.mu(&["get"]).ok();
     assert_eq!(left.map(|path| sandbox.has(path)), [false; 3]);
     assert_eq!(others.map(|path| sandbox.has(path)), [true; 3]);
-    assert!(sandbox.has("work/.mu-fresh1"), "another process may be writing it");
+    assert!(sandbox.has("work/.mu-staged-fresh1"), "another process may be writing it");
 }

@@ -94,8 +94,8 @@ fn stage(path: &Path) -> Result<NamedTempFile, FileError> {
     staged.at("write a file in", folder)
 }
 
-/// How the names of files on their way begin; [`RANDOM`] letters and digits follow.
-const STAGED: &str = ".mu-";
+/// How the names of files on their way begin, as no file of a person does; [`RANDOM`] letters and digits follow.
+const STAGED: &str = ".mu-staged-";
 const RANDOM: usize = 6;
 
 /// Nothing is on its way for longer.
