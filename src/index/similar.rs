@@ -23,22 +23,28 @@ impl Shared {
     }
 
     fn find_similar(&self, id: &PackageId) -> Vec<PackageId> {
-        let base = id.base();
-        let cached = (self.caches.all().iter())
-            .flat_map(|cache| {
-                // Missing packages are cached too.
-                let is_there =
-                    |name: &&str| cache.find(name).is_some_and(|one| one.listing.is_some());
-                cache.names().filter(is_there).map(str::to_owned).collect::<Vec<_>>()
-            })
-            .filter_map(|name| PackageId::parse(&format!("{}{name}", base.as_str())).ok())
-            .collect::<Vec<_>>();
+        let cached = self.cached(id).unwrap_or_default();
         let listed = self.listed(id);
         // A registry's list supersedes its cache.
         if !listed.is_empty() {
             return nearest(id, listed);
         }
         nearest(id, cached.into_iter().chain(self.in_lower_case(id)))
+    }
+
+    /// The packages that the cache of the registry of `id` has.
+    fn cached(&self, id: &PackageId) -> Option<Vec<PackageId>> {
+        let package = self.package(id).ok()?;
+        let route = package.route();
+        let before_names = id.as_str().strip_suffix(&*route.location.path)?;
+        let cache = self.caches.of(route.provider.name(), &route.location.root).ok()?;
+        // Missing packages are cached too.
+        let is_there = |name: &&str| cache.find(name).is_some_and(|one| one.listing.is_some());
+        let ids = cache.names().filter(is_there).filter_map(|name| {
+            let id = format!("{before_names}{name}");
+            PackageId::parse(&id).ok()
+        });
+        Some(ids.collect())
     }
 
     /// The package with the same name in lower case, if there is one. If a registry has no list, only this

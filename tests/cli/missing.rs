@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::support::{Package, Sandbox};
+use crate::support::{Hub, Package, Sandbox};
 
 fn sandbox(dependencies: &[&str]) -> Sandbox {
     let sandbox = Sandbox::with_dependencies(dependencies);
@@ -126,4 +126,15 @@ fn what_a_package_asks_for_and_is_not_there_is_told_with_its_way() {
     hint: in acme/web, require aws/app ^0.9.0 instead of ^1: `mu add 'aws/app#^0.9.0'`
     [exit 1]
     ");
+}
+
+#[test]
+fn a_name_that_another_registry_has_is_not_suggested() {
+    let sandbox = Sandbox::with_dependencies(&["aws/vpc"]);
+    sandbox.publish(&[Package::new("aws/vpc", "1.0.0")]);
+    Hub::new(&sandbox.path("other"));
+    sandbox.write(".mu/workspace.yaml", "registries: {other.example/: ../other}\n");
+    let run = sandbox.mu(&["add", "other.example/aws/vcp"]).fails();
+    run.says(&["package not found: `other.example/aws/vcp`"]).does_not_say(&["did you mean"]);
+    sandbox.mu(&["add", "aws/vcp"]).fails().says(&["did you mean aws/vpc?"]);
 }
