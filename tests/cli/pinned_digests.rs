@@ -75,6 +75,8 @@ fn what_does_not_have_the_digest_is_refused() {
       acme/web requires [HOST]/acme/web/log [UNKNOWN]
       [HOST]/acme/web/log has no content with the digest [UNKNOWN]
         looked at oci+https://[HOST]/
+
+    hint: `mu versions oci://[HOST]/acme/web/log` lists the versions that there are
     [exit 1]
     ");
     assert!(!sandbox.has("work/Mu.lock"));

@@ -14,7 +14,7 @@ use crate::ops::requirements::{ADD, Asked, Requirements};
 use crate::ops::session::error::{code_of, place, quoted};
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{Defaults, PackageId};
+use crate::reference::{ArtifactDigest, Defaults, PackageId};
 use crate::select::{
     CapabilityClash, Conflict, Fact, Failure, Request, Requirer, Strategy, Unfinished,
 };
@@ -85,6 +85,16 @@ pub(crate) fn failed(
                 && error.hints.is_empty()
             {
                 error = error.hint(absent(session, &clash.id));
+            }
+            if let [clash] = &conflict.clashes[..]
+                && clash.asked.iter().flatten().any(|asked| ArtifactDigest::is_one(asked))
+                && error.hints.is_empty()
+            {
+                // Its id alone may not say that it is in an OCI registry.
+                let name = session.index().written(&clash.id);
+                let name = quoted(name.as_deref().unwrap_or(session.short_name(&clash.id)));
+                error =
+                    error.hint(format!("`mu versions {name}` lists the versions that there are"));
             }
             if !missing && !has_way && session.options.published_before.is_some() {
                 error = error.hint("versions newer than --exclude-newer were passed over");
