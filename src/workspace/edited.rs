@@ -13,6 +13,7 @@ use super::{Member, Workspace, WorkspaceError, in_base};
 use crate::formats;
 use crate::fs;
 use crate::manifest::Warning;
+use crate::reference::Version;
 
 impl Workspace {
     /// Adds the packages of edits that are in use, wherever their folders are, and drops those of edits that have ended.
@@ -65,6 +66,11 @@ impl Workspace {
         let is_there = edit.folder == in_base(&id) || edit.folder == self.unprefixed(&id);
         let at = (!is_there).then(|| in_base(&id));
         for member in self.members.iter_mut().filter(|member| member.folder == folder) {
+            // It is what it was fetched as: in Git, the name in a manifest is only a name.
+            member.id = id.clone();
+            if member.manifest.version.is_none() {
+                member.manifest.version = Version::parse(&edit.version).ok();
+            }
             member.found_at.clone_from(&at);
         }
         self.left_out_mut().take(&folder);

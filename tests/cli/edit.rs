@@ -182,8 +182,8 @@ fn two_packages_of_one_repository_share_a_clone() {
         &format!("in {place}/net/dns"),
         &format!("using the edit of {dns} in {place}/net/dns"),
     ])
-    // In Git, the name in its manifest is only a name.
-    .does_not_say(&["warning"]);
+    // In Git, the name in its manifest is only a name, and a tag is its version.
+    .does_not_say(&["warning", "→"]);
     assert_eq!(world.edits().len(), 2);
     sandbox
         .mu(&["edit", "--done", &dns])
@@ -370,6 +370,27 @@ fn a_package_without_a_repository_begins_with_its_files() {
 }
 
 #[test]
+fn an_edit_requires_what_the_package_required_when_it_was_fetched() {
+    let mut origin = Origin::new("lib.git");
+    origin.commit(&[("Mu.yaml", "name: lib\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    origin.add("app.git");
+    origin.commit(&[("Mu.yaml", "name: app\ndependencies: ['lib.git#^1']\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    let server = HttpServer::start(origin.root());
+    // The name leaves out its base, which is that of the server.
+    let sandbox = Sandbox::with_dependencies(&[&format!("git+{}app.git#^1", server.root())]);
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    let id = format!("{}/app", server.host());
+    sandbox.mu(&["edit", &id]).ok().says(&["using the edit of"]).does_not_say(&["warning", "→"]);
+    let lib = format!("{}/lib", server.host());
+    sandbox.mu(&["why", &lib]).ok().says(&["1.0.0"]);
+    sandbox.mu(&["get", "--locked"]).ok();
+    assert_eq!(sandbox.read("Mu.lock"), lock);
+}
+
+#[test]
 fn a_name_that_several_edits_have_is_not_enough() {
     let world = World::new();
     let sandbox = &world.sandbox;
@@ -383,11 +404,10 @@ fn a_name_that_several_edits_have_is_not_enough() {
     assert_eq!(error["message"], both);
     sandbox.mu(&["edit", "--done", &git]).ok();
     sandbox.mu(&["edit", "--done", "vpc"]).ok().says(&["net/vpc is no longer edited"]);
-    let run = sandbox.mu(&["edit", "--restore", "vpc"]).fails();
-    run.says(&["`vpc` could be", &hub, &git]);
+    sandbox.mu(&["edit", "--restore", "vpc", "--json"]).fails_with("usage");
     sandbox.mu(&["edit", "--restore", &hub]).ok().says(&["restored net/vpc"]);
     // The same for patches.
-    sandbox.mu(&["patch", "vpc"]).fails().says(&["`vpc` could be"]);
+    sandbox.mu(&["patch", "vpc", "--json"]).fails_with("usage");
 }
 
 #[test]
