@@ -199,6 +199,20 @@ fn two_packages_of_one_repository_share_a_clone() {
 }
 
 #[test]
+fn a_shared_clone_at_another_commit_is_pointed_out() {
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    let newer = world.origin.commit(&[("net/dns/main.tf", "two\n")]);
+    world.origin.git(&["tag", "net/dns/v1.1.0"]);
+    sandbox.mu(&["update", &world.id("/net/dns")]).ok();
+    sandbox.mu(&["edit", &world.id("")]).ok();
+    sandbox.mu(&["edit", &world.id("/net/dns")]).ok().says(&[
+        &format!("is locked at commit {}", &newer[..7]),
+        &format!("in `{}` already, where the work began at {}", world.place(), &world.commit[..7]),
+    ]);
+}
+
+#[test]
 fn each_kind_of_work_keeps_an_edit_from_ending() {
     let world = World::new();
     let sandbox = &world.sandbox;

@@ -120,6 +120,15 @@ fn make(
     } else {
         let origin = Origin::find(session, package, request.url.as_deref())?;
         if let Some(edit) = beside(edits, &session.workspace.root, &origin, id, package)? {
+            if let Some(locked) = package.commit.as_deref().filter(|locked| *locked != edit.commit)
+            {
+                let [locked, begun] =
+                    [locked, &edit.commit].map(|text| text.get(..7).unwrap_or(text));
+                session.events.warning(&format!(
+                    "`{id}` is locked at commit {locked}, but its repository is edited in `{}` already, where the work began at {begun}",
+                    edit.clone
+                ));
+            }
             return Ok(edit);
         }
         let target = target(session, request, id, Some(&origin))?;
