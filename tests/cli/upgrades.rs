@@ -89,7 +89,7 @@ fn a_refusal_names_the_missing_step_and_the_way_round() {
     ops/kafka 1.0.0
     from hub+file://[DIR]/hub/
     required:
-      1.0.0 by acme/web (at least this version)
+      1.0.0 by acme/web
     why no newer version:
       1.0.1 to 1.2.0 (4 versions) are not 1.0.0, which acme/web requires
     paths to it:
