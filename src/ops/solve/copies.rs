@@ -1,29 +1,27 @@
 //! Two copies of one package, such as an original and its mirrored copy. mu warns about them, because nothing
 //! else would show that they are one package.
 
+use std::collections::{HashMap, HashSet};
+
+use mu_provider::Digest;
+
 use crate::lock::{LockedPackage, Lockfile};
 use crate::select::Selection;
 
-/// A warning for each package that is in use twice, with two ids.
+/// A warning for each package that is in use twice, with two ids. The lock's packages are those of the selection, in its order.
 pub(crate) fn copies(lock: &Lockfile, selection: &Selection) -> Vec<String> {
-    let origin = |package: &LockedPackage| {
-        let chosen = selection.packages.iter().find(|chosen| {
-            let version = chosen.version.as_ref().map(ToString::to_string);
-            chosen.id == package.id && version.as_deref() == Some(&package.version)
-        });
-        chosen.and_then(|chosen| chosen.copy_of.clone())
-    };
-    let fetched = lock.packages.iter().filter(|package| package.digest.is_some());
-    let fetched: Vec<(&LockedPackage, Option<String>)> =
-        fetched.map(|package| (package, origin(package))).collect();
+    let packages = lock.packages.iter().zip(&selection.packages);
+    let fetched = packages.filter(|(package, _)| package.digest.is_some());
+    let fetched = fetched.map(|(package, chosen)| (package, chosen.copy_of.as_deref()));
+    let suspects = suspects(&fetched.collect::<Vec<_>>());
     let mut found = Vec::new();
-    for (at, (copy, of)) in fetched.iter().enumerate() {
-        for (other_at, (other, other_of)) in fetched.iter().enumerate() {
-            let is_copied = of.as_deref() == Some(other.id.name_str()) && copy.id != other.id;
+    for (at, (copy, of)) in suspects.iter().enumerate() {
+        for (other_at, (other, other_of)) in suspects.iter().enumerate() {
+            let is_copied = *of == Some(other.id.name_str()) && copy.id != other.id;
             // Of two equal ones, each pair is reported once.
             let is_twin = at < other_at
                 && copy.id != other.id
-                && other_of.as_deref() != Some(copy.id.name_str())
+                && *other_of != Some(copy.id.name_str())
                 && (of.is_some() && of == other_of || has_same_content(copy, other));
             if is_copied || is_twin {
                 found.push(tell(copy, other));
@@ -33,11 +31,26 @@ pub(crate) fn copies(lock: &Lockfile, selection: &Selection) -> Vec<String> {
     found
 }
 
+/// A package, and the name of the one that it is a copy of.
+type Fetched<'lock> = (&'lock LockedPackage, Option<&'lock str>);
+
+/// The few packages that may be in use twice: comparing each with each other one takes too long.
+fn suspects<'lock>(fetched: &[Fetched<'lock>]) -> Vec<Fetched<'lock>> {
+    let copied: HashSet<&str> = fetched.iter().filter_map(|(_, of)| *of).collect();
+    let mut times: HashMap<Option<Digest>, usize> = HashMap::new();
+    for (package, _) in fetched {
+        *times.entry(package.digest).or_default() += 1;
+    }
+    let is_one = |(package, of): &&Fetched<'lock>| {
+        let is_copied = || !copied.is_empty() && copied.contains(package.id.name_str());
+        of.is_some() || times[&package.digest] > 1 || is_copied()
+    };
+    fetched.iter().filter(is_one).copied().collect()
+}
+
 /// Whether two packages of the same last name have the same files.
 fn has_same_content(one: &LockedPackage, other: &LockedPackage) -> bool {
-    let leaf =
-        |package: &LockedPackage| package.id.name_str().rsplit('/').next().map(str::to_owned);
-    one.digest == other.digest && leaf(one) == leaf(other)
+    one.digest == other.digest && one.id.name().leaf() == other.id.name().leaf()
 }
 
 fn tell(copy: &LockedPackage, original: &LockedPackage) -> String {
