@@ -3,6 +3,7 @@
 //! workspace.
 
 use std::collections::HashSet;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -10,6 +11,7 @@ use mu_formats::Reading;
 use mu_provider::Release;
 
 use crate::formats;
+use crate::fs;
 use crate::lock::{LockedPackage, Lockfile, Source};
 use crate::manifest::{Loaded, manifest_name};
 use crate::ops::session::installed_packs::named;
@@ -24,6 +26,8 @@ pub(crate) struct PacksHere {
     scope: Scope,
     own: PacksFolder,
     lock: Arc<Lockfile>,
+    /// What is in the workspace's packs folder.
+    top: OnceLock<HashSet<OsString>>,
     /// The packs that mu itself has installed in the workspace.
     managed: OnceLock<HashSet<String>>,
 }
@@ -36,6 +40,7 @@ impl PacksHere {
             scope: session.scope,
             own: session.packs(),
             lock: session.lockfile().ok().flatten().unwrap_or_default(),
+            top: OnceLock::new(),
             managed: OnceLock::new(),
         }
     }
@@ -70,15 +75,18 @@ impl PacksHere {
     /// The pack that somebody has put into the workspace for a package, and its folder; `None` for packs that
     /// mu installed, and for packages that the lock has from elsewhere.
     pub(crate) fn placed(&self, id: &PackageId) -> Option<(PathBuf, Release)> {
-        let places = self.places.search().places(id);
-        let has_manifest = |folder: &Path| !matches!(formats::locate(folder), Ok(None));
-        let there = places[2..4].iter().filter(|place| has_manifest(&place.folder));
-        let there: Vec<&PathBuf> = there.map(|place| &place.folder).collect();
-        if there.is_empty() || self.scope == Scope::Global || self.own.is_vendored() {
+        if self.scope == Scope::Global || !self.may_be_placed(id) {
             return None;
         }
         let is_locked = |package: &LockedPackage| !package.source.is_placed();
         if self.lock.find(id).any(is_locked) || self.lock.replacement(id).is_some() {
+            return None;
+        }
+        let places = self.places.search().places(id);
+        let has_manifest = |folder: &Path| !matches!(formats::locate(folder), Ok(None));
+        let there = places[2..4].iter().filter(|place| has_manifest(&place.folder));
+        let there: Vec<&PathBuf> = there.map(|place| &place.folder).collect();
+        if there.is_empty() || self.own.is_vendored() {
             return None;
         }
         let managed = self.managed.get_or_init(|| {
@@ -92,6 +100,18 @@ impl PacksHere {
             let is_linked = self.places.search().link_on_the_way(folder).is_some();
             (!is_linked).then(|| release(folder, id)).flatten().map(|found| (folder.clone(), found))
         })
+    }
+
+    /// Whether the folder that a pack of this package would be in is there. Most are not, and the packs folder is
+    /// read once for all of them.
+    fn may_be_placed(&self, id: &PackageId) -> bool {
+        let top = self.top.get_or_init(|| {
+            let entries = fs::entries_if_there(self.own.path()).unwrap_or_default();
+            entries.into_iter().map(|entry| entry.file_name()).collect()
+        });
+        let is_there =
+            |path: &str| top.contains(OsStr::new(path.split('/').next().unwrap_or(path)));
+        !top.is_empty() && (is_there(id.name_str()) || is_there(&id.base().folder_name()))
     }
 
     /// Where a version of a package is among these packs, as written in a lock.
