@@ -229,6 +229,11 @@ impl Index {
         package.release(candidate).map_err(|error| Unavailable::new(id, error))
     }
 
+    /// Whether the listing of a package is only a hint, so that [`Index::confirm`] asks the place itself.
+    pub fn is_only_a_hint(&self, id: &PackageId) -> bool {
+        self.shared.loaded(id).is_none_or(|package| package.route().provider.lines_are_hints())
+    }
+
     /// If listings are only hints, asks the place itself about a chosen version. Returns whether selection
     /// used the same data; if not, it uses the new data from now on, and has to choose again.
     ///

@@ -131,7 +131,9 @@ pub(crate) fn record(
 /// version is what it was chosen as.
 fn confirm(session: &Session, chosen: &[(PackageId, Position)]) -> Result<bool, CommandError> {
     let is_told = AtomicBool::new(true);
-    at_once(session.network_jobs(), chosen, |(id, position)| {
+    let hints: Vec<_> =
+        chosen.iter().filter(|(id, _)| session.index().is_only_a_hint(id)).collect();
+    at_once(session.network_jobs(), &hints, |(id, position)| {
         let confirmed = session.index().confirm(id, *position);
         let confirmed = confirmed.map_err(|error| unavailable(session, error))?;
         is_told.fetch_and(confirmed, Ordering::Relaxed);
