@@ -3,7 +3,7 @@
 mod answer;
 mod written;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::fmt::{self, Write as _};
 
 use anstyle::Style;
@@ -30,11 +30,12 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
     let mut lines = String::new();
     let own = outcome.lock.packages.iter().filter(|package| package.source.is_workspace());
     let own: BTreeSet<&PackageId> = own.map(|package| &package.id).collect();
+    let gone_down = gone_down(&outcome.changes);
     for change in &outcome.changes {
         let mark = if own.contains(&change.id) { " (workspace)" } else { "" };
         let lowered = outcome.lowered.iter().find(|lowered| lowered.id == change.id);
         let reason = lowered.map(reason).unwrap_or_default();
-        let reason = if reason.is_empty() { brought(outcome, change) } else { reason };
+        let reason = if reason.is_empty() { brought(outcome, change, &gone_down) } else { reason };
         let by = outcome.newly_replaced.iter().find(|(id, _)| *id == change.id);
         let reason = by.map_or(reason, |(_, by)| format!(" (replaced by {by})"));
         let change = Shown { change, styles };
@@ -114,15 +115,23 @@ fn reason(lowered: &Lowered) -> String {
     }
 }
 
+/// The packages that went to a lower version, and that version.
+fn gone_down(changes: &[Change]) -> HashMap<&str, Version> {
+    let lower = |change: &Change| {
+        let [from, to] = [&change.from, &change.to];
+        let [from, to] = [from, to].map(|version| Version::parse(version.as_ref()?).ok());
+        to.filter(|to| from.is_some_and(|from| *to < from))
+    };
+    changes.iter().filter_map(|change| Some((change.id.as_str(), lower(change)?))).collect()
+}
+
 /// Why a package is new, if it is new only because others went to lower versions:
 /// ` (brought in because acme/b 1.1.0 requires it)`.
-fn brought(outcome: &Outcome, change: &Change) -> String {
-    let lowered = |by: &str| {
-        let other = outcome.changes.iter().find(|other| other.id.as_str() == by)?;
-        let [from, to] =
-            [&other.from, &other.to].map(|version| Version::parse(version.as_ref()?).ok());
-        (to.as_ref()? < from.as_ref()?).then(|| format!("{by} {}", to.expect("was compared")))
-    };
+fn brought(outcome: &Outcome, change: &Change, gone_down: &HashMap<&str, Version>) -> String {
+    if gone_down.is_empty() {
+        return String::new();
+    }
+    let lowered = |by: &str| Some(format!("{by} {}", gone_down.get(by)?));
     let package = outcome.lock.find(&change.id).last().filter(|_| change.from.is_none());
     let requested = package.into_iter().flat_map(|package| &package.requested);
     let by: Option<BTreeSet<String>> = requested.map(|one| lowered(&one.by)).collect();
