@@ -38,19 +38,23 @@ fn is_beginning(text: &str) -> bool {
     {
         text = before;
     }
-    let goes_on = |last: char| last.is_alphanumeric() || "_.-/:@+%~\\".contains(last);
+    let goes_on = |last: char| {
+        let is_part = matches!(last, '_' | '.' | '-' | '/' | ':' | '@' | '+' | '%' | '~' | '\\');
+        is_part || last.is_alphanumeric()
+    };
     !text.ends_with(goes_on)
 }
 
 /// Whether a text begins with a name that means the same without a base.
 fn is_plain_name(text: &str) -> bool {
-    let is_part = |character: char| character.is_ascii_alphanumeric() || "_.-/".contains(character);
-    let end = text.find(|character| !is_part(character)).unwrap_or(text.len());
+    let is_part =
+        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'-' | b'/');
+    let end = text.bytes().position(|byte| !is_part(byte)).unwrap_or(text.len());
     let (name, rest) = text.split_at(end);
     let is_file = name.ends_with("/Mu.yaml") || name.ends_with("/Mu.json");
     // After a name, `=` and `*` mean that it is a prefix.
     let is_prefix = rest.starts_with(['=', '*']);
-    !needs_base(name) && !is_file && !is_prefix && Name::parse(name).is_ok()
+    !needs_base(name) && !is_file && !is_prefix && Name::is_valid(name)
 }
 
 #[cfg(test)]

@@ -40,6 +40,11 @@ impl Name {
         })
     }
 
+    /// Whether a text is a name.
+    pub fn is_valid(text: &str) -> bool {
+        check_segments(text).is_ok()
+    }
+
     /// Whether it is called like an archive, so that it is one unless something says what else it is.
     pub fn is_archive(&self) -> bool {
         [".tgz", ".tar.gz", ".tar", ".zip"].iter().any(|end| self.0.ends_with(end))
