@@ -15,7 +15,6 @@ use crate::ops::session::error::quoted;
 use crate::ops::session::member;
 use crate::ops::session::no_folder::no_folder;
 use crate::ops::session::source::relative;
-use crate::ops::solve::names;
 use crate::ops::solve::narrowed::Narrowing;
 use crate::ops::solve::planning::{beginning, wish};
 use crate::ops::{Code, CommandError, Outcome, Scope, Session};
@@ -98,10 +97,9 @@ fn get_noting(
         Some(list) => narrow(session, request, list, &mut plan, dependencies)?,
         None => dependencies,
     };
-    let requirements = names::collect(session, extra.clone())?;
     let by = member.map(|member| Requester::of(&session.workspace.members[member]));
     let by = by.unwrap_or(Requester::CommandLine);
-    let (ready, open) = begin(session, &requirements, dependencies, &by)?;
+    let (ready, open) = begin(session, plan.collect(session, &extra)?, dependencies, &by)?;
     let is_kept = target.is_none() && session.scope == Scope::Workspace;
     let given = ready.iter().chain(&open).map(|one| one.reference.with_version(None).to_string());
     let kept: Vec<String> =

@@ -44,6 +44,8 @@ pub(crate) struct Plan {
     pub(crate) lowered: Vec<Lowered>,
     /// The supposed installation, if it differs from the lock.
     pub(crate) installed: BTreeMap<PackageId, Installed>,
+    /// What [`Self::collect`] returned last, after so many changes of manifests.
+    pub(crate) collected: Option<(usize, Requirements)>,
 }
 
 /// Dependencies that a manifest will require, still without a version.
@@ -68,6 +70,26 @@ impl Plan {
         Ok(Self { extra, ..Self::default() })
     }
 
+    /// The requirements of the manifests as the plan leaves them, and `extra`; collected anew only after a change.
+    ///
+    /// # Errors
+    ///
+    /// As [`names::collect`].
+    pub(crate) fn collect(
+        &mut self,
+        session: &Session,
+        extra: &[String],
+    ) -> Result<&Requirements, CommandError> {
+        let changes = self.editing.changes();
+        let is_current =
+            |known: &(usize, Requirements)| known.0 == changes && known.1.extra == extra;
+        let known = match self.collected.take().filter(is_current) {
+            Some(known) => known,
+            None => (changes, names::collect(session, extra.to_vec())?),
+        };
+        Ok(&self.collected.insert(known).1)
+    }
+
     /// Tidies the manifests, if their requirements are the state, and carries the plan out; `to` is
     /// [`Move::Tidy`] or [`Move::Clear`].
     ///
@@ -89,13 +111,13 @@ impl Plan {
         if !rewrites(session, session.strategy()) {
             return Ok(());
         }
-        let all = names::collect(session, self.extra.clone())?;
+        let all = self.collect(session, &self.extra.clone())?.clone();
         let lock = session.lockfile()?.unwrap_or_default();
         let is_known = all.differences(session, &lock).is_empty();
         if is_known && matches!(to, Move::Tidy) && is_settled(session, &all, &lock) {
             return Ok(());
         }
-        let own = names::collect(session, Vec::new())?;
+        let own = self.collect(session, &[])?.clone();
         let change = match planning::plan(session, &own, &Update::Nothing, None, to) {
             // The lock has the result.
             Err(error) if error.code == Code::Offline && is_known => return Ok(()),
@@ -104,7 +126,8 @@ impl Plan {
         let Some(change) = change else { return Ok(()) };
         rewrite(session, &mut self.editing, &own, &change, Lists::Manifests)?;
         if !self.extra.is_empty() {
-            let all = names::collect(session, std::mem::take(&mut self.extra))?;
+            let extra = std::mem::take(&mut self.extra);
+            let all = self.collect(session, &extra)?.clone();
             if let Some(change) = planning::plan(session, &all, &Update::Nothing, None, to)? {
                 self.extra =
                     rewrite(session, &mut self.editing, &all, &change, Lists::CommandLine)?;
@@ -137,7 +160,7 @@ impl Plan {
         wish: Option<&Asked>,
         to: Move<'_>,
     ) -> Result<Option<Selection>, CommandError> {
-        let mut requirements = names::collect(session, self.extra.clone())?;
+        let mut requirements = self.collect(session, &self.extra.clone())?.clone();
         requirements.installed.clone_from(&self.installed);
         let change = planning::plan(session, &requirements, update, wish, to)?;
         let Some(change) = change else { return Ok(None) };
@@ -172,7 +195,7 @@ impl Plan {
         update: Update,
         dry_run: bool,
     ) -> Result<Outcome, CommandError> {
-        let mut requirements = names::collect(session, self.extra.clone())?;
+        let mut requirements = self.collect(session, &self.extra.clone())?.clone();
         requirements.discarded = std::mem::take(&mut self.discarded);
         requirements.installed.clone_from(&self.installed);
         requirements.asked.append(&mut self.once);
@@ -186,7 +209,7 @@ impl Plan {
         };
         if let Some(adding) = self.adding.take() {
             adding.write(session, &mut self.editing, &resolved.lock)?;
-            let written = names::collect(session, self.extra)?;
+            let written = self.collect(session, &self.extra.clone())?.clone();
             let written = Requirements { discarded: requirements.discarded.clone(), ..written };
             let is_in_manifest = |asked: &&Asked| asked.line.is_some();
             let mut before = requirements.asked.iter().filter(is_in_manifest);

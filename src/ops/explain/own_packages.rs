@@ -29,8 +29,8 @@ pub(crate) fn warnings(
         };
         let member = &session.workspace.members[member];
         let own = &asked.requirement.id;
-        if *own != written_id(session, member, &asked.reference)
-            && let Some(found) = session.places.member_of(own)
+        if let Some(found) = session.places.member_of(own)
+            && *own != written_id(session, member, &asked.reference)
         {
             warnings.push(format!(
                 "`{}` requires `{}`, which points to the folder `{}` of the package `{own}`: write `{}`",

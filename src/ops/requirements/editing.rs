@@ -24,6 +24,8 @@ pub(crate) struct Editing {
     edits: Vec<Edit>,
     /// The manifests of changed members as they were, by the member's place in the workspace.
     before: BTreeMap<usize, Manifest>,
+    /// How often a manifest was changed.
+    changes: usize,
 }
 
 impl Editing {
@@ -56,6 +58,7 @@ impl Editing {
         let manifest = formats::parse_own(&path, &text, environment)?;
         let before = std::mem::replace(&mut member.manifest, manifest);
         self.before.entry(index).or_insert(before);
+        self.changes += 1;
         match known {
             Some(known) => self.edits[known].text = text,
             None => self.edits.push(Edit { path, text }),
@@ -66,6 +69,11 @@ impl Editing {
     /// The manifests of changed members as they were, by the member's place in the workspace.
     pub(crate) fn before(&self) -> &BTreeMap<usize, Manifest> {
         &self.before
+    }
+
+    /// How often a manifest was changed: what was collected before the last change is outdated.
+    pub(crate) fn changes(&self) -> usize {
+        self.changes
     }
 
     /// The edits, to be written at the end.

@@ -24,6 +24,9 @@ pub(crate) struct Meant {
 pub(crate) fn meant(member: &Member, reference: &Reference) -> Meant {
     let defaults = member.defaults();
     let first = reference.id(&defaults);
+    if defaults.namespace.is_none() || !reference.is_single_name() {
+        return Meant { first, otherwise: None };
+    }
     let otherwise = reference.id(&Defaults { namespace: None, ..defaults });
     Meant { otherwise: Some(otherwise).filter(|otherwise| *otherwise != first), first }
 }

@@ -1,10 +1,12 @@
 //! Which packages of the workspace references point to: the first two of the eight locations, without reading
 //! again what opening the workspace has read.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
 
 use crate::env::Environment;
 use crate::reference::{Name, PackageId, Reference, Version};
@@ -31,7 +33,7 @@ pub struct Places {
     search: SearchPath,
     members: Arc<HashMap<PathBuf, LocalPackage>>,
     /// The last parts of the members' folders.
-    leaves: Arc<HashSet<OsString>>,
+    leaves: Arc<FxHashSet<OsString>>,
     /// The workspace's namespace, whose name means the workspace itself.
     namespace: Option<Name>,
 }

@@ -38,11 +38,11 @@ fn refuse_impossible(session: &Session, requirements: &Requirements) -> Result<(
             let message = format!("`{id}` depends on itself");
             return Err(at_dependency(by, asked, message).hint("remove this line"));
         }
-        // A chart may need another one twice, with two aliases.
-        let is_own = formats::format_of(&by.manifest_path).is_none();
-        let is_named = is_own && asked.reference.local().is_none();
         let known = seen.insert((member, section == Section::Dependencies, id), asked);
-        if let Some(first) = known.filter(|first| is_named && first.reference.local().is_none()) {
+        let is_named = |asked: &Asked| asked.reference.local().is_none();
+        // A chart may need another one twice, with two aliases.
+        let is_own = || formats::format_of(&by.manifest_path).is_none();
+        if let Some(first) = known.filter(|first| is_named(asked) && is_named(first) && is_own()) {
             let message = format!("`{id}` is listed twice: here, and as `{}`", first.reference);
             return Err(at_dependency(by, asked, message).hint("remove one of them"));
         }
@@ -70,8 +70,10 @@ fn find_out(session: &Session) -> Result<(), CommandError> {
     for member in &session.workspace.members {
         let manifest = &member.manifest;
         for dependency in manifest.dependencies.iter().chain(&manifest.dev_dependencies) {
-            if let Some(first) = unknown_in(session, member, &dependency.reference) {
-                unknown.push((first, &dependency.reference, member));
+            let reference = &dependency.reference;
+            let is_name = reference.is_single_name();
+            if let Some(first) = is_name.then(|| unknown_in(session, member, reference)).flatten() {
+                unknown.push((first, reference, member));
             }
         }
     }
@@ -96,8 +98,7 @@ fn find_out(session: &Session) -> Result<(), CommandError> {
 /// The first meaning of `reference` in the manifest of `member`, if it is not yet known whether there is such
 /// a package.
 fn unknown_in(session: &Session, member: &Member, reference: &Reference) -> Option<PackageId> {
-    let is_name = reference.local().is_none() && reference.base().is_none();
-    let Meant { first, otherwise } = is_name.then(|| meant(member, reference))?;
+    let Meant { first, otherwise } = meant(member, reference);
     is_there(session, member, &first, &otherwise?).is_none().then_some(first)
 }
 

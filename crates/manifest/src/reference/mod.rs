@@ -181,9 +181,13 @@ impl Reference {
         format!("{}://{user}{base}{namespace}{}#{version}", protocol.as_str(), self.path())
     }
 
+    /// Whether the reference is a name of one segment, without a base: the namespace is left out.
+    pub fn is_single_name(&self) -> bool {
+        !self.is_local && self.base.is_none() && !self.name.as_str().contains('/')
+    }
+
     fn namespace_in<'a>(&self, defaults: &'a Defaults) -> Option<&'a Name> {
-        let inherits = self.base.is_none() && !self.name.as_str().contains('/');
-        defaults.namespace.as_ref().filter(|_| inherits)
+        defaults.namespace.as_ref().filter(|_| self.is_single_name())
     }
 
     fn name_in(&self, defaults: &Defaults) -> Name {
