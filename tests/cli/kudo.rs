@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use mu_testing::{KudoOperator, KudoRepository, Nginx, digest_of, tree};
+use mu_testing::{DockerRegistry, KudoOperator, KudoRepository, Nginx, digest_of, tree};
 
 use crate::support::{Hub, Sandbox};
 
@@ -127,6 +127,9 @@ fn questions_about_operators_of_kudo_are_answered() {
     let reference = format!("kudo+http://{}/0.10.0/kafka#2.4.1-1.3.2", cluster.nginx.host());
     let run = sandbox.mu(&["resolve", &reference]).ok();
     run.says(&["[HOST]/0.10.0/kafka 2.4.1-1.3.2", "[HOST]/0.10.0/zookeeper 3.4.14-0.2.0"]);
+    // Such a repository is searched, too, if a manifest names it.
+    sandbox.asks_for(&[&reference]);
+    sandbox.mu(&["search", "zoo"]).ok().says(&["[HOST]/0.10.0/zookeeper"]);
     // Without a protocol, mu finds out.
     let bare = format!("http://{}/0.10.0/zookeeper", cluster.nginx.host());
     sandbox.mu(&["resolve", &bare]).ok().says(&["[HOST]/0.10.0/zookeeper 3.5.0-0.1.0"]);
@@ -173,16 +176,29 @@ fn a_folder_with_an_operator_yaml_is_a_workspace() {
 
 #[test]
 fn operators_of_kudo_are_mirrored_with_what_their_archives_say() {
+    let registry = DockerRegistry::start();
+    for mirror in ["../mirror".to_owned(), format!("oci://{}/copies", registry.host())] {
+        mirrored(&mirror);
+    }
+}
+
+/// A mirror of what is locked is enough for a locked get, and for choosing again.
+fn mirrored(mirror: &str) {
     let cluster = Cluster::new();
     let sandbox = &cluster.sandbox;
     sandbox.asks_for(&["operators.example/kafka"]);
     sandbox.mu(&["get"]).ok();
     let lock = sandbox.read("Mu.lock");
-    Hub::new(&sandbox.path("mirror"));
-    let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror"]).ok();
-    run.says(&["+ kafka 2.5.0-1.3.1", "+ zookeeper 3.4.14-0.3.0"]);
-    sandbox.mu(&["hub", "check", "../mirror"]).ok();
-    cluster.is_at("../mirror");
+    let is_hub = mirror.starts_with("..");
+    if is_hub {
+        Hub::new(&sandbox.path("mirror"));
+    }
+    let run = sandbox.mu(&["mirror", "--lock", "--to", mirror]).ok();
+    run.says(&["kafka 2.5.0-1.3.1", "zookeeper 3.4.14-0.3.0"]);
+    if is_hub {
+        sandbox.mu(&["hub", "check", mirror]).ok();
+    }
+    cluster.is_at(mirror);
     for gone in ["www", "cache", "work/.mu/packs"] {
         fs::remove_dir_all(sandbox.path(gone)).expect("is ours");
     }

@@ -17,7 +17,7 @@ use crate::ops::lookup::versions::Listing;
 use crate::ops::session::events::Work;
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{PackageId, Reference};
+use crate::reference::{PackageId, Protocol, Reference};
 
 /// With a filter, packages are examined one by one; more than this many would take too long.
 const MOST_LOOKED_AT: usize = 200;
@@ -251,33 +251,37 @@ pub fn capabilities(session: &Session) -> Result<BTreeSet<String>, CommandError>
     }
 }
 
-/// Asks every registry; warns about those that fail, if another answers.
-/// References to the charts that Mu.lock has, or that manifests of the workspace name: their repositories are searched, too.
-fn charts_in_use(session: &Session) -> Result<Vec<Reference>, CommandError> {
-    let helm = mu_formats::helm::FORMAT.name;
+/// References to the charts and KUDO operators that Mu.lock has, or that manifests of the workspace name: their repositories are
+/// searched, too.
+fn listed_in_use(session: &Session) -> Result<Vec<Reference>, CommandError> {
+    let formats = [mu_formats::helm::FORMAT.name, mu_formats::kudo::NAME];
     let lock = session.lockfile()?.unwrap_or_default();
-    let locked = lock.packages.iter().filter(|package| package.source.provider == helm);
+    let locked = lock.packages.iter();
+    let locked = locked.filter(|package| formats.contains(&&*package.source.provider));
     let locked = locked.filter_map(|package| {
-        let (place, leaf) = (&package.source.place, package.id.name());
-        let is_remote = place.contains("://");
-        let text = format!("{helm}+{}/{}", place.trim_end_matches('/'), leaf.leaf());
+        let (source, leaf) = (&package.source, package.id.name());
+        let is_remote = source.place.contains("://");
+        let place = source.place.trim_end_matches('/');
+        let text = format!("{}+{place}/{}", source.provider, leaf.leaf());
         Reference::parse(&text).ok().filter(|_| is_remote)
     });
     let named = session.workspace.members.iter().flat_map(|member| &member.manifest.dependencies);
     let named = named.map(|requirement| requirement.reference.clone());
-    let is_chart = |reference: &Reference| {
-        reference.protocol().is_some_and(|protocol| protocol.to_string().starts_with(helm))
+    let is_listed = |reference: &Reference| {
+        let provider = reference.protocol().and_then(Protocol::provider);
+        provider.is_some_and(|provider| formats.contains(&provider))
     };
-    Ok(named.filter(is_chart).chain(locked).collect())
+    Ok(named.filter(is_listed).chain(locked).collect())
 }
 
+/// Asks every registry; warns about those that fail, if another answers.
 fn ask_all(
     session: &Session,
     words: &[String],
     limit: usize,
 ) -> Result<Vec<Answered>, CommandError> {
     let mut places = session.index().registries();
-    places.extend(session.index().repositories(&charts_in_use(session)?));
+    places.extend(session.index().repositories(&listed_in_use(session)?));
     let results: Vec<_> = std::thread::scope(|scope| {
         let asked: Vec<_> = places
             .into_iter()
