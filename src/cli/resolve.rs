@@ -118,15 +118,25 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         return beside(context, &compare(&session, &request)?);
     }
     let outcome = what_if(&session, &request)?;
+    let ending = show(context, &outcome, arguments.explain);
+    // The process ends now, which gives back its memory at once. Piece by piece, that takes a fifteenth of the
+    // instructions of a warm run with minimal selection.
+    session.index().leave_packages();
+    std::mem::forget(outcome);
+    ending
+}
+
+/// What would be in use, and how that differs from the lock.
+fn show(context: &Context, outcome: &Outcome, explains: bool) -> Ending {
     if context.shell.is_json() {
-        return change::print(context, &outcome);
+        return change::print(context, outcome);
     }
-    context.print(&context.short(&chosen(context, &outcome, arguments.explain)))?;
+    context.print(&context.short(&chosen(context, outcome, explains)))?;
     if !outcome.changes.is_empty() && !outcome.lock.packages.is_empty() {
         context.line("")?;
         context.line(&format!("{FAINT}compared with Mu.lock:{FAINT:#}"))?;
     }
-    change::print(context, &outcome)
+    change::print(context, outcome)
 }
 
 /// A line for each chosen package, and below it its requirements, if `--explain` is given.

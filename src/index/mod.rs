@@ -328,6 +328,12 @@ impl Index {
         self.shared.caches.all().iter().try_for_each(|cache| cache.save())
     }
 
+    /// Leaves its packages in memory when it is dropped: for a process that ends then, which gives back all
+    /// memory at once.
+    pub fn leave_packages(&self) {
+        std::mem::forget(std::mem::take(&mut *lock(&self.shared.packages)));
+    }
+
     /// Requests a level of the graph without waiting for the answers.
     pub fn ask_ahead(&self, level: Level<'_>) {
         match level {
@@ -337,18 +343,13 @@ impl Index {
                     self.shared.ask_for_requirements(releases, *position);
                 }
             }
+            Level::Chosen(versions) => self.shared.read_lines(versions),
         }
     }
 
     /// Requests the releases of packages without waiting for the answers, and not their dependencies.
     pub fn ask_for_releases(&self, ids: &[PackageId]) {
         self.shared.ask_for_releases(ids, false);
-    }
-
-    /// Reads the lines of versions from the last on, while another thread reads them from the first on; only
-    /// if there are many.
-    pub fn read_lines_ahead(&self, versions: Vec<(PackageId, Position)>) {
-        self.shared.read_lines(versions);
     }
 }
 

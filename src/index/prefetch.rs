@@ -95,19 +95,21 @@ impl Shared {
 
     /// Reads the lines of versions from the last on, while another thread reads them from the first on; only
     /// if there are many.
-    pub(super) fn read_lines(self: &Arc<Self>, versions: Vec<(PackageId, Position)>) {
+    pub(super) fn read_lines(self: &Arc<Self>, versions: &[(Arc<Releases>, Position)]) {
         if versions.len() < MANY {
             return;
         }
-        let shared = Arc::clone(self);
+        let (shared, mut versions) = (Arc::clone(self), versions.to_vec());
         self.pool.run(move || {
-            for (id, position) in versions.iter().rev() {
-                let Some(package) = shared.loaded(id) else { continue };
-                // Here the two threads have met.
-                if package.has_read(*position) {
-                    break;
+            // The order of a lock.
+            versions.sort_by(|(one, _), (other, _)| one.id().cmp(other.id()));
+            for (releases, position) in versions.iter().rev() {
+                let Some(package) = shared.loaded(releases.id()) else { continue };
+                // Its own place may say something else.
+                let is_hint = package.route().provider.lines_are_hints();
+                if !is_hint && !package.has_read(*position) {
+                    drop(package.release(Candidate::Release(*position)));
                 }
-                drop(package.release(Candidate::Release(*position)));
             }
         });
     }

@@ -93,6 +93,8 @@ pub enum Level<'a> {
     Releases(&'a [PackageId]),
     /// What these versions require.
     Requirements(&'a [(Arc<Releases>, Position)]),
+    /// All that is known of these versions: they were chosen.
+    Chosen(&'a [(Arc<Releases>, Position)]),
 }
 
 /// One candidate of a package.

@@ -6,6 +6,7 @@
 
 use crate::index::{Requirement, Universe};
 use crate::reference::{Version, VersionSpec};
+use crate::select::node::Kind;
 use crate::select::search::{self, Answer};
 use crate::select::strategy::Strategy;
 use crate::select::world::{World, explore, unfinished};
@@ -75,5 +76,10 @@ pub(super) fn answer(world: &mut World<'_>) -> Result<Selection, Failure> {
 fn gather(world: &mut World<'_>, chosen: search::Choices) -> Result<Selection, Failure> {
     let chosen = raise::raise(world, chosen)?;
     let chosen = fewest::fewest(world, chosen)?;
+    let packages = chosen.iter().filter_map(|(&node, &position)| {
+        let is_package = matches!(world.kind(node), Kind::Line(_));
+        is_package.then_some((world.place(node)?, position))
+    });
+    world.packages.expect_chosen(packages);
     Ok(outcome::gather(world, &|node| chosen.get(&node).copied(), &[])?)
 }

@@ -261,6 +261,10 @@ impl Universe for LockedUniverse<'_> {
                 let unknown = versions.iter().filter(|(releases, _)| !self.has(releases.id()));
                 self.index.expect(Level::Requirements(&unknown.cloned().collect::<Vec<_>>()));
             }
+            Level::Chosen(versions) => {
+                let unknown = versions.iter().filter(|(releases, _)| !self.has(releases.id()));
+                self.index.expect(Level::Chosen(&unknown.cloned().collect::<Vec<_>>()));
+            }
         }
     }
 }

@@ -74,7 +74,6 @@ pub(crate) fn record(
     if !confirm(session, &lines)? {
         return Ok(None);
     }
-    session.index().read_lines_ahead(lines);
     for (chosen, kept) in selection.packages.iter().zip(kept) {
         let mut package = match kept {
             Some(package) => package.clone(),
@@ -209,7 +208,7 @@ pub(crate) fn unsatisfied(
 fn requests(chosen: &Chosen, overridden: Option<&str>) -> Vec<Requested> {
     let requested = chosen.requested.iter().map(requested);
     let mut requested: Vec<Requested> =
-        requested.filter(|one| !Requester::called(&one.by).is_move()).collect();
+        requested.filter(|one| !Requester::is_called_as_move(&one.by)).collect();
     if let Some(text) = overridden {
         requested.push(Requested { spec: text.into(), by: Requester::Override.as_str().into() });
     }
@@ -231,7 +230,7 @@ fn dependencies(
 ) -> Vec<PackageId> {
     let mut dependencies = selected_dependencies(selection, chosen);
     if chosen.is_local() {
-        let is_there = |id: &PackageId| selection.packages.iter().any(|other| other.id == *id);
+        let is_there = |id: &PackageId| selection.find(id).is_some();
         dependencies.extend(needs(session, requirements, &chosen.id).filter(is_there));
     }
     dependencies.sort();
@@ -278,7 +277,7 @@ fn replaced(previous: &Lockfile, selection: &Selection) -> Vec<ReplacedPackage> 
         let Replaced { id, by, requested } = replaced;
         let requested = requested.iter().map(self::requested);
         let mut requested: Vec<Requested> =
-            requested.filter(|one| !Requester::called(&one.by).is_move()).collect();
+            requested.filter(|one| !Requester::is_called_as_move(&one.by)).collect();
         in_order(&mut requested);
         let active = previous.find(id).last().filter(|package| package.digest.is_some());
         let kept = active.map(|package| {

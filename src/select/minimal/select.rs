@@ -42,6 +42,8 @@ pub(in crate::select) fn without_lock(request: &Request) -> Request {
 
 /// Turns a build list into a selection.
 fn gather(world: &mut World<'_>, list: &BuildList) -> Result<Selection, Unavailable> {
+    let chosen = list.chosen.values().map(|&visit| &list.visits[visit]);
+    world.packages.expect_chosen(chosen.map(|visit| (visit.place, visit.position)));
     let mut is_chosen = vec![false; list.visits.len()];
     list.chosen.values().for_each(|&visit| is_chosen[visit] = true);
     let mut besides: Vec<Claim> = Vec::new();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use super::Packages;
-use crate::index::releases::Position;
+use crate::index::releases::{Position, Releases};
 use crate::index::{Candidate, Level};
 use crate::reference::PackageId;
 use crate::select::node::Place;
@@ -25,11 +25,24 @@ impl Packages<'_> {
 
     /// Tells the universe which requirements come next.
     pub(in crate::select) fn expect_requirements(&self, candidates: &[(Place, Position)]) {
-        let releases = candidates.iter().filter_map(|&(place, position)| {
+        self.universe.expect(Level::Requirements(&self.releases(candidates.iter().copied())));
+    }
+
+    /// Tells the universe what was chosen. Of what the lock has, everything is known.
+    pub(in crate::select) fn expect_chosen(&self, chosen: impl Iterator<Item = (Place, Position)>) {
+        let new = chosen.filter(|&(place, position)| !self.get(place).is_locked(position));
+        self.universe.expect(Level::Chosen(&self.releases(new)));
+    }
+
+    fn releases(
+        &self,
+        candidates: impl Iterator<Item = (Place, Position)>,
+    ) -> Vec<(Arc<Releases>, Position)> {
+        let releases = candidates.filter_map(|(place, position)| {
             let package = self.get(place);
             matches!(package.candidate(position), Candidate::Release(_))
                 .then(|| (Arc::clone(package.releases()), position))
         });
-        self.universe.expect(Level::Requirements(&releases.collect::<Vec<_>>()));
+        releases.collect()
     }
 }
