@@ -188,10 +188,8 @@ impl Outcome {
             .collect();
         asked.sort();
         asked.dedup();
-        let mut roots: Vec<String> =
-            requirements.asked.iter().map(|asked| asked.by.to_string()).collect();
-        roots.sort();
-        roots.dedup();
+        let roots: BTreeSet<&str> =
+            requirements.asked.iter().map(|asked| asked.by.as_str()).collect();
         let ids = |indirect: bool| -> BTreeSet<&PackageId> {
             let asked = requirements.asked.iter().filter(|asked| asked.indirect == indirect);
             asked.map(|asked| &asked.requirement.id).collect()
@@ -206,7 +204,7 @@ impl Outcome {
             app_moves: app_moves(previous, &lock),
             lock,
             requirements: asked,
-            roots,
+            roots: roots.into_iter().map(str::to_owned).collect(),
             indirect,
             ..Self::default()
         }
@@ -271,8 +269,11 @@ fn app_moves(before: &Lockfile, after: &Lockfile) -> Vec<AppMove> {
         Some((version.major, version.minor))
     };
     let moved = after.packages.iter().filter_map(|package| {
-        let to = app(package)?;
-        let from = app(before.find(&package.id).last()?)?;
+        let before = before.find(&package.id).last()?;
+        if before.version == package.version && before.app_version == package.app_version {
+            return None;
+        }
+        let (from, to) = (app(before)?, app(package)?);
         let is_left = line(&from)? != line(&to)?;
         is_left.then(|| AppMove { id: package.id.clone(), from, to })
     });

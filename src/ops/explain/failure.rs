@@ -61,7 +61,7 @@ pub(crate) fn failed(
                 error = only_pack(session, &clash.id).into_iter().fold(error, CommandError::hint);
             }
             if !missing
-                && by.iter().any(|by| Requester::called(by).is_move())
+                && by.iter().any(|by| Requester::is_called_as_move(by))
                 && remedies.is_empty()
             {
                 let hint = "`mu add 'PKG#VERSION'` changes the requirement in Mu.yaml, `mu upgrade` raises it";

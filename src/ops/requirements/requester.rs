@@ -66,6 +66,11 @@ impl Requester {
         matches!(self, Self::Update | Self::Downgrade)
     }
 
+    /// Whether the text in a lock or message is the name of such a command.
+    pub fn is_called_as_move(text: &str) -> bool {
+        TEXTS.iter().any(|(requester, known)| requester.is_move() && *known == text)
+    }
+
     /// Whether an override chose a locked package, instead of its other requirements.
     pub fn is_override(requested: &Requested) -> bool {
         &*requested.by == OVERRIDES

@@ -95,10 +95,10 @@ impl Places {
     /// The package of the workspace that `id` points to.
     pub fn member_of(&self, id: &PackageId) -> Option<&LocalPackage> {
         // Most packages are not in the workspace: a name has the same end as the folder that it points to.
-        let name = id.name_str();
-        let leaf = name.rsplit_once('/').map_or(name, |(_, leaf)| leaf);
-        let is_root = self.namespace.as_ref().is_some_and(|namespace| namespace.as_str() == name);
-        if !is_root && !self.leaves.contains(OsStr::new(leaf)) {
+        let leaf = id.as_str().rsplit_once('/').map_or(id.as_str(), |(_, leaf)| leaf);
+        let is_root = |namespace: &Name| namespace.as_str() == id.name_str();
+        if !self.leaves.contains(OsStr::new(leaf)) && !self.namespace.as_ref().is_some_and(is_root)
+        {
             return None;
         }
         self.search.places(id)[..2].iter().find_map(|place| self.members.get(&place.folder))
