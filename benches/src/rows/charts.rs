@@ -36,8 +36,9 @@ struct Repository {
 }
 
 impl Repository {
-    /// Writes the index into `folder`, with the archives of the newest versions of the first charts.
-    fn make(&self, folder: &Path) {
+    /// Writes the index of the repository at `url` into `folder`, with the archives of the newest versions of
+    /// the first charts.
+    fn make(&self, folder: &Path, url: &str) {
         let mut random = Random::new(17);
         let mut text = "apiVersion: v1\nentries:\n".to_owned();
         for chart in 0..self.charts {
@@ -46,13 +47,13 @@ impl Repository {
                 let description = String::from_utf8(random.text(self.more)).expect("is ASCII");
                 let description = description.replace(['\n', '\''], " ");
                 let needs = match chart % 10 {
-                    0 => "",
-                    _ => {
-                        "    dependencies: [{name: c0, version: ^1.0.0, repository: REPOSITORY}]\n"
-                    }
+                    0 => String::new(),
+                    _ => format!(
+                        "    dependencies: [{{name: c0, version: ^1.0.0, repository: \"{url}\"}}]\n"
+                    ),
                 };
                 let is_root = chart <= ROOTS && version + 1 == self.versions;
-                let archive = archive(chart, version, needs);
+                let archive = archive(chart, version, &needs);
                 let digest: String =
                     Sha256::digest(&archive).iter().map(|byte| format!("{byte:02x}")).collect();
                 if is_root {
@@ -90,16 +91,12 @@ pub(crate) fn measure(data: &Data) {
         ("charts-many", "an index of 5,000 charts, some broken", &MANY),
     ] {
         let folder = data.folder.join("served").join(name);
-        repository.make(&folder);
-        let index = folder.join("index.yaml");
-        let url = data.web.url(name);
-        let text = std::fs::read_to_string(&index).expect("was written");
-        write(&index, text.replace("REPOSITORY", &url).as_bytes());
-        one(data, name, title, &index);
+        repository.make(&folder, &data.web.url(name));
+        one(data, name, title, repository, &folder.join("index.yaml"));
     }
 }
 
-fn one(data: &Data, name: &str, title: &str, index: &Path) {
+fn one(data: &Data, name: &str, title: &str, repository: &Repository, index: &Path) {
     let place = data.place(name);
     let url = data.web.url(name);
     place.write("work/.mu/workspace.yaml", "");
@@ -148,6 +145,7 @@ fn one(data: &Data, name: &str, title: &str, index: &Path) {
     let run = |arguments: &[&str]| crate::measure::run(&mut place.mu(arguments));
     forget();
     remove(&place.join("work/.mu/packs"));
+    std::fs::remove_file(place.join("work/Mu.lock")).expect("was written");
     let cold = data.traffic(|| run(&["get"]));
     let warm = data.traffic(|| run(&["update"]));
     forget();
@@ -160,7 +158,16 @@ fn one(data: &Data, name: &str, title: &str, index: &Path) {
     {
         println!("- {what}: {} requests, {} bytes", traffic.requests, traffic.bytes);
     }
-    println!("- helm dependency update, each time: {} requests, more than {size} bytes", 1 + ROOTS);
+    let folder = index.parent().expect("is in a folder");
+    let newest =
+        |chart: usize| folder.join(format!("c{chart}-1.{}.0.tgz", repository.versions - 1));
+    let archives: u64 =
+        (1..=ROOTS).map(|chart| std::fs::metadata(newest(chart)).expect("was written").len()).sum();
+    println!(
+        "- helm dependency update, each time: {} requests, {} bytes",
+        1 + ROOTS,
+        size + archives
+    );
     let work = format!("requests of an update from {title}");
     data.standing.figure(&work, Some(warm.requests as f64), "requests", UNBOUNDED);
 }

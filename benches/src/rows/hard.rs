@@ -1,7 +1,5 @@
 //! Sets where most newest versions do not fit together, against uv, and pubgrub by itself.
 
-use std::process::Command;
-
 use crate::data::{Data, Place};
 use crate::graph::{Dependency, text};
 use crate::hard::{Set, pubgrub_alone, sets};
@@ -9,7 +7,7 @@ use crate::hub;
 use crate::measure::{Contestant, in_turns, run};
 use crate::peers::{self, python_name};
 use crate::report::{self, bounds};
-use crate::rows::resolve::{said_number, uv_compile};
+use crate::rows::resolve::{uv_compile, versions_read};
 
 pub(crate) fn measure(data: &Data) {
     for set in sets() {
@@ -20,9 +18,9 @@ pub(crate) fn measure(data: &Data) {
         peers::write_simple(&served, &set.packages);
         let place = data.place(&slug);
         prepare(&place, &set, &slug);
-        let resolve = || place.mu(&["resolve", "-v"]);
+        let resolve = || place.mu(&["resolve"]);
         run(&mut resolve());
-        let read = versions_read(&resolve);
+        let read = versions_read(place.mu(&["resolve", "-v"]));
         let (alone, time) = pubgrub_alone(&set);
         println!("\n#### {title}\n");
         println!("- pubgrub alone reads {alone} versions, in {time:.1} ms; mu reads {read:?}");
@@ -61,9 +59,4 @@ fn prepare(place: &Place<'_>, set: &Set, slug: &str) {
         })
         .collect();
     place.write("requirements.in", &lines);
-}
-
-fn versions_read(resolve: &dyn Fn() -> Command) -> Option<f64> {
-    let output = resolve().output().expect("mu can be started");
-    said_number(&String::from_utf8_lossy(&output.stderr), "looked at what ")
 }

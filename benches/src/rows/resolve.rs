@@ -69,7 +69,20 @@ pub(crate) fn uv_compile<'run>(
 }
 
 fn resolve(place: &Place<'_>) -> Command {
-    place.mu(&["resolve", "-v"])
+    place.mu(&["resolve"])
+}
+
+/// What the search says of itself: how many versions it looked at.
+pub(crate) fn versions_read(mut verbose: Command) -> Option<f64> {
+    let output = verbose.output().expect("mu can be started");
+    said_number(&String::from_utf8_lossy(&output.stderr), "looked at what ")
+}
+
+/// How many packages are chosen.
+fn chosen(place: &Place<'_>) -> usize {
+    let output = place.mu(&["resolve", "--json"]).output().expect("mu can be started");
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).expect("is JSON");
+    answer["packages"].as_array().expect("has packages").len()
 }
 
 fn counts(data: &Data, place: &Place<'_>, size: usize) {
@@ -81,13 +94,9 @@ fn counts(data: &Data, place: &Place<'_>, size: usize) {
     let asked = Some(warm.requests as f64);
     let work = format!("freshness of a warm index, {size} requirements");
     data.standing.figure(&work, asked, "requests", bounds(1.0, 0.0));
-    let output = resolve(place).output().expect("mu can be started");
-    let chosen = String::from_utf8_lossy(&output.stdout);
-    let chosen = chosen.lines().filter(|line| line.starts_with("hub.mu.com/")).count();
-    println!("- {chosen} packages chosen");
-    for line in String::from_utf8_lossy(&output.stderr).lines() {
-        println!("- said: {line}");
-    }
+    println!("- {} packages chosen", chosen(place));
+    let read = versions_read(place.mu(&["resolve", "-v"])).expect("mu says how many it read");
+    println!("- {read} versions read");
     report::calls("warm", calls(&resolve(place), &place.folder).as_ref());
     remove(&place.join("cache"));
     for state in ["cold", "warm"] {

@@ -7,7 +7,7 @@ use crate::go;
 use crate::graph::{self, Package};
 use crate::measure::{Contestant, Result, in_turns, peak_memory, run, succeeds};
 use crate::report::{self, bounds};
-use crate::rows::resolve::{prepare, said_number};
+use crate::rows::resolve::{prepare, versions_read};
 
 pub(crate) fn measure(data: &Data) {
     println!("\n#### Both strategies, in the graph without upper bounds\n");
@@ -35,7 +35,7 @@ fn prepare_open(data: &Data, place: &Place<'_>, size: usize) {
 }
 
 fn resolve(place: &Place<'_>, strategy: &str) -> Command {
-    place.mu(&["resolve", "-v", "--resolution", strategy])
+    place.mu(&["resolve", "--resolution", strategy])
 }
 
 fn strategy_row(data: &Data, place: &Place<'_>, strategy: &'static str, size: usize) {
@@ -43,8 +43,7 @@ fn strategy_row(data: &Data, place: &Place<'_>, strategy: &'static str, size: us
         return println!("| {strategy} | {size} | fails | | | |");
     }
     let results = in_turns(data.rounds, &[mu(place, strategy)]);
-    let output = resolve(place, strategy).output().expect("mu can be started");
-    let read = said_number(&String::from_utf8_lossy(&output.stderr), "looked at what ");
+    let read = versions_read(place.mu(&["resolve", "-v", "--resolution", strategy]));
     println!(
         "| {strategy} | {size} | {:.1} | {:.1} | {:.0} | {:.0} |",
         results[0].median(),
@@ -120,7 +119,7 @@ fn explanation(data: &Data) {
     prepare(data, &unsolved, 300, &data.web.url("graph/"));
     unsolved.add_dependency(&format!("{name}#^{major}"));
     run(&mut resolve(&solved, "highest"));
-    let fails = || unsolved.shell("cd work && ! $MU resolve -v");
+    let fails = || unsolved.shell("cd work && ! $MU resolve");
     run(&mut fails());
     let contestants = [
         Contestant {
