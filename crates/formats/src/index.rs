@@ -3,8 +3,9 @@
 //! Helm and KUDO have such indexes; a format says what an entry of its own means. An entry that cannot be read is a version
 //! that cannot be used, with the reason. The rest of the index stays valid.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
+use mu_manifest::reference::Version;
 use mu_provider::{ArchiveDigest, Release, Yanked};
 use serde_yaml::granit_parser::Event;
 
@@ -133,39 +134,75 @@ impl Lines<'_> {
         while let Some((name, _)) = reader.key()? {
             let is_name = (self.of.is_name)(&name);
             match reader.next()? {
-                (Event::SequenceStart(..), _) => loop {
-                    let (event, span) = reader.next()?;
-                    if event == Event::SequenceEnd {
-                        break;
+                (Event::SequenceStart(..), _) => {
+                    let mut releases = Vec::new();
+                    loop {
+                        let (event, span) = reader.next()?;
+                        if event == Event::SequenceEnd {
+                            break;
+                        }
+                        let node = reader.node(event, span)?;
+                        if is_name {
+                            releases.extend(self.entry(&name, &node));
+                        }
                     }
-                    let node = reader.node(event, span)?;
-                    if is_name {
-                        self.entry(&name, &node);
-                    }
-                },
+                    self.add(&name, releases);
+                }
                 (event, span) => drop(reader.node(event, span)?),
             }
         }
         Ok(())
     }
 
-    /// Adds the line of one version. An entry without a readable version is left out.
-    fn entry(&mut self, name: &str, node: &Node<'_>) {
+    /// The line of one version. An entry without a readable version is left out.
+    fn entry(&mut self, name: &str, node: &Node<'_>) -> Option<Release> {
         let Ok(Some((version, _))) = node.text(self.of.version) else {
             if let Ok(Some((_, at))) = node.text(self.of.other.0) {
                 self.others.get_or_insert(at.span.clone());
             }
-            return;
+            return None;
         };
-        let release = (self.of.read)(name, node).unwrap_or_else(|fault| Release {
+        let release = (self.of.read)(name, node);
+        Some(release.unwrap_or_else(|fault| self.unusable(name, version, fault.reason)))
+    }
+
+    /// The line of a version that cannot be used.
+    fn unusable(&self, name: &str, version: &str, reason: String) -> Release {
+        Release {
             name: name.to_owned(),
             version: version.to_owned(),
             format: Some(self.of.format.to_owned()),
-            unusable: Some(fault.reason),
+            unusable: Some(reason),
             ..Release::default()
-        });
+        }
+    }
+
+    /// Adds the lines of a package. A version that has two different archives could be either, and is not used.
+    fn add(&mut self, name: &str, releases: Vec<Release>) {
+        if releases.is_empty() {
+            return;
+        }
+        let mut archives: HashMap<Version, BTreeSet<Option<String>>> = HashMap::new();
+        for release in &releases {
+            if let Ok(version) = Version::parse_lenient(&release.version) {
+                archives.entry(version).or_default().insert(release.archive.clone());
+            }
+        }
+        archives.retain(|_, archives| archives.len() > 1);
         let lines = self.index.packages.entry(name.to_owned()).or_default();
-        serde_json::to_writer(&mut *lines, &release).expect("memory takes everything");
-        lines.push(b'\n');
+        let mut told = HashSet::new();
+        for release in releases {
+            let version = Version::parse_lenient(&release.version).ok();
+            let line = match version.filter(|version| archives.contains_key(version)) {
+                Some(version) if !told.insert(version.clone()) => continue,
+                Some(_) => {
+                    let reason = "the index lists it twice, with different archives".to_owned();
+                    Release { unusable: Some(reason), ..Release::clone(&release) }
+                }
+                None => release,
+            };
+            serde_json::to_writer(&mut *lines, &line).expect("memory takes everything");
+            lines.push(b'\n');
+        }
     }
 }

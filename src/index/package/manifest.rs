@@ -102,15 +102,23 @@ impl Package {
         let manifest = match self.parse(around, release, &file) {
             Ok(manifest) => manifest,
             Err(error) => {
-                // A manifest of another ecosystem says nothing about mu.
                 let shown = self.shown(&file);
                 let is_own = formats::format_of(&shown).is_none();
                 let known = is_own.then(|| Outline::parse(&shown, &file.text).ok()).flatten();
-                let Some(known) = known.filter(Outline::is_of_another_mu) else {
-                    return Err(error);
+                let details = match known.filter(Outline::is_of_another_mu) {
+                    Some(Outline { api_version, mu_version, .. }) => {
+                        Details { api_version, mu_version, ..Details::default() }
+                    }
+                    None => match &error {
+                        // What the tools of another ecosystem refuse is one version, not the package.
+                        PackageError::Manifest { source, .. } if !is_own => {
+                            let place = format!("{}:{}", source.path().display(), source.line());
+                            let reason = format!("{place}: {}", source.message());
+                            Details { broken: Some(reason), ..Details::default() }
+                        }
+                        _ => return Err(error),
+                    },
                 };
-                let Outline { api_version, mu_version, .. } = known;
-                let details = Details { api_version, mu_version, ..Details::default() };
                 return Ok(Some(Seen { details: Some(Arc::new(details)), ..Seen::default() }));
             }
         };

@@ -32,7 +32,7 @@ pub const FORMAT: Format = Format {
     others: &[REQUIREMENTS],
     folder: None,
     is_named: true,
-    is_one: None,
+    is_one: Some(is_one),
     lenient: false,
     artifact: Some(image::ARTIFACT),
     dialect: |aliases| Arc::new(Charts { aliases: aliases.clone() }),
@@ -40,6 +40,13 @@ pub const FORMAT: Format = Format {
     head,
     read,
 };
+
+/// Whether a text is the manifest of a chart, and not a resource of another kind in a file of that name. What
+/// cannot be read is a chart with a mistake.
+fn is_one(text: &str) -> bool {
+    let has = |root: &Node<'_>, key| root.text(key).is_ok_and(|value| value.is_some());
+    node::read(text).map_or(true, |root| !has(&root, "kind") || has(&root, "name"))
+}
 
 /// The manifest of a chart.
 pub const CHART: &str = "Chart.yaml";
