@@ -142,7 +142,7 @@ pub fn incompatibilities<'a>(
     });
     let unmet = details.constraints.iter().filter_map(|(fact, wanted)| {
         let actual = runtime.get(fact)?;
-        (!meets(wanted, actual)).then(|| Rejection::Runtime {
+        (!meets(fact, wanted, actual)).then(|| Rejection::Runtime {
             fact: fact.clone(),
             wanted: wanted.clone(),
             actual: actual.clone(),
@@ -152,12 +152,22 @@ pub fn incompatibilities<'a>(
     broken.chain(format.cloned().map(Rejection::ApiVersion)).chain(mu).chain(unmet)
 }
 
+/// The fact whose versions have suffixes of who sells them: `1.29.4-gke.1` is no prerelease of `1.29.4`.
+const KUBERNETES: &str = "kubernetes";
+
 /// Whether a fact meets a constraint: the same word, or a version within the range.
-fn meets(wanted: &str, actual: &str) -> bool {
+fn meets(fact: &str, wanted: &str, actual: &str) -> bool {
+    let version = Version::parse_lenient(actual).ok();
+    let version = version.map(|version| match version.as_semver() {
+        Some(full) if fact == KUBERNETES => {
+            semver::Version::new(full.major, full.minor, full.patch).into()
+        }
+        _ => version,
+    });
     wanted == actual
         || VersionSpec::parse(wanted)
             .ok()
-            .zip(Version::parse_lenient(actual).ok())
+            .zip(version)
             .is_some_and(|(spec, version)| spec.accepts(&version, true))
 }
 
@@ -167,10 +177,17 @@ mod tests {
 
     #[test]
     fn facts_are_compared_as_words_and_as_versions() {
-        assert!(meets(">=1.25", "1.29.2"));
-        assert!(meets(">=1.25", "1.29"));
-        assert!(!meets(">=1.25", "1.9"));
-        assert!(meets("linux", "linux"));
-        assert!(!meets("linux", "darwin"));
+        assert!(meets("go", ">=1.25", "1.29.2"));
+        assert!(meets("go", ">=1.25", "1.29"));
+        assert!(!meets("go", ">=1.25", "1.9"));
+        assert!(meets("os", "linux", "linux"));
+        assert!(!meets("os", "linux", "darwin"));
+    }
+
+    #[test]
+    fn a_suffix_of_who_sells_it_makes_no_prerelease_of_kubernetes() {
+        assert!(meets(KUBERNETES, ">=1.25.0", "1.25.0-gke.1"));
+        assert!(!meets(KUBERNETES, "<1.30.0", "v1.30.0-eks-1"));
+        assert!(!meets("go", ">=1.25.0", "1.25.0-rc.1"));
     }
 }
