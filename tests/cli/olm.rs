@@ -3,10 +3,12 @@
 use std::fs;
 
 use mu_testing::oci::Behaviour;
-use mu_testing::{Bundle, Chart, Charts, Nginx, OciServer, Operators, digest_of, tree, write};
+use mu_testing::{
+    Bundle, Chart, Charts, DockerRegistry, Nginx, OciServer, Operators, digest_of, tree, write,
+};
 use serde_json::json;
 
-use crate::support::Sandbox;
+use crate::support::{Hub, Sandbox};
 
 /// A sandbox, a catalog that `operators.example/` is, and the registry that its bundles are in.
 struct Cluster {
@@ -388,5 +390,35 @@ fn a_catalog_can_refer_to_the_files_of_a_bundle() {
         fs::remove_file(sandbox.path("work/Mu.lock")).ok();
         sandbox.mu(&["get"]).fails().says(&[path, "cannot be read"]);
         fs::create_dir_all(sandbox.path("work/.mu/packs")).expect("can be made");
+    }
+}
+
+#[test]
+fn operators_that_replace_others_are_mirrored() {
+    let mut cluster = Cluster::new();
+    let entries =
+        [json!("kafka.v0.1.0"), json!({"name": "kafka.v0.2.0", "replaces": "kafka.v0.1.0"})];
+    cluster.operators.channel("kafka", "next", &entries);
+    let registry = DockerRegistry::start();
+    for mirror in ["../mirror".to_owned(), format!("oci://{}/copies", registry.host())] {
+        let sandbox = &cluster.sandbox;
+        cluster.is_at("{provider: olm, url: ../catalog}");
+        sandbox.asks_for(&["operators.example/kafka"]);
+        for left in ["work/Mu.lock", "mirror"] {
+            let _ = fs::remove_file(sandbox.path(left));
+            let _ = fs::remove_dir_all(sandbox.path(left));
+        }
+        sandbox.mu(&["get"]).ok();
+        if mirror.starts_with("..") {
+            Hub::new(&sandbox.path("mirror"));
+        }
+        let run = sandbox.mu(&["mirror", "--lock", "--to", &mirror]).ok();
+        run.says(&["kafka 0.2.0", "zookeeper 0.9.2"]);
+        cluster.is_at(&mirror);
+        for gone in ["cache", "work/.mu/packs"] {
+            fs::remove_dir_all(sandbox.path(gone)).expect("is there");
+        }
+        sandbox.mu(&["get", "--locked"]).ok();
+        sandbox.mu(&["verify"]).ok();
     }
 }

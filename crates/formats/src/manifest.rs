@@ -2,7 +2,7 @@
 
 use mu_manifest::reference::{Name, Range, Reference, Version, VersionSpec};
 use mu_manifest::{
-    Capability, Constraint, Globs, Manifest, Person, Requirement, Versioning, Versions,
+    Capability, Constraint, Globs, Manifest, Person, Requirement, Upgrade, Versioning, Versions,
 };
 use mu_provider::{Dependency, Maintainer, Release};
 
@@ -59,7 +59,7 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
             .collect(),
         channels: release.channels.clone(),
         default_channel: release.default_channel.clone(),
-        upgrade: Vec::new(),
+        upgrade: release.upgrade.iter().map(upgrade).collect(),
         exports: Default::default(),
         build: None,
         generated: false,
@@ -125,6 +125,16 @@ fn beside(line: &Release, written: &Reference) -> Option<Reference> {
 pub fn same_version(one: &str, other: &str) -> bool {
     let other = Version::parse_lenient(other);
     Version::parse_lenient(one).is_ok_and(|one| other.is_ok_and(|other| one == other))
+}
+
+fn upgrade(step: &mu_provider::Upgrade) -> Upgrade {
+    let version = |text: &String| Version::parse_lenient(text).ok();
+    Upgrade {
+        channel: step.channel.clone(),
+        replaces: step.replaces.as_ref().and_then(version),
+        skips: step.skips.iter().filter_map(version).collect(),
+        skip_range: step.skip_range.as_ref().and_then(|text| Range::parse(text).ok()),
+    }
 }
 
 fn person(maintainer: &Maintainer) -> Person {

@@ -6,12 +6,13 @@
 
 use std::sync::Arc;
 
-use mu_formats::GIT;
+use mu_formats::{GIT, Reading};
 use mu_provider::Release;
 use serde_json::Value;
 
 use super::copying::Copying;
 use super::{Copied, Elsewhere, Versions};
+use crate::formats;
 use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _, sibling};
 use crate::lock::LockedPackage;
 use crate::manifest::Manifest;
@@ -198,8 +199,8 @@ fn line(
         None => {
             let mut line = listed(session, id, package)?;
             // Some registries ignore the name in the archive.
-            let own = Manifest::load(&stored.folder).ok().flatten();
-            if let Some(own) = own.filter(|_| !line.contains_key("format")) {
+            let own = formats::load(&stored.folder, &Reading::default()).ok().flatten();
+            if let Some(own) = own.filter(|_| line.get("format").is_none_or(|one| one != GIT)) {
                 line.shift_remove("origin");
                 line.insert("name".to_owned(), own.manifest.name.name().as_str().into());
             }
