@@ -7,7 +7,7 @@ use mu_testing::{
     Artifact, Chart, Charts, DockerRegistry, Nginx, OciServer, digest_of, pull, tree,
 };
 
-use super::support::Sandbox;
+use super::support::{Hub, Sandbox};
 
 /// A sandbox, and a registry with `stack`, which needs `common`, and `web`, which needs it too.
 struct Registry {
@@ -314,4 +314,33 @@ fn a_mirror_has_the_manifests_blobs_and_tags_of_the_original() {
     sandbox.mu(&["get"]).ok();
     let run = sandbox.mu(&["mirror", "--lock", "--to", &place, "--json"]).fails_with("conflict");
     assert!(run.to_string().contains("common 2.1.0"), "{run}");
+}
+
+#[test]
+fn a_hub_has_charts_of_a_registry_by_their_own_names() {
+    let registry = Registry::new();
+    let sandbox = &registry.sandbox;
+    sandbox.asks_for(&[&registry.chart("web")]);
+    sandbox.mu(&["get"]).ok();
+    Hub::new(&sandbox.path("mirror"));
+    let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror"]).ok();
+    run.says(&["charts/web 0.3.0", "charts/common 2.1.0"]);
+    sandbox.mu(&["hub", "check", "../mirror"]).ok();
+    sandbox
+        .write(".mu/workspace.yaml", &format!("registries: {{{}/: ../mirror}}\n", registry.host()));
+    forget(sandbox);
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["verify"]).ok();
+}
+
+#[test]
+fn a_format_before_oci_says_nothing_more() {
+    let registry = Registry::new();
+    let sandbox = &registry.sandbox;
+    let reference = format!("helm+{}", registry.chart("web"));
+    sandbox.mu(&["resolve", &reference]).ok().says(&["charts/web 0.3.0"]);
+    let place =
+        format!("registries: {{charts.example/: \"helm+oci://{}/charts\"}}\n", registry.host());
+    sandbox.write(".mu/workspace.yaml", &place);
+    sandbox.mu(&["resolve", "charts.example/web"]).ok().says(&["charts.example/web 0.3.0"]);
 }

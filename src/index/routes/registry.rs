@@ -57,7 +57,8 @@ impl Routes {
             None => self.web_root(host_of(&registry.prefix))?,
         };
         let text = root.as_url().as_str();
-        if let Some(rest) = text.strip_prefix("oci://") {
+        let artifacts = ["oci://", "helm+oci://", "kudo+oci://"];
+        if let Some(rest) = artifacts.iter().find_map(|scheme| text.strip_prefix(scheme)) {
             let root = parse(&format!("https://{rest}"))?;
             return Ok((registry.provider.as_deref().unwrap_or("oci"), root));
         }

@@ -108,8 +108,8 @@ fn with_protocol(text: &str, colon: usize) -> Result<Place, Fault> {
     let protocol = Protocol::from_scheme(&scheme);
     for (begin, expected) in [
         ("git+", "`https`, `http`, `ssh` or `file` after `git+`"),
-        ("helm+", "`https`, `http` or `file` after `helm+`"),
-        ("kudo+", "`https`, `http` or `file` after `kudo+`"),
+        ("helm+", "`https`, `http`, `oci` or `file` after `helm+`"),
+        ("kudo+", "`https`, `http`, `oci` or `file` after `kudo+`"),
         ("olm+", "`https`, `http` or `file` after `olm+`"),
     ] {
         if matches!(&protocol, Protocol::Plugin(scheme) if scheme.starts_with(begin)) {

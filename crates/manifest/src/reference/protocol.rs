@@ -68,7 +68,8 @@ impl Protocol {
             "olm+https" => Self::OlmHttps,
             "olm+http" => Self::OlmHttp,
             "olm+file" => Self::OlmFile,
-            "oci" => Self::Oci,
+            // What an artifact in a registry is, its media types tell.
+            "oci" | "helm+oci" | "kudo+oci" => Self::Oci,
             "file" => Self::File,
             other => Self::Plugin(other.into()),
         }
