@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::formats;
 use crate::lock::Lockfile;
 use crate::manifest;
 use crate::manifest::edit::Section;
@@ -21,7 +22,7 @@ use crate::ops::solve::record::restate;
 use crate::ops::solve::resolve::{is_settled, resolve};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::{PackageId, VersionSpec};
+use crate::reference::{PackageId, Protocol, Reference, VersionSpec};
 use crate::select::{Change, Installed, Lowered, Move, Selection, Update};
 
 /// What a command is about to do.
@@ -301,6 +302,23 @@ pub(crate) fn narrow(
     Ok(Some(has_version))
 }
 
+/// The reference to a package as manifests of other ecosystems write it: with the protocol, which the settings
+/// know.
+fn with_protocol(session: &Session, id: &PackageId, reference: Reference) -> Reference {
+    let is_whole = reference.protocol().is_some() || reference.local().is_some();
+    let Some(route) = session.index().known_route(id).filter(|_| !is_whole) else {
+        return reference;
+    };
+    let (provider, scheme) = (route.provider.name(), route.location.root.scheme());
+    let protocols = [format!("{provider}+{scheme}"), provider.to_owned()];
+    let written = protocols.iter().filter_map(|protocol| {
+        let written = Reference::parse(&format!("{protocol}://{id}")).ok()?;
+        let is_known = !matches!(written.protocol(), Some(Protocol::Plugin(_)) | None);
+        is_known.then(|| written.with_version(reference.version().cloned()))
+    });
+    written.into_iter().next().unwrap_or(reference)
+}
+
 /// Writes a dependency into a list of a manifest, by the name that the manifest has for its package, if it has one.
 ///
 /// # Errors
@@ -319,6 +337,8 @@ pub(crate) fn add(
     let all = own.manifest.dependencies.iter().chain(&own.manifest.dev_dependencies);
     if let Some(known) = all.map(|known| &known.reference).find(|known| id(known) == new) {
         dependency.reference = known.with_version(dependency.reference.version().cloned());
+    } else if formats::format_of(&own.manifest_path).is_some() {
+        dependency.reference = with_protocol(session, &new, dependency.reference);
     }
     editing.change(session, member, |editor| editor.add(section, &dependency))?;
     Ok(())
