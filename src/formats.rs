@@ -181,6 +181,15 @@ fn foreign(folder: &Path) -> Option<(&'static Format, PathBuf)> {
     })
 }
 
+/// The names of other manifests beside the one at `path`. They are not read, because that one is found first.
+pub fn not_read(path: &Path) -> Vec<&'static str> {
+    let here = format_of(path);
+    let Some(folder) = folder_of(path) else { return Vec::new() };
+    let others = FORMATS.iter().filter(|format| here.is_none_or(|here| here.name != format.name));
+    let others = others.filter(|format| is_manifest(format, &folder.join(format.manifest)));
+    others.map(|format| format.manifest).collect()
+}
+
 /// Whether a file is the manifest of a format, and not only called like one.
 pub fn is_manifest(format: &Format, path: &Path) -> bool {
     let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());

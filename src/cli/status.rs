@@ -31,7 +31,8 @@ fn members(context: &Context, status: &Status) -> Table {
             true => "used by others here".to_owned(),
             false => format!("used by others here as {}", context.name(id)),
         });
-        let notes: Vec<String> = notes.collect();
+        let not_read = member.not_read.iter().map(|name| format!("`{name}` is not read"));
+        let notes: Vec<String> = notes.chain(not_read).collect();
         table.row([
             (STRONG, context.short(&member.name).into_owned()),
             (Style::new(), member.version.clone().unwrap_or_else(|| "-".to_owned())),

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
+use crate::formats;
 use crate::fs;
 use crate::ops::which::{All, element, which, which_all};
 use crate::ops::{Events as _, Scope, Session};
@@ -68,6 +69,9 @@ pub(super) struct Looked {
     state: Looks,
     /// Why an existing package does not satisfy the reference.
     why: Option<String>,
+    /// Other manifests in that folder, which are not read.
+    #[serde(rename = "notRead", skip_serializing_if = "Vec::is_empty")]
+    not_read: Vec<&'static str>,
     /// Whether `mu edit` has put it there; otherwise left out.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     edit: bool,
@@ -128,15 +132,17 @@ fn all(context: &Context, session: &Session, reference: &str) -> Ending {
     let answer =
         Places { places: candidates.iter().map(|candidate| looked(session, candidate)).collect() };
     context.answer(&answer, |answer| {
-        for Looked { place, path, state, why, edit } in &answer.places {
+        for Looked { place, path, state, why, not_read, edit } in &answer.places {
             let why = why.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            let not_read: String =
+                not_read.iter().map(|name| format!(" (`{name}` is not read)")).collect();
             let state = match state {
                 Looks::Hit if *edit => format!("{GOOD}hit{GOOD:#} (mu edit)"),
                 Looks::Hit => format!("{GOOD}hit{GOOD:#}"),
                 Looks::Miss => format!("{FAINT}miss{FAINT:#}"),
                 Looks::PassedOver => format!("{NOTICE}passed over{NOTICE:#}"),
             };
-            context.line(&format!("{place}  {path}  {state}{}", context.short(&why)))?;
+            context.line(&format!("{place}  {path}  {state}{}{not_read}", context.short(&why)))?;
         }
         Ok(())
     })?;
@@ -154,5 +160,7 @@ fn looked(session: &Session, candidate: &Candidate) -> Looked {
         State::PassedOver(reason) => (Looks::PassedOver, Some(reason.to_string())),
     };
     let path = candidate.place.folder.display().to_string();
-    Looked { place: candidate.place.number, path, state, why, edit }
+    let manifest = formats::locate(folder).ok().flatten();
+    let not_read = manifest.map(|manifest| formats::not_read(&manifest)).unwrap_or_default();
+    Looked { place: candidate.place.number, path, state, why, not_read, edit }
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use crate::env::Environment;
+use crate::formats;
 use crate::fs;
 use crate::manifest::{Manifest, YAML_NAME, quoted};
 use crate::ops::{Code, CommandError};
@@ -86,6 +87,9 @@ pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, C
         if let Some(path) = Manifest::locate(folder)? {
             return Err(exists(&path));
         }
+        if let Some(path) = formats::locate(folder)?.filter(|_| request.name.is_none()) {
+            return Err(is_package(&path));
+        }
         let name = match &request.name {
             Some(name) => name.clone(),
             None => match place_name(environment) {
@@ -154,6 +158,14 @@ fn misplaced(environment: &Environment, name: &str) -> Option<String> {
 fn exists(path: &std::path::Path) -> CommandError {
     CommandError::new(Code::Conflict, format!("`{}` is already there", path.display()))
         .hint("nothing was changed; edit the file, or use another folder")
+}
+
+/// The manifest of another ecosystem makes the folder a package, and a `Mu.yaml` would take its place.
+fn is_package(path: &std::path::Path) -> CommandError {
+    let message = format!("`{}` makes this folder a package already", path.display());
+    CommandError::new(Code::Conflict, message)
+        .hint("mu uses it as it is: `mu add REF` adds a dependency, and `mu get` installs them")
+        .hint("`mu init NAME` creates a Mu.yaml, which mu reads instead")
 }
 
 /// A namespace is a name, or base and name.

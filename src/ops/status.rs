@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::formats;
 use crate::ops::apply::fetch::placed_fault;
 use crate::ops::explain::{other_places, own_conflicts, own_packages};
 use crate::ops::requirements::Requirements;
@@ -48,6 +49,9 @@ pub struct Member {
     pub version: Option<String>,
     /// Its folder, relative to the root.
     pub path: String,
+    /// Other manifests in its folder, which are not read.
+    #[serde(rename = "notRead", skip_serializing_if = "Vec::is_empty")]
+    pub not_read: Vec<&'static str>,
 }
 
 /// The state of a lock.
@@ -116,6 +120,7 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
         name: member.manifest.name.to_string(),
         version: member.manifest.version.as_ref().map(ToString::to_string),
         path: if member.place.is_empty() { ".".to_owned() } else { member.place.clone() },
+        not_read: formats::not_read(&member.manifest_path),
     });
     let up_to_date = differences.is_empty() && missing.is_empty();
     let own = lock.packages.iter().filter(|package| package.source.is_workspace()).count();

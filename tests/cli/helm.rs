@@ -804,3 +804,85 @@ fn a_large_index_is_downloaded_once_and_a_chart_of_a_lock_alone() {
     let versions = sandbox.mu(&["versions", &format!("helm+{url}/c0")]).ok();
     versions.says(&["1.8.0", "1.0.0"]).does_not_say(&["of the day"]);
 }
+
+#[test]
+fn a_chart_is_added_by_a_name_that_only_the_settings_know() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    let settings =
+        format!("registries:\n  charts.acme.example/: helm+{}\n", repository.nginx.url("stable"));
+    sandbox.write(".mu/workspace.yaml", &settings);
+    sandbox.write("Chart.yaml", "apiVersion: v2\nname: shop\nversion: 0.1.0\n");
+    sandbox.mu(&["add", "charts.acme.example/web"]).ok();
+    sandbox.mu(&["add", "charts.acme.example/exporter#~4.46"]).ok();
+    let chart = sandbox.read("Chart.yaml");
+    assert!(chart.contains("name: web\n"), "{chart}");
+    assert!(chart.contains("version: ~4.46"), "{chart}");
+    let locked = sandbox.locked();
+    assert!(locked.contains(&"charts.acme.example/exporter 4.46.0".to_owned()), "{locked:?}");
+}
+
+#[test]
+fn a_folder_with_a_chart_is_not_made_another_package() {
+    let sandbox = Sandbox::new();
+    sandbox.write("Chart.yaml", "apiVersion: v2\nname: shop\nversion: 0.1.0\n");
+    let run = sandbox.mu(&["init"]).fails();
+    run.says(&["Chart.yaml` makes this folder a package already", "`mu init NAME`"]);
+    assert!(!sandbox.has("work/Mu.yaml"));
+    // Whoever says so gets one.
+    sandbox.mu(&["init", "acme/shop"]).ok();
+    sandbox.mu(&["status"]).ok().says(&["acme/shop", "`Chart.yaml` is not read"]);
+}
+
+#[test]
+fn a_manifest_beside_another_one_is_named() {
+    let sandbox = Sandbox::new();
+    sandbox.write("acme/shop/Chart.yaml", "apiVersion: v2\nname: shop\nversion: 0.1.0\n");
+    sandbox.write("acme/shop/Mu.yaml", "name: acme/shop\nversion: 0.1.0\n");
+    sandbox.write(".mu/workspace.yaml", "");
+    sandbox.mu(&["status"]).ok().says(&["`Chart.yaml` is not read"]);
+    sandbox.mu(&["which", "acme/shop", "--all"]).ok().says(&["hit (`Chart.yaml` is not read)"]);
+    let status = sandbox.mu(&["status", "--json"]).ok().json();
+    assert_eq!(status["members"][0]["notRead"], json!(["Chart.yaml"]));
+}
+
+#[test]
+fn a_file_of_another_kind_is_no_chart() {
+    let sandbox = Sandbox::new();
+    sandbox.write("Chart.yaml", "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\n");
+    sandbox.mu(&["status"]).ok().says(&["there is no package here"]);
+}
+
+#[test]
+fn a_version_with_two_archives_is_not_used() {
+    let mut repository = Repository::new();
+    repository.charts.add(&Chart::new("web", "0.5.0"));
+    repository.charts.add(&Chart::new("web", "0.5.0").lines("description: another\n"));
+    let sandbox = &repository.sandbox;
+    sandbox.mu(&["resolve", &repository.chart("web")]).ok().says(&["web 0.3.0"]);
+    let run = sandbox.mu(&["resolve", &repository.chart("web#0.5.0")]).fails();
+    run.says(&["0.5.0 cannot be used: the index lists it twice, with different archives"]);
+}
+
+#[test]
+fn a_version_in_git_that_helm_would_refuse_does_not_stop_the_others() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    let source = sandbox.path("shop.git");
+    let who = ["-c", "user.name=t", "-c", "user.email=t@t"];
+    git(sandbox.root(), &["init", "--quiet", "shop.git"]);
+    for (version, range) in [("1.0.0", "~2.0"), ("1.1.0", "newest")] {
+        let chart = Chart::new("shop", version);
+        let chart = chart.needs("common", range, &repository.nginx.url("stable"));
+        for (path, (_, bytes)) in chart.files() {
+            write(&source, &path, bytes);
+        }
+        git(&source, &["add", "."]);
+        git(&source, &[&who[..], &["commit", "--quiet", "--message", version]].concat());
+        git(&source, &["tag", &format!("v{version}")]);
+    }
+    let place = format!("git+file://{}", source.display());
+    sandbox.mu(&["resolve", &place]).ok().says(&["shop 1.0.0", "common 2.0.0"]);
+    let run = sandbox.mu(&["resolve", &format!("{place}#1.1.0")]).fails();
+    run.says(&["1.1.0 cannot be used", "the range `newest`"]);
+}
