@@ -130,6 +130,8 @@ fn modules_of_terraform_are_packages() {
         .mu(&["get", &format!("terraform://{host}/acme/nothing/aws"), "--json"])
         .fails_with("not-found");
     sandbox.mu(&["get", "--offline", "--locked"]).ok();
+    let vpc = format!("terraform://{host}/acme/vpc/aws");
+    sandbox.mu(&["plugin", "check", "terraform", &vpc]).ok();
 }
 
 #[test]

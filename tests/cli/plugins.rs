@@ -222,6 +222,21 @@ fn what_breaks_the_protocol_is_ended_and_named() {
 }
 
 #[test]
+fn a_link_in_the_place_of_the_given_folder_is_not_followed() {
+    let sandbox = with_shelf();
+    sandbox.write("elsewhere/secret", "not for a package");
+    let elsewhere = sandbox.path("work/elsewhere").display().to_string();
+    let swap = format!(
+        "{LISTS}into = ask['params']['into']\nos.rmdir(into)\nos.symlink({elsewhere:?}, into)\nanswer(ask, {{}})"
+    );
+    odd(&sandbox, &swap);
+    let error = sandbox.mu(&["get", "--json"]).fails_with("plugin");
+    let said = "put something else in the place of the folder that it was given";
+    assert!(error.to_string().contains(said), "{error}");
+    assert!(!sandbox.has(".mu/packs/odd.example"));
+}
+
+#[test]
 fn a_failure_keeps_its_kind_and_its_hints() {
     let sandbox = with_shelf();
     odd(

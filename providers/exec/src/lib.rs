@@ -204,6 +204,12 @@ impl ExecProvider {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
+        // mu made the folder. Through a link in its place, files of this machine would become a package.
+        if !fs::symlink_metadata(into)?.is_dir() {
+            return Err(self
+                .plugin
+                .error("put something else in the place of the folder that it was given"));
+        }
         let layout = if fetched.folder { Layout::InFolder } else { Layout::Files };
         let url = match fetched {
             Fetched { url: Some(url), archive, .. } => {

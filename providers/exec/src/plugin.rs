@@ -120,7 +120,8 @@ impl Plugin {
                 Arc::clone(state.folder.insert(Arc::new(RunFolder::new(&self.program.folder)?)))
             }
         };
-        let work = folder.path().join("work");
+        // What an earlier process left there is not for this one.
+        let work = folder.path().join(format!("work-{}", state.starts));
         mu_provider::fs::create_folder(&work)?;
         let introduced = Arc::new(Mutex::new(Vec::new()));
         let Program { name, program, environment, records, .. } = &self.program;

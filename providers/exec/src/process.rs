@@ -48,7 +48,8 @@ pub(crate) enum NoAnswer {
 pub(crate) struct Process {
     /// Its name in errors.
     name: String,
-    child: Mutex<Child>,
+    /// `None` once it was ended and waited for.
+    child: Mutex<Option<Child>>,
     shared: Arc<Shared>,
     next: AtomicU64,
     ended: Mutex<Receiver<()>>,
@@ -133,7 +134,7 @@ impl Process {
         });
         Ok(Self {
             name: name.to_owned(),
-            child: Mutex::new(child),
+            child: Mutex::new(Some(child)),
             shared,
             next: AtomicU64::new(1),
             ended: Mutex::new(ended),
@@ -209,16 +210,14 @@ impl Process {
 
     /// Ends the process and all that it started.
     fn kill(&self) {
-        let mut child = lock(&self.child);
+        // Its number may belong to another process once it was waited for; until then, it still names the group,
+        // in which others may live on.
+        let Some(mut child) = lock(&self.child).take() else { return };
         #[cfg(unix)]
         {
             use rustix::process::{Pid, Signal, kill_process_group};
 
-            // A process that has ended and was waited for no longer exists; its number may belong to another
-            // one.
-            if !matches!(child.try_wait(), Ok(Some(_))) {
-                let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
-            }
+            let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
         }
         let _ = child.kill();
         let _ = child.wait();
