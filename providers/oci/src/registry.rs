@@ -224,6 +224,8 @@ impl Registry {
                     self.note_scheme(scheme);
                     return Ok(done);
                 }
+                // Somebody answered, and wants to know who asks.
+                Err(error) if error.kind() == ErrorKind::Auth => return Err(error),
                 // The failure with the likelier scheme says more.
                 Err(error) => return Err(first.unwrap_or(error)),
             }

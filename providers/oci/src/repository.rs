@@ -20,7 +20,7 @@ const LONGEST_PAGE: u64 = 8 << 20;
 const TAGS_AT_ONCE: usize = 1_000;
 
 /// How registries answer a question that they do not know, if not with 404.
-const NOT_KNOWN: [u16; 4] = [400, 405, 406, 501];
+const NOT_KNOWN: [u16; 6] = [400, 405, 406, 415, 500, 501];
 
 /// How many pages of a list are read.
 const MOST_PAGES: usize = 1_000;
