@@ -5,6 +5,7 @@
 //! them.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use mu_manifest::Requirement;
@@ -12,7 +13,7 @@ use mu_manifest::edit::{Dialect, Placed};
 use mu_manifest::reference::Version;
 use mu_manifest::source::{New, Problem, SourceError};
 use mu_provider::Release;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::csv::{Csv, KIND};
 use super::document::{self, list, text};
@@ -38,7 +39,7 @@ pub fn is_bundle(text: &str) -> bool {
 /// When it names no package or version, has no ClusterServiceVersion or several, or says something that OLM would not take.
 pub fn read(files: &dyn Files, _around: &Reading<'_>) -> Result<Package, FormatError> {
     let mut release = named(files)?;
-    let (file, csv) = csv(files)?;
+    let Resources { file, csv, kinds } = resources(files)?;
     let wrong = |file: &str, reason: String| FormatError::new(file, "", Fault::new(0..0, reason));
     let in_csv = |reason: String| wrong(&file, reason);
     release.version = version(&csv).map_err(in_csv)?;
@@ -46,6 +47,7 @@ pub fn read(files: &dyn Files, _around: &Reading<'_>) -> Result<Package, FormatE
         seen.add(&mut release).map_err(in_csv)?;
         seen.describe(&mut release);
     }
+    add_all(&mut release, &kinds, |kind| kind).map_err(in_csv)?;
     if let Some(own) = annotation(&csv, "olm.properties") {
         let own = serde_json::from_str::<Value>(&own).unwrap_or_default();
         add_all(&mut release, own.as_array().map(Vec::as_slice).unwrap_or_default(), |kind| kind)
@@ -88,7 +90,7 @@ pub fn read(files: &dyn Files, _around: &Reading<'_>) -> Result<Package, FormatE
 /// When it has none.
 pub fn head(files: &dyn Files) -> Result<Release, FormatError> {
     let mut release = named(files)?;
-    let (file, csv) = csv(files)?;
+    let Resources { file, csv, .. } = resources(files)?;
     release.version =
         version(&csv).map_err(|reason| FormatError::new(&file, "", Fault::new(0..0, reason)))?;
     Ok(release)
@@ -124,30 +126,62 @@ fn named(files: &dyn Files) -> Result<Release, FormatError> {
     Ok(release)
 }
 
-/// The ClusterServiceVersion of a bundle, and its file.
-fn csv(files: &dyn Files) -> Result<(String, Value), FormatError> {
+/// What `manifests` says of a bundle.
+struct Resources {
+    /// The ClusterServiceVersion, and its file.
+    file: String,
+    csv: Value,
+    /// Every version of the kinds that it brings, as properties.
+    kinds: Vec<Value>,
+}
+
+/// The kind of a resource that defines a kind.
+const DEFINITION: &str = "CustomResourceDefinition";
+
+/// Reads the resources of a bundle.
+fn resources(files: &dyn Files) -> Result<Resources, FormatError> {
     let mut found: Vec<(String, Value)> = Vec::new();
+    let mut kinds = Vec::new();
     for name in files.names() {
         if !name.starts_with(MANIFESTS) {
             continue;
         }
         let Some(content) = files.text(&name)? else { continue };
-        // Most of a bundle's resources are long, and none of this kind.
-        if !content.contains(KIND) {
+        // Most of a bundle's resources are long, and none of these kinds.
+        if !content.contains(KIND) && !content.contains(DEFINITION) {
             continue;
         }
         document::read(&name, &content, &mut |value| {
             if Csv::whole(&value).is_some() {
                 found.push((name.clone(), value));
+            } else if text(&value, "kind").is_some_and(|kind| kind == DEFINITION) {
+                kinds.extend(defined(&value));
             }
         })?;
     }
     let wrong = |reason: &str| FormatError::new(ANNOTATIONS, "", Fault::new(0..0, reason));
     match found.len() {
-        1 => Ok(found.remove(0)),
+        1 => {
+            let (file, csv) = found.remove(0);
+            Ok(Resources { file, csv, kinds })
+        }
         0 => Err(wrong("the bundle has no ClusterServiceVersion in `manifests`")),
         _ => Err(wrong("the bundle has more than one ClusterServiceVersion in `manifests`")),
     }
+}
+
+/// The versions of the kind that a resource defines; those of the first format have only one.
+fn defined(definition: &Value) -> Vec<Value> {
+    let spec = definition.get("spec").unwrap_or(&Value::Null);
+    let kind = spec.get("names").and_then(|names| text(names, "kind"));
+    let (Some(group), Some(kind)) = (text(spec, "group"), kind) else { return Vec::new() };
+    let listed = list(spec, "versions").iter().filter_map(|version| text(version, "name"));
+    let versions: BTreeSet<String> = listed.chain(text(spec, "version")).collect();
+    let property = |version| {
+        let value = json!({"group": group, "version": version, "kind": kind});
+        json!({"type": "olm.gvk", "value": value})
+    };
+    versions.into_iter().map(property).collect()
 }
 
 fn version(csv: &Value) -> Result<String, String> {

@@ -229,6 +229,9 @@ fn a_catalog_of_a_thousand_bundles_is_read_whole() {
     assert_eq!(all.filter(|release| release.upgrade.len() == 1).count(), 950);
 }
 
+/// Defines two versions of a kind; the ClusterServiceVersion names one.
+const CRD: &str = "kind: CustomResourceDefinition\nspec: {group: web.example, names: {kind: Web}, versions: [{name: v1}, {name: v1beta1}]}\n";
+
 fn files(csv: &str, dependencies: &str) -> Texts {
     let annotations = "annotations:\n  operators.operatorframework.io.bundle.package.v1: web\n  operators.operatorframework.io.bundle.channels.v1: fast,stable\n  operators.operatorframework.io.bundle.channel.default.v1: stable\n";
     let properties = "properties: [{type: olm.maxOpenShiftVersion, value: '4.9'}]";
@@ -236,7 +239,8 @@ fn files(csv: &str, dependencies: &str) -> Texts {
         (ANNOTATIONS, annotations),
         (DEPENDENCIES, dependencies),
         (PROPERTIES, properties),
-        ("manifests/crd.yaml", "kind: CustomResourceDefinition"),
+        ("manifests/crd.yaml", CRD),
+        ("manifests/odd.yaml", "kind: CustomResourceDefinition"),
         ("manifests/web.yaml", csv),
     ];
     Texts(files.map(|(name, text)| (name.to_owned(), text.to_owned())).into())
@@ -249,7 +253,7 @@ fn a_folder_is_read_by_what_its_files_say() {
     let package = read(&files(csv, dependencies), &Reading::default()).expect("is a bundle");
     let line = serde_json::to_string(&package.release).expect("prints");
     let expected = concat!(
-        r#"{"name":"web","version":"1.2.0","dependencies":[{"ref":"db#>=1.0.0","prerelease":true}],"provides":["web.example/v1/Web"],"#,
+        r#"{"name":"web","version":"1.2.0","dependencies":[{"ref":"db#>=1.0.0","prerelease":true}],"provides":["web.example/v1/Web","web.example/v1beta1/Web"],"#,
         r#""requires":["certs.example/v1/Cert","q.example/v1/Q"],"constraints":{"kubernetes":">=1.20.0","openshift":"<=4.9"},"#,
         r#""channels":["stable","fast"],"defaultChannel":"stable","upgrade":{"replaces":"1.1.0","skipRange":"<1.2.0"},"format":"olm"}"#,
     );
