@@ -180,6 +180,13 @@ fn a_bare_reference_finds_a_repository_and_settings_name_one() {
     sandbox.mu(&["get", "helm+https://charts.acme.example/exporter#4.46.0"]).ok();
     let locked = sandbox.locked();
     assert!(locked.contains(&"charts.acme.example/exporter 4.46.0".to_owned()), "{locked:?}");
+    // Without a URL, the registry is at its own name, by the protocol of the reference.
+    let settings = format!(
+        "registries:\n  {}/stable/: {{provider: helm, strip: false}}\n",
+        repository.nginx.host()
+    );
+    sandbox.write(".mu/workspace.yaml", &settings);
+    sandbox.mu(&["resolve", &repository.chart("web")]).ok().says(&["stable/web 0.3.0"]);
     // It is in a folder of this machine.
     let folder = format!("helm+file://{}/exporter#~4.46", sandbox.path("www/stable").display());
     sandbox.write(".mu/workspace.yaml", "");

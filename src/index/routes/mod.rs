@@ -152,7 +152,8 @@ impl Routes {
 
     /// Records the place of a package that `reference` gives; local folders are relative to `from`.
     pub(super) fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
-        if reference.protocol() == Some(&Protocol::Http) {
+        let plain = [Protocol::Http, Protocol::HelmHttp, Protocol::KudoHttp, Protocol::OlmHttp];
+        if reference.protocol().is_some_and(|protocol| plain.contains(protocol)) {
             lock(&self.plain).insert(id.base().as_str().to_owned());
         }
         self.hints.note(id, reference, from);

@@ -43,10 +43,7 @@ impl Routes {
         let Some((registry, _)) = self.registry(id) else { return false };
         match protocol {
             Protocol::File | Protocol::GitFile => false,
-            protocol => {
-                registry.url.is_some()
-                    || protocol.provider().is_some() && registry.provider.is_some()
-            }
+            _ => registry.url.is_some() || registry.provider.is_some(),
         }
     }
 
