@@ -43,7 +43,10 @@ impl Routes {
         let Some((registry, _)) = self.registry(id) else { return false };
         match protocol {
             Protocol::File | Protocol::GitFile => false,
-            _ => registry.url.is_some() || registry.provider.is_some(),
+            protocol => {
+                registry.url.is_some()
+                    || protocol.provider().is_some() && registry.provider.is_some()
+            }
         }
     }
 
