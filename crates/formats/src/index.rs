@@ -163,18 +163,13 @@ impl Lines<'_> {
             return None;
         };
         let release = (self.of.read)(name, node);
-        Some(release.unwrap_or_else(|fault| self.unusable(name, version, fault.reason)))
-    }
-
-    /// The line of a version that cannot be used.
-    fn unusable(&self, name: &str, version: &str, reason: String) -> Release {
-        Release {
+        Some(release.unwrap_or_else(|fault| Release {
             name: name.to_owned(),
             version: version.to_owned(),
             format: Some(self.of.format.to_owned()),
-            unusable: Some(reason),
+            unusable: Some(fault.reason),
             ..Release::default()
-        }
+        }))
     }
 
     /// Adds the lines of a package. A version that has two different archives could be either, and is not used.
@@ -182,22 +177,24 @@ impl Lines<'_> {
         if releases.is_empty() {
             return;
         }
-        let mut archives: HashMap<Version, BTreeSet<Option<String>>> = HashMap::new();
-        for release in &releases {
-            if let Ok(version) = Version::parse_lenient(&release.version) {
-                archives.entry(version).or_default().insert(release.archive.clone());
+        let versions: Vec<Option<Version>> =
+            releases.iter().map(|release| Version::parse_lenient(&release.version).ok()).collect();
+        let mut archives: HashMap<&Version, BTreeSet<Option<&str>>> = HashMap::new();
+        for (version, release) in versions.iter().zip(&releases) {
+            if let Some(version) = version {
+                archives.entry(version).or_default().insert(release.archive.as_deref());
             }
         }
-        archives.retain(|_, archives| archives.len() > 1);
+        let doubled = archives.into_iter().filter(|(_, archives)| archives.len() > 1);
+        let doubled: HashSet<&Version> = doubled.map(|(version, _)| version).collect();
         let lines = self.index.packages.entry(name.to_owned()).or_default();
         let mut told = HashSet::new();
-        for release in releases {
-            let version = Version::parse_lenient(&release.version).ok();
-            let line = match version.filter(|version| archives.contains_key(version)) {
-                Some(version) if !told.insert(version.clone()) => continue,
+        for (version, release) in versions.iter().zip(releases) {
+            let line = match version.as_ref().filter(|version| doubled.contains(version)) {
+                Some(version) if !told.insert(version) => continue,
                 Some(_) => {
                     let reason = "the index lists it twice, with different archives".to_owned();
-                    Release { unusable: Some(reason), ..Release::clone(&release) }
+                    Release { unusable: Some(reason), ..release }
                 }
                 None => release,
             };
