@@ -224,8 +224,10 @@ impl Content<'_> {
             Some(found)
         });
         let Some(found) = known else { return Ok(()) };
-        let lines = found.lines.split(|byte| *byte == b'\n');
-        let releases = lines.filter_map(|line| serde_json::from_slice::<Release>(line).ok());
+        // A repository has thousands of tags, and one or two of this commit.
+        let lines = std::str::from_utf8(&found.lines).unwrap_or_default().lines();
+        let lines = lines.filter(|line| line.contains(commit.as_str()));
+        let releases = lines.filter_map(|line| serde_json::from_str::<Release>(line).ok());
         let here = releases.filter(|line| line.commit.as_ref() == Some(commit));
         let tagged: Vec<Version> =
             here.filter_map(|line| Version::parse_lenient(&line.version).ok()).collect();
