@@ -422,3 +422,17 @@ fn operators_that_replace_others_are_mirrored() {
         sandbox.mu(&["verify"]).ok();
     }
 }
+
+#[test]
+fn a_range_of_upgrades_that_olm_cannot_read_is_named_once() {
+    let mut cluster = Cluster::new();
+    let entry = json!({"name": "certs.v1.0.0", "skipRange": "newer"});
+    cluster.operators.channel("certs", "fast", &[entry]);
+    let sandbox = &cluster.sandbox;
+    let versions = ["versions", "operators.example/certs", "-v"];
+    let note =
+        "the `skipRange` of `certs.v1.0.0` in the channel `fast` is left out: the range `newer`";
+    sandbox.mu(&versions).ok().says(&["1.0.0", note]);
+    // The catalog is not read again.
+    sandbox.mu(&versions).ok().does_not_say(&[note]);
+}

@@ -166,7 +166,13 @@ impl Catalogs {
                 return Err(ProviderError::new(ErrorKind::Protocol, text)
                     .because("nothing in it has a `schema` such as `olm.package`"));
             }
-            _ => Catalog::new(url, digest, documents.finish()),
+            _ => {
+                let index = documents.finish();
+                for note in &index.notes {
+                    progress.detail(&|| format!("{url}: {note}"));
+                }
+                Catalog::new(url, digest, index)
+            }
         };
         catalog.remembered.of.validator = validator;
         catalog.max_age = max_age;

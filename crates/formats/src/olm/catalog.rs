@@ -13,6 +13,7 @@ use super::csv::Csv;
 use super::document::{self, list, text, texts};
 use super::edges::{Channel, Entry, Versions, upgrades, version_in};
 use super::properties::{self, check_name, identity};
+use super::range::range;
 use crate::error::FormatError;
 use crate::manifest::full_version;
 
@@ -31,6 +32,8 @@ pub struct Index {
     pub packages: BTreeMap<String, Vec<u8>>,
     /// The packages that provide each kind (`GROUP/VERSION/KIND`): first those whose newest version does.
     pub kinds: BTreeMap<String, Vec<String>>,
+    /// What was left out of it, in words.
+    pub notes: Vec<String>,
 }
 
 #[derive(Debug, Default)]
@@ -122,6 +125,7 @@ impl Catalog {
         // By kind: the packages whose newest version provides it, and those that only did so.
         let mut kinds: BTreeMap<String, [BTreeSet<String>; 2]> = BTreeMap::new();
         for (name, package) in self.packages {
+            index.notes.extend(package.unread_ranges());
             let releases = package.releases();
             if releases.is_empty() {
                 continue;
@@ -198,6 +202,22 @@ impl Package {
             newest.default_channel.clone_from(&self.default_channel);
         }
         releases
+    }
+
+    /// Says which ranges of its channels are left out, because they cannot be read.
+    fn unread_ranges(&self) -> impl Iterator<Item = String> {
+        let entries = self
+            .channels
+            .iter()
+            .flat_map(|channel| channel.entries.iter().map(move |entry| (&channel.name, entry)));
+        entries.filter_map(|(channel, entry)| {
+            let text = entry.skip_range.as_ref()?;
+            let reason = range(text).err()?;
+            let name = &entry.name;
+            Some(format!(
+                "the `skipRange` of `{name}` in the channel `{channel}` is left out: the range `{text}` {reason}"
+            ))
+        })
     }
 
     /// Why a bundle is deprecated: itself, all of its channels, or the package.

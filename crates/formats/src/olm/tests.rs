@@ -77,6 +77,21 @@ entries:
 "#;
 
 #[test]
+fn a_range_of_upgrades_that_cannot_be_read_is_left_out_and_named() {
+    let text = KAFKA.replace("'>=0.1.0 <0.3.0'", "newer");
+    let mut catalog = Catalog::default();
+    catalog.add("catalog.yaml", &text, &mut |_| None).expect("is one");
+    let index = catalog.finish();
+    let notes = [
+        "the `skipRange` of `kafka.v0.3.0` in the channel `fast` is left out: the range `newer` is not a range: `newer` is not a version",
+    ];
+    assert_eq!(index.notes, notes);
+    let newest = releases(&index, "kafka").pop().expect("is there");
+    assert!(newest.unusable.is_none() && newest.upgrade.iter().all(|one| one.skip_range.is_none()));
+    assert_eq!(newest.upgrade.len(), 2, "the other steps count");
+}
+
+#[test]
 fn a_bundle_becomes_a_line() {
     let index = index(KAFKA);
     let [first, second] = &lines(&index, "kafka")[..] else { panic!("are two: {index:?}") };
