@@ -53,9 +53,12 @@ impl Caches {
         slot.get_or_init(open).clone()
     }
 
-    /// Whether anything of a registry is cached.
-    pub(super) fn has(&self, provider: &str, root: &SafeUrl) -> bool {
-        self.of(provider, root).is_ok_and(|cache| !cache.is_empty())
+    /// Whether a registry once listed a package, or if `name` is `None`, any.
+    pub(super) fn has(&self, provider: &str, root: &SafeUrl, name: Option<&str>) -> bool {
+        self.of(provider, root).is_ok_and(|cache| match name {
+            Some(name) => cache.lists(name),
+            None => cache.names().any(|name| cache.lists(name)),
+        })
     }
 
     /// Those that could be opened.

@@ -29,8 +29,7 @@ impl Shared {
         if Capability::parse(capability).is_err() {
             return Ok(Arc::from([]));
         }
-        let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
-        let route = self.run.routes.find(near, &known, self.run.progress())?;
+        let route = self.run.routes.find(near, Some(&self.caches), self.run.progress())?;
         let Some(prefix) = near.as_str().strip_suffix(route.location.path.as_str()) else {
             return Ok(Arc::from([]));
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use mu_provider::threads::lock;
-use mu_provider::{Dates, ErrorKind, Found, Listing, ProviderError, Release, SafeUrl};
+use mu_provider::{Dates, ErrorKind, Found, Listing, ProviderError, Release};
 
 use crate::index::cache::{Learned, Record};
 use crate::index::error::PackageError;
@@ -95,8 +95,7 @@ impl Shared {
     /// The installed versions of the package, if their lines are complete.
     fn installed(&self, id: &PackageId) -> Option<Package> {
         let releases = (self.run.options.installed)(id);
-        let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
-        let route = self.run.routes.presumed(id, &known)?;
+        let route = self.run.routes.presumed(id, Some(&self.caches))?;
         // A pack does not say its commit.
         if releases.is_empty() || route.provider.is_repository() {
             return None;
@@ -124,8 +123,7 @@ impl Shared {
                 route
             }
             Err(error) if error.is_offline() => {
-                let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
-                self.run.routes.presumed(id, &known).ok_or(error)?
+                self.run.routes.presumed(id, Some(&self.caches)).ok_or(error)?
             }
             Err(error) => return Err(error),
         };
@@ -134,13 +132,12 @@ impl Shared {
     }
 
     fn load_from_registry(&self, id: &PackageId) -> Result<Package, PackageError> {
-        let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
         if !self.run.is_looked_for(id)
-            && let Some(route) = self.run.routes.presumed(id, &known)
+            && let Some(route) = self.run.routes.presumed(id, Some(&self.caches))
         {
             return Ok(self.not_looked_for(id, route));
         }
-        let route = self.run.routes.find(id, &known, self.run.progress())?;
+        let route = self.run.routes.find(id, Some(&self.caches), self.run.progress())?;
         if route.provider.is_folder() {
             return self.load_folder(id, route);
         }
@@ -296,7 +293,8 @@ impl Shared {
             (Listing::Unchanged { .. }, None) => {
                 return Err(PackageError::Unasked(route.location.describe()));
             }
-            (Listing::Absent { tried }, _) => {
+            (Listing::Absent { mut tried }, _) => {
+                tried.extend(route.tried.iter().cloned());
                 Answer::New(Learned::absent(checked, &tried, &route.location.root))
             }
             (Listing::Found(found), _) => {

@@ -34,7 +34,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use mu_provider::{Release, SafeUrl};
+use mu_provider::Release;
 
 use crate::fs::FileError;
 #[cfg(feature = "publish")]
@@ -191,8 +191,7 @@ impl Index {
 
     /// Where the settings lead a package, if that is known without a request.
     pub fn known_route(&self, id: &PackageId) -> Option<Route> {
-        let known = |provider: &str, root: &SafeUrl| self.shared.is_cached(provider, root);
-        self.shared.run.routes.known(id, &known)
+        self.shared.run.routes.known(id, Some(&self.shared.caches))
     }
 
     /// Where a package is, whether or not it has versions.

@@ -134,7 +134,7 @@ impl Shared {
         self.read_from_the_end(&unchanged);
     }
 
-    fn is_unchanged(&self, Route { provider, location }: &Route) -> bool {
+    fn is_unchanged(&self, Route { provider, location, .. }: &Route) -> bool {
         let cache = self.caches.of(provider.name(), &location.root).ok();
         let validator = cache.and_then(|cache| cache.validator(&location.path));
         validator.is_some_and(|validator| {
@@ -150,8 +150,9 @@ impl Shared {
     }
 
     fn distance(&self, id: &PackageId) -> Distance {
-        let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
-        let Some(route) = self.run.routes.known(id, &known) else { return Distance::Away };
+        let Some(route) = self.run.routes.known(id, Some(&self.caches)) else {
+            return Distance::Away;
+        };
         let cache = self.caches.of(route.provider.name(), &route.location.root).ok();
         match cache.and_then(|cache| cache.times(&route.location.path)) {
             None => Distance::Away,
@@ -169,7 +170,7 @@ impl Shared {
                 unknown.entry(place).or_insert((route, 0)).1 += 1;
             }
         }
-        for (Route { provider, location }, packages) in unknown.into_values() {
+        for (Route { provider, location, .. }, packages) in unknown.into_values() {
             provider.soon(&location, Soon::List { packages, leads_on });
         }
     }

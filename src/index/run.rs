@@ -83,7 +83,7 @@ impl Run {
                 continue;
             }
             self.declare(&id, reference, Path::new(""));
-            if let Some(mut route) = self.routes.known(&id, &|_, _| false) {
+            if let Some(mut route) = self.routes.known(&id, None) {
                 route.location.path = String::new();
                 places.push(Searchable { before_names: prefix.clone(), prefix, route: Ok(route) });
             }

@@ -5,7 +5,6 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 
-use mu_provider::SafeUrl;
 use rustc_hash::FxHashMap;
 
 use crate::index::caches::Caches;
@@ -86,15 +85,9 @@ impl Shared {
         lock(&self.packages).get(id)?.get()?.as_ref().ok().cloned()
     }
 
-    /// Whether anything of a registry is in the cache.
-    pub(super) fn is_cached(&self, provider: &str, root: &SafeUrl) -> bool {
-        self.caches.has(provider, root)
-    }
-
     /// The most likely place of a package, if nothing of it is in the cache.
     pub(super) fn unknown_route(&self, id: &PackageId) -> Option<Route> {
-        let known = |provider: &str, root: &SafeUrl| self.is_cached(provider, root);
-        let route = self.run.routes.presumed(id, &known)?;
+        let route = self.run.routes.presumed(id, Some(&self.caches))?;
         let cache = self.caches.of(route.provider.name(), &route.location.root).ok()?;
         cache.times(&route.location.path).is_none().then_some(route)
     }

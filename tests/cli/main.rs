@@ -10,6 +10,7 @@
 mod add;
 #[cfg(feature = "url")]
 mod archives;
+mod bare_base;
 mod buckets;
 mod build;
 mod capabilities;

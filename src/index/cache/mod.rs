@@ -85,9 +85,9 @@ impl Cache {
         })
     }
 
-    /// Whether nothing is cached of this registry.
-    pub(super) fn is_empty(&self) -> bool {
-        self.records.is_empty()
+    /// Whether the last answer about `name` is that the package is there.
+    pub(super) fn lists(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|record| record.listing.is_some())
     }
 
     /// The names of all cached packages.

@@ -1,65 +1,104 @@
 //! Finds what is at a base that no setting mentions: a hub, Git repositories, charts, or KUDO operators.
+//!
+//! A hub has the whole base. All else has a folder of it, so a host can have charts in one folder and repositories in
+//! another. The answers hold for a run; what was listed in an earlier run is not looked for again.
 
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 
 use mu_provider::{ErrorKind, Location, Progress, ProviderError, SafeUrl, is_bucket_scheme};
 
 use super::hint::Hint;
-use super::{Kind, Route, RouteError, Routes, inside, parse};
+use super::{Route, RouteError, Routes, inside, parse};
+use crate::index::caches::Caches;
 use crate::reference::{PackageId, Protocol};
 use mu_provider::threads::lock;
 
+/// What a run knows about a base that no setting mentions.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    is_hub: Mutex<Option<bool>>,
+    /// Which provider reads the packages of a folder.
+    folders: Mutex<HashMap<String, Arc<Mutex<Option<&'static str>>>>>,
+}
+
+/// The providers whose packages are looked for in a folder, in this order.
+const IN_FOLDERS: [&str; 3] = ["git", "helm", "kudo"];
+
 impl Routes {
-    /// Finds what is at a base, once a run; `None` if that needs a request that is not allowed.
+    /// The route to a package below a base that no setting mentions; `None` if that needs a request that is not allowed.
     pub(super) fn base(
         &self,
-        base: &str,
+        id: &PackageId,
         root: SafeUrl,
         path: &str,
-        known: &dyn Fn(&str, &SafeUrl) -> bool,
+        caches: Option<&Caches>,
         progress: Option<&dyn Progress>,
-    ) -> Result<Option<Kind>, RouteError> {
-        let cell = Arc::clone(lock(&self.bases).entry(base.to_owned()).or_default());
-        let mut found = lock(&cell);
-        if let Some(found) = &*found {
-            return Ok(Some(found.clone()));
+    ) -> Result<Option<Route>, RouteError> {
+        let found = Arc::clone(lock(&self.bases).entry(id.base().as_str().to_owned()).or_default());
+        let in_hub = || self.route("hub", root.clone(), id.name_str().to_owned()).map(Some);
+        if self.is_hub(&found, &root, caches, None)? == Some(true) {
+            return in_hub();
         }
-        let Some(progress) = progress else {
-            let is_known = known("hub", &root);
-            return Ok(is_known.then_some(Kind::Hub(root)));
-        };
-        let mut location = Location::new(root.clone(), "");
-        location.insecure = self.allow_insecure;
-        let hub = self.providers.get("hub")?;
-        let base = if known("hub", &root) || (!known("git", &root) && hub.probe(&location)?) {
-            Kind::Hub(root)
-        } else {
-            location.path = path.to_owned();
-            let is_git = match self.providers.get("git") {
-                Ok(_) if known("git", &root) => true,
-                Ok(git) => {
-                    progress.waiting(&format!(
-                        "looking for a Git repository at {}",
-                        location.describe()
-                    ));
-                    git.probe(&location)?
-                }
-                Err(_) => false,
-            };
-            if !is_git && self.is_listed("helm", &location)? {
-                Kind::Helm(root)
-            } else if !is_git && self.is_listed("kudo", &location)? {
-                Kind::Kudo(root)
-            } else if !is_git {
-                // Treated as a hub without that package, which is what a bare reference means first; not
-                // cached, because the next package may be a repository.
-                return Ok(Some(Kind::Hub(root)));
-            } else {
-                Kind::Git(root)
+        let mut routes = Vec::new();
+        for provider in IN_FOLDERS {
+            // A program may be built without one of them.
+            let Ok(route) = self.route(provider, root.clone(), path.to_owned()) else { continue };
+            // One index has all packages of its place, and one repository only its own.
+            let name = route.provider.is_repository().then_some(route.location.path.as_str());
+            if caches.is_some_and(|caches| caches.has(provider, &route.location.root, name)) {
+                return Ok(Some(route));
             }
+            routes.push((provider, route));
+        }
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
+        let found_in = Arc::clone(lock(&found.folders).entry(folder).or_default());
+        let Some(progress) = progress else {
+            let known = *lock(&found_in);
+            return Ok(routes
+                .into_iter()
+                .find_map(|(provider, route)| (known == Some(provider)).then_some(route)));
         };
-        *found = Some(base.clone());
-        Ok(Some(base))
+        if self.is_hub(&found, &root, caches, Some(progress))? == Some(true) {
+            return in_hub();
+        }
+        let mut known = lock(&found_in);
+        let mut tried = Vec::new();
+        for (provider, route) in routes {
+            if *known == Some(provider) || known.is_none() && is_there(&route, progress)? {
+                *known = Some(provider);
+                return Ok(Some(route));
+            }
+            let place = &route.location;
+            tried.push(match route.provider.is_repository() {
+                true => format!("{}, where there is no Git repository", place.describe()),
+                false => format!("{}index.yaml", place.root),
+            });
+        }
+        tried.dedup();
+        // Treated as a hub without that package, which is what a bare reference means first; the next package of the folder
+        // may be a repository.
+        Ok(in_hub()?.map(|route| Route { tried, ..route }))
+    }
+
+    /// Whether there is a hub at a base; `None` if that needs a request, and there is no `progress` to report to.
+    fn is_hub(
+        &self,
+        found: &Found,
+        root: &SafeUrl,
+        caches: Option<&Caches>,
+        progress: Option<&dyn Progress>,
+    ) -> Result<Option<bool>, RouteError> {
+        let mut is_hub = lock(&found.is_hub);
+        if is_hub.is_none() && caches.is_some_and(|caches| caches.has("hub", root, None)) {
+            *is_hub = Some(true);
+        }
+        if is_hub.is_none() && progress.is_some() {
+            let mut location = Location::new(root.clone(), "");
+            location.insecure = self.allow_insecure;
+            *is_hub = Some(self.providers.get("hub")?.probe(&location)?);
+        }
+        Ok(*is_hub)
     }
 
     /// The bucket that a reference to a package names, if one does and no registry has the package.
@@ -83,7 +122,7 @@ impl Routes {
         &self,
         bucket: &SafeUrl,
         path: &str,
-        known: &dyn Fn(&str, &SafeUrl) -> bool,
+        caches: Option<&Caches>,
         progress: Option<&dyn Progress>,
     ) -> Result<Option<Route>, RouteError> {
         let mut folders = vec![(bucket.clone(), path)];
@@ -94,7 +133,8 @@ impl Routes {
         let of = |(root, name): &(SafeUrl, &str)| {
             self.route("hub", root.clone(), (*name).to_owned()).map(Some)
         };
-        if let Some(found) = folders.iter().find(|(root, _)| known("hub", root)) {
+        let listed = |root: &SafeUrl| caches.is_some_and(|caches| caches.has("hub", root, None));
+        if let Some(found) = folders.iter().find(|(root, _)| listed(root)) {
             return of(found);
         }
         if progress.is_none() {
@@ -113,12 +153,13 @@ impl Routes {
             format!("there is no hub in the bucket: no `hub.json` in {}", tried.join(" or "));
         Err(ProviderError::new(ErrorKind::NotFound, text).into())
     }
+}
 
-    /// Whether a package would be in a repository that `provider` reads: there is an `index.yaml` of its kind.
-    fn is_listed(&self, provider: &str, location: &Location) -> Result<bool, RouteError> {
-        let route = self.route(provider, location.root.clone(), location.path.clone());
-        // A program may be built without this provider.
-        let Ok(Route { provider, location }) = route else { return Ok(false) };
-        Ok(provider.probe(&location)?)
+/// Asks whether the package of a route can be there.
+fn is_there(route: &Route, progress: &dyn Progress) -> Result<bool, RouteError> {
+    let location = &route.location;
+    if route.provider.is_repository() {
+        progress.waiting(&format!("looking for a Git repository at {}", location.describe()));
     }
+    Ok(route.provider.probe(location)?)
 }

@@ -2,7 +2,8 @@
 //!
 //! In this order: a folder, the place of Git repositories in the registries of the settings, an explicit
 //! scheme (`git+https://`, `ssh://`, `oci://`, `s3://`), all other registries, an archive by its name (`x-1.2.tgz`),
-//! well-known Git hosts, then probing: for a hub at the base, and for a Git repository. Each base is probed once a run.
+//! well-known Git hosts, then probing: for a hub at the base, then
+//! for a Git repository or an `index.yaml` in the folder.
 
 mod base;
 mod hint;
@@ -17,6 +18,7 @@ use mu_provider::{Dates, Location, Progress, Provider, ProviderError, SafeUrl, i
 
 use self::hint::{Hint, Hints};
 pub use self::registry::Searchable;
+use crate::index::caches::Caches;
 use crate::reference::{PackageId, Protocol, Reference};
 use crate::workspace::Registry;
 use mu_provider::threads::lock;
@@ -97,6 +99,8 @@ pub struct Route {
     pub provider: Arc<dyn Provider>,
     /// The place.
     pub location: Location,
+    /// Where the package was looked for before it was taken to be there.
+    pub tried: Vec<String>,
 }
 
 /// Finds routes, and remembers the results of probing bases.
@@ -109,18 +113,7 @@ pub(super) struct Routes {
     hints: Hints,
     /// Bases that some reference reaches over plain http.
     plain: Mutex<HashSet<String>>,
-    bases: Mutex<HashMap<String, Arc<Mutex<Option<Kind>>>>>,
-}
-
-/// What is at a base that no setting mentions.
-#[derive(Debug, Clone)]
-enum Kind {
-    Hub(SafeUrl),
-    Git(SafeUrl),
-    /// A host that has chart repositories.
-    Helm(SafeUrl),
-    /// A host that has repositories of KUDO operators.
-    Kudo(SafeUrl),
+    bases: Mutex<HashMap<String, Arc<base::Found>>>,
 }
 
 /// Hosts that serve Git repositories and no hub.
@@ -177,35 +170,26 @@ impl Routes {
 
     /// The route to a package.
     ///
-    /// `known` says which provider has cached answers about a root, so that a base that was probed in an
-    /// earlier run is not probed again.
+    /// What has cached answers in `caches` is not probed for again.
     pub(super) fn find(
         &self,
         id: &PackageId,
-        known: &dyn Fn(&str, &SafeUrl) -> bool,
+        caches: Option<&Caches>,
         progress: &dyn Progress,
     ) -> Result<Route, RouteError> {
-        let route = self.look_up(id, known, Some(progress))?;
+        let route = self.look_up(id, caches, Some(progress))?;
         Ok(route.expect("there is a route once everybody may be asked"))
     }
 
     /// The route to a package, if it is known without a request.
-    pub(super) fn known(
-        &self,
-        id: &PackageId,
-        known: &dyn Fn(&str, &SafeUrl) -> bool,
-    ) -> Option<Route> {
-        self.look_up(id, known, None).ok().flatten()
+    pub(super) fn known(&self, id: &PackageId, caches: Option<&Caches>) -> Option<Route> {
+        self.look_up(id, caches, None).ok().flatten()
     }
 
     /// The route to a package as far as known without a request; an unknown base counts as a hub, which is
     /// what a bare reference means first.
-    pub(super) fn presumed(
-        &self,
-        id: &PackageId,
-        known: &dyn Fn(&str, &SafeUrl) -> bool,
-    ) -> Option<Route> {
-        self.known(id, known).or_else(|| {
+    pub(super) fn presumed(&self, id: &PackageId, caches: Option<&Caches>) -> Option<Route> {
+        self.known(id, caches).or_else(|| {
             let root = self.web_root(id.base().host_port()).ok()?;
             self.route("hub", root, id.name_str().to_owned()).ok()
         })
@@ -215,7 +199,7 @@ impl Routes {
     fn look_up(
         &self,
         id: &PackageId,
-        known: &dyn Fn(&str, &SafeUrl) -> bool,
+        caches: Option<&Caches>,
         progress: Option<&dyn Progress>,
     ) -> Result<Option<Route>, RouteError> {
         let hint = self.hints.of(id).unwrap_or_default();
@@ -225,6 +209,7 @@ impl Routes {
             return Ok(Some(Route {
                 provider: self.providers.get("path")?,
                 location: Location::new(root.into(), ""),
+                tried: Vec::new(),
             }));
         }
         let path = hint.path.clone().unwrap_or_else(|| id.name_str().to_owned());
@@ -235,7 +220,7 @@ impl Routes {
             return Ok(Some(route));
         }
         if let Some(bucket) = self.bucket(id, &hint)? {
-            return self.in_bucket(&bucket, id.name_str(), known, progress);
+            return self.in_bucket(&bucket, id.name_str(), caches, progress);
         }
         if let Some(route) = self.registered(id, &path)? {
             return Ok(Some(route));
@@ -248,13 +233,7 @@ impl Routes {
         if hint.path.is_some() || GIT_HOSTS.contains(&base.host_port()) {
             return self.route("git", root, path).map(Some);
         }
-        match self.base(base.as_str(), root, &path, known, progress)? {
-            Some(Kind::Hub(root)) => self.route("hub", root, id.name_str().to_owned()).map(Some),
-            Some(Kind::Git(root)) => self.route("git", root, path).map(Some),
-            Some(Kind::Helm(root)) => self.route("helm", root, path).map(Some),
-            Some(Kind::Kudo(root)) => self.route("kudo", root, path).map(Some),
-            None => Ok(None),
-        }
+        self.base(id, root, &path, caches, progress)
     }
 
     fn route(&self, provider: &str, root: SafeUrl, path: String) -> Result<Route, RouteError> {
@@ -266,7 +245,7 @@ impl Routes {
         let mut location = Location::new(root, path);
         location.insecure = self.allow_insecure;
         location.dates = self.dates;
-        Ok(Route { provider, location })
+        Ok(Route { provider, location, tried: Vec::new() })
     }
 
     /// A scheme that is unambiguous.

@@ -161,7 +161,7 @@ fn in_lock(
     location.insecure =
         session.options.allow_insecure || registry.is_some_and(|(registry, _)| registry.insecure);
     location.lenient = registry.is_some_and(|(registry, _)| registry.lenient);
-    Ok(Some(Route { provider, location }))
+    Ok(Some(Route { provider, location, tried: Vec::new() }))
 }
 
 /// The id of the package in `folder` of a repository on this machine; its path can have characters that names cannot have.
@@ -223,7 +223,7 @@ fn folder_route(session: &Session, package: &LockedPackage) -> Result<Route, Com
     })?;
     let mut location = Location::new(root.into(), "");
     location.insecure = session.options.allow_insecure;
-    Ok(Route { provider, location })
+    Ok(Route { provider, location, tried: Vec::new() })
 }
 
 /// The folder outside of the workspace that is used for `id`: one whose path is the id, or one that an
