@@ -82,8 +82,6 @@ pub struct Locked {
     pub commit: Option<String>,
     /// The tag or branch that was required, if one was.
     pub reference: Option<String>,
-    /// The channel that it was chosen from, if it is in one.
-    pub channel: Option<String>,
     /// The packages it depends on.
     pub dependencies: Vec<PackageId>,
 }
@@ -93,10 +91,8 @@ pub struct Locked {
 pub struct Installed {
     /// The version.
     pub version: Version,
-    /// The channel that it was chosen from, if that is known.
+    /// The channel that it was chosen from, if the user says so.
     pub channel: Option<String>,
-    /// Whether the user says so, rather than the lock.
-    pub is_supposed: bool,
 }
 
 /// Which locked packages may move although nothing forces them.

@@ -17,21 +17,21 @@ use crate::select::positions::PositionSet;
 #[derive(Debug)]
 pub(super) struct Upgrades {
     installed: Vec<Version>,
-    /// The channels that steps may be of.
-    channels: Vec<String>,
+    /// The channels that steps may be of; `None` if all count.
+    channels: Option<Vec<String>>,
     reachable: PositionSet,
     /// The version before each reachable one; `None` is the installed version.
     steps: FxHashMap<Position, Option<Position>>,
 }
 
 impl Upgrades {
-    /// Follows upgrades from the installed version over `allowed` versions, in some channels; `None` if
+    /// Follows upgrades from the installed version over `allowed` versions, in some channels or in all; `None` if
     /// nothing is installed, or if the package has no `upgrade` entries.
     pub(super) fn from(
         releases: &Releases,
         allowed: &PositionSet,
         installed: &[&Version],
-        channels: Vec<String>,
+        channels: Option<Vec<String>>,
     ) -> Option<Self> {
         let all = releases.all_details();
         let mut edges: Vec<(Position, &Upgrade)> = all
@@ -40,7 +40,7 @@ impl Upgrades {
         if edges.is_empty() || installed.is_empty() {
             return None;
         }
-        edges.retain(|(_, upgrade)| is_in(upgrade, &channels));
+        edges.retain(|(_, upgrade)| is_in(upgrade, channels.as_deref()));
         let mut steps: FxHashMap<Position, Option<Position>> = FxHashMap::default();
         let mut queue: VecDeque<(Version, Option<Position>)> =
             installed.iter().map(|&version| (version.clone(), None)).collect();
@@ -108,7 +108,7 @@ impl Upgrades {
         let follow = |at: Position, version: &Version| {
             let details = releases.details(at);
             let mut upgrades = details.into_iter().flat_map(|details| &details.upgrade);
-            upgrades.any(|one| is_in(one, &self.channels) && follows(one, version))
+            upgrades.any(|one| is_in(one, self.channels.as_deref()) && follows(one, version))
         };
         let mut seen = PositionSet::singleton(position);
         let mut queue = VecDeque::from([(position, None)]);
@@ -132,17 +132,15 @@ impl Upgrades {
     /// possible only in another one.
     fn describe(&self, upgrades: &[Upgrade]) -> String {
         let mut all: Vec<String> = Vec::new();
-        let in_channel = upgrades.iter().filter(|one| is_in(one, &self.channels));
-        let others = upgrades.iter().filter(|one| !is_in(one, &self.channels));
+        let in_channel = upgrades.iter().filter(|one| is_in(one, self.channels.as_deref()));
+        let others = upgrades.iter().filter(|one| !is_in(one, self.channels.as_deref()));
         for upgrade in in_channel.chain(others) {
             let versions = upgrade.replaces.iter().chain(&upgrade.skips).map(ToString::to_string);
             let range = upgrade.skip_range.as_ref().map(ToString::to_string);
-            let place = match &upgrade.channel {
-                Some(channel) if !self.channels.contains(channel) => {
-                    format!(" in channel {channel}")
-                }
-                _ => String::new(),
-            };
+            let elsewhere =
+                upgrade.channel.as_ref().filter(|_| !is_in(upgrade, self.channels.as_deref()));
+            let place =
+                elsewhere.map(|channel| format!(" in channel {channel}")).unwrap_or_default();
             all.extend(versions.chain(range).map(|text| format!("{text}{place}")));
         }
         match all.split_last() {
@@ -153,9 +151,10 @@ impl Upgrades {
     }
 }
 
-/// Whether a step is in one of some channels, or in all.
-fn is_in(upgrade: &Upgrade, channels: &[String]) -> bool {
-    upgrade.channel.as_ref().is_none_or(|channel| channels.contains(channel))
+/// Whether a step is in one of some channels; every step is in `None`.
+fn is_in(upgrade: &Upgrade, channels: Option<&[String]>) -> bool {
+    let channel = upgrade.channel.as_ref();
+    channels.is_none_or(|channels| channel.is_none_or(|channel| channels.contains(channel)))
 }
 
 fn follows(upgrade: &Upgrade, version: &Version) -> bool {

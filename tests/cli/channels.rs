@@ -54,9 +54,11 @@ fn the_default_channel_comes_first_and_is_named() {
 fn a_channel_that_is_asked_for_is_followed() {
     let sandbox = sandbox("ops/db#1.0.0");
     sandbox.mu(&["get"]).ok();
-    // In the default channel, the upgrade goes through 1.1.0.
-    let steps = ["resolve", "ops/db#1.2.0", "--installed", "ops/db#1.0.0"];
+    // In one channel, the upgrade goes through 1.1.0; the steps of all channels count where none is said.
+    let steps = ["resolve", "ops/db#1.2.0", "--installed", "ops/db#1.0.0@stable"];
     sandbox.mu(&steps).ok().says(&["1.0.0 → 1.1.0 → 1.2.0"]);
+    let steps = ["resolve", "ops/db#1.2.0", "--installed", "ops/db#1.0.0"];
+    sandbox.mu(&steps).ok().says(&["1.0.0 → 1.2.0"]);
     let steps = ["resolve", "ops/db#1.2.0", "--installed", "ops/db#1.0.0@fast"];
     sandbox.mu(&steps).ok().says(&["1.0.0 → 1.2.0", "ops/db 1.2.0 (fast)"]);
     sandbox

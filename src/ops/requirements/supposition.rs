@@ -90,7 +90,7 @@ pub(crate) fn installed(
                 .hint("such as `--installed 'aws/ec2#1.0.6'`"));
         };
         let version = Version::parse(&pin.version().to_string())?;
-        Ok((session.id_of(&reference), Installed { version, channel, is_supposed: true }))
+        Ok((session.id_of(&reference), Installed { version, channel }))
     };
     texts.iter().map(one).collect()
 }

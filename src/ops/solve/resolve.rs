@@ -386,7 +386,6 @@ pub fn request(
             version: package.parsed_version(),
             commit: package.revision().map(Cow::into_owned),
             reference: package.reference.clone(),
-            channel: package.channel.clone(),
             dependencies: package
                 .dependencies
                 .iter()

@@ -32,35 +32,31 @@ impl Preference {
         };
         let deprecated =
             chosen(&|at| releases.details(at).is_some_and(|details| details.deprecated.is_some()));
-        let others = match &first {
-            Some(first) => {
-                let is_in = |at| {
-                    releases.details(at).is_some_and(|details| details.channels.contains(first))
-                };
-                all.without(&chosen(&is_in))
-            }
-            None => PositionSet::default(),
+        let in_channel = match &first {
+            Some(first) => chosen(&|at| {
+                releases.details(at).is_some_and(|details| details.channels.contains(first))
+            }),
+            None => all.clone(),
         };
-        let preferred = all.without(&others).without(&deprecated);
-        let order = [preferred, others.without(&deprecated), deprecated];
-        let mut order: Vec<PositionSet> = order.into_iter().filter(|set| !set.is_empty()).collect();
+        // The channel counts before the deprecation: no channel is left because the authors advise against its versions.
+        let order = [in_channel.clone(), all.without(&in_channel)];
+        let order =
+            order.map(|these| [these.without(&deprecated), these.intersection(&deprecated)]);
+        let order = order.into_iter().flatten();
+        let mut order: Vec<PositionSet> = order.filter(|set| !set.is_empty()).collect();
         if order.len() < 2 {
             order.clear();
         }
         Self { first, asked, order }
     }
 
-    /// The channels whose upgrades count, in addition to those of the installed version.
-    pub(super) fn of_upgrades(&self, releases: &Releases, known: &Known<'_>) -> Vec<String> {
-        if !self.asked.is_empty() {
-            return self.asked.clone();
+    /// The channels whose upgrade steps count: the requested ones, or that of the installed version. `None` if the steps of
+    /// all count.
+    pub(super) fn of_upgrades(&self, known: &Known<'_>) -> Option<Vec<String>> {
+        match self.asked.is_empty() {
+            false => Some(self.asked.clone()),
+            true => known.channel.clone().map(|channel| vec![channel]),
         }
-        if let Some(channel) = &known.channel {
-            return vec![channel.clone()];
-        }
-        let default = releases.default_channel().map(ToOwned::to_owned);
-        let locked = known.kept_channels.iter().map(|&one| one.to_owned());
-        default.into_iter().chain(locked).collect()
     }
 }
 
@@ -127,11 +123,15 @@ impl Candidates {
         if place(position) <= place(current) {
             return None;
         }
-        let is_deprecated = self.deprecated(position).is_some();
-        match &self.preference.first {
-            Some(first) if !is_deprecated => Some(Passed::Channel(first.clone())),
-            _ => Some(Passed::Deprecated),
-        }
+        let is_in = |at: Position, channel: &String| {
+            self.details(at).is_some_and(|details| details.channels.contains(channel))
+        };
+        Some(match &self.preference.first {
+            Some(first) if is_in(current, first) && !is_in(position, first) => {
+                Passed::Channel(first.clone())
+            }
+            _ => Passed::Deprecated,
+        })
     }
 
     /// Whether preferences between releases depend on anything but their versions.

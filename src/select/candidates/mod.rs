@@ -38,8 +38,6 @@ pub(super) struct Known<'k> {
     pub(super) installed: &'k [&'k Version],
     /// The channel of the installed version, if the user gave it.
     pub(super) channel: Option<String>,
-    /// The channels of the installed version, according to the lock.
-    pub(super) kept_channels: &'k [&'k str],
     /// The requirements of roots that accept only one version.
     pub(super) pins: &'k [&'k VersionSpec],
     /// The channels that the roots request.
@@ -159,7 +157,7 @@ impl Candidates {
         } else {
             PositionSet::matching(length, passes)
         };
-        let channels = self.preference.of_upgrades(&self.releases, known);
+        let channels = self.preference.of_upgrades(known);
         self.upgrades = Upgrades::from(&self.releases, &allowed, known.installed, channels);
         self.allowed = self.allowed.union(&allowed);
     }

@@ -144,7 +144,6 @@ struct Lock {
     commit: Option<String>,
     #[serde(rename = "ref")]
     reference: Option<String>,
-    channel: Option<String>,
     #[serde(default)]
     dependencies: Vec<String>,
 }
@@ -248,7 +247,7 @@ impl Scenario {
                         None => (text.as_str(), None),
                     };
                     let version = version(number);
-                    (id(name), Installed { version, channel, is_supposed: true })
+                    (id(name), Installed { version, channel })
                 })
                 .collect(),
             local: self
@@ -316,7 +315,6 @@ impl Lock {
             version: self.version.as_deref().map(version),
             commit: self.commit.clone(),
             reference: self.reference.clone(),
-            channel: self.channel.clone(),
             dependencies: self.dependencies.iter().map(|name| id(name)).collect(),
         }
     }

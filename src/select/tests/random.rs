@@ -105,7 +105,6 @@ impl Case {
                 version: Some(version(VERSIONS[(*locked)?])),
                 commit: None,
                 reference: None,
-                channel: None,
                 dependencies: Vec::new(),
             })
         });

@@ -113,19 +113,12 @@ impl<'a> Packages<'a> {
             Some(installed) => vec![&installed.version],
             None => locked.iter().filter_map(|locked| locked.version.as_ref()).collect(),
         };
-        let supposed_channel = supposed.filter(|installed| installed.is_supposed);
-        let kept_channels: Vec<&str> = locked
-            .iter()
-            .filter_map(|locked| locked.channel.as_deref())
-            .chain(supposed.and_then(|installed| installed.channel.as_deref()))
-            .collect();
         let kept: Vec<&Locked> =
             locked.iter().copied().filter(|_| !request.update.moves(id)).collect();
         let known = Known {
             kept: &kept,
             installed: &installed,
-            channel: supposed_channel.and_then(|installed| installed.channel.clone()),
-            kept_channels: &kept_channels,
+            channel: supposed.and_then(|installed| installed.channel.clone()),
             pins: self.pins.get(id).map(Vec::as_slice).unwrap_or_default(),
             channels: self.channels.get(id).map(Vec::as_slice).unwrap_or_default(),
         };

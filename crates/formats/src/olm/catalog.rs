@@ -233,7 +233,7 @@ impl Package {
     }
 }
 
-/// The release to choose if nothing else is required: in the default channel, not deprecated, released, the newest.
+/// The release to choose if nothing else is required, by these in turn: in the default channel, not deprecated, released, the newest.
 pub fn best(releases: &[Release]) -> Option<&Release> {
     let default = releases.iter().find_map(|release| release.default_channel.as_ref());
     let usable = releases.iter().filter(|release| release.unusable.is_none());
@@ -241,7 +241,7 @@ pub fn best(releases: &[Release]) -> Option<&Release> {
         let is_default = default.is_none_or(|default| release.channels.contains(default));
         let version = order(release);
         let is_released = version.as_ref().is_some_and(|version| !version.is_prerelease());
-        (release.deprecated.is_no(), is_default, is_released, version)
+        (is_default, release.deprecated.is_no(), is_released, version)
     })
 }
 
