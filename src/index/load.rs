@@ -72,7 +72,7 @@ impl Shared {
         if let Some((folder, release)) = (options.placed)(id) {
             return self.placed(id, &folder, release);
         }
-        match self.load_from_registry(id) {
+        match self.load_from_registry(id).map(|package| package.by_format(self)) {
             Ok(package) if package.releases().tried().is_some() => {
                 let releases = (options.elsewhere)(id);
                 if releases.is_empty() {

@@ -893,3 +893,33 @@ fn a_version_in_git_that_helm_would_refuse_does_not_stop_the_others() {
     let run = sandbox.mu(&["resolve", &format!("{place}#1.1.0")]).fails();
     run.says(&["1.1.0 cannot be used", "the range `newest`"]);
 }
+
+/// The files of a package at a version.
+type Files<'f> = &'f dyn Fn(&str) -> Vec<(String, Vec<u8>)>;
+
+#[test]
+fn a_chart_in_git_that_has_only_prereleases_is_chosen() {
+    let sandbox = Sandbox::new();
+    let who = ["-c", "user.name=t", "-c", "user.email=t@t"];
+    let resolve = |name: &str, files: Files<'_>| {
+        let source = sandbox.path(name);
+        git(sandbox.root(), &["init", "--quiet", name]);
+        for version in ["1.0.0-rc.1", "1.0.0-rc.2"] {
+            files(version).into_iter().for_each(|(path, bytes)| write(&source, &path, bytes));
+            git(&source, &["add", "."]);
+            git(&source, &[&who[..], &["commit", "--quiet", "--message", version]].concat());
+            git(&source, &["tag", &format!("v{version}")]);
+        }
+        sandbox.mu(&["resolve", &format!("git+file://{}", source.display())])
+    };
+    let chart = |version: &str| {
+        let files = Chart::new("shop", version).files();
+        files.into_iter().map(|(path, (_, bytes))| (path, bytes)).collect()
+    };
+    resolve("shop.git", &chart).ok().says(&["shop 1.0.0-rc.2"]);
+    // A package of mu's own says with `prerelease: true` that they are wanted.
+    let own = |version: &str| {
+        vec![("Mu.yaml".to_owned(), format!("name: tool\nversion: {version}\n").into_bytes())]
+    };
+    resolve("tool.git", &own).fails().says(&["all prereleases"]);
+}

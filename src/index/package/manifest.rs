@@ -129,6 +129,24 @@ impl Package {
         }))
     }
 
+    /// The same package, as its format wants it. In a repository only a manifest says what that is, and it is read only if all
+    /// versions are prereleases: those of another ecosystem are chosen as releases are.
+    pub(in crate::index) fn by_format(mut self, around: &dyn Surroundings) -> Self {
+        let releases = &self.releases;
+        if releases.is_repository() && !releases.is_empty() && releases.has_only_prereleases() {
+            let newest = self.line(releases.len() - 1).ok();
+            let (provider, location) = (&self.route.provider, &self.route.location);
+            let progress = around.run().asking(self.id());
+            // What cannot be read now is reported once it is needed.
+            let file =
+                newest.and_then(|line| provider.manifest(location, &line, &*progress).ok()?);
+            if file.is_some_and(|file| formats::format_of(&self.shown(&file)).is_some()) {
+                self.releases = Arc::new(Arc::unwrap_or_clone(self.releases).foreign());
+            }
+        }
+        self
+    }
+
     /// The data of a version's manifest, if it was read and has more than the listing.
     pub(in crate::index) fn declared(
         &self,
