@@ -28,6 +28,7 @@ pub struct Releases {
     is_told: bool,
     is_ageless: bool,
     counts_prereleases: bool,
+    has_revisions: bool,
 }
 
 /// Versions, ascending.
@@ -205,6 +206,7 @@ impl Releases {
             is_told: false,
             is_ageless: false,
             counts_prereleases: false,
+            has_revisions: false,
         }
     }
 
@@ -230,6 +232,12 @@ impl Releases {
     pub fn foreign(self) -> Self {
         let counts_prereleases = self.has_only_prereleases();
         Self { counts_prereleases, ..self }
+    }
+
+    /// The same versions, in a registry that also has commits, branches and a tip.
+    #[must_use]
+    pub fn with_revisions(self) -> Self {
+        Self { has_revisions: true, ..self }
     }
 
     /// Whether there are versions, and all of them are prereleases.
@@ -284,6 +292,11 @@ impl Releases {
     /// Whether commits, branches and a default branch can be required.
     pub fn is_repository(&self) -> bool {
         self.source == Source::Repository
+    }
+
+    /// Whether commits, branches and a tip may be there beside versions.
+    pub fn has_revisions(&self) -> bool {
+        self.has_revisions || self.is_repository()
     }
 
     /// Whether no version is a prerelease or a composite one.

@@ -94,6 +94,7 @@ mod pinned_digests;
 mod placement;
 mod places;
 mod plugin_examples;
+mod plugin_revisions;
 mod plugins;
 #[cfg(unix)]
 mod progress;

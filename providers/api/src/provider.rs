@@ -65,6 +65,12 @@ pub trait Provider: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Whether its places may have commits, branches and a tip beside versions, without being repositories. A listing then has
+    /// some of them, and [`Provider::resolve`] takes the names of others.
+    fn has_revisions(&self) -> bool {
+        false
+    }
+
     /// Whether its places have no namespaces: only the last segment of a name is the package there, and the
     /// segments before it lead to the place.
     fn places_are_flat(&self) -> bool {
@@ -164,7 +170,8 @@ pub trait Provider: Send + Sync + fmt::Debug {
         Ok(None)
     }
 
-    /// Finds a revision that is not in the listing: a commit, with all digits or some, or a digest.
+    /// Finds a revision that is not in the listing: a commit, with all digits or some, or a digest; if the provider
+    /// [has revisions](Provider::has_revisions) or its [listings are hints](Provider::lines_are_hints), also a tag or a branch.
     ///
     /// If it is a digest, everything that selection needs of it is in the answer, or [`Provider::confirm`] has it.
     ///

@@ -12,6 +12,7 @@
 
 mod batch;
 mod find;
+mod line;
 mod message;
 mod plugin;
 mod process;
@@ -49,9 +50,6 @@ const LARGEST_ARCHIVE: u64 = 8 << 30;
 
 /// How many releases a package may have.
 const MOST_LINES: usize = 1_000_000;
-
-/// The longest locator, in bytes.
-const LONGEST_LOCATOR: usize = 4 << 10;
 
 /// Serves the places that a plugin knows.
 #[derive(Debug)]
@@ -174,13 +172,9 @@ impl ExecProvider {
         }
         let mut text = Vec::new();
         for line in lines {
-            if line
-                .get("locator")
-                .and_then(Value::as_str)
-                .is_some_and(|text| text.len() > LONGEST_LOCATOR)
-            {
-                return Err(self.plugin.error("gave a release a locator of more than 4 KiB"));
-            }
+            let said = |key| line.get(key).and_then(Value::as_str);
+            line::check(said("version"), said("commit"), said("locator"))
+                .map_err(|fault| self.plugin.error(&fault))?;
             serde_json::to_writer(&mut text, &line).expect("a value is JSON");
             text.push(b'\n');
         }
@@ -260,6 +254,10 @@ impl Provider for ExecProvider {
         self.plugin.name()
     }
 
+    fn has_revisions(&self) -> bool {
+        true
+    }
+
     fn probe(&self, _location: &Location) -> Result<bool, ProviderError> {
         // Only the scheme or the settings lead to a plugin.
         self.plugin.running().map(|_| true)
@@ -304,10 +302,15 @@ impl Provider for ExecProvider {
         let params = asking(location, [("revision", json!(revision))]);
         let found =
             if can { self.ask::<Option<Release>>("resolve", &params, progress)? } else { None };
-        found.flatten().ok_or_else(|| {
+        let Some(release) = found.flatten() else {
             let text = format!("there is no revision `{revision}` of `{}`", location.describe());
-            ProviderError::new(ErrorKind::NotFound, text)
-        })
+            return Err(ProviderError::new(ErrorKind::NotFound, text));
+        };
+        let Release { version, commit, locator, .. } = &release;
+        line::check(Some(version), commit.as_deref(), locator.as_deref())
+            .and_then(|()| line::answers(commit.as_deref(), revision))
+            .map_err(|fault| self.plugin.error(&fault))?;
+        Ok(release)
     }
 
     fn manifest(

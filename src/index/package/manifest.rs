@@ -94,6 +94,13 @@ impl Package {
                 ..Seen::default()
             }));
         }
+        if let (Some(dependencies), true) = (&release.dependencies, provider.has_revisions()) {
+            return Ok(Some(Seen {
+                details: Some(Arc::new(wire::details(self.id(), release).counted(aliases))),
+                dependencies: dependencies.clone(),
+                ..Seen::default()
+            }));
+        }
         let file = provider.manifest(location, release, &*progress)?;
         let Some(file) = file.filter(|file| formats::is_manifest_text(&file.name, &file.text))
         else {

@@ -59,6 +59,8 @@ impl Package {
             None => (Releases::absent(id.clone(), record.tried), None, Table::default()),
             Some(mut listing) => {
                 let releases = releases(id, &mut listing, &route);
+                let has_revisions = route.provider.has_revisions();
+                let releases = if has_revisions { releases.with_revisions() } else { releases };
                 route.location = Location { dates: route.location.dates, ..listing.location };
                 (releases, Some(listing.lines), listing.table)
             }

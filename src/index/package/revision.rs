@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mu_provider::{Dependency, Release};
+use mu_provider::{Dependency, ErrorKind, Release};
 
 use super::Package;
 use super::requirements::Requirements;
@@ -36,6 +36,9 @@ impl Package {
         if let VersionSpec::Digest(digest) = name {
             return self.of_digest(around, digest.as_str());
         }
+        if self.route.provider.has_revisions() {
+            return self.listed_or_asked(around, name);
+        }
         if !self.releases.is_repository() {
             let known = match self.in_registry(name) {
                 None => self.tagged(around, name)?,
@@ -63,7 +66,7 @@ impl Package {
         let progress = around.run().asking(self.id());
         match self.route.provider.resolve(&self.route.location, commit.as_str(), &*progress) {
             Ok(release) => self.look_at(around, release).map(Some),
-            Err(error) if error.kind() == mu_provider::ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
         }
     }
@@ -94,9 +97,66 @@ impl Package {
                 let found = Release { commit: Some(digest.to_owned()), ..found };
                 self.look_at(around, found).map(Some)
             }
-            Err(error) if error.kind() == mu_provider::ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+
+    /// What a name means where the listing has some revisions, and the provider can be asked about others.
+    fn listed_or_asked(
+        &self,
+        around: &dyn Surroundings,
+        name: &VersionSpec,
+    ) -> Result<Option<Revision>, PackageError> {
+        let release = match self.listed(name)? {
+            Some(release) => release,
+            None if *name == VersionSpec::Tip => return Ok(None),
+            None => {
+                let (provider, location) = (&self.route.provider, &self.route.location);
+                let progress = around.run().asking(self.id());
+                match provider.resolve(location, &name.to_string(), &*progress) {
+                    Ok(release) => release,
+                    Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+                    Err(error) => return Err(error.into()),
+                }
+            }
+        };
+        if release.commit.is_some() {
+            return self.look_at(around, release).map(Some);
+        }
+        let version = wire::version_of(&release, self.route.location.lenient);
+        let position = version.and_then(|version| self.releases.position(&version));
+        Ok(position.map(Revision::Release))
+    }
+
+    /// The newest line that a name means: a tag, a branch, the tip, or a commit that no other line begins like.
+    fn listed(&self, name: &VersionSpec) -> Result<Option<Release>, PackageError> {
+        let text = name.as_tag();
+        let commit = match name {
+            VersionSpec::Commit(commit) => Some(commit),
+            _ => None,
+        };
+        let mut at_commit: Vec<Release> = Vec::new();
+        for position in (0..self.table.len() as Position).rev() {
+            let release = self.line(position)?;
+            let is_called = |text: &str| {
+                let full = release.reference.as_deref().unwrap_or_default();
+                let short =
+                    ["refs/tags/", "refs/heads/"].iter().find_map(|at| full.strip_prefix(at));
+                full == text || short == Some(text) || release.tags.iter().any(|tag| tag == text)
+            };
+            if text.is_some_and(is_called) || (*name == VersionSpec::Tip && release.tip) {
+                return Ok(Some(release));
+            }
+            let known = release.commit.as_deref();
+            if commit.zip(known).is_some_and(|(commit, known)| commit.matches(known)) {
+                at_commit.push(release);
+            }
+        }
+        let is_one = at_commit
+            .windows(2)
+            .all(|pair| matches!(pair, [one, other] if one.commit == other.commit));
+        Ok(at_commit.into_iter().next().filter(|_| is_one))
     }
 
     /// A hub's tag, or its highest version.
@@ -131,7 +191,7 @@ impl Package {
                 let version = wire::version_of(&release, location.lenient);
                 Ok(version.and_then(|version| self.releases.position(&version)))
             }
-            Err(error) if error.kind() == mu_provider::ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

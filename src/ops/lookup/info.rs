@@ -206,7 +206,7 @@ pub(super) fn choose(
     let name = if *name == VersionSpec::Latest { &VersionSpec::Tip } else { name };
     let is_name =
         name.as_tag().is_some() || matches!(name, VersionSpec::Tip | VersionSpec::Commit(_));
-    if releases.is_repository() && is_name {
+    if releases.has_revisions() && is_name {
         let found = session.index().revision(releases, name);
         if let Some(revision) = found.map_err(|error| unavailable(session, error))? {
             return Ok(revision);

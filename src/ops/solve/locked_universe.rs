@@ -104,10 +104,12 @@ fn releases(session: &Session, package: &LockedPackage) -> Releases {
         None => Vec::new(),
     };
     let provider = session.index().providers().get(&package.source.provider);
-    if provider.is_ok_and(|provider| provider.is_repository()) {
-        Releases::repository(id, entries)
-    } else {
-        Releases::registry(id, entries)
+    match provider {
+        Ok(provider) if provider.is_repository() => Releases::repository(id, entries),
+        Ok(provider) if provider.has_revisions() => {
+            Releases::registry(id, entries).with_revisions()
+        }
+        _ => Releases::registry(id, entries),
     }
 }
 

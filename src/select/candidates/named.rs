@@ -29,7 +29,7 @@ impl Candidates {
             }
         }
         if let VersionSpec::Commit(commit) = spec
-            && is_repository
+            && self.releases.has_revisions()
         {
             // A locked candidate needs no request, unless the name is a tag.
             let locked = self.locked_at(spec.as_tag(), |known| commit.matches(known));
@@ -79,10 +79,10 @@ impl Candidates {
 
     /// Whether a spec is about versions here, not about names.
     fn speaks_of_versions(&self, spec: &VersionSpec) -> bool {
-        let is_repository = self.releases.is_repository();
+        let has_revisions = self.releases.has_revisions();
         match spec {
-            VersionSpec::Tip => !is_repository,
-            VersionSpec::Latest => !is_repository || !self.releases.is_empty(),
+            VersionSpec::Tip => !has_revisions,
+            VersionSpec::Latest => !has_revisions || !self.releases.is_empty(),
             // `1.28` may be a plain tag if no version starts with it.
             VersionSpec::Range(_) => {
                 let mut versions = self.releases.versions();
