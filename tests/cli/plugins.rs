@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::time::{Duration, Instant};
 
 use mu_testing::tar_gz;
 
@@ -265,6 +266,37 @@ fn a_plugin_that_dies_is_started_once_more() {
         ),
     );
     sandbox.mu(&["get"]).ok().says(&["+ odd.example/a/b 1.0.0", "it is started once more"]);
+}
+
+#[test]
+fn however_mu_ends_a_busy_plugin_ends_with_it() {
+    use std::io::Read as _;
+    use std::process::{Command, Stdio};
+
+    for signal in ["-TERM", "-INT", "-KILL"] {
+        let sandbox = with_shelf();
+        let pipe = sandbox.path("pipe");
+        assert!(Command::new("mkfifo").arg(&pipe).status().expect("runs").success());
+        // Its child process does the work, and does not look at the end of the input.
+        let busy = format!(
+            "import subprocess\npipe = os.open({:?}, os.O_WRONLY)\nos.write(pipe, b'busy')\n\
+             os.set_inheritable(pipe, True)\nsubprocess.call(['sleep', '60'], close_fds=False)",
+            pipe.display().to_string()
+        );
+        odd(&sandbox, &busy);
+        let mut command = sandbox.command(&["get"]);
+        let mut mu = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("runs");
+        let mut held = fs::File::open(&pipe).expect("the plugin opens it, too");
+        let mut busy = [0; 4];
+        held.read_exact(&mut busy).expect("it is busy");
+        let begin = Instant::now();
+        let id = mu.id().to_string();
+        assert!(Command::new("kill").args([signal, &id]).status().expect("runs").success());
+        assert!(!mu.wait().expect("has ended").success(), "{signal}");
+        // Nothing holds the other end any more.
+        assert_eq!(held.read_to_end(&mut Vec::new()).expect("can be read"), 0);
+        assert!(begin.elapsed() < Duration::from_secs(40), "{signal}: {:?}", begin.elapsed());
+    }
 }
 
 #[test]

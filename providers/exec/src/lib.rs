@@ -1,7 +1,7 @@
 //! Plugins: programs that serve kinds of places that mu itself does not know.
 //!
 //! A plugin is a program `mu-provider-X` that answers JSON-RPC over its standard input and output. `find.rs`
-//! finds it, `process.rs` runs it, `plugin.rs` starts and initializes it, and `message.rs` has its messages.
+//! finds it, `process.rs` runs it and `group.rs` ends it, `plugin.rs` starts and initializes it, and `message.rs` has its messages.
 //! It runs with the rights of the user, who has installed it. Its answers are as hostile as those of any
 //! other place, and pass through the same checks.
 
@@ -12,6 +12,7 @@
 
 mod batch;
 mod find;
+mod group;
 mod line;
 mod message;
 mod plugin;

@@ -1,13 +1,13 @@
 //! A plugin's process: questions go in, and answers come out in any order.
 //!
-//! Three threads serve it: one writes, so that a plugin that does not read blocks nobody; one reads answers
-//! and hands each to its caller; one keeps the end of its standard error. This file does not know what the
+//! Four threads serve it: one writes, so that a plugin that does not read blocks nobody; one reads answers
+//! and hands each to its caller; one keeps the end of its standard error; one waits for its end. This file does not know what the
 //! answers mean.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -19,6 +19,7 @@ use mu_provider::{ErrorKind, Progress, ProviderError};
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::group::{Group, Pipes};
 use crate::message::{Failure, Incoming, LONGEST_LINE, Outgoing, Remark, Step, readable};
 use crate::record::Record;
 
@@ -27,6 +28,12 @@ const LONGEST_WORDS: usize = 1 << 20;
 
 /// How many of its last lines an error shows.
 const LAST_LINES: usize = 5;
+
+/// How long the rest of its standard error is waited for after its last answer.
+const LAST_OUTPUT: Duration = Duration::from_millis(200);
+
+/// How long its last answers are waited for after its end, if a process that it has started holds its output.
+const HELD_OUTPUT: Duration = Duration::from_secs(2);
 
 /// How long a plugin may take to end after mu asked it to.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -48,8 +55,7 @@ pub(crate) enum NoAnswer {
 pub(crate) struct Process {
     /// Its name in errors.
     name: String,
-    /// `None` once it was ended and waited for.
-    child: Mutex<Option<Child>>,
+    group: Arc<Group>,
     shared: Arc<Shared>,
     next: AtomicU64,
     ended: Mutex<Receiver<()>>,
@@ -96,17 +102,12 @@ impl Process {
         let mut command = Command::new(program);
         command.env_clear().envs(environment).current_dir(folder);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // It has its own process group, so that its child processes end with it, and Ctrl-C reaches only mu.
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-        let mut child = command.spawn().map_err(|error| {
-            let text = format!("{name} cannot be started: `{}`", program.display());
-            ProviderError::new(ErrorKind::Plugin, text).because(error)
-        })?;
-        let pipes = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            unreachable!("all three were asked for")
-        };
+        let (group, Pipes { stdin, stdout, stderr }) =
+            Group::start(&mut command).map_err(|error| {
+                let text = format!("{name} cannot be started: `{}`", program.display());
+                ProviderError::new(ErrorKind::Plugin, text).because(error)
+            })?;
+        let group = Arc::new(group);
         let (input, lines) = channel();
         let shared = Arc::new(Shared {
             input: Mutex::new(Some(input)),
@@ -120,6 +121,8 @@ impl Process {
         thread::spawn(move || write(stdin, &lines));
         let (reading, listening) = (Arc::clone(&shared), Arc::clone(&shared));
         let words = thread::spawn(move || listening.keep_words(stderr));
+        let (watching, outlasting, last) = (Arc::clone(&shared), Arc::clone(&group), end.clone());
+        let (drained, rest) = channel();
         thread::spawn(move || {
             reading.read(stdout, &keeper);
             // Its last output is worth waiting for, unless a child process holds the pipe.
@@ -128,13 +131,21 @@ impl Process {
                 let _ = words.join();
                 let _ = said.send(());
             });
-            let _ = all.recv_timeout(Duration::from_millis(200));
+            let _ = all.recv_timeout(LAST_OUTPUT);
             lock(&reading.waiting).take();
+            let _ = drained.send(());
             let _ = end.send(());
+        });
+        thread::spawn(move || {
+            // Its output usually ends with it. If a process that has left the group holds the pipe, it does not.
+            if outlasting.outlast() && rest.recv_timeout(HELD_OUTPUT).is_err() {
+                lock(&watching.waiting).take();
+                let _ = last.send(());
+            }
         });
         Ok(Self {
             name: name.to_owned(),
-            child: Mutex::new(Some(child)),
+            group,
             shared,
             next: AtomicU64::new(1),
             ended: Mutex::new(ended),
@@ -169,7 +180,7 @@ impl Process {
                     if (*lock(&self.shared.heard)).max(asked).elapsed() < silence {
                         continue;
                     }
-                    self.kill();
+                    self.group.end();
                     let seconds = silence.as_secs();
                     let text =
                         format!("{} said nothing for {seconds} s after `{method}`", self.name);
@@ -207,21 +218,6 @@ impl Process {
             _ => progress.detail(&text),
         }
     }
-
-    /// Ends the process and all that it started.
-    fn kill(&self) {
-        // Its number may belong to another process once it was waited for; until then, it still names the group,
-        // in which others may live on.
-        let Some(mut child) = lock(&self.child).take() else { return };
-        #[cfg(unix)]
-        {
-            use rustix::process::{Pid, Signal, kill_process_group};
-
-            let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
-        }
-        let _ = child.kill();
-        let _ = child.wait();
-    }
 }
 
 impl Drop for Process {
@@ -229,7 +225,7 @@ impl Drop for Process {
         let _ = self.shared.send(&Outgoing::notification("shutdown", &json!({})));
         lock(&self.shared.input).take();
         let _ = lock(&self.ended).recv_timeout(FAREWELL);
-        self.kill();
+        self.group.end();
     }
 }
 

@@ -7,8 +7,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard};
+use std::time::{Duration, Instant};
 
 use mu_provider::conformance::Fixture;
 use mu_provider::http::{Http, HttpOptions};
@@ -27,11 +27,10 @@ fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/plugins").join(name)
 }
 
-/// A provider of a program that may keep silent for `silence`.
-fn provider(program: PathBuf, folder: &Path, silence: Duration) -> ExecProvider {
-    let http = Http::new(HttpOptions::default());
+/// How a program is started here.
+fn program_of(program: PathBuf, folder: &Path) -> Program {
     let shelf = folder.join("shelf").display().to_string();
-    let program = Program {
+    Program {
         records: None,
         name: "shelf".to_owned(),
         program,
@@ -42,10 +41,15 @@ fn provider(program: PathBuf, folder: &Path, silence: Duration) -> ExecProvider 
         ]),
         folder: folder.join("plugins"),
         offline: false,
-        silence,
-        credentials: Arc::clone(&http.options().credentials),
-    };
-    ExecProvider::new(program, http)
+        silence: Duration::from_secs(60),
+        credentials: HttpOptions::default().credentials,
+    }
+}
+
+/// A provider of a program that may keep silent for `silence`.
+fn provider(program: PathBuf, folder: &Path, silence: Duration) -> ExecProvider {
+    let program = Program { silence, ..program_of(program, folder) };
+    ExecProvider::new(program, Http::new(HttpOptions::default()))
 }
 
 fn at(name: &str) -> Location {
@@ -164,5 +168,35 @@ fn programs_are_looked_for_where_the_user_puts_them() {
     assert_eq!(places.find("mine"), Some(root.join("mine")));
     for absent in ["work", "text", "../path/mu-provider-path", "A", ""] {
         assert_eq!(places.find(absent), None, "{absent}");
+    }
+}
+
+#[test]
+fn the_end_of_one_is_noticed_though_others_hold_its_output() {
+    let _alone = alone();
+    let leaves = "setsid sh -c 'touch left; exec sleep 20' 9>&- & while [ ! -e left ]; do :; done";
+    for (start, most) in [("sleep 60 &", 40), (leaves, 15)] {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("runs");
+        assert!(made.success());
+        let begin = Instant::now();
+        // It ends as soon as nothing holds the other end.
+        let reader = std::thread::spawn({
+            let pipe = pipe.clone();
+            move || fs::read_to_string(pipe).expect("can be read")
+        });
+        let lines = format!(
+            "read line\necho '{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"protocol\":1}}}}'\nread line\n\
+             [ -e {mark} ] && exit 1\ntouch {mark}\nexec 9> {pipe}\necho here >&9\n{start}\nexit 1",
+            mark = folder.path().join("mark").display(),
+            pipe = pipe.display()
+        );
+        let provider =
+            provider(script(folder.path(), &lines), folder.path(), Duration::from_secs(600));
+        let error = provider.list(&at("a"), None, &Silent).expect_err("it has ended");
+        assert!(error.to_string().contains("ended before it answered `versions`"), "{error}");
+        assert_eq!(reader.join().expect("it was read"), "here\n");
+        assert!(begin.elapsed() < Duration::from_secs(most), "{:?}", begin.elapsed());
     }
 }

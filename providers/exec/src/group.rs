@@ -1,0 +1,108 @@
+//! The process group of a plugin: the plugin, what it has started, and a guard.
+//!
+//! The guard is a shell that waits for the end of its input, which only mu holds. So however mu ends, the guard ends the group,
+//! also a plugin that is busy and does not see the end of its own input. No process outlives the plugin in its group.
+
+use std::io;
+use std::process::{Child, Command};
+use std::sync::Mutex;
+
+use mu_provider::threads::lock;
+
+/// A plugin and what it has started.
+pub(crate) struct Group(Mutex<Option<Members>>);
+
+/// The processes that mu waits for; until then, their numbers are theirs.
+struct Members {
+    plugin: Child,
+    #[cfg(unix)]
+    guard: Option<Child>,
+}
+
+impl Group {
+    /// Starts a plugin in a group of its own, which Ctrl-C does not reach. Its pipes are still in the child.
+    pub(crate) fn start(command: &mut Command) -> io::Result<(Self, Pipes)> {
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(command, 0);
+        let mut plugin = command.spawn()?;
+        let pipes = (plugin.stdin.take(), plugin.stdout.take(), plugin.stderr.take());
+        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+            return Err(io::Error::other("it was started without pipes"));
+        };
+        #[cfg(unix)]
+        let guard = guard(&plugin);
+        let members = Members {
+            plugin,
+            #[cfg(unix)]
+            guard,
+        };
+        Ok((Self(Mutex::new(Some(members))), Pipes { stdin, stdout, stderr }))
+    }
+
+    /// Ends all of them.
+    pub(crate) fn end(&self) {
+        let Some(mut members) = lock(&self.0).take() else { return };
+        members.kill();
+        let _ = members.plugin.kill();
+        let _ = members.plugin.wait();
+        #[cfg(unix)]
+        if let Some(mut guard) = members.guard {
+            let _ = guard.wait();
+        }
+    }
+
+    /// Waits until the plugin itself has ended, and ends what it has left. Returns whether this system can wait so.
+    #[cfg(unix)]
+    pub(crate) fn outlast(&self) -> bool {
+        use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+
+        let Some(plugin) = lock(&self.0).as_ref().map(|members| Pid::from_child(&members.plugin))
+        else {
+            return true;
+        };
+        // It is only looked at, so that its number stays that of the group.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+        while matches!(waitid(WaitId::Pid(plugin), options), Err(rustix::io::Errno::INTR)) {}
+        if let Some(members) = &mut *lock(&self.0) {
+            members.kill();
+        }
+        true
+    }
+
+    /// Waits until the plugin itself has ended, and ends what it has left. Returns whether this system can wait so.
+    #[cfg(not(unix))]
+    pub(crate) fn outlast(&self) -> bool {
+        false
+    }
+}
+
+/// The pipes to a plugin.
+pub(crate) struct Pipes {
+    pub(crate) stdin: std::process::ChildStdin,
+    pub(crate) stdout: std::process::ChildStdout,
+    pub(crate) stderr: std::process::ChildStderr,
+}
+
+impl Members {
+    fn kill(&mut self) {
+        #[cfg(unix)]
+        {
+            use rustix::process::{Pid, Signal, kill_process_group};
+
+            let _ = kill_process_group(Pid::from_child(&self.plugin), Signal::KILL);
+        }
+    }
+}
+
+/// Starts the guard of a plugin's group. Without one, a plugin sees that mu has ended only at the end of its input.
+#[cfg(unix)]
+fn guard(plugin: &Child) -> Option<Child> {
+    use std::os::unix::process::CommandExt as _;
+    use std::process::Stdio;
+
+    let group = i32::try_from(plugin.id()).ok()?;
+    let mut command = Command::new("/bin/sh");
+    command.args(["-c", "read -r _; kill -s KILL 0"]).env_clear().current_dir("/");
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.process_group(group).spawn().ok()
+}
