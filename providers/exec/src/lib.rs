@@ -40,7 +40,7 @@ use crate::batch::Batch;
 pub use crate::find::{PREFIX, Places};
 use crate::message::{Fetched, Introduction, Package};
 use crate::plugin::Plugin;
-pub use crate::plugin::Program;
+pub use crate::plugin::{INTRODUCTION, Program};
 pub use crate::record::{RecordError, Recorded, recorded};
 
 /// How long a plugin may be silent while it owes an answer; tests use less.

@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use crate::find::PREFIX;
 use crate::message::Failure;
 use crate::message::{Introduction, LONGEST_LINE, PROTOCOL};
-use crate::process::{Keeper, NoAnswer, Process};
+use crate::process::{Keeper, NoAnswer, Patience, Process};
 use crate::record::Record;
 
-/// How long a plugin may take to introduce itself.
-const INTRODUCTION: Duration = Duration::from_secs(10);
+/// How long a plugin may take to introduce itself; tests use less.
+pub const INTRODUCTION: Duration = Duration::from_secs(10);
 
 /// How often a plugin is started in a run.
 const MOST_STARTS: usize = 2;
@@ -41,6 +41,8 @@ pub struct Program {
     pub offline: bool,
     /// A folder for records of all messages between mu and the plugin, if somebody wants them.
     pub records: Option<PathBuf>,
+    /// How long it may take to introduce itself, whatever it sends meanwhile.
+    pub introduction: Duration,
     /// How long it may be silent while it owes an answer.
     pub silence: Duration,
     /// Tokens of the user. The plugin gets those for the hosts that it declares.
@@ -70,6 +72,8 @@ pub(crate) struct Plugin {
 struct State {
     running: Option<Running>,
     starts: usize,
+    /// What it said before it ended.
+    last_words: Option<String>,
     /// The folder where it runs and writes.
     folder: Option<Arc<RunFolder>>,
 }
@@ -107,13 +111,34 @@ impl Plugin {
     /// The running process, which is started if there is none.
     pub(crate) fn running(&self) -> Result<Running, ProviderError> {
         let mut state = lock(&self.state);
-        if let Some(running) = &state.running {
-            return Ok(running.clone());
+        loop {
+            if let Some(running) = &state.running {
+                return Ok(running.clone());
+            }
+            if state.starts >= MOST_STARTS {
+                let error = self.error("ended twice, and is not started again in this run");
+                return Err(match &state.last_words {
+                    Some(words) => error.because(words.clone()),
+                    None => error,
+                });
+            }
+            state.starts += 1;
+            match self.start(&mut state) {
+                Ok(running) => return Ok(state.running.insert(running).clone()),
+                Err(NoAnswer::Failed(failure)) => return Err(failure.into_error(&self.called())),
+                Err(NoAnswer::Broken(error)) => return Err(error),
+                Err(NoAnswer::Ended(error)) => {
+                    state.last_words = last_words(&error);
+                    if state.starts >= MOST_STARTS {
+                        return Err(error);
+                    }
+                }
+            }
         }
-        if state.starts >= MOST_STARTS {
-            return Err(self.error("ended twice, and is not started again in this run"));
-        }
-        state.starts += 1;
+    }
+
+    /// Starts the process, which introduces itself.
+    fn start(&self, state: &mut State) -> Result<Running, NoAnswer> {
         let folder = match &state.folder {
             Some(folder) => Arc::clone(folder),
             None => {
@@ -136,8 +161,8 @@ impl Plugin {
             "cache": self.program.folder.join(format!("{}.cache", self.program.name)),
             "limits": {"line": LONGEST_LINE, "silence": self.program.silence.as_secs()},
         });
-        let answer = process.ask("initialize", &question, INTRODUCTION, &Silent);
-        let answer = answer.map_err(|error| self.told(error))?;
+        let patience = Patience::Whole(self.program.introduction);
+        let answer = process.ask("initialize", &question, patience, &Silent)?;
         let introduction: Introduction = serde_json::from_value(answer).map_err(|error| {
             self.error("introduces itself in a way that mu cannot read").because(error)
         })?;
@@ -145,13 +170,12 @@ impl Plugin {
             let spoken = introduction.protocol;
             let what =
                 format!("speaks version {spoken} of the protocol, and this mu speaks {PROTOCOL}");
-            return Err(self.error(&what).hint("install a newer version of the plugin or of mu"));
+            let error = self.error(&what).hint("install a newer version of the plugin or of mu");
+            return Err(error.into());
         }
         lock(&introduced).clone_from(&introduction.hosts);
         self.gate.open(introduction.concurrency.clamp(1, MOST_AT_ONCE));
-        let running =
-            Running { process: Arc::new(process), introduction: Arc::new(introduction), folder };
-        Ok(state.running.insert(running).clone())
+        Ok(Running { process: Arc::new(process), introduction: Arc::new(introduction), folder })
     }
 
     /// Asks a question; `None` if the plugin does not support it.
@@ -179,19 +203,20 @@ impl Plugin {
             let running = self.running()?;
             let answer = {
                 let _place = self.gate.enter();
-                running.process.ask(method, params, self.program.silence, progress)
+                let patience = Patience::Silence(self.program.silence);
+                running.process.ask(method, params, patience, progress)
             };
             match answer {
                 Ok(value) => return Ok(Ok(value)),
                 Err(NoAnswer::Failed(failure)) => return Ok(Err(failure)),
                 Err(NoAnswer::Ended(error)) => {
-                    if !self.forget(&running) {
+                    if !self.forget(&running, last_words(&error)) {
                         return Err(error);
                     }
                     progress.warning(&format!("{error}; it is started once more"));
                 }
                 Err(NoAnswer::Broken(error)) => {
-                    self.forget(&running);
+                    self.forget(&running, last_words(&error));
                     return Err(error);
                 }
             }
@@ -199,20 +224,14 @@ impl Plugin {
     }
 
     /// Forgets a process that has ended; returns whether it may be started again.
-    fn forget(&self, gone: &Running) -> bool {
+    fn forget(&self, gone: &Running, last_words: Option<String>) -> bool {
         let mut state = lock(&self.state);
         let is_it = |running: &Running| Arc::ptr_eq(&running.process, &gone.process);
         if state.running.as_ref().is_some_and(is_it) {
             state.running = None;
+            state.last_words = last_words;
         }
         state.running.is_some() || state.starts < MOST_STARTS
-    }
-
-    fn told(&self, error: NoAnswer) -> ProviderError {
-        match error {
-            NoAnswer::Failed(failure) => failure.into_error(&self.called()),
-            NoAnswer::Ended(error) | NoAnswer::Broken(error) => error,
-        }
     }
 
     /// Returns the user's token for a URL, if the plugin has declared its host.
@@ -237,6 +256,11 @@ impl Plugin {
             }
         })
     }
+}
+
+/// What a plugin said before it ended, if its error has that.
+fn last_words(error: &ProviderError) -> Option<String> {
+    std::error::Error::source(error).map(ToString::to_string)
 }
 
 /// Whether a pattern covers a host: exactly, or with `*.` all its subdomains.

@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use mu_provider::fs::FileError;
 use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Progress, ProviderError};
 use serde::Serialize;
@@ -41,6 +42,33 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// Answers questions of a plugin for credentials.
 pub(crate) type Keeper = Box<dyn Fn(&Value) -> Value + Send>;
 
+/// How long an answer is waited for.
+#[derive(Clone, Copy)]
+pub(crate) enum Patience {
+    /// As long as the plugin sends anything at least this often.
+    Silence(Duration),
+    /// This long, whatever it sends.
+    Whole(Duration),
+}
+
+impl Patience {
+    /// What is left of it, if the question was sent at `asked` and something was last heard at `heard`.
+    fn left(self, asked: Instant, heard: Instant) -> Duration {
+        match self {
+            Self::Silence(silence) => silence.saturating_sub(heard.max(asked).elapsed()),
+            Self::Whole(whole) => whole.saturating_sub(asked.elapsed()),
+        }
+    }
+
+    /// What a plugin has done wrong if nothing is left.
+    fn exhausted(self) -> String {
+        match self {
+            Self::Silence(silence) => format!("said nothing for {} s", silence.as_secs()),
+            Self::Whole(whole) => format!("did not answer within {} s", whole.as_secs()),
+        }
+    }
+}
+
 /// Why there is no answer.
 pub(crate) enum NoAnswer {
     /// The plugin says why.
@@ -49,6 +77,18 @@ pub(crate) enum NoAnswer {
     Ended(ProviderError),
     /// It broke the protocol or was silent, and mu ended it.
     Broken(ProviderError),
+}
+
+impl From<ProviderError> for NoAnswer {
+    fn from(error: ProviderError) -> Self {
+        Self::Broken(error)
+    }
+}
+
+impl From<FileError> for NoAnswer {
+    fn from(error: FileError) -> Self {
+        Self::Broken(error.into())
+    }
 }
 
 /// A running plugin.
@@ -152,12 +192,12 @@ impl Process {
         })
     }
 
-    /// Asks, and waits for the answer as long as the plugin sends something at least every `silence`.
+    /// Asks, and waits for the answer as patiently as it says.
     pub(crate) fn ask(
         &self,
         method: &str,
         params: &Value,
-        silence: Duration,
+        patience: Patience,
         progress: &dyn Progress,
     ) -> Result<Value, NoAnswer> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
@@ -170,22 +210,19 @@ impl Process {
         }
         let asked = Instant::now();
         loop {
-            let heard = (*lock(&self.shared.heard)).max(asked);
-            match events.recv_timeout(silence.saturating_sub(heard.elapsed())) {
+            let left = patience.left(asked, *lock(&self.shared.heard));
+            if left.is_zero() {
+                self.group.end();
+                let text = format!("{} {} after `{method}`", self.name, patience.exhausted());
+                return Err(NoAnswer::Broken(self.error(&text)));
+            }
+            match events.recv_timeout(left) {
                 Ok(Event::Answer(answer)) => return answer.map_err(NoAnswer::Failed),
                 Ok(Event::Step(step)) => tell_step(&step, progress),
                 Ok(Event::Remark(remark)) => self.tell(&remark, progress),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.gone(method)),
-                Err(RecvTimeoutError::Timeout) => {
-                    if (*lock(&self.shared.heard)).max(asked).elapsed() < silence {
-                        continue;
-                    }
-                    self.group.end();
-                    let seconds = silence.as_secs();
-                    let text =
-                        format!("{} said nothing for {seconds} s after `{method}`", self.name);
-                    return Err(NoAnswer::Broken(self.error(&text)));
-                }
+                // Another question may have been answered meanwhile.
+                Err(RecvTimeoutError::Timeout) => {}
             }
         }
     }

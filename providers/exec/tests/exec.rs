@@ -41,6 +41,7 @@ fn program_of(program: PathBuf, folder: &Path) -> Program {
         ]),
         folder: folder.join("plugins"),
         offline: false,
+        introduction: Duration::from_secs(60),
         silence: Duration::from_secs(60),
         credentials: HttpOptions::default().credentials,
     }
@@ -169,6 +170,45 @@ fn programs_are_looked_for_where_the_user_puts_them() {
     for absent in ["work", "text", "../path/mu-provider-path", "A", ""] {
         assert_eq!(places.find(absent), None, "{absent}");
     }
+}
+
+#[test]
+fn one_that_dies_while_it_introduces_itself_is_started_once_more() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let starts = folder.path().join("starts");
+    let dies = format!(
+        "read line\necho once >> {starts}\necho 'no more paper' >&2\n[ $(wc -l < {starts}) -ge $TIMES ] || exit 1\n\
+         echo '{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"protocol\":1}}}}'\nread line",
+        starts = starts.display()
+    );
+    let with = |times: &str| {
+        let _ = fs::remove_file(&starts);
+        let program = script(folder.path(), &dies.replace("$TIMES", times));
+        provider(program, folder.path(), Duration::from_secs(60))
+    };
+    with("2").about().expect("the second one lives");
+    let provider = with("9");
+    for said in ["ended before it answered `initialize`", "ended twice, and is not started again"] {
+        let error = provider.about().expect_err("it dies each time");
+        assert!(error.to_string().contains(said), "{error}");
+        let cause = std::error::Error::source(&error).expect("it has said something");
+        assert_eq!(cause.to_string(), "its last words: no more paper");
+    }
+    assert_eq!(fs::read_to_string(&starts).expect("it was started"), "once\nonce\n");
+}
+
+#[test]
+fn one_that_only_talks_does_not_get_more_time_to_introduce_itself() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().expect("a temporary folder can be made");
+    let talk = r#"{"jsonrpc":"2.0","method":"log","params":{"text":"nearly there"}}"#;
+    let program = script(folder.path(), &format!("read line\nyes '{talk}' | head -n 9000000"));
+    let program =
+        Program { introduction: Duration::from_millis(300), ..program_of(program, folder.path()) };
+    let provider = ExecProvider::new(program, Http::new(HttpOptions::default()));
+    let error = provider.about().expect_err("it never introduces itself");
+    assert!(error.to_string().contains("did not answer within 0 s after `initialize`"), "{error}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use mu_provider::Provider;
 use mu_provider::http::Http;
 use mu_provider::threads::lock;
-use mu_provider_exec::{ExecProvider, Places, Program, SILENCE};
+use mu_provider_exec::{ExecProvider, INTRODUCTION, Places, Program, SILENCE};
 
 use crate::env::Environment;
 use crate::index::Plugins;
@@ -92,6 +92,7 @@ impl OfThisMachine {
             folder: self.folder.clone(),
             records: self.records.clone(),
             offline: self.offline,
+            introduction: INTRODUCTION,
             silence: SILENCE,
             credentials: Arc::clone(&self.http.options().credentials),
         };
