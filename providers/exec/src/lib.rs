@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::fs::AtPath as _;
-use mu_provider::http::Http;
+use mu_provider::http::{Failure, Http};
 use mu_provider::{
     ErrorKind, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress, Provider,
     ProviderError, Release, SafeUrl, TreeWriter, fs,
@@ -56,6 +56,7 @@ const MOST_LINES: usize = 1_000_000;
 #[derive(Debug)]
 pub struct ExecProvider {
     plugin: Plugin,
+    http: Arc<Http>,
     archives: Archives,
     batch: Batch,
 }
@@ -76,7 +77,8 @@ impl ExecProvider {
     pub fn new(program: Program, http: Arc<Http>) -> Self {
         let downloads = program.folder.join("downloads");
         Self {
-            archives: Archives::new(http, downloads, LARGEST_ARCHIVE),
+            archives: Archives::new(Arc::clone(&http), downloads, LARGEST_ARCHIVE),
+            http,
             plugin: Plugin::new(program),
             batch: Batch::default(),
         }
@@ -104,7 +106,7 @@ impl ExecProvider {
         params: &Value,
         progress: &dyn Progress,
     ) -> Result<Option<Value>, ProviderError> {
-        self.plugin.ask(method, params, progress)
+        self.ask(method, params, progress)
     }
 
     /// Asks the question of a record again; gives the answer as the record has it. Files go into an empty folder, which is
@@ -129,15 +131,35 @@ impl ExecProvider {
         Ok(record::answer(answer))
     }
 
-    /// The answer to a question, in the shape that it must have.
+    /// The answer to a question, in the shape that it must have. If the plugin asks for a pause, the question is
+    /// repeated after it, except that files are fetched once.
     fn ask<T: DeserializeOwned>(
         &self,
         method: &str,
         params: &Value,
         progress: &dyn Progress,
     ) -> Result<Option<T>, ProviderError> {
-        let answer = self.plugin.ask(method, params, progress)?.map(serde_json::from_value);
-        answer.transpose().map_err(|error| self.unreadable(method, error))
+        let answer = self.http.retry(|| match self.plugin.answer(method, params, progress)? {
+            Ok(value) => Ok(Some(value)),
+            Err(failure) if failure.is_unsupported() => Ok(None),
+            Err(failure) => {
+                let pause = failure.pause().filter(|_| method != "fetch");
+                Err(self.failed(failure, pause))
+            }
+        })?;
+        answer
+            .map(serde_json::from_value)
+            .transpose()
+            .map_err(|error| self.unreadable(method, error))
+    }
+
+    /// The plugin's failure, after which there may be another attempt.
+    fn failed(&self, failure: message::Failure, pause: Option<Duration>) -> Failure {
+        let error = failure.into_error(&self.plugin.called());
+        match pause {
+            Some(pause) => Failure::after(error, pause),
+            None => error.into(),
+        }
     }
 
     fn unreadable(&self, method: &str, error: serde_json::Error) -> ProviderError {
@@ -150,12 +172,31 @@ impl ExecProvider {
         self.plugin.error(&format!("cannot {what}"))
     }
 
-    /// Converts a plugin's answer about a package.
-    fn listing(&self, location: &Location, package: Package) -> Result<Listing, ProviderError> {
-        let Package { lines, validator, max_age, unchanged, absent, tried, error } = package;
-        if let Some(failure) = error {
-            return Err(failure.into_error(&self.plugin.called()));
+    /// What the plugin says about several packages, in their order.
+    fn versions(
+        &self,
+        questions: &[Value],
+        progress: &dyn Progress,
+    ) -> Result<Vec<Value>, ProviderError> {
+        #[derive(serde::Deserialize)]
+        struct Packages {
+            packages: Vec<Value>,
         }
+        let (params, count) = (json!({"packages": questions}), questions.len());
+        let answer: Option<Packages> = self.ask("versions", &params, progress)?;
+        let Packages { packages } = answer.ok_or_else(|| self.cannot("list versions"))?;
+        let said = packages.len();
+        if said != count {
+            let what =
+                format!("answered `versions` for {said} packages, and was asked for {count}");
+            return Err(self.plugin.error(&what));
+        }
+        Ok(packages)
+    }
+
+    /// Converts a plugin's answer about a package, which is no error.
+    fn listing(&self, location: &Location, package: Package) -> Result<Listing, ProviderError> {
+        let Package { lines, validator, max_age, unchanged, absent, tried, error: _ } = package;
         if unchanged {
             return Ok(Listing::Unchanged { max_age, validator });
         }
@@ -204,6 +245,17 @@ impl ExecProvider {
             return Err(self
                 .plugin
                 .error("put something else in the place of the folder that it was given"));
+        }
+        let (form, running) = (fetched.form(), self.plugin.running()?);
+        if let Some(forms) = &running.introduction.capabilities.fetch
+            && !forms.iter().any(|one| one == form)
+        {
+            let forms: Vec<String> =
+                forms.iter().take(8).map(|one| message::readable(one)).collect();
+            let forms = forms.join("`, `");
+            let what =
+                format!("answered `fetch` in the form `{form}`, and said that it uses `{forms}`");
+            return Err(self.plugin.error(&what));
         }
         let layout = if fetched.folder { Layout::InFolder } else { Layout::Files };
         let url = match fetched {
@@ -272,25 +324,22 @@ impl Provider for ExecProvider {
     ) -> Result<Listing, ProviderError> {
         let most = self.plugin.running()?.introduction.capabilities.versions.most.max(1);
         let question = asking(location, [("validator", json!(validator))]);
-        let answer = self.batch.ask(question, most, |questions| {
-            let params = json!({"packages": questions});
-            #[derive(serde::Deserialize)]
-            struct Packages {
-                packages: Vec<Value>,
+        let package = self.http.retry(|| {
+            let answer = self
+                .batch
+                .ask(question.clone(), most, |questions| self.versions(questions, progress));
+            let answer = answer.map_err(ProviderError::from)?;
+            let mut package: Package = serde_json::from_value(answer)
+                .map_err(|error| self.unreadable("versions", error))?;
+            match package.error.take() {
+                None => Ok(package),
+                Some(failure) => {
+                    let pause = failure.pause();
+                    Err(self.failed(failure, pause))
+                }
             }
-            let count = questions.len();
-            let answer: Option<Packages> = self.ask("versions", &params, progress)?;
-            let answer = answer.ok_or_else(|| self.cannot("list versions"))?;
-            let said = answer.packages.len();
-            if said != count {
-                let what =
-                    format!("answered `versions` for {said} packages, and was asked for {count}");
-                return Err(self.plugin.error(&what));
-            }
-            Ok(answer.packages)
-        });
-        let package = serde_json::from_value(answer.map_err(ProviderError::from)?);
-        self.listing(location, package.map_err(|error| self.unreadable("versions", error))?)
+        })?;
+        self.listing(location, package)
     }
 
     fn resolve(

@@ -3,6 +3,8 @@
 //! Source: <https://www.jsonrpc.org/specification>. Batches are not used. Unknown members are ignored, so
 //! that plugins can say more than this version of mu reads.
 
+use std::time::Duration;
+
 use mu_provider::{ErrorKind, ProviderError};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -67,10 +69,13 @@ pub(crate) struct Failure {
 }
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default)]
+#[serde(default, rename_all = "camelCase")]
 struct Details {
     kind: String,
     hints: Vec<String>,
+    /// After how many seconds the same question may have an answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<f64>,
 }
 
 /// The code of a method that a plugin does not have.
@@ -80,6 +85,11 @@ impl Failure {
     /// Whether the plugin does not know the method, or does not support the request.
     pub(crate) fn is_unsupported(&self) -> bool {
         self.code == METHOD_NOT_FOUND || self.data.kind == "unsupported"
+    }
+
+    /// After which pause the same question may have an answer, if the plugin says so.
+    pub(crate) fn pause(&self) -> Option<Duration> {
+        Duration::try_from_secs_f64(self.data.retry_after?).ok()
     }
 
     /// As the error of a provider; `plugin` is the program's name.
@@ -121,6 +131,8 @@ pub(crate) struct Capabilities {
     pub(crate) versions: Versions,
     pub(crate) resolve: bool,
     pub(crate) manifest: bool,
+    /// The forms of its answers to `fetch`; all, if it does not say.
+    pub(crate) fetch: Option<Vec<String>>,
     pub(crate) search: bool,
 }
 
@@ -166,6 +178,17 @@ pub(crate) struct Fetched {
     /// A file in the given folder; with `url`, the digest of the archive at that URL.
     pub(crate) archive: Option<String>,
     pub(crate) url: Option<String>,
+}
+
+impl Fetched {
+    /// Its form, as capabilities call it.
+    pub(crate) fn form(&self) -> &'static str {
+        match self {
+            Self { url: Some(_), .. } => "url",
+            Self { archive: Some(_), .. } => "archive",
+            _ => "folder",
+        }
+    }
 }
 
 /// How far a question has come.

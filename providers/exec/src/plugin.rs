@@ -178,20 +178,6 @@ impl Plugin {
         Ok(Running { process: Arc::new(process), introduction: Arc::new(introduction), folder })
     }
 
-    /// Asks a question; `None` if the plugin does not support it.
-    pub(crate) fn ask(
-        &self,
-        method: &str,
-        params: &Value,
-        progress: &dyn Progress,
-    ) -> Result<Option<Value>, ProviderError> {
-        match self.answer(method, params, progress)? {
-            Ok(value) => Ok(Some(value)),
-            Err(failure) if failure.is_unsupported() => Ok(None),
-            Err(failure) => Err(failure.into_error(&self.called())),
-        }
-    }
-
     /// Returns the plugin's answer, and restarts a process that died once.
     pub(crate) fn answer(
         &self,

@@ -7,12 +7,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use mu_provider::conformance::Fixture;
 use mu_provider::http::{Http, HttpOptions};
-use mu_provider::{Digest, ErrorKind, Location, Provider as _, Release, SafeUrl, Silent};
+use mu_provider::{
+    Digest, ErrorKind, Limits, Location, Provider as _, Release, SafeUrl, Silent, TreeWriter,
+};
 use mu_provider_exec::{ExecProvider, Places, Program};
 use mu_testing::{digest_of, write};
 
@@ -238,5 +240,80 @@ fn the_end_of_one_is_noticed_though_others_hold_its_output() {
         assert!(error.to_string().contains("ended before it answered `versions`"), "{error}");
         assert_eq!(reader.join().expect("it was read"), "here\n");
         assert!(begin.elapsed() < Duration::from_secs(most), "{:?}", begin.elapsed());
+    }
+}
+
+#[test]
+fn one_that_asks_for_a_pause_gets_it() {
+    let _alone = alone();
+    let fails = |data: &str| format!("{{\"code\":-32000,\"message\":\"busy\",\"data\":{data}}}");
+    let later = fails(r#"{"kind":"network","retryAfter":7.5}"#);
+    let of_all = |error: &str| format!("\"error\":{error}");
+    let of_one = |error: &str| format!("\"result\":{{\"packages\":[{{\"error\":{error}}}]}}");
+    let pause = Duration::from_millis(7500);
+    for (failure, times, pauses) in [
+        (of_all(&later), 2, vec![pause; 2]),
+        (of_one(&later), 3, vec![pause; 3]),
+        (of_one(&later), 9, vec![pause; 3]),
+        (of_all(&fails(r#"{"kind":"network"}"#)), 1, vec![]),
+        (of_all(&fails(r#"{"retryAfter":-1}"#)), 1, vec![]),
+        (of_one(&fails(r#"{"retryAfter":1000000}"#)), 1, vec![Duration::from_secs(60)]),
+    ] {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let lines = format!(
+            "id=0\nwhile read line; do\nid=$((id + 1))\nif [ $id = 1 ]; then said='\"result\":{{\"protocol\":1}}'\n\
+             elif [ $id -le {} ]; then said='{failure}'\n\
+             else said='\"result\":{{\"packages\":[{{\"lines\":[]}}]}}'; fi\n\
+             echo '{{\"jsonrpc\":\"2.0\",\"id\":'$id','$said'}}'\ndone",
+            times + 1
+        );
+        let paused = Arc::new(Mutex::new(Vec::new()));
+        let notes = Arc::clone(&paused);
+        let sleep = Arc::new(move |pause| mu_provider::threads::lock(&notes).push(pause));
+        let http = Http::new(HttpOptions { sleep, ..HttpOptions::default() });
+        let program = program_of(script(folder.path(), &lines), folder.path());
+        let answer = ExecProvider::new(program, http).list(&at("a"), None, &Silent);
+        assert_eq!(*mu_provider::threads::lock(&paused), pauses, "{failure}");
+        let is_answered = times <= pauses.len();
+        assert_eq!(answer.is_ok(), is_answered, "{failure} {answer:?}");
+        if let Err(error) = answer {
+            assert!(error.to_string().contains("busy"), "{error}");
+        }
+    }
+}
+
+#[test]
+fn files_come_in_the_form_that_was_declared() {
+    let _alone = alone();
+    for (declared, answer, said) in [
+        (r#"["folder"]"#, "{}", None),
+        (
+            r#"["archive","url"]"#,
+            "{}",
+            Some("answered `fetch` in the form `folder`, and said that it uses `archive`, `url`"),
+        ),
+        (r#"["folder"]"#, r#"{"archive":"a.tgz"}"#, Some("the form `archive`")),
+        (r#"["archive"]"#, r#"{"url":"https://x.example/a.tgz"}"#, Some("the form `url`")),
+    ] {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let lines = format!(
+            "read line\necho '{{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{{\"protocol\":1,\"capabilities\":{{\"fetch\":{declared}}}}}}}'\n\
+             read line\necho '{{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{answer}}}'\nread line"
+        );
+        let provider =
+            provider(script(folder.path(), &lines), folder.path(), Duration::from_secs(60));
+        let tree = folder.path().join("tree");
+        fs::create_dir(&tree).expect("can be made");
+        let open = mu_provider::Folder::open(&tree).expect("can be opened");
+        let mut tree = TreeWriter::new(open, Limits::default());
+        let fetched = provider.fetch(&at("a"), &Release::default(), &mut tree, &Silent);
+        match said {
+            None => fetched.expect("it is as declared"),
+            Some(said) => {
+                let error = fetched.expect_err("it is not as declared");
+                assert_eq!(error.kind(), ErrorKind::Plugin);
+                assert!(error.to_string().contains(said), "{error}");
+            }
+        }
     }
 }

@@ -26,6 +26,11 @@ impl Failure {
         Self { error, may_pass: true, retry_after: None }
     }
 
+    /// A failure that another attempt may not meet again after this pause.
+    pub fn after(error: ProviderError, pause: Duration) -> Self {
+        Self { error, may_pass: true, retry_after: Some(pause) }
+    }
+
     /// The error alone.
     pub fn into_error(self) -> ProviderError {
         self.error
