@@ -202,8 +202,8 @@ fn what_breaks_the_protocol_is_ended_and_named() {
         ("answer(ask, {'packages': [{}]})", "answered `versions` without `lines`"),
         ("answer(ask, 7)", "answered `versions` in a way that mu cannot read"),
         (
-            "print('no more paper \\x1b[31m', file=sys.stderr)\nsys.exit(3)",
-            "its last words: no more paper [31m",
+            "print('\\x1b]0;title of window\\x07no \\x1b[1;31mmore\\x1b[0m\\x08 paper', file=sys.stderr)\nsys.exit(3)",
+            "its last words: no more paper\"",
         ),
         (
             "answer(ask, {'packages': [{'lines': [{'version': '1.0.0', 'locator': 'x' * 5000}]}]})",

@@ -210,8 +210,10 @@ pub(crate) struct Remark {
     pub(crate) text: String,
 }
 
-/// A plugin's text as a terminal may show it: one line without control characters, of bounded length.
+/// A plugin's text as a terminal may show it: one line without escape sequences and control characters, of bounded
+/// length.
 pub(crate) fn readable(text: &str) -> String {
+    let text = anstream::adapter::strip_str(text).to_string();
     let words: Vec<&str> = text.split(|character: char| character.is_whitespace()).collect();
     let text = words.join(" ");
     let shown = text.trim().chars().filter(|character| !character.is_control());
