@@ -21,7 +21,7 @@ Examples:
   mu plugin list
   mu plugin check shelf shelf://books.example/tools/lamp
   mu plugin check ./mu-provider-shelf --replay records
-  mu plugin run shelf versions '{\"packages\": [{\"base\": \"books.example/\", \"name\": \"tools/lamp\"}]}'")]
+  mu plugin run shelf versions books.example/tools/lamp")]
 pub(crate) enum Command {
     /// List the plugins on this machine
     List,
@@ -30,14 +30,21 @@ pub(crate) enum Command {
 Examples:
   mu plugin check shelf
   mu plugin check shelf shelf://books.example/tools/lamp      also with this package
+  mu plugin check shelf --base books.example/ --name tools/lamp
   mu plugin check ./mu-provider-shelf --replay records")]
     Check {
         /// The plugin's name, or the path of its program
         #[arg(value_name = "NAME|PROGRAM")]
         plugin: String,
         /// A package of the plugin to try it with
-        #[arg(value_name = "REF")]
+        #[arg(value_name = "REF", conflicts_with = "base")]
         reference: Option<String>,
+        /// The base of a package to try it with, such as `HOST/`
+        #[arg(long, requires = "name")]
+        base: Option<String>,
+        /// The name of that package
+        #[arg(long, requires = "base")]
+        name: Option<String>,
         /// Ask again what the records in DIR have, and compare the answers; MU_PLUGIN_DEBUG=DIR writes records
         #[arg(long, value_name = "DIR")]
         replay: Option<PathBuf>,
@@ -45,7 +52,8 @@ Examples:
     /// Ask a plugin one question, and print its answer
     #[command(after_help = "\
 Examples:
-  mu plugin run shelf versions '{\"packages\": [{\"base\": \"books.example/\", \"name\": \"tools/lamp\"}]}'")]
+  mu plugin run shelf versions books.example/tools/lamp
+  mu plugin run shelf search '{\"base\": \"books.example/\", \"words\": \"lamp\", \"limit\": 3}'")]
     Run {
         /// The plugin's name
         #[arg(value_name = "NAME")]
@@ -53,8 +61,8 @@ Examples:
         /// The method, such as `versions`
         #[arg(value_name = "METHOD")]
         method: String,
-        /// What the method takes, as JSON
-        #[arg(value_name = "PARAMS", default_value = "{}")]
+        /// What the method takes: a package, or JSON
+        #[arg(value_name = "REF|JSON", default_value = "{}")]
         params: String,
     },
 }
@@ -98,10 +106,12 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
                 context.table(&table, "no plugins in ~/.mu/plugins, and none on PATH")
             })
         }
-        Command::Check { plugin, reference, replay } => {
+        Command::Check { plugin, reference, base, name, replay } => {
+            let named = base.as_ref().zip(name.as_ref());
+            let named = named.map(|(base, name)| format!("{}/{name}", base.trim_end_matches('/')));
             let request = CheckRequest {
                 plugin: plugin.clone(),
-                reference: reference.clone(),
+                reference: reference.clone().or(named),
                 records: replay.clone(),
             };
             let checked = Checked { checks: plugin::check(&mut session, &request)? };
@@ -127,10 +137,7 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
             Err(CommandError::new(Code::Plugin, message).with_details(&checked).into())
         }
         Command::Run { name, method, params } => {
-            let params = serde_json::from_str(params).map_err(|error| {
-                CommandError::new(Code::Usage, format!("`{params}` is not JSON: {error}"))
-            })?;
-            let said = Said { result: plugin::run(&session, name, method, &params)? };
+            let said = Said { result: plugin::run(&session, name, method, params)? };
             context.answer(&said, |said| context.line(&printable(&format!("{:#}", said.result))))
         }
     }

@@ -12,7 +12,7 @@ use mu_provider::{
 use mu_provider_exec::{ExecProvider, PREFIX, RecordError, Recorded, recorded};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::env::absolute;
 use crate::ops::{Code, CommandError, Session};
@@ -83,7 +83,7 @@ fn find(session: &Session, name: &str) -> Result<Arc<ExecProvider>, CommandError
     })
 }
 
-/// Asks a plugin one question, and gives its answer as it is.
+/// Asks a plugin one question, and gives its answer as it is. `params` is JSON, or a package.
 ///
 /// # Errors
 ///
@@ -92,12 +92,39 @@ pub fn run(
     session: &Session,
     name: &str,
     method: &str,
-    params: &Value,
+    params: &str,
 ) -> Result<Value, CommandError> {
-    let answer = find(session, name)?.call(method, params, &Silent)?;
+    let plugin = find(session, name)?;
+    let params = if params.starts_with('{') {
+        serde_json::from_str(params).map_err(|error| {
+            CommandError::new(Code::Usage, format!("`{params}` is not JSON: {error}"))
+        })?
+    } else {
+        let package = mu_provider_exec::asking(&location(session, name, params)?, []);
+        if method == "versions" { json!({ "packages": [package] }) } else { package }
+    };
+    let answer = plugin.call(method, &params, &Silent)?;
     answer.ok_or_else(|| {
         CommandError::new(Code::Plugin, format!("the plugin `{name}` has no method `{method}`"))
     })
+}
+
+/// Where the plugin `name` has the package that `text` names: with or without the plugin's scheme, or by a name that the
+/// settings lead to the plugin.
+fn location(session: &Session, name: &str, text: &str) -> Result<Location, CommandError> {
+    let with_scheme = (!text.contains("://")).then(|| format!("{name}://{text}"));
+    for text in std::iter::once(text).chain(with_scheme.as_deref()) {
+        let reference = Reference::parse(text)?;
+        let id = session.id_of(&reference);
+        session.index().declare(&id, &reference, &session.environment.current);
+        let route = session.index().known_route(&id);
+        if let Some(route) = route.filter(|route| route.provider.name() == name) {
+            return Ok(route.location);
+        }
+    }
+    let text = format!("`{text}` does not lead to the plugin `{name}`");
+    Err(CommandError::new(Code::Usage, text)
+        .hint(format!("write `{name}://HOST/NAME`, or set `provider: {name}` for its base")))
 }
 
 /// What to check of a plugin.
@@ -131,17 +158,7 @@ pub fn check(session: &mut Session, request: &CheckRequest) -> Result<Vec<Check>
         return Ok(checks.0);
     }
     if let Some(text) = &request.reference {
-        let reference = Reference::parse(text)?;
-        let id = session.id_of(&reference);
-        session.index().declare(&id, &reference, &session.environment.current);
-        let route = session.index().known_route(&id);
-        let Some(route) = route.filter(|route| route.provider.name() == name) else {
-            let text = format!("`{text}` does not lead to the plugin `{name}`");
-            return Err(CommandError::new(Code::Usage, text).hint(format!(
-                "write `{name}://HOST/NAME`, or set `provider: {name}` for its base"
-            )));
-        };
-        checks.package(&plugin, &route.location);
+        checks.package(&plugin, &location(session, name, text)?);
     }
     if let Some(folder) = &request.records {
         let folder = absolute(&session.environment.current, folder);

@@ -137,7 +137,7 @@ fn a_plugin_is_listed_checked_and_asked() {
     let json = sandbox.mu(&["plugin", "list", "--json"]).ok().json();
     assert_eq!(json["plugins"][0]["schemes"][0], "shelf");
     let run = sandbox.mu(&["plugin", "check", "shelf", "shelf://books.example/tools/lamp"]).ok();
-    run.says(&[
+    let run = run.says(&[
         "✓ starts and introduces itself: `shelf` 1.0.0, schemes: shelf",
         "✓ lists the package: 2 releases",
         "✓ lists it again: unchanged",
@@ -149,6 +149,23 @@ fn a_plugin_is_listed_checked_and_asked() {
     let check = ["plugin", "check", "shelf", "shelf://books.example/tools/lamp", "--json"];
     let json = sandbox.mu(&check).ok().json();
     assert!(json["checks"].as_array().is_some_and(|checks| checks.len() == 7), "{json}");
+    let named = ["plugin", "check", "shelf", "--base", "books.example/", "--name", "tools/lamp"];
+    assert_eq!(sandbox.mu(&named).ok().stdout, run.stdout);
+    sandbox.mu(&[&named[..5], &["--json"]].concat()).fails_with("usage");
+    for package in ["books.example/tools/lamp", "shelf://books.example/tools/lamp", "tools/lamp"] {
+        if package == "tools/lamp" {
+            let registries = "hub.mu.com/: {provider: shelf, url: \"https://books.example/\"}";
+            sandbox.write(".mu/workspace.yaml", &format!("registries:\n  {registries}\n"));
+        }
+        let json =
+            sandbox.mu(&["plugin", "run", "shelf", "versions", package, "--json"]).ok().json();
+        let lines = &json["result"]["packages"][0]["lines"];
+        assert_eq!(lines[1]["version"], "1.1.0", "{package}: {json}");
+    }
+    sandbox.write(".mu/workspace.yaml", "");
+    let elsewhere =
+        ["plugin", "run", "shelf", "versions", "https://books.example/tools/lamp", "--json"];
+    sandbox.mu(&elsewhere).fails_with("usage");
     let question = r#"{"base": "books.example/", "words": "lamp", "limit": 3}"#;
     let json = sandbox.mu(&["plugin", "run", "shelf", "search", question, "--json"]).ok().json();
     assert_eq!(json["result"]["results"][0]["name"], "tools/lamp");

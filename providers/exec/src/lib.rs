@@ -441,7 +441,7 @@ impl Provider for ExecProvider {
 }
 
 /// A question about a package, or about its whole registry: the place, and further parameters.
-fn asking<const COUNT: usize>(location: &Location, more: [(&str, Value); COUNT]) -> Value {
+pub fn asking<const COUNT: usize>(location: &Location, more: [(&str, Value); COUNT]) -> Value {
     let root = location.root.as_folder().to_string();
     // The part of a reference before the name.
     let base = root.split_once("://").map_or(root.as_str(), |(_, rest)| rest);
