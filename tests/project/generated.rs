@@ -83,3 +83,10 @@ fn every_command_that_is_spoken_of_exists() {
     }
     assert!(unknown.is_empty(), "{unknown:#?}");
 }
+
+#[test]
+fn the_page_about_plugins_shows_the_whole_example() {
+    let program = read("examples/plugins/mu-provider-shelf");
+    assert!(read("docs/plugins.md").contains(&format!("```python\n{program}```\n")));
+    assert!(program.lines().count() < 75, "it is short enough to read on a page");
+}
