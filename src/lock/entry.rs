@@ -129,6 +129,9 @@ entry! {
     /// The requested tag or branch.
     #[schemars(default)]
     "ref" reference: Option<String>,
+    /// OCI: the digest of the artifact that the requested tag led to.
+    #[schemars(default)]
+    "artifact" artifact: Option<String>,
     /// `h1:` and the digest of the content.
     #[schemars(default)]
     "digest" digest: Option<String>,

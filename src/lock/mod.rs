@@ -95,6 +95,8 @@ pub struct LockedPackage {
     pub commit: Option<String>,
     /// The requested tag or branch, if there is one.
     pub reference: Option<String>,
+    /// OCI: the digest of the artifact that the requested tag led to.
+    pub artifact: Option<ArchiveDigest>,
     /// Its content; missing for a package of the workspace.
     pub digest: Option<Digest>,
     /// Its content together with what `mu build` made of it, if it was built.
@@ -172,6 +174,7 @@ impl LockedPackage {
             folder: None,
             commit: None,
             reference: None,
+            artifact: None,
             digest: None,
             built: None,
             archive: None,
@@ -208,10 +211,14 @@ impl LockedPackage {
         Some(format!("{version}{separator}git-{commit}"))
     }
 
-    /// The commit that it is; in a place without commits, the digest of an archive by URL, or the digest that it is pinned to.
+    /// The commit that it is; in a place without commits, the digest of an archive by URL, of what a tag led to, or the digest
+    /// that it is pinned to.
     pub fn revision(&self) -> Option<Cow<'_, str>> {
         if let (true, Some(archive)) = (self.source.is_archive(), self.archive) {
             return Some(archive.to_string().into());
+        }
+        if let Some(artifact) = self.artifact {
+            return Some(artifact.to_string().into());
         }
         let pinned = || self.reference.as_deref().filter(|text| ArtifactDigest::is_one(text));
         self.commit.as_deref().or_else(pinned).map(Cow::Borrowed)
@@ -458,6 +465,7 @@ mod tests {
                 folder: Some("sub dir/x: y".to_owned()),
                 commit: Some("1895753000000000000000000000000000000000".to_owned()),
                 reference: Some("v1.2.0".to_owned()),
+                artifact: None,
                 digest: Some(
                     "h1:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU".parse().expect("is a digest"),
                 ),

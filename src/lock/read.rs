@@ -161,6 +161,7 @@ impl WirePackage {
             folder: self.folder,
             commit: self.commit,
             reference: self.reference,
+            artifact: self.artifact.map(|text| text.parse().map_err(|_| text)).transpose()?,
             digest: self.digest.map(|text| text.parse().map_err(|_| text)).transpose()?,
             built: self.built.map(|text| text.parse().map_err(|_| text)).transpose()?,
             archive: self.archive.map(|text| text.parse().map_err(|_| text)).transpose()?,

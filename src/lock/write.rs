@@ -89,6 +89,7 @@ fn entry(package: &LockedPackage, names: &Names<'_>) -> WirePackage {
         folder: package.folder.clone(),
         commit: package.commit.clone(),
         reference: package.reference.clone(),
+        artifact: package.artifact.map(|digest| digest.to_string()),
         digest: package.digest.map(|digest| digest.to_string()),
         built: package.built.map(|digest| digest.to_string()),
         archive: package.archive.map(|digest| digest.to_string()),

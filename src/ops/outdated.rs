@@ -89,8 +89,10 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
             Some(commit) if version == "0.0.0" => commit.get(..7).unwrap_or(commit).to_owned(),
             _ => version.to_owned(),
         };
-        let is_other_archive =
-            package.source.is_archive() && now.is_some_and(|now| now.archive != package.archive);
+        let is_other_archive = now.is_some_and(|now| {
+            now.artifact != package.artifact
+                || (package.source.is_archive() && now.archive != package.archive)
+        });
         let told = |package: &LockedPackage| match package.revision() {
             Some(digest) if is_other_archive => {
                 format!("{} ({})", package.version, ArtifactDigest::shortened(&digest))

@@ -63,16 +63,15 @@ pub fn pin(session: &mut Session, request: &PinRequest) -> Result<Outcome, Comma
     })
 }
 
-/// The locked packages that follow a branch, which looks like a tag.
+/// The locked packages that follow a branch, which looks like a tag, or a tag of an OCI registry, which can move.
 ///
 /// If the repository cannot be reached, a name counts as a tag.
 fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, CommandError> {
     let named = |package: &&LockedPackage| package.commit.is_some() && package.reference.is_some();
     let named: Vec<&LockedPackage> = lock.packages.iter().filter(named).collect();
-    if named.is_empty() {
-        return Ok(BTreeSet::new());
+    if !named.is_empty() {
+        Requirements::collect(session, lock.extra.clone())?.declare(session);
     }
-    Requirements::collect(session, lock.extra.clone())?.declare(session);
     let is_branch = |package: &LockedPackage| -> Option<bool> {
         let name = VersionSpec::parse(package.reference.as_deref()?).ok()?;
         let index = session.index();
@@ -83,7 +82,9 @@ fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, C
         let (_, release) = index.release(&package.id, Candidate::Revision(&revision)).ok()?;
         Some(release.reference.as_ref()?.starts_with("refs/heads/"))
     };
-    let following = named.into_iter().filter(|package| is_branch(package) == Some(true));
+    let moving = lock.packages.iter().filter(|package| package.artifact.is_some());
+    let following =
+        named.into_iter().filter(|package| is_branch(package) == Some(true)).chain(moving);
     Ok(following.map(|package| package.id.clone()).collect())
 }
 

@@ -78,6 +78,8 @@ mod oci_auth;
 mod oci_charts;
 #[cfg(feature = "oci")]
 mod oci_hostile;
+#[cfg(feature = "oci")]
+mod oci_tags;
 #[cfg(feature = "olm")]
 mod olm;
 #[cfg(feature = "exec")]

@@ -173,7 +173,8 @@ pub trait Provider: Send + Sync + fmt::Debug {
     /// Finds a revision that is not in the listing: a commit, with all digits or some, or a digest; if the provider
     /// [has revisions](Provider::has_revisions) or its [listings are hints](Provider::lines_are_hints), also a tag or a branch.
     ///
-    /// If it is a digest, everything that selection needs of it is in the answer, or [`Provider::confirm`] has it.
+    /// If it is a digest, everything that selection needs of it is in the answer, or [`Provider::confirm`] has it. The same holds for
+    /// a tag where listings are hints: the commit in the answer is the digest of what the tag leads to, if it is no listed version.
     ///
     /// # Errors
     ///

@@ -136,50 +136,6 @@ impl OciProvider {
         })
     }
 
-    /// The content of a version's manifest, requested once in a run.
-    fn said(
-        &self,
-        repository: &Repository,
-        release: &Release,
-        progress: &dyn Progress,
-    ) -> Result<(Arc<Said>, String), ProviderError> {
-        let version = wire::full_version(release);
-        let mut tried = Vec::new();
-        for tag in &wire::tags_of(release) {
-            let place = repository.place(&format!("manifests/{tag}"));
-            if let Some(said) = self.said_by(repository, tag, progress)? {
-                return Ok((said, place));
-            }
-            tried.push(format!("`{place}`"));
-        }
-        let (name, tried) = (&repository.name, tried.join(" and "));
-        let text = format!("there is no version {version} of `{name}`: looked at {tried}");
-        Err(ProviderError::new(ErrorKind::NotFound, text))
-    }
-
-    fn said_by(
-        &self,
-        repository: &Repository,
-        tag: &str,
-        progress: &dyn Progress,
-    ) -> Result<Option<Arc<Said>>, ProviderError> {
-        let key = (repository.place(""), tag.to_owned());
-        if let Some(known) = lock(&self.said).get(&key) {
-            return Ok(Some(Arc::clone(known)));
-        }
-        let Some(bytes) = repository.manifest(tag, progress)? else { return Ok(None) };
-        let release = match read(&bytes, tag) {
-            Err(reason) => {
-                let foreign = self.foreign(repository, &bytes, tag, progress)?;
-                foreign.unwrap_or(Err(reason))
-            }
-            own => own,
-        };
-        let said = Arc::new(Said { release, digest: wire::digest(&bytes) });
-        lock(&self.said).insert(key, Arc::clone(&said));
-        Ok(Some(said))
-    }
-
     /// Unpacks the archive of a release with a known digest; returns `false` if the registry has no such blob.
     fn unpack(
         &self,
@@ -391,7 +347,17 @@ impl Provider for OciProvider {
                 })?;
                 Ok(Release { reference, ..found })
             }
-            Some(said) => said.named(&location.path).map_err(absent),
+            Some(said) => {
+                let found = said.named(&location.path).map_err(absent)?;
+                let is_version = match self.said(&repository, &found, progress) {
+                    Ok((version, _)) => version.digest == said.digest,
+                    Err(error) if error.kind() == ErrorKind::NotFound => false,
+                    Err(error) => return Err(error),
+                };
+                // A tag can move, so anything but a version is known by its digest.
+                let digest = (!is_version).then(|| said.digest.clone());
+                Ok(Release { commit: digest.clone(), reference: digest, ..found })
+            }
         }
     }
 

@@ -1,8 +1,13 @@
 //! The content of a manifest: the archive of a version, and the line that its publisher wrote.
 
-use mu_provider::{ArchiveDigest, ErrorKind, ProviderError, Release};
+use std::sync::Arc;
 
+use mu_provider::threads::lock;
+use mu_provider::{ArchiveDigest, ErrorKind, Progress, ProviderError, Release};
+
+use crate::OciProvider;
 use crate::listing;
+use crate::repository::Repository;
 use crate::wire::{self, ARCHIVE, Descriptor, Manifest, PACKAGE};
 
 /// The manifest of a version.
@@ -34,6 +39,57 @@ impl Said {
             let text = format!("`{place}` contains no package: {reason}");
             ProviderError::new(ErrorKind::Integrity, text)
         })
+    }
+}
+
+impl OciProvider {
+    /// The content of a version's manifest, requested once in a run.
+    pub(crate) fn said(
+        &self,
+        repository: &Repository,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<(Arc<Said>, String), ProviderError> {
+        let version = wire::full_version(release);
+        let mut tried = Vec::new();
+        for tag in &wire::tags_of(release) {
+            let place = repository.place(&format!("manifests/{tag}"));
+            if let Some(said) = self.said_by(repository, tag, progress)? {
+                return Ok((said, place));
+            }
+            tried.push(format!("`{place}`"));
+        }
+        let (name, tried) = (&repository.name, tried.join(" and "));
+        let text = format!("there is no version {version} of `{name}`: looked at {tried}");
+        Err(ProviderError::new(ErrorKind::NotFound, text))
+    }
+
+    pub(crate) fn said_by(
+        &self,
+        repository: &Repository,
+        tag: &str,
+        progress: &dyn Progress,
+    ) -> Result<Option<Arc<Said>>, ProviderError> {
+        let key = (repository.place(""), tag.to_owned());
+        if let Some(known) = lock(&self.said).get(&key) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let Some(bytes) = repository.manifest(tag, progress)? else { return Ok(None) };
+        let release = match read(&bytes, tag) {
+            Err(reason) => {
+                let foreign = self.foreign(repository, &bytes, tag, progress)?;
+                foreign.unwrap_or(Err(reason))
+            }
+            own => own,
+        };
+        let said = Arc::new(Said { release, digest: wire::digest(&bytes) });
+        let mut known = lock(&self.said);
+        if wire::version_of(tag).is_none() {
+            // By its digest it is the same, unless a version in the tag counts.
+            known.insert((key.0.clone(), said.digest.clone()), Arc::clone(&said));
+        }
+        known.insert(key, Arc::clone(&said));
+        Ok(Some(said))
     }
 }
 

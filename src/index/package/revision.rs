@@ -40,11 +40,10 @@ impl Package {
             return self.listed_or_asked(around, name);
         }
         if !self.releases.is_repository() {
-            let known = match self.in_registry(name) {
-                None => self.tagged(around, name)?,
-                known => known,
+            return match self.in_registry(name) {
+                None => self.tagged(around, name),
+                known => Ok(known.map(Revision::Release)),
             };
-            return Ok(known.map(Revision::Release));
         }
         let text = match name {
             VersionSpec::Tip => None,
@@ -175,21 +174,23 @@ impl Package {
         }
     }
 
-    /// The version of a tag that only the registry itself knows.
+    /// What a tag leads to that only the registry itself knows: a version, or another artifact.
     fn tagged(
         &self,
         around: &dyn Surroundings,
         name: &VersionSpec,
-    ) -> Result<Option<Position>, PackageError> {
+    ) -> Result<Option<Revision>, PackageError> {
         let (provider, location) = (&self.route.provider, &self.route.location);
-        if !provider.lines_are_hints() || !matches!(name, VersionSpec::Tag(_)) {
-            return Ok(None);
-        }
+        // Tags can look like commits, and partial versions are ranges.
+        let tag = name.as_tag().filter(|_| !matches!(name, VersionSpec::Range(_)));
+        let Some(tag) = tag.filter(|_| provider.lines_are_hints()) else { return Ok(None) };
         let progress = around.run().asking(self.id());
-        match provider.resolve(location, &name.to_string(), &*progress) {
+        match provider.resolve(location, tag, &*progress) {
+            Ok(release) if release.commit.is_some() => self.look_at(around, release).map(Some),
             Ok(release) => {
                 let version = wire::version_of(&release, location.lenient);
-                Ok(version.and_then(|version| self.releases.position(&version)))
+                let position = version.and_then(|version| self.releases.position(&version));
+                Ok(position.map(Revision::Release))
             }
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),

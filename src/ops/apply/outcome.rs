@@ -297,8 +297,8 @@ pub(crate) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
                 Some(commit) if same_version => {
                     format!("{} ({})", package.version, commit.get(..7).unwrap_or(commit))
                 }
-                // The digest of an archive is known before its content is.
-                None if same_version && package.source.is_archive() => {
+                // The digest of an archive or artifact is known before its content is.
+                None if same_version && package.revision().is_some() => {
                     let digest = package.revision().unwrap_or_default();
                     format!("{} ({})", package.version, ArtifactDigest::shortened(&digest))
                 }
@@ -343,6 +343,7 @@ fn take<'lock>(packages: &mut &'lock [LockedPackage], id: &PackageId) -> &'lock 
 fn is_same(left: &LockedPackage, right: &LockedPackage) -> bool {
     left.version == right.version
         && left.commit == right.commit
+        && left.artifact == right.artifact
         && (left.archive == right.archive || !left.source.is_archive())
         && is_same_kind(&left.source, &right.source)
         && (left.digest == right.digest || left.digest.is_none() || right.digest.is_none())

@@ -12,7 +12,8 @@ pub(crate) const NOTHING: &str = "no version";
 
 /// The pin for a locked package: its version, or its commit or digest if that is more exact.
 pub(crate) fn pin_of(package: &LockedPackage, commits: bool) -> Result<VersionSpec, CommandError> {
-    if let (true, Some(digest)) = (package.source.is_archive(), package.revision()) {
+    let is_archive = package.source.is_archive() || package.artifact.is_some();
+    if let (true, Some(digest)) = (is_archive, package.revision()) {
         return Ok(VersionSpec::parse(&digest)?);
     }
     let names_version = package.commit.is_none()

@@ -3,7 +3,7 @@
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::source::nearest;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{PackageId, Reference};
+use crate::reference::{ArtifactDigest, PackageId, Reference};
 
 /// The package that is used for the one that a reference means, as [`find_locked`] finds it.
 ///
@@ -80,6 +80,8 @@ pub fn version_of(package: &LockedPackage) -> String {
     let commit = package.commit.as_ref();
     let commit = commit.filter(|_| package.version == "0.0.0" || package.reference.is_some());
     let commit = commit.map(|commit| commit.get(..7).unwrap_or(commit));
+    let artifact = package.artifact.map(|digest| digest.to_string());
+    let commit = commit.or(artifact.as_deref().map(ArtifactDigest::shortened));
     let told: Vec<&str> = commit.into_iter().chain(package.channel.as_deref()).collect();
     match told.is_empty() {
         true => package.version.clone(),

@@ -188,6 +188,7 @@ impl Universe for LockedUniverse<'_> {
         let names_it = match name {
             VersionSpec::Commit(commit) => {
                 package.commit.as_deref().is_some_and(|full| commit.matches(full))
+                    || (package.artifact.is_some() && package.reference.as_deref() == name.as_tag())
             }
             VersionSpec::Digest(digest) => package.revision().as_deref() == Some(digest.as_str()),
             VersionSpec::Tag(tag) => package.reference.as_deref() == Some(tag.as_str()),

@@ -360,6 +360,14 @@ fn new_entry(
     package.folder = route.location.folder.clone().filter(|folder| !folder.is_empty());
     let commit = chosen.commit.as_deref().filter(|commit| !ArtifactDigest::is_one(commit));
     package.commit = commit.map(str::to_owned);
+    // The archive by URL is its own revision, and a pinned digest is what was asked for.
+    let is_pinned =
+        || chosen.requested.iter().find_map(Demand::reference) == chosen.commit.as_deref();
+    if let (Some(revision), None, false) =
+        (&chosen.commit, &package.commit, package.source.is_archive() || is_pinned())
+    {
+        package.artifact = revision.parse().ok();
+    }
     package.is_composite = release.versioning.as_deref() == Some("composite");
     package.app_version = release.app_version.clone().filter(|_| !package.is_composite);
     // The lock is shared, so URLs with possible secrets stay out of it. The index has them, if they are

@@ -112,7 +112,7 @@ fn keep_built(resolved: &mut Resolved) {
         let is_it = |before: &&LockedPackage| {
             let is_same = package.digest.is_none() || before.digest == package.digest;
             let is_same = is_same && before.patch == package.patch;
-            before.version == package.version && before.commit == package.commit && is_same
+            before.version == package.version && before.revision() == package.revision() && is_same
         };
         package.built = before.find(is_it).and_then(|before| before.built);
     }

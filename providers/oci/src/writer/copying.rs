@@ -16,7 +16,7 @@ const LARGEST_BLOB: u64 = 2 << 30;
 const MOST_PLATFORMS: usize = 64;
 
 impl Writer {
-    /// Copies the version of a package that `release` is at `location`; `line` is what the index says of it.
+    /// Copies the version of a package that `release` is at `location`, with its tags; `line` is what the index says of it.
     ///
     /// # Errors
     ///
@@ -45,6 +45,12 @@ impl Writer {
             ..Descriptor::of(&media_type, &bytes)
         };
         self.list(&entry)?;
+        for tag in release.tags.iter().filter(|tag| wire::is_tag(tag)) {
+            let there = self.repository.manifest(tag, progress)?;
+            if there.is_none_or(|there| there != bytes) {
+                self.put(&media_type, tag, bytes.clone())?;
+            }
+        }
         Ok(if there.is_some() { Pushed::Same } else { Pushed::New })
     }
 

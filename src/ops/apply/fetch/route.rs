@@ -4,6 +4,7 @@
 //! lock counts only if the settings lead to the same place: then it saves requests for what was looked up
 //! before.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -257,7 +258,10 @@ pub(super) fn release_of(
         digest: package.digest.map(|digest| digest.to_string()),
         commit: package.commit.clone(),
         // A copy of an artifact is found by the digest that it is pinned to.
-        reference: package.reference.clone().filter(|text| ArtifactDigest::is_one(text)),
+        reference: package
+            .revision()
+            .filter(|text| ArtifactDigest::is_one(text) && !package.source.is_archive())
+            .map(Cow::into_owned),
         ..Release::default()
     };
     if !way.is_moved {

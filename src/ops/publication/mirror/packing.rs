@@ -87,7 +87,15 @@ impl Copying<'_> {
                     line.insert("origin".to_owned(), origin.into());
                 }
                 line.insert("name".to_owned(), name.as_str().into());
-                if let Ok(release) = release_of(self.session, id, package)
+                // A package that followed a branch or a tag can continue to do so.
+                let followed =
+                    package.reference.clone().filter(|tag| mu_hub::check_tag(tag).is_ok());
+                let release = release_of(self.session, id, package).map(Arc::unwrap_or_clone);
+                let release = release.map(|release| Release {
+                    tags: followed.clone().into_iter().collect(),
+                    ..release
+                });
+                if let Ok(release) = release
                     && self.target.copy(route, &release, &line, &name)?.is_some()
                 {
                     self.mirrored.copied.push(Copied { name: name.clone(), version: called });
@@ -109,9 +117,7 @@ impl Copying<'_> {
                 };
                 self.target.compare(self.session, &upload)?;
                 self.target.publish(upload)?;
-                // A package that followed a branch or a tag can continue to do so.
-                let tag = package.reference.as_deref();
-                if let Some(tag) = tag.filter(|tag| mu_hub::check_tag(tag).is_ok()) {
+                if let Some(tag) = &followed {
                     self.target.tag(&name, &version, tag, false)?;
                 }
             }
