@@ -18,6 +18,8 @@ pub struct Behaviour {
     pub referrers: bool,
     /// Whether it answers requests for referrers with a web page and status 200.
     pub false_referrers: bool,
+    /// The status of its answers to requests for referrers; 0 for what it has.
+    pub referrers_status: u16,
     /// How many tags, or referrers, a page has; 0 for all.
     pub page: usize,
     /// Whether every page of tags has one more after it.
@@ -322,6 +324,10 @@ impl Content {
     fn referrers(&mut self, _: &Seen, repository: &str, subject: &str, query: &str) -> Reply {
         if self.behaviour.false_referrers {
             return Reply::body("<!doctype html><p>Packages").header("content-type", "text/html");
+        }
+        if self.behaviour.referrers_status != 0 {
+            let reply = Reply::status(self.behaviour.referrers_status);
+            return reply.header("www-authenticate", "Basic realm=\"here\"");
         }
         if !self.behaviour.referrers {
             return Reply::status(404);

@@ -249,9 +249,9 @@ impl Repository {
             let answer = match self.registry.ask(to, &call, progress) {
                 Ok(answer) => answer,
                 Err(error) if error.kind() == ErrorKind::Offline => return Err(error),
-                // It may be able to answer another time.
-                Err(_) => {
-                    has_answered = false;
+                // The repository itself could be read, so a refusal is about the list alone. Anything else may pass.
+                Err(error) => {
+                    has_answered = !matches!(error.kind(), ErrorKind::Network | ErrorKind::Io);
                     break;
                 }
             };

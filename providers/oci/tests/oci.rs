@@ -8,19 +8,25 @@ use std::time::Duration;
 use mu_provider::conformance::{Fixture, releases};
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{Digest, Listing, Location, Provider as _, Release, SafeUrl, Silent};
-use mu_provider_oci::{OciOptions, OciProvider, Pushed};
+use mu_provider_oci::{OciOptions, OciProvider, Pushed, WithoutLists};
 use mu_testing::oci::Behaviour;
-use mu_testing::{DockerRegistry, Nginx, OciServer, digest_of, tar_gz, tree, write};
+use mu_testing::{
+    Artifact, Chart, DockerRegistry, Nginx, OciServer, digest_of, tar_gz, tree, write,
+};
 use serde_json::{Map, Value, json};
 
 /// A provider as one run has it, with its cache in `cache`.
 fn provider(cache: &Path) -> OciProvider {
+    OciProvider::new(options(cache))
+}
+
+fn options(cache: &Path) -> OciOptions {
     let http = Http::new(HttpOptions {
         first_delay: Duration::ZERO,
         sleep: std::sync::Arc::new(|_| {}),
         ..HttpOptions::default()
     });
-    OciProvider::new(OciOptions::new(http, cache.join("downloads")))
+    OciOptions::new(http, cache.join("downloads"))
 }
 
 fn at(host: &str, name: &str) -> Location {
@@ -96,4 +102,42 @@ fn what_is_unchanged_is_not_read_again() {
     let changed = provider.list(&location, found.validator.as_deref(), &Silent).expect("answers");
     let Listing::Found(changed) = changed else { panic!("has changed") };
     assert_eq!(releases(&changed.lines).len(), 2);
+}
+
+#[test]
+fn whatever_is_no_list_of_referrers_is_none_and_remembered_unless_it_may_pass() {
+    let chart = Artifact::chart(&Chart::new("log", "1.0.0"));
+    for (status, is_remembered) in [
+        (400, true),
+        (401, true),
+        (403, true),
+        (404, true),
+        (405, true),
+        (418, true),
+        (422, true),
+        (500, true),
+        (204, true),
+        (429, false),
+        (502, false),
+        (503, false),
+    ] {
+        let behaviour = Behaviour { referrers_status: status, ..Behaviour::default() };
+        let registry = OciServer::start(behaviour);
+        chart.push(&registry.host(), "acme/log", "1.0.0");
+        let scratch = tempfile::tempdir().expect("a temporary folder can be made");
+        let folder = Some(scratch.path().join("registries"));
+        let asked = || {
+            let without_lists = WithoutLists { folder: folder.clone(), now: 1_000 };
+            let provider =
+                OciProvider::new(OciOptions { without_lists, ..options(scratch.path()) });
+            let before = registry.requests().len();
+            let listing = provider.list(&at(&registry.host(), "log"), None, &Silent);
+            let Listing::Found(found) = listing.expect("answers") else { panic!("is there") };
+            assert_eq!(releases(&found.lines).len(), 1, "{status}");
+            let requests = registry.requests().split_off(before);
+            requests.iter().any(|line| line.contains("/referrers/"))
+        };
+        // The second time is the next run.
+        assert_eq!([asked(), asked()], [true, !is_remembered], "{status}");
+    }
 }
