@@ -442,6 +442,36 @@ fn plain_http_is_for_this_machine_alone() {
 }
 
 #[test]
+fn a_registry_of_plain_http_needs_the_line_that_the_error_has() {
+    let registry = DockerRegistry::start();
+    // It is this machine, too, but not by a name that allows plain http.
+    let host = registry.host().replace("127.0.0.1", "0.0.0.0");
+    Artifact::chart(&Chart::new("web", "1.0.0")).push(&registry.host(), "charts/web", "1.0.0");
+    let pasted = |sandbox: &Sandbox, reference: &str| {
+        let refused = sandbox.mu(&["get", reference]).fails();
+        refused.says(&["does not speak TLS"]).does_not_say(&["write `http://"]);
+        let text = refused.stderr.clone();
+        let (_, line) = text.split_once("write into `.mu/workspace.yaml`: ").expect("has a line");
+        sandbox.write(".mu/workspace.yaml", line.lines().next().expect("is a line"));
+        sandbox.mu(&["get", reference]).ok();
+    };
+    let sandbox = Sandbox::new();
+    pasted(&sandbox, &format!("oci://{host}/charts/web#^1"));
+    assert_eq!(sandbox.locked(), [format!("{host}/charts/web 1.0.0")]);
+    // A registry of the settings stays where it is.
+    let sandbox = Sandbox::new();
+    let place = format!("registries: {{charts.example/: \"oci://{host}/charts/\"}}\n");
+    sandbox.write(".mu/workspace.yaml", &place);
+    pasted(&sandbox, "charts.example/web");
+    assert_eq!(sandbox.locked(), ["charts.example/web 1.0.0"]);
+    // Elsewhere, too, nobody is told to write `http://`.
+    let to = format!("oci://{host}/mirror");
+    let refused = sandbox.mu(&["mirror", "--lock", "--to", &to]).fails();
+    refused.says(&["`--allow-insecure` for one command"]).does_not_say(&["write `http://"]);
+    sandbox.mu(&["mirror", "--lock", "--to", &to, "--allow-insecure"]).ok();
+}
+
+#[test]
 fn the_names_of_repositories_are_searched_where_they_are_listed() {
     let docker = DockerRegistry::start();
     let paged = OciServer::start(Behaviour { catalog: true, page: 1, ..Behaviour::default() });

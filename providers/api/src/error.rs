@@ -52,6 +52,7 @@ pub struct ProviderError {
     kind: ErrorKind,
     message: String,
     hints: Vec<String>,
+    is_without_tls: bool,
     source: Option<Box<dyn Error + Send + Sync>>,
 }
 
@@ -59,7 +60,8 @@ impl ProviderError {
     /// Creates an error with a message: in lower case, without a full stop, naming the URL or path. The
     /// middle of a very long message is left out.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: shortened(message.into()), hints: Vec::new(), source: None }
+        let message = shortened(message.into());
+        Self { kind, message, hints: Vec::new(), is_without_tls: false, source: None }
     }
 
     /// Adds the reason.
@@ -73,6 +75,21 @@ impl ProviderError {
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hints.push(hint.into());
+        self
+    }
+
+    /// Hints at this one thing, in place of what was said before.
+    #[must_use]
+    pub fn hint_instead(mut self, hint: impl Into<String>) -> Self {
+        self.hints = vec![hint.into()];
+        self
+    }
+
+    /// Says that the server did not answer with TLS, and so perhaps speaks plain http.
+    #[cfg(feature = "http")]
+    #[must_use]
+    pub(crate) fn without_tls(mut self) -> Self {
+        self.is_without_tls = true;
         self
     }
 
@@ -91,6 +108,11 @@ impl ProviderError {
     /// What went wrong.
     pub fn kind(&self) -> ErrorKind {
         self.kind
+    }
+
+    /// Whether the server did not answer with TLS, and so perhaps speaks plain http.
+    pub fn is_without_tls(&self) -> bool {
+        self.is_without_tls
     }
 
     /// What the user can do about it.

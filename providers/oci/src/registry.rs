@@ -270,9 +270,14 @@ impl Registry {
             .map_err(|error| self.with_hint(error))
     }
 
-    /// Adds where else a registry's password can come from.
+    /// Adds where else a registry's password can come from, and how plain http is allowed.
     fn with_hint(&self, error: ProviderError) -> ProviderError {
         match error.kind() {
+            // `oci://` never means http, whatever else a reference can have in its place.
+            _ if error.is_without_tls() => error.hint_instead(format!(
+                "if `{}` is plain http, `insecure: true` for it in the settings allows that, and `--allow-insecure` for one command",
+                self.host
+            )),
             ErrorKind::Auth => {
                 error.hint(format!("mu also finds what `docker login {}` has stored", self.host))
             }

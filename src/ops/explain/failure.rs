@@ -242,7 +242,14 @@ pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError
                 .hint("a registry that invents packages never ends: remove the dependency that leads to it")
                 .hint("if you need all of these packages, raise the limit with `--most N`");
         }
-        Cause::Provider(provider) => (code_of(provider.kind()), provider.hints().to_vec()),
+        Cause::Provider(provider) => {
+            let plain = provider.is_without_tls().then(|| unserved::plain_http(session, &error.id));
+            let hints = match plain.flatten() {
+                Some(hint) => vec![hint],
+                None => provider.hints().to_vec(),
+            };
+            (code_of(provider.kind()), hints)
+        }
         Cause::Route => (Code::Reference, Vec::new()),
         Cause::NoDigests => {
             let hint = format!(

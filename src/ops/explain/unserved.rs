@@ -53,6 +53,23 @@ pub(crate) fn in_reference(session: &Session, id: &PackageId) -> Option<String> 
     Some(format!("did you mean `{meant}://{rest}`?"))
 }
 
+/// The line of the settings that allows plain http for the OCI registry of a package, as `oci://` always means https.
+pub(crate) fn plain_http(session: &Session, id: &PackageId) -> Option<String> {
+    let (prefix, url, provider) = match session.workspace.settings.registry(id) {
+        Some(entry) => {
+            let provider = entry.provider.as_ref().map(|name| format!(", provider: {name}"));
+            (entry.prefix.clone(), entry.url.as_ref()?.to_string(), provider.unwrap_or_default())
+        }
+        None => (id.base().to_string(), format!("oci://{}", id.base()), String::new()),
+    };
+    let is_oci = session.index().known_route(id).is_some_and(|route| route.provider.is_oci());
+    is_oci.then(|| {
+        let line =
+            format!("registries: {{\"{prefix}\": {{url: \"{url}\"{provider}, insecure: true}}}}");
+        format!("if it is plain http, write into `.mu/workspace.yaml`: {line}")
+    })
+}
+
 /// That the folder which the settings name for a package is not there.
 pub(crate) fn no_place(session: &Session, id: &PackageId) -> Option<String> {
     let entry = session.workspace.settings.registry(id)?;

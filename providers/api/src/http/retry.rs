@@ -56,6 +56,7 @@ impl Failure {
             ExchangeError::Transport(error) if is_without_tls(&error) => {
                 let host = url.host_and_port();
                 return network(format!("`{host}` does not speak TLS"))
+                    .without_tls()
                     .hint(format!("if it is plain http, write `http://{host}/...`"))
                     .into();
             }
