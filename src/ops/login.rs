@@ -39,8 +39,17 @@ pub fn host_of(session: &Session, base: &str) -> Result<Host, CommandError> {
         }
     };
     let is_set = |variable: &String| session.environment.variable(variable).is_some();
-    let variable = token_variable(&host).filter(is_set);
-    Ok(Host { host, variable })
+    let names = names_of(&host);
+    let variable = names.iter().find_map(|name| token_variable(name).filter(is_set));
+    Ok(Host { host: names.last().map_or(host.clone(), |&name| name.to_owned()), variable })
+}
+
+/// The names of a host that a token is for. It is stored for the last one.
+fn names_of(host: &str) -> Vec<&str> {
+    #[cfg(feature = "oci")]
+    return mu_provider_oci::names_of(host);
+    #[cfg(not(feature = "oci"))]
+    vec![host]
 }
 
 fn check(prefix: &str, url: &SafeUrl) -> Result<String, CommandError> {
@@ -72,7 +81,11 @@ pub fn login(session: &Session, host: &Host, token: &Secret) -> Result<Stored, C
         let message = "a token is one word of visible ASCII characters; this is not";
         return Err(CommandError::new(Code::Usage, message));
     }
-    credentials::store(&session.environment.mu_home, &host.host, token)
+    let home = &session.environment.mu_home;
+    for name in names_of(&host.host).into_iter().filter(|name| *name != host.host) {
+        credentials::remove(home, name)?;
+    }
+    credentials::store(home, &host.host, token)
 }
 
 /// Removes the stored token of a host; returns whether there was one.
@@ -81,5 +94,9 @@ pub fn login(session: &Session, host: &Host, token: &Secret) -> Result<Stored, C
 ///
 /// When it cannot be removed.
 pub fn logout(session: &Session, host: &Host) -> Result<bool, CommandError> {
-    credentials::remove(&session.environment.mu_home, &host.host)
+    let mut was_there = false;
+    for name in names_of(&host.host) {
+        was_there |= credentials::remove(&session.environment.mu_home, name)?;
+    }
+    Ok(was_there)
 }

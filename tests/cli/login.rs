@@ -55,6 +55,26 @@ fn a_stored_token_opens_its_host() {
     sandbox.mu(&["logout", "hub.mu.com"]).ok().says(&["nothing to do"]);
 }
 
+#[cfg(feature = "oci")]
+#[test]
+fn dockers_registry_has_one_token_under_all_its_names() {
+    let mut sandbox = Sandbox::new();
+    let stored = |sandbox: &Sandbox| {
+        fs::read_to_string(sandbox.path("home/.mu/credentials.json")).unwrap_or_default()
+    };
+    for name in ["docker.io", "index.docker.io", "registry-1.docker.io"] {
+        send(&sandbox, &["login", name], "ada:hunter2\n").ok().says(&["for docker.io in"]);
+        assert!(stored(&sandbox).contains("\"docker.io\""), "{name}");
+    }
+    sandbox.mu(&["logout", "registry-1.docker.io"]).ok().says(&["removed the token"]);
+    assert_eq!(stored(&sandbox), "");
+    sandbox.mu(&["logout", "docker.io"]).ok().says(&["nothing to do"]);
+    sandbox.set("MU_TOKEN_INDEX_DOCKER_IO", "ada:hunter2");
+    send(&sandbox, &["login", "docker.io"], "ada:hunter2\n")
+        .ok()
+        .says(&["`MU_TOKEN_INDEX_DOCKER_IO` is set"]);
+}
+
 #[test]
 fn a_token_is_for_one_host_and_port() {
     let mut sandbox = Sandbox::with_dependencies(&["aws/ec2"]);

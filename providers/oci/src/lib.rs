@@ -49,6 +49,7 @@ pub use crate::image::{Image, ImageName};
 use crate::known::Known;
 use crate::listing::Entries;
 pub use crate::options::OciOptions;
+pub use crate::registry::names_of;
 use crate::registry::{Call, Registry, To};
 use crate::repository::{Listed, Repository};
 use crate::said::Said;

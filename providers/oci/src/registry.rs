@@ -13,6 +13,15 @@ use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
 use crate::wire;
 use crate::without_lists::WithoutLists;
 
+/// The names of Docker's registry: the host that serves it, and last the one that people know.
+const DOCKERS_NAMES: [&str; 3] = ["registry-1.docker.io", "index.docker.io", "docker.io"];
+
+/// The names of a registry whose passwords are the same: its host, and the others that it has. The last is the one that passwords
+/// are stored for.
+pub fn names_of(host: &str) -> Vec<&str> {
+    if DOCKERS_NAMES.contains(&host) { DOCKERS_NAMES.to_vec() } else { vec![host] }
+}
+
 /// A registry.
 #[derive(Debug)]
 pub(crate) struct Registry {
@@ -288,10 +297,7 @@ impl Registry {
 
 /// The host that serves a registry: Docker's has other names, too.
 pub(crate) fn api_host(host: &str) -> &str {
-    match host {
-        "docker.io" | "index.docker.io" => "registry-1.docker.io",
-        host => host,
-    }
+    if DOCKERS_NAMES.contains(&host) { "registry-1.docker.io" } else { host }
 }
 
 /// A URL without its query, which no error shows.

@@ -21,7 +21,7 @@ use serde::Deserialize;
 use self::challenge::Challenge;
 pub(crate) use self::stores::Credential;
 pub use self::stores::Stores;
-use crate::registry::shown;
+use crate::registry::{names_of, shown};
 
 /// The longest answer to a request for a token, in bytes.
 const LONGEST_TOKEN: u64 = 1 << 20;
@@ -276,7 +276,11 @@ impl Keys {
         if let Some(known) = lock(&self.credentials).get(&host) {
             return Ok(known.clone());
         }
-        let own = self.http.options().credentials.token(url);
+        // For a registry with several names, a password for any of them is meant.
+        let named = names_of(&host)
+            .into_iter()
+            .filter_map(|name| SafeUrl::parse(&format!("{}://{name}/", url.scheme())).ok());
+        let own = named.into_iter().find_map(|url| self.http.options().credentials.token(&url));
         let found = match own {
             Some(own) => Some(Credential::written(&own)),
             None => self.stores.find(&host)?,
@@ -325,7 +329,39 @@ fn is_same_site(registry: &SafeUrl, place: &SafeUrl) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use mu_provider::http::{Credentials, HttpOptions};
+
     use super::*;
+
+    /// Has a token for one host.
+    struct Only(&'static str);
+
+    impl Credentials for Only {
+        fn token(&self, url: &SafeUrl) -> Option<Secret> {
+            (url.host_and_port() == self.0).then(|| Secret::new("ada:secret"))
+        }
+    }
+
+    #[test]
+    fn dockers_registry_has_one_password_under_all_its_names() {
+        let ada = Credential::written(&Secret::new("ada:secret"));
+        for (stored, asked, expected) in [
+            ("docker.io", "registry-1.docker.io", true),
+            ("index.docker.io", "registry-1.docker.io", true),
+            ("registry-1.docker.io", "registry-1.docker.io", true),
+            ("docker.io", "auth.docker.io", false),
+            ("docker.io", "docker.io.evil.example", false),
+            ("ghcr.io", "registry-1.docker.io", false),
+            ("ghcr.io:8443", "ghcr.io:8443", true),
+        ] {
+            let credentials = Arc::new(Only(stored));
+            let http = Http::new(HttpOptions { credentials, ..HttpOptions::default() });
+            let keys = Keys::new(http, Stores::default());
+            let url = SafeUrl::parse(&format!("https://{asked}/v2/")).expect("is a URL");
+            let found = keys.credential(&url).expect("no program is asked");
+            assert_eq!(found, expected.then(|| ada.clone()), "{stored} {asked}");
+        }
+    }
 
     #[test]
     fn a_password_is_shown_to_its_own_site_alone() {
