@@ -4,11 +4,52 @@ use std::fs;
 
 use mu_testing::oci::Behaviour;
 use mu_testing::{
-    Bundle, Chart, Charts, DockerRegistry, Nginx, OciServer, Operators, digest_of, tree, write,
+    Bundle, Chart, Charts, DockerRegistry, Nginx, OciServer, Operators, digest_of, push_image,
+    tar_gz, tree, write,
 };
 use serde_json::json;
 
 use crate::support::{Hub, Sandbox};
+
+#[test]
+fn a_catalog_in_an_image_is_a_registry_and_the_error_has_its_line() {
+    let mut sandbox = Sandbox::new();
+    let registry = OciServer::start(Behaviour::default());
+    let mut operators = Operators::new(&sandbox.path("catalog"));
+    operators.package("web", "stable");
+    operators.channel("web", "stable", &[json!("web.v1.0.0")]);
+    operators.bundle(&Bundle::new("web", "1.0.0"));
+    let catalog = ("configs/catalog.json".to_owned(), ('f', operators.text().into_bytes()));
+    let labels = json!({"operators.operatorframework.io.index.configs.v1": "/configs"});
+    push_image(&registry, "acme/catalog", &[tar_gz([catalog])], labels);
+    let host = registry.host();
+    let base = format!("{host}/acme/catalog");
+    sandbox.replace(&host, "[HOST]");
+    let reference = format!("olm+oci://{base}:v1/web#^1");
+    sandbox.asks_for(&[&reference]);
+    let line = format!("registries: {{{base}/: \"olm+oci://{base}:v1\"}}");
+    let hint = format!("write into the settings `{line}`, and here `{base}/web#^1`");
+    let hint = hint.replace(&host, "[HOST]");
+    sandbox.mu(&["get"]).fails().says(&[&format!("help: {hint}")]);
+    sandbox.asks_for(&[]);
+    sandbox.mu(&["get", &reference]).fails().says(&[&format!("hint: {hint}")]);
+    // And it works.
+    sandbox.write(".mu/workspace.yaml", &line);
+    sandbox.mu(&["get", &format!("{base}/web#^1")]).ok();
+    assert_eq!(sandbox.locked(), [format!("{base}/web 1.0.0")]);
+    for (reference, shown) in [
+        (
+            "olm+oci://a.example/c/web",
+            "{a.example/c/: \"olm+oci://a.example/c\"}`, and here `a.example/c/web`",
+        ),
+        (
+            "olm+oci://a.example:5000/c:v1",
+            "{a.example:5000/c/: \"olm+oci://a.example:5000/c:v1\"}`, and here `a.example:5000/c/NAME`",
+        ),
+    ] {
+        sandbox.mu(&["versions", reference]).fails().says(&[shown]);
+    }
+}
 
 /// A sandbox, a catalog that `operators.example/` is, and the registry that its bundles are in.
 struct Cluster {

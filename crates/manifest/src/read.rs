@@ -16,6 +16,7 @@ const GENERATED_KEY: &str = "x-generated";
 impl From<ReferenceError> for Problem {
     fn from(error: ReferenceError) -> Self {
         let mut problem = Self::new(error.to_string());
+        problem.help = error.help();
         // If a password was hidden, positions in the text are not those in the file.
         problem.span = (!error.text().contains("****")).then(|| error.span());
         problem

@@ -185,7 +185,9 @@ impl From<FileError> for CommandError {
 impl From<ReferenceError> for CommandError {
     fn from(error: ReferenceError) -> Self {
         let details = serde_json::json!({ "text": error.text(), "offset": error.span().start });
-        Self::from_error(Code::Reference, error).with_details(details)
+        let help = error.help();
+        let command = Self::from_error(Code::Reference, error).with_details(details);
+        help.into_iter().fold(command, Self::hint)
     }
 }
 

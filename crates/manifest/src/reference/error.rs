@@ -86,6 +86,39 @@ impl ReferenceError {
         }
     }
 
+    /// What to write instead, if that is known: a catalog of operators in an image can only be a registry, because its tag has no
+    /// place in a reference.
+    pub fn help(&self) -> Option<String> {
+        const SCHEME: &str = "olm+oci://";
+        let scheme = self.0.text.get(..SCHEME.len())?;
+        let rest =
+            self.0.text.get(SCHEME.len()..).filter(|_| scheme.eq_ignore_ascii_case(SCHEME))?;
+        if self.0.text.contains(HIDDEN_BEFORE_HOST) {
+            // What looks like a password is not known any more.
+            return Some(format!(
+                "write into the settings `registries: {{operators.example/: \"{SCHEME}HOST/REPOSITORY@sha256:DIGEST\"}}`, and here `operators.example/NAME`"
+            ));
+        }
+        let (place, version) = rest.split_at(rest.find('#').unwrap_or(rest.len()));
+        // A tag or digest is at the end of the image; without one, the last segment is the operator.
+        let host = place.find('/')?;
+        let (path, mark, name) = match place[host..].find([':', '@']) {
+            Some(at) => {
+                let (path, rest) = place.split_at(host + at);
+                let (mark, name) = rest.split_once('/').unwrap_or((rest, ""));
+                (path, mark, name)
+            }
+            None => {
+                let (path, name) = place.rsplit_once('/')?;
+                (path, "", name)
+            }
+        };
+        let name = if name.is_empty() { "NAME" } else { name };
+        Some(format!(
+            "write into the settings `registries: {{{path}/: \"{SCHEME}{path}{mark}\"}}`, and here `{path}/{name}{version}`"
+        ))
+    }
+
     /// That the text is wrong, without the place and the reason: `` `bad ref` is not a valid reference ``.
     pub fn headline(&self) -> String {
         format!("`{}` is not a valid {}", self.shown().text, self.0.subject)
