@@ -449,8 +449,8 @@ fn a_registry_of_plain_http_needs_the_line_that_the_error_has() {
     Artifact::chart(&Chart::new("web", "1.0.0")).push(&registry.host(), "charts/web", "1.0.0");
     let pasted = |sandbox: &Sandbox, reference: &str| {
         let refused = sandbox.mu(&["get", reference]).fails();
-        refused.says(&["does not speak TLS"]).does_not_say(&["write `http://"]);
-        let text = refused.stderr.clone();
+        let refused = refused.says(&["does not speak TLS"]).does_not_say(&["write `http://"]);
+        let text = &refused.stderr;
         let (_, line) = text.split_once("write into `.mu/workspace.yaml`: ").expect("has a line");
         sandbox.write(".mu/workspace.yaml", line.lines().next().expect("is a line"));
         sandbox.mu(&["get", reference]).ok();

@@ -12,6 +12,26 @@ use serde_json::json;
 use crate::support::{Hub, Sandbox};
 
 #[test]
+fn a_catalog_that_is_not_there_is_named_and_no_folder_above_it_is_read() {
+    let sandbox = Sandbox::new();
+    let root = sandbox.root().display().to_string();
+    // No catalog, and nothing that mu has to read.
+    sandbox.write("values.yaml", "{{ no: yaml }}: at all\n");
+    let place = format!("olm+file://{root}/work/absent");
+    for command in ["versions", "get"] {
+        let run = sandbox.mu(&[command, &format!("{place}/kafka")]).fails();
+        run.says(&["there is no catalog `[DIR]/work/absent`"]).does_not_say(&["values.yaml"]);
+        for registry in [format!("\"{place}\""), "{provider: olm, url: ./absent}".to_owned()] {
+            let settings = format!("registries: {{operators.example/: {registry}}}\n");
+            sandbox.write(".mu/workspace.yaml", &settings);
+            let run = sandbox.mu(&[command, "operators.example/kafka"]).fails();
+            run.says(&["[DIR]/work/absent"]);
+        }
+        sandbox.write(".mu/workspace.yaml", "");
+    }
+}
+
+#[test]
 fn a_catalog_in_an_image_is_a_registry_and_the_error_has_its_line() {
     let mut sandbox = Sandbox::new();
     let registry = OciServer::start(Behaviour::default());

@@ -12,7 +12,8 @@ use mu_provider::TreeError;
 use crate::archive::tar::{self, Sink};
 use crate::archive::{ArchiveError, Layout, is_gzip};
 
-/// The files of a tar, compressed or not, whose paths are in `wanted`, by their paths. At most `most` bytes
+/// The files of a tar, compressed or not, whose paths are in `wanted`, by their paths; a `/` before these means the root of an
+/// image, as nothing is written. At most `most` bytes
 /// of files are read, wanted or not.
 ///
 /// # Errors
@@ -52,6 +53,7 @@ impl Sink for Picked<'_> {
     }
 
     fn file(&mut self, path: &[u8], _: bool, content: &mut dyn Read) -> Result<(), TreeError> {
+        let path = path.strip_prefix(b"/").unwrap_or(path);
         let name = std::str::from_utf8(path).ok().filter(|path| (self.wanted)(path));
         // One more byte, to notice if the content is longer.
         let mut content = content.take(self.left.saturating_add(1));
@@ -99,7 +101,11 @@ mod tests {
             let mut header = ::tar::Header::new_gnu();
             header.set_size(content.len() as u64);
             header.set_mode(0o644);
-            builder.append_data(&mut header, path, *content).expect("goes to memory");
+            // The library refuses a `/` at the beginning.
+            let name = header.as_old_mut().name.get_mut(..path.len()).expect("is short");
+            name.copy_from_slice(path.as_bytes());
+            header.set_cksum();
+            builder.append(&header, *content).expect("goes to memory");
         }
         let mut device = ::tar::Header::new_gnu();
         device.set_entry_type(::tar::EntryType::Char);
@@ -119,8 +125,12 @@ mod tests {
             let error = pick(&layer, &wanted, 3).expect_err("is larger");
             assert!(error.to_string().contains("the size of its files"), "{error}");
         }
-        let twice = layer(&[("kcl.mod", b"a"), ("./kcl.mod", b"b")]);
-        assert!(pick(&twice, &wanted, 100).is_err());
+        for (other, is_it) in [("./kcl.mod", true), ("/kcl.mod", true), ("//kcl.mod", false)] {
+            let found = pick(&layer(&[(other, b"a")]), &wanted, 100).expect("is a layer");
+            assert_eq!(found.contains_key("kcl.mod"), is_it, "{other}");
+            let twice = layer(&[("kcl.mod", b"a"), (other, b"b")]);
+            assert_eq!(pick(&twice, &wanted, 100).is_err(), is_it, "{other}");
+        }
         assert!(pick(b"no tar", &wanted, 100).is_err());
         assert!(pick(&mu_testing::gzip(b"no tar"), &wanted, 100).is_err());
     }

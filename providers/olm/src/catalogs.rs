@@ -337,7 +337,7 @@ fn url_of(root: &SafeUrl) -> Result<SafeUrl, ProviderError> {
 }
 
 /// The path of a `file:` URL, whatever slash is behind it.
-fn path_of(root: &SafeUrl) -> Result<PathBuf, ProviderError> {
+pub(crate) fn path_of(root: &SafeUrl) -> Result<PathBuf, ProviderError> {
     let path = root.as_url().to_file_path().map_err(|()| {
         ProviderError::new(ErrorKind::Refused, format!("`{root}` is not a path on this machine"))
     })?;

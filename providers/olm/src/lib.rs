@@ -26,7 +26,7 @@ use mu_provider::{
 };
 use mu_provider_oci::{ImageName, OciProvider};
 
-use crate::catalogs::Catalogs;
+use crate::catalogs::{Catalogs, path_of};
 
 /// The folders of a bundle.
 const FOLDERS: [&str; 2] = ["manifests", "metadata"];
@@ -165,7 +165,15 @@ impl Provider for OlmProvider {
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
         let Some(catalog) = self.catalogs.get(location, progress)? else {
-            return Ok(Listing::Absent { tried: vec![location.root.to_string()] });
+            let root = location.root.to_string();
+            let tried = match location.root.scheme() {
+                "file" => {
+                    let place = path_of(&location.root)?;
+                    format!("{root}; there is no catalog `{}`", place.display())
+                }
+                _ => root,
+            };
+            return Ok(Listing::Absent { tried: vec![tried] });
         };
         let Some(package) = catalog.package(&location.path) else {
             let tried = format!("{}, which lists no operator `{}`", location.root, location.path);

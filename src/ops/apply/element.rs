@@ -40,6 +40,10 @@ pub(crate) fn find_package(
         }
     }
     let reference = candidates.last().unwrap_or(reference);
+    // What is before the name of a chart or an operator is its place, not another package.
+    if reference.protocol().is_some_and(|protocol| protocol.provider().is_some()) {
+        return Ok(reference.clone());
+    }
     // The longest prefix that is a package wins; the rest names one of its elements.
     let (mut place, version) = match reference.as_str().split_once('#') {
         Some((place, version)) => (place, format!("#{version}")),

@@ -1,6 +1,6 @@
 //! Protocols and providers that nothing serves: what was probably meant, and the line of the settings.
 
-use mu_provider::SafeUrl;
+use std::path::PathBuf;
 
 use crate::fs;
 use crate::index::RouteError;
@@ -73,8 +73,11 @@ pub(crate) fn plain_http(session: &Session, id: &PackageId) -> Option<String> {
 /// That the folder which the settings name for a package is not there.
 pub(crate) fn no_place(session: &Session, id: &PackageId) -> Option<String> {
     let entry = session.workspace.settings.registry(id)?;
-    let url = entry.url.as_ref().filter(|url| url.scheme() == "file").map(SafeUrl::as_url)?;
-    let folder = url.to_file_path().ok().filter(|folder| !folder.exists())?;
+    // The format comes first: `olm+file://`.
+    let url = entry.url.as_ref().filter(|url| url.scheme().rsplit('+').next() == Some("file"))?;
+    let folder = PathBuf::from(url.as_url().path().trim_end_matches('/'));
+    let folder = url.as_url().to_file_path().unwrap_or(folder);
+    let folder = Some(folder).filter(|folder| !folder.exists())?;
     let file = entry.defined_in.display();
     Some(format!(
         "`{file}` says that `{}` is in the folder `{}`, which is not there",
