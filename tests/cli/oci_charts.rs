@@ -7,6 +7,8 @@ use mu_testing::{
     Artifact, Chart, Charts, DockerRegistry, Nginx, OciServer, digest_of, pull, tree,
 };
 
+use serde_json::{Value, json};
+
 use super::support::{Hub, Sandbox};
 
 /// A sandbox, and a registry with `stack`, which needs `common`, and `web`, which needs it too.
@@ -314,6 +316,72 @@ fn a_mirror_has_the_manifests_blobs_and_tags_of_the_original() {
     sandbox.mu(&["get"]).ok();
     let run = sandbox.mu(&["mirror", "--lock", "--to", &place, "--json"]).fails_with("conflict");
     assert!(run.to_string().contains("common 2.1.0"), "{run}");
+}
+
+#[test]
+fn charts_of_a_repository_are_mirrored_as_helm_pushes_them() {
+    let sandbox = Sandbox::new();
+    let mut charts = Charts::new(&sandbox.path("www/stable"));
+    let nginx = Nginx::serve(&sandbox.path("www"), "");
+    let repository = format!("http://{}/stable", nginx.host());
+    let common = Chart::new("common", "2.1.0+b7").lines("type: library\nappVersion: 1.10\n");
+    // As `jetstack` and others number their charts.
+    let web = Chart::new("web", "v0.3.0").lines("description: serves\nhome: https://a.example\n");
+    let web = web.needs("common", "2.x.x", &repository);
+    charts.add(&common);
+    charts.add(&web);
+    sandbox.asks_for(&[&format!("helm+{repository}/web")]);
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.lock();
+    let other = DockerRegistry::start();
+    let place = format!("oci://{}/copies", other.host());
+    sandbox.mu(&["mirror", "--lock", "--to", &place]).ok().says(&["2"]);
+    for (chart, name, tag) in [(&common, "common", "2.1.0_b7"), (&web, "web", "v0.3.0")] {
+        let repository = format!("copies/stable/{name}");
+        let manifest = pull(&other.host(), &format!("{repository}/manifests/{tag}"));
+        let manifest: Value =
+            serde_json::from_slice(&manifest.expect("is there")).expect("is JSON");
+        let content = |descriptor: &Value| {
+            let digest = descriptor["digest"].as_str().expect("has a digest");
+            pull(&other.host(), &format!("{repository}/blobs/{digest}")).expect("is there")
+        };
+        assert_eq!(manifest["config"]["mediaType"], "application/vnd.cncf.helm.config.v1+json");
+        let config: Value = serde_json::from_slice(&content(&manifest["config"])).expect("is JSON");
+        let version = tag.replace('_', "+");
+        assert_eq!([&config["name"], &config["version"]], [name, &version]);
+        assert!(config["appVersion"].is_null() || config["appVersion"] == "1.1", "{config}");
+        let [layer] = manifest["layers"].as_array().expect("is a list").as_slice() else {
+            panic!("{manifest}")
+        };
+        assert_eq!(layer["mediaType"], "application/vnd.cncf.helm.chart.content.v1.tar+gzip");
+        assert_eq!(content(layer), chart.archive());
+        let said = &manifest["annotations"];
+        assert_eq!(said["org.opencontainers.image.version"], *version);
+        assert!(manifest["artifactType"].is_null() && said["com.mu.release"].is_null());
+    }
+    let again = sandbox.mu(&["mirror", "--lock", "--to", &place, "--json"]).ok().json();
+    assert_eq!((&again["copied"], &again["present"]), (&json!([]), &json!(2)));
+    // The lock holds with the mirror.
+    let settings = format!("registries: {{\"{}/\": \"{place}\"}}\n", nginx.host());
+    sandbox.write(".mu/workspace.yaml", &settings);
+    forget(&sandbox);
+    drop(nginx);
+    sandbox.mu(&["get", "--locked"]).ok();
+    assert_eq!(sandbox.lock(), lock);
+    // And the copy is a chart for everybody.
+    let named = Sandbox::new();
+    named.asks_for(&[&format!("{place}/stable/web#^0")]);
+    named.write(".mu/workspace.yaml", &settings);
+    named.mu(&["get"]).ok();
+    let digests = |lock: &Value| {
+        let packages = lock["packages"].as_array().expect("is a list").iter();
+        let mut all: Vec<_> = packages
+            .map(|package| (package["digest"].to_string(), package["archive"].to_string()))
+            .collect();
+        all.sort();
+        all
+    };
+    assert_eq!(digests(&named.lock()), digests(&lock));
 }
 
 #[test]

@@ -55,7 +55,7 @@ use crate::repository::{Listed, Repository};
 use crate::said::Said;
 pub use crate::said::read;
 pub use crate::without_lists::WithoutLists;
-pub use crate::writer::{Pushed, Writer};
+pub use crate::writer::{ForeignArtifact, Pushed, Writer};
 
 /// The longest answer of a registry about itself, in bytes.
 const LONGEST_GREETING: u64 = 64 << 10;

@@ -3,10 +3,11 @@
 //! `mu-provider-oci` decides what is pushed, and maintains the index there.
 
 use jiff::Timestamp;
+use mu_formats::helm;
 use mu_hub::{HubError, Published};
 use mu_provider::publishable::check_line;
 use mu_provider::{Location, Release, SafeUrl, Silent, without_secrets};
-use mu_provider_oci::{OciProvider, Pushed, Writer};
+use mu_provider_oci::{ForeignArtifact, OciProvider, Pushed, Writer};
 use serde_json::{Map, Value};
 
 use crate::ops::publication::target::Upload;
@@ -58,15 +59,9 @@ impl OciRegistry {
             CommandError::new(Code::Manifest, format!("{package} cannot be published: {error}"))
         })?;
         let writer = self.writer(&upload.name)?;
-        match writer.publish(&upload.line, &upload.version, &upload.archive)? {
-            Pushed::New => Ok(Published::New),
-            Pushed::Same => Ok(Published::Same),
-            Pushed::Differs(present) => {
-                let offered = upload.line.get("digest").and_then(Value::as_str).unwrap_or_default();
-                let package = format!("{} {}", upload.name, upload.version);
-                Err(HubError::Exists { package, present, offered: offered.to_owned() }.into())
-            }
-        }
+        let pushed = writer.publish(&upload.line, &upload.version, &upload.archive)?;
+        let offered = upload.line.get("digest").and_then(Value::as_str).unwrap_or_default();
+        published(pushed, format!("{} {}", upload.name, upload.version), offered.to_owned())
     }
 
     /// Copies an artifact of another ecosystem as it is.
@@ -78,15 +73,28 @@ impl OciRegistry {
         name: &str,
     ) -> Result<Published, CommandError> {
         let copied = self.writer(name)?.copy(&self.provider, from, release, line, &Silent)?;
-        match copied {
-            Pushed::New => Ok(Published::New),
-            Pushed::Same => Ok(Published::Same),
-            Pushed::Differs(present) => {
-                let package = format!("{name} {}", release.version);
-                let offered = release.archive.clone().unwrap_or_default();
-                Err(HubError::Exists { package, present, offered }.into())
-            }
-        }
+        let offered = release.archive.clone().unwrap_or_default();
+        published(copied, format!("{name} {}", release.version), offered)
+    }
+
+    /// Pushes the archive of a chart as Helm does.
+    pub(super) fn push_chart(
+        &self,
+        chart: &helm::Pushed,
+        archive: &[u8],
+        line: &Map<String, Value>,
+        name: &str,
+    ) -> Result<Published, CommandError> {
+        let helm::Pushed { version, config: (kind, config), content, annotations } = chart;
+        let artifact = ForeignArtifact {
+            version: version.clone(),
+            config: (kind, config),
+            layer: (content, archive),
+            annotations: annotations.clone(),
+        };
+        let offered = mu_provider_oci::wire::digest(archive);
+        let pushed = self.writer(name)?.push_foreign(&artifact, line)?;
+        published(pushed, format!("{name} {version}"), offered)
     }
 
     pub(super) fn lines(&self, name: &str) -> Result<Vec<Map<String, Value>>, CommandError> {
@@ -124,5 +132,14 @@ impl OciRegistry {
 
     pub(super) fn moved(&self, name: &str, to: Option<&str>) -> Result<bool, CommandError> {
         Ok(self.writer(name)?.moved(to, self.now)?)
+    }
+}
+
+/// What became of a version, or that `package` is there with other content than what was `offered`.
+fn published(pushed: Pushed, package: String, offered: String) -> Result<Published, CommandError> {
+    match pushed {
+        Pushed::New => Ok(Published::New),
+        Pushed::Same => Ok(Published::Same),
+        Pushed::Differs(present) => Err(HubError::Exists { package, present, offered }.into()),
     }
 }

@@ -197,6 +197,34 @@ impl Target {
         }
     }
 
+    /// Whether charts are pushed as Helm does it, because Helm can read them there.
+    pub(crate) fn takes_charts(&self) -> bool {
+        #[cfg(feature = "oci")]
+        return matches!(self.kind, Kind::Oci(_));
+        #[cfg(not(feature = "oci"))]
+        false
+    }
+
+    /// Publishes the archive of a chart as Helm pushes it.
+    ///
+    /// # Errors
+    ///
+    /// When the registry refuses, or already has that version with another archive.
+    #[cfg_attr(not(feature = "oci"), allow(unused_variables))]
+    pub(crate) fn push_chart(
+        &self,
+        chart: &mu_formats::helm::Pushed,
+        archive: &[u8],
+        line: &Map<String, Value>,
+        name: &str,
+    ) -> Result<(), CommandError> {
+        match &self.kind {
+            #[cfg(feature = "oci")]
+            Kind::Oci(registry) => registry.push_chart(chart, archive, line, name).map(drop),
+            _ => Ok(()),
+        }
+    }
+
     /// Checks that the line of an upload matches the manifest in its archive, as every client does at
     /// installation. A folder or bucket is checked when it is written.
     ///

@@ -1,17 +1,32 @@
 //! What a chart says about itself, in `Chart.yaml` and in an index alike.
 
+use std::borrow::Cow;
+
 use mu_manifest::reference::{Name, Version};
 use mu_provider::{Maintainer, Release, Yanked};
 
-use crate::error::Fault;
+use crate::error::{Fault, FormatError};
+use crate::files::Files;
 use crate::node::Node;
 use crate::range::rewritten;
+
+/// The manifest of a chart.
+pub const CHART: &str = "Chart.yaml";
+
+/// What charts of the first format depend on.
+pub const REQUIREMENTS: &str = "requirements.yaml";
 
 /// The fact of the runtime that `kubeVersion` is about.
 const KUBERNETES: &str = "kubernetes";
 
 /// The annotations that hold a licence, the first that is there.
 const LICENSES: [&str; 3] = ["licenses", "license", "artifacthub.io/license"];
+
+/// The text of a chart's manifest.
+pub(super) fn text(files: &dyn Files) -> Result<Cow<'_, str>, FormatError> {
+    let missing = || FormatError::new(CHART, "", Fault::new(0..0, "there is no such file"));
+    files.text(CHART)?.ok_or_else(missing)
+}
 
 /// Reads name and version, and whether the chart has the first format, whose dependencies are in another
 /// file. In an index, `name` is the name under which the index lists the chart.

@@ -4,10 +4,10 @@
 use crate::artifact::{Artifact, Image};
 
 /// The config of a chart.
-const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
+pub(super) const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
 
 /// Its archive, and what that was called first.
-const CONTENT: [&str; 2] =
+pub(super) const CONTENT: [&str; 2] =
     ["application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip"];
 
 pub(super) const ARTIFACT: Artifact =

@@ -9,17 +9,20 @@ mod edit;
 mod image;
 mod index;
 mod lock;
+mod pushed;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use mu_provider::Release;
 
+use self::chart::text;
+pub use self::chart::{CHART, REQUIREMENTS};
 pub use self::edit::Charts;
 pub use self::index::index;
 pub use self::lock::{Need, Needs, lock, needs};
+pub use self::pushed::{Pushed, pushed};
 pub use crate::aliases::Aliases;
-use crate::error::{Fault, FormatError};
+use crate::error::FormatError;
 use crate::files::Files;
 use crate::format::{Format, Package, Place, Reading};
 pub use crate::index::{Index, is_index};
@@ -47,12 +50,6 @@ fn is_one(text: &str) -> bool {
     let has = |root: &Node<'_>, key| root.text(key).is_ok_and(|value| value.is_some());
     node::read(text).map_or(true, |root| !has(&root, "kind") || has(&root, "name"))
 }
-
-/// The manifest of a chart.
-pub const CHART: &str = "Chart.yaml";
-
-/// What charts of the first format depend on.
-pub const REQUIREMENTS: &str = "requirements.yaml";
 
 /// Reads the chart whose files these are.
 ///
@@ -95,11 +92,6 @@ pub fn head(files: &dyn Files) -> Result<Release, FormatError> {
     let text = text(files)?;
     let read = || chart::head(&node::read(&text)?, None);
     read().map(|(release, _)| release).map_err(|fault| FormatError::new(CHART, &text, fault))
-}
-
-fn text(files: &dyn Files) -> Result<Cow<'_, str>, FormatError> {
-    let missing = || FormatError::new(CHART, "", Fault::new(0..0, "there is no such file"));
-    files.text(CHART)?.ok_or_else(missing)
 }
 
 #[cfg(test)]

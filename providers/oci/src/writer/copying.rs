@@ -1,13 +1,28 @@
 //! Copies artifacts of other ecosystems as they are: manifests, blobs and tags, byte for byte, so that their own tools can read the
-//! copy. Only the index that has a tag says what mu knows of them.
+//! copy. What comes from elsewhere is pushed in the same form. Only the index that has a tag says what mu knows of them.
 
-use mu_provider::{ErrorKind, Location, Progress, ProviderError, Release};
+use std::collections::BTreeMap;
+
+use mu_provider::{ErrorKind, Location, Progress, ProviderError, Release, Silent};
 use serde_json::{Map, Value};
 
 use super::{Pushed, Writer, annotations};
 use crate::OciProvider;
 use crate::repository::Repository;
 use crate::wire::{self, Descriptor, Index, Manifest};
+
+/// An artifact of another ecosystem, as its own tool would push it.
+#[derive(Debug, Clone)]
+pub struct ForeignArtifact<'bytes> {
+    /// Its version, which is its tag.
+    pub version: String,
+    /// The media type of its config, and the config.
+    pub config: (&'bytes str, &'bytes [u8]),
+    /// The media type of its only layer, and the layer.
+    pub layer: (&'bytes str, &'bytes [u8]),
+    /// The annotations of its manifest.
+    pub annotations: BTreeMap<String, String>,
+}
 
 /// The largest blob that is copied, in bytes.
 const LARGEST_BLOB: u64 = 2 << 30;
@@ -51,6 +66,63 @@ impl Writer {
                 self.put(&media_type, tag, bytes.clone())?;
             }
         }
+        Ok(if there.is_some() { Pushed::Same } else { Pushed::New })
+    }
+
+    /// Pushes an artifact of another ecosystem; `line` is what the index says of it.
+    ///
+    /// # Errors
+    ///
+    /// When the registry takes no such thing.
+    pub fn push_foreign(
+        &self,
+        artifact: &ForeignArtifact<'_>,
+        line: &Map<String, Value>,
+    ) -> Result<Pushed, ProviderError> {
+        let tag = wire::tag_of(&artifact.version);
+        if !wire::is_tag(&tag) {
+            let text = format!("{} cannot be a tag of an OCI registry", artifact.version);
+            return Err(ProviderError::new(ErrorKind::Refused, text));
+        }
+        let parts = [artifact.config, artifact.layer];
+        let [config, layer] = parts.map(|(kind, bytes)| Descriptor::of(kind, bytes));
+        let there = self.repository.manifest(&tag, &Silent)?;
+        let bytes = match &there {
+            Some(bytes) => {
+                let known: Manifest = serde_json::from_slice(bytes).unwrap_or_default();
+                // Whoever has pushed the same archive may have said other things of it.
+                if known.layers.first().is_none_or(|first| first.digest != layer.digest) {
+                    return Ok(Pushed::Differs(wire::digest(bytes)));
+                }
+                bytes.clone()
+            }
+            None => {
+                let manifest = Manifest {
+                    schema_version: 2,
+                    media_type: wire::MANIFEST.to_owned(),
+                    config: Some(config.clone()),
+                    layers: vec![layer.clone()],
+                    annotations: Some(artifact.annotations.clone()),
+                    ..Manifest::default()
+                };
+                for (what, (_, bytes)) in [config, layer].iter().zip(parts) {
+                    self.blob(what, bytes, false)?;
+                }
+                let bytes = manifest.to_bytes();
+                self.put(wire::MANIFEST, &tag, bytes.clone())?;
+                bytes
+            }
+        };
+        // Tags and entries meet by the version that the tag means, without a `v`.
+        let mut line = line.clone();
+        if let Some(version) = wire::version_of(&tag) {
+            line.insert("version".to_owned(), version.into());
+        }
+        let entry = Descriptor {
+            annotations: Some(annotations(&line)),
+            ..Descriptor::of(&media_type(&bytes), &bytes)
+        };
+        self.list(&entry)?;
         Ok(if there.is_some() { Pushed::Same } else { Pushed::New })
     }
 

@@ -15,6 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use mu_provider::{ErrorKind, ProviderError, Silent};
 use serde_json::{Map, Value};
 
+pub use self::copying::ForeignArtifact;
 use crate::listing::{self, Entries};
 use crate::repository::{Listed, Repository};
 use crate::said;

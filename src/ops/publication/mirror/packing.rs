@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use mu_formats::{GIT, Reading};
+use mu_formats::{GIT, Reading, helm};
 use mu_provider::Release;
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ use crate::formats;
 use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _, sibling};
 use crate::lock::LockedPackage;
 use crate::manifest::Manifest;
-use crate::ops::apply::fetch::fetch_locked;
+use crate::ops::apply::fetch::{fetch_archive, fetch_locked};
 use crate::ops::publication::lines::{Line, full_version};
 use crate::ops::publication::pack::archive_of;
 use crate::ops::publication::target::Upload;
@@ -101,6 +101,13 @@ impl Copying<'_> {
                     self.mirrored.copied.push(Copied { name: name.clone(), version: called });
                     continue;
                 }
+                if let Some(archive) = self.of_chart(package, &line)? {
+                    let created = line.get("published").and_then(Value::as_str);
+                    let chart = formats::pushed(&stored.folder, created)?;
+                    self.target.push_chart(&chart, &archive, &line, &name)?;
+                    self.mirrored.copied.push(Copied { name: name.clone(), version: called });
+                    continue;
+                }
                 if let Some(renamed) = &renamed {
                     renamed.apply(&mut line);
                 }
@@ -124,6 +131,20 @@ impl Copying<'_> {
             self.mirrored.copied.push(Copied { name: name.clone(), version: called });
         }
         Ok(())
+    }
+
+    /// The archive of a chart from a chart repository, if Helm can read it where it is copied to.
+    fn of_chart(
+        &self,
+        package: &LockedPackage,
+        line: &Line,
+    ) -> Result<Option<Vec<u8>>, CommandError> {
+        let is_chart = line.get("format").is_some_and(|format| format == helm::FORMAT.name);
+        // An archive by URL is found by the name of its file, which is no name of a chart.
+        match is_chart && self.target.takes_charts() && !package.source.is_archive() {
+            true => fetch_archive(self.session, package),
+            false => Ok(None),
+        }
     }
 
     fn leave_at(&mut self, id: &PackageId, route: &Route, reason: Refusal) {

@@ -1,0 +1,207 @@
+//! What `helm push` makes of the archive of a chart: `Chart.yaml` as the config, and annotations.
+//!
+//! Helm reads the config into its own types, so what is a text there must be one here, whatever YAML makes of it.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::chart::{self, CHART, REQUIREMENTS, text};
+use super::image::{CONFIG, CONTENT};
+use crate::error::{Fault, FormatError};
+use crate::files::Files;
+use crate::node::{self, Node};
+
+/// A chart as an artifact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pushed {
+    /// Its version as the chart has it, which is its tag.
+    pub version: String,
+    /// The media type of its config, and the config.
+    pub config: (&'static str, Vec<u8>),
+    /// The media type of its archive.
+    pub content: &'static str,
+    /// The annotations of its manifest.
+    pub annotations: BTreeMap<String, String>,
+}
+
+/// Keys of a chart that are texts.
+const TEXTS: [&str; 11] = [
+    "apiVersion",
+    "appVersion",
+    "condition",
+    "description",
+    "engine",
+    "home",
+    "icon",
+    "kubeVersion",
+    "name",
+    "tags",
+    "type",
+];
+
+/// Keys of a dependency that are texts.
+const TEXTS_OF_DEPENDENCIES: [&str; 5] = ["name", "version", "repository", "condition", "alias"];
+
+/// What `helm push` makes of the chart whose files these are; `created` is when its archive was made.
+///
+/// # Errors
+///
+/// When it is no chart, or one that Helm would reject.
+pub fn pushed(files: &dyn Files, created: Option<&str>) -> Result<Pushed, FormatError> {
+    let text = text(files)?;
+    let in_chart = |fault| FormatError::new(CHART, &text, fault);
+    let root = node::read(&text).map_err(in_chart)?;
+    let (release, is_first) = chart::head(&root, None).map_err(in_chart)?;
+    let mut config = mapping(CHART, &text)?;
+    as_texts(&mut config, &root, &TEXTS);
+    if let (Some(Value::Object(annotations)), Ok(Some(node))) =
+        (config.get_mut("annotations"), root.get("annotations"))
+    {
+        let keys: Vec<String> = annotations.keys().cloned().collect();
+        as_texts(annotations, node, &keys);
+    }
+    dependencies(&mut config, &root);
+    // Helm takes what an old chart depends on into the same place.
+    if is_first && let Some(text) = files.text(REQUIREMENTS)? {
+        let in_file = |fault| FormatError::new(REQUIREMENTS, &text, fault);
+        let mut requirements = mapping(REQUIREMENTS, &text)?;
+        dependencies(&mut requirements, &node::read(&text).map_err(in_file)?);
+        config.extend(requirements.remove_entry("dependencies"));
+    }
+    config.retain(|_, value| !value.is_null());
+    let annotations = annotations(&config, created);
+    let config = Value::Object(config).to_string().into_bytes();
+    let version = release.version;
+    Ok(Pushed { version, config: (CONFIG, config), content: CONTENT[0], annotations })
+}
+
+fn mapping(file: &str, text: &str) -> Result<Map<String, Value>, FormatError> {
+    let wrong = |reason: String| FormatError::new(file, text, Fault::new(0..0, reason));
+    match serde_yaml::from_str(text).map_err(|error| wrong(error.to_string()))? {
+        Value::Object(map) => Ok(map),
+        _ => Err(wrong("it is not a mapping".to_owned())),
+    }
+}
+
+/// Makes the values of these keys texts, as Helm reads them: it takes `1.10` for `1.1`.
+fn as_texts(map: &mut Map<String, Value>, node: &Node<'_>, keys: &[impl AsRef<str>]) {
+    for key in keys.iter().map(AsRef::as_ref) {
+        if let (Some(value), Ok(Some((text, _)))) = (map.get_mut(key), node.text(key))
+            && (value.is_number() || value.is_boolean())
+        {
+            *value = text.into();
+        }
+    }
+}
+
+fn dependencies(map: &mut Map<String, Value>, root: &Node<'_>) {
+    let Some(Value::Array(all)) = map.get_mut("dependencies") else { return };
+    let nodes = root.list("dependencies").unwrap_or_default();
+    for (dependency, node) in all.iter_mut().filter_map(Value::as_object_mut).zip(nodes) {
+        as_texts(dependency, node, &TEXTS_OF_DEPENDENCIES);
+    }
+}
+
+/// The annotations that Helm writes: its own first, then those of the chart, except for its name and version.
+fn annotations(chart: &Map<String, Value>, created: Option<&str>) -> BTreeMap<String, String> {
+    let text = |key: &str| chart.get(key).and_then(Value::as_str).map(str::to_owned);
+    let list = |key: &str| chart.get(key).and_then(Value::as_array).into_iter().flatten();
+    let authors: Vec<String> = list("maintainers")
+        .map(|one| {
+            let said = |key: &str| one.get(key).and_then(Value::as_str).unwrap_or_default();
+            match said("email") {
+                "" => said("name").to_owned(),
+                email => format!("{} ({email})", said("name")),
+            }
+        })
+        .collect();
+    let own = [
+        ("title", text("name")),
+        ("version", text("version")),
+        ("description", text("description")),
+        ("url", text("home")),
+        ("source", list("sources").find_map(Value::as_str).map(str::to_owned)),
+        ("authors", Some(authors.join(", "))),
+        ("created", created.map(str::to_owned)),
+    ];
+    let own = own.into_iter().filter_map(|(key, value)| {
+        let value = value.filter(|value| !value.is_empty())?;
+        Some((format!("org.opencontainers.image.{key}"), value))
+    });
+    let mut all: BTreeMap<String, String> = own.collect();
+    let said = chart.get("annotations").and_then(Value::as_object).into_iter().flatten();
+    for (key, value) in said {
+        let is_fixed = ["title", "version"]
+            .iter()
+            .any(|fixed| key.strip_prefix("org.opencontainers.image.") == Some(*fixed));
+        if let (Some(value), false) = (value.as_str(), is_fixed) {
+            all.insert(key.clone(), value.to_owned());
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::Texts;
+
+    fn of(files: &[(&str, &str)]) -> Pushed {
+        let files = files.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
+        pushed(&Texts(files.collect()), Some("2026-01-02T03:04:05Z")).expect("is a chart")
+    }
+
+    #[test]
+    fn a_chart_becomes_what_helm_makes_of_it() {
+        let found = of(&[(
+            CHART,
+            "apiVersion: v2\nname: web\nversion: v1.2.0+b7\nappVersion: 1.10\nkubeVersion: 1.25\nicon: null\nhome: https://a.example\n\
+             sources: [https://b.example, https://c.example]\nmaintainers: [{name: Ada, email: a@x.example}, {name: Bo}]\n\
+             dependencies: [{name: common, version: 2, repository: 'https://d.example', tags: [x], enabled: true}]\n\
+             annotations: {licenses: MIT, n: 1, org.opencontainers.image.title: other, org.opencontainers.image.url: https://e.example}\n",
+        )]);
+        assert_eq!(found.version, "v1.2.0+b7");
+        let config: Value = serde_json::from_slice(&found.config.1).expect("is JSON");
+        let expected = serde_json::json!({
+            "apiVersion": "v2", "name": "web", "version": "v1.2.0+b7", "appVersion": "1.1", "kubeVersion": "1.25",
+            "home": "https://a.example", "sources": ["https://b.example", "https://c.example"],
+            "maintainers": [{"name": "Ada", "email": "a@x.example"}, {"name": "Bo"}],
+            "dependencies": [{"name": "common", "version": "2", "repository": "https://d.example", "tags": ["x"], "enabled": true}],
+            "annotations": {
+                "licenses": "MIT", "n": "1", "org.opencontainers.image.title": "other",
+                "org.opencontainers.image.url": "https://e.example",
+            },
+        });
+        assert_eq!(config, expected);
+        let annotations = [
+            ("licenses", "MIT"),
+            ("n", "1"),
+            ("org.opencontainers.image.authors", "Ada (a@x.example), Bo"),
+            ("org.opencontainers.image.created", "2026-01-02T03:04:05Z"),
+            ("org.opencontainers.image.source", "https://b.example"),
+            ("org.opencontainers.image.title", "web"),
+            ("org.opencontainers.image.url", "https://e.example"),
+            ("org.opencontainers.image.version", "v1.2.0+b7"),
+        ];
+        let annotations = annotations.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        assert_eq!(found.annotations, annotations.into());
+    }
+
+    #[test]
+    fn an_old_chart_has_its_requirements_in_the_config() {
+        let requirements =
+            "dependencies: [{name: common, version: ~1, repository: 'https://a.example'}]\n";
+        let found = of(&[
+            (CHART, "apiVersion: v1\nname: web\nversion: 1.0.0\n"),
+            (REQUIREMENTS, requirements),
+        ]);
+        let config: Value = serde_json::from_slice(&found.config.1).expect("is JSON");
+        assert_eq!(config["dependencies"][0]["version"], "~1");
+        // mu reads the same of it again.
+        let text = String::from_utf8(found.config.1).expect("is text");
+        let files = Texts([(CHART.to_owned(), text)].into());
+        let package = super::super::read(&files, &crate::Reading::default()).expect("is a chart");
+        assert_eq!(package.release.dependencies.map(|all| all.len()), Some(1));
+    }
+}
