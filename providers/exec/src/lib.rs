@@ -14,7 +14,7 @@ mod batch;
 mod find;
 mod group;
 mod line;
-mod message;
+pub mod message;
 mod plugin;
 mod process;
 pub mod record;
@@ -38,7 +38,7 @@ use url::Url;
 
 use crate::batch::Batch;
 pub use crate::find::{PREFIX, Places};
-use crate::message::{Fetched, Introduction, Package};
+use crate::message::{Fetched, Introduction, Package, Packages};
 use crate::plugin::Plugin;
 pub use crate::plugin::{INTRODUCTION, Program};
 pub use crate::record::{RecordError, Recorded, recorded};
@@ -48,9 +48,6 @@ pub const SILENCE: Duration = Duration::from_secs(60);
 
 /// The largest archive that is unpacked for a plugin, in bytes.
 const LARGEST_ARCHIVE: u64 = 8 << 30;
-
-/// How many releases a package may have.
-const MOST_LINES: usize = 1_000_000;
 
 /// Serves the places that a plugin knows.
 #[derive(Debug)]
@@ -178,20 +175,10 @@ impl ExecProvider {
         questions: &[Value],
         progress: &dyn Progress,
     ) -> Result<Vec<Value>, ProviderError> {
-        #[derive(serde::Deserialize)]
-        struct Packages {
-            packages: Vec<Value>,
-        }
-        let (params, count) = (json!({"packages": questions}), questions.len());
+        let params = json!({"packages": questions});
         let answer: Option<Packages> = self.ask("versions", &params, progress)?;
-        let Packages { packages } = answer.ok_or_else(|| self.cannot("list versions"))?;
-        let said = packages.len();
-        if said != count {
-            let what =
-                format!("answered `versions` for {said} packages, and was asked for {count}");
-            return Err(self.plugin.error(&what));
-        }
-        Ok(packages)
+        let packages = answer.ok_or_else(|| self.cannot("list versions"))?;
+        packages.of(questions.len()).map_err(|fault| self.plugin.error(&fault))
     }
 
     /// Converts a plugin's answer about a package, which is no error.
@@ -209,9 +196,6 @@ impl ExecProvider {
         let Some(lines) = lines else {
             return Err(self.plugin.error("answered `versions` without `lines`"));
         };
-        if lines.len() > MOST_LINES {
-            return Err(self.plugin.error("answered `versions` with more than a million releases"));
-        }
         let mut text = Vec::new();
         for line in lines {
             let said = |key| line.get(key).and_then(Value::as_str);

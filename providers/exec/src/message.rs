@@ -15,6 +15,9 @@ pub(crate) const PROTOCOL: u32 = 1;
 /// The longest line, in bytes.
 pub(crate) const LONGEST_LINE: u64 = 64 << 20;
 
+/// How many releases one answer may have.
+const MOST_LINES: usize = 1_000_000;
+
 /// The longest text of a plugin that is shown, in characters.
 const LONGEST_TEXT: usize = 1_000;
 
@@ -149,10 +152,37 @@ impl Default for Versions {
     }
 }
 
+/// Its answer about several packages.
+#[derive(Debug, Deserialize)]
+pub struct Packages {
+    packages: Vec<Value>,
+}
+
+impl Packages {
+    /// What it says about each of `asked` packages, in their order.
+    ///
+    /// # Errors
+    ///
+    /// When it speaks of more or fewer, or lists more than a million releases in all: what the plugin has done wrong.
+    pub fn of(self, asked: usize) -> Result<Vec<Value>, String> {
+        let said = self.packages.len();
+        if said != asked {
+            return Err(format!(
+                "answered `versions` for {said} packages, and was asked for {asked}"
+            ));
+        }
+        let lines = self.packages.iter().filter_map(|package| package.get("lines")?.as_array());
+        if lines.map(Vec::len).sum::<usize>() > MOST_LINES {
+            return Err("answered `versions` with more than a million releases".to_owned());
+        }
+        Ok(self.packages)
+    }
+}
+
 /// Its answer about one package.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Package {
+pub struct Package {
     #[serde(default)]
     pub(crate) lines: Option<Vec<Value>>,
     #[serde(default)]

@@ -15,8 +15,10 @@ use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{
     Digest, ErrorKind, Limits, Location, Provider as _, Release, SafeUrl, Silent, TreeWriter,
 };
+use mu_provider_exec::message::Packages;
 use mu_provider_exec::{ExecProvider, Places, Program};
 use mu_testing::{digest_of, write};
+use serde_json::{Value, json};
 
 /// Held by each test: while one test writes a program, a child process of another test may have it open, so
 /// it cannot be started.
@@ -89,6 +91,19 @@ fn the_example_conforms() {
         scratch: folder.path().join("trees"),
     }
     .check();
+}
+
+#[test]
+fn an_answer_has_at_most_a_million_releases() {
+    let answer = |lines: usize| {
+        let one = json!({"lines": vec![Value::Null; lines]});
+        let answer = json!({"packages": [one, {"absent": true}, one]});
+        let packages: Packages = serde_json::from_value(answer).expect("is an answer");
+        packages.of(3)
+    };
+    assert_eq!(answer(500_000).expect("is one million").len(), 3);
+    let fault = answer(500_001).expect_err("is more");
+    assert_eq!(fault, "answered `versions` with more than a million releases");
 }
 
 /// A program with these lines of shell.
