@@ -2,6 +2,8 @@
 //!
 //! Source: <https://www.jsonrpc.org/specification>. Batches are not used. Unknown members are ignored, so
 //! that plugins can say more than this version of mu reads.
+//!
+//! The types are public for those who test what a plugin may send.
 
 use std::time::Duration;
 
@@ -45,7 +47,7 @@ impl<'a> Outgoing<'a> {
 
 /// A message from a plugin: an answer, a question or a notification.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Incoming {
+pub struct Incoming {
     /// For an answer, the number of the question; for a question, any value that the plugin chooses.
     #[serde(default)]
     pub(crate) id: Option<Value>,
@@ -54,15 +56,17 @@ pub(crate) struct Incoming {
     pub(crate) method: Option<String>,
     #[serde(default)]
     pub(crate) params: Value,
+    /// Of an answer.
     #[serde(default)]
-    pub(crate) result: Value,
+    pub result: Value,
+    /// Of an answer in place of a result.
     #[serde(default)]
-    pub(crate) error: Option<Failure>,
+    pub error: Option<Failure>,
 }
 
 /// Why a plugin could not answer.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Failure {
+pub struct Failure {
     #[serde(default)]
     code: i64,
     #[serde(default)]
@@ -96,7 +100,7 @@ impl Failure {
     }
 
     /// As the error of a provider; `plugin` is the program's name.
-    pub(crate) fn into_error(self, plugin: &str) -> ProviderError {
+    pub fn into_error(self, plugin: &str) -> ProviderError {
         let kind = match self.data.kind.as_str() {
             "not-found" => ErrorKind::NotFound,
             "auth" => ErrorKind::Auth,
@@ -118,7 +122,7 @@ impl Failure {
 /// What a plugin says about itself when it starts.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Introduction {
+pub struct Introduction {
     pub(crate) protocol: u32,
     pub(crate) name: String,
     pub(crate) version: String,
@@ -202,7 +206,7 @@ pub struct Package {
 /// Its answer to a request for files.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Fetched {
+pub struct Fetched {
     /// Whether the files are in one folder of the archive, whatever its name is; mu leaves that folder out.
     pub(crate) folder: bool,
     /// A file in the given folder; with `url`, the digest of the archive at that URL.
