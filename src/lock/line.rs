@@ -87,30 +87,20 @@ pub(super) fn read_list(text: &str) -> Option<Vec<String>> {
 pub(super) fn read_text(text: &str) -> Option<String> {
     if let Some(quoted) = text.strip_prefix('"') {
         let inner = quoted.strip_suffix('"')?;
-        return (!inner.contains(['\\', '"'])).then(|| inner.to_owned());
+        return (!inner.bytes().any(|byte| matches!(byte, b'\\' | b'"'))).then(|| inner.to_owned());
     }
     let is_plain = text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '.')
-        && !text.bytes().any(is_special);
+        && !text.bytes().any(|byte| SPECIAL[usize::from(byte)]);
     is_plain.then(|| text.to_owned())
 }
 
-/// Whether a value without quotes must not contain a byte.
-fn is_special(byte: u8) -> bool {
-    matches!(
-        byte,
-        b' ' | b'"'
-            | b'\''
-            | b'['
-            | b']'
-            | b'{'
-            | b'}'
-            | b','
-            | b'&'
-            | b'*'
-            | b'!'
-            | b'|'
-            | b'>'
-            | b'%'
-            | b'`'
-    )
-}
+/// The bytes that a value without quotes must not contain.
+const SPECIAL: [bool; 256] = {
+    let mut special = [false; 256];
+    let mut rest: &[u8] = b" \"'[]{},&*!|>%`";
+    while let [first, others @ ..] = rest {
+        special[*first as usize] = true;
+        rest = others;
+    }
+    special
+};

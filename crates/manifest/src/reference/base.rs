@@ -3,6 +3,7 @@
 //! A host is in lower case, an IPv6 address is in its shortest form, and the default port of the protocol is
 //! left out, so that two bases for one host are equal.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::net::Ipv6Addr;
 use std::sync::{Arc, LazyLock};
@@ -54,19 +55,24 @@ impl Base {
     }
 
     pub(super) fn from_authority(text: &str, protocol: &Protocol) -> Result<Self, Fault> {
-        let (host, end) = match text.strip_prefix('[') {
-            Some(rest) => address(rest)?,
-            None => host_name(text)?,
-        };
-        let port = port(text, end)?.filter(|port| Some(*port) != protocol.default_port());
-        Ok(Self(match port {
-            Some(port) => format!("{host}:{port}/").into(),
-            None => format!("{host}/").into(),
-        }))
+        Ok(Self([&*normal(text, protocol)?, "/"].concat().into()))
     }
 }
 
-fn address(after_bracket: &str) -> Result<(String, usize), Fault> {
+/// A host with an optional port in normal form, which most already are.
+pub(super) fn normal<'t>(text: &'t str, protocol: &Protocol) -> Result<Cow<'t, str>, Fault> {
+    let (host, end) = match text.strip_prefix('[') {
+        Some(rest) => address(rest)?,
+        None => host_name(text)?,
+    };
+    let port = port(text, end)?.filter(|port| Some(*port) != protocol.default_port());
+    Ok(match port {
+        Some(port) => format!("{host}:{port}").into(),
+        None => host,
+    })
+}
+
+fn address(after_bracket: &str) -> Result<(Cow<'_, str>, usize), Fault> {
     const EXPECTED: &str = "an IPv6 address in `[` and `]`";
     let fault = |at: usize| Fault::new(at + 1, EXPECTED);
     let end = after_bracket
@@ -76,31 +82,34 @@ fn address(after_bracket: &str) -> Result<(String, usize), Fault> {
         return Err(fault(end));
     }
     let address: Ipv6Addr = after_bracket[..end].parse().map_err(|_| fault(0))?;
-    Ok((format!("[{address}]"), end + 2))
+    Ok((format!("[{address}]").into(), end + 2))
 }
 
-fn host_name(text: &str) -> Result<(String, usize), Fault> {
+fn host_name(text: &str) -> Result<(Cow<'_, str>, usize), Fault> {
     let end = text.find(':').unwrap_or(text.len());
     let host = &text[..end];
     if host.len() > MAX_HOST {
         return Err(Fault::new(text.floor_char_boundary(MAX_HOST), "a host of at most 253 bytes"));
     }
     let mut starts_label = true;
-    for (at, character) in host.char_indices() {
-        let fits = match character {
-            '.' | '-' => !starts_label,
-            '_' => true,
-            _ => character.is_ascii_alphanumeric(),
+    let mut is_lower = true;
+    for (at, byte) in host.bytes().enumerate() {
+        let fits = match byte {
+            b'.' | b'-' => !starts_label,
+            b'_' => true,
+            _ => byte.is_ascii_alphanumeric(),
         };
         if !fits {
             return Err(Fault::new(at, if starts_label { HOST } else { HOST_REST }));
         }
-        starts_label = character == '.';
+        starts_label = byte == b'.';
+        is_lower &= !byte.is_ascii_uppercase();
     }
     if starts_label {
         return Err(Fault::new(end, HOST));
     }
-    Ok((host.to_ascii_lowercase(), end))
+    let host = if is_lower { host.into() } else { host.to_ascii_lowercase().into() };
+    Ok((host, end))
 }
 
 fn port(text: &str, start: usize) -> Result<Option<u16>, Fault> {

@@ -88,9 +88,13 @@ impl PackageId {
         let Some((authority, path)) = text.split_once('/') else {
             return Err(Fault::new(text.len(), "`/` and a name after the base"));
         };
-        let base = Base::from_authority(authority, &Protocol::Https)?;
-        let name = Name::from_path(path).map_err(|fault| fault.shifted(authority.len() + 1))?;
-        Ok(Self::new(&base, &name))
+        let host = base::normal(authority, &Protocol::Https)?;
+        let name = name::normal(path).map_err(|fault| fault.shifted(authority.len() + 1))?;
+        // Locks and caches are full of ids as they print.
+        if host == authority && name == path {
+            return Ok(Self(text.into()));
+        }
+        Ok(Self([&*host, "/", &*name].concat().into()))
     }
 }
 

@@ -96,8 +96,7 @@ impl Name {
     }
 
     pub(super) fn from_path(path: &str) -> Result<Self, Fault> {
-        check_segments(path)?;
-        Ok(Self(without_marks(path).into()))
+        Ok(Self(normal(path)?.into()))
     }
 
     /// A name for a folder of this machine, whose path may hold anything. A character that names cannot have
@@ -173,8 +172,15 @@ fn check_segments(path: &str) -> Result<(), Fault> {
     Ok(())
 }
 
+/// A name without `.git` marks.
+pub(super) fn normal(path: &str) -> Result<Cow<'_, str>, Fault> {
+    check_segments(path)?;
+    Ok(without_marks(path))
+}
+
 fn without_marks(path: &str) -> Cow<'_, str> {
-    if !path.contains(GIT_MARK) {
+    // Most names have no point.
+    if !path.contains('.') || !path.contains(GIT_MARK) {
         return Cow::Borrowed(path);
     }
     let segments: Vec<_> =
