@@ -188,6 +188,26 @@ fn an_index_may_name_charts_in_a_registry() {
 }
 
 #[test]
+fn an_index_may_name_a_chart_whose_tag_has_no_plus() {
+    let registry = Registry::new();
+    let (sandbox, host) = (&registry.sandbox, registry.host());
+    let chart = stack(&host, "1.1.0+b7");
+    for (number, tag) in [":1.1.0_b7", ":1.1.0+b7", ""].into_iter().enumerate() {
+        let folder = sandbox.path(&format!("index{number}"));
+        let mut charts = Charts::new(&folder);
+        let urls = format!("urls: ['oci://{host}/charts/stack{tag}']\n");
+        charts.add(&chart.clone().listed(&urls));
+        fs::remove_file(folder.join("stack-1.1.0+b7.tgz")).expect("is there");
+        sandbox.asks_for(&[&format!("helm+file://{}/stack#1.1.0+b7", folder.display())]);
+        sandbox.mu(&["get"]).ok();
+        let expected = mu_testing::hex(&chart.archive());
+        assert!(sandbox.read("Mu.lock").contains(&format!("archive: sha256:{expected}")), "{tag}");
+        forget(sandbox);
+        sandbox.mu(&["get", "--locked"]).ok();
+    }
+}
+
+#[test]
 fn charts_that_lie_are_refused() {
     let mut sandbox = Sandbox::new();
     let server = OciServer::start(Behaviour::default());

@@ -122,10 +122,9 @@ impl HelmProvider {
         let oci = self.oci.as_ref();
         let oci = oci.ok_or_else(|| refused("and this mu was built without OCI registries"))?;
         let (host, path) = place.split_once('/').unwrap_or((place, ""));
-        let (path, tag) = match path.rsplit_once(':') {
-            Some((path, tag)) => (path, tag.to_owned()),
-            None => (path, release.version.replace('+', "_")),
-        };
+        let (path, tag) = path.rsplit_once(':').unwrap_or((path, &release.version));
+        // Some write the version itself; a tag has no `+`.
+        let tag = tag.replace('+', "_");
         let root = SafeUrl::parse(&format!("https://{host}/"));
         let root = root.map_err(|_| refused("which is not a place in an OCI registry"))?;
         let artifact = Release {
