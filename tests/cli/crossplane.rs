@@ -122,6 +122,17 @@ fn packages_in_a_registry_are_resolved_and_installed() {
 }
 
 #[test]
+fn its_own_tool_publishes_it_whatever_it_lacks() {
+    let sandbox = Sandbox::new();
+    fs::remove_dir_all(sandbox.path("work/.mu")).expect("is there");
+    sandbox.write("crossplane.yaml", &meta("Configuration", "platform", ""));
+    for command in [&["pack"][..], &["publish", "--to", "../hub"]] {
+        let run = sandbox.mu(command).fails().does_not_say(&["version"]);
+        run.says(&["`crossplane`, which mu does not pack", "`crossplane xpkg push` publishes it"]);
+    }
+}
+
+#[test]
 fn commands_edit_a_package() {
     let (sandbox, server) = registry();
     let host = server.host();

@@ -590,6 +590,38 @@ fn what_is_vendored_for_helm_is_what_the_lock_says() {
 }
 
 #[test]
+fn the_format_of_a_package_in_git_or_a_folder_is_shown() {
+    let sandbox = Sandbox::new();
+    let (chart, module, package, annotations, operator) = (
+        "apiVersion: v2\nname: web\nversion: 1.0.0\n",
+        "[package]\nname = \"web\"\nversion = \"1.0.0\"\n",
+        "apiVersion: meta.pkg.crossplane.io/v1\nkind: Configuration\nmetadata: {name: web}\n",
+        "annotations:\n  operators.operatorframework.io.bundle.package.v1: web\n",
+        "kind: ClusterServiceVersion\nmetadata: {name: web.v1.0.0}\nspec: {version: 1.0.0}\n",
+    );
+    for (format, files) in [
+        ("helm", &[("Chart.yaml", chart)][..]),
+        ("kcl", &[("kcl.mod", module)]),
+        ("crossplane", &[("crossplane.yaml", package)]),
+        ("olm", &[("metadata/annotations.yaml", annotations), ("manifests/web.yaml", operator)]),
+    ] {
+        let folder = sandbox.path(format);
+        for (path, text) in files {
+            mu_testing::write(&folder, path, text);
+        }
+        let who = ["-c", "user.name=A", "-c", "user.email=a@x.example"];
+        git(&folder, &["init", "--quiet", "."]);
+        git(&folder, &["add", "."]);
+        git(&folder, &[&who[..], &["commit", "--quiet", "--message", "x"]].concat());
+        git(&folder, &["tag", "v1.0.0"]);
+        for place in [folder.display().to_string(), format!("git+file://{}", folder.display())] {
+            let info = sandbox.mu(&["info", &place, "--json"]).ok().json();
+            assert_eq!(info["format"], format, "{place}: {info}");
+        }
+    }
+}
+
+#[test]
 fn a_chart_in_a_git_repository_is_read_as_one() {
     let repository = Repository::new();
     let sandbox = &repository.sandbox;

@@ -37,6 +37,7 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
             None => Versioning::Semver,
         },
         versions: if release.is_lenient() { Versions::Lenient } else { Versions::Strict },
+        format: release.format.clone(),
         api_version: None,
         mu_version: release.mu_version.as_deref().and_then(|text| Range::parse(text).ok()),
         description: release.description.clone(),

@@ -56,6 +56,7 @@ pub(super) fn manifest(
         app_version,
         versioning,
         versions,
+        format: None,
         api_version,
         mu_version: parsed(table, "muVersion", Range::parse)?,
         description: table.string("description")?,

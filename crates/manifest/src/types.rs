@@ -30,6 +30,8 @@ pub struct Manifest {
     pub versioning: Versioning,
     /// Which texts are versions of the package.
     pub versions: Versions,
+    /// The format of the package, if it is another ecosystem's: `helm`.
+    pub format: Option<String>,
     /// The manifest's format, if it has the key.
     pub api_version: Option<String>,
     /// The versions of mu that can use the package.

@@ -140,7 +140,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
         source: source_of(session, &route),
         version,
         newest_usable: newest_usable.map(|position| releases.version(position).to_string()),
-        format: release.format.clone(),
+        format: release.format.clone().or_else(|| manifest.as_ref()?.format.clone()),
         bundled: release.bundled.clone(),
         about: manifest.as_ref().map_or_else(|| of_release(&release), about),
         total: releases.len() as usize,

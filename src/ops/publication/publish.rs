@@ -124,6 +124,7 @@ fn one(
         let message = format!("`{id}` cannot have moved to itself");
         return Err(CommandError::new(Code::Usage, message));
     }
+    pack::refuse_foreign(member)?;
     let mut doubts = check::manifest(session, member, request.pinned)?;
     check::not_patched(session, member, lock)?;
     if let Some(to) = &request.to {

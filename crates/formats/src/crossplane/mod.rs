@@ -29,7 +29,7 @@ pub const FORMAT: Format = Format {
     is_named: false,
     is_one: Some(is_one),
     dialect: |_| Arc::new(edit::Packages),
-    packed_by: "`crossplane xpkg build` makes its package",
+    packed_by: "`crossplane xpkg build` makes its package, and `crossplane xpkg push` publishes it",
     artifact: None,
     head: |files| head(files, AUTHORED),
     read: |files, around| read(files, AUTHORED, around),

@@ -39,7 +39,7 @@ pub const FORMAT: Format = Format {
     lenient: false,
     artifact: Some(image::ARTIFACT),
     dialect: |aliases| Arc::new(Charts { aliases: aliases.clone() }),
-    packed_by: "`helm package` makes its archive",
+    packed_by: "`helm package` makes its archive, and `helm push` publishes it",
     head,
     read,
 };

@@ -28,6 +28,7 @@ use crate::ops::session::member;
 use crate::ops::{Code, CommandError, Session};
 #[cfg(feature = "publish")]
 use crate::store::Stored;
+use crate::workspace::Member;
 
 /// What every gzip'd file begins with.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
@@ -81,6 +82,7 @@ pub struct Packed {
 /// something cannot be read or written.
 pub fn pack(session: &Session, request: &PackRequest) -> Result<Packed, CommandError> {
     let index = member::target(session, request.package.as_deref(), "mu pack PACKAGE")?;
+    refuse_foreign(&session.workspace.members[index])?;
     let lock = session.lockfile()?.unwrap_or_default();
     let file_name = file_name(&session.workspace.members[index].manifest)?;
     let path = output(session, request.output.as_deref(), &file_name);
@@ -97,6 +99,21 @@ pub fn pack(session: &Session, request: &PackRequest) -> Result<Packed, CommandE
     Ok(packed)
 }
 
+/// Refuses a package of another ecosystem, whose own tools pack and publish it, whatever it lacks for mu.
+///
+/// # Errors
+///
+/// When it is one.
+pub(super) fn refuse_foreign(member: &Member) -> Result<(), CommandError> {
+    let path = &member.manifest_path;
+    let Some(format) = crate::formats::format_of(path) else { return Ok(()) };
+    let (path, name) = (path.display(), format.name);
+    let text = format!(
+        "`{path}` is the manifest of a package of the format `{name}`, which mu does not pack"
+    );
+    Err(CommandError::new(Code::Manifest, text).hint(format.packed_by))
+}
+
 /// Creates the archive of the member at `index`, with the part of `lock` about its dependencies.
 ///
 /// # Errors
@@ -108,16 +125,8 @@ pub(super) fn make(
     lock: &Lockfile,
     making: Making<'_>,
 ) -> Result<Packed, CommandError> {
-    let path = &session.workspace.members[index].manifest_path;
-    if let Some(format) = crate::formats::format_of(path) {
-        let packed_by = format.packed_by;
-        let (path, format) = (path.display(), format.name);
-        let text = format!(
-            "`{path}` is the manifest of a package of the format `{format}`, which mu does not pack"
-        );
-        return Err(CommandError::new(Code::Manifest, text).hint(packed_by));
-    }
     let member = &session.workspace.members[index];
+    refuse_foreign(member)?;
     let mut warnings = Vec::new();
     let leaf = member.manifest.name.name().leaf();
     let is_archive = |path: &str| {
