@@ -281,8 +281,10 @@ impl Checks {
             }
         });
         let all = releases(&found.lines).unwrap_or_default();
-        let Some(release) = all.last() else { return };
-        let version = &release.version;
+        let newest = all.iter().rev().find(|release| !release.version.is_empty());
+        let Some(release) = newest.or(all.last()) else { return };
+        let version = Some(&release.version).filter(|version| !version.is_empty());
+        let Some(version) = version.or(release.commit.as_ref()) else { return };
         let manifest = plugin.manifest(location, release, &Silent);
         self.note(&format!("gives the manifest of {version}"), manifest, |manifest| {
             Ok(manifest.as_ref().map_or_else(|| "none".to_owned(), |file| file.name.clone()))
@@ -294,7 +296,7 @@ impl Checks {
         let Some((digest, _)) = first else { return };
         // The data in a lock must be enough.
         let locked = Release {
-            version: version.clone(),
+            version: release.version.clone(),
             archive: release.archive.clone(),
             urls: release.urls.first().cloned().into_iter().collect(),
             commit: release.commit.clone(),
@@ -351,8 +353,8 @@ fn releases(lines: &[u8]) -> Result<Vec<Release>, String> {
         let release: Release = serde_json::from_slice(line).map_err(|error| {
             format!("a release cannot be read: {error}: `{}`", String::from_utf8_lossy(line))
         })?;
-        match release.version.is_empty() && release.tags.is_empty() {
-            true => Err("a release has neither a version nor a tag".to_owned()),
+        match release.version.is_empty() && release.commit.is_none() {
+            true => Err("a release has neither a version nor a commit".to_owned()),
             false => Ok(release),
         }
     });

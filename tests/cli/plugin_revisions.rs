@@ -25,7 +25,8 @@ def versions(asked):
     tags = git(name, "tag", "--list", "v*").stdout.split()
     lines = [line(name, tag, version=tag[1:], ref="refs/tags/" + tag) for tag in tags]
     lines += [line(name, "main", ref="refs/heads/main", tip=True), line(name, "next", tags=["next"])]
-    return {"packages": [{"lines": [one for one in lines if one], "maxAge": 0}]}
+    lines = [one for one in lines if one]
+    return {"packages": [{"lines": lines, "maxAge": 0} if lines else {"absent": True}]}
 def resolve(asked):
     return line(asked["name"], asked["revision"])
 def manifest(asked):
@@ -125,6 +126,8 @@ fn what_the_listing_does_not_have_is_asked_for() {
         fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
         fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
     }
+    let check = sandbox.mu(&["plugin", "check", "repo", LAMP]).ok();
+    check.says(&["✓ lists the package: 2 releases", "✓ fetches 1.0.0 from what a lock keeps"]);
     sandbox.mu(&["info", &format!("{LAMP}#side")]).ok().says(&["1.0.1-dev"]);
     let missing = format!("{LAMP}#nowhere");
     sandbox.mu(&["get", &missing]).fails().says(&["repos.example/tools/lamp has no tag nowhere"]);
