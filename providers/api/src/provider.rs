@@ -139,6 +139,13 @@ pub trait Provider: Send + Sync + fmt::Debug {
         None
     }
 
+    /// The releases that are a commit (40 digits), as the last listing on this machine has them; `None` if there is no listing.
+    ///
+    /// This does not connect to anything. It is `None` for places without commits.
+    fn releases_of(&self, _location: &Location, _commit: &str) -> Option<Vec<Release>> {
+        None
+    }
+
     /// Lists the packages that provide a capability (`GROUP/VERSION/KIND`) in order of preference, as
     /// releases with only a name. `location` is that of any package of the registry.
     ///

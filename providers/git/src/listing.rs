@@ -114,7 +114,7 @@ pub(crate) struct Listed<'refs> {
     pub(crate) version: String,
     /// Its names.
     tags: Vec<&'refs str>,
-    commit: Oid,
+    pub(crate) commit: Oid,
     /// The full name of the tag or branch.
     pub(crate) reference: &'refs str,
     tip: bool,

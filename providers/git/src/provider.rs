@@ -177,6 +177,21 @@ impl Provider for GitProvider {
         Some(found(&settled, location, &package.releases(&listed), validator))
     }
 
+    fn releases_of(&self, location: &Location, commit: &str) -> Option<Vec<Release>> {
+        let commit = commit::parse(Some(commit))?;
+        let mut known = None;
+        for (settled, listed) in self.repositories.listed(location) {
+            let all = Package::new(&settled.folder, location).releases(&listed);
+            let here = all.iter().filter(|release| release.commit == commit);
+            let here: Vec<Release> = here.map(Listed::to_release).collect();
+            if !here.is_empty() {
+                return Some(here);
+            }
+            known = Some(here);
+        }
+        known
+    }
+
     fn resolve(
         &self,
         location: &Location,

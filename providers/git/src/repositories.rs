@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use git2::Oid;
-use mu_provider::{ErrorKind, FileDigest, Location, Progress, ProviderError};
+use mu_provider::{ErrorKind, FileDigest, Location, Progress, ProviderError, Silent};
 use sha2::{Digest as _, Sha256};
 
 use crate::database::{Bounds, Database};
@@ -13,6 +13,7 @@ use crate::remote_url::{RemoteUrl, Scheme};
 use crate::repository::Repository;
 use crate::root::{self, Candidate};
 use crate::transport::Transports;
+use crate::wire::Advertisement;
 use mu_provider::threads::lock;
 
 /// A location whose repository is known.
@@ -124,6 +125,17 @@ impl Repositories {
         let has_all =
             |settled: &Settled| commits.iter().all(|commit| settled.repository.has_commit(*commit));
         all.into_iter().find(has_all)
+    }
+
+    /// The repositories that a location can mean, with what is known of their branches and tags without asking anybody.
+    pub(crate) fn listed(&self, location: &Location) -> Vec<(Settled, Arc<Advertisement>)> {
+        let candidates = root::candidates(location).unwrap_or_default().into_iter();
+        let settled = candidates.map(|candidate| self.settled(candidate, &Silent));
+        let listed = settled.filter_map(|settled| {
+            let listed = settled.repository.known_advertisement()?;
+            Some((settled, listed))
+        });
+        listed.collect()
     }
 
     /// The URLs that were tried, or would be, to settle a location.

@@ -215,22 +215,17 @@ impl Content<'_> {
         }
         // The tag takes precedence. A tag that was moved later says nothing about its earlier commit.
         let route = route()?;
-        let commits = std::slice::from_ref(commit);
-        let known = route.provider.recall(&route.location, commits, &Silent);
-        let known = known.or_else(|| {
-            let asked = (self.is_fetched && !session.options.offline)
-                .then(|| route.provider.list(&route.location, None, &Silent).ok())??;
-            let Listing::Found(found) = asked else { return None };
-            Some(found)
+        let is_asked = self.is_fetched && !session.options.offline;
+        let here = route.provider.releases_of(&route.location, commit).or_else(|| {
+            let asked = is_asked.then(|| route.provider.list(&route.location, None, &Silent).ok());
+            let Listing::Found(found) = asked?? else { return None };
+            let lines = found.lines.split(|byte| *byte == b'\n');
+            let releases = lines.filter_map(|line| serde_json::from_slice::<Release>(line).ok());
+            Some(releases.filter(|line| line.commit.as_ref() == Some(commit)).collect())
         });
-        let Some(found) = known else { return Ok(()) };
-        // A repository has thousands of tags, and one or two of this commit.
-        let lines = std::str::from_utf8(&found.lines).unwrap_or_default().lines();
-        let lines = lines.filter(|line| line.contains(commit.as_str()));
-        let releases = lines.filter_map(|line| serde_json::from_str::<Release>(line).ok());
-        let here = releases.filter(|line| line.commit.as_ref() == Some(commit));
+        let here = here.unwrap_or_default().into_iter();
         let tagged: Vec<Version> =
-            here.filter_map(|line| Version::parse_lenient(&line.version).ok()).collect();
+            here.filter_map(|release| Version::parse_lenient(&release.version).ok()).collect();
         let Some(first) = tagged.first().filter(|_| !tagged.iter().any(is_locked)) else {
             return Ok(());
         };
