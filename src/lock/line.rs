@@ -90,16 +90,16 @@ pub(super) fn read_text(text: &str) -> Option<String> {
         return (!inner.bytes().any(|byte| matches!(byte, b'\\' | b'"'))).then(|| inner.to_owned());
     }
     let is_plain = text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '.')
-        && !text.bytes().any(|byte| SPECIAL[usize::from(byte)]);
+        && !text.bytes().any(|byte| byte.is_ascii() && SPECIAL >> byte & 1 == 1);
     is_plain.then(|| text.to_owned())
 }
 
-/// The bytes that a value without quotes must not contain.
-const SPECIAL: [bool; 256] = {
-    let mut special = [false; 256];
+/// The bytes that a value without quotes must not contain, each a bit.
+const SPECIAL: u128 = {
+    let mut special = 0;
     let mut rest: &[u8] = b" \"'[]{},&*!|>%`";
     while let [first, others @ ..] = rest {
-        special[*first as usize] = true;
+        special |= 1 << *first;
         rest = others;
     }
     special
