@@ -267,6 +267,13 @@ impl Shell {
         talk()
     }
 
+    /// Tells about a piece of work, if it is drawn.
+    fn draws(&self, what: &str, tell: impl FnOnce(&str)) {
+        if self.progress.is_drawn() {
+            tell(&self.short(what));
+        }
+    }
+
     fn to_stderr(&self, text: &str) {
         self.progress.clear();
         let choice = if self.coloured_errors {
@@ -324,15 +331,15 @@ impl Events for Shell {
     }
 
     fn begins(&self, what: &str) {
-        self.progress.begins(&self.short(what));
+        self.draws(what, |what| self.progress.begins(what));
     }
 
     fn doing(&self, what: &str, now: &str) {
-        self.progress.doing(&self.short(what), now);
+        self.draws(what, |what| self.progress.doing(what, now));
     }
 
     fn ends(&self, what: &str) {
-        self.progress.ends(&self.short(what));
+        self.draws(what, |what| self.progress.ends(what));
     }
 
     fn request(&self, event: &RequestEvent<'_>) {
@@ -343,7 +350,7 @@ impl Events for Shell {
     }
 
     fn bytes(&self, what: &str, done: u64, total: Option<u64>) {
-        self.progress.bytes(&self.short(what), done, total);
+        self.draws(what, |what| self.progress.bytes(what, done, total));
     }
 
     fn detail(&self, text: &dyn Fn() -> String) {
