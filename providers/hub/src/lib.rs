@@ -136,8 +136,9 @@ impl HubProvider {
 
     fn root(&self, url: &SafeUrl, asking: &Asking<'_>) -> Result<Arc<Hub>, ProviderError> {
         let asking = Asking { limit: LONGEST_HUB_FILE, ..*asking };
-        let memory = Memory::new(&self.options.downloads, url);
-        self.hubs.get(url, || Root::read(url.clone(), &asking, &memory))
+        self.hubs.get(url, || {
+            Root::read(url.clone(), &asking, &Memory::new(&self.options.downloads, url))
+        })
     }
 
     /// Lists a package from the hub's snapshot, if so many are needed that it is less work than their files.
