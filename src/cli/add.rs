@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let mut session = context.open_for_manifest(
+    let session = context.open_for_manifest(
         Scope::Workspace,
         arguments.package.as_deref(),
         arguments.dry_run,
@@ -48,5 +48,5 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         dry_run: arguments.dry_run,
         narrowing: arguments.narrowing.to_operation(),
     };
-    change::print(context, &get(&mut session, &request)?)
+    change::print(context, &get(&session, &request)?)
 }

@@ -136,8 +136,8 @@ fn began(context: &Context, edits: Vec<Edited>, verb: &str) -> Ending {
 
 /// Brings packs in line with the edits.
 fn install(context: &Context) -> Result<Outcome, CommandError> {
-    let mut session = context.open_for(Scope::Workspace, false)?;
-    get(&mut session, &GetRequest::default()).map_err(|error| {
+    let session = context.open_for(Scope::Workspace, false)?;
+    get(&session, &GetRequest::default()).map_err(|error| {
         error.hint("the edits themselves are as they should be: mend this, and run `mu get`")
     })
 }

@@ -109,5 +109,5 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         dry_run: arguments.dry_run,
         narrowing: arguments.narrowing.to_operation(),
     };
-    change::print(context, &get(&mut session, &request)?)
+    change::print(context, &get(&session, &request)?)
 }

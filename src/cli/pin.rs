@@ -51,8 +51,8 @@ pub(crate) fn pin(context: &Context, arguments: &PinArguments) -> Ending {
         commits: arguments.commits,
         dry_run: arguments.dry_run,
     };
-    let mut session = context.open_for(Scope::Workspace, arguments.dry_run)?;
-    change::print(context, &pin::pin(&mut session, &request)?)
+    let session = context.open_for(Scope::Workspace, arguments.dry_run)?;
+    change::print(context, &pin::pin(&session, &request)?)
 }
 
 pub(crate) fn unpin(context: &Context, arguments: &UnpinArguments) -> Ending {
@@ -61,6 +61,6 @@ pub(crate) fn unpin(context: &Context, arguments: &UnpinArguments) -> Ending {
         commits: false,
         dry_run: arguments.dry_run,
     };
-    let mut session = context.open_for(Scope::Workspace, arguments.dry_run)?;
-    change::print(context, &pin::unpin(&mut session, &request)?)
+    let session = context.open_for(Scope::Workspace, arguments.dry_run)?;
+    change::print(context, &pin::unpin(&session, &request)?)
 }

@@ -37,7 +37,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let scope = Scope::of(arguments.global);
-    let mut session =
+    let session =
         context.open_for_manifest(scope, arguments.package.as_deref(), arguments.dry_run)?;
     let request = RemoveRequest {
         references: arguments.references.clone(),
@@ -45,5 +45,5 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         all: arguments.all,
         dry_run: arguments.dry_run,
     };
-    change::print(context, &remove(&mut session, &request)?)
+    change::print(context, &remove(&session, &request)?)
 }

@@ -48,7 +48,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let scope = Scope::of(arguments.global);
-    let mut session = context.open_for(scope, arguments.dry_run)?;
+    let session = context.open_for(scope, arguments.dry_run)?;
     if arguments.packages.is_empty() {
         check_not_empty(&session)?;
     }
@@ -58,8 +58,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         installed: arguments.installed.clone(),
     };
     let diffs =
-        if arguments.diff { show(context, &mut session, &request, arguments)? } else { Vec::new() };
-    let outcome = update(&mut session, &request, arguments.dry_run)?;
+        if arguments.diff { show(context, &session, &request, arguments)? } else { Vec::new() };
+    let outcome = update(&session, &request, arguments.dry_run)?;
     change::note_apps(context, &outcome);
     if context.shell.is_json() {
         return context.json(&Answer::new(&outcome).with_diffs(&diffs));
@@ -70,7 +70,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
 /// Shows what the update would change in the content of packages, and on a terminal asks whether to do it.
 fn show(
     context: &Context,
-    session: &mut Session,
+    session: &Session,
     request: &UpdateRequest,
     arguments: &Arguments,
 ) -> Result<Vec<Difference>, Stop> {

@@ -50,17 +50,17 @@ pub(crate) struct DowngradeArguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let mut session = context.open_for(Scope::Workspace, arguments.dry_run)?;
+    let session = context.open_for(Scope::Workspace, arguments.dry_run)?;
     if arguments.packages.is_empty() {
         check_not_empty(&session)?;
     }
     let narrowing = arguments.narrowing.to_operation();
     let outcome = if narrowing.is_empty() {
-        upgrade(&mut session, &arguments.packages, arguments.dry_run)?
+        upgrade(&session, &arguments.packages, arguments.dry_run)?
     } else {
         let packages = arguments.packages.clone();
         let request = UpdateRequest { packages, narrowing, ..UpdateRequest::default() };
-        update::upgrade_within(&mut session, &request, arguments.dry_run)?
+        update::upgrade_within(&session, &request, arguments.dry_run)?
     };
     change::note_apps(context, &outcome);
     change::print(context, &outcome)
@@ -75,9 +75,6 @@ pub(crate) fn downgrade(context: &Context, arguments: &DowngradeArguments) -> En
             return Err(CommandError::new(Code::Usage, message).hint(hint).into());
         }
     }
-    let mut session = context.open_for(Scope::Workspace, arguments.dry_run)?;
-    change::print(
-        context,
-        &update::downgrade(&mut session, &arguments.packages, arguments.dry_run)?,
-    )
+    let session = context.open_for(Scope::Workspace, arguments.dry_run)?;
+    change::print(context, &update::downgrade(&session, &arguments.packages, arguments.dry_run)?)
 }

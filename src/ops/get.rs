@@ -64,7 +64,7 @@ impl Save {
 /// # Errors
 ///
 /// When a reference cannot be read or points to nothing, and as [`crate::ops::apply::install::install`].
-pub fn get(session: &mut Session, request: &GetRequest) -> Result<Outcome, CommandError> {
+pub fn get(session: &Session, request: &GetRequest) -> Result<Outcome, CommandError> {
     let mut notes = Vec::new();
     get_noting(session, request, &mut notes).map_err(|error| match error.code {
         Code::NotFound => notes.into_iter().fold(error, CommandError::hint),
@@ -74,7 +74,7 @@ pub fn get(session: &mut Session, request: &GetRequest) -> Result<Outcome, Comma
 
 /// Installs, and records what to report if something is not found.
 fn get_noting(
-    session: &mut Session,
+    session: &Session,
     request: &GetRequest,
     notes: &mut Vec<String>,
 ) -> Result<Outcome, CommandError> {
@@ -99,7 +99,8 @@ fn get_noting(
     };
     let by = member.map(|member| Requester::of(&session.workspace.members[member]));
     let by = by.unwrap_or(Requester::CommandLine);
-    let (ready, open) = begin(session, plan.collect(session, &extra)?, dependencies, &by)?;
+    let collected = plan.collect(session, &extra)?;
+    let (ready, open) = begin(session, &collected, dependencies, &by)?;
     let is_kept = target.is_none() && session.scope == Scope::Workspace;
     let given = ready.iter().chain(&open).map(|one| one.reference.with_version(None).to_string());
     let kept: Vec<String> =
@@ -202,7 +203,7 @@ fn each_once(
 
 /// Writes channels and app versions to the entries that the manifest already has; returns what is still to add.
 fn narrow(
-    session: &mut Session,
+    session: &Session,
     request: &GetRequest,
     list: (usize, Section),
     plan: &mut Plan,

@@ -33,7 +33,7 @@ pub struct PinRequest {
 /// # Errors
 ///
 /// When a package is not a dependency or not locked, and whenever [`crate::ops::apply::install::install`] fails.
-pub fn pin(session: &mut Session, request: &PinRequest) -> Result<Outcome, CommandError> {
+pub fn pin(session: &Session, request: &PinRequest) -> Result<Outcome, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let branches = branches(session, &lock)?;
     change(session, request, |dependency| {
@@ -93,7 +93,7 @@ fn branches(session: &Session, lock: &Lockfile) -> Result<BTreeSet<PackageId>, C
 /// # Errors
 ///
 /// When a package is not a dependency, and whenever [`crate::ops::apply::install::install`] fails.
-pub fn unpin(session: &mut Session, request: &PinRequest) -> Result<Outcome, CommandError> {
+pub fn unpin(session: &Session, request: &PinRequest) -> Result<Outcome, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let strategy = session.strategy();
     let left = RefCell::new(BTreeSet::new());
@@ -131,7 +131,7 @@ pub fn unpin(session: &mut Session, request: &PinRequest) -> Result<Outcome, Com
 }
 
 fn change(
-    session: &mut Session,
+    session: &Session,
     request: &PinRequest,
     decide: impl Fn(&Dependency) -> Result<Option<NewVersion>, CommandError>,
 ) -> Result<Outcome, CommandError> {

@@ -8,6 +8,7 @@ use crate::ops::explain::not_asked_for::{needed, not_asked_for};
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::without;
+use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::session::error::quoted;
 use crate::ops::session::locked::find_locked;
 use crate::ops::session::member;
@@ -37,7 +38,7 @@ pub struct RemoveRequest {
 ///
 /// When nothing requires one of them, or several packages do and it is not clear which is meant, and as
 /// [`crate::ops::apply::install::install`].
-pub fn remove(session: &mut Session, request: &RemoveRequest) -> Result<Outcome, CommandError> {
+pub fn remove(session: &Session, request: &RemoveRequest) -> Result<Outcome, CommandError> {
     let (texts, dry_run) = (&request.references, request.dry_run);
     let previous = session.lockfile()?.unwrap_or_default();
     let mut extra = previous.extra.clone();
@@ -55,13 +56,14 @@ pub fn remove(session: &mut Session, request: &RemoveRequest) -> Result<Outcome,
         let found = find_locked(session, &previous, &reference);
         let id = found.as_ref().map_or_else(|_| session.id_of(&reference), PackageId::clone);
         if !request.all {
-            refuse_several(session, &targets, text, &id)?;
+            refuse_several(session, editing.changed(), &targets, text, &id)?;
         }
         let mut was_there = false;
         for &index in &targets {
             for section in [Section::Dependencies, Section::DevDependencies] {
                 // A folder may have several names.
-                while let Some(reference) = find(session, index, section, text, &id)?
+                while let Some(reference) =
+                    find(session, editing.changed(), index, section, text, &id)?
                     && editing
                         .change(session, index, |editor| editor.remove(section, &reference))?
                 {
@@ -98,6 +100,7 @@ pub fn remove(session: &mut Session, request: &RemoveRequest) -> Result<Outcome,
 /// Refuses to edit several manifests without a request.
 fn refuse_several(
     session: &Session,
+    changed: &ChangedManifests,
     targets: &[usize],
     text: &str,
     id: &PackageId,
@@ -106,7 +109,7 @@ fn refuse_several(
     for &index in targets {
         let sections = [Section::Dependencies, Section::DevDependencies];
         let is_listed = sections.iter().try_fold(false, |listed, &section| {
-            let found = find(session, index, section, text, id)?;
+            let found = find(session, changed, index, section, text, id)?;
             Ok::<_, CommandError>(listed || found.is_some())
         })?;
         if is_listed {
@@ -125,17 +128,15 @@ fn refuse_several(
 /// The reference of the dependency that `text` means: by its local name, or by the package it names.
 fn find(
     session: &Session,
+    changed: &ChangedManifests,
     index: usize,
     section: Section,
     text: &str,
     wanted: &PackageId,
 ) -> Result<Option<Reference>, CommandError> {
     let member = &session.workspace.members[index];
-    let dependencies = match section {
-        Section::Dependencies => &member.manifest.dependencies,
-        Section::DevDependencies => &member.manifest.dev_dependencies,
-    };
-    Ok(dependencies
+    Ok(section
+        .of(changed.manifest(&session.workspace, index))
         .iter()
         .find(|dependency| {
             let id = id_in(session, member, &dependency.reference);

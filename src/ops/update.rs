@@ -26,7 +26,7 @@ use crate::select::{Move, Selection, Update};
 ///
 /// When one of them is not locked, and for all that [`install`](crate::ops::apply::install::install) fails for.
 pub fn update(
-    session: &mut Session,
+    session: &Session,
     request: &UpdateRequest,
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
@@ -106,7 +106,7 @@ fn narrowed(
 ///
 /// As [`update`].
 pub fn upgrade_within(
-    session: &mut Session,
+    session: &Session,
     request: &UpdateRequest,
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
@@ -120,7 +120,7 @@ pub fn upgrade_within(
 
 /// Moves versions for `command`.
 fn run(
-    session: &mut Session,
+    session: &Session,
     command: &Requester,
     texts: &[String],
     dry_run: bool,
@@ -192,7 +192,7 @@ fn wish(session: &Session, command: &Requester, id: PackageId, reference: Refere
 /// Lowers requirements of the workspace's manifests that forbid the versions that `texts` name; a range keeps
 /// its form.
 fn lower(
-    session: &mut Session,
+    session: &Session,
     plan: &mut Plan,
     known: &Lockfile,
     texts: &[String],
@@ -212,7 +212,7 @@ fn lower(
 /// Makes the requirements in the workspace's manifests start at these versions; a range keeps its form.
 /// Requirements that accept them already stay, unless `moves_all` is set.
 fn retarget(
-    session: &mut Session,
+    session: &Session,
     plan: &mut Plan,
     wanted: &BTreeMap<PackageId, Version>,
     moves_all: bool,
@@ -240,7 +240,7 @@ fn retarget(
 ///
 /// When one of the versions is newer than the one in use, and for all that [`update`] fails for.
 pub fn downgrade(
-    session: &mut Session,
+    session: &Session,
     texts: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {

@@ -26,7 +26,7 @@ use crate::select::{Move, Update, beginning_at};
 /// When a name is not a dependency, no versions fit together, and for all that
 /// [`install`](crate::ops::apply::install::install) fails for.
 pub fn upgrade(
-    session: &mut Session,
+    session: &Session,
     names: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
@@ -35,14 +35,14 @@ pub fn upgrade(
     }
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let meant = Meant { names, mark: MARK };
-    let members = session.workspace.members.clone();
     let known = session.lockfile()?.unwrap_or_default();
     // First with open ends, to learn how far everything can move together. Nothing moves down, unless what is in use cannot be
     // used any more.
     let (mut replaced, mut begins_here) = (BTreeMap::new(), true);
     let (newest, open) = loop {
         let open = RefCell::new(BTreeSet::new());
-        dependencies::change(session, &mut Editing::default(), &meant, |dependency| {
+        let mut opened = Editing::default();
+        dependencies::change(session, &mut opened, &meant, |dependency| {
             if !moves(dependency) || replaced.contains_key(&dependency.id) {
                 return Ok(None);
             }
@@ -53,9 +53,8 @@ pub fn upgrade(
             Ok(Some(NewVersion { version, note: dependency.note.clone() }))
         })?;
         let open = open.into_inner();
-        let requirements = names::collect(session, extra.clone())?;
+        let requirements = names::collect_changed(session, opened.changed(), extra.clone())?;
         let resolved = resolve(session, &requirements, Update::Packages(open.clone()));
-        session.workspace.members.clone_from(&members);
         let newest = match resolved {
             Err(error) if error.code == Code::NoSolution && begins_here => {
                 begins_here = false;
@@ -94,19 +93,19 @@ pub fn upgrade(
 /// Upgrades if moves rewrite requirements: each goes to its newest release, and its needs follow only as far
 /// as necessary.
 fn upgrade_by_plan(
-    session: &mut Session,
+    session: &Session,
     names: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let meant = Meant { names, mark: MARK };
-    let members = session.workspace.members.clone();
     let known = in_use(session, &extra)?;
     // First with open ends, to learn how far each can move.
     let mut replaced = BTreeMap::new();
     let (mut change, open) = loop {
         let open = RefCell::new(BTreeSet::new());
-        dependencies::change(session, &mut Editing::default(), &meant, |dependency| {
+        let mut opened = Editing::default();
+        dependencies::change(session, &mut opened, &meant, |dependency| {
             let is_open = moves(dependency) && !replaced.contains_key(&dependency.id);
             let current = version_in(&known, &dependency.id).filter(|_| is_open);
             let Some(current) = current else { return Ok(None) };
@@ -116,11 +115,10 @@ fn upgrade_by_plan(
         })?;
         let open = open.into_inner();
         let ids: Vec<PackageId> = open.iter().cloned().collect();
-        let requirements = names::collect(session, extra.clone())?;
+        let requirements = names::collect_changed(session, opened.changed(), extra.clone())?;
         let nothing = Update::Nothing;
         let change = planning::plan(session, &requirements, &nothing, None, Move::Raise(&ids))?;
         let change = change.expect("moves rewrite requirements here");
-        session.workspace.members.clone_from(&members);
         let pairs = change.selection.replaced.iter().map(|replaced| (&replaced.id, &replaced.by));
         if !keep(&mut replaced, &open, pairs) {
             break (change, open);
@@ -165,7 +163,7 @@ fn keep<'p>(
 
 /// Warns that ranges of replaced packages do not change, and says what to write instead.
 fn tell(
-    session: &mut Session,
+    session: &Session,
     meant: &Meant<'_>,
     replaced: &BTreeMap<PackageId, PackageId>,
 ) -> Result<(), CommandError> {

@@ -39,7 +39,7 @@ fn a_question_what_would_be_leaves_the_session_as_it_was() {
         Package::new("aws/ec2", "2.0.0"),
         Package::new("aws/s3", "1.0.0"),
     ]);
-    let mut session = Session::open_to_change(
+    let session = Session::open_to_change(
         environment(&sandbox),
         Options::default(),
         Scope::Workspace,
@@ -61,7 +61,7 @@ fn a_question_what_would_be_leaves_the_session_as_it_was() {
     for outcome in [compared.highest, compared.minimal] {
         assert_eq!(chosen(&outcome.expect("fits")), ["aws/ec2 1.0.0"]);
     }
-    let outcome = get(&mut session, &GetRequest::default()).expect("installs");
+    let outcome = get(&session, &GetRequest::default()).expect("installs");
     assert_eq!(chosen(&outcome), ["aws/ec2 1.1.0", "aws/s3 1.0.0"]);
     assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.1.0", "hub.mu.com/aws/s3 1.0.0"]);
 }

@@ -250,6 +250,17 @@ fn what_the_settings_say_in_full_stays_so() {
 }
 
 #[test]
+fn a_folder_that_is_added_by_its_full_path_stays_so() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    let shared = sandbox.path("shared").display().to_string();
+    sandbox.place("shared", &Package::new("acme/shared", "1.0.0"));
+    sandbox.mu(&["add", &shared]).ok();
+    let lock = sandbox.read("Mu.lock");
+    assert!(lock.contains(&format!("source: path+{shared}\n")), "{lock}");
+    sandbox.mu(&["get", "--locked"]).ok();
+}
+
+#[test]
 fn locks_of_branches_with_other_sources_merge() {
     let sandbox = Sandbox::with_dependencies(&["a/one"]);
     let names = ["a/one", "f/mid", "k/mid", "z/last"];

@@ -9,6 +9,7 @@ use crate::manifest::edit::Section;
 use crate::ops::explain::not_asked_for::required_here;
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
+use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::solve::planning::rewrites;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
@@ -49,7 +50,7 @@ pub(crate) struct Meant<'a> {
 ///
 /// When a name is not the name of a dependency, or a manifest cannot be changed.
 pub(crate) fn change(
-    session: &mut Session,
+    session: &Session,
     editing: &mut Editing,
     meant: &Meant<'_>,
     decide: impl Fn(&Dependency) -> Result<Option<NewVersion>, CommandError>,
@@ -58,7 +59,10 @@ pub(crate) fn change(
     let named = named(session, meant.names)?;
     for index in 0..session.workspace.members.len() {
         for section in [Section::Dependencies, Section::DevDependencies] {
-            for dependency in listed(session, index, section, meant, &named, &mut unseen)? {
+            let changed = editing.changed();
+            for dependency in
+                listed(session, changed, (index, section), meant, &named, &mut unseen)?
+            {
                 let Some(new) = decide(&dependency)? else { continue };
                 editing.change(session, index, |editor| {
                     let changed =
@@ -138,8 +142,8 @@ pub(crate) fn beginning_with(written: &str, version: &str) -> String {
 /// The selected entries of a section; removes their names from `unseen`.
 fn listed(
     session: &Session,
-    index: usize,
-    section: Section,
+    changed: &ChangedManifests,
+    (index, section): (usize, Section),
     meant: &Meant<'_>,
     named: &[PackageId],
     unseen: &mut Vec<&str>,
@@ -148,13 +152,9 @@ fn listed(
     let text = crate::fs::read_text(&member.manifest_path)?;
     let (path, environment) = (&member.manifest_path, &session.environment);
     let editor = formats::editor(path, text, &member.defaults(), environment);
-    let entries = match section {
-        Section::Dependencies => &member.manifest.dependencies,
-        Section::DevDependencies => &member.manifest.dev_dependencies,
-    };
     let is_tagged = formats::format_of(path).is_some_and(|format| format.lenient);
     let mut dependencies = Vec::new();
-    for entry in entries {
+    for entry in section.of(changed.manifest(&session.workspace, index)) {
         let reference = entry.reference.clone();
         let id = id_in(session, member, &reference);
         let mut is_named = false;

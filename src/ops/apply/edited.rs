@@ -42,7 +42,7 @@ pub(super) fn install(
         check_held(session, &resolved)?;
     }
     let before = previous.clone().unwrap_or_default();
-    let here = session.with_edits(previous);
+    let here = session.with_edits(requirements.changed.iter(), previous);
     let (needs, mut used) =
         with_edits(&here, &resolved.lock, known.as_ref()).map_err(|error| blame(session, error))?;
     examine(&here, &needs, &used, dry_run)?;
@@ -57,7 +57,7 @@ pub(super) fn install(
         let is_vendored = session.packs().is_vendored();
         let also = if is_vendored { named(&resolved.lock) } else { Vec::new() };
         let made = make_packs(&here, &needs, &mut used, &also)?;
-        record(session, &mut resolved)?;
+        record(session, requirements, &mut resolved)?;
         if known.as_ref() != Some(&*used.lock) {
             here.write_lockfile(&used.lock)?;
         }

@@ -58,7 +58,7 @@ pub fn install(
         true => make_packs(session, requirements, &mut resolved, &[])?,
         false => Made::default(),
     };
-    record(session, &mut resolved)?;
+    record(session, requirements, &mut resolved)?;
     let edited = write(&of_view(session, edits))?;
     session.save_index();
     if session.scope == Scope::Workspace && session.edited.is_empty() {
@@ -115,11 +115,15 @@ pub(super) fn check_held(session: &Session, resolved: &Resolved) -> Result<(), C
 }
 
 /// Writes the lock, if it has to change.
-pub(super) fn record(session: &Session, resolved: &mut Resolved) -> Result<(), CommandError> {
+pub(super) fn record(
+    session: &Session,
+    requirements: &Requirements,
+    resolved: &mut Resolved,
+) -> Result<(), CommandError> {
     check_held(session, resolved)?;
     let is_held = session.options.locked || session.options.frozen;
     if !resolved.is_unchanged() || session.lock_lags() && !is_held {
-        say_where(session, Arc::make_mut(&mut resolved.lock));
+        say_where(session, requirements, Arc::make_mut(&mut resolved.lock));
         session.write_lockfile(&resolved.lock)?;
     }
     Ok(())
@@ -187,9 +191,9 @@ fn refuse_misspelt(session: &Session) -> Result<(), CommandError> {
 }
 
 /// If the lock is written anyway, updates the places that its packages come from.
-fn say_where(session: &Session, lock: &mut Lockfile) {
+fn say_where(session: &Session, requirements: &Requirements, lock: &mut Lockfile) {
     for package in &mut lock.packages {
-        if let Some(source) = fetch::source_now(session, package) {
+        if let Some(source) = fetch::source_now(session, &requirements.changed, package) {
             package.source = source;
         }
     }

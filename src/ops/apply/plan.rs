@@ -5,6 +5,7 @@
 //! be lower without them. The lock is derived from them, and adds nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use crate::formats;
 use crate::lock::Lockfile;
@@ -46,7 +47,7 @@ pub(crate) struct Plan {
     /// The supposed installation, if it differs from the lock.
     pub(crate) installed: BTreeMap<PackageId, Installed>,
     /// What [`Self::collect`] returned last, after so many changes of manifests.
-    pub(crate) collected: Option<(usize, Requirements)>,
+    pub(crate) collected: Option<(usize, Rc<Requirements>)>,
 }
 
 /// Dependencies that a manifest will require, still without a version.
@@ -80,15 +81,19 @@ impl Plan {
         &mut self,
         session: &Session,
         extra: &[String],
-    ) -> Result<&Requirements, CommandError> {
+    ) -> Result<Rc<Requirements>, CommandError> {
         let changes = self.editing.changes();
         let is_current =
-            |known: &(usize, Requirements)| known.0 == changes && known.1.extra == extra;
+            |known: &(usize, Rc<Requirements>)| known.0 == changes && known.1.extra == extra;
         let known = match self.collected.take().filter(is_current) {
             Some(known) => known,
-            None => (changes, names::collect(session, extra.to_vec())?),
+            None => {
+                let changed = self.editing.changed();
+                let all = names::collect_changed(session, changed, extra.to_vec())?;
+                (changes, Rc::new(all))
+            }
         };
-        Ok(&self.collected.insert(known).1)
+        Ok(Rc::clone(&self.collected.insert(known).1))
     }
 
     /// Tidies the manifests, if their requirements are the state, and carries the plan out; `to` is
@@ -99,7 +104,7 @@ impl Plan {
     /// When versions do not fit together, and as [`install`].
     pub(crate) fn carry_out(
         mut self,
-        session: &mut Session,
+        session: &Session,
         to: Move<'_>,
         dry_run: bool,
     ) -> Result<Outcome, CommandError> {
@@ -108,17 +113,17 @@ impl Plan {
     }
 
     /// Makes the manifests match the result of their own requirements, without what `mu get` was given.
-    fn tidy(&mut self, session: &mut Session, to: Move<'_>) -> Result<(), CommandError> {
+    fn tidy(&mut self, session: &Session, to: Move<'_>) -> Result<(), CommandError> {
         if !rewrites(session, session.strategy()) {
             return Ok(());
         }
-        let all = self.collect(session, &self.extra.clone())?.clone();
+        let all = self.collect(session, &self.extra.clone())?;
         let lock = session.lockfile()?.unwrap_or_default();
         let is_known = all.differences(session, &lock).is_empty();
         if is_known && matches!(to, Move::Tidy) && is_settled(session, &all, &lock) {
             return Ok(());
         }
-        let own = self.collect(session, &[])?.clone();
+        let own = self.collect(session, &[])?;
         let change = match planning::plan(session, &own, &Update::Nothing, None, to) {
             // The lock has the result.
             Err(error) if error.code == Code::Offline && is_known => return Ok(()),
@@ -128,7 +133,7 @@ impl Plan {
         rewrite(session, &mut self.editing, &own, &change, Lists::Manifests)?;
         if !self.extra.is_empty() {
             let extra = std::mem::take(&mut self.extra);
-            let all = self.collect(session, &extra)?.clone();
+            let all = self.collect(session, &extra)?;
             if let Some(change) = planning::plan(session, &all, &Update::Nothing, None, to)? {
                 self.extra =
                     rewrite(session, &mut self.editing, &all, &change, Lists::CommandLine)?;
@@ -142,7 +147,7 @@ impl Plan {
     /// # Errors
     ///
     /// When the current requirements cannot be met, or a registry cannot be reached.
-    pub(crate) fn move_everything(&mut self, session: &mut Session) -> Result<(), CommandError> {
+    pub(crate) fn move_everything(&mut self, session: &Session) -> Result<(), CommandError> {
         self.tidy(session, Move::Clear)?;
         self.step(session, &Update::Everything, None, Move::Everything)?;
         Ok(())
@@ -156,12 +161,12 @@ impl Plan {
     /// When bounds forbid the move, or a registry cannot be reached.
     pub(crate) fn step(
         &mut self,
-        session: &mut Session,
+        session: &Session,
         update: &Update,
         wish: Option<&Asked>,
         to: Move<'_>,
     ) -> Result<Option<Selection>, CommandError> {
-        let mut requirements = self.collect(session, &self.extra.clone())?.clone();
+        let mut requirements = Rc::unwrap_or_clone(self.collect(session, &self.extra.clone())?);
         requirements.installed.clone_from(&self.installed);
         let change = planning::plan(session, &requirements, update, wish, to)?;
         let Some(change) = change else { return Ok(None) };
@@ -176,7 +181,7 @@ impl Plan {
     /// When a manifest cannot be changed.
     pub(crate) fn take(
         &mut self,
-        session: &mut Session,
+        session: &Session,
         requirements: &Requirements,
         change: &Change,
     ) -> Result<(), CommandError> {
@@ -192,17 +197,17 @@ impl Plan {
     /// When versions do not fit together, and as [`install`].
     pub(crate) fn conclude(
         mut self,
-        session: &mut Session,
+        session: &Session,
         update: Update,
         dry_run: bool,
     ) -> Result<Outcome, CommandError> {
-        let mut requirements = self.collect(session, &self.extra.clone())?.clone();
+        let mut requirements = Rc::unwrap_or_clone(self.collect(session, &self.extra.clone())?);
         requirements.discarded = std::mem::take(&mut self.discarded);
         requirements.installed.clone_from(&self.installed);
         requirements.asked.append(&mut self.once);
         // Where nothing was ever chosen, there is nothing that a frozen lock could hold.
         let only_edits = session.options.frozen
-            && (self.adding.is_some() || !self.editing.before().is_empty())
+            && (self.adding.is_some() || self.editing.changes() > 0)
             && session.lockfile()?.is_none();
         let mut resolved = match only_edits {
             true => Resolved::default(),
@@ -210,7 +215,7 @@ impl Plan {
         };
         if let Some(adding) = self.adding.take() {
             adding.write(session, &mut self.editing, &resolved.lock)?;
-            let written = self.collect(session, &self.extra.clone())?.clone();
+            let written = Rc::unwrap_or_clone(self.collect(session, &self.extra.clone())?);
             let written = Requirements { discarded: requirements.discarded.clone(), ..written };
             let is_in_manifest = |asked: &&Asked| asked.line.is_some();
             let mut before = requirements.asked.iter().filter(is_in_manifest);
@@ -224,9 +229,9 @@ impl Plan {
             requirements = written;
         }
         let members = &session.workspace.members;
-        let before = self.editing.before().iter();
+        let changed = self.editing.changed().iter();
         let mut written: Vec<Written> =
-            before.flat_map(|(&at, old)| differences(session, old, &members[at])).collect();
+            changed.flat_map(|(at, new)| differences(session, &members[at], new)).collect();
         if let Some(open) = &self.says_newer {
             note_newer(session, &requirements, &resolved.lock, open, &mut written);
         }
@@ -246,7 +251,7 @@ impl Adding {
     /// release.
     fn write(
         self,
-        session: &mut Session,
+        session: &Session,
         editing: &mut Editing,
         lock: &Lockfile,
     ) -> Result<(), CommandError> {
@@ -276,7 +281,7 @@ impl Adding {
 ///
 /// When the manifest cannot be changed.
 pub(crate) fn narrow(
-    session: &mut Session,
+    session: &Session,
     editing: &mut Editing,
     (member, section): (usize, Section),
     dependency: &manifest::Requirement,
@@ -285,7 +290,7 @@ pub(crate) fn narrow(
     let own = &session.workspace.members[member];
     let id = |reference| id_in(session, own, reference);
     let new = id(&dependency.reference);
-    let mut listed = section.of(&own.manifest).iter();
+    let mut listed = section.of(editing.changed().manifest(&session.workspace, member)).iter();
     let Some(listed) = listed.find(|listed| id(&listed.reference) == new) else { return Ok(None) };
     let set = |new: Option<&String>, old: &Option<String>| match new {
         Some(new) => Some(new.clone()).filter(|new| !new.is_empty()),
@@ -325,7 +330,7 @@ fn with_protocol(session: &Session, id: &PackageId, reference: Reference) -> Ref
 ///
 /// When the manifest cannot be changed.
 pub(crate) fn add(
-    session: &mut Session,
+    session: &Session,
     editing: &mut Editing,
     member: usize,
     section: Section,
@@ -334,7 +339,8 @@ pub(crate) fn add(
     let own = &session.workspace.members[member];
     let id = |reference| id_in(session, own, reference);
     let new = id(&dependency.reference);
-    let all = own.manifest.dependencies.iter().chain(&own.manifest.dev_dependencies);
+    let manifest = editing.changed().manifest(&session.workspace, member);
+    let all = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
     if let Some(known) = all.map(|known| &known.reference).find(|known| id(known) == new) {
         dependency.reference = known.with_version(dependency.reference.version().cloned());
     } else if formats::format_of(&own.manifest_path).is_some() {

@@ -48,7 +48,7 @@ impl Lists {
 ///
 /// When a manifest cannot be changed.
 pub(crate) fn rewrite(
-    session: &mut Session,
+    session: &Session,
     editing: &mut Editing,
     requirements: &Requirements,
     change: &Change,
@@ -111,7 +111,7 @@ pub(crate) fn rewrite(
 
 /// Gives a line its new requirement, or removes it.
 fn write(
-    session: &mut Session,
+    session: &Session,
     editing: &mut Editing,
     extra: &mut Vec<String>,
     old: &Asked,

@@ -52,9 +52,8 @@ pub struct Written {
     pub held_back_by: Vec<String>,
 }
 
-/// The differences between a manifest before and the one that `member` has now, without indirect
-/// dependencies.
-pub(crate) fn differences(session: &Session, before: &Manifest, member: &Member) -> Vec<Written> {
+/// The differences between the manifest of `member` and the one that it will have, without indirect dependencies.
+pub(crate) fn differences(session: &Session, member: &Member, after: &Manifest) -> Vec<Written> {
     let mut written = Vec::new();
     for section in [Section::Dependencies, Section::DevDependencies] {
         let id = |entry: &Requirement| id_in(session, member, &entry.reference);
@@ -62,7 +61,7 @@ pub(crate) fn differences(session: &Session, before: &Manifest, member: &Member)
             let entries: &[Requirement] = section.of(manifest);
             entries.iter().filter(|entry| !entry.indirect).cloned().collect()
         };
-        let (old, new) = (own(before), own(&member.manifest));
+        let (old, new) = (own(&member.manifest), own(after));
         let one = |entry: &Requirement, from, to| Written {
             package: member.manifest.name.to_string(),
             manifest: member.manifest_path.clone(),

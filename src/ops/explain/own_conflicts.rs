@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, VecDeque};
 use crate::index::conflicting;
 use crate::ops::explain::own_packages::shown;
 use crate::ops::requirements::names::id_in;
+use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::{Code, CommandError, Session};
 
 /// A package of the workspace that conflicts with another one; both by their places in its members.
@@ -37,11 +38,11 @@ pub(crate) fn warnings(session: &Session) -> Vec<String> {
 /// # Errors
 ///
 /// When there is such a package. The error names the paths to both.
-pub(crate) fn check(session: &Session) -> Result<(), CommandError> {
+pub(crate) fn check(session: &Session, changed: &ChangedManifests) -> Result<(), CommandError> {
     let members = &session.workspace.members;
     for Apart { by, with } in apart(session) {
         for start in 0..members.len() {
-            let from = reached(session, start);
+            let from = reached(session, changed, start);
             if !from.contains_key(&by) || !from.contains_key(&with) {
                 continue;
             }
@@ -90,15 +91,19 @@ fn apart(session: &Session) -> Vec<Apart> {
 }
 
 /// The packages of the workspace that one of them needs, including itself, each with the one that needs it.
-fn reached(session: &Session, start: usize) -> BTreeMap<usize, Option<usize>> {
+fn reached(
+    session: &Session,
+    changed: &ChangedManifests,
+    start: usize,
+) -> BTreeMap<usize, Option<usize>> {
     let members = &session.workspace.members;
     let mut from = BTreeMap::from([(start, None)]);
     let mut open = VecDeque::from([start]);
     while let Some(at) = open.pop_front() {
-        let member = &members[at];
+        let (member, manifest) = (&members[at], changed.manifest(&session.workspace, at));
         // The development dependencies of others do not matter to their users.
-        let dev = member.manifest.dev_dependencies.iter().filter(|_| at == start);
-        for dependency in member.manifest.dependencies.iter().chain(dev) {
+        let dev = manifest.dev_dependencies.iter().filter(|_| at == start);
+        for dependency in manifest.dependencies.iter().chain(dev) {
             let id = id_in(session, member, &dependency.reference);
             let Some(next) = members.iter().position(|other| other.id == id) else { continue };
             if let std::collections::btree_map::Entry::Vacant(entry) = from.entry(next) {

@@ -1,12 +1,11 @@
 //! Edits of manifests that are written only after everything else has succeeded.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use crate::formats;
 use crate::fs;
-use crate::manifest::Manifest;
 use crate::manifest::edit::{EditError, Editor};
+use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::{CommandError, Session};
 
 /// A file and its new content, to be written after everything else has succeeded.
@@ -18,30 +17,28 @@ pub struct Edit {
     pub text: String,
 }
 
-/// Manifests that were changed in memory, and not yet on disk.
+/// Changes of manifests that are not on disk yet. The session keeps its manifests as they were read.
 #[derive(Debug, Default)]
 pub(crate) struct Editing {
     edits: Vec<Edit>,
-    /// The manifests of changed members as they were, by the member's place in the workspace.
-    before: BTreeMap<usize, Manifest>,
+    changed: ChangedManifests,
     /// How often a manifest was changed.
     changes: usize,
 }
 
 impl Editing {
-    /// Changes the text of a member's manifest, and the session's copy of it; returns whether anything
-    /// changed.
+    /// Changes the text of a member's manifest; returns whether anything changed.
     ///
     /// # Errors
     ///
     /// When the file cannot be read, or the change cannot be made in it.
     pub(crate) fn change(
         &mut self,
-        session: &mut Session,
+        session: &Session,
         index: usize,
         change: impl FnOnce(&mut Editor) -> Result<bool, EditError>,
     ) -> Result<bool, CommandError> {
-        let member = &mut session.workspace.members[index];
+        let member = &session.workspace.members[index];
         let defaults = member.defaults();
         let path: PathBuf = member.manifest_path.clone();
         let known = self.edits.iter().position(|edit| edit.path == path);
@@ -56,8 +53,7 @@ impl Editing {
         }
         let text = editor.into_text();
         let manifest = formats::parse_own(&path, &text, environment)?;
-        let before = std::mem::replace(&mut member.manifest, manifest);
-        self.before.entry(index).or_insert(before);
+        self.changed.set(index, manifest);
         self.changes += 1;
         match known {
             Some(known) => self.edits[known].text = text,
@@ -66,9 +62,9 @@ impl Editing {
         Ok(true)
     }
 
-    /// The manifests of changed members as they were, by the member's place in the workspace.
-    pub(crate) fn before(&self) -> &BTreeMap<usize, Manifest> {
-        &self.before
+    /// The manifests that were changed.
+    pub(crate) fn changed(&self) -> &ChangedManifests {
+        &self.changed
     }
 
     /// How often a manifest was changed: what was collected before the last change is outdated.

@@ -23,6 +23,7 @@ pub use crate::ops::requirements::locked::declare_locked;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
+use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::{CommandError, LocalPackage, Session};
 use crate::reference::{PackageId, Reference, Version};
 use crate::select::{
@@ -62,6 +63,8 @@ impl Asked {
 pub struct Requirements {
     /// In the order of the manifests, command line last.
     pub asked: Vec<Asked>,
+    /// The manifests among them that differ from the session's.
+    pub changed: ChangedManifests,
     /// Packages of the workspace that are required by their folder.
     pub by_folder: BTreeMap<PackageId, Local>,
     /// The references that belong in the lock's `extra`.
@@ -93,8 +96,22 @@ impl Requirements {
     ///
     /// When a reference in `extra` cannot be read.
     pub fn collect(session: &Session, extra: Vec<String>) -> Result<Self, CommandError> {
+        Self::collect_changed(session, &ChangedManifests::default(), extra)
+    }
+
+    /// As [`Self::collect`], with some manifests changed.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub(crate) fn collect_changed(
+        session: &Session,
+        changed: &ChangedManifests,
+        extra: Vec<String>,
+    ) -> Result<Self, CommandError> {
         let mut requirements = Self {
             extra,
+            changed: changed.clone(),
             own: own_capabilities(session),
             replaced: replaced_by_own(session),
             ..Self::none(session)
@@ -102,7 +119,7 @@ impl Requirements {
         for (index, member) in session.workspace.members.iter().enumerate() {
             let by = Requester::of(member);
             for section in [Section::Dependencies, Section::DevDependencies] {
-                for dependency in section.of(&member.manifest) {
+                for dependency in section.of(changed.manifest(&session.workspace, index)) {
                     let id = id_in(session, member, &dependency.reference);
                     let line = Some((index, section));
                     requirements.ask(session, id, &by, line, dependency, &member.folder);

@@ -23,6 +23,7 @@ use mu_provider::threads;
 use super::Session;
 use super::view::{Edited, View};
 use crate::lock::Lockfile;
+use crate::manifest::Manifest;
 use crate::ops::{Code, CommandError, Options, Places, Scope};
 use crate::reference::PackageId;
 use crate::workspace::{MU_FOLDER, Member, edits};
@@ -88,9 +89,16 @@ impl Session {
         self.view == View::Here && !self.edited.is_empty()
     }
 
-    /// The same workspace as this machine uses it, with the manifests as this session has them. Its lock is `previous`.
-    pub(crate) fn with_edits(&self, previous: Option<Lockfile>) -> Self {
+    /// The same workspace as this machine uses it, with these manifests of its members. Its lock is `previous`.
+    pub(crate) fn with_edits<'m>(
+        &self,
+        changed: impl Iterator<Item = (usize, &'m Manifest)>,
+        previous: Option<Lockfile>,
+    ) -> Self {
         let mut workspace = self.workspace.clone();
+        for (index, manifest) in changed {
+            workspace.members[index].manifest = manifest.clone();
+        }
         workspace.members.extend(self.edited.iter().map(|edited| edited.member.clone()));
         workspace.members.sort_by(|left, right| left.place.cmp(&right.place));
         workspace.warnings.clear();

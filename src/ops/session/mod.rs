@@ -6,6 +6,7 @@
 
 pub(crate) mod age;
 mod change_lock;
+pub(crate) mod changed_manifests;
 pub(crate) mod credentials;
 mod edits;
 pub mod error;

@@ -7,25 +7,40 @@ use mu_provider::SafeUrl;
 use crate::index::Route;
 use crate::lock::Source;
 use crate::manifest::Manifest;
+use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::{Scope, Session};
 use crate::reference::Reference;
 
 /// The source of `route`, as written in the lock.
 pub(crate) fn source_of(session: &Session, route: &Route) -> Source {
+    source_beside(session, &ChangedManifests::default(), route)
+}
+
+/// The source of `route`, as written in the lock beside these manifests.
+pub(crate) fn source_beside(
+    session: &Session,
+    changed: &ChangedManifests,
+    route: &Route,
+) -> Source {
     let provider = route.provider.name();
-    Source::new(provider, place_of(session, provider, &route.location.root))
+    Source::new(provider, place_of(session, changed, provider, &route.location.root))
 }
 
 /// The place of a registry, a repository or a folder, for the lock: a folder is written relative to the
 /// workspace, so that the lock is valid in every checkout, unless the settings or a manifest name it by its
 /// absolute path.
-fn place_of(session: &Session, provider: &str, root: &SafeUrl) -> String {
+fn place_of(
+    session: &Session,
+    changed: &ChangedManifests,
+    provider: &str,
+    root: &SafeUrl,
+) -> String {
     let from = &session.lock_folder();
     let Ok(folder) = root.as_url().to_file_path() else {
         return root.to_string();
     };
     if provider == Source::FOLDER {
-        if is_written_in_full(session, &folder) {
+        if is_written_in_full(session, changed, &folder) {
             return folder.components().collect::<PathBuf>().display().to_string();
         }
         return relative(from, &folder);
@@ -53,11 +68,12 @@ fn is_in_relative_registry(session: &Session, folder: &Path) -> bool {
 }
 
 /// Whether an override or a manifest names a folder by its absolute path.
-fn is_written_in_full(session: &Session, folder: &Path) -> bool {
+fn is_written_in_full(session: &Session, changed: &ChangedManifests, folder: &Path) -> bool {
     let workspace = &session.workspace;
     let overrides = workspace.settings.overrides.values();
-    let own = workspace.members.iter().flat_map(|member| {
-        let Manifest { dependencies, dev_dependencies, .. } = &member.manifest;
+    let own = (0..workspace.members.len()).flat_map(|index| {
+        let Manifest { dependencies, dev_dependencies, .. } =
+            changed.manifest(&session.workspace, index);
         dependencies.iter().chain(dev_dependencies).map(|dependency| &dependency.reference)
     });
     overrides.chain(own).filter_map(Reference::local).any(|path| {

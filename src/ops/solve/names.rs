@@ -12,6 +12,7 @@ use crate::manifest::{ManifestError, error_at_dependency};
 use crate::ops::explain::failure::unavailable;
 use crate::ops::requirements::names::{Meant, is_there, meant};
 use crate::ops::requirements::{Asked, Requirements};
+use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference};
 use crate::workspace::Member;
@@ -22,8 +23,21 @@ use crate::workspace::Member;
 ///
 /// When a reference in `extra` cannot be read, a package is listed twice, or a registry cannot be reached.
 pub(crate) fn collect(session: &Session, extra: Vec<String>) -> Result<Requirements, CommandError> {
-    find_out(session)?;
-    let requirements = Requirements::collect(session, extra)?;
+    collect_changed(session, &ChangedManifests::default(), extra)
+}
+
+/// As [`collect`], with some manifests changed.
+///
+/// # Errors
+///
+/// As there.
+pub(crate) fn collect_changed(
+    session: &Session,
+    changed: &ChangedManifests,
+    extra: Vec<String>,
+) -> Result<Requirements, CommandError> {
+    find_out(session, changed)?;
+    let requirements = Requirements::collect_changed(session, changed, extra)?;
     refuse_impossible(session, &requirements)?;
     Ok(requirements)
 }
@@ -62,13 +76,13 @@ fn at_dependency(member: &Member, asked: &Asked, message: String) -> CommandErro
 }
 
 /// Looks up what the names in the workspace's manifests mean. Sends no request if the lock is used unchecked.
-fn find_out(session: &Session) -> Result<(), CommandError> {
+fn find_out(session: &Session, changed: &ChangedManifests) -> Result<(), CommandError> {
     if session.options.frozen {
         return Ok(());
     }
     let mut unknown = Vec::new();
-    for member in &session.workspace.members {
-        let manifest = &member.manifest;
+    for (index, member) in session.workspace.members.iter().enumerate() {
+        let manifest = changed.manifest(&session.workspace, index);
         for dependency in manifest.dependencies.iter().chain(&manifest.dev_dependencies) {
             let reference = &dependency.reference;
             let is_name = reference.is_single_name();

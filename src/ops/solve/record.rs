@@ -16,7 +16,7 @@ use crate::ops::explain::failure::unavailable;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Requirements, is_overridden_alike, overrides};
 use crate::ops::session::installed_releases::PacksHere;
-use crate::ops::session::source::source_of;
+use crate::ops::session::source::source_beside;
 use crate::ops::solve::copies::copies;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
@@ -83,7 +83,7 @@ pub(crate) fn record(
                 let candidate = candidate.expect("what is not the workspace's own is a candidate");
                 let found = session.index().release(chosen.source(), candidate);
                 let (route, release) = found.map_err(|error| unavailable(session, error))?;
-                let mut package = new_entry(session, chosen, &route, &release)?;
+                let mut package = new_entry(session, requirements, chosen, (&route, &release))?;
                 if package.source.is_folder() {
                     // The package counts as unchanged until it is read again.
                     let before = previous.find(&chosen.id).next();
@@ -347,14 +347,14 @@ fn version_text(version: Option<&Version>) -> String {
 
 fn new_entry(
     session: &Session,
+    requirements: &Requirements,
     chosen: &Chosen,
-    route: &Route,
-    release: &Release,
+    (route, release): (&Route, &Release),
 ) -> Result<LockedPackage, CommandError> {
     let version = version_text(chosen.version.as_ref());
     let is_pack = session.index().is_pack(chosen.source());
     let pack = is_pack.then(|| PacksHere::new(session).source(chosen.source(), &version)).flatten();
-    let source = pack.unwrap_or_else(|| source_of(session, route));
+    let source = pack.unwrap_or_else(|| source_beside(session, &requirements.changed, route));
     let mut package = LockedPackage::new(chosen.id.clone(), version.clone(), source);
     (package.constraints, package.mu_version) = demands(session, chosen, release)?;
     package.folder = route.location.folder.clone().filter(|folder| !folder.is_empty());

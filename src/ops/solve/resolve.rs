@@ -64,7 +64,7 @@ pub fn resolve_from(
     update: Update,
     previous: Arc<Lockfile>,
 ) -> Result<Resolved, CommandError> {
-    own_conflicts::check(session)?;
+    own_conflicts::check(session, &requirements.changed)?;
     let differences = requirements.differences(session, &previous);
     let has_folders = previous.packages.iter().any(|package| package.source.is_folder());
     let is_fine = differences.is_empty()
@@ -168,7 +168,7 @@ pub(crate) fn hold(
     requirements: &Requirements,
     previous: &Arc<Lockfile>,
 ) -> Result<Option<Resolved>, CommandError> {
-    own_conflicts::check(session)?;
+    own_conflicts::check(session, &requirements.changed)?;
     requirements.declare(session);
     let strategy = requirements.strategy();
     let mut request = request(session, requirements, previous, Update::Nothing);

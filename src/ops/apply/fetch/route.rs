@@ -15,7 +15,8 @@ use url::Url;
 use crate::index::Route;
 use crate::lock::{LockedPackage, Lockfile, Source};
 use crate::ops::explain::failure::unavailable;
-use crate::ops::session::source::source_of;
+use crate::ops::session::changed_manifests::ChangedManifests;
+use crate::ops::session::source::source_beside;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{ArtifactDigest, PackageId, Version};
 use mu_provider::threads::lock;
@@ -329,12 +330,16 @@ fn archive(session: &Session, package: &LockedPackage, roots: &Roots) -> Option<
 
 /// The source to write into the lock: where the settings lead the package now, if that is known without a
 /// request.
-pub(crate) fn source_now(session: &Session, package: &LockedPackage) -> Option<Source> {
+pub(crate) fn source_now(
+    session: &Session,
+    changed: &ChangedManifests,
+    package: &LockedPackage,
+) -> Option<Source> {
     if package.source.is_workspace() || package.source.is_pack() {
         return None;
     }
     if package.source.is_folder() {
-        return Some(source_of(session, &folder_route(session, package).ok()?));
+        return Some(source_beside(session, changed, &folder_route(session, package).ok()?));
     }
     let id = used_instead(session, &package.id);
     let known = session.index().known_route(&id);
@@ -353,5 +358,5 @@ pub(crate) fn source_now(session: &Session, package: &LockedPackage) -> Option<S
         }
         route.location = found.location;
     }
-    Some(source_of(session, &route))
+    Some(source_beside(session, changed, &route))
 }

@@ -1,8 +1,7 @@
 //! What the failed command was supposed to do: the suggested command must still do it.
 
-use crate::fs;
 use crate::index::Requirement;
-use crate::manifest::{self, Manifest};
+use crate::manifest;
 use crate::ops::explain::ways_out::command::Command;
 use crate::ops::explain::ways_out::wording::Wording;
 use crate::ops::requirements::Asked;
@@ -24,9 +23,7 @@ impl Wording<'_> {
                 !known.extra.contains(&format!("{}{}", asked.reference, suffix(&asked.requirement)))
             }
             (_, Some(member)) => {
-                let path = &member.manifest_path;
-                let text = fs::read_text(path).unwrap_or_default();
-                let Ok((written, _)) = Manifest::parse(path, &text) else { return false };
+                let written = &member.manifest;
                 let mut known = written.dependencies.iter().chain(&written.dev_dependencies);
                 let is_same = |one: &manifest::Requirement| {
                     let Requirement { spec, channel, app_version, prerelease, .. } =

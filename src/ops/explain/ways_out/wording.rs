@@ -314,10 +314,13 @@ impl Wording<'_> {
             return Some(Command { front: self.get(), references, back });
         }
         let members = &self.session.workspace.members;
-        let member = members.iter().find(|member| Requester::of(member).as_str() == ask.by)?;
+        let is_by = |member: &Member| Requester::of(member).as_str() == ask.by;
+        let index = members.iter().position(is_by)?;
+        let member = &members[index];
+        let manifest = self.requirements.changed.manifest(&self.session.workspace, index);
         let is_it = |one: &&manifest::Requirement| self.is_about(member, one, &to.id);
-        let entry = member.manifest.dependencies.iter().find(is_it);
-        let dev = member.manifest.dev_dependencies.iter().find(is_it);
+        let entry = manifest.dependencies.iter().find(is_it);
+        let dev = manifest.dev_dependencies.iter().find(is_it);
         let section = match (entry, dev) {
             (None, Some(_)) => Section::DevDependencies,
             _ => Section::Dependencies,
