@@ -179,7 +179,7 @@ fn the_old_pack_stays_until_it_is_removed() {
     sandbox.mu(&["verify"]).ok();
     insta::assert_snapshot!(sandbox.mu(&["list"]).ok().shown(), @"
     $ mu list
-    package         version  from                             note
+    package         version  from                                                                              note
     app/tool        1.0.0    hub+file://[DIR]/hub/
     app/web         1.0.0    hub+file://[DIR]/hub/
     contrib/family  1.2.0    hub+file://[DIR]/hub/

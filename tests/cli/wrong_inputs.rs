@@ -25,6 +25,7 @@ fn check(group: &str, inputs: &[Input]) {
     let mut found = String::new();
     for (name, change, arguments) in inputs {
         let mut sandbox = sandbox();
+        sandbox.replace(&format!("`{}`", std::env::temp_dir().display()), "`[TMP]`");
         change(&mut sandbox);
         let run = sandbox.mu(arguments);
         assert_ne!(run.status, 0, "{name} should fail:\n{}", run.shown());

@@ -369,7 +369,7 @@ pub(crate) struct Demo(tempfile::TempDir);
 
 impl Demo {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().expect("there is room");
+        let folder = mu_testing::temporary_folder();
         let others = ["testdata/charts", "testdata/graph", "testdata/kudo", "testdata/operators"];
         let others = others.map(super::files);
         for path in super::files("testdata/demo").into_iter().chain(others.concat()) {

@@ -22,7 +22,7 @@ pub(crate) struct Sandbox {
 impl Sandbox {
     /// An empty workspace, and an empty hub that `hub.mu.com/` leads to.
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let folder = mu_testing::temporary_folder();
         let root = folder.path().to_str().expect("temporary folders are UTF-8").to_owned();
         let mut sandbox =
             Self { folder, variables: BTreeMap::new(), replaced: vec![(root, "[DIR]")] };

@@ -37,6 +37,7 @@ mod registry;
 mod ssh;
 #[cfg(unix)]
 pub mod team;
+mod temporary;
 mod zip;
 
 #[cfg(unix)]
@@ -62,6 +63,7 @@ pub use self::operators::{Bundle, Operators, push_image};
 pub use self::registry::DockerRegistry;
 #[cfg(unix)]
 pub use self::ssh::SshServer;
+pub use self::temporary::temporary_folder;
 pub use self::zip::{ZipEntry, zip};
 
 /// A file of this crate for another program to read, such as a certificate.
