@@ -32,7 +32,7 @@ use crate::ops::vendor::Vendored;
 use crate::ops::vendor::crossplane::CrossplaneResources;
 use crate::ops::vendor::kcl::VendoredModules;
 use crate::ops::vendor::olm::Subscribed;
-use crate::ops::versions::Versions;
+use crate::ops::versions::VersionList;
 use crate::ops::why::Why;
 use crate::ops::{Code, CommandError, cache as stored, verify};
 use crate::report::{Document, Failure};
@@ -163,7 +163,7 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     ),
     ("verify", &[shape::<verify::Report>]),
     ("version", &[shape::<version::Answer>]),
-    ("versions", &[shape::<Versions>]),
+    ("versions", &[shape::<VersionList>]),
     ("what-if", &[shape::<change::Answer<'_>>, shape::<resolve::Compared<'_>>]),
     ("which", &[shape::<which::Place>, shape::<which::Places>]),
     ("why", &[shape::<Why>]),

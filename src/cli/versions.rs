@@ -6,7 +6,7 @@ use clap::Args;
 use crate::cli::context::{Context, Ending};
 use crate::cli::filter::Filter;
 use crate::ops::Scope;
-use crate::ops::versions::{ListedVersion, Versions, versions};
+use crate::ops::versions::{ListedVersion, VersionList, versions};
 use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, Table, count};
 
 #[derive(Debug, Args)]
@@ -62,7 +62,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
 }
 
 /// Why there is nothing to show.
-fn emptiness(found: &Versions) -> String {
+fn emptiness(found: &VersionList) -> String {
     match (found.total, found.is_repository) {
         (0, true) => {
             format!("`{}` has no version tags; `latest` is the tip of its default branch", found.id)

@@ -7,7 +7,7 @@ use mu_provider::{ErrorKind, SafeUrl};
 
 use crate::index::cache::{Learned, Record};
 use crate::index::error::PackageError;
-use crate::index::load::Answer;
+use crate::index::load::ProviderAnswer;
 use crate::index::routes::Route;
 use crate::index::shared::Shared;
 use crate::index::wire;
@@ -77,8 +77,8 @@ impl Shared {
             answer => answer?,
         };
         Ok(match self.answer(route, listing, remembered.as_ref())? {
-            Answer::New(learned) => cache.put(&name, learned),
-            Answer::Unchanged(record) => {
+            ProviderAnswer::New(learned) => cache.put(&name, learned),
+            ProviderAnswer::Unchanged(record) => {
                 cache.touch(&name, &record);
                 record
             }

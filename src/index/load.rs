@@ -60,7 +60,7 @@ fn listed_alike(
 }
 
 /// What a provider answered.
-pub(super) enum Answer {
+pub(super) enum ProviderAnswer {
     New(Learned),
     Unchanged(Record),
 }
@@ -184,8 +184,8 @@ impl Shared {
             other => other,
         };
         let record = match self.answer(&route, listing, remembered.as_ref())? {
-            Answer::New(learned) => cache.put(&name, learned),
-            Answer::Unchanged(record) => {
+            ProviderAnswer::New(learned) => cache.put(&name, learned),
+            ProviderAnswer::Unchanged(record) => {
                 let known = remembered.and_then(|known| known.validator);
                 // If a place always has to be asked, the time of the request is useless.
                 if record.max_age != Some(0) || record.validator != known {
@@ -235,7 +235,7 @@ impl Shared {
         match route.provider.list(&route.location, None, &*self.run.asking(id))? {
             Listing::Found(found) => Package::in_folder(self, id, route, &found),
             listing => match self.answer(&route, listing, None)? {
-                Answer::New(Learned { record, .. }) | Answer::Unchanged(record) => {
+                ProviderAnswer::New(Learned { record, .. }) | ProviderAnswer::Unchanged(record) => {
                     Ok(Package::new(id, route, record))
                 }
             },
@@ -280,7 +280,7 @@ impl Shared {
         route: &Route,
         listing: Listing,
         remembered: Option<&Record>,
-    ) -> Result<Answer, PackageError> {
+    ) -> Result<ProviderAnswer, PackageError> {
         let checked = self.run.options.now;
         // A folder of this machine is read every time.
         let unstated = (route.location.root.scheme() == "file").then_some(0);
@@ -288,18 +288,18 @@ impl Shared {
             (Listing::Unchanged { max_age, validator }, Some(record)) => {
                 let validator = validator.or_else(|| record.validator.clone());
                 let max_age = max_age.or(unstated);
-                Answer::Unchanged(Record { checked, max_age, validator, ..record.clone() })
+                ProviderAnswer::Unchanged(Record { checked, max_age, validator, ..record.clone() })
             }
             (Listing::Unchanged { .. }, None) => {
                 return Err(PackageError::Unasked(route.location.describe()));
             }
             (Listing::Absent { mut tried }, _) => {
                 tried.extend(route.tried.iter().cloned());
-                Answer::New(Learned::absent(checked, &tried, &route.location.root))
+                ProviderAnswer::New(Learned::absent(checked, &tried, &route.location.root))
             }
             (Listing::Found(found), _) => {
                 let max_age = found.max_age.or(unstated);
-                Answer::New(self.learned(&Found { max_age, ..found })?)
+                ProviderAnswer::New(self.learned(&Found { max_age, ..found })?)
             }
         })
     }

@@ -17,7 +17,7 @@ pub type Position = u32;
 pub struct Releases {
     id: PackageId,
     source: Source,
-    versions: Versions,
+    versions: SortedVersions,
     /// When each was published, up to the last for which that is known.
     published: Vec<Option<i64>>,
     /// The commit of each, up to the last that has one.
@@ -33,13 +33,13 @@ pub struct Releases {
 
 /// Versions, ascending.
 #[derive(Debug, Clone, PartialEq)]
-enum Versions {
+enum SortedVersions {
     /// Versions that are only three numbers.
     Plain(Vec<[u32; 3]>),
     Any(Vec<Version>),
 }
 
-impl Versions {
+impl SortedVersions {
     fn len(&self) -> usize {
         match self {
             Self::Plain(numbers) => numbers.len(),
@@ -186,7 +186,7 @@ impl Releases {
         details: Vec<(Position, Arc<Details>)>,
         is_told: bool,
     ) -> Self {
-        let versions = Versions::Plain(versions);
+        let versions = SortedVersions::Plain(versions);
         let mut releases = Self { versions, details, is_told, ..Self::empty(id, Source::Registry) };
         for (at, published) in published {
             put(&mut releases.published, at as usize, published);
@@ -198,7 +198,7 @@ impl Releases {
         Self {
             id,
             source,
-            versions: Versions::Any(Vec::new()),
+            versions: SortedVersions::Any(Vec::new()),
             published: Vec::new(),
             commits: Vec::new(),
             details: Vec::new(),
@@ -272,7 +272,7 @@ impl Releases {
             releases.is_plain &= semver.is_some_and(|version| version.pre.is_empty());
             versions.push(entry.version);
         }
-        releases.versions = Versions::Any(versions);
+        releases.versions = SortedVersions::Any(versions);
         releases
     }
 
@@ -333,8 +333,8 @@ impl Releases {
     /// The position of `version`.
     pub fn position(&self, version: &Version) -> Option<Position> {
         let found = match &self.versions {
-            Versions::Any(versions) => versions.binary_search(version),
-            Versions::Plain(numbers) => numbers.binary_search(&plain(version)?),
+            SortedVersions::Any(versions) => versions.binary_search(version),
+            SortedVersions::Plain(numbers) => numbers.binary_search(&plain(version)?),
         };
         found.ok().map(|found| found as Position)
     }
@@ -402,8 +402,8 @@ impl Releases {
     /// The app version at `position`; for a composite version, its first part.
     pub fn app_version(&self, position: Position) -> Option<&str> {
         let composite = match &self.versions {
-            Versions::Any(versions) => versions.get(position as usize).and_then(Version::app),
-            Versions::Plain(_) => None,
+            SortedVersions::Any(versions) => versions.get(position as usize).and_then(Version::app),
+            SortedVersions::Plain(_) => None,
         };
         composite.or_else(|| self.details(position)?.app_version.as_deref())
     }

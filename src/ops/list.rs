@@ -12,7 +12,7 @@ use crate::ops::session::installed_packs::{folder_of, named, wanted};
 use crate::ops::session::json;
 use crate::ops::session::locked::version_of;
 use crate::ops::{CommandError, Session};
-use crate::packs::Wanted;
+use crate::packs::WantedPack;
 use crate::reference::PackageId;
 
 /// A package of the lock.
@@ -69,14 +69,14 @@ pub struct Member {
 pub fn list(session: &Session) -> Result<Vec<Listed>, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let packs = session.packs();
-    let (indices, wanted): (Vec<usize>, Vec<Wanted>) = wanted(&lock).unzip();
+    let (indices, wanted): (Vec<usize>, Vec<WantedPack>) = wanted(&lock).unzip();
     let state = packs.recognized(|| named(&lock))?;
     let missing: BTreeSet<&str> =
         packs.missing(&state, &wanted).into_iter().map(|wanted| &*wanted.place).collect();
-    let wanted: BTreeMap<usize, &Wanted> = indices.into_iter().zip(&wanted).collect();
+    let wanted: BTreeMap<usize, &WantedPack> = indices.into_iter().zip(&wanted).collect();
     let packages = lock.packages.iter().enumerate().map(|(index, package)| {
         let pack = wanted.get(&index);
-        let is_installed = |pack: &&Wanted| !missing.contains(&*pack.place);
+        let is_installed = |pack: &&WantedPack| !missing.contains(&*pack.place);
         let placed = package.source.is_placed().then(|| placed_folder(session, package).ok());
         let placed = placed.flatten().filter(|folder| folder.is_dir());
         let is_here = package.source.is_workspace() || placed.is_some();

@@ -12,7 +12,7 @@ use crate::ops::requirements::Requirements;
 use crate::ops::session::installed_packs::{named, wanted};
 use crate::ops::session::json;
 use crate::ops::{CommandError, Session};
-use crate::packs::Wanted;
+use crate::packs::WantedPack;
 use crate::reference::PackageId;
 
 /// The state of a workspace.
@@ -86,7 +86,7 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
     let requirements = Requirements::collect(session, lock.extra.clone())?;
     let differences = requirements.differences(session, &lock);
     let packs = session.packs();
-    let locked: Vec<Wanted> = wanted(&lock).map(|(_, wanted)| wanted).collect();
+    let locked: Vec<WantedPack> = wanted(&lock).map(|(_, wanted)| wanted).collect();
     let state = packs.recognized(|| named(&lock))?;
     let missing = packs.missing(&state, &locked).into_iter();
     let mut missing: Vec<String> =

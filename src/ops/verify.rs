@@ -16,7 +16,7 @@ use crate::ops::requirements::Requirements;
 use crate::ops::session::installed_packs::wanted;
 use crate::ops::session::json;
 use crate::ops::{CommandError, Session, Stage};
-use crate::packs::{HashError, Wanted, hash_folder};
+use crate::packs::{HashError, WantedPack, hash_folder};
 
 /// The problem with one pack or stored tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -53,7 +53,7 @@ pub fn verify(session: &Session) -> Result<Report, CommandError> {
     let requirements = Requirements::collect(session, lock.extra.clone())?;
     let for_development = development::only(&requirements, &lock);
     // Packages that only development needs may not be installed.
-    let is_left_out = |(index, wanted): &(usize, Wanted)| {
+    let is_left_out = |(index, wanted): &(usize, WantedPack)| {
         for_development.contains(index) && !packs.pack_path(&wanted.place).exists()
     };
     let wanted: Vec<_> = wanted(&lock).filter(|wanted| !is_left_out(wanted)).collect();

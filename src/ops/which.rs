@@ -9,7 +9,7 @@ use crate::ops::session::installed_packs::search_path;
 use crate::ops::session::no_folder::no_folder;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Reference;
-use crate::search::{Candidate, Found, Note, SearchError, Wanted};
+use crate::search::{Candidate, Found, Note, Query, SearchError};
 
 /// The eight places that a reference may point to, and which one it does.
 #[derive(Debug)]
@@ -88,7 +88,7 @@ pub fn element(found: &Found) -> Result<Option<Element>, CommandError> {
 fn find(
     session: &Session,
     reference: &Reference,
-    wanted: &Wanted,
+    wanted: &Query,
 ) -> Result<Result<Found, SearchError>, CommandError> {
     if let Some(found) = member_at(session, reference, wanted)? {
         return Ok(Ok(found));
@@ -138,7 +138,7 @@ fn with_hints(mut error: CommandError, mut first: Vec<String>) -> CommandError {
 fn member_at(
     session: &Session,
     reference: &Reference,
-    wanted: &Wanted,
+    wanted: &Query,
 ) -> Result<Option<Found>, CommandError> {
     let Some(folder) = reference.local() else { return Ok(None) };
     let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
@@ -150,11 +150,11 @@ fn member_at(
 }
 
 /// The workspace's package that replaces the wanted one, wherever its name would point.
-fn replacing_member(session: &Session, wanted: &Wanted) -> Result<Option<Found>, CommandError> {
+fn replacing_member(session: &Session, wanted: &Query) -> Result<Option<Found>, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let Some(replaced) = lock.replacement(&wanted.id) else { return Ok(None) };
     let Some(member) = session.workspace.member(&replaced.by) else { return Ok(None) };
-    let instead = Wanted { id: replaced.by.clone(), ..wanted.clone() };
+    let instead = Query { id: replaced.by.clone(), ..wanted.clone() };
     let found = session.places.search().find_at(&instead, &member.folder)?;
     Ok(found.map(|mut found| {
         let (id, by) = (replaced.id.clone(), replaced.by.clone());
@@ -163,8 +163,8 @@ fn replacing_member(session: &Session, wanted: &Wanted) -> Result<Option<Found>,
     }))
 }
 
-fn wanted_by(session: &Session, reference: &Reference) -> Wanted {
-    let mut wanted = Wanted::new(reference, &session.defaults());
+fn wanted_by(session: &Session, reference: &Reference) -> Query {
+    let mut wanted = Query::new(reference, &session.defaults());
     wanted.id = session.id_of(reference);
     wanted
 }

@@ -16,7 +16,7 @@ use crate::packs::folders::Folders;
 use crate::packs::hash::{HashError, hash_folder};
 use crate::packs::state::{Pack, State};
 use crate::packs::vendored::Record;
-use crate::packs::wanted::{Wanted, first_from, from, holds, is_below};
+use crate::packs::wanted::{WantedPack, first_from, from, holds, is_below};
 
 /// Records wanted packs that are in place, and are the right ones.
 ///
@@ -26,7 +26,7 @@ use crate::packs::wanted::{Wanted, first_from, from, holds, is_below};
 pub(super) fn adopt(
     packs: &PacksFolder,
     state: &mut State,
-    wanted: &[Wanted],
+    wanted: &[WantedPack],
 ) -> Result<(), PacksError> {
     let mut folders = Folders::of(packs);
     let record = packs.record()?;
@@ -42,8 +42,8 @@ pub(super) fn adopt(
 fn adopt_one(
     packs: &PacksFolder,
     state: &mut State,
-    pack: &Wanted,
-    wanted: &[Wanted],
+    pack: &WantedPack,
+    wanted: &[WantedPack],
     record: &Record,
     (folder, leaf): (&Folder, &str),
 ) -> Result<(), PacksError> {

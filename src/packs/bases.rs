@@ -8,7 +8,7 @@ use mu_provider::Folder;
 use crate::fs::{self, AtPath as _};
 use crate::packs::error::PacksError;
 use crate::packs::folder::PacksFolder;
-use crate::packs::wanted::Wanted;
+use crate::packs::wanted::WantedPack;
 
 /// The bases that do not exist yet, such as `hub.mu.com`.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ const NEW: &str = "new";
 
 impl NewBases {
     /// Finds the bases of `install` that `packs` has no folder for.
-    pub(super) fn find(packs: &PacksFolder, install: &[Wanted]) -> Self {
+    pub(super) fn find(packs: &PacksFolder, install: &[WantedPack]) -> Self {
         let bases: BTreeSet<&str> =
             install.iter().filter_map(|wanted| base(&wanted.place)).collect();
         let is_new = |base: &&str| fs::symlink_metadata(&packs.pack_path(base)).is_err();

@@ -23,7 +23,7 @@ use crate::packs::folder::{OWN, PacksFolder};
 use crate::packs::folders::Folders;
 use crate::packs::link::Linker;
 use crate::packs::state::{Pack, State};
-use crate::packs::wanted::{Wanted, first_from, from, holds, is_below};
+use crate::packs::wanted::{WantedPack, first_from, from, holds, is_below};
 use crate::store::{Store, StoreError, Stored};
 use crate::workspace::Link;
 
@@ -31,7 +31,7 @@ use crate::workspace::Link;
 const STAGING: &str = "staging";
 
 /// Refuses a tree of the store that is not the wanted package.
-pub type Check<'check> = dyn Fn(&Wanted, &Stored) -> Result<(), PacksError> + Sync + 'check;
+pub type Check<'check> = dyn Fn(&WantedPack, &Stored) -> Result<(), PacksError> + Sync + 'check;
 
 /// The necessary changes, as a value: created by [`Installation::plan`], and carried out by
 /// [`Installation::begin`] and [`Building::finish`].
@@ -39,8 +39,8 @@ pub type Check<'check> = dyn Fn(&Wanted, &Stored) -> Result<(), PacksError> + Sy
 pub struct Installation<'packs> {
     packs: &'packs PacksFolder,
     state: State,
-    wanted: Vec<Wanted>,
-    install: Vec<Wanted>,
+    wanted: Vec<WantedPack>,
+    install: Vec<WantedPack>,
     remove: BTreeSet<String>,
     /// Whether unknown packs were found in place.
     adopted: bool,
@@ -57,7 +57,7 @@ impl<'packs> Installation<'packs> {
     /// When the state cannot be read, or a folder that mu did not create is in the way.
     pub fn plan(
         packs: &'packs PacksFolder,
-        mut wanted: Vec<Wanted>,
+        mut wanted: Vec<WantedPack>,
         link: Link,
     ) -> Result<Self, PacksError> {
         let mut state = packs.state()?;
@@ -99,7 +99,7 @@ impl<'packs> Installation<'packs> {
     }
 
     /// The packs that will be made.
-    pub fn installs(&self) -> &[Wanted] {
+    pub fn installs(&self) -> &[WantedPack] {
         &self.install
     }
 
@@ -119,7 +119,7 @@ impl<'packs> Installation<'packs> {
     pub fn begin<'build>(
         self,
         store: &'build Store,
-        generate: &'build (dyn Fn(&Wanted) -> String + Sync),
+        generate: &'build (dyn Fn(&WantedPack) -> String + Sync),
         check: &'build Check<'build>,
     ) -> Result<Building<'build>, PacksError>
     where
@@ -150,7 +150,7 @@ impl<'packs> Installation<'packs> {
 pub struct Building<'build> {
     plan: Installation<'build>,
     store: &'build Store,
-    generate: &'build (dyn Fn(&Wanted) -> String + Sync),
+    generate: &'build (dyn Fn(&WantedPack) -> String + Sync),
     check: &'build Check<'build>,
     staging: Folder,
     bases: NewBases,
@@ -292,14 +292,14 @@ impl Building<'_> {
         Ok(Built { omitted: omitted.cloned().collect() })
     }
 
-    fn open(&self, stored: &Stored, pack: &Wanted) -> Result<Folder, PacksError> {
+    fn open(&self, stored: &Stored, pack: &WantedPack) -> Result<Folder, PacksError> {
         self.dropped_if_corrupt(pack, self.store.open(stored).map_err(PacksError::from))
     }
 
     /// Makes the store drop a tree that was changed.
     fn dropped_if_corrupt<T>(
         &self,
-        pack: &Wanted,
+        pack: &WantedPack,
         result: Result<T, PacksError>,
     ) -> Result<T, PacksError> {
         if let Err(PacksError::Store(StoreError::Corrupt { .. })) = &result {

@@ -40,4 +40,4 @@ pub use crate::packs::hash::{HashError, hash_folder};
 pub use crate::packs::install::{Building, Check, Installation};
 pub use crate::packs::state::{Pack, State, remove_orphans};
 pub use crate::packs::vendored::Record;
-pub use crate::packs::wanted::Wanted;
+pub use crate::packs::wanted::WantedPack;

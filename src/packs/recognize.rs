@@ -10,13 +10,13 @@ use crate::packs::error::PacksError;
 use crate::packs::folder::PacksFolder;
 use crate::packs::folders::Folders;
 use crate::packs::state::{Pack, State};
-use crate::packs::wanted::Wanted;
+use crate::packs::wanted::WantedPack;
 
 impl PacksFolder {
     /// Whether every pack in `wanted` is here as the state says, and nothing else is.
     ///
     /// Reads one or two files of each pack and hashes nothing.
-    pub fn is_current(&self, state: &State, wanted: &[Wanted]) -> bool {
+    pub fn is_current(&self, state: &State, wanted: &[WantedPack]) -> bool {
         let mut folders = Folders::of(self);
         state.pending.is_empty()
             && state.packs.len() == wanted.len()
@@ -27,14 +27,14 @@ impl PacksFolder {
     pub fn missing<'wanted>(
         &self,
         state: &State,
-        wanted: &'wanted [Wanted],
-    ) -> Vec<&'wanted Wanted> {
+        wanted: &'wanted [WantedPack],
+    ) -> Vec<&'wanted WantedPack> {
         let mut folders = Folders::of(self);
         wanted.iter().filter(|wanted| !self.is_installed(state, wanted, &mut folders)).collect()
     }
 
     /// Whether one pack is here as the state says. A pack that cannot be read is not.
-    fn is_installed(&self, state: &State, wanted: &Wanted, folders: &mut Folders<'_>) -> bool {
+    fn is_installed(&self, state: &State, wanted: &WantedPack, folders: &mut Folders<'_>) -> bool {
         !state.pending.contains(&wanted.place)
             && state
                 .packs
@@ -56,7 +56,10 @@ impl PacksFolder {
     /// # Errors
     ///
     /// When state or record cannot be read, or the path of a pack contains a link.
-    pub fn recognized(&self, locked: impl FnOnce() -> Vec<Wanted>) -> Result<State, PacksError> {
+    pub fn recognized(
+        &self,
+        locked: impl FnOnce() -> Vec<WantedPack>,
+    ) -> Result<State, PacksError> {
         Ok(self.recognize_by(self.known_state()?, locked)?.0)
     }
 
@@ -64,7 +67,7 @@ impl PacksFolder {
     fn recognize_by(
         &self,
         known: Option<State>,
-        locked: impl FnOnce() -> Vec<Wanted>,
+        locked: impl FnOnce() -> Vec<WantedPack>,
     ) -> Result<(State, bool), PacksError> {
         let is_vendored = self.is_vendored();
         let mut state = match known {
@@ -114,7 +117,7 @@ impl PacksFolder {
     /// As there, and when the state cannot be written.
     pub fn recognize(
         &self,
-        locked: impl FnOnce() -> Vec<Wanted>,
+        locked: impl FnOnce() -> Vec<WantedPack>,
     ) -> Result<(State, bool), PacksError> {
         let (state, is_news) = self.recognize_by(self.known_state()?, locked)?;
         if is_news {

@@ -17,7 +17,7 @@ use crate::fs::{self, FileError};
 use crate::manifest::source::Choice as _;
 use crate::packs::error::PacksError;
 use crate::packs::folder::PacksFolder;
-use crate::packs::wanted::Wanted;
+use crate::packs::wanted::WantedPack;
 use crate::workspace::Link;
 
 /// The newest format this program writes and reads.
@@ -52,8 +52,8 @@ pub struct Pack {
 
 impl Pack {
     /// The pack that was wanted.
-    pub(super) fn new(wanted: &Wanted, omitted: Vec<Entry>) -> Self {
-        let Wanted { id, version, digest, .. } = wanted;
+    pub(super) fn new(wanted: &WantedPack, omitted: Vec<Entry>) -> Self {
+        let WantedPack { id, version, digest, .. } = wanted;
         Self { id: id.clone(), version: version.clone(), digest: *digest, omitted }
     }
 }

@@ -101,7 +101,7 @@ proptest! {
         fs::write(&path, state.to_string()).expect("writes");
         fs::write(world.around.path().join("work/.mu/packs/.mu/state.json"), state.to_string()).expect("writes");
         fs::write(world.around.path().join("work/.mu/packs/vendored.json"), record.to_string()).expect("writes");
-        let wanted: Vec<Wanted> = packs.iter().filter(|place| is_place(place)).map(|place| Wanted {
+        let wanted: Vec<WantedPack> = packs.iter().filter(|place| is_place(place)).map(|place| WantedPack {
             place: place.clone(),
             id: "hub.mu.com/a".to_owned(),
             version: "1.0.0".to_owned(),
@@ -111,7 +111,7 @@ proptest! {
         // Whether it succeeds or fails, it stays inside.
         let _ = world.packs.recognize(|| wanted.clone());
         let link = if link { Link::Symlink } else { Link::Copy };
-        let generate = |_: &Wanted| String::new();
+        let generate = |_: &WantedPack| String::new();
         if let Ok(plan) = Installation::plan(&world.packs, Vec::new(), link)
             && let Ok(building) = plan.begin(&world.store, &generate, &|_, _| Ok(()))
         {

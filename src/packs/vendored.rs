@@ -14,7 +14,7 @@ use crate::fs::{self, FileError};
 use crate::packs::error::PacksError;
 use crate::packs::folder::PacksFolder;
 use crate::packs::state::{State, entries, lines};
-use crate::packs::wanted::{Wanted, is_below};
+use crate::packs::wanted::{WantedPack, is_below};
 
 const FILE: &str = "vendored.json";
 
@@ -114,7 +114,7 @@ impl PacksFolder {
         &self,
         state: &State,
         record: &Record,
-        wanted: &Wanted,
+        wanted: &WantedPack,
         others: &[&str],
     ) -> Vec<Entry> {
         let installed = state.packs.get(&wanted.place).filter(|pack| wanted.accepts(&pack.digest));

@@ -6,7 +6,7 @@ use mu_provider::Digest;
 
 /// A pack that should be installed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Wanted {
+pub struct WantedPack {
     /// Its place below the packs folder: `hub.mu.com/aws/ec2`.
     pub place: String,
     /// The package's id.
@@ -19,7 +19,7 @@ pub struct Wanted {
     pub built: Option<Digest>,
 }
 
-impl Wanted {
+impl WantedPack {
     /// Whether this is its content.
     pub fn accepts(&self, digest: &Digest) -> bool {
         self.digest == *digest || self.built.as_ref() == Some(digest)
@@ -48,7 +48,10 @@ pub(super) fn from(place: &str) -> (Bound<&str>, Bound<&str>) {
 }
 
 /// The first of the places, which are sorted, that is not before `place`.
-pub(super) fn first_from<'wanted>(wanted: &'wanted [Wanted], place: &str) -> Option<&'wanted str> {
+pub(super) fn first_from<'wanted>(
+    wanted: &'wanted [WantedPack],
+    place: &str,
+) -> Option<&'wanted str> {
     let start = wanted.partition_point(|other| other.place.as_str() < place);
     wanted.get(start).map(|other| other.place.as_str())
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::satisfy::{self, Installed, Reason};
-use super::{Place, SearchError, SearchPath, Wanted};
+use super::{Place, Query, SearchError, SearchPath};
 use crate::manifest::Head;
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::{formats, fs};
@@ -73,7 +73,7 @@ impl SearchPath {
         if self.left_out.is_empty() {
             return None;
         }
-        let wanted = Wanted { id: id.clone(), spec: VersionSpec::Latest, prereleases: false };
+        let wanted = Query { id: id.clone(), spec: VersionSpec::Latest, prereleases: false };
         let [first, second, ..] = self.places(id);
         let candidates =
             [first, second].into_iter().filter(|place| self.left_out.why(&place.folder).is_some());
@@ -86,11 +86,11 @@ impl SearchPath {
     /// # Errors
     ///
     /// When a manifest in the workspace is wrong.
-    pub fn candidates(&self, wanted: &Wanted) -> Result<Vec<Candidate>, SearchError> {
+    pub fn candidates(&self, wanted: &Query) -> Result<Vec<Candidate>, SearchError> {
         self.places(&wanted.id).into_iter().map(|place| self.look(wanted, place)).collect()
     }
 
-    pub(super) fn look(&self, wanted: &Wanted, place: Place) -> Result<Candidate, SearchError> {
+    pub(super) fn look(&self, wanted: &Query, place: Place) -> Result<Candidate, SearchError> {
         if place.is_workspace() {
             if let Some(folder) = self.elsewhere.get(&place.folder) {
                 let state = look_at_work(wanted, folder)?;
@@ -112,7 +112,7 @@ impl SearchPath {
         Ok(first)
     }
 
-    fn look_at_pack(&self, wanted: &Wanted, folder: &Path) -> State {
+    fn look_at_pack(&self, wanted: &Query, folder: &Path) -> State {
         let head = match formats::load_head(folder) {
             Ok(Some(head)) => head,
             Ok(None) => return State::Miss,
@@ -139,7 +139,7 @@ impl SearchPath {
 
     /// The first pack of another major that satisfies the request, newest major first; else `first`, or why
     /// the newest of the others does not.
-    fn look_at_majors(&self, wanted: &Wanted, first: Candidate) -> Candidate {
+    fn look_at_majors(&self, wanted: &Query, first: Candidate) -> Candidate {
         let number = first.place.number;
         let mut best = first;
         for folder in folders_of_majors(&best.place.folder) {
@@ -157,7 +157,7 @@ impl SearchPath {
     }
 }
 
-pub(super) fn look_at_work(wanted: &Wanted, folder: &Path) -> Result<State, SearchError> {
+pub(super) fn look_at_work(wanted: &Query, folder: &Path) -> Result<State, SearchError> {
     let Some(Head { version, exports, .. }) = formats::load_head(folder)? else {
         return Ok(State::Miss);
     };

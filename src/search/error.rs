@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Candidate, Found, State, Wanted};
+use super::{Candidate, Found, Query, State};
 use crate::manifest::source::{nearest, printable};
 use crate::manifest::{ManifestError, misspelt};
 use crate::reference::{PackageId, VersionSpec};
@@ -50,12 +50,12 @@ pub struct MissingElement {
 }
 
 impl SearchError {
-    pub(super) fn not_found(wanted: &Wanted, looked_at: Vec<Candidate>) -> Self {
+    pub(super) fn not_found(wanted: &Query, looked_at: Vec<Candidate>) -> Self {
         Self::NotFound { id: wanted.id.clone(), spec: wanted.spec.clone(), looked_at }
     }
 
     pub(super) fn no_export(
-        wanted: &Wanted,
+        wanted: &Query,
         found: Found,
         element: &str,
         looked_at: Vec<Candidate>,

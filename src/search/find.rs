@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::candidate::look_at_work;
-use super::{Candidate, Hit, Place, Reason, SearchError, SearchPath, State, Wanted};
+use super::{Candidate, Hit, Place, Query, Reason, SearchError, SearchPath, State};
 use crate::reference::{Name, PackageId};
 
 /// A package that was found, and what to report about it.
@@ -72,7 +72,7 @@ impl SearchPath {
     ///
     /// When no prefix is a hit, the package exports no such element, or a manifest in the workspace
     /// is wrong.
-    pub fn find(&self, wanted: &Wanted) -> Result<Found, SearchError> {
+    pub fn find(&self, wanted: &Query) -> Result<Found, SearchError> {
         let mut looked_at = match self.look_for(wanted)? {
             Outcome::Found(found) => return Ok(*found),
             Outcome::Missing(candidates) => candidates,
@@ -80,7 +80,7 @@ impl SearchPath {
         let base = wanted.id.base();
         let mut prefix = wanted.id.name().namespace();
         while let Some(package) = prefix {
-            let shorter = Wanted { id: PackageId::new(&base, &package), ..wanted.clone() };
+            let shorter = Query { id: PackageId::new(&base, &package), ..wanted.clone() };
             match self.look_for(&shorter)? {
                 Outcome::Found(found) => return element(wanted, &package, *found, looked_at),
                 Outcome::Missing(candidates) => looked_at.extend(passed_over(candidates)),
@@ -95,7 +95,7 @@ impl SearchPath {
     /// # Errors
     ///
     /// When it is not found, or a manifest in the workspace is wrong.
-    pub fn find_package(&self, wanted: &Wanted) -> Result<Found, SearchError> {
+    pub fn find_package(&self, wanted: &Query) -> Result<Found, SearchError> {
         match self.look_for(wanted)? {
             Outcome::Found(found) => Ok(*found),
             Outcome::Missing(candidates) => Err(SearchError::not_found(wanted, candidates)),
@@ -107,7 +107,7 @@ impl SearchPath {
     /// # Errors
     ///
     /// When its manifest is wrong.
-    pub fn find_at(&self, wanted: &Wanted, folder: &Path) -> Result<Option<Found>, SearchError> {
+    pub fn find_at(&self, wanted: &Query, folder: &Path) -> Result<Option<Found>, SearchError> {
         let places = self.places(&wanted.id);
         let number = places.iter().find(|place| place.folder == folder);
         let number = number.map_or(Place::ELSEWHERE, |place| place.number);
@@ -119,7 +119,7 @@ impl SearchPath {
     }
 
     /// Searches a package, and its replacement if it is not there itself.
-    fn look_for(&self, wanted: &Wanted) -> Result<Outcome, SearchError> {
+    fn look_for(&self, wanted: &Query) -> Result<Outcome, SearchError> {
         let mut wanted = wanted.clone();
         let mut notes = Vec::new();
         let mut looked_at = Vec::new();
@@ -156,7 +156,7 @@ fn unsatisfied(id: &PackageId, place: &Place, hit: &Hit) -> Option<Note> {
 
 /// The element of `found` with the rest of the wanted name after `package`.
 fn element(
-    wanted: &Wanted,
+    wanted: &Query,
     package: &Name,
     mut found: Found,
     looked_at: Vec<Candidate>,

@@ -51,7 +51,7 @@ pub struct SearchPath {
 
 /// A request.
 #[derive(Debug, Clone)]
-pub struct Wanted {
+pub struct Query {
     /// The package, or an element of one.
     pub id: PackageId,
     /// The versions that satisfy the request.
@@ -60,7 +60,7 @@ pub struct Wanted {
     pub prereleases: bool,
 }
 
-impl Wanted {
+impl Query {
     /// The request of a reference.
     pub fn new(reference: &Reference, defaults: &Defaults) -> Self {
         Self { id: reference.id(defaults), spec: reference.spec(), prereleases: false }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::Wanted;
+use super::Query;
 use crate::manifest::source::printable;
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::workspace::Why;
@@ -100,7 +100,7 @@ impl fmt::Display for Reason {
 ///
 /// If no particular version was requested, any version does.
 pub(super) fn objection(
-    wanted: &Wanted,
+    wanted: &Query,
     version: Option<&Version>,
     installed: &Installed,
 ) -> Option<Reason> {

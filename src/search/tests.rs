@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::{Installed, Reason, SearchError, SearchPath, State, Wanted};
+use super::{Installed, Query, Reason, SearchError, SearchPath, State};
 use crate::reference::{Defaults, PackageId, Reference, Version};
 
 /// The places of `hub.mu.com/aws/ec2`, in order.
@@ -100,9 +100,9 @@ impl World {
     }
 }
 
-fn wanted(reference: &str) -> Wanted {
+fn wanted(reference: &str) -> Query {
     let reference = Reference::parse(reference).expect("is a reference");
-    Wanted::new(&reference, &Defaults::default())
+    Query::new(&reference, &Defaults::default())
 }
 
 fn id(text: &str) -> PackageId {
@@ -166,9 +166,9 @@ fn packs_must_satisfy_the_version() {
     world.check("aws/ec2", PLACES[2]);
     let found = path.find(&wanted("aws/ec2#^2")).expect("is there");
     assert_eq!(found.passed_over.len(), 2);
-    let lifted = Wanted { prereleases: true, ..wanted("aws/ec2#>=2.0.0-alpha <2.0.1-0") };
+    let lifted = Query { prereleases: true, ..wanted("aws/ec2#>=2.0.0-alpha <2.0.1-0") };
     assert_eq!(path.find(&lifted).expect("is there").place.number, 8);
-    let lifted = Wanted { prereleases: true, ..wanted("aws/ec2#>1.5 <2.0.0") };
+    let lifted = Query { prereleases: true, ..wanted("aws/ec2#>1.5 <2.0.0") };
     assert_eq!(path.find(&lifted).expect("is there").place.number, 8);
 }
 
@@ -416,7 +416,7 @@ fn packs_of_the_workspace_behind_links_are_passed_over() {
     put("store/trees/1/files");
     let search =
         SearchPath::new(&at("w"), None, &at("home"), &at("root")).with_store(at("store/trees"));
-    let wanted = Wanted::new(&Reference::parse("aws/ec2").expect("is one"), &Defaults::default());
+    let wanted = Query::new(&Reference::parse("aws/ec2").expect("is one"), &Defaults::default());
     let third = || search.candidates(&wanted).expect("looks").remove(2);
     let link = |target: &str, path: &str| {
         let _ = std::fs::remove_dir_all(at("w/.mu/packs"));

@@ -10,7 +10,7 @@ use crate::reference::{Version, VersionSpec};
 use crate::select::candidates::Candidates;
 use crate::select::conflict::Clash;
 use crate::select::filters::Rejection;
-use crate::select::fold::Versions;
+use crate::select::fold::FoldedVersions;
 use crate::select::node::Place;
 use crate::select::positions::PositionSet;
 use crate::select::world::World;
@@ -43,7 +43,7 @@ pub(super) fn describe(
         narrowed: narrowed(package, &available, &asked),
         notes: asked.iter().flatten().filter_map(|asked| too_many_numbers(asked)).collect(),
         source: None,
-        available: Versions::fold(package, &available),
+        available: FoldedVersions::fold(package, &available),
         only_prereleases: prereleases.all(|is_prerelease| is_prerelease),
         rejected,
         asked,
@@ -64,7 +64,7 @@ fn narrowed(
     package: &Candidates,
     available: &PositionSet,
     asked: &[Vec<String>],
-) -> Vec<(String, Versions)> {
+) -> Vec<(String, FoldedVersions)> {
     let [asked] = asked else { return Vec::new() };
     let [asked] = &asked[..] else { return Vec::new() };
     let Some(wish) = Requirement::parse(package.id().clone(), asked) else { return Vec::new() };
@@ -92,7 +92,8 @@ fn narrowed(
     }
     let older = groups.len().saturating_sub(GROUPS);
     let newest = groups.into_iter().skip(older);
-    let fold = |positions: Vec<Position>| Versions::fold(package, &positions.into_iter().collect());
+    let fold =
+        |positions: Vec<Position>| FoldedVersions::fold(package, &positions.into_iter().collect());
     newest.map(|(word, positions)| (word, fold(positions))).collect()
 }
 
@@ -137,7 +138,7 @@ pub(super) fn rejections(
     world: &World<'_>,
     package: &Candidates,
     barred: &PositionSet,
-) -> Vec<(Rejection, Versions)> {
+) -> Vec<(Rejection, FoldedVersions)> {
     let mut by_reason: BTreeMap<Rejection, Vec<Position>> = BTreeMap::new();
     for position in barred.iter() {
         if let Some(rejection) = package.rejection(&world.request().settings, position) {
@@ -147,7 +148,7 @@ pub(super) fn rejections(
     by_reason
         .into_iter()
         .map(|(rejection, positions)| {
-            (rejection, Versions::fold(package, &positions.into_iter().collect()))
+            (rejection, FoldedVersions::fold(package, &positions.into_iter().collect()))
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 use crate::reference::{Base, PackageId};
 use crate::select::candidates::Candidates;
 use crate::select::filters::Rejection;
-use crate::select::fold::Versions;
+use crate::select::fold::FoldedVersions;
 use crate::select::positions::PositionSet;
 use crate::select::request::Override;
 use crate::select::statistics::Statistics;
@@ -71,7 +71,7 @@ pub enum Fact {
         /// The package.
         id: PackageId,
         /// The revision.
-        revision: Versions,
+        revision: FoldedVersions,
     },
     /// Someone requires a capability.
     RequiresCapability {
@@ -152,7 +152,7 @@ pub struct CapabilityClash {
     /// Whether anything provides it. If so, the clash is that several would have to.
     pub is_provided: bool,
     /// If nothing does: versions that would, and why they are not candidates.
-    pub rejected: Vec<(PackageId, Rejection, Versions)>,
+    pub rejected: Vec<(PackageId, Rejection, FoldedVersions)>,
 }
 
 /// Who requires something.
@@ -161,13 +161,13 @@ pub enum Requirer {
     /// Roots, by their display names.
     Roots(Vec<String>),
     /// Versions of a package.
-    Package(PackageId, Versions),
+    Package(PackageId, FoldedVersions),
 }
 
 impl Requirer {
     /// The versions at `positions` of a package.
     pub(super) fn versions(package: &Candidates, positions: &PositionSet) -> Self {
-        Self::Package(package.id().clone(), Versions::fold(package, positions))
+        Self::Package(package.id().clone(), FoldedVersions::fold(package, positions))
     }
 }
 
@@ -189,13 +189,13 @@ pub struct Clash {
     /// The places where its versions were searched, if known.
     pub source: Option<String>,
     /// All of its versions that are candidates.
-    pub available: Versions,
+    pub available: FoldedVersions,
     /// Whether all of those are prereleases.
     pub only_prereleases: bool,
     /// The channels or app versions that exist, if one is required, and in which versions.
-    pub narrowed: Vec<(String, Versions)>,
+    pub narrowed: Vec<(String, FoldedVersions)>,
     /// Versions that would have helped, and why they are not candidates.
-    pub rejected: Vec<(Rejection, Versions)>,
+    pub rejected: Vec<(Rejection, FoldedVersions)>,
     /// More about those versions, as sentences, if known.
     pub notes: Vec<String>,
 }

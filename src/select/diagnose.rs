@@ -13,10 +13,10 @@ use crate::reference::VersionSpec;
 use crate::select::clash;
 use crate::select::conflict::{Clash, Conflict, Fact, Requirer};
 use crate::select::core::{self, Group, Link};
-use crate::select::fold::Versions;
+use crate::select::fold::FoldedVersions;
 use crate::select::node::{Edge, Kind, Node, Place};
 use crate::select::positions::PositionSet;
-use crate::select::search::{self, Answer, PATIENCE, Proof};
+use crate::select::search::{self, PATIENCE, Proof, Verdict};
 use crate::select::stand_ins;
 use crate::select::supply;
 use crate::select::world::World;
@@ -71,8 +71,8 @@ fn smallest(world: &mut World<'_>, proof: &Proof) -> Result<Vec<Group>, Unavaila
         roots.remove(needed);
         world.narrow_root(roots);
         match search::solve(world, effort / ROOTS)? {
-            Answer::Chosen(_) | Answer::GivenUp => needed += 1,
-            Answer::Refuted(proof) => {
+            Verdict::Chosen(_) | Verdict::GivenUp => needed += 1,
+            Verdict::Refuted(proof) => {
                 groups = core::smallest(&proof, effort / ROOTS);
                 needed = 0;
             }
@@ -192,7 +192,7 @@ fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fa
         (Kind::Majors(..) | Kind::Named(..), _) => return Ok(Vec::new()),
         (_, Kind::Named(_, revision)) => {
             let revision = PositionSet::singleton(*revision);
-            let revision = Versions::fold(world.package(place), &revision);
+            let revision = FoldedVersions::fold(world.package(place), &revision);
             return Ok(vec![Fact::OnlyWhereNamed { id, revision }]);
         }
         _ => {}

@@ -7,7 +7,7 @@ use crate::manifest::source::nearest;
 use crate::reference::{Base, PackageId, Range, VersionSpec};
 use crate::select::conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer};
 use crate::select::filters::{Passed, Rejection};
-use crate::select::fold::{Run, Versions};
+use crate::select::fold::{FoldedVersions, Run};
 use crate::select::newer::{Newer, Obstacle};
 
 /// If there are more facts than this, the middle ones are left out.
@@ -109,7 +109,7 @@ impl Newer {
     pub fn in_short(&self, base: &Base) -> String {
         match &self.obstacle {
             Obstacle::Rule(rule) => {
-                let one = Versions { runs: vec![Run::of(&self.newest)] };
+                let one = FoldedVersions { runs: vec![Run::of(&self.newest)] };
                 format!("{} {}", self.newest, reason(rule, &one))
             }
             Obstacle::Passed(Passed::Channel(channel)) => {
@@ -394,7 +394,7 @@ fn revision(asked: &str, clash: &Clash) -> Option<&'static str> {
 }
 
 /// Why versions are not candidates, as the end of a sentence that starts with them.
-fn reason(rejection: &Rejection, versions: &Versions) -> String {
+fn reason(rejection: &Rejection, versions: &FoldedVersions) -> String {
     let is = plural(versions.count(), "is", "are");
     let needs = plural(versions.count(), "needs", "need");
     match rejection {
@@ -417,7 +417,7 @@ fn reason(rejection: &Rejection, versions: &Versions) -> String {
         }
         Rejection::NoUpgrade { from, follows, missing } => {
             let missing = missing.as_ref().map(|(step, rejection)| {
-                let one = Versions { runs: vec![Run::of(step)] };
+                let one = FoldedVersions { runs: vec![Run::of(step)] };
                 format!("; the step {step} {}", reason(rejection, &one))
             });
             let missing = missing.unwrap_or_default();
@@ -430,7 +430,7 @@ fn reason(rejection: &Rejection, versions: &Versions) -> String {
 impl Rejection {
     /// The same of one version, as the end of a sentence that it begins.
     pub fn of_one(&self) -> String {
-        reason(self, &Versions { runs: vec![Run::of("")] })
+        reason(self, &FoldedVersions { runs: vec![Run::of("")] })
     }
 }
 

@@ -15,7 +15,7 @@ use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::select::node::{Need, Node, Place};
 use crate::select::positions::PositionSet;
-use crate::select::search::{self, Answer, Choices};
+use crate::select::search::{self, Choices, Verdict};
 use crate::select::world::{ChosenProvider, World};
 
 /// How many steps it may take in addition to as many as were taken so far.
@@ -41,9 +41,9 @@ pub(super) fn fewest(world: &mut World<'_>, chosen: Choices) -> Result<Choices, 
         let answer = search::solve(world, steps);
         world.allow_any_providers();
         match answer? {
-            Answer::Chosen(better) => return Ok(better),
-            Answer::Refuted(_) => {}
-            Answer::GivenUp => break,
+            Verdict::Chosen(better) => return Ok(better),
+            Verdict::Refuted(_) => {}
+            Verdict::GivenUp => break,
         }
     }
     Ok(chosen)

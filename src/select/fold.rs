@@ -11,7 +11,7 @@ const RUNS: usize = 3;
 
 /// Versions of one package, as runs without a relevant gap.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Versions {
+pub struct FoldedVersions {
     /// The runs, ascending.
     pub runs: Vec<Run>,
 }
@@ -27,7 +27,7 @@ pub struct Run {
     pub count: usize,
 }
 
-impl Versions {
+impl FoldedVersions {
     /// Folds the versions at `positions`. Prereleases and versions that are not candidates do not interrupt a
     /// run.
     pub(super) fn fold(package: &Candidates, positions: &PositionSet) -> Self {
@@ -85,7 +85,7 @@ impl fmt::Display for Run {
     }
 }
 
-impl fmt::Display for Versions {
+impl fmt::Display for FoldedVersions {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let named = if self.runs.len() > RUNS + 1 { RUNS } else { self.runs.len() };
         for (index, run) in self.runs[..named].iter().enumerate() {
@@ -107,9 +107,13 @@ mod tests {
 
     #[test]
     fn folds_runs_and_counts_what_would_not_fit() {
-        let few = Versions { runs: vec![run("1.0.0", "1.0.0", 1), run("1.2.0", "1.9.3", 14)] };
+        let few =
+            FoldedVersions { runs: vec![run("1.0.0", "1.0.0", 1), run("1.2.0", "1.9.3", 14)] };
         assert_eq!(few.to_string(), "1.0.0, 1.2.0 to 1.9.3 (14 versions)");
         let many = (0..6).map(|major| run(&format!("{major}.0.0"), "", 1)).collect();
-        assert_eq!(Versions { runs: many }.to_string(), "0.0.0, 1.0.0, 2.0.0 and 3 other versions");
+        assert_eq!(
+            FoldedVersions { runs: many }.to_string(),
+            "0.0.0, 1.0.0, 2.0.0 and 3 other versions"
+        );
     }
 }

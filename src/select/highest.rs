@@ -7,7 +7,7 @@
 use crate::index::{Requirement, Universe};
 use crate::reference::{Version, VersionSpec};
 use crate::select::node::Kind;
-use crate::select::search::{self, Answer};
+use crate::select::search::{self, Verdict};
 use crate::select::strategy::Strategy;
 use crate::select::world::{World, explore, unfinished};
 use crate::select::{
@@ -61,13 +61,13 @@ impl Strategy for Highest {
 pub(super) fn answer(world: &mut World<'_>) -> Result<Selection, Failure> {
     loop {
         match search::solve(world, usize::MAX)? {
-            Answer::Chosen(chosen) => return gather(world, chosen),
+            Verdict::Chosen(chosen) => return gather(world, chosen),
             // Packages that nothing has led to yet may still help: then the search starts again.
-            Answer::Refuted(proof) if explore(world, &core::reached(&proof))? => {}
-            Answer::Refuted(proof) => {
+            Verdict::Refuted(proof) if explore(world, &core::reached(&proof))? => {}
+            Verdict::Refuted(proof) => {
                 return Err(Failure::Conflict(Box::new(diagnose::conflict(world, &proof)?)));
             }
-            Answer::GivenUp => return Err(Failure::Unfinished(Box::new(unfinished(world)))),
+            Verdict::GivenUp => return Err(Failure::Unfinished(Box::new(unfinished(world)))),
         }
     }
 }

@@ -45,7 +45,7 @@ mod world;
 pub use conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer};
 pub use effort::STEPS;
 pub use filters::{Passed, Rejection, incompatibilities};
-pub use fold::{Run, Versions};
+pub use fold::{FoldedVersions, Run};
 pub use highest::Highest;
 pub use minimal::{COMMAND, Minimal, beginning_at};
 pub use newer::{Asking, Ceiling, Newer, Obstacle};

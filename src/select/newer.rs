@@ -12,11 +12,11 @@ use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::diagnose;
 use crate::select::filters::Rejection;
-use crate::select::fold::Versions;
+use crate::select::fold::FoldedVersions;
 use crate::select::minimal::build::lowest;
 use crate::select::node::Place;
 use crate::select::positions::PositionSet;
-use crate::select::search::Answer;
+use crate::select::search::Verdict;
 use crate::select::trial::Trial;
 use crate::select::{Passed, Request, Root};
 
@@ -24,7 +24,7 @@ use crate::select::{Passed, Request, Root};
 #[derive(Debug, Clone, PartialEq)]
 pub struct Newer {
     /// The versions.
-    pub versions: Versions,
+    pub versions: FoldedVersions,
     /// The newest of them.
     pub newest: String,
     /// What prevents them.
@@ -135,7 +135,7 @@ impl<'a> Ceiling<'a> {
         let newer = found.into_iter();
         let newer = newer.map(|(obstacle, positions)| Newer {
             newest: positions.last().map(|&at| package.label(at)).unwrap_or_default(),
-            versions: Versions::fold(package, &positions.into_iter().collect()),
+            versions: FoldedVersions::fold(package, &positions.into_iter().collect()),
             obstacle,
         });
         Ok(Some(newer.collect()))
@@ -151,9 +151,9 @@ impl<'a> Ceiling<'a> {
         let roots: Vec<Root> = self.request.roots.clone();
         let one = PositionSet::singleton(position);
         let proof = match self.trial.search(roots, &[(place, one)])? {
-            Answer::Chosen(_) => return Ok(Obstacle::Nothing),
-            Answer::Refuted(proof) => proof,
-            Answer::GivenUp => return Ok(Obstacle::Unknown),
+            Verdict::Chosen(_) => return Ok(Obstacle::Nothing),
+            Verdict::Refuted(proof) => proof,
+            Verdict::GivenUp => return Ok(Obstacle::Unknown),
         };
         let mut conflict = diagnose::conflict(&mut self.trial.world, &proof)?;
         // No manifest requires this choice.

@@ -14,7 +14,7 @@ use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::select::node::{Edge, Kind, Line, Node};
 use crate::select::positions::PositionSet;
-use crate::select::search::{self, Answer, Choices, PATIENCE};
+use crate::select::search::{self, Choices, PATIENCE, Verdict};
 use crate::select::world::World;
 
 /// Raises direct dependencies as long as one can be raised without lowering another. Gives up if that is much
@@ -61,8 +61,8 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
         world.narrow_root(narrowed);
         world.demand_one_of(higher);
         match search::solve(world, limit)? {
-            Answer::Chosen(better) => chosen = better,
-            Answer::Refuted(_) | Answer::GivenUp => return Ok(chosen),
+            Verdict::Chosen(better) => chosen = better,
+            Verdict::Refuted(_) | Verdict::GivenUp => return Ok(chosen),
         }
     }
 }

@@ -34,7 +34,7 @@ pub(super) type Proof = DerivationTree<Node, PositionSet, Infallible>;
 pub(super) type Choices = SelectedDependencies<Node, Position>;
 
 /// The result of a search.
-pub(super) enum Answer {
+pub(super) enum Verdict {
     /// These fit together.
     Chosen(Choices),
     /// Nothing fits together, and this is why.
@@ -46,7 +46,7 @@ pub(super) enum Answer {
 /// Searches, in at most `steps` steps, and in no more than this world has left. Starts again whenever
 /// something turns up that an earlier part of the search should have known, such as a revision that was not
 /// named before.
-pub(super) fn solve(world: &mut World<'_>, steps: usize) -> Result<Answer, Unavailable> {
+pub(super) fn solve(world: &mut World<'_>, steps: usize) -> Result<Verdict, Unavailable> {
     // This search knows what was named before it started.
     world.take_outdated();
     let ranks = Ranks::new(world.request());
@@ -55,15 +55,15 @@ pub(super) fn solve(world: &mut World<'_>, steps: usize) -> Result<Answer, Unava
         world.budget.effort.begin();
         let search = Search { world: RefCell::new(&mut *world), ranks: &ranks, limit };
         let error = match pubgrub::resolve(&search, Node::ROOT, 0u32) {
-            Ok(choices) => return Ok(Answer::Chosen(choices)),
-            Err(PubGrubError::NoSolution(proof)) => return Ok(Answer::Refuted(proof)),
+            Ok(choices) => return Ok(Verdict::Chosen(choices)),
+            Err(PubGrubError::NoSolution(proof)) => return Ok(Verdict::Refuted(proof)),
             Err(PubGrubError::ErrorRetrievingDependencies { source, .. }) => source,
             Err(PubGrubError::ErrorChoosingVersion { source, .. }) => source,
             Err(PubGrubError::ErrorInShouldCancel(source)) => source,
         };
         match error {
             Interruption::Unavailable(error) => return Err(error),
-            Interruption::GivenUp => return Ok(Answer::GivenUp),
+            Interruption::GivenUp => return Ok(Verdict::GivenUp),
             Interruption::Outdated => {}
         }
     }

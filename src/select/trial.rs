@@ -12,7 +12,7 @@ use crate::select::minimal::build::BuildList;
 use crate::select::minimal::{check, providers, replaced, smallest};
 use crate::select::node::Place;
 use crate::select::positions::PositionSet;
-use crate::select::search::{self, Answer, Choices, PATIENCE};
+use crate::select::search::{self, Choices, PATIENCE, Verdict};
 use crate::select::world::World;
 use crate::select::{Conflict, Failure, Request, Root};
 
@@ -61,7 +61,7 @@ impl<'a> Trial<'a> {
         let roots = self.world.request().roots.clone();
         Ok(match self.is_minimal {
             true => self.build(roots)?.1.is_none(),
-            false => matches!(self.search(roots, &[])?, Answer::Chosen(_)),
+            false => matches!(self.search(roots, &[])?, Verdict::Chosen(_)),
         })
     }
 
@@ -70,7 +70,7 @@ impl<'a> Trial<'a> {
         &mut self,
         roots: Vec<Root>,
         sets: &[(Place, PositionSet)],
-    ) -> Result<Answer, Unavailable> {
+    ) -> Result<Verdict, Unavailable> {
         let world = &mut self.world;
         world.ask(roots);
         ahead::look(world)?;
@@ -123,8 +123,8 @@ impl<'a> Trial<'a> {
             };
         }
         Ok(match self.search(roots, &[])? {
-            Answer::Refuted(proof) => Some(diagnose::conflict(&mut self.world, &proof)?),
-            Answer::Chosen(_) | Answer::GivenUp => None,
+            Verdict::Refuted(proof) => Some(diagnose::conflict(&mut self.world, &proof)?),
+            Verdict::Chosen(_) | Verdict::GivenUp => None,
         })
     }
 

@@ -15,7 +15,7 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use crate::HubError;
-use crate::lines::Line;
+use crate::lines::PublishedLine;
 use crate::names::refused;
 use crate::staging::Staging;
 
@@ -84,7 +84,7 @@ pub(crate) fn unpack_within(
 
 impl Unpacked {
     /// Checks that a line describes the archive truthfully.
-    pub(crate) fn check(&self, line: &Line) -> Result<(), HubError> {
+    pub(crate) fn check(&self, line: &PublishedLine) -> Result<(), HubError> {
         let mismatch = |what, expected: &str, found: String| {
             Err(HubError::Mismatch {
                 package: line.describe(),
@@ -134,7 +134,7 @@ impl Unpacked {
 
     /// Checks name and version of a package of another format. For a Git commit, both come from Git. This
     /// version does not know the formats of newer hubs.
-    fn check_foreign(&self, line: &Line, format: &str) -> Result<(), HubError> {
+    fn check_foreign(&self, line: &PublishedLine, format: &str) -> Result<(), HubError> {
         let Some(format) = self.format_called(format) else { return Ok(()) };
         let found = (format.head)(&self.texts(format)?).map_err(|error| {
             refused(&format!("the archive of {}", line.describe()), &error.to_string())
@@ -186,7 +186,7 @@ impl Unpacked {
     }
 
     /// Checks that a line agrees with the manifest in everything that versions are chosen by.
-    pub(crate) fn agrees(&self, line: &Line) -> Result<(), HubError> {
+    pub(crate) fn agrees(&self, line: &PublishedLine) -> Result<(), HubError> {
         match self.differences(line).into_iter().next() {
             None => Ok(()),
             Some(difference) => Err(HubError::Differs { package: line.describe(), difference }),
@@ -194,7 +194,7 @@ impl Unpacked {
     }
 
     /// The differences between a line and the manifest; none if the manifest needs another version of mu.
-    pub(crate) fn differences(&self, line: &Line) -> Vec<String> {
+    pub(crate) fn differences(&self, line: &PublishedLine) -> Vec<String> {
         let manifest = match line.text("format").map(|format| self.format_called(format)) {
             None => self.manifest(&line.describe()).ok(),
             Some(None) => self.manifest(&line.describe()).ok().map(|mut manifest| {
@@ -209,7 +209,7 @@ impl Unpacked {
     }
 
     /// The manifest of a package of another format, adjusted to its line; `None` if it cannot be read here.
-    fn foreign_manifest(&self, format: &Format, line: &Line) -> Option<Manifest> {
+    fn foreign_manifest(&self, format: &Format, line: &PublishedLine) -> Option<Manifest> {
         let listed = serde_json::from_value(Value::Object(line.map().clone())).ok()?;
         let package = (format.read)(&self.texts(format).ok()?, &Reading::default()).ok()?;
         let mut manifest = mu_formats::manifest(&package)?;
@@ -218,7 +218,7 @@ impl Unpacked {
     }
 
     /// The path of the readme: the one that the manifest names, or else one with a usual name.
-    pub(crate) fn readme(&self, line: &Line) -> Option<&str> {
+    pub(crate) fn readme(&self, line: &PublishedLine) -> Option<&str> {
         let named = self.outline(line).ok().and_then(|outline| outline.readme);
         let paths = || self.tree.entries().iter().map(|entry| entry.path.as_str());
         if let Some(named) = named {
@@ -236,7 +236,7 @@ impl Unpacked {
         read.map(|(manifest, _)| manifest).map_err(|error| refused(what, &error.to_string()))
     }
 
-    fn outline(&self, line: &Line) -> Result<Outline, HubError> {
+    fn outline(&self, line: &PublishedLine) -> Result<Outline, HubError> {
         let what = format!("the archive of {}", line.describe());
         let (name, text) = self.manifest_text(&what)?;
         Outline::parse(Path::new(name), &text)

@@ -42,7 +42,7 @@ use tokio::runtime::Runtime;
 pub use crate::check::{Finding, Report};
 pub use crate::error::{HubError, StoreError};
 use crate::files::Files;
-use crate::lines::{Line, Lines};
+use crate::lines::{Lines, PublishedLine};
 pub use crate::names::{check_moved_to, check_reason, check_tag};
 pub use crate::place::{Place, Sending};
 use crate::root::Root;
@@ -77,7 +77,7 @@ pub struct Publication {
 ///
 /// When they differ, or the archive cannot be read.
 pub fn compare(publication: &Publication, staging: PathBuf) -> Result<(), HubError> {
-    let line = Line::new(publication.line.clone());
+    let line = PublishedLine::new(publication.line.clone());
     let staging = Staging::new(Some(staging));
     let unpacked = archive::unpack(&staging, &publication.archive, &line.describe())?;
     unpacked.check(&line)?;
@@ -114,7 +114,7 @@ impl Hub {
     /// When the line or the archive breaks a rule, the two do not belong together, the version exists with
     /// other content, or the place refuses.
     pub fn publish(&self, publication: &Publication) -> Result<Published, HubError> {
-        let line = Line::new(publication.line.clone());
+        let line = PublishedLine::new(publication.line.clone());
         line.check_new()?;
         let staging = self.writer.files.staging();
         let unpacked = archive::unpack(&staging, &publication.archive, &line.describe())?;

@@ -16,11 +16,11 @@ const LONGEST_LINE: usize = 1 << 20;
 
 /// The lines of an index file.
 #[derive(Debug, Default)]
-pub(crate) struct Lines(Vec<Line>);
+pub(crate) struct Lines(Vec<PublishedLine>);
 
 /// One published version.
 #[derive(Debug, Clone)]
-pub(crate) struct Line {
+pub(crate) struct PublishedLine {
     text: String,
     map: Map<String, Value>,
 }
@@ -40,7 +40,7 @@ impl Lines {
                 continue;
             }
             let line = std::str::from_utf8(bytes).map_err(|_| "it is not UTF-8".to_owned());
-            match line.and_then(Line::parse) {
+            match line.and_then(PublishedLine::parse) {
                 Ok(line) if line.name() == name => lines.push(line),
                 Ok(_) => wrong.push(format!("line {}: it is about another package", index + 1)),
                 Err(what) => wrong.push(format!("line {}: {what}", index + 1)),
@@ -55,7 +55,7 @@ impl Lines {
         lines.collect::<String>().into()
     }
 
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Line> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &PublishedLine> {
         self.0.iter()
     }
 
@@ -64,11 +64,11 @@ impl Lines {
     }
 
     /// The line of a version, as users write it (`APP-REVISION` where versions are composite).
-    pub(crate) fn find(&self, version: &str) -> Option<&Line> {
+    pub(crate) fn find(&self, version: &str) -> Option<&PublishedLine> {
         self.position(version).map(|position| &self.0[position])
     }
 
-    pub(crate) fn push(&mut self, line: Line) {
+    pub(crate) fn push(&mut self, line: PublishedLine) {
         self.0.push(line);
     }
 
@@ -82,7 +82,7 @@ impl Lines {
         for line in &mut self.0 {
             let mut map = line.map.clone();
             if change(&mut map) {
-                *line = Line::new(map);
+                *line = PublishedLine::new(map);
                 line.check_length()?;
                 changed = true;
             }
@@ -92,25 +92,25 @@ impl Lines {
 
     /// The line that represents the package: its highest version that is neither withdrawn nor a prerelease,
     /// or else the next best one.
-    pub(crate) fn latest(&self) -> Option<&Line> {
+    pub(crate) fn latest(&self) -> Option<&PublishedLine> {
         // Of equal ones, the last.
         self.0.iter().max_by_key(|line| line.standing())
     }
 
     fn position(&self, version: &str) -> Option<usize> {
         let version = without_build(version);
-        let is_it = |line: &Line| without_build(&line.full_version()) == version;
+        let is_it = |line: &PublishedLine| without_build(&line.full_version()) == version;
         self.0.iter().position(is_it).or_else(|| {
             // 1.28 and 1.28.0 are one version, in either spelling.
             let number = Version::parse_lenient(version).ok()?;
             let lenient =
-                |line: &Line| line.is_lenient() && line.number().as_ref() == Some(&number);
+                |line: &PublishedLine| line.is_lenient() && line.number().as_ref() == Some(&number);
             self.0.iter().position(lenient)
         })
     }
 }
 
-impl Line {
+impl PublishedLine {
     /// Creates a line from `map`.
     pub(crate) fn new(map: Map<String, Value>) -> Self {
         let text = serde_json::to_string(&map).expect("a map of JSON values can be printed");
@@ -324,7 +324,11 @@ mod tests {
                 })
                 .collect();
             let lines = self::lines(&lines);
-            assert_eq!(lines.latest().map(Line::full_version).as_deref(), Some(expected), "{text}");
+            assert_eq!(
+                lines.latest().map(PublishedLine::full_version).as_deref(),
+                Some(expected),
+                "{text}"
+            );
         }
     }
 
@@ -339,12 +343,12 @@ mod tests {
             &[line("2.3.0", "1.0.0"), line("2.4.0", "1.0.0"), line("2.3.0", "1.1.0")].concat(),
         );
         let short = self::lines(&[line("1.10", "1.0.0"), line("1.9", "1.1.0")].concat());
-        assert_eq!(short.latest().map(Line::full_version).as_deref(), Some("1.10-1.0.0"));
-        assert_eq!(lines.latest().map(Line::full_version).as_deref(), Some("2.4.0-1.0.0"));
+        assert_eq!(short.latest().map(PublishedLine::full_version).as_deref(), Some("1.10-1.0.0"));
+        assert_eq!(lines.latest().map(PublishedLine::full_version).as_deref(), Some("2.4.0-1.0.0"));
         assert!(lines.find("2.3.0-1.1.0").is_some());
         assert!(lines.find("1.1.0").is_none());
         assert_eq!(
-            lines.find("2.3.0-1.1.0").map(Line::usual_archive).as_deref(),
+            lines.find("2.3.0-1.1.0").map(PublishedLine::usual_archive).as_deref(),
             Some("a/a-2.3.0-1.1.0.tgz")
         );
     }

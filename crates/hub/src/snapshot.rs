@@ -23,7 +23,7 @@ use crate::HubError;
 use crate::archive::hex;
 use crate::derived;
 use crate::files::{self, Files, Version};
-use crate::lines::{Line, Lines};
+use crate::lines::{Lines, PublishedLine};
 use crate::log;
 use crate::root::{Progress, Root};
 
@@ -151,7 +151,7 @@ pub(crate) async fn read(files: &Files) -> Result<Option<Snapshot>, HubError> {
 pub(crate) async fn visit<T: Send + 'static>(
     files: &Files,
     mut visitor: T,
-    visit: fn(&mut T, Line),
+    visit: fn(&mut T, PublishedLine),
 ) -> Result<Option<(u64, T)>, HubError> {
     let Some(read) = files.read(SNAPSHOT_FILE).await? else { return Ok(None) };
     // A large one takes seconds, during which requests continue.
@@ -159,7 +159,7 @@ pub(crate) async fn visit<T: Send + 'static>(
         let mut lines = BufReader::new(GzDecoder::new(&*read.bytes).take(LONGEST)).lines();
         let head: SnapshotHead = serde_json::from_str(&lines.next()?.ok()?).ok()?;
         for line in lines {
-            visit(&mut visitor, Line::parse(&line.ok()?).ok()?);
+            visit(&mut visitor, PublishedLine::parse(&line.ok()?).ok()?);
         }
         Some((head.generation, visitor))
     });
@@ -194,7 +194,7 @@ async fn update(
     let mut lines = snapshot.lines;
     let mut places: HashMap<(String, String), usize> = HashMap::new();
     for (place, (text, _)) in lines.iter().enumerate() {
-        let Ok(line) = Line::parse(text) else { return Ok(None) };
+        let Ok(line) = PublishedLine::parse(text) else { return Ok(None) };
         places.insert((line.name().to_owned(), line.full_version()), place);
     }
     let reading = futures_util::stream::iter(names)
@@ -235,7 +235,7 @@ impl Snapshot {
 }
 
 /// An index line in the form of the snapshot.
-pub(crate) fn of(line: &Line) -> String {
+pub(crate) fn of(line: &PublishedLine) -> String {
     let mut map = line.map().clone();
     for key in LEFT_OUT {
         map.shift_remove(key);
@@ -244,7 +244,7 @@ pub(crate) fn of(line: &Line) -> String {
 }
 
 /// The row for a line in the file of digests.
-fn row(line: &Line) -> [u8; SNAPSHOT_ROW] {
+fn row(line: &PublishedLine) -> [u8; SNAPSHOT_ROW] {
     let mut row = [0; SNAPSHOT_ROW];
     if let Some(Ok(digest)) = line.text("digest").map(str::parse::<Digest>) {
         row[..32].copy_from_slice(digest.as_bytes());

@@ -14,7 +14,7 @@ use crate::archive::{self, Unpacked};
 use crate::closures;
 use crate::derived;
 use crate::files::{Files, Version};
-use crate::lines::{Line, Lines};
+use crate::lines::{Lines, PublishedLine};
 use crate::log;
 use crate::names;
 use crate::pending::{BrokenOff, Marker};
@@ -137,7 +137,7 @@ impl Writer {
     /// Publishes an archive that was unpacked, with its index line.
     pub(crate) async fn publish(
         &self,
-        line: Line,
+        line: PublishedLine,
         bytes: Bytes,
         unpacked: &Unpacked,
     ) -> Result<Published, HubError> {
@@ -220,16 +220,16 @@ impl Writer {
     async fn upload(
         &self,
         root: &Root,
-        line: Line,
+        line: PublishedLine,
         bytes: Bytes,
         unpacked: &Unpacked,
-    ) -> Result<Line, HubError> {
+    ) -> Result<PublishedLine, HubError> {
         let mut map = line.map().clone();
         map.remove("urls");
         map.insert("digest".to_owned(), unpacked.content.to_string().into());
         map.insert("archive".to_owned(), unpacked.archive.to_string().into());
         map.insert("size".to_owned(), unpacked.size.into());
-        let line = Line::new(map);
+        let line = PublishedLine::new(map);
         let usual = format!("{}{}", root.packs_folder(), line.usual_archive());
         if self.place(&usual, &bytes).await? {
             return Ok(line);
@@ -242,7 +242,7 @@ impl Writer {
         }
         let mut map = line.map().clone();
         map.insert("urls".to_owned(), json!([other]));
-        Ok(Line::new(map))
+        Ok(PublishedLine::new(map))
     }
 
     /// Writes an archive, unless it is already there; `false` if another file is.
@@ -377,7 +377,7 @@ impl Writer {
 }
 
 /// Whether a published version has the content that is offered again.
-fn same_or_other(published: &Line, unpacked: &Unpacked) -> Result<(), HubError> {
+fn same_or_other(published: &PublishedLine, unpacked: &Unpacked) -> Result<(), HubError> {
     let (archive, content) = (unpacked.archive.to_string(), unpacked.content.to_string());
     let is_same = match published.text("digest") {
         Some(digest) => digest == content,
@@ -395,7 +395,7 @@ fn same_or_other(published: &Line, unpacked: &Unpacked) -> Result<(), HubError> 
 }
 
 /// Whether more tags are on a version than may be.
-fn check_tags(line: &Line) -> Result<(), HubError> {
+fn check_tags(line: &PublishedLine) -> Result<(), HubError> {
     let count = line.texts("tags").count();
     if count <= MOST_TAGS {
         return Ok(());

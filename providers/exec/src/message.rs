@@ -135,7 +135,7 @@ pub struct Introduction {
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
 pub(crate) struct Capabilities {
-    pub(crate) versions: Versions,
+    pub(crate) versions: VersionsCapability,
     pub(crate) resolve: bool,
     pub(crate) manifest: bool,
     /// The forms of its answers to `fetch`; all, if it does not say.
@@ -146,11 +146,11 @@ pub(crate) struct Capabilities {
 /// How many packages one question can be about.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
-pub(crate) struct Versions {
+pub(crate) struct VersionsCapability {
     pub(crate) most: usize,
 }
 
-impl Default for Versions {
+impl Default for VersionsCapability {
     fn default() -> Self {
         Self { most: 1 }
     }

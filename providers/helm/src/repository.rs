@@ -17,7 +17,7 @@ use mu_provider::threads::lock;
 use mu_provider::{
     ErrorKind, Found, Listing, Location, Progress, ProviderError, Release, SafeUrl, Silent,
 };
-use mu_provider_hub::document::{Answer, Asking, Validator};
+use mu_provider_hub::document::{Asking, DocumentAnswer, Validator};
 use mu_provider_hub::remembered::{Part, Remembered, digest};
 use serde::{Deserialize, Serialize};
 
@@ -263,11 +263,11 @@ impl Repositories {
         let validator =
             remembered.as_ref().and_then(|known| known.remembered.of.validator.as_deref());
         match asking.read(url, validator.map(Validator::parse).as_ref())? {
-            Answer::Unchanged { max_age, .. } => {
+            DocumentAnswer::Unchanged { max_age, .. } => {
                 Ok(remembered.map(|known| Repository { max_age, ..known }))
             }
-            Answer::Absent | Answer::Hidden => Ok(None),
-            Answer::Read(document) => {
+            DocumentAnswer::Absent | DocumentAnswer::Hidden => Ok(None),
+            DocumentAnswer::Read(document) => {
                 let digests = [digest(&document.bytes), named.clone()];
                 let (validator, max_age) = (document.validator.to_text(), document.max_age);
                 let mut repository = match remembered {

@@ -15,7 +15,7 @@ use mu_provider::{
 
 use crate::archive::{ArchiveError, Layers, Layout, Scratch, unpack_with};
 use crate::document::Validator;
-use crate::download::{Archive, CHANGED, Download, Unless, Wanted};
+use crate::download::{Archive, CHANGED, Download, ExpectedArchive, Unless};
 use crate::root::below;
 use crate::survey::{self, Packing, Survey, survey};
 
@@ -231,8 +231,12 @@ impl Archives {
             hides: None,
             unless,
         };
-        let wanted =
-            Wanted { digest, size: release.size, limit: self.largest, changed: self.changed };
+        let wanted = ExpectedArchive {
+            digest,
+            size: release.size,
+            limit: self.largest,
+            changed: self.changed,
+        };
         download.get(&place.url, wanted)
     }
 }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::HubProvider;
-use crate::document::{Answer, Asking, Validator, file_path};
+use crate::document::{Asking, DocumentAnswer, Validator, file_path};
 use crate::root::{Root, below};
 use crate::wire::ProvidersFile;
 
@@ -173,9 +173,9 @@ fn bring(
         return Ok(true);
     }
     match asking.read(catalog, validator.as_ref())? {
-        Answer::Unchanged { .. } => Ok(true),
-        Answer::Absent | Answer::Hidden => Ok(false),
-        Answer::Read(mut document) => {
+        DocumentAnswer::Unchanged { .. } => Ok(true),
+        DocumentAnswer::Absent | DocumentAnswer::Hidden => Ok(false),
+        DocumentAnswer::Read(mut document) => {
             if !document.is_aged {
                 document.validator.generation = root.file.generation;
             }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::ops::RangeInclusive;
 use std::sync::Mutex;
 
-use crate::document::{Answer, Asking};
+use crate::document::{Asking, DocumentAnswer};
 use crate::root::{self, Root};
 use crate::wire;
 use mu_provider::threads::lock;
@@ -74,7 +74,7 @@ impl Known {
             let (path, line) = wire::log_path(last);
             let asking = Asking { limit: LONGEST_FILE, ..*asking };
             let place = root::below(&folder, &path).ok()?;
-            let Ok(Answer::Read(document)) = asking.read(&place, None) else { return None };
+            let Ok(DocumentAnswer::Read(document)) = asking.read(&place, None) else { return None };
             let text = String::from_utf8(document.bytes).ok()?;
             let lines: Vec<&str> = text.lines().collect();
             if lines.len() <= line {

@@ -81,7 +81,7 @@ pub struct Document {
 
 /// The result of requesting a file.
 #[derive(Debug)]
-pub enum Answer {
+pub enum DocumentAnswer {
     /// It is unchanged.
     Unchanged {
         /// As in [`Document`].
@@ -121,7 +121,7 @@ impl Asking<'_> {
         &self,
         url: &SafeUrl,
         validator: Option<&Validator>,
-    ) -> Result<Answer, ProviderError> {
+    ) -> Result<DocumentAnswer, ProviderError> {
         match url.scheme() {
             "file" => self.read_file(url, validator),
             _ => self.download(url, validator),
@@ -132,7 +132,7 @@ impl Asking<'_> {
         &self,
         url: &SafeUrl,
         validator: Option<&Validator>,
-    ) -> Result<Answer, ProviderError> {
+    ) -> Result<DocumentAnswer, ProviderError> {
         let request = self.http.get(url).insecure(self.insecure).allow(404).allow(410);
         let request = if self.hides { request.allow(403) } else { request };
         let mut request = request.header("accept-encoding", "gzip");
@@ -144,9 +144,9 @@ impl Asking<'_> {
             let max_age = response.max_age();
             let is_aged = response.header("age").is_some_and(|age| age.trim() != "0");
             match response.status() {
-                304 => return Ok(Answer::Unchanged { max_age, is_aged }),
-                404 | 410 => return Ok(Answer::Absent),
-                403 => return Ok(Answer::Hidden),
+                304 => return Ok(DocumentAnswer::Unchanged { max_age, is_aged }),
+                404 | 410 => return Ok(DocumentAnswer::Absent),
+                403 => return Ok(DocumentAnswer::Hidden),
                 _ => {}
             }
             let validator = Validator::of_response(&response);
@@ -155,7 +155,7 @@ impl Asking<'_> {
             if is_gzip {
                 bytes = self.inflate(&bytes, url)?;
             }
-            Ok(Answer::Read(Document { bytes, validator, max_age, is_aged }))
+            Ok(DocumentAnswer::Read(Document { bytes, validator, max_age, is_aged }))
         })
     }
 
@@ -173,9 +173,9 @@ impl Asking<'_> {
         &self,
         url: &SafeUrl,
         validator: Option<&Validator>,
-    ) -> Result<Answer, ProviderError> {
+    ) -> Result<DocumentAnswer, ProviderError> {
         let path = file_path(url)?;
-        let read = |mut file: File| -> io::Result<Answer> {
+        let read = |mut file: File| -> io::Result<DocumentAnswer> {
             let metadata = file.metadata()?;
             let age = metadata.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
             let found = Validator {
@@ -186,15 +186,20 @@ impl Asking<'_> {
             if validator
                 .is_some_and(|known| (&known.modified, known.size) == (&found.modified, found.size))
             {
-                return Ok(Answer::Unchanged { max_age: None, is_aged: false });
+                return Ok(DocumentAnswer::Unchanged { max_age: None, is_aged: false });
             }
             let mut bytes = Vec::new();
             file.by_ref().take(self.limit + 1).read_to_end(&mut bytes)?;
-            Ok(Answer::Read(Document { bytes, validator: found, max_age: None, is_aged: false }))
+            Ok(DocumentAnswer::Read(Document {
+                bytes,
+                validator: found,
+                max_age: None,
+                is_aged: false,
+            }))
         };
-        let Some(file) = fs::open_if_there(&path)? else { return Ok(Answer::Absent) };
+        let Some(file) = fs::open_if_there(&path)? else { return Ok(DocumentAnswer::Absent) };
         let answer = read(file).at("read", &path)?;
-        if let Answer::Read(document) = &answer {
+        if let DocumentAnswer::Read(document) = &answer {
             self.check_length(&document.bytes, url)?;
         }
         Ok(answer)

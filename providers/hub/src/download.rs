@@ -29,7 +29,7 @@ const SMALL_FILE: u64 = 8 << 20;
 
 /// What is known about an archive before the download.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Wanted {
+pub(crate) struct ExpectedArchive {
     pub(crate) digest: Option<ArchiveDigest>,
     pub(crate) size: Option<u64>,
     /// The largest that is accepted.
@@ -157,7 +157,11 @@ pub(crate) struct Unless {
 
 impl Download<'_> {
     /// Gets the archive at `url`.
-    pub(crate) fn get(&self, url: &SafeUrl, wanted: Wanted) -> Result<Archive, ProviderError> {
+    pub(crate) fn get(
+        &self,
+        url: &SafeUrl,
+        wanted: ExpectedArchive,
+    ) -> Result<Archive, ProviderError> {
         if url.scheme() == "file" {
             return read_file(url, wanted);
         }
@@ -200,7 +204,7 @@ impl Download<'_> {
     fn download(
         &self,
         url: &SafeUrl,
-        wanted: Wanted,
+        wanted: ExpectedArchive,
         mut partial: Option<Partial>,
     ) -> Result<Archive, ProviderError> {
         let mut etag = None;
@@ -284,7 +288,7 @@ impl Download<'_> {
         Err(ProviderError::new(ErrorKind::Protocol, text).into())
     }
 
-    fn read_small(&self, response: Response, wanted: Wanted) -> Result<Vec<u8>, Failure> {
+    fn read_small(&self, response: Response, wanted: ExpectedArchive) -> Result<Vec<u8>, Failure> {
         let url = response.url().clone();
         let bytes =
             response.bytes(wanted.size.unwrap_or(SMALL).min(wanted.limit), self.progress)?;
@@ -299,7 +303,7 @@ impl Download<'_> {
     fn read_large(
         &self,
         mut response: Response,
-        wanted: Wanted,
+        wanted: ExpectedArchive,
         partial: &mut Partial,
     ) -> Result<(), Failure> {
         let total = wanted.size.or_else(|| Some(partial.length() + response.length()?));
@@ -333,7 +337,11 @@ impl Download<'_> {
         }
     }
 
-    fn new_partial(&self, url: &SafeUrl, wanted: Wanted) -> Result<Partial, ProviderError> {
+    fn new_partial(
+        &self,
+        url: &SafeUrl,
+        wanted: ExpectedArchive,
+    ) -> Result<Partial, ProviderError> {
         let name = match wanted.digest {
             Some(digest) => name(digest.as_bytes()),
             None => name(&Sha256::digest(url.as_url().as_str()).into()),
@@ -348,7 +356,7 @@ impl Download<'_> {
 /// What another archive means where a version was published.
 pub(crate) const CHANGED: &str = "a published version never changes: the hub's operator, or something in between, has changed it";
 
-impl Wanted {
+impl ExpectedArchive {
     /// Compares sizes before anything is read, if the server gives the size.
     fn check_size(
         &self,
@@ -393,7 +401,7 @@ impl Wanted {
     }
 }
 
-fn read_file(url: &SafeUrl, wanted: Wanted) -> Result<Archive, ProviderError> {
+fn read_file(url: &SafeUrl, wanted: ExpectedArchive) -> Result<Archive, ProviderError> {
     let path = file_path(url)?;
     let mut file = fs::open_if_there(&path)?.ok_or_else(|| {
         ProviderError::new(ErrorKind::NotFound, format!("there is no `{}`", path.display()))

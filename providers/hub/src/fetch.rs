@@ -12,7 +12,7 @@ use mu_provider::{
 
 use crate::HubProvider;
 use crate::archive::ArchiveError;
-use crate::download::{Archive, CHANGED, Download, Wanted};
+use crate::download::{Archive, CHANGED, Download, ExpectedArchive};
 use crate::hub::Hub;
 use crate::memory::Memory;
 use crate::root::Root;
@@ -163,7 +163,11 @@ impl HubProvider {
         Ok(false)
     }
 
-    fn wanted(&self, location: &Location, release: &Release) -> Result<Wanted, ProviderError> {
+    fn wanted(
+        &self,
+        location: &Location,
+        release: &Release,
+    ) -> Result<ExpectedArchive, ProviderError> {
         let digest = release.archive.as_deref().map(str::parse::<ArchiveDigest>).transpose();
         let digest = digest.map_err(|error| {
             let text = format!(
@@ -174,7 +178,7 @@ impl HubProvider {
             ProviderError::new(ErrorKind::Integrity, text).because(error)
         })?;
         let limit = self.options.largest_archive;
-        Ok(Wanted { digest, size: release.size, limit, changed: CHANGED })
+        Ok(ExpectedArchive { digest, size: release.size, limit, changed: CHANGED })
     }
 
     /// The index entry of a release of which a lock has little.

@@ -20,7 +20,7 @@ const LONGEST_LINE: usize = 1 << 20;
 
 /// The keys that every line must have, and those that distinguish versions.
 #[derive(Deserialize)]
-struct Line<'line> {
+struct LineKeys<'line> {
     #[serde(borrow)]
     name: Cow<'line, str>,
     #[serde(borrow)]
@@ -31,7 +31,7 @@ struct Line<'line> {
     app_version: Value,
 }
 
-impl<'line> Line<'line> {
+impl<'line> LineKeys<'line> {
     /// The version, with its app version if that is a part of it.
     fn into_key(self) -> (Cow<'line, str>, Option<String>) {
         let is_composite = self.versioning == "composite";
@@ -69,7 +69,7 @@ pub fn check(bytes: Vec<u8>, name: &str, url: &SafeUrl) -> Result<Vec<u8>, Provi
         if !line.starts_with('{') {
             return Err(fail(ErrorKind::Protocol, "is not an index line"));
         }
-        let parsed: Line<'_> = serde_json::from_str(line).map_err(|error| {
+        let parsed: LineKeys<'_> = serde_json::from_str(line).map_err(|error| {
             fail(ErrorKind::Protocol, "is not an index line").because(not_json(&error))
         })?;
         if parsed.name != name {

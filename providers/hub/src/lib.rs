@@ -49,7 +49,7 @@ use mu_provider::{
 
 pub use crate::archives::{Archives, Held, Looked, Place};
 pub use crate::catalog::CATALOG;
-use crate::document::{Answer, Asking, Validator};
+use crate::document::{Asking, DocumentAnswer, Validator};
 use crate::hub::{Hub, Hubs};
 use crate::memory::Memory;
 pub use crate::pick::pick;
@@ -226,16 +226,16 @@ impl HubProvider {
         };
         let asking = Asking { hides: self.is_open(&root), ..asking };
         match asking.read(&url, validator.as_ref())? {
-            Answer::Unchanged { max_age, is_aged } => {
+            DocumentAnswer::Unchanged { max_age, is_aged } => {
                 let known = validator.filter(|_| !is_aged);
                 let validator = known.as_ref().and_then(renewed);
                 Ok(Listing::Unchanged { max_age, validator })
             }
-            Answer::Absent => absent(url.to_string()),
-            Answer::Hidden => {
+            DocumentAnswer::Absent => absent(url.to_string()),
+            DocumentAnswer::Hidden => {
                 absent(format!("{url}, which answered 403: it does not exist, or {}", needs(&url)))
             }
-            Answer::Read(mut document) => {
+            DocumentAnswer::Read(mut document) => {
                 if !document.is_aged {
                     document.validator.generation = root.file.generation;
                 }
@@ -295,8 +295,10 @@ impl Provider for HubProvider {
             Err(error) => return Err(error),
         }
         match asking.read(&Root::hub_file(&location.root.as_folder())?, None) {
-            Ok(Answer::Read(document)) => Ok(root::version(&document.bytes).is_some()),
-            Ok(Answer::Absent | Answer::Hidden | Answer::Unchanged { .. }) => Ok(false),
+            Ok(DocumentAnswer::Read(document)) => Ok(root::version(&document.bytes).is_some()),
+            Ok(
+                DocumentAnswer::Absent | DocumentAnswer::Hidden | DocumentAnswer::Unchanged { .. },
+            ) => Ok(false),
             Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
             Err(error) => Err(error),
         }
@@ -378,13 +380,15 @@ impl Provider for HubProvider {
         }
         let url = root.providers(capability)?;
         match asking.read(&url, validator.as_ref())? {
-            Answer::Unchanged { max_age, is_aged } => {
+            DocumentAnswer::Unchanged { max_age, is_aged } => {
                 let known = validator.filter(|_| !is_aged);
                 let validator = known.and_then(|known| known.at(root.file.generation).to_text());
                 Ok(Listing::Unchanged { max_age, validator })
             }
-            Answer::Absent | Answer::Hidden => Ok(Listing::Absent { tried: vec![url.to_string()] }),
-            Answer::Read(mut document) => {
+            DocumentAnswer::Absent | DocumentAnswer::Hidden => {
+                Ok(Listing::Absent { tried: vec![url.to_string()] })
+            }
+            DocumentAnswer::Read(mut document) => {
                 if !document.is_aged {
                     document.validator.generation = root.file.generation;
                 }

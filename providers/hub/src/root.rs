@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use mu_provider::http::check_lead;
 use mu_provider::{ErrorKind, ProviderError, Release, SafeUrl};
 
-use crate::document::{Answer, Asking, Document};
+use crate::document::{Asking, Document, DocumentAnswer};
 use crate::index::not_json;
 use crate::memory::Memory;
 use crate::wire::{self, HUB_VERSION, HubFile};
@@ -70,16 +70,19 @@ impl Root {
         let known = known.filter(|(_, bytes)| version(bytes) == Some(u64::from(HUB_VERSION)));
         let validator = known.as_ref().map(|(validator, _)| validator);
         let document = match (asking.read(&place, validator)?, &known) {
-            (Answer::Read(document), _) => {
+            (DocumentAnswer::Read(document), _) => {
                 if url.scheme() != "file" {
                     memory.write(&document);
                 }
                 document
             }
-            (Answer::Unchanged { max_age, is_aged }, Some((validator, bytes))) => {
+            (DocumentAnswer::Unchanged { max_age, is_aged }, Some((validator, bytes))) => {
                 Document { bytes: bytes.clone(), validator: validator.clone(), max_age, is_aged }
             }
-            (Answer::Absent | Answer::Hidden | Answer::Unchanged { .. }, _) => {
+            (
+                DocumentAnswer::Absent | DocumentAnswer::Hidden | DocumentAnswer::Unchanged { .. },
+                _,
+            ) => {
                 return Ok(Self::usual(url));
             }
         };

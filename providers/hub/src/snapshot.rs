@@ -13,7 +13,7 @@ use mu_provider::{ArchiveDigest, Digest, ErrorKind, FileDigest};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use crate::document::{Answer, Asking};
+use crate::document::{Asking, DocumentAnswer};
 use crate::root::{Root, below};
 use crate::wire::{SNAPSHOT_ROW, SnapshotHead, digests_path};
 
@@ -81,7 +81,7 @@ fn ask(root: &Root, asking: &Asking<'_>) -> Result<Snapshot, Unusable> {
     let read = |path: &str, limit: u64| {
         let place = below(&root.url, path).map_err(|_| Unusable::Odd)?;
         match (Asking { limit, ..*asking }).read(&place, None) {
-            Ok(Answer::Read(document)) => Ok(document.bytes),
+            Ok(DocumentAnswer::Read(document)) => Ok(document.bytes),
             Err(error) if error.kind() == ErrorKind::Protocol => {
                 Err(Unusable::TooLarge(error.to_string()))
             }

@@ -62,7 +62,7 @@ pub(crate) enum To<'a> {
 
 /// An answer.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct RegistryAnswer {
     pub(crate) url: SafeUrl,
     pub(crate) status: u16,
     pub(crate) etag: Option<String>,
@@ -99,7 +99,7 @@ impl Call {
     }
 }
 
-impl Answer {
+impl RegistryAnswer {
     fn read(
         response: Response,
         limit: u64,
@@ -252,7 +252,7 @@ impl Registry {
         to: To<'_>,
         call: &Call,
         progress: &dyn Progress,
-    ) -> Result<Answer, ProviderError> {
+    ) -> Result<RegistryAnswer, ProviderError> {
         match to {
             To::Url(url) => self.send(url, call, progress),
             To::Path(path) => {
@@ -266,7 +266,7 @@ impl Registry {
         url: &SafeUrl,
         call: &Call,
         progress: &dyn Progress,
-    ) -> Result<Answer, ProviderError> {
+    ) -> Result<RegistryAnswer, ProviderError> {
         let request = self.http.request(call.method.clone(), url).insecure(self.insecure);
         let request = request.guarded(call.guard.clone()).allow(404).allow(410);
         let request = call.allow.iter().fold(request, |request, status| request.allow(*status));
@@ -275,7 +275,7 @@ impl Registry {
             headers.fold(request, |request, (name, value)| request.header(name, value.as_str()));
         let mut request = request.body(call.body.clone());
         self.http
-            .retry(|| Answer::read(request.attempt()?, call.limit, progress))
+            .retry(|| RegistryAnswer::read(request.attempt()?, call.limit, progress))
             .map_err(|error| self.with_hint(error))
     }
 

@@ -7,7 +7,7 @@ use mu_provider::http::Guard;
 use mu_provider::{ErrorKind, Location, Progress, ProviderError, SafeUrl};
 
 use crate::listing::Entries;
-use crate::registry::{Answer, Call, Registry, To, shown};
+use crate::registry::{Call, Registry, RegistryAnswer, To, shown};
 use crate::wire::{self, Descriptor, INDEX_TAG, Index, Manifest, ROOT_DIGEST, TagList};
 
 /// The longest manifest or index, in bytes. Registries themselves take 4 MiB.
@@ -114,13 +114,13 @@ impl Repository {
         Err(self.endless(&answer, &format!("more than {MOST_PAGES} pages of tags")))
     }
 
-    fn endless(&self, answer: &Answer, what: &str) -> ProviderError {
+    fn endless(&self, answer: &RegistryAnswer, what: &str) -> ProviderError {
         let text =
             format!("the list of tags at `{}` is refused: it has {what}", shown(&answer.url));
         ProviderError::new(ErrorKind::Protocol, text)
     }
 
-    fn not_a_registry(&self, answer: &Answer) -> ProviderError {
+    fn not_a_registry(&self, answer: &RegistryAnswer) -> ProviderError {
         let text = format!("`{}` did not answer as an OCI registry does", shown(&answer.url));
         ProviderError::new(ErrorKind::Protocol, text)
     }

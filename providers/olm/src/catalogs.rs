@@ -14,7 +14,7 @@ use mu_provider::threads::lock;
 use mu_provider::{
     ErrorKind, FileDigest, Folder, Limits, Location, Progress, ProviderError, SafeUrl, TreeWriter,
 };
-use mu_provider_hub::document::{Answer, Asking, Validator};
+use mu_provider_hub::document::{Asking, DocumentAnswer, Validator};
 use mu_provider_hub::remembered::{Part, Remembered, digest};
 use mu_provider_oci::{ImageName, OciProvider};
 use serde::{Deserialize, Serialize};
@@ -211,9 +211,9 @@ impl Catalogs {
             progress,
         };
         Ok(match asking.read(&url, validator.map(Validator::parse).as_ref())? {
-            Answer::Unchanged { max_age, .. } => Read::Unchanged { max_age },
-            Answer::Absent | Answer::Hidden => Read::Absent,
-            Answer::Read(document) => {
+            DocumentAnswer::Unchanged { max_age, .. } => Read::Unchanged { max_age },
+            DocumentAnswer::Absent | DocumentAnswer::Hidden => Read::Absent,
+            DocumentAnswer::Read(document) => {
                 let place = url.to_string();
                 take(&place, text_of(&place, &document.bytes)?, &mut |_| None)?;
                 Read::Whole { validator: document.validator.to_text(), max_age: document.max_age }

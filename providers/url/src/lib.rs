@@ -65,7 +65,7 @@ struct Known {
 }
 
 /// What was asked about a URL.
-enum Asked {
+enum UrlAnswer {
     Unchanged(Option<u32>),
     Absent(SafeUrl),
     Known(Slot),
@@ -103,7 +103,7 @@ impl UrlProvider {
         location: &Location,
         validator: Option<&str>,
         progress: &dyn Progress,
-    ) -> Result<Asked, ProviderError> {
+    ) -> Result<UrlAnswer, ProviderError> {
         let (place, packing) = Self::place(location)?;
         let slot = self.slot(&place.url);
         let mut known = lock(&slot);
@@ -111,13 +111,13 @@ impl UrlProvider {
             let last = validator.map(Validator::parse).filter(|last| *last != Validator::default());
             let any = Release::default();
             match self.archives.look(&place, packing, &any, last, &is_wanted, progress)? {
-                Looked::Unchanged { max_age } => return Ok(Asked::Unchanged(max_age)),
-                Looked::Absent => return Ok(Asked::Absent(place.url)),
+                Looked::Unchanged { max_age } => return Ok(UrlAnswer::Unchanged(max_age)),
+                Looked::Absent => return Ok(UrlAnswer::Absent(place.url)),
                 Looked::Held(held) => *known = Some(Known::of(location, *held)?),
             }
         }
         drop(known);
-        Ok(Asked::Known(slot))
+        Ok(UrlAnswer::Known(slot))
     }
 
     /// The archive of a release, downloaded again if it was not kept.
@@ -239,7 +239,7 @@ impl Provider for UrlProvider {
 
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
         match self.ask(location, None, &Silent) {
-            Ok(asked) => Ok(!matches!(asked, Asked::Absent(_))),
+            Ok(asked) => Ok(!matches!(asked, UrlAnswer::Absent(_))),
             Err(error) => match error.kind() {
                 ErrorKind::NotFound | ErrorKind::Integrity | ErrorKind::Manifest => Ok(false),
                 _ => Err(error),
@@ -274,13 +274,13 @@ impl Provider for UrlProvider {
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
         let slot = match self.ask(location, validator, progress) {
-            Ok(Asked::Unchanged(max_age)) => {
+            Ok(UrlAnswer::Unchanged(max_age)) => {
                 return Ok(Listing::Unchanged { max_age, validator: None });
             }
-            Ok(Asked::Absent(url)) => {
+            Ok(UrlAnswer::Absent(url)) => {
                 return Ok(Listing::Absent { tried: vec![url.to_string()] });
             }
-            Ok(Asked::Known(slot)) => slot,
+            Ok(UrlAnswer::Known(slot)) => slot,
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 return Ok(Listing::Absent { tried: vec![error.to_string()] });
             }
@@ -307,7 +307,7 @@ impl Provider for UrlProvider {
             );
             return Err(ProviderError::new(ErrorKind::NotFound, text));
         }
-        let Asked::Known(slot) = self.ask(location, None, progress)? else {
+        let UrlAnswer::Known(slot) = self.ask(location, None, progress)? else {
             let text = format!("there is no archive at `{}`", location.describe());
             return Err(ProviderError::new(ErrorKind::NotFound, text));
         };
@@ -330,7 +330,7 @@ impl Provider for UrlProvider {
         _release: &Release,
         progress: &dyn Progress,
     ) -> Result<Option<ManifestFile>, ProviderError> {
-        let Asked::Known(slot) = self.ask(location, None, progress)? else { return Ok(None) };
+        let UrlAnswer::Known(slot) = self.ask(location, None, progress)? else { return Ok(None) };
         let known = lock(&slot);
         Ok(known.as_ref().and_then(|known| known.manifest.clone()))
     }

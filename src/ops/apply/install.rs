@@ -23,7 +23,7 @@ use crate::ops::session::installed_packs::{folder_of, kept, named, place, wanted
 use crate::ops::solve::replacement_consent;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Scope, Session, Stage};
-use crate::packs::{Building, Installation, PacksError, Wanted};
+use crate::packs::{Building, Installation, PacksError, WantedPack};
 use crate::reference::PackageId;
 use crate::store::{StoreError, Stored};
 use crate::workspace::Link;
@@ -223,7 +223,7 @@ pub(super) fn make_packs(
     session: &Session,
     requirements: &Requirements,
     resolved: &mut Resolved,
-    also: &[Wanted],
+    also: &[WantedPack],
 ) -> Result<Made, CommandError> {
     let packs = session.packs();
     let link = session.workspace.settings.link;
@@ -260,7 +260,7 @@ pub(super) fn make_packs(
     let events = &session.events;
     let _store = session.use_store()?;
     let is_known = is_known && !patched::is_missing(session, &resolved.lock);
-    let names = |wanted: &Wanted| generated_manifest(&wanted.id, Some(&wanted.version));
+    let names = |wanted: &WantedPack| generated_manifest(&wanted.id, Some(&wanted.version));
     let mut counts = Fetched::default();
     for attempt in 0.. {
         if !is_known {
@@ -278,7 +278,7 @@ pub(super) fn make_packs(
         }
         let (made, removed) = (plan.installs().len(), plan.removals().count());
         let refused = Mutex::new(None);
-        let check = |wanted: &Wanted, stored: &Stored| {
+        let check = |wanted: &WantedPack, stored: &Stored| {
             fetch::check_stored(session, resolved, wanted, stored).map_err(|error| {
                 threads::lock(&refused).get_or_insert(error);
                 PacksError::Refused { id: wanted.id.clone() }
@@ -339,35 +339,35 @@ fn fetch_and_build(
 fn packs_of(
     session: &Session,
     resolved: &Resolved,
-    also: &[Wanted],
-) -> Result<Vec<Wanted>, CommandError> {
+    also: &[WantedPack],
+) -> Result<Vec<WantedPack>, CommandError> {
     let lock = &resolved.lock;
     let wanted = wanted(lock).filter(|(index, _)| !resolved.left_out.contains(index));
     // What `mu build` made on this machine is installed, too.
     let built = |digest: &Digest| session.store.contains(digest);
-    let mut all: Vec<Wanted> = wanted
+    let mut all: Vec<WantedPack> = wanted
         .map(|(_, wanted)| match wanted.built.filter(built) {
-            Some(digest) => Wanted { digest, ..wanted },
+            Some(digest) => WantedPack { digest, ..wanted },
             None => wanted,
         })
         .collect();
     let others = also.iter().filter(|also| !all.iter().any(|wanted| wanted.place == also.place));
-    let others: Vec<Wanted> = others.cloned().collect();
+    let others: Vec<WantedPack> = others.cloned().collect();
     all.extend(others);
     if lock.replaced.is_empty() {
         return Ok(all);
     }
     let packs = session.packs();
     let state = packs.state()?;
-    let kept: Vec<Wanted> = kept(lock).collect();
-    let missing: Vec<Wanted> = packs.missing(&state, &kept).into_iter().cloned().collect();
+    let kept: Vec<WantedPack> = kept(lock).collect();
+    let missing: Vec<WantedPack> = packs.missing(&state, &kept).into_iter().cloned().collect();
     all.extend(kept.into_iter().filter(|wanted| !missing.contains(wanted)));
     Ok(all)
 }
 
 /// The packs of replaced packages that would have to be rebuilt, because packs around or inside them change,
 /// but cannot be, because they are never fetched again.
-fn lost(session: &Session, lock: &Lockfile, made: &[Wanted]) -> BTreeSet<String> {
+fn lost(session: &Session, lock: &Lockfile, made: &[WantedPack]) -> BTreeSet<String> {
     let kept = lock.replaced.iter().filter_map(|replaced| replaced.kept.as_ref());
     kept.map(|kept| (folder_of(&kept.id), kept))
         .filter(|(place, kept)| {

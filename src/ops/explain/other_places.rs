@@ -9,7 +9,7 @@ use crate::ops::Session;
 use crate::ops::session::installed_packs::search_path;
 use crate::ops::session::installed_releases::PacksHere;
 use crate::reference::{PackageId, VersionSpec};
-use crate::search::{Candidate, State, Wanted};
+use crate::search::{Candidate, Query, State};
 
 /// Reports locked packages that are in folders of the workspace, but not used from there.
 pub(crate) fn left_out(session: &Session, lock: &Lockfile) -> Vec<String> {
@@ -35,7 +35,7 @@ pub(crate) fn installed(session: &Session, id: &PackageId) -> Vec<String> {
     if let Some(candidate) = session.places.search().left_out(id) {
         return vec![not_taken(id, &candidate)];
     }
-    let wanted = Wanted { id: id.clone(), spec: VersionSpec::Latest, prereleases: true };
+    let wanted = Query { id: id.clone(), spec: VersionSpec::Latest, prereleases: true };
     let Ok(found) = search_path(session).and_then(|search| Ok(search.find_package(&wanted)?))
     else {
         return Vec::new();

@@ -21,7 +21,7 @@ use crate::reference::{AppVersioning, ArtifactDigest, PackageId, Version, Versio
 
 /// The versions of a package.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Versions {
+pub struct VersionList {
     /// The package.
     pub id: PackageId,
     /// Their source, if there are any.
@@ -102,7 +102,7 @@ pub fn versions(
     session: &Session,
     text: &str,
     filter: &VersionFilter,
-) -> Result<Versions, CommandError> {
+) -> Result<VersionList, CommandError> {
     let sieve = filter.read()?;
     let Published { reference, id, releases } = published(session, text)?;
     let here = Here::new(session, filter)?;
@@ -119,7 +119,7 @@ pub fn versions(
         _ => Some(listing.source()?),
     };
     session.save_index();
-    Ok(Versions {
+    Ok(VersionList {
         id: id.clone(),
         source,
         shown,

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use crate::reference::Version;
 
 /// An index line.
-pub(super) type Line = Map<String, Value>;
+pub(super) type IndexLine = Map<String, Value>;
 
 /// The version that a line is about, as references name it.
 pub(super) fn full_version(line: &Map<String, Value>) -> String {
@@ -21,7 +21,7 @@ pub(super) fn full_version(line: &Map<String, Value>) -> String {
 }
 
 /// Whether a line is about this version. With lenient versions, `1.28` and `1.28.0` are the same.
-pub(super) fn is_version(line: &Line, version: &str) -> bool {
+pub(super) fn is_version(line: &IndexLine, version: &str) -> bool {
     let own = full_version(line);
     let is_lenient = line.get("versions").is_some_and(|versions| versions == "lenient");
     let number = |text: &str| Version::parse_lenient(text).ok();
@@ -30,7 +30,7 @@ pub(super) fn is_version(line: &Line, version: &str) -> bool {
 
 /// The line with the same version and the same archive; if the place's index has no archives, with the same
 /// content.
-pub(super) fn copy_of<'l>(line: &Line, there: &'l [Line]) -> Option<&'l Line> {
+pub(super) fn copy_of<'l>(line: &IndexLine, there: &'l [IndexLine]) -> Option<&'l IndexLine> {
     let version = full_version(line);
     let copy = there.iter().find(|copy| full_version(copy) == version)?;
     let key = if copy.contains_key("archive") { "archive" } else { "digest" };
@@ -39,7 +39,7 @@ pub(super) fn copy_of<'l>(line: &Line, there: &'l [Line]) -> Option<&'l Line> {
 
 /// Turns a line of a foreign hub into one that mu's hubs accept: the reason of a withdrawal must be one line
 /// of text, and `movedTo` a package. Returns why it was not acceptable.
-pub(super) fn tidied(name: &str, line: &mut Line) -> Option<mu_hub::HubError> {
+pub(super) fn tidied(name: &str, line: &mut IndexLine) -> Option<mu_hub::HubError> {
     if let Some(reason) = yanked(line).filter(|reason| !reason.is_empty()) {
         line.insert("yanked".to_owned(), reason.replace(char::is_control, " ").into());
     }
@@ -50,13 +50,13 @@ pub(super) fn tidied(name: &str, line: &mut Line) -> Option<mu_hub::HubError> {
 }
 
 /// Why a version was withdrawn, if it was.
-pub(crate) fn yanked(line: &Line) -> Option<String> {
+pub(crate) fn yanked(line: &IndexLine) -> Option<String> {
     let yanked = line.get("yanked").cloned().unwrap_or_default();
     serde_json::from_value(yanked).ok().and_then(|yanked: Yanked| yanked.reason())
 }
 
 /// The tags of a version.
-pub(crate) fn tags(line: &Line) -> BTreeSet<&str> {
+pub(crate) fn tags(line: &IndexLine) -> BTreeSet<&str> {
     let tags = line.get("tags").and_then(Value::as_array);
     tags.into_iter().flatten().filter_map(Value::as_str).collect()
 }

@@ -7,27 +7,27 @@ use std::sync::Arc;
 
 use crate::lock::Lockfile;
 use crate::ops::{CommandError, Session};
-use crate::packs::{PacksFolder, Wanted};
+use crate::packs::{PacksFolder, WantedPack};
 use crate::reference::PackageId;
 use crate::search::{Installed, SearchPath};
 
 /// The packs that a lock needs, with their places in its packages.
-pub fn wanted(lock: &Lockfile) -> impl Iterator<Item = (usize, Wanted)> {
+pub fn wanted(lock: &Lockfile) -> impl Iterator<Item = (usize, WantedPack)> {
     lock.packages.iter().enumerate().filter_map(|(index, package)| {
         // mu does not install a pack that somebody has put there.
         let digest = package.installed_digest().filter(|_| !package.source.is_placed())?;
         let place = place(lock, index);
         let (id, version) = (package.id.to_string(), package.version.clone());
-        Some((index, Wanted { place, id, version, digest, built: package.built }))
+        Some((index, WantedPack { place, id, version, digest, built: package.built }))
     })
 }
 
 /// The packs of replaced packages that may still be there.
-pub(crate) fn kept(lock: &Lockfile) -> impl Iterator<Item = Wanted> {
+pub(crate) fn kept(lock: &Lockfile) -> impl Iterator<Item = WantedPack> {
     let kept = lock.replaced.iter().filter_map(|replaced| replaced.kept.as_ref());
     kept.filter_map(|kept| {
         let (place, id) = (folder_of(&kept.id), kept.id.to_string());
-        Some(Wanted {
+        Some(WantedPack {
             place,
             id,
             version: kept.version.clone(),
@@ -38,7 +38,7 @@ pub(crate) fn kept(lock: &Lockfile) -> impl Iterator<Item = Wanted> {
 }
 
 /// All packs that a lock names, to recognize an unknown packs folder.
-pub fn named(lock: &Lockfile) -> Vec<Wanted> {
+pub fn named(lock: &Lockfile) -> Vec<WantedPack> {
     wanted(lock).map(|(_, wanted)| wanted).chain(kept(lock)).collect()
 }
 

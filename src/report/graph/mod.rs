@@ -16,14 +16,14 @@ pub use self::mermaid::mermaid;
 pub use self::svg::{MOST_PIECES, svg};
 
 /// One line between two nodes: everything that one requires of the other.
-struct Line {
+struct DrawnEdge {
     from: Node,
     to: Node,
     label: String,
 }
 
 /// The edges of a graph, merged for each pair of nodes, in the order of their nodes.
-fn lines(graph: &Graph) -> Vec<Line> {
+fn lines(graph: &Graph) -> Vec<DrawnEdge> {
     let mut labels: BTreeMap<(Node, Node), Vec<String>> = BTreeMap::new();
     for (from, vertex) in graph.vertices.iter().enumerate() {
         for edge in &vertex.edges {
@@ -34,7 +34,8 @@ fn lines(graph: &Graph) -> Vec<Line> {
             }
         }
     }
-    let line = |((from, to), labels): (_, Vec<String>)| Line { from, to, label: labels.join(", ") };
+    let line =
+        |((from, to), labels): (_, Vec<String>)| DrawnEdge { from, to, label: labels.join(", ") };
     labels.into_iter().map(line).collect()
 }
 

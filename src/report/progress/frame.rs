@@ -29,13 +29,13 @@ pub(super) struct Screen {
 }
 
 /// A line under construction: the text that fits, and its styles.
-struct Line {
+struct TextLine {
     room: usize,
     has_styles: bool,
     text: String,
 }
 
-impl Line {
+impl TextLine {
     /// Adds as much text as fits.
     fn add(&mut self, style: Style, text: &str) {
         let length = text.chars().count();
@@ -57,8 +57,8 @@ impl Screen {
         Self { width: if width < 2 { 80 } else { width - 1 }, has_styles }
     }
 
-    fn line(&self) -> Line {
-        Line { room: self.width, has_styles: self.has_styles, text: String::new() }
+    fn line(&self) -> TextLine {
+        TextLine { room: self.width, has_styles: self.has_styles, text: String::new() }
     }
 
     /// The lines to draw; none if nothing is in progress.

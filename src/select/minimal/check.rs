@@ -7,7 +7,7 @@ use crate::index::{Requirement, Unavailable};
 use crate::select::clash;
 use crate::select::conflict::Conflict;
 use crate::select::filters::Rejection;
-use crate::select::fold::Versions;
+use crate::select::fold::FoldedVersions;
 use crate::select::minimal::build::{BuildList, By, is_yanked_pin, least};
 use crate::select::minimal::{facts, replaced};
 use crate::select::node::{Line, Need, Place};
@@ -193,7 +193,7 @@ fn refused(world: &World<'_>, list: &BuildList, line: Line, refusal: Rejection) 
     let mut clash = clash::describe(world, line.place, Vec::new(), &PositionSet::default());
     clash.needed = Some(package.label(forced.position));
     let version = std::iter::once(forced.position).collect();
-    clash.rejected = vec![(refusal, Versions::fold(package, &version))];
+    clash.rejected = vec![(refusal, FoldedVersions::fold(package, &version))];
     conflict.clashes = vec![clash];
     conflict
 }

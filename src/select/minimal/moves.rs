@@ -15,7 +15,7 @@ use crate::select::minimal::select::without_lock;
 use crate::select::minimal::{check, downgrade, providers, replaced};
 use crate::select::node::{Edge, Kind, Line, Place};
 use crate::select::positions::PositionSet;
-use crate::select::search::{self, Answer};
+use crate::select::search::{self, Verdict};
 use crate::select::world::World;
 use crate::select::{Change, Failure, Move, Request};
 
@@ -283,7 +283,7 @@ fn newest(
         edges.push(Edge { node: world.node(Kind::Line(line)), set });
     }
     world.narrow_root(edges);
-    let Answer::Chosen(chosen) = search::solve(world, usize::MAX)? else { return Ok(None) };
+    let Verdict::Chosen(chosen) = search::solve(world, usize::MAX)? else { return Ok(None) };
     let newest = list.iter().map(|(&line, &position)| {
         let node = world.node(Kind::Line(line));
         (line, chosen.get(&node).copied().unwrap_or(position))

@@ -12,7 +12,7 @@ use crate::select::minimal::build::{BuildList, lowest};
 use crate::select::minimal::requirements::at_least;
 use crate::select::node::Place;
 use crate::select::positions::PositionSet;
-use crate::select::search::Answer;
+use crate::select::search::Verdict;
 use crate::select::trial::Trial;
 use crate::select::way_out::{Ask, WayOut};
 use crate::select::ways_out::{Finder, asks, wishes};
@@ -32,8 +32,8 @@ impl Finder<'_> {
         let cost = self.conflict.statistics.versions_read;
         let mut other = Trial::new(self.trial.world.universe(), original, cost);
         let newest = match other.search(original.roots.clone(), &[])? {
-            Answer::Chosen(choices) => Some(choices),
-            Answer::Refuted(_) | Answer::GivenUp => None,
+            Verdict::Chosen(choices) => Some(choices),
+            Verdict::Refuted(_) | Verdict::GivenUp => None,
         };
         let (list, _) = self.trial.build(self.request.roots.clone())?;
         let mut stuck = Vec::new();

@@ -25,7 +25,7 @@ use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::minimal::select::without_lock;
 use crate::select::node::{Node, Place};
 use crate::select::positions::PositionSet;
-use crate::select::search::Answer;
+use crate::select::search::Verdict;
 use crate::select::trial::Trial;
 use crate::select::way_out::{Ask, WayOut};
 use crate::select::{Failure, Request, Root, clash, core};
@@ -305,7 +305,7 @@ impl<'a> Finder<'a> {
             root.requirements = kept;
         }
         let set = [(place, set.clone())];
-        if let Answer::Chosen(choices) = self.trial.search(roots, &set)? {
+        if let Verdict::Chosen(choices) = self.trial.search(roots, &set)? {
             return self.trial.chosen_in(&choices, place, &set[0].1);
         }
         if !asks_more {
@@ -313,8 +313,8 @@ impl<'a> Finder<'a> {
         }
         let roots = others(self.request, &BTreeSet::from([&wish.id]));
         Ok(match self.trial.search(roots, &set)? {
-            Answer::Chosen(choices) => self.trial.chosen_in(&choices, place, &set[0].1)?,
-            Answer::Refuted(_) | Answer::GivenUp => None,
+            Verdict::Chosen(choices) => self.trial.chosen_in(&choices, place, &set[0].1)?,
+            Verdict::Refuted(_) | Verdict::GivenUp => None,
         })
     }
 
@@ -352,9 +352,9 @@ impl<'a> Finder<'a> {
             let roots = others(self.request, &ids);
             let wide: Vec<_> = sets.iter().map(|(place, all, _)| (*place, all.clone())).collect();
             let proof = match self.trial.search(roots.clone(), &wide)? {
-                Answer::Chosen(_) => return self.narrow_together(&open, roots, &sets),
-                Answer::Refuted(proof) => proof,
-                Answer::GivenUp => return Ok(()),
+                Verdict::Chosen(_) => return self.narrow_together(&open, roots, &sets),
+                Verdict::Refuted(proof) => proof,
+                Verdict::GivenUp => return Ok(()),
             };
             let groups = core::smallest(&proof, EFFORT);
             let mut more = Vec::new();
@@ -388,13 +388,13 @@ impl<'a> Finder<'a> {
             let narrowed: Vec<_> =
                 tried.iter().map(|(place, set, _)| (*place, set.clone())).collect();
             if !tried[index].1.is_empty()
-                && matches!(self.trial.search(roots.clone(), &narrowed)?, Answer::Chosen(_))
+                && matches!(self.trial.search(roots.clone(), &narrowed)?, Verdict::Chosen(_))
             {
                 sets = tried;
             }
         }
         let narrowed: Vec<_> = sets.iter().map(|(place, set, _)| (*place, set.clone())).collect();
-        let Answer::Chosen(choices) = self.trial.search(roots, &narrowed)? else { return Ok(()) };
+        let Verdict::Chosen(choices) = self.trial.search(roots, &narrowed)? else { return Ok(()) };
         let mut asks = Vec::new();
         for (wish, (place, set)) in open.iter().zip(narrowed) {
             let chosen = self.trial.chosen_in(&choices, place, &set)?;

@@ -10,7 +10,7 @@ use crate::select::Root;
 use crate::select::conflict::{Fact, Requirer};
 use crate::select::minimal::requirements::compatible;
 use crate::select::node::Place;
-use crate::select::search::Answer;
+use crate::select::search::Verdict;
 use crate::select::way_out::{Ask, WayOut};
 use crate::select::ways_out::{Finder, asks};
 
@@ -70,8 +70,8 @@ impl Finder<'_> {
         requirement: &Requirement,
     ) -> Result<Option<(Place, Position)>, Unavailable> {
         match self.trial.search(roots, &[])? {
-            Answer::Chosen(choices) => self.trial.chosen(&choices, requirement),
-            Answer::Refuted(_) | Answer::GivenUp => Ok(None),
+            Verdict::Chosen(choices) => self.trial.chosen(&choices, requirement),
+            Verdict::Refuted(_) | Verdict::GivenUp => Ok(None),
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::reference::{PackageId, VersionSpec};
 use crate::select::Request;
 use crate::select::minimal::build::BuildList;
 use crate::select::minimal::select::without_lock;
-use crate::select::search::Answer;
+use crate::select::search::Verdict;
 use crate::select::trial::Trial;
 use crate::select::unfinished::Unfinished;
 use crate::select::way_out::{Ask, WayOut};
@@ -43,8 +43,8 @@ pub(super) fn on_from_minimal(
 ) -> Vec<WayOut> {
     let mut trial = Trial::new(universe, request, unfinished.steps / SHARE);
     match trial.search(request.roots.clone(), &[]) {
-        Ok(Answer::Chosen(_)) => vec![WayOut::Highest],
-        Ok(Answer::Refuted(_) | Answer::GivenUp) | Err(_) => Vec::new(),
+        Ok(Verdict::Chosen(_)) => vec![WayOut::Highest],
+        Ok(Verdict::Refuted(_) | Verdict::GivenUp) | Err(_) => Vec::new(),
     }
 }
 
@@ -79,7 +79,7 @@ fn pins(
             asked.push(Ask { by, from: None, to, version });
         }
         asks.extend(asked);
-        if let Answer::Chosen(_) = trial.search(with(request, &asks), &[])? {
+        if let Verdict::Chosen(_) = trial.search(with(request, &asks), &[])? {
             return Ok(Some(WayOut::Ask(asks)));
         }
     }

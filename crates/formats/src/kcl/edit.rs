@@ -22,7 +22,7 @@ const ANY: &str = "*";
 pub(super) struct Modules;
 
 /// The versions that an entry can have: its revision in Git, or its lowest version.
-enum Wanted {
+enum EntryVersion {
     Least(String),
     Tag(String),
     Commit(String),
@@ -50,14 +50,16 @@ impl Dialect for Modules {
 
     fn version(&self, wanted: &Requirement) -> Result<String, Problem> {
         Ok(match meant(&wanted.reference)? {
-            Wanted::Least(text) | Wanted::Tag(text) | Wanted::Commit(text) => text,
-            Wanted::Any => ANY.to_owned(),
+            EntryVersion::Least(text) | EntryVersion::Tag(text) | EntryVersion::Commit(text) => {
+                text
+            }
+            EntryVersion::Any => ANY.to_owned(),
         })
     }
 
     fn read_as(&self, wanted: &Requirement) -> Requirement {
         let reference = match said(&wanted.reference) {
-            Ok(Wanted::Least(text)) if !is_git(&wanted.reference) => {
+            Ok(EntryVersion::Least(text)) if !is_git(&wanted.reference) => {
                 let range = VersionSpec::parse(&format!("^{}", text.trim_start_matches('v'))).ok();
                 wanted.reference.with_version(range)
             }
@@ -134,9 +136,9 @@ fn place(text: &str, index: usize) -> Result<(String, Key), Problem> {
 fn set(entry: &mut Item, key: Key, wanted: &Reference) -> Result<(), Problem> {
     let wanted = meant(wanted)?;
     let (text, named) = match &wanted {
-        Wanted::Least(text) | Wanted::Tag(text) => (text.as_str(), "tag"),
-        Wanted::Commit(text) => (text.as_str(), "commit"),
-        Wanted::Any => (ANY, "tag"),
+        EntryVersion::Least(text) | EntryVersion::Tag(text) => (text.as_str(), "tag"),
+        EntryVersion::Commit(text) => (text.as_str(), "commit"),
+        EntryVersion::Any => (ANY, "tag"),
     };
     let old = match key {
         Key::Whole => Some(entry),
@@ -211,15 +213,15 @@ fn value(reference: &Reference) -> Result<Value, Problem> {
         }
         let (host, name) = (base.as_str().trim_end_matches('/'), reference.name());
         let is_usual = host == REGISTRY && name.as_str().split('/').eq([NAMESPACE, name.leaf()]);
-        if let (true, Wanted::Least(version)) = (is_usual, &wanted) {
+        if let (true, EntryVersion::Least(version)) = (is_usual, &wanted) {
             return Ok(version.as_str().into());
         }
         put("oci", &format!("oci://{host}/{name}"));
     }
     match &wanted {
-        Wanted::Least(text) | Wanted::Tag(text) => put("tag", text),
-        Wanted::Commit(text) => put("commit", text),
-        Wanted::Any => {}
+        EntryVersion::Least(text) | EntryVersion::Tag(text) => put("tag", text),
+        EntryVersion::Commit(text) => put("commit", text),
+        EntryVersion::Any => {}
     }
     Ok(table.into())
 }
@@ -232,15 +234,15 @@ fn is_git(reference: &Reference) -> bool {
 }
 
 /// The version in the form that `kcl.mod` can have.
-fn said(reference: &Reference) -> Result<Wanted, Problem> {
-    let Some(spec) = reference.version() else { return Ok(Wanted::Any) };
+fn said(reference: &Reference) -> Result<EntryVersion, Problem> {
+    let Some(spec) = reference.version() else { return Ok(EntryVersion::Any) };
     let text = spec.as_str();
     let is_git = is_git(reference);
     match spec {
-        VersionSpec::Latest => Ok(Wanted::Any),
-        VersionSpec::Commit(commit) if is_git => Ok(Wanted::Commit(commit.as_str().to_owned())),
-        VersionSpec::Tag(_) => Ok(Wanted::Tag(text.to_owned())),
-        VersionSpec::Pin(_) => Ok(Wanted::Least(text.trim_start_matches('=').to_owned())),
+        VersionSpec::Latest => Ok(EntryVersion::Any),
+        VersionSpec::Commit(commit) if is_git => Ok(EntryVersion::Commit(commit.as_str().to_owned())),
+        VersionSpec::Tag(_) => Ok(EntryVersion::Tag(text.to_owned())),
+        VersionSpec::Pin(_) => Ok(EntryVersion::Least(text.trim_start_matches('=').to_owned())),
         VersionSpec::Range(_) if !is_git => least(text).ok_or_else(|| {
             Problem::new(format!("`kcl.mod` cannot say `{text}`"))
                 .help("it says the least version that will do, within its major: write `^` and that version")
@@ -252,17 +254,17 @@ fn said(reference: &Reference) -> Result<Wanted, Problem> {
 
 /// The intended version of an entry while a move is tried in memory. It may have no upper bound, which is
 /// never written.
-fn meant(reference: &Reference) -> Result<Wanted, Problem> {
+fn meant(reference: &Reference) -> Result<EntryVersion, Problem> {
     let text = reference.version_text().unwrap_or_default();
     match text.strip_prefix(">=").map(Version::parse_lenient) {
-        Some(Ok(_)) => Ok(Wanted::Tag(text.to_owned())),
+        Some(Ok(_)) => Ok(EntryVersion::Tag(text.to_owned())),
         _ => said(reference),
     }
 }
 
 /// The version after a caret.
-fn least(text: &str) -> Option<Wanted> {
+fn least(text: &str) -> Option<EntryVersion> {
     let version = text.trim().strip_prefix('^')?.trim();
     Version::parse_lenient(version).ok()?;
-    Some(Wanted::Least(version.to_owned()))
+    Some(EntryVersion::Least(version.to_owned()))
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::csv::{Csv, KIND};
 use super::document::{self, list, text};
-use super::edges::{Entry, Versions, upgrades, version_in};
+use super::edges::{BundleVersions, Entry, upgrades, version_in};
 use super::properties::{self, check_name};
 use super::{ANNOTATIONS, DEPENDENCIES, MANIFESTS, NAME, PROPERTIES};
 use crate::error::{Fault, FormatError};
@@ -77,7 +77,7 @@ pub fn read(files: &dyn Files, _around: &Reading<'_>) -> Result<Package, FormatE
         skips: document::texts(spec, "skips"),
         skip_range: annotation(&csv, "olm.skipRange"),
     };
-    release.upgrade = upgrades(&[("", &entry)], &Versions::new());
+    release.upgrade = upgrades(&[("", &entry)], &BundleVersions::new());
     let places = release.dependencies.get_or_insert_default().iter().enumerate();
     let places = places.map(|(index, _)| Place { line: 1, index }).collect();
     Ok(Package { release, places })

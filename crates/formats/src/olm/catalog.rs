@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::NAME;
 use super::csv::Csv;
 use super::document::{self, list, text, texts};
-use super::edges::{Channel, Entry, Versions, upgrades, version_in};
+use super::edges::{BundleVersions, Channel, Entry, upgrades, version_in};
 use super::properties::{self, check_name, identity};
 use super::range::range;
 use crate::error::FormatError;
@@ -155,7 +155,7 @@ impl Catalog {
 impl Package {
     /// Its versions, in the order of the catalog.
     fn releases(&self) -> Vec<Release> {
-        let versions: Versions = (self.bundles.iter())
+        let versions: BundleVersions = (self.bundles.iter())
             .map(|bundle| (bundle.name.clone(), full_version(&bundle.release)))
             .collect();
         let mut channels: Vec<&Channel> = self.channels.iter().collect();

@@ -24,10 +24,10 @@ pub(super) struct Entry {
 }
 
 /// The versions of the bundles of a package, by their names.
-pub(super) type Versions = BTreeMap<String, String>;
+pub(super) type BundleVersions = BTreeMap<String, String>;
 
 /// The upgrades to a bundle, of which each channel that has it has one entry: one for all channels, where these agree.
-pub(super) fn upgrades(entries: &[(&str, &Entry)], versions: &Versions) -> Vec<Upgrade> {
+pub(super) fn upgrades(entries: &[(&str, &Entry)], versions: &BundleVersions) -> Vec<Upgrade> {
     let of_each = entries.iter().map(|(channel, entry)| Upgrade {
         channel: Some((*channel).to_owned()),
         replaces: entry.replaces.as_deref().and_then(|name| version_of(name, versions)),
@@ -51,7 +51,7 @@ pub(super) fn upgrades(entries: &[(&str, &Entry)], versions: &Versions) -> Vec<U
 }
 
 /// The version of a bundle: as the catalog says, or as its name does, if it is one that the catalog no longer has.
-fn version_of(name: &str, versions: &Versions) -> Option<String> {
+fn version_of(name: &str, versions: &BundleVersions) -> Option<String> {
     versions.get(name).cloned().or_else(|| version_in(name))
 }
 

@@ -18,7 +18,7 @@ use crate::archive;
 use crate::closures::{self, Meaning};
 use crate::derived;
 use crate::files::{LINK, Odd, Read};
-use crate::lines::{Line, Lines};
+use crate::lines::{Lines, PublishedLine};
 use crate::log;
 use crate::names;
 use crate::paths::CATALOG_FILE;
@@ -209,7 +209,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    async fn archive(&mut self, line: &Line, index: &str) -> Result<(), HubError> {
+    async fn archive(&mut self, line: &PublishedLine, index: &str) -> Result<(), HubError> {
         let usual = format!("{}{}", self.root.packs_folder(), line.usual_archive());
         let mut places: Vec<String> = line.texts("urls").map(str::to_owned).collect();
         if places.is_empty() {
@@ -368,7 +368,7 @@ impl Check<'_> {
         let newer = log::names(files, &self.root, snapshot.generation, generation).await?;
         let Some(newer) = newer else { return Ok(()) };
         let key = |text: &String| {
-            let line = Line::parse(text).ok()?;
+            let line = PublishedLine::parse(text).ok()?;
             Some((line.name().to_owned(), line.full_version()))
         };
         let present: BTreeMap<_, _> =

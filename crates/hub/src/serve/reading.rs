@@ -45,12 +45,12 @@ pub(super) async fn file(
     if let Some(range) = text(headers, header::RANGE).filter(|_| method == Method::GET) {
         let Some(meta) = server.files.head(path).await? else { return Err(Problem::not_found()) };
         match range_of(range, headers, &meta) {
-            Asked::Whole => {}
-            Asked::Part(start, end) => {
+            RequestedRange::Whole => {}
+            RequestedRange::Part(start, end) => {
                 options.range = Some(GetRange::Bounded(start..end));
                 part = Some((start, end, meta.size));
             }
-            Asked::Nothing => return Ok(nothing_of(meta.size)),
+            RequestedRange::Nothing => return Ok(nothing_of(meta.size)),
         }
     }
     options.if_none_match = known(headers);
@@ -155,7 +155,7 @@ fn content_type(path: &str) -> &'static str {
 }
 
 /// The request of a `Range` header.
-enum Asked {
+enum RequestedRange {
     /// The whole file: the header is not a byte range, has several, or is for other content.
     Whole,
     /// From the first position to behind the last.
@@ -164,20 +164,20 @@ enum Asked {
     Nothing,
 }
 
-fn range_of(range: &str, headers: &HeaderMap, meta: &ObjectMeta) -> Asked {
+fn range_of(range: &str, headers: &HeaderMap, meta: &ObjectMeta) -> RequestedRange {
     if text(headers, header::IF_RANGE).is_some_and(|tag| Some(tag) != meta.e_tag.as_deref()) {
-        return Asked::Whole;
+        return RequestedRange::Whole;
     }
     let bounds = range.strip_prefix("bytes=").and_then(|range| range.trim().split_once('-'));
-    let Some((first, last)) = bounds else { return Asked::Whole };
+    let Some((first, last)) = bounds else { return RequestedRange::Whole };
     let size = meta.size;
     let (start, end) = match (first.parse::<u64>(), last.parse::<u64>()) {
         (Ok(first), Ok(last)) if first <= last => (first, last.saturating_add(1).min(size)),
         (Ok(first), _) if last.is_empty() => (first, size),
         (_, Ok(last)) if first.is_empty() => (size.saturating_sub(last), size),
-        _ => return Asked::Whole,
+        _ => return RequestedRange::Whole,
     };
-    if start < end { Asked::Part(start, end) } else { Asked::Nothing }
+    if start < end { RequestedRange::Part(start, end) } else { RequestedRange::Nothing }
 }
 
 fn nothing_of(size: u64) -> Response {

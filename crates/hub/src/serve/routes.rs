@@ -83,7 +83,7 @@ async fn observe(
     peer.asks();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let agent = request.headers().get(header::USER_AGENT).cloned();
-    let person = page::Asked::of_person(&server, &request);
+    let person = page::PageRequest::of_person(&server, &request);
     server.metrics.open.fetch_add(1, Ordering::Relaxed);
     let shown = readers::Shown::of(&server, &request);
     let refused = host::check(&request).err().or_else(|| limited(&server, peer.address));

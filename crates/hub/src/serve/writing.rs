@@ -29,7 +29,7 @@ use super::reading::e_tags;
 use super::server::Server;
 use super::uploads::{Room, patience};
 use crate::archive::{self, Unpacked};
-use crate::lines::Line;
+use crate::lines::PublishedLine;
 use crate::tokens::{Can, Token, Tokens};
 use crate::writer::{Change, Published, Tags, Writer};
 use crate::{HubError, names};
@@ -158,26 +158,27 @@ async fn publish(
     let described = format!("{} {}", names::printable(name), names::printable(version));
     let copied = query.as_deref().map(|query| Copied::read(query, name)).transpose()?.flatten();
     let (staging, archive, what) = (server.files.staging(), bytes.clone(), described.clone());
-    let unpacking = tokio::task::spawn_blocking(move || -> Result<(Line, Unpacked), HubError> {
-        let unpacked = archive::unpack(&staging, &archive, &what)?;
-        let mut map = match stated {
-            Some(line) => line,
-            None => unpacked.manifest(&what)?.index_line(),
-        };
-        let published = jiff::Timestamp::now().round(jiff::Unit::Second);
-        if let Ok(published) = published {
-            map.insert("published".to_owned(), published.to_string().into());
-        }
-        map.extend(commit.map(|commit| ("commit".to_owned(), commit.into())));
-        if let Some(copied) = copied {
-            copied.apply(&mut map);
-        }
-        let line = Line::new(map);
-        line.check_new()?;
-        unpacked.check(&line)?;
-        unpacked.agrees(&line)?;
-        Ok((line, unpacked))
-    });
+    let unpacking =
+        tokio::task::spawn_blocking(move || -> Result<(PublishedLine, Unpacked), HubError> {
+            let unpacked = archive::unpack(&staging, &archive, &what)?;
+            let mut map = match stated {
+                Some(line) => line,
+                None => unpacked.manifest(&what)?.index_line(),
+            };
+            let published = jiff::Timestamp::now().round(jiff::Unit::Second);
+            if let Ok(published) = published {
+                map.insert("published".to_owned(), published.to_string().into());
+            }
+            map.extend(commit.map(|commit| ("commit".to_owned(), commit.into())));
+            if let Some(copied) = copied {
+                copied.apply(&mut map);
+            }
+            let line = PublishedLine::new(map);
+            line.check_new()?;
+            unpacked.check(&line)?;
+            unpacked.agrees(&line)?;
+            Ok((line, unpacked))
+        });
     let (line, unpacked) = match unpacking.await {
         Ok(result) => result?,
         Err(_) => {

@@ -40,7 +40,7 @@ pub(super) struct Exchange {
 /// A request that was sent, or will be. It is cancelled if this is dropped before the answer arrives.
 #[derive(Debug)]
 pub(super) struct Pending {
-    answer: oneshot::Receiver<Result<Answer, ExchangeError>>,
+    answer: oneshot::Receiver<Result<RawResponse, ExchangeError>>,
     /// Says that somebody now waits for it, if that was not so from the start.
     waited_for: Option<oneshot::Sender<()>>,
     /// Where the request really goes, if not to the URL that it is known by.
@@ -96,7 +96,7 @@ impl Pace {
 
 /// An answer.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(super) struct RawResponse {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     /// The length of the body, if the server gives it.
@@ -167,7 +167,7 @@ impl Exchange {
 
 impl Pending {
     /// Waits for the head of the answer, and for the body of a small one.
-    pub(super) fn wait(mut self) -> Result<Answer, ExchangeError> {
+    pub(super) fn wait(mut self) -> Result<RawResponse, ExchangeError> {
         let mut answer = self.answer.try_recv();
         if let Err(TryRecvError::Empty) = answer {
             if let Some(waited_for) = self.waited_for {
@@ -181,7 +181,7 @@ impl Pending {
 }
 
 /// Sends `request`, and hands over the answer. Ends early if nobody needs it any more.
-async fn exchange(outgoing: Outgoing, answer: oneshot::Sender<Result<Answer, ExchangeError>>) {
+async fn exchange(outgoing: Outgoing, answer: oneshot::Sender<Result<RawResponse, ExchangeError>>) {
     let Outgoing { client, request, patience, mut watched } = outgoing;
     if let Some(watched) = &mut watched {
         watched.sent(request.method(), request.headers());
@@ -202,7 +202,7 @@ async fn exchange(outgoing: Outgoing, answer: oneshot::Sender<Result<Answer, Exc
     if let Some(watched) = &watched {
         watched.answered(&status.to_string(), &headers);
     }
-    let head = |body| Ok(Answer { status, headers, length, body });
+    let head = |body| Ok(RawResponse { status, headers, length, body });
     let mut pace = Pace::default();
     let mut begun = None;
     if let Some(length) = length

@@ -8,7 +8,7 @@ use std::io::{self, Read};
 use bytes::Bytes;
 
 use super::Failure;
-use super::exchange::Answer;
+use super::exchange::RawResponse;
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
 
 /// How many bytes arrive between two progress reports.
@@ -17,13 +17,13 @@ const REPORTED: usize = 8 << 10;
 /// An answer whose body may still be arriving.
 pub struct Response {
     url: SafeUrl,
-    answer: Answer,
+    answer: RawResponse,
     /// Bytes that have arrived and were not read yet.
     rest: Bytes,
 }
 
 impl Response {
-    pub(super) fn new(url: SafeUrl, answer: Answer) -> Self {
+    pub(super) fn new(url: SafeUrl, answer: RawResponse) -> Self {
         Self { url, answer, rest: Bytes::new() }
     }
 

@@ -25,7 +25,7 @@ const LONGEST_ANSWER: u64 = 64 << 10;
 /// What a program prints.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
-struct Answer {
+struct HelperAnswer {
     #[serde(default)]
     username: String,
     secret: String,
@@ -88,7 +88,7 @@ pub(crate) fn ask(
         // This is how it says that it has none.
         return Ok(None);
     }
-    let answer: Answer =
+    let answer: HelperAnswer =
         serde_json::from_str(&text).map_err(|_| failed("it answered something else".to_owned()))?;
     Ok(Some(match answer.username.as_str() {
         "<token>" => Credential::Identity(Secret::new(answer.secret)),

@@ -5,7 +5,7 @@ use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
 use serde_json::Value;
 
 use super::{REPETITIONS, Writer};
-use crate::registry::{Answer, Call, To, shown};
+use crate::registry::{Call, RegistryAnswer, To, shown};
 use crate::wire::{self, Descriptor, EMPTY_BYTES, Manifest, ROOT, ROOT_DIGEST};
 
 /// Statuses whose answers give a reason.
@@ -50,7 +50,7 @@ impl Writer {
         tag: &str,
         blob: Option<&[u8]>,
         again: bool,
-    ) -> Result<Answer, ProviderError> {
+    ) -> Result<RegistryAnswer, ProviderError> {
         if let (Some(layer), Some(blob)) = (manifest.layers.first(), blob) {
             self.blob(layer, blob, again)?;
         }
@@ -99,7 +99,7 @@ impl Writer {
         media_type: &str,
         reference: &str,
         bytes: Vec<u8>,
-    ) -> Result<Answer, ProviderError> {
+    ) -> Result<RegistryAnswer, ProviderError> {
         let answer = self.try_put(media_type, reference, bytes)?;
         match answer.status {
             200..300 => Ok(answer),
@@ -112,7 +112,7 @@ impl Writer {
         media_type: &str,
         reference: &str,
         bytes: Vec<u8>,
-    ) -> Result<Answer, ProviderError> {
+    ) -> Result<RegistryAnswer, ProviderError> {
         let path = self.repository.path(&format!("manifests/{reference}"));
         let mut call = self.pushes(Method::PUT).header("content-type", media_type);
         call.body = bytes;
@@ -126,7 +126,7 @@ impl Writer {
     }
 
     /// The error for an answer, with the registry's reason.
-    pub(super) fn refused(&self, answer: &Answer) -> ProviderError {
+    pub(super) fn refused(&self, answer: &RegistryAnswer) -> ProviderError {
         let said: Value = serde_json::from_slice(&answer.bytes).unwrap_or_default();
         let errors = said.get("errors").and_then(Value::as_array).cloned().unwrap_or_default();
         let reasons = errors.iter().filter_map(|error| {

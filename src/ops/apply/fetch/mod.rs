@@ -37,7 +37,7 @@ use crate::ops::session::events::Work;
 use crate::ops::session::installed_packs::wanted;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
-use crate::packs::{State, Wanted};
+use crate::packs::{State, WantedPack};
 use crate::store::{StoreError, Stored};
 use mu_provider::threads::{self, at_once, lock};
 
@@ -423,7 +423,7 @@ fn not_fetched(error: StoreError, what: &str) -> CommandError {
 pub(crate) fn check_stored(
     session: &Session,
     resolved: &Resolved,
-    wanted: &Wanted,
+    wanted: &WantedPack,
     stored: &Stored,
 ) -> Result<(), CommandError> {
     let name = wanted.id.split_once('/').map(|(_, name)| name);

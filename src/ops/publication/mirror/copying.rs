@@ -7,12 +7,12 @@ use mu_provider::{Digest, Listing, Progress as _, Provider as _, Release, Silent
 use mu_provider_hub::{HubOptions, HubProvider};
 
 use super::renaming::Renaming;
-use super::{Changed, Copied, Elsewhere, MirrorRequest, Mirrored, Versions};
+use super::{Changed, Copied, Elsewhere, MirrorRequest, Mirrored, VersionsToCopy};
 use crate::index::releases::{Position, Releases};
 use crate::index::{Candidate, Route, Universe as _};
 use crate::manifest::rename::Rename;
 use crate::ops::explain::failure::unavailable;
-use crate::ops::publication::lines::{Line, copy_of, full_version, tags, tidied, yanked};
+use crate::ops::publication::lines::{IndexLine, copy_of, full_version, tags, tidied, yanked};
 use crate::ops::publication::target::{Target, Upload};
 use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Session, Stage};
@@ -25,7 +25,7 @@ pub(super) struct Copying<'a> {
     pub(super) request: &'a MirrorRequest,
     provider: HubProvider,
     /// The versions that are copied, with what the lock says of them.
-    pub(super) chosen: BTreeMap<PackageId, Versions>,
+    pub(super) chosen: BTreeMap<PackageId, VersionsToCopy>,
     /// Which package is copied under a name.
     names: BTreeMap<String, PackageId>,
     /// Which namespaces have another name in the mirror.
@@ -61,7 +61,7 @@ impl<'a> Copying<'a> {
     /// Copies these versions, or all versions of these packages, if requested.
     pub(super) fn run(
         mut self,
-        versions: &BTreeMap<PackageId, Versions>,
+        versions: &BTreeMap<PackageId, VersionsToCopy>,
     ) -> Result<Mirrored, CommandError> {
         self.chosen.clone_from(versions);
         let mut needs: BTreeMap<PackageId, BTreeSet<PackageId>> = BTreeMap::new();
@@ -91,7 +91,7 @@ impl<'a> Copying<'a> {
     fn versions(
         &self,
         id: &PackageId,
-        chosen: Option<&Versions>,
+        chosen: Option<&VersionsToCopy>,
     ) -> Result<(Arc<Releases>, Vec<Position>), CommandError> {
         let releases = self.session.index().releases(id);
         let releases = releases.map_err(|error| unavailable(self.session, error))?;
@@ -123,7 +123,7 @@ impl<'a> Copying<'a> {
     fn needed(
         &self,
         id: &PackageId,
-        chosen: Option<&Versions>,
+        chosen: Option<&VersionsToCopy>,
     ) -> Result<BTreeSet<PackageId>, CommandError> {
         let index = self.session.index();
         let failed = |error| unavailable(self.session, error);
@@ -146,7 +146,7 @@ impl<'a> Copying<'a> {
     fn package(
         &mut self,
         id: &PackageId,
-        chosen: Option<&Versions>,
+        chosen: Option<&VersionsToCopy>,
         work: &Work,
     ) -> Result<(), CommandError> {
         let session = self.session;
@@ -234,7 +234,7 @@ impl<'a> Copying<'a> {
     }
 
     /// The index lines of a package as they are, including unknown keys.
-    fn lines(&self, route: &Route) -> Result<Vec<Line>, CommandError> {
+    fn lines(&self, route: &Route) -> Result<Vec<IndexLine>, CommandError> {
         let Listing::Found(found) = self.provider.list(&route.location, None, &Silent)? else {
             return Ok(Vec::new());
         };
@@ -268,8 +268,8 @@ impl<'a> Copying<'a> {
     fn follow(
         &self,
         name: &str,
-        here: &[Line],
-        there: &[Line],
+        here: &[IndexLine],
+        there: &[IndexLine],
     ) -> Result<Vec<Changed>, CommandError> {
         let mut all = Vec::new();
         let writes = !self.request.dry_run;
@@ -316,7 +316,7 @@ impl<'a> Copying<'a> {
 fn upload(
     route: &Route,
     archive: Vec<u8>,
-    line: &Line,
+    line: &IndexLine,
     name: &str,
     renamed: Option<&Rename>,
 ) -> Upload {
@@ -341,7 +341,7 @@ fn upload(
 fn check_digest(
     id: &PackageId,
     version: &str,
-    line: &Line,
+    line: &IndexLine,
     locked: &Digest,
     route: &Route,
 ) -> Result<(), CommandError> {

@@ -100,7 +100,7 @@ pub struct Elsewhere {
 }
 
 /// The versions of a package to copy, with their locked entries.
-type Versions = BTreeMap<String, LockedPackage>;
+type VersionsToCopy = BTreeMap<String, LockedPackage>;
 
 /// Copies packages and their dependencies.
 ///
@@ -200,8 +200,8 @@ fn versions(
     session: &Session,
     lock: &Lockfile,
     is_copied: impl Fn(&PackageId) -> bool,
-) -> BTreeMap<PackageId, Versions> {
-    let mut versions: BTreeMap<PackageId, Versions> = BTreeMap::new();
+) -> BTreeMap<PackageId, VersionsToCopy> {
+    let mut versions: BTreeMap<PackageId, VersionsToCopy> = BTreeMap::new();
     for package in lock.packages.iter().filter(|package| is_copied(&package.id)) {
         let of_package = versions.entry(used_instead(session, &package.id)).or_default();
         of_package.insert(package.version.clone(), package.clone());

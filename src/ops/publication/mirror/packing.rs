@@ -11,13 +11,13 @@ use mu_provider::Release;
 use serde_json::Value;
 
 use super::copying::Copying;
-use super::{Copied, Elsewhere, Versions};
+use super::{Copied, Elsewhere, VersionsToCopy};
 use crate::formats;
 use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _, sibling};
 use crate::lock::LockedPackage;
 use crate::manifest::Manifest;
 use crate::ops::apply::fetch::{fetch_archive, fetch_locked};
-use crate::ops::publication::lines::{Line, full_version};
+use crate::ops::publication::lines::{IndexLine, full_version};
 use crate::ops::publication::pack::archive_of;
 use crate::ops::publication::target::Upload;
 use crate::ops::{CommandError, Session};
@@ -32,7 +32,7 @@ impl Copying<'_> {
     pub(super) fn pack(
         &mut self,
         id: &PackageId,
-        chosen: Option<&Versions>,
+        chosen: Option<&VersionsToCopy>,
         route: &Route,
     ) -> Result<(), CommandError> {
         let Some(chosen) = chosen else {
@@ -137,7 +137,7 @@ impl Copying<'_> {
     fn of_chart(
         &self,
         package: &LockedPackage,
-        line: &Line,
+        line: &IndexLine,
     ) -> Result<Option<Vec<u8>>, CommandError> {
         let is_chart = line.get("format").is_some_and(|format| format == helm::FORMAT.name);
         // An archive by URL is found by the name of its file, which is no name of a chart.
@@ -188,7 +188,7 @@ impl Copying<'_> {
 }
 
 /// Refuses a line that no hub would take.
-fn fits(line: Line) -> Result<Line, Refusal> {
+fn fits(line: IndexLine) -> Result<IndexLine, Refusal> {
     let version = full_version(&line);
     match Version::parse(&version).is_ok() || line.contains_key("versioning") {
         true => Ok(line),
@@ -216,7 +216,7 @@ fn line(
     stored: &Stored,
     called: &str,
     beside: &dyn Fn(&str) -> Result<Reference, Refusal>,
-) -> Result<Line, Refusal> {
+) -> Result<IndexLine, Refusal> {
     let mut line = match &package.commit {
         Some(commit) => {
             let mut line = committed(stored, called, beside)?;
@@ -243,9 +243,9 @@ fn committed(
     stored: &Stored,
     called: &str,
     beside: &dyn Fn(&str) -> Result<Reference, Refusal>,
-) -> Result<Line, Refusal> {
+) -> Result<IndexLine, Refusal> {
     let loaded = Manifest::load(&stored.folder).map_err(|error| error.to_string())?;
-    let mut line = Line::new();
+    let mut line = IndexLine::new();
     if let Some(mut loaded) = loaded {
         let mut has_folders = false;
         for dependency in &mut loaded.manifest.dependencies {
@@ -299,7 +299,11 @@ fn release_of(
 }
 
 /// The index line of a package from its registry, without the place of its archive there.
-fn listed(session: &Session, id: &PackageId, package: &LockedPackage) -> Result<Line, Refusal> {
+fn listed(
+    session: &Session,
+    id: &PackageId,
+    package: &LockedPackage,
+) -> Result<IndexLine, Refusal> {
     let release = Arc::unwrap_or_clone(release_of(session, id, package)?);
     let Ok(Value::Object(mut line)) = serde_json::to_value(release) else {
         return Err("its index line cannot be written".to_owned());

@@ -5,12 +5,12 @@ use mu_provider_hub::wire::{ProvidersFile, providers_path};
 use serde_json::Value;
 
 use super::content::{Content, escaped, place, repository_files};
-use super::frame::{Asked, Frame};
+use super::frame::{Frame, PageRequest};
 use super::relations::Known;
 use super::target::Target;
 use super::words::{Moment, size};
 use crate::files::Files;
-use crate::lines::Line;
+use crate::lines::PublishedLine;
 use crate::names;
 use crate::root::Root;
 use crate::serve::problem::Problem;
@@ -74,7 +74,7 @@ pub(super) struct FileRow {
 }
 
 impl About {
-    pub(super) fn new(asked: &Asked, line: &Line, known: &Known) -> Self {
+    pub(super) fn new(asked: &PageRequest, line: &PublishedLine, known: &Known) -> Self {
         let (name, base) = (line.name(), asked.address.base.as_str());
         let frame = asked.frame();
         let says = release(line);
@@ -112,7 +112,7 @@ impl About {
 impl Install {
     /// The command that depends on a version, with `range` before its number; none for versions that nobody
     /// should start to depend on.
-    pub(super) fn of(asked: &Asked, line: &Line, range: &str) -> Option<Self> {
+    pub(super) fn of(asked: &PageRequest, line: &PublishedLine, range: &str) -> Option<Self> {
         if let Some(to) = line.text("movedTo") {
             let is_plain = Target::parse(to).is_some_and(|target| target.spec.is_empty());
             return is_plain.then(|| Self { command: format!("mu add {to}"), line: None });
@@ -136,7 +136,7 @@ impl Install {
 }
 
 /// The URL from which to download the archive of a version.
-pub(super) fn download(root: &Root, line: &Line, frame: &Frame<'_>) -> Option<String> {
+pub(super) fn download(root: &Root, line: &PublishedLine, frame: &Frame<'_>) -> Option<String> {
     let path = place(root, line);
     let is_plain = |segment: &str| !matches!(segment, "" | "." | "..");
     let is_here = path.starts_with(&root.packs_folder()) && path.split('/').all(is_plain);
@@ -149,7 +149,11 @@ pub(super) fn download(root: &Root, line: &Line, frame: &Frame<'_>) -> Option<St
 }
 
 /// The files of a version, and how many there are.
-pub(super) fn file_rows(content: &Content, line: &Line, frame: &Frame<'_>) -> Vec<FileRow> {
+pub(super) fn file_rows(
+    content: &Content,
+    line: &PublishedLine,
+    frame: &Frame<'_>,
+) -> Vec<FileRow> {
     let version = line.full_version();
     let files = content.files.iter().take(FILES);
     let row = |file: &super::content::Listed| FileRow {
@@ -183,7 +187,7 @@ pub(super) fn asked_of(spec: &str) -> Vec<String> {
 /// The capabilities that a version requires, and the packages that provide them.
 pub(super) async fn required(
     files: &Files,
-    line: &Line,
+    line: &PublishedLine,
     frame: &Frame<'_>,
 ) -> Result<Vec<Required>, Problem> {
     let mut required = Vec::new();
@@ -231,7 +235,7 @@ fn is_web(text: &str) -> bool {
 }
 
 /// A line as a release, without its invalid keys.
-fn release(line: &Line) -> Release {
+fn release(line: &PublishedLine) -> Release {
     let read = |value: &Value| serde_json::from_value::<Release>(value.clone()).ok();
     if let Some(release) = read(&Value::Object(line.map().clone())) {
         return release;

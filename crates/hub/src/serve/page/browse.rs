@@ -12,7 +12,7 @@ use mu_provider::catalog::CatalogLine;
 use super::about::providers;
 use super::answer::Keeping;
 use super::found::{self, Found};
-use super::frame::{Asked, CAPABILITIES, Frame, NAMESPACES};
+use super::frame::{CAPABILITIES, Frame, NAMESPACES, PageRequest};
 use crate::names;
 use crate::root::Root;
 use crate::serve::answers::{answer_file, decoded};
@@ -36,7 +36,7 @@ pub(super) async fn namespace(
     State(server): State<Arc<Server>>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let asked = Asked::of(&server, &request);
+    let asked = PageRequest::of(&server, &request);
     let path = decoded(&asked.path).ok_or_else(Problem::not_found)?;
     let namespace = path.trim_start_matches('/').strip_prefix(NAMESPACES).unwrap_or_default();
     if names::check_name(namespace).is_err() {
@@ -74,7 +74,7 @@ pub(super) async fn capability(
     State(server): State<Arc<Server>>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let asked = Asked::of(&server, &request);
+    let asked = PageRequest::of(&server, &request);
     let path = decoded(&asked.path).ok_or_else(Problem::not_found)?;
     let capability = path.trim_start_matches('/').strip_prefix(CAPABILITIES).unwrap_or_default();
     // The files of the hub are beside the pages.

@@ -12,10 +12,10 @@ use futures_util::StreamExt as _;
 use jiff::Timestamp;
 
 use super::answer::{self, Keeping};
-use super::frame::{Asked, FEED, FEEDS};
+use super::frame::{FEED, FEEDS, PageRequest};
 use super::words::published;
 use crate::derived;
-use crate::lines::{Line, Lines};
+use crate::lines::{Lines, PublishedLine};
 use crate::log;
 use crate::names;
 use crate::root::Root;
@@ -60,7 +60,7 @@ pub(super) async fn hub(
     State(server): State<Arc<Server>>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let asked = Asked::of(&server, &request);
+    let asked = PageRequest::of(&server, &request);
     let root = Root::read(&server.files).await?;
     let names = log::newest(&server.files, &root, PACKAGES).await?;
     let (files, root) = (&server.files, &root);
@@ -77,7 +77,7 @@ pub(super) async fn package(
     State(server): State<Arc<Server>>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let asked = Asked::of(&server, &request);
+    let asked = PageRequest::of(&server, &request);
     let path = decoded(&asked.path).ok_or_else(Problem::not_found)?;
     let name = path.trim_start_matches('/').strip_prefix(FEEDS);
     let name = name.and_then(|name| name.strip_suffix(FEED)).unwrap_or_default();
@@ -95,19 +95,22 @@ pub(super) async fn package(
 }
 
 /// The name of the hub.
-fn title(asked: &Asked) -> &str {
+fn title(asked: &PageRequest) -> &str {
     let base = asked.address.base.trim_end_matches('/');
     if base.is_empty() { "this hub" } else { base }
 }
 
 /// The newest of the versions that were not withdrawn and have a publication time.
-fn entries<'line>(asked: &Asked, lines: impl Iterator<Item = &'line Line>) -> Vec<Entry> {
+fn entries<'line>(
+    asked: &PageRequest,
+    lines: impl Iterator<Item = &'line PublishedLine>,
+) -> Vec<Entry> {
     let standing = lines.filter(|line| !line.is_yanked());
     let dated = standing.filter_map(|line| Some((published(line)?, line)));
-    let mut dated: Vec<(Timestamp, &Line)> = dated.collect();
+    let mut dated: Vec<(Timestamp, &PublishedLine)> = dated.collect();
     dated.sort_by(|(left, _), (right, _)| right.cmp(left));
     let frame = asked.frame();
-    let entry = |(published, line): (Timestamp, &Line)| {
+    let entry = |(published, line): (Timestamp, &PublishedLine)| {
         let version = line.full_version();
         let page = frame.version(line.name(), &version);
         Entry {
@@ -121,7 +124,7 @@ fn entries<'line>(asked: &Asked, lines: impl Iterator<Item = &'line Line>) -> Ve
 }
 
 fn send(
-    asked: &Asked,
+    asked: &PageRequest,
     title: String,
     page: &str,
     entries: Vec<Entry>,
@@ -145,7 +148,7 @@ fn send(
 }
 
 /// The whole URL of a page, as feed readers want it; a relative one if the server does not know its own.
-fn absolute(asked: &Asked, page: &str) -> String {
+fn absolute(asked: &PageRequest, page: &str) -> String {
     let root = asked.frame().root;
     let path = page.strip_prefix(&root).unwrap_or(page);
     match asked.address.url.is_empty() {

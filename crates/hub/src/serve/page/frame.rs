@@ -30,14 +30,14 @@ pub(super) const FEED: &str = ".atom";
 
 /// What pages need from a request.
 #[derive(Debug, Clone)]
-pub(in crate::serve) struct Asked {
+pub(in crate::serve) struct PageRequest {
     pub(super) headers: HeaderMap,
     pub(super) path: String,
     pub(super) query: String,
     pub(super) address: Address,
 }
 
-impl Asked {
+impl PageRequest {
     pub(in crate::serve) fn of(server: &Server, request: &Request) -> Self {
         let (uri, headers) = (request.uri(), request.headers());
         let serving = &server.serving;

@@ -10,7 +10,7 @@ use mu_manifest::reference::Base;
 
 use super::answer::Keeping;
 use super::found::{self, Found};
-use super::frame::{Asked, Frame};
+use super::frame::{Frame, PageRequest};
 use super::recent::Changed;
 use crate::root::Root;
 use crate::serve::problem::Problem;
@@ -38,7 +38,7 @@ pub(super) async fn first(
     State(server): State<Arc<Server>>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let asked = Asked::of(&server, &request);
+    let asked = PageRequest::of(&server, &request);
     let root = Root::read(&server.files).await?;
     let relations = &server.pages.relations;
     let is_known = relations.refresh(&server.files, &root).await;
@@ -64,7 +64,7 @@ struct Guide {
 }
 
 impl Guide {
-    fn of(asked: &Asked, example: Option<&str>) -> Self {
+    fn of(asked: &PageRequest, example: Option<&str>) -> Self {
         let address = &asked.address;
         let url = Some(&address.url).filter(|url| !url.is_empty());
         let base = Base::default();
@@ -124,7 +124,7 @@ impl Sort {
     }
 
     /// The search. Without words, sorting by relevance makes no sense.
-    fn of(asked: &Asked) -> Self {
+    fn of(asked: &PageRequest) -> Self {
         let named = asked.query("sort");
         Self::ALL.into_iter().find(|sort| sort.name() == named).unwrap_or(Self::Relevance)
     }
@@ -143,7 +143,7 @@ pub(super) async fn search(
     State(server): State<Arc<Server>>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let asked = Asked::of(&server, &request);
+    let asked = PageRequest::of(&server, &request);
     let words = asked.query("q");
     let sort = Sort::of(&asked);
     let [usual, most] = SHOWN;

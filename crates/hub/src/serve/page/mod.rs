@@ -38,7 +38,7 @@ use axum::Router;
 use axum::response::Response;
 use axum::routing::get;
 
-pub(super) use self::frame::Asked;
+pub(super) use self::frame::PageRequest;
 pub(super) use self::pages::Pages;
 
 use self::answer::Keeping;
@@ -70,7 +70,7 @@ struct ProblemPage<'asked> {
 }
 
 /// Converts a problem to a page; all other answers stay as they are.
-pub(super) fn for_people(asked: &Asked, response: Response) -> Response {
+pub(super) fn for_people(asked: &PageRequest, response: Response) -> Response {
     let Some(problem) = response.extensions().get::<Problem>() else { return response };
     let status = problem.status();
     let heading = sentence(&status.canonical_reason().unwrap_or("Error").to_lowercase());

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::frame::Frame;
 use super::relations::{Known, are_neighbours};
 use super::target::Target;
-use crate::lines::Line;
+use crate::lines::PublishedLine;
 
 /// Something to know.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(super) enum Part {
 pub(super) struct Subject<'page> {
     pub(super) name: &'page str,
     /// The line that represents it.
-    pub(super) line: &'page Line,
+    pub(super) line: &'page PublishedLine,
     /// The hub's base.
     pub(super) base: &'page str,
     pub(super) frame: &'page Frame<'page>,
@@ -78,7 +78,7 @@ pub(super) fn of_version(subject: Subject<'_>, newer: Option<&str>) -> Vec<Notic
 }
 
 /// The replacement that a deprecated version suggests; an empty text if it suggests none.
-pub(super) fn deprecated(line: &Line) -> Option<&str> {
+pub(super) fn deprecated(line: &PublishedLine) -> Option<&str> {
     match line.map().get("deprecated")? {
         Value::Bool(true) => Some(""),
         Value::String(why) => Some(why),

@@ -11,13 +11,13 @@ use super::about::{About, Related, Required, asked_of, required};
 use super::answer::Keeping;
 use super::content::{Content, Readme};
 use super::found;
-use super::frame::{Asked, Frame, PACKAGES};
+use super::frame::{Frame, PACKAGES, PageRequest};
 use super::graph;
 use super::notices::{Notice, Part, Subject, deprecated, notices};
 use super::relations::Known;
 use super::version;
 use super::words::Moment;
-use crate::lines::{Line, Lines};
+use crate::lines::{Lines, PublishedLine};
 use crate::names;
 use crate::root::Root;
 use crate::serve::answers::{answer_file, decoded};
@@ -75,7 +75,7 @@ pub(super) async fn answer(
     State(server): State<Arc<Server>>,
     request: Request,
 ) -> Result<Response, Problem> {
-    let asked = Asked::of(&server, &request);
+    let asked = PageRequest::of(&server, &request);
     let path = decoded(&asked.path).ok_or_else(Problem::not_found)?;
     let rest = path.trim_start_matches('/').strip_prefix(PACKAGES).unwrap_or_default();
     let (name, more) = rest.split_once('@').map_or((rest, None), |(name, more)| (name, Some(more)));
@@ -120,7 +120,12 @@ pub(super) async fn answer(
 }
 
 impl<'asked> Page<'asked> {
-    fn new(asked: &'asked Asked, name: &'asked str, latest: &'asked Line, known: &Known) -> Self {
+    fn new(
+        asked: &'asked PageRequest,
+        name: &'asked str,
+        latest: &'asked PublishedLine,
+        known: &Known,
+    ) -> Self {
         let frame = asked.frame();
         let base = asked.address.base.as_str();
         let about = About::new(asked, latest, known);
@@ -170,7 +175,7 @@ impl<'asked> Page<'asked> {
         };
     }
 
-    fn version(&self, line: &Line, is_release: bool) -> Version {
+    fn version(&self, line: &PublishedLine, is_release: bool) -> Version {
         let version = line.full_version();
         Version {
             page: self.frame.version(self.name, &version),

@@ -18,7 +18,7 @@ use super::words::published;
 use crate::HubError;
 use crate::derived;
 use crate::files::Files;
-use crate::lines::{Line, Lines, Standing};
+use crate::lines::{Lines, PublishedLine, Standing};
 use crate::log;
 use crate::root::Root;
 use crate::snapshot;
@@ -143,7 +143,7 @@ async fn whole(files: &Files, root: &Root) -> Result<Known, HubError> {
 /// The newest version of each package so far.
 type Latest = HashMap<String, (Standing, Brief)>;
 
-fn keep_latest(latest: &mut Latest, line: Line) {
+fn keep_latest(latest: &mut Latest, line: PublishedLine) {
     let standing = line.standing();
     match latest.get_mut(line.name()) {
         Some((best, _)) if *best > standing => {}
@@ -287,7 +287,7 @@ fn keys(own: &str, brief: &Brief) -> Vec<(Which, String)> {
 
 impl Brief {
     /// What a line says about other packages.
-    pub(crate) fn of(line: &Line) -> Self {
+    pub(crate) fn of(line: &PublishedLine) -> Self {
         let dependencies = line.map().get("dependencies").and_then(Value::as_array);
         let reference = |value: &Value| {
             let dependency: Dependency = serde_json::from_value(value.clone()).ok()?;
@@ -323,13 +323,13 @@ mod tests {
     use super::*;
 
     fn line(text: &str) -> Brief {
-        Brief::of(&Line::parse(text).expect("is a line"))
+        Brief::of(&PublishedLine::parse(text).expect("is a line"))
     }
 
     fn known(lines: &[&str]) -> Known {
         let mut known = Known::default();
         for text in lines {
-            let name = Line::parse(text).expect("is a line").name().to_owned();
+            let name = PublishedLine::parse(text).expect("is a line").name().to_owned();
             known.put(&name, Some(line(text)));
         }
         known

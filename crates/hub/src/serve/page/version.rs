@@ -9,10 +9,10 @@ use axum::response::Response;
 use super::about::{About, FileRow, Install, Required, download, file_rows, required};
 use super::answer::{self, Keeping};
 use super::content::{Content, Readme, Shown};
-use super::frame::{Asked, Frame};
+use super::frame::{Frame, PageRequest};
 use super::notices::{Notice, Part, Subject, of_version};
 use super::words::size;
-use crate::lines::{Line, Lines};
+use crate::lines::{Lines, PublishedLine};
 use crate::names::printable;
 use crate::root::Root;
 use crate::serve::problem::Problem;
@@ -50,14 +50,14 @@ struct FilePage<'asked> {
 /// instead of the version leads to the page of the version with that tag.
 pub(super) async fn answer(
     server: &Server,
-    asked: &Asked,
+    asked: &PageRequest,
     root: &Root,
     lines: &Lines,
     more: &str,
 ) -> Result<Response, Problem> {
     let (version, path) =
         more.split_once('/').map_or((more, None), |(version, path)| (version, Some(path)));
-    let name = lines.iter().next().map(Line::name).unwrap_or_default();
+    let name = lines.iter().next().map(PublishedLine::name).unwrap_or_default();
     let missing = || {
         let detail = format!("{name} has no version {}", printable(version));
         Problem::new(StatusCode::NOT_FOUND, detail)
@@ -86,7 +86,7 @@ pub(super) async fn answer(
             name,
             notices: of_version(
                 Subject { name, line, base, frame: &frame },
-                release.map(Line::full_version).as_deref(),
+                release.map(PublishedLine::full_version).as_deref(),
             ),
             about,
             files: file_rows(&content, line, &frame),
@@ -100,7 +100,7 @@ pub(super) async fn answer(
 }
 
 /// Redirects to the page of the version with the tag at the beginning of `more`, or to a file in it.
-fn tagged(asked: &Asked, lines: &Lines, more: &str) -> Option<Response> {
+fn tagged(asked: &PageRequest, lines: &Lines, more: &str) -> Option<Response> {
     let (line, path) = lines.iter().rev().find_map(|line| {
         let paths = line.texts("tags").filter_map(|tag| more.strip_prefix(tag));
         let path = paths.into_iter().find(|path| path.is_empty() || path.starts_with('/'))?;
@@ -117,9 +117,9 @@ fn tagged(asked: &Asked, lines: &Lines, more: &str) -> Option<Response> {
 /// Answers with a picture, or with a page that shows another file.
 async fn file(
     server: &Server,
-    asked: &Asked,
+    asked: &PageRequest,
     root: &Root,
-    line: &Line,
+    line: &PublishedLine,
     path: &str,
 ) -> Result<Response, Problem> {
     let missing = || {

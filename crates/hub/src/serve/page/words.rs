@@ -3,7 +3,7 @@
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-use crate::lines::Line;
+use crate::lines::PublishedLine;
 
 /// A moment: exactly, and how long ago that was.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,13 +33,13 @@ impl Moment {
     }
 
     /// The publication time of a version, if its line has one.
-    pub(super) fn published(line: &Line) -> Option<Self> {
+    pub(super) fn published(line: &PublishedLine) -> Option<Self> {
         published(line).map(Self::new)
     }
 }
 
 /// The publication time of a version, if its line has one.
-pub(super) fn published(line: &Line) -> Option<Timestamp> {
+pub(super) fn published(line: &PublishedLine) -> Option<Timestamp> {
     line.text("published")?.parse().ok()
 }
 

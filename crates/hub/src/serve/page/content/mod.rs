@@ -26,7 +26,7 @@ use self::links::Links;
 use crate::HubError;
 use crate::archive::{self, Unpacked};
 use crate::files::Files;
-use crate::lines::Line;
+use crate::lines::PublishedLine;
 use crate::root::Root;
 use crate::staging::Staging;
 
@@ -144,7 +144,7 @@ impl Contents {
         &self,
         files: &Files,
         root: &Root,
-        line: &Line,
+        line: &PublishedLine,
     ) -> Result<Arc<Content>, HubError> {
         let key = key(root, line);
         if let Some(known) = self.contents.find(&key) {
@@ -178,7 +178,7 @@ impl Contents {
         &self,
         files: &Files,
         root: &Root,
-        line: &Line,
+        line: &PublishedLine,
         path: &str,
     ) -> Result<Option<Arc<Shown>>, HubError> {
         let content = self.of(files, root, line).await?;
@@ -205,13 +205,13 @@ impl Contents {
 }
 
 /// A key for an archive and for the version whose links are in its texts.
-fn key(root: &Root, line: &Line) -> String {
+fn key(root: &Root, line: &PublishedLine) -> String {
     let archive = line.text("archive").unwrap_or_default();
     format!("{} {} {archive}", line.describe(), place(root, line))
 }
 
 /// The path of a version's archive in this hub.
-pub(super) fn place(root: &Root, line: &Line) -> String {
+pub(super) fn place(root: &Root, line: &PublishedLine) -> String {
     let told = line.texts("urls").find(|url| !url.contains("://")).map(str::to_owned);
     told.unwrap_or_else(|| format!("{}{}", root.packs_folder(), line.usual_archive()))
 }
@@ -223,7 +223,7 @@ enum Fetched {
     TooLarge,
 }
 
-async fn fetch(files: &Files, root: &Root, line: &Line) -> Result<Fetched, HubError> {
+async fn fetch(files: &Files, root: &Root, line: &PublishedLine) -> Result<Fetched, HubError> {
     // Some hubs include the app version only if it is part of the version.
     let by_version = format!("{}{}", root.packs_folder(), line.archive_by_version());
     let mut path = place(root, line);
@@ -241,7 +241,7 @@ async fn fetch(files: &Files, root: &Root, line: &Line) -> Result<Fetched, HubEr
 }
 
 /// Unpacks an archive; `None` for one that is refused.
-fn unpack(staging: &Staging, bytes: &Bytes, line: &Line) -> Option<Unpacked> {
+fn unpack(staging: &Staging, bytes: &Bytes, line: &PublishedLine) -> Option<Unpacked> {
     let expected = line.text("archive");
     if expected.is_some_and(|expected| expected != archive::digest(bytes).to_string()) {
         return None;
@@ -251,7 +251,7 @@ fn unpack(staging: &Staging, bytes: &Bytes, line: &Line) -> Option<Unpacked> {
 }
 
 /// Reads what a page shows. The pictures in the readme are cached too, because browsers request them next.
-fn read(unpacked: &Unpacked, line: &Line, key: &str, shown: &Kept<Shown>) -> Content {
+fn read(unpacked: &Unpacked, line: &PublishedLine, key: &str, shown: &Kept<Shown>) -> Content {
     let files = files(unpacked);
     let Some(path) = unpacked.readme(line) else { return Content { readme: Readme::None, files } };
     let leaf = line.name().rsplit('/').next().unwrap_or_default();
@@ -282,7 +282,7 @@ fn files(unpacked: &Unpacked) -> Vec<Listed> {
 }
 
 /// How one of the files is shown.
-fn show(unpacked: &Unpacked, line: &Line, path: &str) -> Shown {
+fn show(unpacked: &Unpacked, line: &PublishedLine, path: &str) -> Shown {
     if let Some(kind) = picture(path) {
         return match unpacked.bytes(path, LARGEST_PICTURE) {
             Ok(Some(bytes)) => Shown::Picture(kind, bytes),
@@ -313,7 +313,7 @@ enum Text {
 }
 
 /// Reads a text; `before` is the prefix of the package's files on its page.
-fn show_text(unpacked: &Unpacked, line: &Line, path: &str, before: &str) -> Text {
+fn show_text(unpacked: &Unpacked, line: &PublishedLine, path: &str, before: &str) -> Text {
     let text = match unpacked.bytes(path, LONGEST) {
         Ok(Some(bytes)) => String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')),
         Ok(None) => return Text::TooLarge,
