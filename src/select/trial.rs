@@ -1,7 +1,10 @@
 //! Tries whether other requirements could be met: one world, searched again and again, in a bounded number of
 //! steps.
 //!
-//! Later trials use what earlier ones read, so they read little that is new.
+//! Later trials use what earlier ones read, so they read little that is new; and they first try what an earlier
+//! answer chose, so they hardly ever have to look for what fits together again.
+
+use rustc_hash::FxHashMap;
 
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable, Universe};
@@ -10,12 +13,15 @@ use crate::select::ahead;
 use crate::select::diagnose;
 use crate::select::minimal::build::BuildList;
 use crate::select::minimal::{check, providers, replaced, smallest};
-use crate::select::node::Place;
+use crate::select::node::{Kind, Line, Place};
 use crate::select::positions::PositionSet;
-use crate::select::search::{self, Choices, PATIENCE, Verdict};
+use crate::select::search::{self, Choices, Verdict};
 use crate::select::world::World;
 use crate::select::{Conflict, Failure, Request, Root};
 
+/// The steps that all trials may take together: some eight times as many as the first answer needs in a graph of
+/// a thousand packages, many of whose newest versions conflict.
+const STEPS: usize = 200_000;
 /// One search may take this fraction (1/n) of the remaining steps.
 const SHARE: usize = 3;
 
@@ -33,7 +39,7 @@ impl<'a> Trial<'a> {
     /// A world as the default strategy sees it.
     pub(super) fn new(universe: &'a dyn Universe, request: &'a Request, cost: usize) -> Self {
         let mut world = World::new(universe, request);
-        let steps = PATIENCE + 2 * cost;
+        let steps = STEPS + 2 * cost;
         world.budget.limit(steps);
         Self { world, steps, cost, is_minimal: false }
     }
@@ -41,19 +47,29 @@ impl<'a> Trial<'a> {
     /// A world as the minimal strategy sees it; `request` has no lock.
     pub(super) fn minimal(universe: &'a dyn Universe, request: &'a Request, cost: usize) -> Self {
         let mut world = World::new(universe, request).without_narrowing_upgrades();
-        let steps = PATIENCE + 2 * cost;
+        let steps = STEPS + 2 * cost;
         world.budget.limit(steps);
         Self { world, steps, cost, is_minimal: true }
     }
 
-    /// A separate world, to try another request with the same strategy.
+    /// A separate world, to try another request with the same strategy and the steps that are left.
     pub(super) fn of<'r>(&self, request: &'r Request) -> Trial<'r>
     where
         'a: 'r,
     {
         let universe = self.world.universe();
         let new = if self.is_minimal { Trial::minimal } else { Trial::new };
-        new(universe, request, self.cost)
+        let mut trial = new(universe, request, self.cost);
+        trial.steps = self.steps;
+        if !self.world.packages.may_have_met() {
+            trial.world.packages.suggest(self.world.packages.suggestions());
+        }
+        trial
+    }
+
+    /// Has no more steps left than a trial [`Self::of`] this one.
+    pub(super) fn share_steps_of(&mut self, other: &Trial<'_>) {
+        self.steps = self.steps.min(other.steps);
     }
 
     /// Whether the requirements of the request can be met; `false` if it takes too long to tell.
@@ -79,10 +95,32 @@ impl<'a> Trial<'a> {
             edges.extend(sets.iter().map(|(place, set)| world.edge_to(*place, set.clone())));
             world.narrow_root(edges);
         }
+        for (place, _) in sets {
+            world.packages.suggest_nothing_of(*place);
+        }
         let before = world.budget.steps();
         let answer = search::solve(world, self.steps / SHARE)?;
         self.steps = self.steps.saturating_sub(world.budget.steps() - before);
+        if let Verdict::Chosen(choices) = &answer {
+            self.suggest(choices);
+        }
         Ok(answer)
+    }
+
+    /// Has later searches first try the releases that were chosen, unless another way to them could lead elsewhere.
+    fn suggest(&mut self, choices: &Choices) {
+        let mut suggested: FxHashMap<PackageId, Vec<Position>> = FxHashMap::default();
+        if self.world.packages.may_have_met() {
+            return self.world.packages.suggest(suggested);
+        }
+        for (&node, &position) in choices.iter() {
+            let Kind::Line(Line { place, .. }) = self.world.kind(node) else { continue };
+            let package = self.world.package(*place);
+            if position < package.releases().len() {
+                suggested.entry(package.id().clone()).or_default().push(position);
+            }
+        }
+        self.world.packages.suggest(suggested);
     }
 
     /// The lowest versions that `roots` need, and what prevents them, if something does.

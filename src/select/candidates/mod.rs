@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use pubgrub::VersionSet;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
 use self::channels::Preference;
 use crate::index::releases::{Details, Position, Releases};
@@ -53,6 +54,8 @@ pub(super) struct Candidates {
     allowed: PositionSet,
     upgrades: Option<Upgrades>,
     locked: Vec<LockedCandidate>,
+    /// What an earlier answer chose, which is tried first.
+    suggested: SmallVec<[Position; 1]>,
     /// Withdrawn versions that are there because someone outside the graph names exactly them.
     pinned: PositionSet,
     preference: Preference,
@@ -89,6 +92,7 @@ impl Candidates {
             allowed: PositionSet::default(),
             upgrades: None,
             locked: Vec::new(),
+            suggested: SmallVec::new(),
             pinned: PositionSet::default(),
             preference: Preference::default(),
             revisions: Vec::new(),
@@ -438,9 +442,20 @@ impl Candidates {
         })
     }
 
-    /// The candidate within `set` that is chosen if nothing conflicts with it: the locked one, else the
-    /// newest.
+    /// The candidate within `set` that is chosen if nothing conflicts with it: the locked one, else what an
+    /// earlier answer suggests, else the newest.
     pub(super) fn likely(&self, set: &PositionSet) -> Option<Position> {
-        self.kept(set).or_else(|| self.newest(set))
+        let suggested = || self.suggested.iter().copied().filter(|&at| set.holds(at)).max();
+        self.kept(set).or_else(suggested).or_else(|| self.newest(set))
+    }
+
+    /// The releases that an earlier answer chose, one for each major.
+    pub(super) fn suggested(&self) -> &[Position] {
+        &self.suggested
+    }
+
+    /// Sets what is tried first where the lock has nothing.
+    pub(super) fn suggest(&mut self, releases: &[Position]) {
+        self.suggested = releases.into();
     }
 }

@@ -292,6 +292,7 @@ fn telling_a_conflict_reads_little_more_than_a_solution_does() {
     check_telling("capped", capped(0, 50, 60));
     check_telling("capped, many roots", capped(1, 120, 100));
     check_telling("layered", layered(1, 10, 3, 5));
+    check_telling("layered, many steps", layered(3, 60, 3, 10));
     check_telling("tangled", tangled(0, 30, 3));
     check_telling("quarrelling", quarrelling(0, 30, 100, 90));
 }

@@ -324,9 +324,7 @@ impl<'a> Finder<'a> {
             return Ok(false);
         }
         let way_out = WayOut::Ask(asks);
-        // A provider that only an earlier trial found would not be found again.
-        let may_have_met =
-            !self.trial.is_minimal && self.trial.world.packages.capabilities.is_any_required();
+        let may_have_met = !self.trial.is_minimal && self.trial.world.packages.may_have_met();
         if may_have_met && !self.holds(&taking(self.request, &way_out))? {
             return Ok(false);
         }

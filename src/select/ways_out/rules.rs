@@ -180,6 +180,7 @@ impl Finder<'_> {
             };
             finder.look_once()?;
             self.trials.set(finder.trials.get());
+            self.trial.share_steps_of(&finder.trial);
             for second in fewest_first(finder.ways) {
                 let is_anew =
                     matches!(second, WayOut::Forget(..) | WayOut::Highest | WayOut::Minimal);
@@ -203,10 +204,13 @@ impl Finder<'_> {
     }
 
     /// Whether another request could be met.
-    pub(super) fn holds(&self, request: &Request) -> Result<bool, Unavailable> {
+    pub(super) fn holds(&mut self, request: &Request) -> Result<bool, Unavailable> {
         let Some(left) = self.trials.get().checked_sub(1) else { return Ok(false) };
         self.trials.set(left);
-        self.trial.of(request).holds()
+        let mut trial = self.trial.of(request);
+        let holds = trial.holds()?;
+        self.trial.share_steps_of(&trial);
+        Ok(holds)
     }
 }
 

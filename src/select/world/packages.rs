@@ -39,6 +39,8 @@ pub(in crate::select) struct Packages<'a> {
     pub(in crate::select) capabilities: Capabilities,
     pub(in crate::select) replacements: Replacements,
     pub(super) opponents: Opponents,
+    /// What to try first of packages that are not read yet.
+    suggested: FxHashMap<PackageId, Vec<Position>>,
     /// Whether an answer that was given is no longer true.
     pub(super) is_outdated: bool,
 }
@@ -72,6 +74,7 @@ impl<'a> Packages<'a> {
             capabilities: Capabilities::default(),
             replacements: Replacements::default(),
             opponents: Opponents::default(),
+            suggested: FxHashMap::default(),
             is_outdated: false,
         }
     }
@@ -84,6 +87,32 @@ impl<'a> Packages<'a> {
     /// All packages that were read.
     pub(in crate::select) fn all(&self) -> &[Candidates] {
         &self.known
+    }
+
+    /// Whether what is chosen may depend on what was read before: a provider or a replacement that only another search
+    /// has met is not looked for again.
+    pub(in crate::select) fn may_have_met(&self) -> bool {
+        self.capabilities.is_any_required() || !self.replacements.is_empty()
+    }
+
+    /// What [`Self::suggest`] was given, of the packages that were read.
+    pub(in crate::select) fn suggestions(&self) -> FxHashMap<PackageId, Vec<Position>> {
+        let suggested = self.known.iter().filter(|package| !package.suggested().is_empty());
+        suggested.map(|package| (package.id().clone(), package.suggested().to_vec())).collect()
+    }
+
+    /// Sets which releases are tried first, before the newest ones: those of an answer to a similar request.
+    /// They decide how soon an answer is found, never whether.
+    pub(in crate::select) fn suggest(&mut self, suggested: FxHashMap<PackageId, Vec<Position>>) {
+        for package in &mut self.known {
+            package.suggest(suggested.get(package.id()).map(Vec::as_slice).unwrap_or_default());
+        }
+        self.suggested = suggested;
+    }
+
+    /// Has the newest release of a package tried first again.
+    pub(in crate::select) fn suggest_nothing_of(&mut self, Place(index): Place) {
+        self.known[index].suggest(&[]);
     }
 
     /// The place of a package, if it was read.
@@ -125,6 +154,9 @@ impl<'a> Packages<'a> {
         let mut package = Candidates::gather(self.inquiry(), id, &known)?;
         if self.narrows_upgrades {
             package.narrow_upgrades();
+        }
+        if let Some(releases) = self.suggested.get(id) {
+            package.suggest(releases);
         }
         let place = Place(self.known.len());
         self.places.insert(id.clone(), place);

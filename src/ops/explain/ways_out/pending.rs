@@ -1,7 +1,6 @@
 //! What the failed command was supposed to do: the suggested command must still do it.
 
 use crate::index::Requirement;
-use crate::manifest;
 use crate::ops::explain::ways_out::command::Command;
 use crate::ops::explain::ways_out::wording::Wording;
 use crate::ops::requirements::Asked;
@@ -24,16 +23,16 @@ impl Wording<'_> {
             }
             (_, Some(member)) => {
                 let written = &member.manifest;
-                let mut known = written.dependencies.iter().chain(&written.dev_dependencies);
-                let is_same = |one: &manifest::Requirement| {
-                    let Requirement { spec, channel, app_version, prerelease, .. } =
-                        &asked.requirement;
-                    self.is_about(member, one, &asked.requirement.id)
-                        && one.reference.spec() == *spec
+                let Requirement { id, spec, channel, app_version, prerelease } = &asked.requirement;
+                let known = written.dependencies.iter().chain(&written.dev_dependencies);
+                let mut alike = known.filter(|one| {
+                    one.reference.spec() == *spec
                         && (&one.channel, &one.app_version) == (channel, app_version)
                         && one.prerelease == *prerelease
-                };
-                !known.any(is_same)
+                });
+                // What a name means takes longer to tell than whether it is the same name.
+                let is_written = alike.clone().any(|one| one.reference == asked.reference);
+                !is_written && !alike.any(|one| self.is_about(member, one, id))
             }
             (_, None) => asked.line.is_none(),
         }
