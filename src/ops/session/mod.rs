@@ -123,19 +123,19 @@ impl Scope {
 /// An opened workspace, or the global packs.
 pub struct Session {
     /// The machine around.
-    pub environment: Environment,
+    pub(crate) environment: Environment,
     /// The options.
-    pub options: Options,
+    pub(crate) options: Options,
     /// What it works on.
-    pub scope: Scope,
+    pub(crate) scope: Scope,
     /// The workspace; of the global packs one without members.
-    pub workspace: Workspace,
+    pub(crate) workspace: Workspace,
     /// Where packages are found.
-    pub places: Places,
+    pub(crate) places: Places,
     /// The store.
-    pub store: Store,
+    pub(crate) store: Store,
     /// Receives warnings and progress.
-    pub events: Arc<dyn Events>,
+    pub(crate) events: Arc<dyn Events>,
     http: OnceLock<Arc<Http>>,
     index: OnceLock<Index>,
     /// The lock as it was read, until it is written.
