@@ -191,8 +191,12 @@ fn modules_that_lie_are_refused() {
         "no-solution",
         "its tag is `1.0.0`, and it says that it is 2.0.0",
     );
-    refused(&web(&[("main.k", "a = 1\n")]), "no-solution", "there is no such file");
-    refused(&web(&[("kcl.mod", "[package")]), "no-solution", "cannot be used");
+    refused(&web(&[("main.k", "a = 1\n")]), "no-solution", "there is no `kcl.mod`");
+    let shown = sandbox.mu(&["info", &format!("oci://{host}/kcl/web")]).ok();
+    assert!(
+        shown.says(&["cannot be used here"]).stdout.lines().all(|line| !line.starts_with("usable"))
+    );
+    refused(&web(&[("kcl.mod", "[package")]), "no-solution", "`kcl.mod`: unclosed table");
     let text = module("web", "1.0.0", "a = { path = \"../a\" }\n");
     refused(&web(&[("kcl.mod", &text)]), "manifest", "which is on its author's machine");
     let empty = Artifact::new("application/vnd.oci.empty.v1+json", b"{}")

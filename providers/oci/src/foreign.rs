@@ -326,5 +326,9 @@ fn version(own: &str, tag: &str) -> Result<String, String> {
 
 /// Why a manifest cannot be used, without the place in it, which helps nobody who cannot open it.
 fn unreadable(error: &FormatError) -> String {
-    short(&error.reason)
+    let FormatError { file, reason, .. } = error;
+    match reason.contains(&format!("`{file}`")) {
+        true => short(reason),
+        false => short(&format!("`{file}`: {reason}")),
+    }
 }

@@ -72,16 +72,20 @@ impl Here {
         excluded.into_iter().chain(incompatible).chain(self.ages.reason(age)).collect()
     }
 
-    /// The newest version that can be used here: no prerelease, and not yanked.
+    /// The newest version that can be used here: no prerelease, not yanked, and not the one at `except`.
     ///
     /// # Errors
     ///
     /// When the properties of a version cannot be looked up.
-    pub(super) fn newest(&self, listing: &Listing<'_>) -> Result<Option<Position>, CommandError> {
+    pub(super) fn newest(
+        &self,
+        listing: &Listing<'_>,
+        except: Option<Position>,
+    ) -> Result<Option<Position>, CommandError> {
         let releases = listing.releases;
         for position in (0..releases.len()).rev() {
             let version = releases.version(position);
-            if version.is_prerelease() {
+            if version.is_prerelease() || except == Some(position) {
                 continue;
             }
             let details = listing.details(position)?;

@@ -125,7 +125,11 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
             }
         }
     };
-    let newest_usable = if version.usable { None } else { listing.here.newest(&listing)? };
+    let newest_usable = match &chosen {
+        _ if version.usable => None,
+        Revision::Release(position) => listing.here.newest(&listing, Some(*position))?,
+        Revision::Untagged(_) => listing.here.newest(&listing, None)?,
+    };
     let lock = session.lockfile()?.unwrap_or_default();
     let locked = lock.find(&id).filter(|package| !package.source.is_workspace());
     let is_yanked = |&position: &Position| {

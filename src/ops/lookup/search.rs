@@ -443,7 +443,7 @@ fn usability(
     let details = listing.details(position)?;
     let reasons =
         here.reasons(id, &releases.version(position), details.as_ref(), listing.age(position)?);
-    let newest = if reasons.is_empty() { None } else { here.newest(&listing)? };
+    let newest = if reasons.is_empty() { None } else { here.newest(&listing, Some(position))? };
     let newest_usable = newest.map(|position| releases.version(position).to_string());
     Ok(Some(Usability { reasons, newest_usable }))
 }

@@ -108,7 +108,7 @@ fn head(files: &dyn Files, name: &str) -> Result<Release, FormatError> {
 }
 
 fn text<'f>(files: &'f dyn Files, name: &str) -> Result<Cow<'f, str>, FormatError> {
-    let missing = || FormatError::new(name, "", Fault::new(0..0, "there is no such file"));
+    let missing = || FormatError::new(name, "", Fault::new(0..0, format!("there is no `{name}`")));
     files.text(name)?.ok_or_else(missing)
 }
 

@@ -24,7 +24,8 @@ const LICENSES: [&str; 3] = ["licenses", "license", "artifacthub.io/license"];
 
 /// The text of a chart's manifest.
 pub(super) fn text(files: &dyn Files) -> Result<Cow<'_, str>, FormatError> {
-    let missing = || FormatError::new(CHART, "", Fault::new(0..0, "there is no such file"));
+    let missing =
+        || FormatError::new(CHART, "", Fault::new(0..0, format!("there is no `{CHART}`")));
     files.text(CHART)?.ok_or_else(missing)
 }
 

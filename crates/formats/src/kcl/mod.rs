@@ -88,7 +88,8 @@ pub fn head(files: &dyn Files) -> Result<Release, FormatError> {
 }
 
 fn text(files: &dyn Files) -> Result<Cow<'_, str>, FormatError> {
-    let missing = || FormatError::new(MODULE, "", Fault::new(0..0, "there is no such file"));
+    let missing =
+        || FormatError::new(MODULE, "", Fault::new(0..0, format!("there is no `{MODULE}`")));
     files.text(MODULE)?.ok_or_else(missing)
 }
 

@@ -122,7 +122,8 @@ fn release(root: &Node<'_>) -> Result<Release, Fault> {
 }
 
 fn text(files: &dyn Files) -> Result<Cow<'_, str>, FormatError> {
-    let missing = || FormatError::new(OPERATOR, "", Fault::new(0..0, "there is no such file"));
+    let missing =
+        || FormatError::new(OPERATOR, "", Fault::new(0..0, format!("there is no `{OPERATOR}`")));
     files.text(OPERATOR)?.ok_or_else(missing)
 }
 

@@ -99,7 +99,8 @@ pub fn head(files: &dyn Files) -> Result<Release, FormatError> {
 /// The package and its channels, from the annotations.
 fn named(files: &dyn Files) -> Result<Release, FormatError> {
     let wrong = |reason: &str| FormatError::new(ANNOTATIONS, "", Fault::new(0..0, reason));
-    let found = files.text(ANNOTATIONS)?.ok_or_else(|| wrong("there is no such file"))?;
+    let found =
+        files.text(ANNOTATIONS)?.ok_or_else(|| wrong(&format!("there is no `{ANNOTATIONS}`")))?;
     let mut annotations = Value::Null;
     document::read(ANNOTATIONS, &found, &mut |value| {
         if let Some(all) = value.get("annotations") {
