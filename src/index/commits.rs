@@ -3,15 +3,17 @@
 //! A commit never changes: if a package is only required at full commits, and those are on this machine, no
 //! list of versions is needed. The provider knows whether they are. The same holds for digests.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Mutex;
+
+use rustc_hash::FxHashMap;
 
 use crate::reference::{PackageId, VersionSpec};
 use mu_provider::threads::lock;
 
 /// What is required of each package.
 #[derive(Debug, Default)]
-pub(super) struct AskedCommits(Mutex<HashMap<PackageId, Commits>>);
+pub(super) struct AskedCommits(Mutex<FxHashMap<PackageId, Commits>>);
 
 #[derive(Debug)]
 enum Commits {

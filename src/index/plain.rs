@@ -47,12 +47,13 @@ struct Specs {
 
 impl PlainReferences {
     /// The requirements of references, each split where its version starts; `None` if one of them is not
-    /// plain.
+    /// plain, or means a package that has another name here.
     pub(super) fn requirements(
         &self,
         base: &Base,
         references: &[(&str, Option<&str>)],
         commits: &AskedCommits,
+        has_other_name: impl Fn(&PackageId) -> bool,
     ) -> Option<Arc<[Arc<Requirement>]>> {
         let mut met = lock(&self.0);
         let Met { places, packages, specs, requirements } = &mut *met;
@@ -66,7 +67,7 @@ impl PlainReferences {
             let package = match places.get(place) {
                 Some(&known) => known?,
                 None => {
-                    let id = plain(base, place);
+                    let id = plain(base, place).filter(|id| !has_other_name(id));
                     places.insert(place.into(), id.as_ref().map(|_| packages.len()));
                     packages.push(Package { id: id?, is_wanted: false });
                     packages.len() - 1
@@ -141,13 +142,15 @@ mod tests {
         ] {
             for version in [Some("^1.2"), None] {
                 let wanted = AskedCommits::default();
-                let found = known.requirements(&base, &[(place, version)], &wanted);
+                let found = known.requirements(&base, &[(place, version)], &wanted, |_| false);
                 let id = |found: Arc<[Arc<Requirement>]>| found[0].id.to_string();
                 assert_eq!(found.map(id).as_deref(), expected, "{place}");
             }
         }
         assert_eq!(
-            known.requirements(&base, &[("aws/ec2", Some("^"))], &AskedCommits::default()),
+            known.requirements(&base, &[("aws/ec2", Some("^"))], &AskedCommits::default(), |_| {
+                false
+            }),
             None
         );
     }
@@ -158,9 +161,13 @@ mod tests {
         let (known, wanted) = (PlainReferences::default(), AskedCommits::default());
         let commit = "a".repeat(40);
         let id = PackageId::parse("hub.mu.com/aws/ec2").expect("is an id");
-        known.requirements(&base, &[("aws/ec2", Some(&commit))], &wanted).expect("is plain");
+        known
+            .requirements(&base, &[("aws/ec2", Some(&commit))], &wanted, |_| false)
+            .expect("is plain");
         assert_eq!(wanted.alone(&id), Some(vec![commit]));
-        known.requirements(&base, &[("aws/ec2", Some("^1"))], &wanted).expect("is plain");
+        known
+            .requirements(&base, &[("aws/ec2", Some("^1"))], &wanted, |_| false)
+            .expect("is plain");
         assert_eq!(wanted.alone(&id), None);
     }
 }

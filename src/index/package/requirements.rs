@@ -92,12 +92,12 @@ impl Package {
         }
         let own = around.run().options.instead_of.get(self.id()).unwrap_or(self.id());
         let base = own.base();
-        let plain = around.run().plain.requirements(&base, &references, &around.run().commits)?;
         // A folder of the workspace is one package, whatever name a reference uses.
         let options = &around.run().options;
         let has_other_name =
             |id: &PackageId| (options.is_local)(id) && (options.own_name)(id.clone()) != *id;
-        (!plain.iter().any(|one| has_other_name(&one.id))).then_some(plain)
+        let commits = &around.run().commits;
+        around.run().plain.requirements(&base, &references, commits, has_other_name)
     }
 
     /// What this package's dependencies leave out: an override fills in what the original package would, and

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 use mu_formats::Reading;
 use mu_provider::Release;
+use rustc_hash::FxHashSet;
 
 use crate::formats;
 use crate::fs;
@@ -27,9 +28,9 @@ pub(crate) struct PacksHere {
     own: PacksFolder,
     lock: Arc<Lockfile>,
     /// What is in the workspace's packs folder.
-    top: OnceLock<HashSet<OsString>>,
+    top: OnceLock<FxHashSet<OsString>>,
     /// The packs that mu itself has installed in the workspace.
-    managed: OnceLock<HashSet<String>>,
+    managed: OnceLock<FxHashSet<String>>,
 }
 
 impl PacksHere {

@@ -1,9 +1,8 @@
 //! Two copies of one package, such as an original and its mirrored copy. mu warns about them, because nothing
 //! else would show that they are one package.
 
-use std::collections::{HashMap, HashSet};
-
 use mu_provider::Digest;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::lock::{LockedPackage, Lockfile};
 use crate::select::Selection;
@@ -36,8 +35,8 @@ type Fetched<'lock> = (&'lock LockedPackage, Option<&'lock str>);
 
 /// The few packages that may be in use twice: comparing each with each other one takes too long.
 fn suspects<'lock>(fetched: &[Fetched<'lock>]) -> Vec<Fetched<'lock>> {
-    let copied: HashSet<&str> = fetched.iter().filter_map(|(_, of)| *of).collect();
-    let mut times: HashMap<Option<Digest>, usize> = HashMap::new();
+    let copied: FxHashSet<&str> = fetched.iter().filter_map(|(_, of)| *of).collect();
+    let mut times: FxHashMap<Option<Digest>, usize> = FxHashMap::default();
     for (package, _) in fetched {
         *times.entry(package.digest).or_default() += 1;
     }
