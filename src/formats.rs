@@ -14,7 +14,7 @@ use mu_provider::Release;
 use crate::env::Environment;
 use crate::fs;
 use crate::manifest::edit::{self, Change, EditError, Editor};
-use crate::manifest::source::SourceError;
+use crate::manifest::source::{MAX_BYTES, SourceError};
 use crate::manifest::{
     Head, JSON_NAME, Loaded, Manifest, ManifestError, YAML_NAME, read_text_if_there,
 };
@@ -202,11 +202,12 @@ pub fn not_read(path: &Path) -> Vec<&'static str> {
     others.map(|format| format.manifest).collect()
 }
 
-/// Whether a file is the manifest of a format, and not only called like one.
+/// Whether a file is the manifest of a format, and not only called like one. A file that cannot be read may be one: loading it
+/// says why.
 pub fn is_manifest(format: &Format, path: &Path) -> bool {
     let is_file = fs::metadata(path).is_ok_and(|metadata| metadata.is_file());
     let is_one = |is_one: fn(&str) -> bool| {
-        text_if_there(format, path).is_ok_and(|text| text.is_some_and(|text| is_one(&text)))
+        fs::read(path).map_or(true, |bytes| is_one(&String::from_utf8_lossy(&bytes)))
     };
     is_file && format.is_one.is_none_or(is_one)
 }
@@ -230,10 +231,8 @@ const LONGEST_STREAM: u64 = 64 << 20;
 
 fn text_if_there(format: &Format, path: &Path) -> Result<Option<String>, ManifestError> {
     let length = fs::metadata(path).map_or(0, |metadata| metadata.len());
-    if format.is_named || length > LONGEST_STREAM || length == 0 {
-        return read_text_if_there(path);
-    }
-    Ok(Some(fs::read_text(path)?))
+    let is_stream = !format.is_named && (MAX_BYTES as u64..=LONGEST_STREAM).contains(&length);
+    if is_stream { Ok(Some(fs::read_text(path)?)) } else { read_text_if_there(path) }
 }
 
 /// The files that a reader looks into.

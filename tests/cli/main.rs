@@ -11,6 +11,7 @@ mod add;
 #[cfg(feature = "url")]
 mod archives;
 mod bare_base;
+mod broken_manifests;
 mod buckets;
 mod build;
 mod capabilities;

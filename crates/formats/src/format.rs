@@ -33,7 +33,8 @@ pub struct Format {
     pub is_named: bool,
     /// A folder, with a slash, whose files its reader looks into, too.
     pub folder: Option<&'static str>,
-    /// Whether a text is that of such a manifest, where others have a file of that name, too.
+    /// Whether a text is that of such a manifest, where others have a file of that name, too. A manifest with a mistake in it is
+    /// still one.
     pub is_one: Option<fn(&str) -> bool>,
     /// Whether versions may leave numbers out: `1.28`.
     pub lenient: bool,

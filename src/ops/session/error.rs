@@ -19,7 +19,7 @@ use crate::reference::ReferenceError;
 use crate::search::SearchError;
 use crate::store::StoreError;
 use crate::workspace::edits::EditsError;
-use crate::workspace::{CONFIG_FILE, ForeignError, WorkspaceError};
+use crate::workspace::{CONFIG_FILE, ForeignError, WORKSPACE_FILE, WorkspaceError};
 
 /// The stable word for what went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, JsonSchema)]
@@ -212,8 +212,9 @@ impl From<WorkspaceError> for CommandError {
     fn from(error: WorkspaceError) -> Self {
         match error {
             WorkspaceError::Manifest(ManifestError::Source(error)) => {
-                let is_manifest = error.path().file_stem().is_some_and(|stem| stem == "Mu");
-                Self::in_file(if is_manifest { Code::Manifest } else { Code::Workspace }, error)
+                let is_settings =
+                    [WORKSPACE_FILE, CONFIG_FILE].iter().any(|name| error.path().ends_with(name));
+                Self::in_file(if is_settings { Code::Workspace } else { Code::Manifest }, error)
             }
             WorkspaceError::Manifest(error) => error.into(),
             WorkspaceError::Foreign(error) => foreign(error),

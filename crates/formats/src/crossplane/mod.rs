@@ -27,7 +27,7 @@ pub const FORMAT: Format = Format {
     lenient: false,
     folder: None,
     is_named: false,
-    is_one: Some(is_one),
+    is_one: Some(is_authored),
     dialect: |_| Arc::new(edit::Packages),
     packed_by: "`crossplane xpkg build` makes its package, and `crossplane xpkg push` publishes it",
     artifact: None,
@@ -38,6 +38,7 @@ pub const FORMAT: Format = Format {
 /// The format of packages as they are in registries.
 pub const PACKED: Format = Format {
     manifest: PUBLISHED,
+    is_one: Some(is_published),
     artifact: Some(image::ARTIFACT),
     head: |files| head(files, PUBLISHED),
     read: |files, around| read(files, PUBLISHED, around),
@@ -59,9 +60,17 @@ const KINDS: [&str; 3] = ["Configuration", "Function", "Provider"];
 /// The fact of the runtime that `spec.crossplane.version` is about.
 const CROSSPLANE: &str = "crossplane";
 
-/// Whether a text is the manifest of a package: other tools have files of these names, too.
-fn is_one(text: &str) -> bool {
-    node::read(text).is_ok_and(|root| kind(&root).is_some())
+/// Whether a text is a `crossplane.yaml`, and not a resource of another kind in a file of that name. What cannot be read is one with
+/// a mistake; bytes that are not UTF-8 arrive here as replacement characters.
+fn is_authored(text: &str) -> bool {
+    text.contains(char::REPLACEMENT_CHARACTER)
+        || node::read(text).map_or(true, |root| kind(&root).is_some())
+}
+
+/// Whether a text is a `package.yaml`. Many tools have files of that name, so what cannot be read is one only if it speaks of
+/// Crossplane's packages.
+fn is_published(text: &str) -> bool {
+    node::read(text).map_or_else(|_| text.contains(GROUP), |root| kind(&root).is_some())
 }
 
 /// The kind of package that the text of a manifest describes: `Configuration`, `Function` or `Provider`; `None` if it is not such

@@ -98,17 +98,24 @@ fn a_package_says_what_it_needs_and_brings() {
 }
 
 #[test]
+fn a_manifest_with_a_typo_is_still_one() {
+    assert!(is_authored("kind: [\n"));
+    let text = CONFIGURATION.replacen("kind: ", "kind: [", 1);
+    assert!(is_authored(&text) && is_published(&text));
+}
+
+#[test]
 fn files_of_other_tools_are_none() {
-    assert!(is_one(CONFIGURATION));
+    assert!(is_published(CONFIGURATION) && is_authored(CONFIGURATION));
     for text in [
         "",
         "name: hpack\n",
         "apiVersion: v1\nkind: Provider\n",
         "apiVersion: meta.pkg.crossplane.io/v1\nkind: Lock\n",
-        "{",
     ] {
-        assert!(!is_one(text), "{text}");
+        assert!(!is_published(text) && !is_authored(text), "{text}");
     }
+    assert!(!is_published("{{ a template }}: {"));
     let head = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Provider\nmetadata: {name: a}\n";
     for (text, expected) in [
         ("a: 1\n", "package.yaml:1:1: this is not a package of Crossplane"),

@@ -43,10 +43,11 @@ pub const OPERATOR: &str = "operator.yaml";
 /// What such manifests are of.
 const GROUP: &str = "kudo.dev/";
 
-/// Whether `text` is the manifest of an operator: many tools have files called `operator.yaml`.
+/// Whether `text` is the manifest of an operator: many tools have files called `operator.yaml`. What cannot be read is one only if
+/// it speaks of KUDO.
 pub fn is_operator(text: &str) -> bool {
     // Reading a long file of another kind is not worth it.
-    text.contains(GROUP) && node::read(text).is_ok_and(|root| is_of_kudo(&root))
+    text.contains(GROUP) && node::read(text).map_or(true, |root| is_of_kudo(&root))
 }
 
 fn is_of_kudo(root: &Node<'_>) -> bool {

@@ -95,7 +95,8 @@ fn an_operator_is_a_package_of_its_application_and_its_own_version() {
 #[test]
 fn what_is_none_or_cannot_be_used_is_refused() {
     assert!(is_operator(KAFKA));
-    for other in ["", "apiVersion: apps/v1 # kudo.dev/\n", "kudo.dev/v1beta1: [", "[kudo.dev/v1]"] {
+    assert!(is_operator("apiVersion: kudo.dev/v1beta1\nname: [\n"));
+    for other in ["", "apiVersion: apps/v1 # kudo.dev/\n", "{{ a template }}: [", "[kudo.dev/v1]"] {
         assert!(!is_operator(other), "{other}");
     }
     let task = |spec: &str| {

@@ -29,7 +29,7 @@ const PREFIX: &str = "operators.operatorframework.io.bundle.";
 
 /// Whether `text`, that of a `metadata/annotations.yaml`, is of a bundle.
 pub fn is_bundle(text: &str) -> bool {
-    text.contains(&format!("{PREFIX}package.v1"))
+    text.contains(PREFIX)
 }
 
 /// Reads the bundle whose files these are.

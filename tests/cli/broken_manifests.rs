@@ -1,0 +1,73 @@
+//! A manifest of another ecosystem with a mistake in it is a manifest with a mistake: the folder is not one without a package.
+
+use std::fs;
+
+use crate::support::{Package, Sandbox};
+
+const CROSSPLANE: &str =
+    "apiVersion: meta.pkg.crossplane.io/v1\nkind: [Configuration\nmetadata: {name: platform}\n";
+
+const KUDO: &str = "apiVersion: kudo.dev/v1beta1\nname: kafka\noperatorVersion: [1.0.0\n";
+
+const OLM: &str = "annotations:\n  operators.operatorframework.io.bundle.package.v1: [web\n";
+
+/// A workspace with a lock and a pack.
+fn installed() -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(&["aws/vpc"]);
+    sandbox.publish(&[Package::new("aws/vpc", "1.0.0")]);
+    sandbox.mu(&["get"]).ok();
+    sandbox
+}
+
+/// Expects that `mu get` names the place of the mistake, and changes nothing.
+#[track_caller]
+fn is_refused(sandbox: &Sandbox, place: &str) {
+    let before = sandbox.state();
+    let error = sandbox.mu(&["get", "--json"]).fails_with("manifest");
+    assert!(error["message"].to_string().contains(place), "{error}");
+    assert_eq!(sandbox.state(), before);
+}
+
+#[test]
+fn a_typo_in_a_foreign_manifest_uninstalls_nothing() {
+    let broken: [(&str, &[u8]); 7] = [
+        ("crossplane.yaml", CROSSPLANE.as_bytes()),
+        ("crossplane.yaml", b"\xff\n"),
+        ("package.yaml", CROSSPLANE.as_bytes()),
+        ("operator.yaml", KUDO.as_bytes()),
+        ("metadata/annotations.yaml", OLM.as_bytes()),
+        ("Chart.yaml", b"apiVersion: [v2\n"),
+        ("Chart.yaml", b"apiVersion: v2\nname: caf\xe9\nversion: 1.0.0\n"),
+    ];
+    for (name, text) in broken {
+        let sandbox = installed();
+        fs::remove_file(sandbox.path("work/Mu.yaml")).expect("is there");
+        fs::create_dir_all(sandbox.path("work/metadata")).expect("can be made");
+        fs::write(sandbox.path("work").join(name), text).expect("can be written");
+        is_refused(&sandbox, &format!("{name}:"));
+    }
+}
+
+#[test]
+fn a_typo_in_the_manifest_of_a_foreign_member_uninstalls_nothing() {
+    let sandbox = installed();
+    sandbox.write(".mu/workspace.yaml", "formats: [crossplane, kudo]\n");
+    for (name, text) in [("crossplane.yaml", CROSSPLANE), ("operator.yaml", KUDO)] {
+        sandbox.write(&format!("apps/{name}"), text);
+        is_refused(&sandbox, &format!("apps/{name}:3:"));
+        fs::remove_dir_all(sandbox.path("work/apps")).expect("is there");
+    }
+}
+
+#[test]
+fn files_of_other_tools_with_the_names_of_manifests_are_left_alone() {
+    let sandbox = installed();
+    sandbox.write(".mu/workspace.yaml", "formats: [crossplane, kudo]\n");
+    sandbox.write("crossplane.yaml", "apiVersion: v1\nkind: Service\n");
+    for name in ["package.yaml", "operator.yaml"] {
+        sandbox.write(name, "{{ a template }}: {\n");
+        sandbox.write(&format!("apps/{name}"), "{{ a template }}: {\n");
+    }
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["status"]).ok().does_not_say(&["package.yaml", "operator.yaml"]);
+}
