@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::support::git::Origin;
 use crate::support::{Package, Sandbox, write};
 use crate::ways_out::told;
 
@@ -389,4 +390,26 @@ fn packages_of_one_workspace_that_conflict_are_told_and_not_used_together() {
     sandbox.write("net/cilium/Mu.yaml", "name: net/cilium\nversion: 1.0.0\n");
     let run = sandbox.mu(&["get"]).ok();
     run.does_not_say(&["conflicts"]);
+}
+
+#[test]
+fn a_branch_or_a_commit_provides_what_its_manifest_says() {
+    let origin = Origin::new("net.git");
+    let manifest = format!("name: net/own\nversion: 1.2.0\nprovides: [{NETWORK}]\n");
+    let commit = origin.commit(&[("Mu.yaml", &manifest)]);
+    for strategy in ["highest", "minimal"] {
+        for revision in ["main", &commit] {
+            let sandbox = sandbox();
+            sandbox.write(".mu/workspace.yaml", &format!("resolution: {strategy}\n"));
+            sandbox.write("Mu.yaml", "name: acme/shop\ndependencies: [acme/api]\n");
+            let place = format!("git+file://{}#{revision}", origin.folder().display());
+            sandbox.mu(&["add", &place]).ok();
+            let locked = sandbox.locked();
+            assert_eq!(locked.len(), 2, "{locked:?}");
+            assert!(locked.iter().any(|line| line.ends_with("net 1.2.0")), "{locked:?}");
+            sandbox.mu(&["get", "--locked"]).ok();
+            sandbox.write("Mu.yaml", &format!("name: acme/shop\nrequires: [{NETWORK}]\n"));
+            sandbox.mu(&["add", &place]).ok();
+        }
+    }
 }

@@ -366,3 +366,19 @@ fn what_has_only_prereleases_is_chosen_without_asking_for_them() {
     Artifact::package(&text).push(&host, "acme/function-new", "v0.1.0");
     sandbox.mu(&["update"]).ok().says(&["0.1.0-rc.2 → 0.1.0"]);
 }
+
+#[test]
+fn an_xpkg_by_digest_or_tag_provides_its_kinds() {
+    let (sandbox, server) = registry();
+    let host = server.host();
+    let package = format!("{}{}", meta("Provider", "disk", ""), resource("disk.example", "Disk"));
+    let artifact = Artifact::package(&package);
+    let digest = artifact.push(&host, "acme/provider-disk", "edge");
+    sandbox.write("Mu.yaml", "name: acme/web\nrequires: [disk.example/v1/Disk]\n");
+    for revision in ["edge", &digest] {
+        sandbox.mu(&["add", &format!("oci://{host}/acme/provider-disk#{revision}")]).ok();
+        sandbox.mu(&["get", "--locked"]).ok();
+        assert!(sandbox.read("Mu.lock").contains("provides: [disk.example/v1/Disk]"));
+        sandbox.write("Mu.yaml", "name: acme/web\nrequires: [disk.example/v1/Disk]\n");
+    }
+}

@@ -252,6 +252,12 @@ impl Candidates {
         &self.allowed
     }
 
+    /// The revisions without a version tag that no rule excludes.
+    pub(super) fn allowed_revisions(&self) -> Vec<Position> {
+        let revisions = self.releases.len()..self.count();
+        revisions.filter(|at| self.allowed.holds(*at)).collect()
+    }
+
     /// The number of positions: releases, then revisions.
     pub(super) fn count(&self) -> Position {
         self.releases.len() + self.revisions.len() as Position

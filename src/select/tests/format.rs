@@ -134,6 +134,8 @@ struct Repository {
 struct Commit {
     version: Option<String>,
     needs: Vec<Dependency>,
+    provides: Vec<String>,
+    requires: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -206,12 +208,7 @@ impl Scenario {
         }
         for (name, repository) in &self.repositories {
             let revisions = repository.commits.iter().map(|(commit, revision)| {
-                let untagged = Untagged {
-                    commit: commit.as_str().into(),
-                    version: revision.version.as_deref().map(version),
-                    details: None,
-                };
-                (commit.clone(), (untagged, needs(&revision.needs)))
+                (commit.clone(), (revision.untagged(commit), needs(&revision.needs)))
             });
             let package = Package {
                 versions: releases(&repository.versions),
@@ -267,6 +264,21 @@ impl Scenario {
             settings: self.settings.settings(),
         };
         (memory, request)
+    }
+}
+
+impl Commit {
+    fn untagged(&self, commit: &str) -> Untagged {
+        let details = Details {
+            provides: self.provides.clone(),
+            requires: self.requires.clone(),
+            ..Details::default()
+        };
+        Untagged {
+            commit: commit.into(),
+            version: self.version.as_deref().map(version),
+            details: (details != Details::default()).then(|| details.into()),
+        }
     }
 }
 

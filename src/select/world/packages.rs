@@ -337,11 +337,18 @@ impl<'a> Packages<'a> {
         Ok(matching)
     }
 
-    /// Checks whether a revision of a package was named that earlier sets lack.
-    fn note_named(&mut self, Place(index): Place) {
+    /// Checks whether a revision of a package was named that earlier sets lack, and notes what its revisions provide: no listing
+    /// says it.
+    fn note_named(&mut self, place: Place) {
+        let Place(index) = place;
         if self.known[index].take_outdated() {
             self.is_outdated = true;
             self.needs.forget_meanings();
+        }
+        for position in self.known[index].allowed_revisions() {
+            let details = self.known[index].details(position);
+            let provides = details.map(|details| details.provides.clone()).unwrap_or_default();
+            self.note_all_provided(&provides, place, position);
         }
     }
 
@@ -377,11 +384,15 @@ impl<'a> Packages<'a> {
         let releases = package.releases();
         let declared = self.universe.declared(releases, package.candidate(position))?;
         let Some(declared) = declared else { return Ok((Vec::new(), Vec::new())) };
+        self.note_all_provided(&declared.provides, place, position);
+        Ok((declared.provides.clone(), declared.requires.clone()))
+    }
+
+    fn note_all_provided(&mut self, provides: &[String], place: Place, position: Position) {
         let own = &self.request.own;
-        for name in &declared.provides {
+        for name in provides {
             self.is_outdated |= self.capabilities.note_provided(own, name, place, position);
         }
-        Ok((declared.provides.clone(), declared.requires.clone()))
     }
 
     /// Sets the replacements, for a strategy that does not search.
