@@ -288,11 +288,14 @@ fn id_of<'k>(world: &'k World<'_>, target: &'k Target) -> &'k PackageId {
     key(world, target).0
 }
 
-/// The version of a package of the workspace, which may be there because it replaces another one.
+/// The version of a package of the workspace, which may be there because it replaces another one, or provides a capability.
 fn own_version(world: &World<'_>, id: &PackageId) -> Option<Version> {
     let request = world.request();
     let replacing = request.replaced.values().find(|(by, _)| by == id).map(|(_, local)| local);
-    request.local.get(id).or(replacing)?.version.clone()
+    match request.local.get(id).or(replacing) {
+        Some(local) => local.version.clone(),
+        None => request.own.versions.get(id).cloned(),
+    }
 }
 
 /// A chosen package, without its requirers and dependencies.

@@ -56,6 +56,8 @@ impl Request {
 pub struct OwnCapabilities {
     /// Capability → the packages that provide it.
     pub provides: BTreeMap<String, BTreeSet<PackageId>>,
+    /// The versions of the packages that provide something.
+    pub versions: BTreeMap<PackageId, Version>,
     /// Capability → what requires it: the display name, and the id.
     pub requires: BTreeMap<String, BTreeMap<String, PackageId>>,
     /// Capability or package id → the packages that conflict with it.

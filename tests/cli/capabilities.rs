@@ -413,3 +413,29 @@ fn a_branch_or_a_commit_provides_what_its_manifest_says() {
         }
     }
 }
+
+#[test]
+fn a_provider_of_the_workspace_is_locked_with_its_version_wherever_it_is() {
+    let provider = |name: &str, version: &str| {
+        format!("name: {name}\nversion: {version}\nprovides: [{NETWORK}]\n")
+    };
+    let needy = "dependencies: [acme/api#^1]\n";
+    for strategy in ["highest", "minimal"] {
+        for (folder, text, locked) in [
+            ("", format!("{}{needy}", provider("acme/m", "1.0.0")), "acme/m 1.0.0"),
+            ("y/net/", provider("y/net", "2.5.0"), "y/net 2.5.0"),
+            ("elsewhere/", provider("y/net", "2.5.0"), "y/net 2.5.0"),
+        ] {
+            let sandbox = sandbox();
+            sandbox.write(".mu/workspace.yaml", &format!("resolution: {strategy}\n"));
+            sandbox.write("Mu.yaml", &format!("name: acme/shop\n{needy}"));
+            sandbox.write(&format!("{folder}Mu.yaml"), &text);
+            sandbox.mu(&["get"]).ok();
+            assert!(sandbox.locked().contains(&format!("hub.mu.com/{locked}")), "{folder}");
+            let lock = sandbox.read("Mu.lock");
+            sandbox.mu(&["get"]).ok().says(&["up to date"]).does_not_say(&["warning"]);
+            sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+            assert_eq!(sandbox.read("Mu.lock"), lock);
+        }
+    }
+}

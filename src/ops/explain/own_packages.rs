@@ -49,7 +49,9 @@ pub(crate) fn warnings(
     for member in &session.workspace.members {
         let id = &member.id;
         let is_elsewhere = requirements.local(session, id).is_none() && !overrides.contains_key(id);
-        if is_elsewhere && (lock.find(id).next().is_some() || asked().any(|asked| asked == id)) {
+        // What only provides a capability is used wherever it is.
+        let is_fetched = || lock.find(id).any(|package| !package.source.is_workspace());
+        if is_elsewhere && (is_fetched() || asked().any(|asked| asked == id)) {
             warnings.push(misplaced(session, member));
         }
     }

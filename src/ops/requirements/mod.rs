@@ -317,8 +317,12 @@ impl Requirements {
             ));
         }
         for package in &lock.packages {
-            let is_local = self.local(session, &package.id).is_some();
-            if is_local != package.source.is_workspace() {
+            let is_workspace = package.source.is_workspace();
+            // What provides a capability is used wherever it is in the workspace.
+            let is_provider = || self.own.provides.values().any(|by| by.contains(&package.id));
+            let is_local =
+                self.local(session, &package.id).is_some() || (is_workspace && is_provider());
+            if is_local != is_workspace {
                 let now = if is_local { "now" } else { "no longer" };
                 differences.push(format!("{} is {now} in the workspace", package.id));
             }
@@ -443,6 +447,8 @@ fn own_capabilities(session: &Session) -> OwnCapabilities {
     for member in &session.workspace.members {
         for capability in &member.manifest.provides {
             own.provides.entry(capability.to_string()).or_default().insert(member.id.clone());
+            own.versions
+                .extend(member.manifest.version.clone().map(|own| (member.id.clone(), own)));
         }
         for reference in &member.manifest.conflicts {
             let text = reference.to_string();

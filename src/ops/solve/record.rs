@@ -331,6 +331,8 @@ fn is_same(package: &LockedPackage, chosen: &Chosen) -> bool {
 fn local_entry(session: &Session, requirements: &Requirements, chosen: &Chosen) -> LockedPackage {
     let place = requirements
         .local(session, &chosen.id)
+        // A package that provides a capability is used wherever it is.
+        .or_else(|| session.places.member_called(&chosen.id, &session.workspace))
         .map(|package| package.place.clone())
         .unwrap_or_default();
     let place = if place.is_empty() { ".".to_owned() } else { place };

@@ -299,6 +299,7 @@ impl Own {
             provides: provides.collect(),
             requires: requires.collect(),
             conflicts: conflicts.collect(),
+            ..OwnCapabilities::default()
         }
     }
 }
