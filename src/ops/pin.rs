@@ -12,7 +12,7 @@ use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::dependencies::{self, Dependency, Meant, NewVersion};
 use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::Requirements;
-use crate::ops::requirements::pins::{MARK, NOTHING, pin_of};
+use crate::ops::requirements::pins::{MARK, NOTHING, locked_for, pin_of};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::Move;
@@ -44,7 +44,7 @@ pub fn pin(session: &Session, request: &PinRequest) -> Result<Outcome, CommandEr
             // Its replacement has no such version.
             return Ok(None);
         }
-        let Some(package) = lock.find(&dependency.id).last() else {
+        let Some(package) = locked_for(&lock, &dependency.id, &dependency.reference) else {
             return Err(CommandError::new(
                 Code::NotFound,
                 format!(
@@ -148,9 +148,7 @@ fn compatible(
 ) -> Result<Option<VersionSpec>, CommandError> {
     let version = match dependency.reference.spec() {
         VersionSpec::Pin(pin) => Some(pin.version().to_string()),
-        _ => lock
-            .find(&dependency.id)
-            .last()
+        _ => locked_for(lock, &dependency.id, &dependency.reference)
             .map(|package| package.version.clone())
             .filter(|version| version != "0.0.0"),
     };

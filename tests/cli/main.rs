@@ -17,6 +17,7 @@ mod build;
 mod capabilities;
 mod care;
 mod channels;
+mod chart_aliases;
 mod closures;
 mod conflict;
 mod crossplane;

@@ -18,6 +18,8 @@ use crate::reference::{PackageId, Reference, VersionSpec};
 pub(crate) struct Dependency {
     /// The package.
     pub(crate) id: PackageId,
+    /// Its number in the list of its manifest.
+    pub(crate) number: usize,
     /// How it is written.
     pub(crate) reference: Reference,
     /// The text of the comment after it, without the mark.
@@ -65,10 +67,9 @@ pub(crate) fn change(
             {
                 let Some(new) = decide(&dependency)? else { continue };
                 editing.change(session, index, |editor| {
-                    let changed =
-                        editor.set_version(section, &dependency.reference, new.version)?;
+                    let changed = editor.set_version_at(section, dependency.number, new.version)?;
                     let note = new.note.as_deref();
-                    editor.set_note(section, &dependency.reference, meant.mark, note)?;
+                    editor.set_note_at(section, dependency.number, meant.mark, note)?;
                     Ok(changed)
                 })?;
             }
@@ -154,7 +155,9 @@ fn listed(
     let editor = formats::editor(path, text, &member.defaults(), environment);
     let is_tagged = formats::format_of(path).is_some_and(|format| format.lenient);
     let mut dependencies = Vec::new();
-    for entry in section.of(changed.manifest(&session.workspace, index)) {
+    for (number, entry) in
+        section.of(changed.manifest(&session.workspace, index)).iter().enumerate()
+    {
         let reference = entry.reference.clone();
         let id = id_in(session, member, &reference);
         let mut is_named = false;
@@ -168,8 +171,8 @@ fn listed(
         // Indirect dependencies are listed again if moves rewrite requirements, whatever is written.
         let is_free = !entry.indirect || !rewrites(session, session.strategy());
         if is_named || (meant.names.is_empty() && is_free) {
-            let note = editor.note(section, &reference, meant.mark)?;
-            dependencies.push(Dependency { id, reference, note, is_named, is_tagged });
+            let note = editor.note_at(section, number, meant.mark)?;
+            dependencies.push(Dependency { id, number, reference, note, is_named, is_tagged });
         }
     }
     Ok(dependencies)

@@ -74,17 +74,20 @@ pub(crate) fn differences(session: &Session, member: &Member, after: &Manifest) 
             passed_over: None,
             held_back_by: Vec::new(),
         };
+        // A chart may list a package several times, so entries are compared in their order.
+        let mut old: Vec<Option<&Requirement>> = old.iter().map(Some).collect();
         for entry in &new {
-            let known = old.iter().find(|known| id(known) == id(entry)).map(spec);
+            let is_it = |known: &&mut Option<&Requirement>| {
+                known.is_some_and(|known| id(known) == id(entry))
+            };
+            let known = old.iter_mut().find(is_it).and_then(Option::take).map(spec);
             let to = spec(entry);
             if known.as_ref() != Some(&to) {
                 written.push(one(entry, known, Some(to)));
             }
         }
-        for entry in &old {
-            if !new.iter().any(|kept| id(kept) == id(entry)) {
-                written.push(one(entry, Some(spec(entry)), None));
-            }
+        for entry in old.into_iter().flatten() {
+            written.push(one(entry, Some(spec(entry)), None));
         }
     }
     written

@@ -23,7 +23,7 @@ enum Repository {
 ///
 /// Conditions, tags and imported values depend on the values that a chart is installed with, so every
 /// dependency is required. A dependency that is listed twice with two aliases is one package, and must
-/// satisfy both ranges.
+/// satisfy both ranges. Where its author works on it, each entry counts, because each can be edited.
 pub(super) fn add(
     release: &mut Release,
     node: &Node<'_>,
@@ -41,7 +41,7 @@ pub(super) fn add(
     };
     let base = match (repository, version) {
         (Repository::Folder(folder), _) => {
-            return Ok(push(release, Dependency::Reference(folder)));
+            return Ok(push(release, Dependency::Reference(folder), around));
         }
         (Repository::Url(base), Some(_)) => base,
         (Repository::Inside, _) | (Repository::Url(_), None) => {
@@ -67,12 +67,12 @@ pub(super) fn add(
             ..DetailedDependency::default()
         }),
     };
-    Ok(push(release, dependency))
+    Ok(push(release, dependency, around))
 }
 
-fn push(release: &mut Release, dependency: Dependency) -> bool {
+fn push(release: &mut Release, dependency: Dependency, around: &Reading<'_>) -> bool {
     let dependencies = release.dependencies.get_or_insert_default();
-    let is_new = !dependencies.contains(&dependency);
+    let is_new = around.is_own || !dependencies.contains(&dependency);
     if is_new {
         dependencies.push(dependency);
     }

@@ -26,6 +26,20 @@ impl Editor {
         about: &str,
     ) -> Result<Option<String>, EditError> {
         let Some((index, _)) = self.find(section, package)? else { return Ok(None) };
+        self.note_at(section, index, about)
+    }
+
+    /// As [`Self::note`], of the entry with the number `index` in its section.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn note_at(
+        &self,
+        section: Section,
+        index: usize,
+        about: &str,
+    ) -> Result<Option<String>, EditError> {
         if !self.has_notes() {
             return Ok(None);
         }
@@ -38,21 +52,20 @@ impl Editor {
         Ok(notes.find_map(|note| after(note, about)).map(str::to_owned))
     }
 
-    /// Sets or removes the note `about` in the comment after a package's entry. Returns whether the note is
-    /// there now: entries in JSON, and entries among others in brackets, cannot have one.
+    /// Sets or removes the note `about` in the comment after the entry with the number `index` in its section. Returns whether the
+    /// note is there now: entries in JSON, and entries among others in brackets, cannot have one.
     ///
     /// # Errors
     ///
     /// When the manifest is wrong, or cannot be changed safely.
-    pub fn set_note(
+    pub fn set_note_at(
         &mut self,
         section: Section,
-        package: &Reference,
+        index: usize,
         about: &str,
         note: Option<&str>,
     ) -> Result<bool, EditError> {
-        let Some((index, _)) = self.find(section, package)? else { return Ok(false) };
-        if !self.has_notes() {
+        if !self.has_notes() || index >= self.requirements(section)?.len() {
             return Ok(false);
         }
         let index = self.place(index)?;

@@ -178,7 +178,25 @@ impl Editor {
         package: &Reference,
         version: Option<VersionSpec>,
     ) -> Result<bool, EditError> {
-        let Some((index, old)) = self.find(section, package)? else { return Ok(false) };
+        let Some((index, _)) = self.find(section, package)? else { return Ok(false) };
+        self.set_version_at(section, index, version)
+    }
+
+    /// As [`Self::set_version`], for the entry with the number `index` in its section: a chart may list a package several times.
+    ///
+    /// # Errors
+    ///
+    /// As there, and when the entry is in another file.
+    pub fn set_version_at(
+        &mut self,
+        section: Section,
+        index: usize,
+        version: Option<VersionSpec>,
+    ) -> Result<bool, EditError> {
+        let Some(old) = self.requirements(section)?.into_iter().nth(index) else {
+            self.check_dialect()?;
+            return Ok(false);
+        };
         let wanted = Requirement { reference: old.reference.with_version(version), ..old.clone() };
         self.rewrite(section, index, &old, &wanted)
     }
@@ -205,15 +223,16 @@ impl Editor {
         self.accept(section, text, &expected)
     }
 
-    /// The entry for a package, with its place in the section.
+    /// The entry for a package, with its place in the section: of several, the one with the same version.
     fn find(
         &self,
         section: Section,
         package: &Reference,
     ) -> Result<Option<(usize, Requirement)>, EditError> {
-        let requirements = self.requirements(section)?;
-        let mut entries = requirements.into_iter().enumerate();
-        let found = entries.find(|(_, entry)| self.is_same_package(&entry.reference, package));
+        let requirements = self.requirements(section)?.into_iter().enumerate();
+        let entries =
+            requirements.filter(|(_, entry)| self.is_same_package(&entry.reference, package));
+        let found = entries.min_by_key(|(_, entry)| entry.reference.version() != package.version());
         if found.is_none() && section == Section::Dependencies {
             self.check_dialect()?;
         }

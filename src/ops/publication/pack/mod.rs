@@ -23,7 +23,7 @@ use crate::lock::{FILE_NAME, Lockfile};
 use crate::manifest::Manifest;
 use crate::manifest::edit::{Editor, Section};
 use crate::ops::requirements::names::id_in;
-use crate::ops::requirements::pins::pin_of;
+use crate::ops::requirements::pins::{locked_for, pin_of};
 use crate::ops::session::member;
 use crate::ops::{Code, CommandError, Session};
 #[cfg(feature = "publish")]
@@ -295,7 +295,7 @@ fn pinned(session: &Session, index: usize, lock: &Lockfile) -> Result<String, Co
             return Err(CommandError::new(Code::Conflict, message)
                 .hint(format!("depend on `{}` instead", replaced.by)));
         }
-        let Some(package) = lock.find(&id).last() else {
+        let Some(package) = locked_for(lock, &id, reference) else {
             let message =
                 format!("`{id}` is not in {FILE_NAME}, so there is no version to pin it to");
             return Err(CommandError::new(Code::LockOutdated, message).hint("run `mu get` first"));

@@ -496,7 +496,7 @@ fn marks_come_and_go() {
 fn check_note(before: &str, note: Option<&str>, after: &str, expected: bool) {
     let mut editor = editor(before);
     let package = requirement("b").reference;
-    let set = editor.set_note(Section::Dependencies, &package, "pinned from", note);
+    let set = editor.set_note_at(Section::Dependencies, 0, "pinned from", note);
     assert_eq!((set.ok(), editor.text()), (Some(expected), after), "{before}");
     let read = editor.note(Section::Dependencies, &package, "pinned from").expect("is right");
     assert_eq!(read.as_deref(), note.filter(|_| expected), "{before}");

@@ -1,0 +1,89 @@
+//! A chart that lists another one twice, with two aliases: commands change each of its entries.
+
+use std::fs;
+
+use mu_testing::{Chart, Charts, Nginx};
+
+use crate::support::Sandbox;
+
+/// A repository with three versions of `web`, and a chart that has it twice.
+struct Shop {
+    sandbox: Sandbox,
+    nginx: Nginx,
+}
+
+impl Shop {
+    fn new(front: &str, back: &str) -> Self {
+        let mut sandbox = Sandbox::new();
+        fs::create_dir_all(sandbox.path("www/stable")).expect("can be made");
+        let mut charts = Charts::new(&sandbox.path("www/stable"));
+        let nginx = Nginx::serve(&sandbox.path("www"), "");
+        sandbox.replace(&nginx.host(), "[HOST]");
+        for version in ["1.0.0", "1.5.0", "2.0.0"] {
+            charts.add(&Chart::new("web", version));
+        }
+        let shop = Self { sandbox, nginx };
+        shop.sandbox.write("Chart.yaml", &shop.chart(front, back));
+        shop
+    }
+
+    /// The text of the chart, with what follows each `version:`.
+    fn chart(&self, front: &str, back: &str) -> String {
+        let url = self.nginx.url("stable");
+        let entry = |alias: &str, version: &str| {
+            format!("- name: web\n  repository: {url}\n  alias: {alias}\n  version: {version}\n")
+        };
+        let entries = format!("{}{}", entry("front", front), entry("back", back));
+        format!("apiVersion: v2\nname: shop\nversion: 0.1.0\ndependencies:\n{entries}")
+    }
+
+    /// Expects these versions in the chart, whatever the comments are.
+    #[track_caller]
+    fn has(&self, front: &str, back: &str) {
+        let text = self.sandbox.read("Chart.yaml");
+        let line = |line: &str| line.split(" #").next().unwrap_or_default().to_owned();
+        let bare: Vec<String> = text.lines().map(line).collect();
+        assert_eq!(format!("{}\n", bare.join("\n")), self.chart(front, back), "{text}");
+    }
+}
+
+#[test]
+fn every_entry_is_pinned_and_unpinned() {
+    let shop = Shop::new("^1", "1.x");
+    let before = shop.sandbox.read("Chart.yaml");
+    shop.sandbox.mu(&["get"]).ok();
+    let pinned = shop.sandbox.mu(&["pin"]).ok();
+    pinned.says(&["web ^1 → 1.5.0 in Chart.yaml", "web 1.x → 1.5.0 in Chart.yaml"]);
+    shop.has("1.5.0", "1.5.0");
+    shop.sandbox.mu(&["get", "--locked"]).ok();
+    let unpinned = shop.sandbox.mu(&["unpin"]).ok();
+    unpinned.says(&["web 1.5.0 → ^1 in Chart.yaml", "web 1.5.0 → 1.x in Chart.yaml"]);
+    assert_eq!(shop.sandbox.read("Chart.yaml"), before);
+}
+
+#[test]
+fn each_of_two_majors_is_pinned_to_its_own_version() {
+    let shop = Shop::new("^1", "^2");
+    shop.sandbox.write(".mu/workspace.yaml", "majors: many\n");
+    let before = shop.sandbox.read("Chart.yaml");
+    shop.sandbox.mu(&["get"]).ok();
+    let pinned = shop.sandbox.mu(&["pin"]).ok();
+    pinned.says(&["web ^1 → 1.5.0 in Chart.yaml", "web ^2 → 2.0.0 in Chart.yaml"]);
+    shop.has("1.5.0", "2.0.0");
+    shop.sandbox.mu(&["get", "--locked"]).ok();
+    shop.sandbox.mu(&["unpin"]).ok();
+    assert_eq!(shop.sandbox.read("Chart.yaml"), before);
+}
+
+#[test]
+fn every_entry_is_upgraded() {
+    for strategy in ["highest", "minimal"] {
+        let shop = Shop::new("^1.0.0", "1.x");
+        shop.sandbox.write(".mu/workspace.yaml", &format!("resolution: {strategy}\n"));
+        shop.sandbox.mu(&["get"]).ok();
+        shop.sandbox.mu(&["upgrade"]).ok();
+        shop.has("^2.0.0", if strategy == "highest" { "2.x" } else { "^2.0.0" });
+        assert_eq!(shop.sandbox.locked(), [format!("{}/stable/web 2.0.0", shop.nginx.host())]);
+        shop.sandbox.mu(&["get", "--locked"]).ok();
+    }
+}
