@@ -87,6 +87,33 @@ impl<'a> Trial<'a> {
         roots: Vec<Root>,
         sets: &[(Place, PositionSet)],
     ) -> Result<Verdict, Unavailable> {
+        let mut sets = sets.to_vec();
+        loop {
+            self.leave_out_refused(&mut sets);
+            let verdict = self.search_in(roots.clone(), &sets)?;
+            // The search may have read the manifest that rules out what it chose.
+            if !self.leave_out_refused(&mut sets) {
+                return Ok(verdict);
+            }
+        }
+    }
+
+    /// Removes the versions that their manifests rule out, as far as they were read; returns whether there were any.
+    fn leave_out_refused(&self, sets: &mut [(Place, PositionSet)]) -> bool {
+        let mut were_any = false;
+        for (place, set) in sets {
+            let refused = self.world.package(*place).refused_in(set);
+            were_any |= !refused.is_empty();
+            *set = set.without(&refused);
+        }
+        were_any
+    }
+
+    fn search_in(
+        &mut self,
+        roots: Vec<Root>,
+        sets: &[(Place, PositionSet)],
+    ) -> Result<Verdict, Unavailable> {
         let world = &mut self.world;
         world.ask(roots);
         ahead::look(world)?;

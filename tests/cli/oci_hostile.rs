@@ -5,11 +5,12 @@ use std::path::Path;
 
 use mu_provider::conformance::hostile::trees;
 use mu_testing::oci::Behaviour;
-use mu_testing::{Artifact, OciServer};
+use mu_testing::{Artifact, Chart, OciServer};
 use serde_json::{Value, json};
 
 use crate::hostile::{Entry, entries, gzip, outside, stored, tar};
 use crate::support::Sandbox;
+use crate::ways_out::told;
 
 const CHART: &[u8] = b"apiVersion: v2\nname: web\nversion: 1.0.0\n";
 const CHART_CONFIG: &[u8] = br#"{"apiVersion":"v2","name":"web","version":"1.0.0"}"#;
@@ -254,4 +255,31 @@ fn an_index_that_leads_to_itself_is_refused() {
     assert_eq!(error["code"], "integrity", "{error}");
     let asked = attack.server.requests().len() - before;
     assert!(asked < 20, "{asked} requests");
+}
+
+#[test]
+fn no_way_out_leads_to_a_version_that_cannot_be_used() {
+    let registry = OciServer::start(Behaviour::default());
+    let host = registry.host();
+    let push = |repository: &str, version: &str, tag: &str| {
+        Artifact::chart(&Chart::new("bad", version)).push(&host, repository, tag);
+    };
+    push("acme/bad", "1.2.0", "1.0.0");
+    push("other/bad", "1.0.0", "1.0.0");
+    push("other/bad", "1.1.0", "1.1.0");
+    // Its manifest says another version, which mu finds out only when it looks into it.
+    push("other/bad", "1.3.0", "1.2.0");
+    for strategy in ["highest", "minimal"] {
+        let sandbox = || {
+            let sandbox = Sandbox::new();
+            sandbox.write("Mu.yaml", "name: acme/app\n");
+            sandbox.write(".mu/workspace.yaml", &format!("resolution: {strategy}\n"));
+            sandbox
+        };
+        let run = told(sandbox, &["add", &format!("oci://{host}/acme/bad")]);
+        run.says(&["its tag is `1.0.0`"]).does_not_say(&["hint: in acme/app, require"]);
+        let run = told(sandbox, &["add", &format!("oci://{host}/other/bad#^1.2")]);
+        let hint = format!("require {host}/other/bad ^1.1.0 instead of ^1.2");
+        run.says(&["its tag is `1.2.0`", &hint]);
+    }
 }

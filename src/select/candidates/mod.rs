@@ -191,6 +191,13 @@ impl Candidates {
         self.refused.contains_key(&position)
     }
 
+    /// The candidates in `set` that their manifests rule out, as far as these were read.
+    pub(super) fn refused_in(&self, set: &PositionSet) -> PositionSet {
+        let mut refused: Vec<Position> = self.refused.keys().copied().collect();
+        refused.sort_unstable();
+        refused.into_iter().filter(|position| set.holds(*position)).collect()
+    }
+
     /// Removes the versions that the installed version cannot be upgraded to.
     pub(super) fn narrow_upgrades(&mut self) {
         if let Some(upgrades) = &self.upgrades {

@@ -13,7 +13,7 @@ use crate::select::world::World;
 use crate::select::{Request, Root};
 
 /// What roots should require so that a candidate can be chosen; `wish` narrows it in other ways than its
-/// version. `None` if they accept it already.
+/// version. `None` if they accept it already, or nothing that they could require would.
 pub(super) fn asks(
     world: &mut World<'_>,
     request: &Request,
@@ -29,6 +29,7 @@ pub(super) fn asks(
                 continue;
             }
             let to = accepting(world, request, requirement, wish, place, position)?;
+            let Some(to) = to else { return Ok(None) };
             let version = world.package(place).label(position);
             let from = Some(requirement.clone());
             let ask = Ask { by: root.by.clone(), from, to, version };
@@ -41,7 +42,8 @@ pub(super) fn asks(
     Ok(Some(asks).filter(|asks| !asks.is_empty()))
 }
 
-/// A requirement that accepts a candidate: as close as possible to the current one.
+/// A requirement that accepts a candidate: as close as possible to the current one. Nothing accepts a candidate whose manifest
+/// rules it out, which may be read only after it was proposed.
 fn accepting(
     world: &mut World<'_>,
     request: &Request,
@@ -49,7 +51,7 @@ fn accepting(
     wish: &Requirement,
     place: Place,
     position: Position,
-) -> Result<Requirement, Unavailable> {
+) -> Result<Option<Requirement>, Unavailable> {
     let package = world.package(place);
     let pin = VersionSpec::parse(&package.label(position)).unwrap_or(VersionSpec::Latest);
     // If a requirement is nearly an exact version, the suggestion is one too.
@@ -80,12 +82,12 @@ fn accepting(
         Requirement { spec: like, ..narrowed.clone() },
         Requirement { spec: pin, ..narrowed },
     ];
-    for candidate in looser.into_iter().chain(others).chain(nearest) {
+    for candidate in looser.into_iter().chain(others).chain(nearest).chain([last]) {
         if world.accepted(&candidate)?.1.holds(position) {
-            return Ok(candidate);
+            return Ok(Some(candidate));
         }
     }
-    Ok(last)
+    Ok(None)
 }
 
 /// The ranges that other roots require of the same package, and that do not overlap the current one: a root
