@@ -2,6 +2,8 @@
 
 use std::fs;
 
+use mu_testing::oci::Behaviour;
+use mu_testing::{Artifact, Chart, Charts, Nginx, OciServer, tar_gz};
 use serde_json::{Value, json};
 
 use crate::support::{Package, Sandbox};
@@ -210,4 +212,35 @@ fn what_has_the_name_of_a_manifest_and_is_no_file_is_refused() {
         assert!(message.contains("that is not a file"), "{message}");
         assert_eq!(stored(&sandbox), 0);
     }
+}
+
+/// Expects that a package is refused because its archive has no manifest.
+#[track_caller]
+fn lacks_a_manifest(sandbox: &Sandbox, reference: &str, name: &str) {
+    let error = sandbox.mu(&["get", reference, "--json"]).fails_with("integrity");
+    let message = error["message"].as_str().expect("is text");
+    assert!(message.contains(&format!("has no `{name}`")), "{message}");
+    assert!(!sandbox.has("work/Mu.lock"), "nothing is locked");
+    assert_eq!(stored(sandbox), 0);
+}
+
+#[test]
+fn an_archive_without_the_manifest_of_its_line_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[Package::new("aws/ec2", "1.0.0").without_manifest().file("a.txt", "text")]);
+    lacks_a_manifest(&sandbox, "aws/ec2", "Mu.yaml");
+
+    let web = Chart::new("web", "1.0.0");
+    let archive = tar_gz([("web/values.yaml".to_owned(), ('f', b"a: 1\n".to_vec()))]);
+    let mut charts = Charts::new(&sandbox.path("www"));
+    charts.add_with(&web, &archive);
+    let nginx = Nginx::serve(&sandbox.path("www"), "");
+    lacks_a_manifest(&sandbox, &format!("helm+{}", nginx.url("web")), "Chart.yaml");
+
+    let registry = OciServer::start(Behaviour::default());
+    let config = br#"{"apiVersion":"v2","name":"web","version":"1.0.0"}"#;
+    Artifact::new("application/vnd.cncf.helm.config.v1+json", config)
+        .layer("application/vnd.cncf.helm.chart.content.v1.tar+gzip", &archive, &[])
+        .push(&registry.host(), "acme/web", "1.0.0");
+    lacks_a_manifest(&sandbox, &format!("oci://{}/acme/web", registry.host()), "Chart.yaml");
 }

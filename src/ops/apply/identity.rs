@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mu_formats::{GIT, Reading};
+use mu_formats::{FORMATS, GIT, Reading};
 use mu_provider::threads::at_once;
 use mu_provider::{Listing, Release, Silent};
 
@@ -67,7 +67,7 @@ pub(crate) fn check(
         },
         Some(line) => {
             let loaded = content.load(session).map_err(|error| content.unreadable(error))?;
-            let Some(mut manifest) = loaded else { return Ok(()) };
+            let Some(mut manifest) = loaded else { return content.check_absence(line, route) };
             if line.format.is_some() {
                 mu_formats::as_listed(&mut manifest, line);
             }
@@ -110,6 +110,27 @@ impl Content<'_> {
                 Err(self.refuse("the archive", &text, serde_json::json!({})))
             }
         }
+    }
+
+    /// Refuses an archive without a manifest where that has to agree with a line: a hub's, and that of a package of another
+    /// ecosystem. Repositories and other artifacts need none, nor does a commit that was copied into a hub.
+    fn check_absence(
+        &self,
+        line: &Release,
+        route: &dyn Fn() -> Result<Route, CommandError>,
+    ) -> Result<(), CommandError> {
+        let is_commit = line.format.as_deref() == Some(GIT);
+        let route = route()?;
+        if is_commit || (line.format.is_none() && !route.provider.names_are_binding()) {
+            return Ok(());
+        }
+        let format = FORMATS.iter().find(|format| line.format.as_deref() == Some(format.name));
+        let name = format.map_or(YAML_NAME, |format| format.manifest);
+        let text = format!(
+            "has no `{name}`, which must agree with its index line, from {}",
+            route.location.describe()
+        );
+        Err(self.refuse("the archive", &text, serde_json::json!({ "key": "manifest" })))
     }
 
     fn load(&self, session: &Session) -> Result<Option<Manifest>, ManifestError> {
