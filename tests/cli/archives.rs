@@ -82,8 +82,12 @@ fn an_archive_is_added_locked_and_got_from_the_lock() {
     run.fails_with("offline");
     run.says(&["[HOST]/dl/tool-1.2.tgz"]);
     sandbox.mu(&["get"]).ok();
+    let before = (sandbox.read("Mu.yaml"), sandbox.read("Mu.lock"));
     sandbox.mu(&["pin"]).ok();
     assert!(sandbox.read("Mu.yaml").contains(&format!("{url}#{}", digest(&archive))));
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    sandbox.mu(&["unpin"]).ok();
+    assert_eq!((sandbox.read("Mu.yaml"), sandbox.read("Mu.lock")), before);
     sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
 }
 
@@ -242,4 +246,18 @@ fn tokens_stay_with_their_host_and_plain_http_with_this_machine() {
     sandbox.asks_for(&["tools/x.tgz#^1"]);
     sandbox.mu(&["get"]).ok();
     assert_eq!(sandbox.locked(), ["hub.mu.com/tools/x.tgz 1.0.0"]);
+}
+
+#[test]
+fn an_archive_without_a_version_is_pinned_and_unpinned() {
+    let sandbox = Sandbox::new();
+    let archive = tar_gz([("tool/bin/tool".to_owned(), ('x', b"#!/bin/sh\n".to_vec()))]);
+    write(&sandbox.path("www"), "tool.tgz", &archive);
+    let nginx = Nginx::serve(&sandbox.path("www"), "");
+    sandbox.asks_for(&[&nginx.url("tool.tgz")]);
+    sandbox.mu(&["get"]).ok();
+    let before = (sandbox.read("Mu.yaml"), sandbox.read("Mu.lock"));
+    sandbox.mu(&["pin"]).ok();
+    sandbox.mu(&["unpin"]).ok();
+    assert_eq!((sandbox.read("Mu.yaml"), sandbox.read("Mu.lock")), before);
 }

@@ -128,14 +128,16 @@ fn details(package: &LockedPackage) -> Details {
     }
 }
 
-/// Whether the commit was chosen for the version of its tag: no requirement named anything else.
+/// Whether the commit was chosen for the version of its tag: no requirement named anything else. What is at the URL of an archive
+/// is its only version, even where its digest was named.
 fn has_version_tag(package: &LockedPackage) -> bool {
-    package.requested.iter().all(|requested| {
-        matches!(
-            VersionSpec::parse(&requested.spec),
-            Ok(VersionSpec::Latest | VersionSpec::Pin(_) | VersionSpec::Range(_))
-        )
-    }) && package.version != "0.0.0"
+    package.source.is_archive()
+        || package.requested.iter().all(|requested| {
+            matches!(
+                VersionSpec::parse(&requested.spec),
+                Ok(VersionSpec::Latest | VersionSpec::Pin(_) | VersionSpec::Range(_))
+            )
+        }) && package.version != "0.0.0"
 }
 
 /// The requirements of a locked package, as recorded at the packages that it requires.
