@@ -432,3 +432,64 @@ fn a_format_before_oci_says_nothing_more() {
     sandbox.write(".mu/workspace.yaml", &place);
     sandbox.mu(&["resolve", "charts.example/web"]).ok().says(&["charts.example/web 0.3.0"]);
 }
+
+#[test]
+fn a_manifest_can_require_only_packages_of_its_kind() {
+    let (mut sandbox, server) = (Sandbox::new(), DockerRegistry::start());
+    let host = server.host();
+    sandbox.replace(&host, "[HOST]");
+    push(&host, "web", "1.0.0", &Chart::new("web", "1.0.0"));
+    let module = "[package]\nname = \"k8s\"\nversion = \"1.0.0\"\n";
+    Artifact::module("k8s", "1.0.0", &[("kcl.mod", module)], true).push(&host, "kcl/k8s", "1.0.0");
+    let kind = "apiVersion: meta.pkg.crossplane.io/v1\nkind: Provider\n";
+    let provider = format!("{kind}metadata: {{name: provider-aws}}\n");
+    Artifact::package(&provider).push(&host, "acme/provider-aws", "v1.0.0");
+    sandbox.write("lib/Mu.yaml", "name: acme/lib\nversion: 1.0.0\n");
+    sandbox.mu(&["publish", "lib", "--to", &format!("oci://{host}/mu")]).ok();
+    fs::remove_dir_all(sandbox.path("work")).expect("is there");
+    let all = ["charts/web", "kcl/k8s", "acme/provider-aws", "mu/acme/lib"];
+    let manifests = [
+        ("Chart.yaml", "apiVersion: v2\nname: shop\nversion: 0.1.0\n".to_owned(), all[0]),
+        ("kcl.mod", module.replace("k8s", "shop"), all[1]),
+        ("crossplane.yaml", provider.replace("provider-aws", "shop"), all[2]),
+    ];
+    for (name, text, right) in manifests {
+        sandbox.write(name, &text);
+        for other in all.into_iter().filter(|other| *other != right) {
+            for version in ["", "#1.0.0"] {
+                let error =
+                    sandbox.mu(&["add", &format!("oci://{host}/{other}{version}"), "--json"]);
+                let error = error.fails_with("manifest").to_string();
+                assert!(error.contains("can require only"), "{error}");
+                assert_eq!(
+                    (sandbox.read(name), sandbox.path("work/Mu.lock").exists()),
+                    (text.clone(), false)
+                );
+            }
+            // A locked package is no better.
+            sandbox.mu(&["get", &format!("oci://{host}/{other}")]).ok();
+            sandbox
+                .mu(&["add", &format!("oci://{host}/{other}")])
+                .fails()
+                .says(&["can require only"]);
+            assert_eq!(sandbox.read(name), text);
+            sandbox.mu(&["remove", &format!("oci://{host}/{other}")]).ok();
+            let _ = fs::remove_file(sandbox.path("work/Mu.lock"));
+        }
+        sandbox.mu(&["get", &format!("oci://{host}/{right}")]).ok();
+        sandbox.mu(&["add", &format!("oci://{host}/{right}")]).ok();
+        if name == "Chart.yaml" {
+            sandbox.write(name, &text);
+            let run = sandbox.mu(&["add", &format!("oci://{host}/kcl/k8s")]).fails();
+            run.says(&[
+                "Chart.yaml` can require only charts, and `oci://[HOST]/kcl/k8s` is a KCL module",
+            ]);
+            // Somebody wrote it there by hand.
+            sandbox.write(name, &format!("{text}dependencies:\n- {{name: k8s, version: ^1, repository: 'oci://{host}/kcl'}}\n"));
+            let run = sandbox.mu(&["vendor", "--for", "helm"]).fails();
+            run.says(&["is not a chart called `k8s`", "and Helm can use charts alone"])
+                .does_not_say(&["override"]);
+        }
+        fs::remove_dir_all(sandbox.path("work")).expect("is there");
+    }
+}

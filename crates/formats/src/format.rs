@@ -25,6 +25,8 @@ pub const KUDO: &str = "kudo";
 pub struct Format {
     /// Its name, which also comes before the `+` in a protocol: `helm`.
     pub name: &'static str,
+    /// What people call such a package.
+    pub kind: &'static str,
     /// The file at the package's top that makes a folder a package.
     pub manifest: &'static str,
     /// Other files at its top that its reader looks into.

@@ -9,6 +9,7 @@ pub mod fetch;
 mod identity;
 pub(crate) mod ignore_rules;
 pub mod install;
+mod kinds;
 pub(crate) mod outcome;
 pub(crate) mod patched;
 pub(crate) mod plan;

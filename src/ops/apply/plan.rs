@@ -12,6 +12,7 @@ use crate::lock::Lockfile;
 use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::apply::install::install;
+use crate::ops::apply::kinds::check_kinds;
 use crate::ops::apply::rewrite::{Lists, rewrite};
 use crate::ops::apply::written::{Written, differences, note_newer};
 use crate::ops::requirements::editing::Editing;
@@ -228,6 +229,7 @@ impl Plan {
             }
             requirements = written;
         }
+        check_kinds(session, self.editing.changed(), &resolved)?;
         let members = &session.workspace.members;
         let changed = self.editing.changed().iter();
         let mut written: Vec<Written> =

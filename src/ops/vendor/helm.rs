@@ -18,6 +18,8 @@ use crate::fs::{self, AtPath as _};
 use crate::lock::LockedPackage;
 use crate::ops::apply::fetch::fetch_archive;
 use crate::ops::apply::ignore_rules::{OF_HELM, Rules};
+use crate::ops::requirements::names::id_in;
+use crate::ops::requirements::overrides;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::source::relative;
 use crate::ops::vendor::shared::{locked, prepared, refuse_link};
@@ -222,7 +224,7 @@ impl<'run> Run<'run> {
                 return Ok(Found { version, archive: Some(content) });
             }
         };
-        let version = self.version_in(&folder, need)?;
+        let version = self.version_in(&folder, need, member)?;
         self.note_carried(&folder, package, &format!("{} {version}", need.name), vendored);
         let target = charts.join(format!("{}-{version}.tgz", need.name));
         if !is_own && package.archive.is_some() && package.archive == digest_at(&target)? {
@@ -270,7 +272,7 @@ impl<'run> Run<'run> {
             // The settings choose the copy inside.
             None => in_charts.clone(),
         };
-        let version = self.version_in(&folder, need)?;
+        let version = self.version_in(&folder, need, member)?;
         if folder == in_charts {
             return Ok(Found { version, archive: None });
         }
@@ -280,15 +282,29 @@ impl<'run> Run<'run> {
     }
 
     /// The version of the chart in a folder, as it is written there.
-    fn version_in(&self, folder: &Path, need: &Need) -> Result<String, CommandError> {
+    fn version_in(
+        &self,
+        folder: &Path,
+        need: &Need,
+        member: &Member,
+    ) -> Result<String, CommandError> {
         let head = formats::helms_head(folder)?;
-        let Some(head) = head.filter(|head| head.name == need.name) else {
-            let message = format!("`{}` is not a chart called `{}`", folder.display(), need.name);
-            return Err(CommandError::new(Code::Manifest, message).hint(
-                "Helm can use charts alone: take the override away, or let it lead to a chart",
-            ));
+        if let Some(head) = head.filter(|head| head.name == need.name) {
+            return Ok(head.version);
+        }
+        let id = need.requirement.as_ref().map(|one| id_in(self.session, member, &one.reference));
+        let overrides = overrides(self.session);
+        let hint = match overrides.iter().find(|(overridden, _)| Some(overridden) == id.as_ref()) {
+            Some((id, to)) => format!(
+                "the settings replace `{id}` by `{to}`: take the override away, or let it lead to a chart"
+            ),
+            None => format!(
+                "`{}` requires it, and Helm can use charts alone: take it out there",
+                member.manifest_path.display()
+            ),
         };
-        Ok(head.version)
+        let message = format!("`{}` is not a chart called `{}`", folder.display(), need.name);
+        Err(CommandError::new(Code::Manifest, message).hint(hint))
     }
 
     /// Records which charts inside an archive differ from the lock.

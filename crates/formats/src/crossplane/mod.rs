@@ -22,6 +22,7 @@ use crate::range::rewritten;
 /// The format of packages as their authors write them.
 pub const FORMAT: Format = Format {
     name: "crossplane",
+    kind: "Crossplane package",
     manifest: AUTHORED,
     others: &[],
     lenient: false,

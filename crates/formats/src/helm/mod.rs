@@ -31,6 +31,7 @@ use crate::node::{self, Node};
 /// The format of charts.
 pub const FORMAT: Format = Format {
     name: "helm",
+    kind: "chart",
     manifest: CHART,
     others: &[REQUIREMENTS],
     folder: None,

@@ -24,6 +24,7 @@ use crate::format::{Format, Package, Place, Reading};
 /// The format of KCL's modules.
 pub const FORMAT: Format = Format {
     name: "kcl",
+    kind: "KCL module",
     manifest: MODULE,
     others: &[],
     folder: None,

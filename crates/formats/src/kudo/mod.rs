@@ -22,6 +22,7 @@ use crate::node::{self, Node};
 /// The format of operators.
 pub const FORMAT: Format = Format {
     name: NAME,
+    kind: "KUDO operator",
     manifest: OPERATOR,
     others: &[],
     folder: None,

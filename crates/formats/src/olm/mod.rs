@@ -40,6 +40,7 @@ pub const MANIFESTS: &str = "manifests/";
 /// The format of bundles.
 pub const FORMAT: Format = Format {
     name: NAME,
+    kind: "bundle of OLM",
     manifest: ANNOTATIONS,
     others: &[PROPERTIES, DEPENDENCIES],
     folder: Some(MANIFESTS),

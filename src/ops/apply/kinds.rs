@@ -1,0 +1,91 @@
+//! Which packages a manifest of another ecosystem can require: those of its own kind. What a package is, is known once
+//! its version was chosen, and nothing was written by then.
+
+use std::path::Path;
+
+use mu_formats::{FORMATS, Format};
+
+use crate::formats;
+use crate::index::Candidate;
+use crate::lock::LockedPackage;
+use crate::ops::requirements::names::id_in;
+use crate::ops::session::changed_manifests::ChangedManifests;
+use crate::ops::session::error::quoted;
+use crate::ops::solve::resolved::Resolved;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::{PackageId, Reference};
+
+/// Checks what a command adds to manifests of other ecosystems. What could not be looked up is not refused.
+///
+/// # Errors
+///
+/// When a package is of another kind than those of the manifest.
+pub(crate) fn check_kinds(
+    session: &Session,
+    changed: &ChangedManifests,
+    resolved: &Resolved,
+) -> Result<(), CommandError> {
+    for (index, manifest) in changed.iter() {
+        let member = &session.workspace.members[index];
+        let Some(format) = formats::format_of(&member.manifest_path) else { continue };
+        let before = member.manifest.dependencies.iter().map(|one| &one.reference);
+        let before: Vec<PackageId> = before.map(|one| id_in(session, member, one)).collect();
+        for added in &manifest.dependencies {
+            let id = id_in(session, member, &added.reference);
+            let Some(found) = kind(session, resolved, &id).filter(|_| !before.contains(&id)) else {
+                continue;
+            };
+            if found.as_deref() != Some(format.name) {
+                let reference = added.reference.with_version(None);
+                return Err(refused(format, &member.manifest_path, &reference, found.as_deref()));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn refused(
+    format: &Format,
+    path: &Path,
+    reference: &Reference,
+    found: Option<&str>,
+) -> CommandError {
+    let found = FORMATS.iter().find(|format| Some(format.name) == found);
+    let is = found.map_or("not one".to_owned(), |found| format!("a {}", found.kind));
+    let (path, kind) = (path.display(), format.kind);
+    let message = format!("`{path}` can require only {kind}s, and `{reference}` is {is}");
+    let get = format!("`mu get {}`", quoted(reference.as_str()));
+    let hint = format!("{get} installs it without writing it into {}", format.manifest);
+    CommandError::new(Code::Manifest, message).hint(hint)
+}
+
+/// The format of the version of a package that was chosen, `Some(None)` if it is mu's own; `None` if that is not known.
+fn kind(session: &Session, resolved: &Resolved, id: &PackageId) -> Option<Option<String>> {
+    let mut all = resolved.lock.packages.iter().enumerate().filter(|(_, one)| one.id == *id);
+    let (place, package) = all.next_back()?;
+    if package.source.is_workspace() {
+        return Some(session.workspace.member(id)?.manifest.format.clone());
+    }
+    let known = resolved.releases.get(&place).map(|(_, release)| release.format.clone());
+    match known.flatten() {
+        None => listed(session, package),
+        known => Some(known),
+    }
+}
+
+/// The same, as the place of a locked package says.
+fn listed(session: &Session, package: &LockedPackage) -> Option<Option<String>> {
+    let index = session.index();
+    let releases = index.published(&package.id).ok()?;
+    let position = match &package.commit {
+        Some(commit) => releases.at_commit(commit),
+        None => releases.position(&package.parsed_version()?),
+    };
+    let candidate = Candidate::Release(position?);
+    let (_, release) = index.release_in_full(&package.id, candidate).ok()?;
+    if release.format.is_some() {
+        return Some(release.format.clone());
+    }
+    let manifest = index.manifest(&package.id, candidate).ok()?;
+    Some(manifest.and_then(|manifest| manifest.format))
+}
