@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     /// Remove the tag
     #[arg(long)]
     undo: bool,
-    /// Where it is: a hub's folder, bucket (s3://, gs:// or az://BUCKET/PREFIX) or URL, or an OCI registry (oci://HOST/REPOSITORY) [default: where the package's base leads]
+    /// Where it is: a hub's folder, bucket (s3://, gs:// or az://BUCKET/PREFIX) or URL, or an OCI registry (oci://HOST/REPOSITORY) [default: where the reference leads]
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
     /// Print what would be done, and change nothing

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
     /// Why; shown to those who use the version
     #[arg(long, value_name = "REASON")]
     reason: Option<String>,
-    /// Where it is: a hub's folder, bucket (s3://, gs:// or az://BUCKET/PREFIX) or URL, or an OCI registry (oci://HOST/REPOSITORY) [default: where the package's base leads]
+    /// Where it is: a hub's folder, bucket (s3://, gs:// or az://BUCKET/PREFIX) or URL, or an OCI registry (oci://HOST/REPOSITORY) [default: where the reference leads]
     #[arg(long, value_name = "PLACE")]
     to: Option<String>,
     /// Print what would be done, and change nothing

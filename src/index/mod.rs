@@ -168,6 +168,13 @@ impl Index {
         self.shared.run.routes.registry(id)
     }
 
+    /// Whether a registry of the settings has the place of a package, whatever the protocol of this reference to it states.
+    #[cfg(feature = "publish")]
+    pub(crate) fn is_placed(&self, id: &PackageId, reference: &Reference) -> bool {
+        let protocol = reference.protocol();
+        protocol.is_some_and(|protocol| self.shared.run.routes.is_placed(id, protocol))
+    }
+
     /// Which provider serves a registry, whether or not the settings have it.
     ///
     /// # Errors

@@ -292,6 +292,33 @@ fn yanks_tags_and_moves_are_events() {
 }
 
 #[test]
+fn yank_and_tag_use_the_place_that_the_reference_states() {
+    let registry = DockerRegistry::start();
+    let sandbox = sandbox(&registry.host());
+    offer(&sandbox);
+    let stated = format!("oci://{}/acme/web/log#1.1.0", registry.host());
+    sandbox.mu(&["yank", &stated, "--dry-run"]).ok().says(&["acme/web/log 1.1.0 in oci://[HOST]"]);
+    sandbox.mu(&["yank", &stated]).ok();
+    sandbox.mu(&["resolve", "web/log"]).ok().says(&["1.0.0"]);
+    sandbox.mu(&["yank", &stated, "--undo"]).ok();
+    sandbox.mu(&["tag", &stated, "stable"]).ok();
+    sandbox.mu(&["resolve", "web/log#stable"]).ok().says(&["1.1.0"]);
+    for (reference, place) in [
+        ("helm+http://127.0.0.1:9/charts/web#1.0.0", "in a chart repository"),
+        ("olm+https://127.0.0.1:9/catalog/web#1.0.0", "in a catalog of operators"),
+        ("git+https://127.0.0.1:9/acme/web#1.0.0", "in a Git repository"),
+        ("ssh://127.0.0.1:9/acme/web#1.0.0", "in a Git repository"),
+        ("shelf://127.0.0.1:9/acme/web#1.0.0", "not in a hub or an OCI registry"),
+    ] {
+        for command in [&["yank", reference][..], &["tag", reference, "stable"]] {
+            let error =
+                sandbox.mu(&[command, &["--json"]].concat()).fails_with("usage").to_string();
+            assert!(error.contains(&format!("is {place}")), "{error}");
+        }
+    }
+}
+
+#[test]
 fn tags_of_other_tools_name_versions() {
     let registry = OciServer::start(Behaviour::default());
     let sandbox = sandbox(&registry.host());

@@ -39,7 +39,7 @@ impl Routes {
 
     /// Whether a registry of the settings applies to a package that a reference reaches by `protocol`. It
     /// does not apply to folders of this machine.
-    pub(super) fn is_placed(&self, id: &PackageId, protocol: &Protocol) -> bool {
+    pub(in crate::index) fn is_placed(&self, id: &PackageId, protocol: &Protocol) -> bool {
         let Some((registry, _)) = self.registry(id) else { return false };
         match protocol {
             Protocol::File | Protocol::GitFile => false,

@@ -18,6 +18,8 @@ pub mod publish;
 #[cfg(feature = "publish")]
 mod server;
 #[cfg(feature = "publish")]
+mod stated;
+#[cfg(feature = "publish")]
 pub mod tag;
 #[cfg(feature = "publish")]
 mod target;

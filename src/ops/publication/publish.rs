@@ -15,6 +15,7 @@ use crate::ops::publication::check::{self, Siblings};
 use crate::ops::publication::checkout;
 use crate::ops::publication::lines::{full_version, yanked};
 use crate::ops::publication::pack::{self, Making, Packed};
+use crate::ops::publication::stated::stated;
 use crate::ops::publication::target::{Target, Upload};
 use crate::ops::requirements::names::id_in;
 use crate::ops::session::error::quoted;
@@ -364,7 +365,12 @@ pub(super) fn named(
         }
     };
     let id = reference.id(&session.defaults());
-    let (target, name) = Target::find(session, to, &id)?;
+    session.index().declare(&id, &reference, &session.environment.current);
+    let stated = if to.is_none() { stated(session, &reference, &id)? } else { None };
+    let (target, name) = match stated {
+        Some(found) => found,
+        None => Target::find(session, to, &id)?,
+    };
     session.index().outdate(&id);
     Ok((target, name, version))
 }

@@ -13,7 +13,7 @@ pub struct TagRequest {
     pub tag: String,
     /// Whether it is removed.
     pub undo: bool,
-    /// The hub; `None` means the one that the package's base leads to.
+    /// The hub; `None` means the one that the reference leads to.
     pub to: Option<String>,
     /// Whether this is a dry run.
     pub dry_run: bool,

@@ -14,7 +14,7 @@ pub struct YankRequest {
     pub reason: Option<String>,
     /// Whether to undo a withdrawal.
     pub undo: bool,
-    /// The hub; `None` means the one that the package's base leads to.
+    /// The hub; `None` means the one that the reference leads to.
     pub to: Option<String>,
     /// Whether this is a dry run.
     pub dry_run: bool,

@@ -1,0 +1,51 @@
+//! The place of a published version that the protocol of a reference states: `mu yank oci://HOST/REPOSITORY#1.2.0`.
+
+use crate::ops::explain::failure::unavailable;
+use crate::ops::publication::target::Target;
+use crate::ops::{Code, CommandError, Session};
+use crate::reference::{PackageId, Protocol, Reference};
+
+/// The place that the protocol of `reference` states, and the name of the package there; `None` if it has no protocol, or a
+/// registry of the settings has the package.
+///
+/// # Errors
+///
+/// When nothing can be changed at such a place.
+pub(super) fn stated(
+    session: &Session,
+    reference: &Reference,
+    id: &PackageId,
+) -> Result<Option<(Target, String)>, CommandError> {
+    if session.index().is_placed(id, reference) {
+        return Ok(None);
+    }
+    let in_hub = |place: String, name: &str| {
+        Ok(Some((Target::at(session, &place, false)?, name.to_owned())))
+    };
+    match reference.protocol() {
+        None | Some(Protocol::Https) if reference.local().is_none() => Ok(None),
+        Some(Protocol::Http) => in_hub(format!("http://{}", id.base()), id.name_str()),
+        Some(Protocol::Oci) => in_hub(format!("oci://{}", id.base()), id.name_str()),
+        Some(Protocol::Plugin(scheme)) if mu_provider::is_bucket_scheme(scheme) => {
+            // The hub is in the first folder that has one.
+            let route = session.index().route(id).map_err(|error| unavailable(session, error))?;
+            in_hub(route.location.root.to_string(), &route.location.path)
+        }
+        _ => Err(unchangeable(reference)),
+    }
+}
+
+fn unchangeable(reference: &Reference) -> CommandError {
+    let protocol = reference.protocol();
+    let place = match protocol.and_then(Protocol::provider) {
+        _ if reference.local().is_some() => "a folder",
+        Some("helm") => "in a chart repository",
+        Some("kudo") => "in a repository of KUDO operators",
+        Some("olm") => "in a catalog of operators",
+        _ if protocol.is_some_and(Protocol::is_git) => "in a Git repository",
+        _ => "not in a hub or an OCI registry",
+    };
+    let message = format!("`{reference}` is {place}: mu cannot change versions there");
+    CommandError::new(Code::Usage, message)
+        .hint("`--to PLACE` names the hub or the OCI registry that has the version")
+}
