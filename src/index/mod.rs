@@ -78,6 +78,11 @@ impl Index {
         self.shared.run.declare(id, reference, from);
     }
 
+    /// Records the place of a package that the lock gives. It counts if no reference says more than the id of the package.
+    pub fn declare_locked(&self, id: &PackageId, reference: &Reference) {
+        self.shared.run.routes.declare_locked(id, reference);
+    }
+
     /// The releases of a package as its registry lists them now, even if only commits that are on this
     /// machine are required.
     ///

@@ -382,3 +382,23 @@ fn an_xpkg_by_digest_or_tag_provides_its_kinds() {
         sandbox.write("Mu.yaml", "name: acme/web\nrequires: [disk.example/v1/Disk]\n");
     }
 }
+
+#[test]
+fn what_is_locked_is_asked_where_the_lock_says() {
+    let (sandbox, server) = registry();
+    let host = server.host();
+    sandbox.mu(&["get", &format!("oci://{host}/acme/network")]).ok();
+    sandbox.mu(&["get", &format!("{host}/acme/provider-aws")]).ok();
+    sandbox
+        .mu(&["update", &format!("{host}/acme/provider-aws#1.0.0")])
+        .ok()
+        .says(&["1.2.0 → 1.0.0"]);
+    sandbox.mu(&["why", &format!("{host}/acme/function-kcl")]).ok();
+    sandbox.write("crossplane.yaml", &meta("Configuration", "platform", ""));
+    sandbox.mu(&["add", &format!("{host}/acme/function-kcl")]).ok();
+    assert!(sandbox.read("crossplane.yaml").contains("function: "));
+    // A registry of the settings comes first.
+    let settings = format!("registries: {{\"{host}/acme/\": \"oci://{host}/nowhere\"}}\n");
+    sandbox.write(".mu/workspace.yaml", &settings);
+    sandbox.mu(&["versions", &format!("{host}/acme/function-kcl")]).fails().says(&["nowhere"]);
+}

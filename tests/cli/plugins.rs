@@ -370,3 +370,17 @@ fn a_workspace_does_not_say_what_is_run() {
     odd(&sandbox, LISTS);
     sandbox.mu(&["plugin", "list"]).ok().says(&["odd"]);
 }
+
+#[test]
+fn what_only_a_plugins_package_needs_is_asked_where_the_lock_says() {
+    let sandbox = with_shelf();
+    sandbox.asks_for(&["shelf://books.example/tools/lamp#^1"]);
+    sandbox.mu(&["get"]).ok();
+    let bulb = "books.example/tools/bulb";
+    sandbox.mu(&["versions", bulb]).ok().says(&["2.3.0", "2.0.0"]);
+    sandbox.mu(&["info", bulb]).ok().says(&["2.3.0"]);
+    sandbox.mu(&["why", bulb]).ok().says(&["tools/lamp"]);
+    sandbox.mu(&["add", "--dry-run", bulb]).ok().says(&["^2.3.0"]);
+    sandbox.mu(&["update", &format!("{bulb}#2.0.0")]).ok().says(&["2.3.0 → 2.0.0"]);
+    sandbox.mu(&["get", bulb]).ok();
+}

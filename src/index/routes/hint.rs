@@ -9,7 +9,11 @@ use mu_provider::threads::lock;
 
 /// What references say about packages.
 #[derive(Debug, Default)]
-pub(super) struct Hints(Mutex<HashMap<PackageId, Hint>>);
+pub(super) struct Hints {
+    stated: Mutex<HashMap<PackageId, Hint>>,
+    /// What the lock says, where no reference says anything.
+    locked: Mutex<HashMap<PackageId, Hint>>,
+}
 
 /// What a reference says about the place of a package, in addition to its id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,25 +25,39 @@ pub(super) struct Hint {
     pub(super) folder: Option<PathBuf>,
 }
 
-impl Hints {
-    /// What is known about a package.
-    pub(super) fn of(&self, id: &PackageId) -> Option<Hint> {
-        lock(&self.0).get(id).cloned()
-    }
-
-    /// Records the place of a package that `reference` gives; local folders are relative to `from`.
-    pub(super) fn note(&self, id: &PackageId, reference: &Reference, from: &Path) {
+impl Hint {
+    /// What a reference says; local folders are relative to `from`.
+    fn read(reference: &Reference, from: &Path) -> Self {
         let marked = reference.path() != reference.name().as_str();
-        let hint = Hint {
+        Self {
             protocol: reference.protocol().cloned(),
             user: reference.user().map(str::to_owned),
             path: marked.then(|| reference.path().to_owned()),
             folder: reference.local().map(|path| crate::env::absolute(from, Path::new(path))),
-        };
+        }
+    }
+}
+
+impl Hints {
+    /// What is known about a package.
+    pub(super) fn of(&self, id: &PackageId) -> Option<Hint> {
+        let stated = lock(&self.stated).get(id).cloned();
+        stated.or_else(|| lock(&self.locked).get(id).cloned())
+    }
+
+    /// Records the place of a package that the lock gives.
+    pub(super) fn note_locked(&self, id: &PackageId, reference: &Reference) {
+        let hint = Hint::read(reference, Path::new(""));
+        lock(&self.locked).insert(id.clone(), hint);
+    }
+
+    /// Records the place of a package that `reference` gives; local folders are relative to `from`.
+    pub(super) fn note(&self, id: &PackageId, reference: &Reference, from: &Path) {
+        let hint = Hint::read(reference, from);
         if hint == Hint::default() {
             return;
         }
-        let mut hints = lock(&self.0);
+        let mut hints = lock(&self.stated);
         let known = hints.entry(id.clone()).or_default();
         // The reference that says the most wins, in whatever order they come.
         if rank(&hint) > rank(known) {
@@ -68,13 +86,11 @@ impl Hints {
 
     /// Uses what is known about `from` for `id`, if that is in the same place.
     pub(super) fn inherit(&self, id: &PackageId, from: &PackageId) {
-        let mut hints = lock(&self.0);
-        let Some(known) = hints.get(from).filter(|_| id.base() == from.base()) else { return };
+        let Some(known) = self.of(from).filter(|_| id.base() == from.base()) else { return };
         let path = known.path.as_deref().and_then(|path| marked_alike(id.name_str(), path));
-        let hint =
-            Hint { protocol: known.protocol.clone(), user: known.user.clone(), path, folder: None };
+        let hint = Hint { protocol: known.protocol, user: known.user, path, folder: None };
         if hint != Hint::default() {
-            hints.entry(id.clone()).or_insert(hint);
+            lock(&self.stated).entry(id.clone()).or_insert(hint);
         }
     }
 }

@@ -152,6 +152,14 @@ impl Routes {
         self.hints.note(id, reference, from);
     }
 
+    /// Records the place of a package that the lock gives.
+    pub(super) fn declare_locked(&self, id: &PackageId, reference: &Reference) {
+        if reference.protocol() == Some(&Protocol::Http) {
+            lock(&self.plain).insert(id.base().as_str().to_owned());
+        }
+        self.hints.note_locked(id, reference);
+    }
+
     /// The reference that leads to `id` again, if its id alone does not.
     pub(super) fn written(&self, id: &PackageId) -> Option<String> {
         self.hints.written(id)

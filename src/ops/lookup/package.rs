@@ -8,7 +8,7 @@ use crate::index::releases::Releases;
 use crate::ops::apply::element::find_package;
 use crate::ops::explain::failure::{self, unavailable};
 use crate::ops::explain::{other_places, own_packages};
-use crate::ops::requirements::{Requirements, declare_locked};
+use crate::ops::requirements::Requirements;
 use crate::ops::session::no_folder::no_folder;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference};
@@ -54,14 +54,13 @@ pub(super) fn published(session: &Session, text: &str) -> Result<Published, Comm
     }
 }
 
-/// Tells the index how this workspace reaches a package: a manifest, or the lock, may say more about that than its id.
+/// Tells the index how this workspace reaches a package: a manifest may say more about that than its id.
 fn declare_as_here(session: &Session, id: &PackageId) -> Result<(), CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let requirements = Requirements::collect(session, lock.extra.clone())?;
     for asked in requirements.asked.iter().filter(|asked| asked.requirement.id == *id) {
         session.index().declare(id, &asked.reference.with_version(None), &asked.from);
     }
-    lock.find(id).for_each(|package| declare_locked(session, package));
     Ok(())
 }
 

@@ -2,7 +2,6 @@
 
 pub mod editing;
 mod extra;
-mod locked;
 pub(crate) mod names;
 mod overtaken;
 pub(crate) mod pins;
@@ -19,7 +18,6 @@ use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
 use crate::manifest;
 use crate::manifest::edit::Section;
 pub use crate::ops::requirements::extra::{parse_extra, print_extra, without};
-pub use crate::ops::requirements::locked::declare_locked;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;

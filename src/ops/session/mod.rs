@@ -15,6 +15,7 @@ pub mod installed_packs;
 pub(crate) mod installed_releases;
 pub(crate) mod json;
 pub mod locked;
+mod locked_places;
 mod lockfile;
 pub(crate) mod member;
 pub(crate) mod no_folder;
@@ -248,7 +249,23 @@ impl Session {
 
     /// The index, created when it is first needed.
     pub fn index(&self) -> &Index {
-        self.index.get_or_init(|| self.make_index())
+        self.index.get_or_init(|| {
+            let index = self.make_index();
+            self.declare_locked(&index);
+            index
+        })
+    }
+
+    /// Tells the index where the lock has packages from.
+    fn declare_locked(&self, index: &Index) {
+        // The code that needs the lock reports if it cannot be read.
+        let lock = self.lockfile().ok().flatten().unwrap_or_default();
+        let defaults = self.defaults();
+        for package in lock.packages.iter().filter(|package| package.source.provider != "hub") {
+            if let Some(reference) = locked_places::stated(index.providers(), package, &defaults) {
+                index.declare_locked(&package.id, &reference);
+            }
+        }
     }
 
     /// Writes what the index learned; a failure is only reported as a detail.

@@ -21,8 +21,8 @@ use self::renaming::Renaming;
 use crate::lock::{FILE_NAME, LockedPackage, Lockfile};
 use crate::ops::apply::fetch::used_instead;
 use crate::ops::publication::target::Target;
+use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
-use crate::ops::requirements::{Requirements, declare_locked};
 use crate::ops::solve::resolve::resolve_from;
 use crate::ops::{Code, CommandError, Options, Scope, Session};
 use crate::reference::{PackageId, Reference};
@@ -176,7 +176,6 @@ fn mirror_locked(
         ));
     }
     requirements.declare(session);
-    lock.packages.iter().for_each(|package| declare_locked(session, package));
     let mut copying = Copying::new(session, target, request);
     let mut left: BTreeSet<&PackageId> = BTreeSet::new();
     for package in &lock.packages {
