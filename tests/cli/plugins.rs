@@ -384,3 +384,27 @@ fn what_only_a_plugins_package_needs_is_asked_where_the_lock_says() {
     sandbox.mu(&["update", &format!("{bulb}#2.0.0")]).ok().says(&["2.3.0 → 2.0.0"]);
     sandbox.mu(&["get", bulb]).ok();
 }
+
+#[test]
+fn a_mirror_has_the_dependencies_that_a_plugin_lists_or_leaves_to_the_manifest() {
+    let sandbox = with_shelf();
+    let lamp = sandbox.path("shelf/books.example/tools/lamp/1.2.0");
+    let needs =
+        "dependencies:\n  - shelf://books.example/tools/bulb#^2\nprovides: [a.b/v1/Light]\n";
+    write(&lamp, "Mu.yaml", format!("name: tools/lamp\nversion: 1.2.0\n{needs}"));
+    sandbox.mu(&["hub", "init", "../copies"]).ok();
+    for version in ["1.1.0", "1.2.0"] {
+        sandbox.asks_for(&[&format!("shelf://books.example/tools/lamp#{version}")]);
+        sandbox.mu(&["get"]).ok();
+        let run = sandbox.mu(&["mirror", "--lock", "--to", "../copies"]).ok();
+        run.says(&[&format!("tools/lamp {version}")]);
+    }
+    let lines =
+        fs::read_to_string(sandbox.path("copies/index/tools/lamp.jsonl")).expect("is there");
+    assert!(lines.contains("a.b/v1/Light"), "{lines}");
+    sandbox.mu(&["hub", "check", "../copies"]).ok();
+    sandbox.write(".mu/workspace.yaml", "registries: {books.example/: ../copies}\n");
+    fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    sandbox.mu(&["get", "--locked"]).ok();
+}

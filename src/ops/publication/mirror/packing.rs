@@ -230,6 +230,12 @@ fn line(
             if let Some(own) = own.filter(|_| line.get("format").is_none_or(|one| one != GIT)) {
                 line.shift_remove("origin");
                 line.insert("name".to_owned(), own.manifest.name.name().as_str().into());
+                if !line.contains_key("dependencies") {
+                    // A registry that does not list them leaves all to the manifest.
+                    for (key, value) in own.manifest.index_line() {
+                        line.entry(key).or_insert(value);
+                    }
+                }
             }
             line
         }
