@@ -51,6 +51,8 @@ impl Shared {
             self.run.routes.registry(id).map(|(registry, _)| registry.prefix.as_str())
         };
         let ids: Arc<[PackageId]> = ids.filter(|id| serving(id) == serving(near)).collect();
+        // What a reference says about the registry of one holds for the others.
+        ids.iter().for_each(|id| self.run.routes.inherit(id, near));
         lock(&self.providers).insert(question, Arc::clone(&ids));
         Ok(ids)
     }

@@ -125,6 +125,23 @@ fn pushed(registry: &OciServer, bundle: Bundle) -> Bundle {
 }
 
 #[test]
+fn a_catalog_that_a_reference_names_has_the_providers_of_kinds() {
+    let Cluster { sandbox, registry: _registry, operators } = Cluster::new();
+    write(sandbox.root(), "www/catalog/api/v1/all", operators.text());
+    let nginx = Nginx::serve(&sandbox.path("www"), "");
+    let places = [
+        format!("olm+http://{}/catalog", nginx.host()),
+        format!("olm+file://{}", sandbox.path("catalog").display()),
+    ];
+    for place in places {
+        fs::remove_dir_all(sandbox.path("work")).expect("is there");
+        sandbox.write("Mu.yaml", "name: acme/web\nversion: 0.1.0\n");
+        let run = sandbox.mu(&["add", &format!("{place}/kafka")]).ok();
+        run.says(&["catalog/certs 1.0.0", "catalog/kafka 0.2.0", "catalog/zookeeper 0.9.2"]);
+    }
+}
+
+#[test]
 fn operators_are_packages_whose_files_are_their_bundles() {
     let cluster = Cluster::new();
     let sandbox = &cluster.sandbox;

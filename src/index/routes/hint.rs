@@ -87,7 +87,13 @@ impl Hints {
     /// Uses what is known about `from` for `id`, if that is in the same place.
     pub(super) fn inherit(&self, id: &PackageId, from: &PackageId) {
         let Some(known) = self.of(from).filter(|_| id.base() == from.base()) else { return };
-        let path = known.path.as_deref().and_then(|path| marked_alike(id.name_str(), path));
+        let path = known.path.as_deref().and_then(|path| {
+            let is_file = known.protocol.as_ref().is_some_and(Protocol::is_file);
+            let is_beside = is_file && id.name().namespace() == from.name().namespace();
+            let folder = path.rsplit_once('/').filter(|_| is_beside).map(|(folder, _)| folder);
+            let beside = || folder.map(|folder| format!("{folder}/{}", id.name().leaf()));
+            marked_alike(id.name_str(), path).or_else(beside)
+        });
         let hint = Hint { protocol: known.protocol, user: known.user, path, folder: None };
         if hint != Hint::default() {
             lock(&self.stated).entry(id.clone()).or_insert(hint);
