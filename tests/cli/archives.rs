@@ -211,6 +211,33 @@ fn a_mirror_serves_an_archive_to_the_same_lock_and_vendored_packs_need_nothing()
 }
 
 #[test]
+fn a_mirror_has_archives_without_a_manifest() {
+    let bare = tar_gz([("tool-1.2/bin/tool".to_owned(), ('x', b"#!/bin/sh\n".to_vec()))]);
+    let (sandbox, server, _) = offered(bare.clone());
+    write(&sandbox.path("www"), "dl/tool-1.2.tar.gz", bare);
+    let nginx = Nginx::serve(&sandbox.path("www"), "");
+    let registry = OciServer::start(Behaviour::default());
+    let to = format!("oci://{}/mirror", registry.host());
+    let hub = format!("file://{}/", sandbox.path("hub").display());
+    let urls = [
+        (server.url("dl/tool-1.2.tgz"), server.host(), to),
+        (nginx.url("dl/tool-1.2.tar.gz"), nginx.host(), hub),
+    ];
+    for (url, host, to) in urls {
+        sandbox.write(".mu/workspace.yaml", "");
+        sandbox.asks_for(&[&url]);
+        sandbox.mu(&["get"]).ok();
+        let locked = sandbox.lock();
+        sandbox.mu(&["mirror", "--lock", "--to", &to]).ok().says(&["dl/tool-1.2.t"]);
+        without_packs_and_cache(&sandbox);
+        sandbox.write(".mu/workspace.yaml", &format!("registries: {{'{host}/': '{to}'}}\n"));
+        sandbox.mu(&["get", "--locked"]).ok();
+        assert_eq!(sandbox.lock()["packages"][0]["digest"], locked["packages"][0]["digest"]);
+    }
+    sandbox.mu(&["hub", "check", &sandbox.path("hub").display().to_string()]).ok();
+}
+
+#[test]
 fn if_an_archive_is_not_there_the_url_is_in_doubt() {
     let (sandbox, server, _) = offered(tool("1.2.0", ""));
     sandbox.asks_for(&[]);

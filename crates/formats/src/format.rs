@@ -10,7 +10,7 @@ use crate::artifact::Artifact;
 use crate::error::FormatError;
 use crate::files::Files;
 
-/// The `format` in a hub's index for a package that was copied from a Git commit, if the commit gives the
+/// The `format` in a hub's index for a package that was copied from a Git commit or another place, if that gives the
 /// name and version instead of a manifest in it.
 pub const GIT: &str = "git";
 

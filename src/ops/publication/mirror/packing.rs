@@ -227,6 +227,10 @@ fn line(
             let mut line = listed(session, id, package)?;
             // Some registries ignore the name in the archive.
             let own = formats::load(&stored.folder, &Reading::default()).ok().flatten();
+            if own.is_none() {
+                // The version and the name are those that its place gives it.
+                line.entry("format").or_insert(GIT.into());
+            }
             if let Some(own) = own.filter(|_| line.get("format").is_none_or(|one| one != GIT)) {
                 line.shift_remove("origin");
                 line.insert("name".to_owned(), own.manifest.name.name().as_str().into());
