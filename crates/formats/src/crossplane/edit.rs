@@ -153,16 +153,26 @@ fn add(
             &with_newline(text, place.end, &written(dash), end),
         );
     }
-    let has_list = root
-        .get("spec")
-        .ok()
-        .flatten()
-        .is_some_and(|spec| spec.get("dependsOn").ok().flatten().is_some());
-    if has_list {
-        return Err(in_brackets());
+    let key = format!("dependsOn:{end}");
+    let spec = root.get("spec").ok().flatten();
+    if let Some(list) = spec.and_then(|spec| spec.get("dependsOn").ok().flatten()) {
+        return filled(text, ("dependsOn", list), &|indent| written(indent + 2), end);
+    }
+    if let Some(spec) =
+        spec.filter(|spec| text.get(spec.span.start..).unwrap_or_default().starts_with('{'))
+    {
+        return filled(text, ("spec", spec), &|_| format!("  {key}{}", written(4)), end);
+    }
+    // A key without a value is no list yet.
+    let bare = key_line(text, "dependsOn", text.len()).filter(|_| spec.is_some());
+    if let Some(line) = bare
+        && let Some(head) = text.get(line.clone()).filter(|line| line.trim() == "dependsOn:")
+    {
+        let indent = head.len() - head.trim_start().len();
+        let new = with_newline(text, line.end, &written(indent + 2), end);
+        return replaced(text, line.end..line.end, &new);
     }
     // After the line of `spec`, or at the end of the document.
-    let key = format!("dependsOn:{end}");
     match key_line(text, "spec", text.len()) {
         Some(line) if text.get(line.clone()).is_some_and(|line| line.trim_end() == "spec:") => {
             replaced(
@@ -178,6 +188,31 @@ fn add(
             replaced(text, at..at, &with_newline(text, at, &new, end))
         }
     }
+}
+
+/// Puts lines behind a key whose value is empty brackets, which go; `new` makes them for the indentation of the key.
+fn filled(
+    text: &str,
+    (key, value): (&str, &Node<'_>),
+    new: &dyn Fn(usize) -> String,
+    end: &str,
+) -> Result<String, Problem> {
+    let before = text.get(..value.span.start).ok_or_else(in_brackets)?;
+    let rest = text.get(value.span.start..).ok_or_else(in_brackets)?;
+    let inside = rest.strip_prefix(['[', '{']).map(str::trim_start);
+    let after =
+        inside.and_then(|inside| inside.strip_prefix([']', '}'])).ok_or_else(in_brackets)?;
+    let start = before.rfind('\n').map_or(0, |at| at + 1);
+    let head = before.get(start..).unwrap_or_default().trim_end();
+    let tail = after.split_inclusive('\n').next().unwrap_or_default();
+    let is_alone = tail.trim().is_empty() || tail.trim_start().starts_with('#');
+    if head.trim_start().strip_suffix(':') != Some(key) || !is_alone {
+        return Err(in_brackets());
+    }
+    let line = format!("{head}{tail}");
+    let new = with_newline(&line, line.len(), &new(head.len() - head.trim_start().len()), end);
+    let place = start..text.len() - after.len() + tail.len();
+    replaced(text, place, &format!("{line}{new}"))
 }
 
 /// What is put at a place, on a line of its own.

@@ -172,6 +172,23 @@ fn changes_keep_everything_else() {
     let mut editing = editor(no_spec);
     assert!(editing.add(section, &added).expect("can be said"));
     assert!(editing.text().ends_with("a}\nspec:\n  dependsOn:\n    - function: xpkg.upbound.io/upbound/function-kcl\n      version: \"^0.9.0\"\n"));
+    // Empty brackets are no list yet.
+    let list = "  dependsOn:\n    - function: xpkg.upbound.io/upbound/function-kcl\n      version: \"^0.9.0\"\n";
+    for (empty, expected) in [
+        (
+            "spec:\n  dependsOn: [] # none\n  controller: {}\n",
+            format!("spec:\n{}  controller: {{}}\n", list.replacen("On:", "On: # none", 1)),
+        ),
+        ("spec:\n  dependsOn: [ ]", format!("spec:\n{list}")),
+        ("spec:\n  dependsOn:\n", format!("spec:\n{list}")),
+        ("spec: {} # later\n", format!("spec: # later\n{list}")),
+        ("spec: {}", format!("spec:\n{list}")),
+    ] {
+        let mut editing = editor(&format!("{no_spec}\n{empty}"));
+        assert!(editing.add(section, &added).expect("can be said"));
+        assert_eq!(editing.text(), format!("{no_spec}\n{expected}"));
+        assert!(editing.remove(section, &added.reference).expect("can be removed"));
+    }
     // What it does not understand stays as it is.
     let brackets =
         format!("{no_spec}\nspec: {{dependsOn: [{{provider: a.b/c, version: v1.0.0}}]}}\n");
