@@ -242,3 +242,25 @@ fn packages_are_in_the_order_of_installing_and_say_where_their_archives_are() {
         }
     }
 }
+
+#[test]
+fn a_mistake_in_a_manifest_of_another_ecosystem_is_one_in_a_manifest() {
+    let crossplane =
+        "apiVersion: meta.pkg.crossplane.io/v1\nkind: Provider\nspec: {dependsOn: 7}\n";
+    for (name, text) in [
+        ("Chart.yaml", "apiVersion: v2\nname: shop\nversion: 1.0.0\ndependencies: 7\n"),
+        ("kcl.mod", "[package]\nname = \"shop\"\nversion = \"1.0.0\"\n[dependencies]\nk8s = 7\n"),
+        ("crossplane.yaml", crossplane),
+    ] {
+        let sandbox = Sandbox::new();
+        sandbox.write(name, text);
+        let error = sandbox.mu(&["get", "--json"]).fails_with("manifest");
+        assert!(
+            error["details"]["path"].as_str().is_some_and(|path| path.ends_with(name)),
+            "{error}"
+        );
+    }
+    let sandbox = Sandbox::new();
+    sandbox.write(".mu/workspace.yaml", "registries: 7\n");
+    sandbox.mu(&["get", "--json"]).fails_with("workspace");
+}
