@@ -955,3 +955,26 @@ fn a_chart_in_git_that_has_only_prereleases_is_chosen() {
     };
     resolve("tool.git", &own).fails().says(&["all prereleases"]);
 }
+
+#[test]
+fn a_chart_in_a_folder_that_does_not_satisfy_the_chart_beside_it_is_said() {
+    let sandbox = Sandbox::new();
+    let shop = "apiVersion: v2\nname: shop\nversion: 0.1.0\ndependencies:\n- {name: lib, version: ^1, repository: 'file://../lib'}\n";
+    sandbox.write(".mu/workspace.yaml", "formats: [helm]\n");
+    sandbox.write("shop/Chart.yaml", shop);
+    sandbox.write("lib/Chart.yaml", "apiVersion: v2\nname: lib\nversion: 2.0.0\n");
+    let warning = "lib` is used from the workspace at version 2.0.0, although shop requires";
+    for _ in 0..2 {
+        sandbox.mu(&["get"]).ok().says(&[warning]);
+    }
+    sandbox.write("lib/Chart.yaml", "apiVersion: v2\nname: lib\nversion: 1.2.0\n");
+    sandbox.mu(&["get"]).ok().does_not_say(&["although"]);
+    sandbox.mu(&["upgrade"]).ok();
+    sandbox.mu(&["pin"]).ok();
+    assert_eq!(sandbox.read("shop/Chart.yaml"), shop);
+    // The same for a chart that is not in the workspace.
+    sandbox.write(".mu/workspace.yaml", "members: [shop]\nformats: [helm]\n");
+    sandbox.mu(&["get"]).ok();
+    sandbox.write("lib/Chart.yaml", "apiVersion: v2\nname: lib\nversion: 2.0.0\n");
+    sandbox.mu(&["get"]).fails().says(&["2.0.0"]);
+}

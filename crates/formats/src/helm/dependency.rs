@@ -39,11 +39,12 @@ pub(super) fn add(
         Some((text, at)) => (repository(text, around).map_err(|reason| at.fault(reason))?, at),
         None => (Repository::Inside, node),
     };
-    let base = match (repository, version) {
-        (Repository::Folder(folder), _) => {
+    let place = match (repository, version) {
+        (Repository::Folder(folder), None) => {
             return Ok(push(release, Dependency::Reference(folder), around));
         }
-        (Repository::Url(base), Some(_)) => base,
+        (Repository::Folder(folder), Some(_)) => folder,
+        (Repository::Url(base), Some(_)) => format!("{base}{name}"),
         (Repository::Inside, _) | (Repository::Url(_), None) => {
             if !release.bundled.iter().any(|known| known == name) {
                 release.bundled.push(name.to_owned());
@@ -55,7 +56,7 @@ pub(super) fn add(
     let range = rewritten(written).map_err(|reason| {
         range_at.fault(format!("the range `{written}` of the dependency `{name}` {reason}"))
     })?;
-    let reference = format!("{base}{name}#{}", range.text);
+    let reference = format!("{place}#{}", range.text);
     if let Err(error) = Reference::parse(&reference) {
         return Err(at.fault(format!("the dependency `{name}` has no valid reference: {error}")));
     }

@@ -112,7 +112,7 @@ fn a_chart_with_everything_becomes_a_line() {
     let own = Reading { is_own: true, ..around };
     let own = read(&files(&[(CHART, STACK)]), &own).expect("is a chart").release;
     assert_eq!(own.bundled, ["crds", "part"]);
-    assert_eq!(references(&own).last().map(String::as_str), Some("../beside"));
+    assert_eq!(references(&own).last().map(String::as_str), Some("../beside#0.1.0"));
     let manifest = crate::manifest(&package).expect("has a name");
     let version = manifest.version.as_ref().map(ToString::to_string);
     assert_eq!(version.as_deref(), Some("76.3.0"));

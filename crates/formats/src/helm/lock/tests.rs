@@ -129,7 +129,7 @@ generated: \"2026-11-23T04:03:52Z\"
             Some("helm+http://127.0.0.1:8977/common#>=1.0.0 <3".to_owned()),
             Some("helm+http://127.0.0.1:8977/mariadb#20.x.x".to_owned()),
             None,
-            Some("../side".to_owned()),
+            Some("../side#~0.4".to_owned()),
             Some("helm+http://127.0.0.1:8977/web#*".to_owned()),
         ]
     );
