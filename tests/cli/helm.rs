@@ -556,6 +556,22 @@ fn helm_finds_what_it_reads_in_charts_and_its_lock() {
 }
 
 #[test]
+fn nothing_is_vendored_for_helm_if_a_chart_is_missing() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    let url = repository.nginx.url("stable");
+    fs::remove_dir_all(sandbox.path("work/.mu")).expect("is there");
+    let needs = format!(
+        "- {{name: web, version: 0.3.0, repository: '{url}'}}\n- {{name: local, version: 0.9.0}}\n"
+    );
+    let chart = format!("apiVersion: v2\nname: shop\nversion: 0.1.0\ndependencies:\n{needs}");
+    sandbox.write("Chart.yaml", &chart);
+    let run = sandbox.mu(&["vendor", "--for", "helm"]).fails();
+    run.says(&["depends on `local` without a `repository`"]);
+    assert!(!sandbox.has("work/charts") && !sandbox.has("work/Chart.lock"));
+}
+
+#[test]
 fn what_is_vendored_for_helm_is_what_the_lock_says() {
     let repository = Repository::new();
     let sandbox = &repository.sandbox;

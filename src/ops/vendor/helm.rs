@@ -4,7 +4,7 @@
 //! Helm only knows the direct dependencies of a chart; their dependencies are inside their archives. The
 //! files for Helm are written after Mu.lock, which remains authoritative.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use mu_formats::helm::{self, Need, Needs};
@@ -167,22 +167,26 @@ impl<'run> Run<'run> {
             ..VendoredChart::default()
         };
         let mut versions = Vec::with_capacity(needs.len());
+        // Nothing is written before all of it is there.
+        let mut new: BTreeMap<String, Vec<u8>> = BTreeMap::new();
         for need in &needs {
             let Found { version, archive } = self.find(member, need, &folder, &mut vendored)?;
             if let Some(content) = archive {
                 let file = format!("{}-{version}.tgz", need.name);
-                let is_new = vendored.archives.iter().all(|known| known.file != file);
-                if let (Content::New(bytes), true) = (&content, is_new) {
-                    fs::create_folder(&folder)?;
-                    fs::write_atomic(&folder.join(&file), bytes)?;
-                }
-                if is_new {
+                if vendored.archives.iter().all(|known| known.file != file) {
                     let (name, version) = (need.name.clone(), version.clone());
                     let changed = !matches!(content, Content::Kept);
+                    if let Content::New(bytes) = content {
+                        new.insert(file.clone(), bytes);
+                    }
                     vendored.archives.push(VendoredArchive { name, version, file, changed });
                 }
             }
             versions.push(version);
+        }
+        for (file, bytes) in &new {
+            fs::create_folder(&folder)?;
+            fs::write_atomic(&folder.join(file), bytes)?;
         }
         vendored.removed = self.remove_others(&folder, &needs, &vendored)?;
         vendored.lock_changed =
