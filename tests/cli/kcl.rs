@@ -142,6 +142,26 @@ fn commands_edit_a_module_and_keep_its_layout() {
 }
 
 #[test]
+fn a_module_is_removed_and_upgraded_by_its_local_name() {
+    let (sandbox, _server) = workspace(
+        "a = { oci = \"oci://ghcr.io/kcl-lang/k8s\", tag = \"1.28\" }\nb = { oci = \"oci://ghcr.io/kcl-lang/hello\", tag = \"0.1.2\" }\n",
+    );
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["upgrade", "a"]).ok();
+    sandbox.mu(&["pin", "a"]).ok();
+    assert!(
+        sandbox
+            .read("kcl.mod")
+            .contains("a = { oci = \"oci://ghcr.io/kcl-lang/k8s\", tag = \"2.0.0\" }")
+    );
+    sandbox.mu(&["remove", "a"]).ok();
+    assert!(!sandbox.read("kcl.mod").contains("k8s"));
+    sandbox.mu(&["add", "oci://ghcr.io/kcl-lang/k8s#^1.30"]).ok();
+    sandbox.mu(&["remove", "b"]).ok();
+    assert!(sandbox.read("kcl.mod").ends_with("[dependencies]\nk8s = \"1.30\"\n"));
+}
+
+#[test]
 fn modules_in_folders_and_in_git_lead_on() {
     let (sandbox, _server) = workspace("");
     let git = sandbox.path("git/tools");

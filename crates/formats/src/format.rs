@@ -77,4 +77,7 @@ pub struct Package {
     pub release: Release,
     /// Where each of its dependencies is written.
     pub places: Vec<Place>,
+    /// The name that each of its dependencies has there, if that is not the one of the package; left out by formats without
+    /// such names.
+    pub names: Vec<Option<String>>,
 }

@@ -20,6 +20,7 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
             requirement.prerelease = detailed.prerelease;
             requirement.app_version.clone_from(&detailed.app_version);
         }
+        requirement.alias = package.names.get(index).cloned().flatten();
         requirement.line = package.places.get(index).map_or(0, |place| place.line);
         Some(requirement)
     });
@@ -88,7 +89,7 @@ pub fn full_version(release: &Release) -> String {
 pub fn as_listed(manifest: &mut Manifest, line: &Release) {
     if line.format.as_deref() == Some(OLM) {
         // A catalog says what its operators need, provide and take the place of. A bundle need not.
-        let listed = self::manifest(&Package { release: line.clone(), places: Vec::new() });
+        let listed = self::manifest(&Package { release: line.clone(), ..Package::default() });
         if let Some(listed) = listed {
             let (name, version) = (manifest.name.clone(), manifest.version.clone());
             *manifest = Manifest { name, version, ..listed };

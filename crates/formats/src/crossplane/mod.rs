@@ -106,7 +106,7 @@ fn read(files: &dyn Files, name: &str, _around: &Reading<'_>) -> Result<Package,
         while let Some(document) = reader.document()? {
             served::add(&mut release.provides, &document);
         }
-        Ok(Package { release, places })
+        Ok(Package { release, places, names: Vec::new() })
     };
     read().map_err(|fault| FormatError::new(name, &text, fault))
 }

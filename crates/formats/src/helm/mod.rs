@@ -81,7 +81,7 @@ pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatEr
     }
     chart::details(&mut release, &root).map_err(in_chart)?;
     release.dependencies.get_or_insert_default();
-    Ok(Package { release, places })
+    Ok(Package { release, places, names: Vec::new() })
 }
 
 /// Reads only the name and version of a chart: they identify even a chart that cannot be used.

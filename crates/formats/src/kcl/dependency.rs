@@ -46,7 +46,23 @@ pub(super) fn all<'t>(document: &'t Document<&str>) -> Result<Vec<Entry<'t>>, Fa
     Ok(entries)
 }
 
+/// The name that an entry for a package has, unless its author gives it another one.
+pub(super) fn usual_name(reference: &Reference) -> String {
+    match reference.local() {
+        Some(folder) => {
+            folder.trim_end_matches('/').rsplit('/').next().unwrap_or(folder).to_owned()
+        }
+        None => reference.name().leaf().to_owned(),
+    }
+}
+
 impl Entry<'_> {
+    /// Its name, if that is not the usual one of its package.
+    pub(super) fn own_name(&self, dependency: &Dependency) -> Option<String> {
+        let usual = Reference::parse(dependency.reference()).ok().map(|one| usual_name(&one));
+        (usual.as_deref() != Some(self.name)).then(|| self.name.to_owned())
+    }
+
     /// The dependency, and where its version is written; `None` for a folder that was packed into the
     /// module's archive.
     pub(super) fn read(&self, around: &Reading<'_>) -> Result<(Option<Dependency>, Key), Fault> {

@@ -45,7 +45,8 @@ impl Dialect for Modules {
 
     fn entry(&self, new: &Requirement) -> Result<(New, Requirement), Problem> {
         value(&new.reference)?;
-        Ok((New::Text(self.version(new)?), self.read_as(new)))
+        let read = Requirement { alias: None, ..self.read_as(new) };
+        Ok((New::Text(self.version(new)?), read))
     }
 
     fn version(&self, wanted: &Requirement) -> Result<String, Problem> {
@@ -65,7 +66,7 @@ impl Dialect for Modules {
             }
             _ => wanted.reference.clone(),
         };
-        Requirement { reference, alias: None, indirect: false, ..wanted.clone() }
+        Requirement { reference, indirect: false, ..wanted.clone() }
     }
 
     fn is_list(&self) -> bool {
@@ -88,10 +89,7 @@ fn changed(text: &str, change: &Change<'_>) -> Result<String, Problem> {
             let table = document.entry("dependencies").or_insert_with(|| Item::Table(Table::new()));
             let table = table.as_table_like_mut();
             let table = table.ok_or_else(|| Problem::new("`dependencies` must be a table"))?;
-            let name = match new.reference.local() {
-                Some(folder) => folder.trim_end_matches('/').rsplit('/').next().unwrap_or(folder),
-                None => new.reference.name().leaf(),
-            };
+            let name = &dependency::usual_name(&new.reference);
             if table.contains_key(name) {
                 return Err(Problem::new(format!("there is another dependency called `{name}`"))
                     .help("modules are imported by that name, so only one can have it"));

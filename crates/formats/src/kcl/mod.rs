@@ -60,19 +60,20 @@ pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatEr
         let table = document.get("package");
         let for_people = |key: &str| Some(table?.get(key)?.as_str()?.trim().to_owned());
         release.description = for_people("description").filter(|text| !text.is_empty());
-        let mut places = Vec::new();
+        let (mut places, mut names) = (Vec::new(), Vec::new());
         let dependencies = release.dependencies.get_or_insert_default();
         for (index, entry) in dependency::all(&document)?.into_iter().enumerate() {
             let line = mu_manifest::source::line_of(&text, entry.span.start);
             let (dependency, _) = entry.read(around)?;
             if let Some(dependency) = dependency.filter(|one| !dependencies.contains(one)) {
+                names.push(entry.own_name(&dependency));
                 dependencies.push(dependency);
                 places.push(Place { line, index });
             } else if !around.is_own {
                 release.bundled.push(entry.name.to_owned());
             }
         }
-        Ok(Package { release, places })
+        Ok(Package { release, places, names })
     };
     read().map_err(|fault| FormatError::new(MODULE, &text, fault))
 }

@@ -75,7 +75,7 @@ pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatEr
         }
         operator::details(&mut release, &root)?;
         release.dependencies.get_or_insert_default();
-        Ok(Package { release, places })
+        Ok(Package { release, places, names: Vec::new() })
     };
     read().map_err(|fault| FormatError::new(OPERATOR, &text, fault))
 }

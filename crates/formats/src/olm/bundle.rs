@@ -80,7 +80,7 @@ pub fn read(files: &dyn Files, _around: &Reading<'_>) -> Result<Package, FormatE
     release.upgrade = upgrades(&[("", &entry)], &BundleVersions::new());
     let places = release.dependencies.get_or_insert_default().iter().enumerate();
     let places = places.map(|(index, _)| Place { line: 1, index }).collect();
-    Ok(Package { release, places })
+    Ok(Package { release, places, names: Vec::new() })
 }
 
 /// Name and version of a bundle.
