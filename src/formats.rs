@@ -149,9 +149,7 @@ pub fn with_version(
     let changed = dialect.and_then(|dialect| dialect.change(text, &Change::Version(version)));
     match changed {
         None => edit::with_version(path, text, version),
-        Some(changed) => {
-            changed.map_err(|problem| SourceError::new(path, text, 0..0, problem.message).into())
-        }
+        Some(changed) => changed.map_err(|problem| EditError::refused(path, problem)),
     }
 }
 

@@ -328,6 +328,12 @@ impl From<EditError> for CommandError {
     fn from(error: EditError) -> Self {
         match error {
             EditError::Source(error) => error.into(),
+            EditError::Refused { ref path, ref help, .. } => {
+                let (path, help) = (path.display().to_string(), help.clone());
+                let refused = Self::from_error(Code::Manifest, error);
+                let refused = refused.with_details(serde_json::json!({ "path": path }));
+                help.into_iter().fold(refused, Self::hint)
+            }
             other => Self::from_error(Code::Manifest, other),
         }
     }

@@ -187,10 +187,6 @@ impl Editor {
     }
 
     pub(super) fn problem(&self, problem: Problem) -> EditError {
-        let error = SourceError::new(&self.path, &self.text, 0..0, problem.message);
-        match problem.help {
-            Some(help) => error.help(help).into(),
-            None => error.into(),
-        }
+        EditError::refused(&self.path, problem)
     }
 }

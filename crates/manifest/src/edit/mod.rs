@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::source::layout::{self, Collection, Patch};
-use super::source::{Document, SourceError};
+use super::source::{Document, Problem, SourceError};
 use super::{Manifest, Requirement};
 use crate::reference::{Defaults, Reference, VersionSpec};
 
@@ -28,12 +28,30 @@ pub enum EditError {
     /// The manifest is wrong, or has a layout that mu does not understand.
     #[error(transparent)]
     Source(#[from] SourceError),
+    /// The manifest cannot have the change, whatever is written in it.
+    #[error("cannot change `{}`: {message}", .path.display())]
+    Refused {
+        /// The manifest.
+        path: PathBuf,
+        /// Why.
+        message: String,
+        /// What the user can do.
+        help: Option<String>,
+    },
     /// The changed text would not have meant what was intended.
     #[error("cannot change `{}` without changing other parts of it; the file was not changed", .path.display())]
     Unsafe {
         /// The manifest.
         path: PathBuf,
     },
+}
+
+impl EditError {
+    /// A change that the manifest at `path` cannot have.
+    pub fn refused(path: &Path, problem: Problem) -> Self {
+        let Problem { message, help, .. } = problem;
+        Self::Refused { path: path.to_owned(), message, help }
+    }
 }
 
 /// The text of the manifest at `path` with this `version`.
