@@ -134,8 +134,15 @@ fn read(
     let layout = if top.is_some() { Layout::InFolder } else { Layout::Files };
     archive.seek(SeekFrom::Start(0))?;
     let mut archive = BufReader::with_capacity(BUFFER, archive);
-    if !is_gzip(archive.fill_buf()?) {
-        return tar::unpack(archive, layout, sink);
+    let start = archive.fill_buf()?;
+    if !is_gzip(start) {
+        let is_named = start.get(257..).is_some_and(|rest| rest.starts_with(b"ustar"));
+        return tar::unpack(archive, layout, sink).map_err(|error| match error {
+            ArchiveError::Truncated | ArchiveError::Entry { number: 1, .. } if !is_named => {
+                ArchiveError::NoTar
+            }
+            error => error,
+        });
     }
     let mut inflate = GzDecoder::new(archive);
     tar::unpack(BufReader::with_capacity(BUFFER, &mut inflate), layout, sink)?;

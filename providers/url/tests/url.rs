@@ -184,7 +184,8 @@ fn zips_that_can_be_read_in_two_ways_are_refused() {
     says(refusal("x.zip", &[b"MZ".as_slice(), &bytes].concat()), "not right before its end");
     says(refusal("x.zip", &[bytes.as_slice(), b"more"].concat()), "is not a zip, or ends early");
     says(refusal("x.zip", &tar_gz([])), "is not a zip, or ends early");
-    says(refusal("x.tgz", &bytes), "it ends early");
+    says(refusal("x.tgz", &bytes), "it is neither gzip nor tar");
+    says(refusal("x.tgz", b"<html>an error</html>"), "it is neither gzip nor tar");
     let twice = [file("a.txt", "one"), file("a.txt", "two")];
     says(refusal("x.zip", &zip(&twice)), "its entry 2 is malformed: it is there twice");
     let mut stored = file("a.txt", "content");

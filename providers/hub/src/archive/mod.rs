@@ -32,6 +32,9 @@ pub enum ArchiveError {
     /// It cannot be inflated.
     #[error("it is not gzip, or is damaged")]
     Gzip(#[source] io::Error),
+    /// It does not begin as an archive does.
+    #[error("it is neither gzip nor tar, or is damaged")]
+    NoTar,
     /// It has no end as a zip has it.
     #[error("it is not a zip, or ends early")]
     NoZip,
@@ -133,6 +136,7 @@ pub fn unpack_with(
             tar::unpack(archive, layout, tree)
         }
         Some(size) if size <= WHOLE => {
+            check_gzip(archive)?;
             tree.set_archive_size(archive.len() as u64);
             scratch.lend(|inflate| tar::unpack(inflate.whole(archive, size)?, layout, tree))
         }
@@ -164,14 +168,27 @@ pub(crate) fn unpack_pieces(
     if layout == Layout::Layer && !is_gzip(archive.fill_buf()?) {
         return tar::unpack(io::BufReader::with_capacity(128 << 10, archive), layout, tree);
     }
+    check_gzip(archive.fill_buf()?)?;
     let mut inflate = GzDecoder::new(archive);
     tar::unpack(io::BufReader::with_capacity(128 << 10, &mut inflate), layout, tree)?;
     if inflate.into_inner().fill_buf()?.is_empty() { Ok(()) } else { Err(ArchiveError::Trailing) }
 }
 
+/// The first bytes of gzip.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
 /// Whether bytes begin as gzip does.
 pub(crate) fn is_gzip(bytes: &[u8]) -> bool {
-    bytes.starts_with(&[0x1f, 0x8b])
+    bytes.starts_with(&GZIP)
+}
+
+/// Refuses bytes that begin otherwise, as far as they are there: what cannot be inflated looks as if it ended early.
+fn check_gzip(start: &[u8]) -> Result<(), ArchiveError> {
+    if is_gzip(start) || GZIP.starts_with(start) {
+        return Ok(());
+    }
+    let reason = "its first bytes are not those of gzip";
+    Err(ArchiveError::Gzip(io::Error::new(io::ErrorKind::InvalidData, reason)))
 }
 
 /// Unpacks what is wanted of a layer of an image, a tar of `size` bytes that may be gzip'd: the last layer first.

@@ -341,3 +341,11 @@ fn a_refused_archive_names_its_place_and_leaves_nothing_behind() {
     );
     assert!(client.downloads().is_empty());
 }
+
+#[test]
+fn what_is_no_gzip_is_called_so() {
+    for page in [&b"<html>an error</html>"[..], &[b' '; 9_000_000]] {
+        let error = unpacked(page).expect_err("is no archive").at("a.tgz");
+        assert!(chain(&error).contains("it is not gzip, or is damaged"), "{}", chain(&error));
+    }
+}
