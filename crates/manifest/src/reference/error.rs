@@ -209,6 +209,15 @@ fn without_password(text: &str, at: usize) -> (String, usize) {
     let authority = text.find("://").map_or(0, |colon| colon + "://".len());
     let password = text[authority..].find(':').map(|colon| authority + colon + 1);
     let end = text.rfind('@');
+    // Behind a port and a path, the `@` of a digest is not that of a password.
+    let has_port =
+        password.and_then(|colon| text[colon..].split_once('/')).is_some_and(|(port, _)| {
+            !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit())
+        });
+    let end = match end.filter(|at| has_port && text[at + 1..].starts_with("sha256:")) {
+        Some(digest) => text[..digest].rfind('@'),
+        None => end,
+    };
     let user = text[authority..].split(['/', '#']).next().and_then(|host| host.split_once('@'));
     let scheme = text[..authority].to_ascii_lowercase();
     let is_token = ["http://", "https://"].iter().any(|end| scheme.ends_with(end))

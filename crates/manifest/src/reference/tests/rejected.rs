@@ -177,10 +177,16 @@ fn never_shows_a_password() {
         "https://hunter2@host/x",
         "\nhttps://****@host/x\n            ^ expected no user except `git` over http, because it may be a token: use `mu login` or `MU_TOKEN_<HOST>`, found `@`",
     );
+    check(
+        "oci://host:5901/x@sha256:12",
+        "\noci://host:5901/x@sha256:12\n                 ^ expected `#` before a version, found `@`",
+    );
     assert!(Reference::parse("https://git@host/x").is_ok());
     for text in [
         "https://ada:hunter2@host/x",
         "https://ada:hun/ter2@host/x",
+        "oci://ada:hunter2@host:5901/x@sha256:12",
+        "oci://ada:hunter2@sha256:12",
         "https://ada:hun#ter2@host/x",
         "https://ada:hun@ter2@host/x",
         "https://a da:hunter2@host/x",
