@@ -134,6 +134,15 @@ pub fn editor(
     }
 }
 
+/// Whether mu edits the dependencies in the manifest at `path`.
+pub fn is_edited(path: &Path, environment: &Environment) -> bool {
+    format_of(path).is_none_or(|format| {
+        let text = read_text_if_there(path).ok().flatten().unwrap_or_default();
+        let dialect = (format.dialect)(&helms_aliases(environment));
+        dialect.check(path, &text, None).is_ok()
+    })
+}
+
 /// The text of the manifest at `path`, mu's own or a foreign one, with this `version`.
 ///
 /// # Errors

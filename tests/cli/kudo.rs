@@ -166,6 +166,12 @@ fn a_folder_with_an_operator_yaml_is_a_workspace() {
     sandbox.mu(&["vendor", "--for", "kudo"]).fails().says(&["kubectl kudo install"]);
     sandbox.mu(&["pack"]).fails().says(&["kubectl kudo package create"]);
     assert_eq!(sandbox.read("operator.yaml"), text);
+    sandbox.write("operator.yaml", &text.replace("2.4.1", "2.4.0"));
+    sandbox
+        .mu(&["get"])
+        .fails()
+        .says(&["hint: in pipeline, require operators.example/kafka 2.4.1-1.3.2 instead of 2.4.0-1.3.2: mu does not edit `[DIR]/work/operator.yaml`"])
+        .does_not_say(&["mu add", "mu remove"]);
     let vague = text.replace("appVersion: 2.4.1, ", "");
     sandbox.write("operator.yaml", &vague);
     sandbox.mu(&["get"]).fails().says(&["operator.yaml:14:", "without an appVersion"]);

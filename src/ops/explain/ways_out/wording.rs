@@ -62,13 +62,13 @@ impl Wording<'_> {
             |kind, commands| Some(Remedy::run(kind, &meaning(self.session, way_out)?, commands));
         match way_out {
             WayOut::Ask(asks) => {
-                let commands = self.commands_to_ask(asks)?;
-                let remedy = match &asks[..] {
-                    [ask] if commands[0].starts_with(UNPIN) => {
+                let remedy = match (self.commands_to_ask(asks), &asks[..]) {
+                    (None, [ask]) => self.by_hand(ask, meaning(self.session, way_out)?)?,
+                    (Some(commands), [ask]) if commands[0].starts_with(UNPIN) => {
                         let what = format!("unpin {}", self.short(&ask.to.id));
                         Remedy::run(Kind::Require, &what, commands)
                     }
-                    _ => run(Kind::Require, commands)?,
+                    (commands, _) => run(Kind::Require, commands?)?,
                 };
                 Some(Remedy { changes: asks.iter().map(Change::new).collect(), ..remedy })
             }
@@ -228,6 +228,15 @@ impl Wording<'_> {
         }
     }
 
+    /// A requirement that only a person can change, because mu does not edit its manifest.
+    fn by_hand(&self, ask: &Ask, what: String) -> Option<Remedy> {
+        let members = &self.session.workspace.members;
+        let index = members.iter().position(|one| Requester::of(one).as_str() == ask.by)?;
+        let path = members[index].manifest_path.display();
+        let text = format!("{what}: mu does not edit `{path}`");
+        (!self.is_edited(index)).then(|| Remedy { kind: Kind::Require, text, ..Remedy::default() })
+    }
+
     fn commands_to_ask(&self, asks: &[Ask]) -> Option<Vec<String>> {
         let mut commands: Vec<Command> = Vec::new();
         for ask in asks {
@@ -253,6 +262,9 @@ impl Wording<'_> {
         let mut commands: Vec<Command> = Vec::new();
         for asked in asked {
             let own = asked.line.map(|(member, _)| member);
+            if own.is_some_and(|own| !self.is_edited(own)) {
+                return None;
+            }
             let front = match own {
                 // `mu remove` depends on the current folder.
                 Some(own) if around.is_some_and(|around| around != own) => {
@@ -317,6 +329,9 @@ impl Wording<'_> {
         let is_by = |member: &Member| Requester::of(member).as_str() == ask.by;
         let index = members.iter().position(is_by)?;
         let member = &members[index];
+        if !self.is_edited(index) {
+            return None;
+        }
         let manifest = self.requirements.changed.manifest(&self.session.workspace, index);
         let is_it = |one: &&manifest::Requirement| self.is_about(member, one, &to.id);
         let entry = manifest.dependencies.iter().find(is_it);
@@ -353,6 +368,12 @@ impl Wording<'_> {
             front.push_str(" --dev");
         }
         Some(Command { front, references, back })
+    }
+
+    /// Whether mu edits the manifest of a member, so that a command can.
+    fn is_edited(&self, member: usize) -> bool {
+        let path = &self.session.workspace.members[member].manifest_path;
+        formats::is_edited(path, &self.session.environment)
     }
 
     /// Whether an entry of a manifest requires a package.
