@@ -221,6 +221,11 @@ impl Index {
         self.shared.loaded(id).is_some_and(|package| package.is_pack())
     }
 
+    /// Whether a requested package is known only as far as it is installed, because its registry could not be asked.
+    pub fn is_unasked(&self, id: &PackageId) -> bool {
+        self.shared.loaded(id).is_some_and(|package| package.is_unasked())
+    }
+
     /// Whether a package was requested in this run and answered.
     pub fn has_answered(&self, id: &PackageId) -> bool {
         self.shared.loaded(id).is_some()

@@ -60,6 +60,7 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
         return Err(CommandError::new(Code::LockOutdated, "there is no Mu.lock yet")
             .hint("run `mu get`, which chooses versions and writes Mu.lock"));
     }
+    check_known(session, &lock)?;
     let newest_lock = match resolve_newest(session, &requirements) {
         Ok(resolved) => resolved.lock,
         // `mu update` says why nothing can move, for example because a package pins a yanked version.
@@ -77,10 +78,7 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
         own.chain(others).collect::<Vec<Asking>>()
     };
     let mut found = Vec::new();
-    for package in lock.packages.iter().filter(|package| !package.source.is_workspace()) {
-        if package.source.is_folder() {
-            continue;
-        }
+    for package in lock.packages.iter().filter(|package| is_asked_about(package)) {
         let releases =
             session.index().listed(&package.id).map_err(|error| unavailable(session, error))?;
         let now = successor(&newest_lock, package);
@@ -140,6 +138,22 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
     }
     session.save_index();
     Ok(found)
+}
+
+/// Offline, checks that something was learned about each package before: choosing would make do with what is installed.
+fn check_known(session: &Session, lock: &Lockfile) -> Result<(), CommandError> {
+    if !session.options.offline {
+        return Ok(());
+    }
+    for package in lock.packages.iter().filter(|package| is_asked_about(package)) {
+        session.index().listed(&package.id).map_err(|error| unavailable(session, error))?;
+    }
+    Ok(())
+}
+
+/// Whether a registry says which versions of a package there are.
+fn is_asked_about(package: &LockedPackage) -> bool {
+    !package.source.is_workspace() && !package.source.is_folder()
 }
 
 /// What keeps a package from being at `newest`, in a few words.

@@ -51,6 +51,22 @@ fn offline_takes_what_is_here() {
 }
 
 #[test]
+fn offline_nothing_is_called_the_newest_that_was_never_looked_up() {
+    let sandbox = sandbox();
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["outdated", "--offline"]).ok().says(&["everything is at its newest version"]);
+    sandbox.mu(&["update", "--offline"]).ok().does_not_say(&["warning"]);
+    sandbox.hub_is_at("https://hub.invalid/");
+    let run = sandbox.mu(&["outdated", "--offline", "--json"]);
+    assert!(run.fails_with("offline").to_string().contains("aws/ec2"));
+    for arguments in [&["update"][..], &["update", "aws/ec2"], &["get", "--update"]] {
+        let run = sandbox.mu(&[arguments, &["--offline"]].concat()).ok();
+        run.says(&["warning: newer versions of `aws/ec2` are not known: mu is offline"]);
+    }
+    sandbox.mu(&["get", "--offline"]).ok().does_not_say(&["warning"]);
+}
+
+#[test]
 fn locked_refuses_and_says_what_differs() {
     let sandbox = sandbox();
     sandbox.mu(&["get"]).ok();

@@ -43,6 +43,8 @@ pub(super) struct Package {
     is_remembered: bool,
     /// Whether its versions are packs of this machine.
     is_pack: bool,
+    /// Whether its registry was not asked, and nothing but what is installed is known.
+    is_unasked: bool,
     requirements: Mutex<FxHashMap<Position, Arc<OnceLock<Requirements>>>>,
     /// Additional data from the manifests that were read.
     declared: Mutex<HashMap<Position, Arc<Details>>>,
@@ -75,6 +77,7 @@ impl Package {
             is_recalled: false,
             is_remembered: false,
             is_pack: false,
+            is_unasked: false,
             requirements: Mutex::default(),
             declared: Mutex::default(),
             untagged: Mutex::default(),
@@ -101,16 +104,25 @@ impl Package {
         Self { is_remembered: true, ..Self::new(id, route, record) }
     }
 
-    /// The package as far as it is installed.
+    /// The package as far as it is installed, because its registry cannot be asked.
     pub(super) fn installed(id: &PackageId, route: Route, record: Record) -> Self {
+        Self { is_unasked: true, ..Self::ageless(id, route, record) }
+    }
+
+    /// The package as packs of this machine have it, if no registry does.
+    pub(super) fn of_packs(id: &PackageId, route: Route, record: Record) -> Self {
+        Self { is_pack: true, ..Self::ageless(id, route, record) }
+    }
+
+    fn ageless(id: &PackageId, route: Route, record: Record) -> Self {
         let mut package = Self::new(id, route, record);
         package.releases = Arc::new(Arc::unwrap_or_clone(package.releases).ageless());
         package
     }
 
-    /// The package as packs of this machine have it, if no registry does.
-    pub(super) fn of_packs(id: &PackageId, route: Route, record: Record) -> Self {
-        Self { is_pack: true, ..Self::installed(id, route, record) }
+    /// Whether its registry was not asked, and nothing but what is installed is known.
+    pub(super) fn is_unasked(&self) -> bool {
+        self.is_unasked
     }
 
     /// Whether its versions are packs of this machine.

@@ -214,6 +214,7 @@ impl Plan {
             true => Resolved::default(),
             false => resolve(session, &requirements, update.clone())?,
         };
+        warn_of_unasked(session, &update, &resolved.lock);
         if let Some(adding) = self.adding.take() {
             adding.write(session, &mut self.editing, &resolved.lock)?;
             let written = Rc::unwrap_or_clone(self.collect(session, &self.extra.clone())?);
@@ -245,6 +246,18 @@ impl Plan {
             outcome = outcome.by_way_of(&ways);
         }
         Ok(Outcome { lowered: self.lowered, written, ..outcome })
+    }
+}
+
+/// Names the packages that were to move, and whose registries were not asked, so that they could not.
+fn warn_of_unasked(session: &Session, update: &Update, lock: &Lockfile) {
+    let is_stuck = |id: &&PackageId| update.moves(id) && session.index().is_unasked(id);
+    let ids = lock.packages.iter().map(|package| &package.id).filter(is_stuck);
+    let ids: Vec<String> = ids.map(|id| format!("`{id}`")).collect();
+    if !ids.is_empty() {
+        session
+            .events
+            .warning(&format!("newer versions of {} are not known: mu is offline", ids.join(", ")));
     }
 }
 
