@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use crate::lock::Lockfile;
 use crate::manifest::edit::Section;
 use crate::manifest::{self, Manifest};
 use crate::ops::apply::element::find_package;
@@ -15,8 +16,9 @@ use crate::ops::session::error::quoted;
 use crate::ops::session::member;
 use crate::ops::session::no_folder::no_folder;
 use crate::ops::session::source::relative;
-use crate::ops::solve::narrowed::Narrowing;
+use crate::ops::solve::narrowed::{Narrowing, without_packages};
 use crate::ops::solve::planning::{beginning, wish};
+use crate::ops::solve::resolve::is_locked_as;
 use crate::ops::{Code, CommandError, Outcome, Scope, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::{Move, Update};
@@ -78,6 +80,9 @@ fn get_noting(
     request: &GetRequest,
     notes: &mut Vec<String>,
 ) -> Result<Outcome, CommandError> {
+    if request.references.is_empty() && !request.narrowing.is_empty() {
+        return Err(without_packages("mu get ops/kafka --app-version 2.3"));
+    }
     let target = match &request.save {
         Some(save) => {
             let member = member::target(session, save.package.as_deref(), "mu add REF -p PACKAGE")?;
@@ -90,6 +95,9 @@ fn get_noting(
     let named = each_once(session, &dependencies, member)?;
     named.iter().for_each(|id| session.index().ask_about(id));
     let previous = session.lockfile()?.unwrap_or_default();
+    if target.is_none() && session.options.frozen {
+        check_locked(session, &dependencies, &previous)?;
+    }
     let mut extra =
         named.iter().fold(previous.extra.clone(), |extra, id| without(session, &extra, id));
     let mut plan = Plan::default();
@@ -199,6 +207,33 @@ fn each_once(
         named.insert(id, reference);
     }
     Ok(named.into_keys().collect())
+}
+
+/// Checks that a frozen lock has everything that the command names, in a version that it accepts.
+fn check_locked(
+    session: &Session,
+    dependencies: &[manifest::Requirement],
+    lock: &Lockfile,
+) -> Result<(), CommandError> {
+    for manifest::Requirement { reference, .. } in dependencies {
+        let id = session.id_of(reference);
+        let own = session.workspace.member(&id).is_some() || lock.replacement(&id).is_some();
+        if own || lock.find(&id).any(|package| is_locked_as(package, &reference.spec())) {
+            continue;
+        }
+        let has = match lock.find(&id).last() {
+            Some(package) => format!("has {id} {}", package.version),
+            None => format!("does not have `{id}`"),
+        };
+        let message = format!(
+            "`{reference}` cannot be installed: Mu.lock {has}, and --frozen forbids changing it"
+        );
+        return Err(CommandError::new(Code::LockOutdated, message).hint(format!(
+            "run `mu get {}` without --frozen, and commit Mu.lock",
+            quoted(reference.as_str())
+        )));
+    }
+    Ok(())
 }
 
 /// Writes channels and app versions to the entries that the manifest already has; returns what is still to add.

@@ -13,7 +13,7 @@ use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::error::quoted;
 use crate::ops::session::locked::{find_locked, find_used};
 use crate::ops::solve::names;
-use crate::ops::solve::narrowed::{Narrowing, pin};
+use crate::ops::solve::narrowed::{Narrowing, pin, without_packages};
 use crate::ops::solve::planning::{in_use, rewrites};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
@@ -80,10 +80,7 @@ fn narrowed(
     asked: impl Fn(&PackageId) -> Vec<Requirement>,
 ) -> Result<Vec<Target>, CommandError> {
     if request.packages.is_empty() {
-        let message =
-            "--app-version, --revision, --channel and --pre need the packages that they are about";
-        return Err(CommandError::new(Code::Usage, message)
-            .hint("name them, such as `mu update ops/kafka --app-version 2.3`"));
+        return Err(without_packages("mu update ops/kafka --app-version 2.3"));
     }
     Requirements::collect(session, plan.extra.clone())?.declare(session);
     let known = in_use(session, &plan.extra)?;

@@ -103,6 +103,34 @@ fn frozen_does_not_look_at_manifests() {
 }
 
 #[test]
+fn frozen_refuses_a_reference_that_is_not_locked() {
+    let sandbox = sandbox();
+    sandbox.mu(&["get"]).ok();
+    sandbox.hub().release("aws/s3", "1.0.0");
+    for reference in ["aws/s3", "aws/ec2#2.0.0", "aws/ec2#^1.9"] {
+        let error = sandbox.mu(&["get", reference, "--frozen", "--json"]);
+        let error = error.fails_with("lock-outdated").to_string();
+        assert!(error.contains(&format!("`{reference}` cannot be installed: Mu.lock")), "{error}");
+    }
+    for reference in ["aws/ec2", "aws/ec2#^1", "aws/ec2#1.2.0"] {
+        sandbox.mu(&["get", reference, "--frozen"]).ok();
+    }
+}
+
+#[test]
+fn conditions_on_versions_need_packages() {
+    let sandbox = sandbox();
+    for command in ["get", "resolve", "update"] {
+        for condition in [&["--channel", "stable"][..], &["--app-version", "2"], &["--pre"]] {
+            let run = sandbox.mu(&[&[command], condition, &["--json"]].concat());
+            let help = run.fails_with("usage")["help"].to_string();
+            assert!(help.contains(&format!("`mu {command} ops/kafka --app")), "{help}");
+        }
+    }
+    sandbox.mu(&["resolve", "--with", "aws/ec2#^1", "--pre"]).ok();
+}
+
+#[test]
 fn newer_versions_are_passed_over() {
     let chosen = |arguments: &[&str]| {
         let sandbox = sandbox();

@@ -150,6 +150,13 @@ impl Revision {
     }
 }
 
+/// The error of conditions in a command that names no packages.
+pub(crate) fn without_packages(example: &str) -> CommandError {
+    let message =
+        "--app-version, --revision, --channel and --pre need the packages that they are about";
+    CommandError::new(Code::Usage, message).hint(format!("name them, such as `{example}`"))
+}
+
 /// Exactly this version.
 pub(crate) fn pin(version: &Version) -> Result<VersionSpec, CommandError> {
     Ok(VersionSpec::parse(&version.in_full().to_string())?)

@@ -323,6 +323,12 @@ fn fits(package: &LockedPackage, spec: &VersionSpec) -> bool {
     }
 }
 
+/// Whether a locked package is what `spec` requires, as far as these two tell.
+pub(crate) fn is_locked_as(package: &LockedPackage, spec: &VersionSpec) -> bool {
+    matches!(spec, VersionSpec::Latest | VersionSpec::Tip)
+        || begins_at(package, &spec.to_string()).is_some()
+}
+
 /// Whether `spec` starts at the locked version, as far as these two tell; `None` if it does not accept that
 /// version.
 fn begins_at(package: &LockedPackage, spec: &str) -> Option<bool> {

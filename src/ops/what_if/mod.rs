@@ -13,7 +13,7 @@ use crate::ops::explain::other_places;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::{WhatIf, facts, installed, supposed_mu};
-use crate::ops::solve::narrowed::Narrowing;
+use crate::ops::solve::narrowed::{Narrowing, without_packages};
 use crate::ops::solve::resolve::resolve_from;
 use crate::ops::solve::{names, planning, replacement_consent};
 use crate::ops::{CommandError, Outcome, Session};
@@ -38,6 +38,7 @@ fn answer(
     request: &WhatIf,
     notes: &mut Vec<String>,
 ) -> Result<Outcome, CommandError> {
+    let narrowing = narrowing_of(request)?;
     let previous = session.lockfile()?.unwrap_or_default();
     let mut requirements = supposed(session, request, &previous)?;
     let mut supposed = previous.clone();
@@ -45,12 +46,6 @@ fn answer(
         suppose_installed(&mut Arc::make_mut(&mut supposed).packages, id, installed);
     }
     let base = requirements.clone();
-    let narrowing = Narrowing {
-        channel: request.channel.clone(),
-        app_version: request.app_version.clone(),
-        revision: request.revision.clone(),
-        prereleases: request.prereleases,
-    };
     let given = request.references.iter().map(|text| (Requester::Question, text));
     for (by, text) in given.chain(request.with.iter().map(|text| (Requester::QuestionToo, text))) {
         let reference = match Reference::parse(text)? {
@@ -98,6 +93,20 @@ fn answer(
     let requirements = listed.unwrap_or(outcome.requirements);
     let archives = archives(session, &outcome.lock);
     Ok(Outcome { dry_run: true, requirements, unagreed, archives, ..outcome })
+}
+
+/// The conditions on the versions of the references; without references, they would be about nothing.
+fn narrowing_of(request: &WhatIf) -> Result<Narrowing, CommandError> {
+    let narrowing = Narrowing {
+        channel: request.channel.clone(),
+        app_version: request.app_version.clone(),
+        revision: request.revision.clone(),
+        prereleases: request.prereleases,
+    };
+    if !narrowing.is_empty() && request.references.is_empty() && request.with.is_empty() {
+        return Err(without_packages("mu resolve ops/kafka --app-version 2.3"));
+    }
+    Ok(narrowing)
 }
 
 /// The additional requirements and assumptions, besides the given references.
