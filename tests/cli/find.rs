@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use mu_testing::http::{Reply, TestServer};
+
 use crate::support::{Hub, Nginx, Package, Sandbox, write};
 
 /// Writes the catalog of a hub.
@@ -174,6 +176,12 @@ fn a_registry_that_fails_is_a_warning_if_another_answers() {
     [exit 1]
     ");
     sandbox.mu(&["search", "kafka", "--json"]).fails_with("not-found");
+    // One that refuses says more: a token may be all that is missing.
+    let server = TestServer::start(|_, _| Reply::status(401));
+    let settings = format!("registries:\n  acme.example/: \"{}\"\n", server.url(""));
+    sandbox.write(".mu/workspace.yaml", &settings);
+    let error = sandbox.mu(&["search", "kafka", "--json"]).fails_with("auth");
+    assert!(error["help"].to_string().contains("mu login"), "{error}");
 }
 
 #[test]

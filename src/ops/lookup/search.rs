@@ -305,6 +305,8 @@ fn ask_all(
         let nothing =
             CommandError::new(Code::NotFound, "no registry is configured that can be searched")
                 .hint("`mu registry add PREFIX URL` adds a hub");
+        // One that refuses comes first: a token may be all that is missing.
+        failures.sort_by_key(|failure| failure.code != Code::Auth);
         let mut failures = failures.into_iter();
         let first = failures.next().map_or(nothing, |first| at_default_base(session, first));
         return Err(failures.fold(first, |first, other| {
