@@ -69,7 +69,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             (false, true) if *dry_run => "would no longer be yanked:",
             (true, true) => "yanked",
             (false, true) => "no longer yanked:",
-            (true, false) => "already yanked:",
+            (true, false) => "already yanked, nothing to do:",
             (false, false) => "not yanked, nothing to do:",
         };
         let name = context.short(name);

@@ -251,6 +251,11 @@ fn changes_need_a_token_that_allows_them() {
     served.patch(&publishes, "acme/web/1.0.0", r#"{"yanked": true}"#).is(403);
     served.patch(&yanks, "acme/web/1.0.0", r#"{"tags": ["x"]}"#).is(403);
     served.patch(&yanks, "acme/web/1.0.0", r#"{"yanked": true}"#).is(200);
+    let index = || served.ask("GET", "/index/acme/web.jsonl", &[], &[]).is(200).text();
+    assert!(index().contains(r#""yanked":"no reason was given""#), "{}", index());
+    served.patch(&yanks, "acme/web/1.0.0", r#"{"yanked": "leaks"}"#).is(200);
+    served.patch(&yanks, "acme/web/1.0.0", r#"{"yanked": true}"#).is(200);
+    assert!(index().contains(r#""yanked":"leaks""#), "{}", index());
 
     sandbox.mu(&["hub", "token", "revoke", "../srv", "ci"]).ok();
     served.put(&publishes, "acme/web/1.0.0", &bytes).is(401);

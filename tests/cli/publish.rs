@@ -242,9 +242,19 @@ fn yanks_tags_and_moves_change_nothing_else() {
     run.says(&["yanked acme/site 1.1.0"]);
     assert_eq!(lines(&sandbox, "acme/site")[1]["yanked"], "loses data");
     sandbox.mu(&["yank", "acme/site#1.1.0", "--reason", "loses data"]).ok().says(&["already"]);
+    // Without a reason, the known one stays; another reason takes its place.
+    let run = sandbox.mu(&["yank", "acme/site#1.1.0"]).ok();
+    run.says(&["already yanked, nothing to do: acme/site 1.1.0"]);
+    assert_eq!(lines(&sandbox, "acme/site")[1]["yanked"], "loses data");
+    sandbox.mu(&["yank", "acme/site#1.1.0", "--reason", "leaks"]).ok().says(&["yanked acme"]);
+    assert_eq!(lines(&sandbox, "acme/site")[1]["yanked"], "leaks");
     sandbox.mu(&["get"]).ok().says(&["acme/site 1.0.0"]);
     sandbox.mu(&["yank", "acme/site#1.1.0", "--undo"]).ok();
     assert_eq!(lines(&sandbox, "acme/site"), before);
+    // An index has a text for every withdrawn version.
+    sandbox.mu(&["yank", "acme/site#1.1.0"]).ok().says(&["yanked acme"]);
+    assert_eq!(lines(&sandbox, "acme/site")[1]["yanked"], "no reason was given");
+    sandbox.mu(&["yank", "acme/site#1.1.0", "--undo"]).ok();
     sandbox.mu(&["update"]).ok().says(&["1.0.0 → 1.1.0"]);
     sandbox.mu(&["tag", "acme/site#1.0.0", "beta"]).ok();
     sandbox.mu(&["tag", "acme/site#1.1.0", "beta"]).ok().says(&["tagged acme/site 1.1.0"]);

@@ -182,7 +182,7 @@ fn outdated_tells_of_locked_versions_that_were_yanked_since() {
     insta::assert_snapshot!(sandbox.mu(&["outdated"]).ok().shown(), @"
     $ mu outdated
     package  current  allowed  newest  note
-    aws/s3   1.0.0    1.0.0    1.0.0   1.0.0 is yanked
+    aws/s3   1.0.0    1.0.0    1.0.0   1.0.0 is yanked: no reason was given
     aws/vpc  1.1.0    1.0.0    1.0.0   only Mu.lock, 1.1.0 is yanked: loses data
     [exit 0]
     ");
@@ -191,7 +191,7 @@ fn outdated_tells_of_locked_versions_that_were_yanked_since() {
     insta::assert_snapshot!(sandbox.mu(&["update", "aws/vpc"]).ok().shown(), @"
     $ mu update aws/vpc
     ~ aws/vpc 1.1.0 → 1.0.0
-    warning: `aws/s3` 1.0.0 was yanked; it is used because acme/web requires exactly this version
+    warning: `aws/s3` 1.0.0 was yanked (no reason was given); it is used because acme/web requires exactly this version
     installed 1 package (1 downloaded, 0 from cache), 2 in all
     [exit 0]
     ");

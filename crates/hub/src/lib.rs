@@ -124,7 +124,7 @@ impl Hub {
         self.runtime.block_on(self.writer.publish(line, archive, &unpacked))
     }
 
-    /// Withdraws a version, with or without a reason. Returns whether that changed anything.
+    /// Withdraws a version, with or without a reason; without one, that of an earlier withdrawal stays. Returns whether that changed anything.
     ///
     /// # Errors
     ///

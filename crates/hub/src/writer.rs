@@ -6,6 +6,7 @@
 //! repair, completes what the marker names.
 
 use bytes::Bytes;
+use mu_provider::NO_REASON;
 use mu_provider::publishable::MOST_TAGS;
 use serde_json::{Map, Value, json};
 
@@ -44,7 +45,7 @@ pub enum Tags {
 /// The changes of a published version. `None` means no change.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Change {
-    /// Whether it is withdrawn, and why; an empty reason is none.
+    /// Whether it is withdrawn, and why; an empty reason is none, and keeps the one there is.
     pub(crate) yanked: Option<Option<String>>,
     /// Its tags.
     pub(crate) tags: Option<Tags>,
@@ -82,9 +83,10 @@ impl Change {
             changed |= tags.apply(map, is_it);
         }
         if let Some(yanked) = self.yanked.as_ref().filter(|_| is_it) {
-            let value = yanked.as_ref().map(|reason| match reason.as_str() {
-                "" => Value::Bool(true),
-                reason => reason.into(),
+            let value = yanked.as_ref().map(|reason| match (reason.as_str(), map.get("yanked")) {
+                ("", Some(Value::String(known))) => known.as_str().into(),
+                ("", _) => NO_REASON.into(),
+                (reason, _) => reason.into(),
             });
             changed |= set(map, "yanked", value);
         }

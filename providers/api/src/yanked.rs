@@ -19,6 +19,9 @@ pub enum Yanked {
 /// The longest reason that a version was withdrawn for, in characters.
 pub const LONGEST_REASON: usize = 512;
 
+/// The reason of a version that was withdrawn without one: an index has a text for every version that was.
+pub const NO_REASON: &str = "no reason was given";
+
 impl Yanked {
     /// The reason, in one line of at most [`LONGEST_REASON`] characters; empty without a reason, and `None`
     /// if it was not withdrawn.

@@ -318,6 +318,15 @@ impl Target {
         }
     }
 
+    /// Whether a version is withdrawn.
+    ///
+    /// # Errors
+    ///
+    /// When there is no such version, or the hub cannot be read.
+    pub(crate) fn is_yanked(&self, name: &str, version: &str) -> Result<bool, CommandError> {
+        Ok(yanked(&self.existing(name, version)?).is_some())
+    }
+
     /// Whether [`Target::yank`] would change anything.
     ///
     /// # Errors

@@ -2,6 +2,8 @@
 //!
 //! A yanked version stays in use where it is locked, and is otherwise no longer chosen.
 
+use mu_provider::NO_REASON;
+
 use crate::ops::publication::publish::named;
 use crate::ops::{CommandError, Session};
 
@@ -40,7 +42,12 @@ pub struct Marked {
 /// When there is no such version, or the hub refuses.
 pub fn yank(session: &Session, request: &YankRequest) -> Result<Marked, CommandError> {
     let (target, name, version) = named(session, &request.reference, request.to.as_deref())?;
-    let reason = (!request.undo).then(|| request.reason.as_deref().unwrap_or_default());
+    let given = request.reason.as_deref().filter(|reason| !reason.is_empty());
+    let reason = (!request.undo).then(|| given.unwrap_or(NO_REASON));
+    // Without a reason, the one of an earlier withdrawal stays.
+    if !request.undo && given.is_none() && target.is_yanked(&name, &version)? {
+        return Ok(Marked { name, version, place: target.name.clone(), changed: false });
+    }
     let changed = match request.dry_run {
         true => target.would_yank(&name, &version, reason)?,
         false => target.yank(&name, &version, reason)?,

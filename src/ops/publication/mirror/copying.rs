@@ -280,8 +280,10 @@ impl<'a> Copying<'a> {
             let Some(copy) = copy_of(line, there) else { continue };
             let version = full_version(line);
             let mut keys = Vec::new();
-            let reason = yanked(line);
-            if reason != yanked(copy) {
+            let (reason, known) = (yanked(line), yanked(copy));
+            // A copy always has a reason: a text, if the original has none.
+            let is_kept = reason.as_deref() == Some("") && known.is_some();
+            if reason != known && !is_kept {
                 if writes {
                     self.target.yank(name, &version, reason.as_deref())?;
                 }
