@@ -299,10 +299,10 @@ fn sibling_in(session: &Session, folder: &str, target: usize) -> Option<String> 
     found.map(|_| in_full(session, &session.workspace.members[target], &sibling.id))
 }
 
-/// Whether a folder is around the workspace, and no package: hashing it would read all of the disk in the end.
-fn is_above(session: &Session, folder: &Path) -> bool {
-    let root = &session.workspace.root;
-    root != folder && root.starts_with(folder) && matches!(Manifest::locate(folder), Ok(None))
+/// Whether a folder has the workspace in it, and is no package: hashing it would read all of the disk in the end, and its
+/// content would change with what is installed.
+fn has_workspace(session: &Session, folder: &Path) -> bool {
+    session.workspace.root.starts_with(folder) && matches!(Manifest::locate(folder), Ok(None))
 }
 
 /// A local folder of the command line, relative to `from`, where its reference will be.
@@ -317,8 +317,9 @@ fn seen_from(
     if !folder.is_dir() {
         return Err(no_folder(&folder));
     }
-    if is_above(session, &folder) {
-        let message = format!("`{}` contains this workspace, and has no Mu.yaml", folder.display());
+    if has_workspace(session, &folder) {
+        let is = if session.workspace.root == folder { "is" } else { "contains" };
+        let message = format!("`{}` {is} this workspace, and has no Mu.yaml", folder.display());
         return Err(CommandError::new(Code::Usage, message).hint(
             "a folder without a Mu.yaml is a package with all that is in it: name a smaller one",
         ));

@@ -235,7 +235,10 @@ fn hints_about_global_packs_are_commands_for_them() {
         .mu(&["list", "-g"])
         .ok()
         .says(&["nothing is installed globally", "`mu get --global REF`"]);
-    sandbox.mu(&["get", "-g"]).fails().says(&["no global packages", "`mu get --global REF`"]);
+    for arguments in [&["get", "-g"][..], &["remove", "-g", "aws/none"]] {
+        let sandbox = Sandbox::new();
+        sandbox.mu(arguments).fails().says(&["no global packages", "`mu get --global REF`"]);
+    }
     let run = sandbox.mu(&["get", "-g", "aws/ec2#^2"]).fails();
     run.says(&["`mu get --global 'aws/ec2#^1.0.0'`"]);
 }
@@ -371,4 +374,19 @@ fn what_only_development_needs_is_left_out_on_request() {
     sandbox.write("b/Mu.yaml", "name: acme/b\ndependencies: [test/run#^1]\n");
     sandbox.mu(&["get", "--no-dev"]).ok();
     assert_eq!(packs().len(), 4);
+}
+
+#[test]
+fn the_workspace_is_not_installed_into_its_own_packs() {
+    let sandbox = Sandbox::new();
+    sandbox.write("notes.txt", "no package");
+    let before = sandbox.state();
+    for folder in [".", "./", "..", "../work"] {
+        let error =
+            sandbox.mu(&["get", folder, "--json"]).fails_with("usage")["message"].to_string();
+        assert!(error.contains("this workspace, and has no Mu.yaml"), "{error}");
+    }
+    assert!(sandbox.state() == before);
+    sandbox.mu(&["init", "acme/web"]).ok();
+    sandbox.mu(&["get", "."]).ok();
 }

@@ -1,7 +1,7 @@
 //! What still requires a package, and the error about one that nothing requires.
 
 use crate::lock::LockedPackage;
-use crate::ops::{Code, CommandError, Session};
+use crate::ops::{Code, CommandError, Scope, Session};
 use crate::reference::PackageId;
 
 /// More requirements than this are not listed.
@@ -57,6 +57,9 @@ pub(crate) fn required_here(session: &Session, text: &str, extra: &[String]) -> 
     }
     let root = session.workspace.root.display();
     match (&known[..], &members[..]) {
+        ([], []) if session.scope == Scope::Global => {
+            "no global packages are installed; `mu get --global REF` installs one".to_owned()
+        }
         ([], []) => format!("there is no Mu.yaml in `{root}` or below it, and no Mu.lock"),
         ([], [one]) => format!("`{}` has no dependencies", one.manifest.name),
         ([], _) => format!("the packages in `{root}` have no dependencies"),
