@@ -8,6 +8,7 @@ use serde::Serialize;
 use crate::index::releases::Releases;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::explain::failure::unavailable;
+use crate::ops::requirements::check_chosen;
 use crate::ops::solve::ceiling::{asking, newest, obstacle};
 use crate::ops::solve::names;
 use crate::ops::solve::planning::resolve_newest;
@@ -52,14 +53,9 @@ pub struct Outdated {
 ///
 /// When registries cannot be reached.
 pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
-    let locked = session.lockfile()?;
-    let is_locked = locked.is_some();
-    let lock = locked.unwrap_or_default();
+    let lock = session.lockfile()?.unwrap_or_default();
     let requirements = names::collect(session, lock.extra.clone())?;
-    if !is_locked && !requirements.asked.is_empty() {
-        return Err(CommandError::new(Code::LockOutdated, "there is no Mu.lock yet")
-            .hint("run `mu get`, which chooses versions and writes Mu.lock"));
-    }
+    check_chosen(session, &requirements)?;
     check_known(session, &lock)?;
     let newest_lock = match resolve_newest(session, &requirements) {
         Ok(resolved) => resolved.lock,

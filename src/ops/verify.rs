@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::ops::apply::development;
 use crate::ops::apply::fetch::{check_installed, placed_fault, placed_folder};
-use crate::ops::requirements::Requirements;
+use crate::ops::requirements::{Requirements, check_chosen};
 use crate::ops::session::installed_packs::wanted;
 use crate::ops::session::json;
 use crate::ops::{CommandError, Session, Stage};
@@ -44,13 +44,14 @@ pub struct Report {
 ///
 /// # Errors
 ///
-/// When the lock or the state cannot be read.
+/// When there is no lock although something is required, or the lock or the state cannot be read.
 pub fn verify(session: &Session) -> Result<Report, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let packs = session.packs();
     let state = packs.state()?;
     let record = packs.record()?;
     let requirements = Requirements::collect(session, lock.extra.clone())?;
+    check_chosen(session, &requirements)?;
     let for_development = development::only(&requirements, &lock);
     // Packages that only development needs may not be installed.
     let is_left_out = |(index, wanted): &(usize, WantedPack)| {

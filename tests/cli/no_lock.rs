@@ -25,7 +25,13 @@ fn a_manifest_with_the_wrong_name_uninstalls_nothing() {
 fn without_a_lock_that_is_what_is_said() {
     let sandbox = Sandbox::with_dependencies(&["a/one"]);
     sandbox.publish(&[Package::new("a/one", "1.0.0")]);
-    sandbox.mu(&["outdated"]).fails().says(&["there is no Mu.lock yet", "run `mu get`"]);
+    for command in ["outdated", "verify"] {
+        sandbox.mu(&[command, "--json"]).fails_with("lock-outdated");
+        sandbox.mu(&[command]).fails().says(&["there is no Mu.lock yet", "run `mu get`"]);
+    }
+    for command in ["tree", "graph"] {
+        sandbox.mu(&[command]).ok().says(&["warning: there is no Mu.lock yet", "run `mu get`"]);
+    }
     let run = sandbox.mu(&["status"]).ok().says(&["there is no Mu.lock yet", "run `mu get`"]);
     run.does_not_say(&["out of date"]);
     let run = sandbox.mu(&["get", "--locked"]).fails();

@@ -12,8 +12,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::lock::{Lockfile, Requested};
-use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::{Requirements, check_chosen};
 use crate::ops::session::locked::version_of;
 use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, Version};
@@ -64,6 +64,11 @@ impl Graph {
     pub fn load(session: &Session) -> Result<(Self, Arc<Lockfile>), CommandError> {
         let lock = session.lockfile()?.unwrap_or_default();
         let requirements = Requirements::collect(session, lock.extra.clone())?;
+        if check_chosen(session, &requirements).is_err() {
+            session.events.warning(
+                "there is no Mu.lock yet, so dependencies are not shown: run `mu get`, which writes it",
+            );
+        }
         let mut graph = Self::default();
         let mut by_id: HashMap<PackageId, Vec<Node>> = HashMap::new();
         for member in &session.workspace.members {

@@ -2,6 +2,7 @@
 
 pub mod editing;
 mod extra;
+mod locked;
 pub(crate) mod names;
 mod overtaken;
 pub(crate) mod pins;
@@ -18,6 +19,7 @@ use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
 use crate::manifest;
 use crate::manifest::edit::Section;
 pub use crate::ops::requirements::extra::{parse_extra, print_extra, without};
+pub(crate) use crate::ops::requirements::locked::check_chosen;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::WhatIf;
