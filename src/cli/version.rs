@@ -60,14 +60,15 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     }
     let place = context.shown(&file);
     let answer = Answer { name, file: file.display().to_string(), from, to };
+    let would = if arguments.dry_run { "would write " } else { "" };
     context.answer(&answer, |Answer { name, from, to, .. }| {
         let to = to.as_deref().unwrap_or_default();
         let name = context.short(name);
         match from {
             _ if arguments.change.is_none() => context.line(to),
             Some(from) if from == to => context.line(&format!("{name} is already {to}")),
-            Some(from) => context.line(&format!("{name} {from} → {to} in {place}")),
-            None => context.line(&format!("{name} {to} in {place}")),
+            Some(from) => context.line(&format!("{would}{name} {from} → {to} in {place}")),
+            None => context.line(&format!("{would}{name} {to} in {place}")),
         }
     })
 }

@@ -96,7 +96,8 @@ fn a_version_is_raised_and_the_layout_kept() {
         ("major", "2.0.0"),
         ("major", "3.0.0"),
     ] {
-        sandbox.mu(&["version", change, "--dry-run"]).ok();
+        let run = sandbox.mu(&["version", change, "--dry-run"]).ok();
+        assert!(run.stdout.starts_with("would write acme/web "), "{}", run.shown());
         let run = sandbox.mu(&["version", change]).ok();
         assert!(run.stdout.ends_with(&format!(" → {version} in Mu.yaml\n")), "{}", run.shown());
         assert_eq!(sandbox.read("Mu.yaml"), text(version));
