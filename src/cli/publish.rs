@@ -79,7 +79,9 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             if arguments.dry_run {
                 context.print_table(&pack::files(packed))?;
             }
-            context.line(&context.short(&pack::contents(packed)))?;
+            if arguments.dry_run || !context.shell.is_quiet() {
+                context.line(&context.short(&pack::contents(packed)))?;
+            }
         }
         let (id, version) = (context.name(&publishing.id), &publishing.version);
         let place = printable(&publishing.place);

@@ -45,7 +45,7 @@ pub(crate) enum PackageError {
         "`{id}` cannot be pinned to `{digest}`: only artifacts in OCI registries and archives by URL can be, and it comes from `{place}`"
     )]
     NoDigests { id: PackageId, digest: String, place: String },
-    #[error("more than {most} packages were requested; the last one was `{id}`{way}")]
+    #[error("more packages were requested than {most}; the last one was `{id}`{way}")]
     TooMany {
         id: PackageId,
         most: usize,

@@ -108,6 +108,10 @@ fn nearest(package: &Candidates, available: &PositionSet, asked: &[Vec<String>])
     if matches!(&wish.spec, VersionSpec::Range(range) if range.is_empty()) {
         return Vec::new();
     }
+    if matches!(&wish.spec, VersionSpec::Tag(tag) if three_numbers(tag.as_str()).is_none()) {
+        // No version is next to a name.
+        return Vec::new();
+    }
     let Some(end) = behind(package, &wish.spec) else { return Vec::new() };
     let above = available.intersection(&PositionSet::between(end, Position::MAX));
     let around = available.last_below(end).into_iter().chain(above.first());

@@ -102,7 +102,7 @@ fn a_hub_that_makes_packages_up_is_asked_for_so_many_and_no_more() {
         let run = sandbox.mu(&[&["get"][..], &flags].concat()).fails();
         assert!(hub.requests().len() <= 301, "{}", hub.requests().len());
         let run = run.says(&[
-            "error: more than 300 packages were requested; the last one was `x/p",
+            "error: more packages were requested than 300; the last one was `x/p",
             "`, which `x/p",
             "` requires",
             "`--most N`",

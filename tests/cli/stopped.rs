@@ -33,6 +33,7 @@ fn a_search_that_was_stopped_names_packages_and_the_ways_on() {
         "whether any versions fit together is not known",
         "hint: search longer: `mu get --patience 1000`",
     ]);
+    sandbox.mu(&["get", "--patience", "1"]).fails().says(&["was stopped after 1 step\n"]);
     let error = sandbox.mu(&["get", "--patience", "100", "--json"]).fails_with("no-solution");
     assert_eq!(error["details"]["steps"], 100);
     assert_eq!(error["details"]["packages"].as_array().map(Vec::len), Some(5));

@@ -264,6 +264,7 @@ fn versions_with_all_that_is_known_of_them() {
         (&["--api-version", "mu/v2"], &["2.0.0"]),
         (&["--api-version", "mu/v1"], &["1.2.0", "1.10.0", "2.0.0-beta.1"]),
         (&["--version", "1"], &["1.2.0", "1.10.0"]),
+        (&["--version", "1."], &["1.2.0", "1.10.0"]),
         (&["--version", "1", "--channel", "fast"], &["1.10.0"]),
         (&["--app-version", "1"], &[]),
     ] {

@@ -144,7 +144,8 @@ fn too_hard(
     let text = unfinished.to_string();
     let lines: Vec<&str> = text.lines().collect();
     let steps = unfinished.steps;
-    let headline = format!("choosing versions was stopped after {steps} steps");
+    let plural = if steps == 1 { "" } else { "s" };
+    let headline = format!("choosing versions was stopped after {steps} step{plural}");
     let mut error = CommandError::new(Code::NoSolution, format!("{headline}\n{}", indent(&lines)))
         .with_details(UnfinishedDetails {
             explanation: &lines,

@@ -50,7 +50,9 @@ impl VersionFilter {
     ///
     /// When one cannot be parsed.
     pub(super) fn read(&self) -> Result<Sieve<'_>, CommandError> {
-        let version = self.version.as_deref().map(VersionSpec::parse).transpose();
+        // `1.` means all that begins so, as `1` does.
+        let version = self.version.as_deref().map(|text| text.strip_suffix('.').unwrap_or(text));
+        let version = version.map(VersionSpec::parse).transpose();
         let version = version.map_err(|error| usage("--version", &error))?;
         let mu_version = supposed_mu(self.mu_version.as_deref())?;
         let revision = self.revision.as_deref().map(Revision::parse).transpose()?;

@@ -43,7 +43,7 @@ pub enum TreeError {
         what: &'static str,
     },
     /// More than is accepted.
-    #[error("the package is refused: {what} is over the limit of {limit}")]
+    #[error("{what} is over the limit of {limit}")]
     Limit {
         /// What there is too much of.
         what: &'static str,
