@@ -50,9 +50,7 @@ fn adopt_one(
     if state.packs.contains_key(&pack.place) || state.pending.contains(&pack.place) {
         return Ok(());
     }
-    // A folder inside one of mu's own packs makes room for the pack that belongs there.
-    let mut around = pack.place.match_indices('/').map(|(end, _)| &pack.place[..end]);
-    if around.any(|place| state.packs.contains_key(place) || state.pending.contains(place)) {
+    if is_inside(state, &pack.place) {
         return Ok(());
     }
     let path = packs.pack_path(&pack.place);
@@ -90,6 +88,32 @@ fn adopt_one(
         true => Err(PacksError::Changed { path, digest: pack.digest, found }),
         false => Err(PacksError::InTheWay { path, digest: pack.digest }),
     }
+}
+
+/// Whether a place is inside one of mu's own packs, which makes room for the pack that belongs there.
+fn is_inside(state: &State, place: &str) -> bool {
+    let mut around = place.match_indices('/').map(|(end, _)| &place[..end]);
+    around.any(|place| state.packs.contains_key(place) || state.pending.contains(place))
+}
+
+/// Refuses what is no folder where a pack is to be made: only a user can have put it there.
+///
+/// # Errors
+///
+/// When there is such a thing, or the path of a pack contains a link.
+pub(super) fn refuse_files(
+    packs: &PacksFolder,
+    state: &State,
+    changed: &[&WantedPack],
+) -> Result<(), PacksError> {
+    let mut folders = Folders::of(packs);
+    for WantedPack { place, .. } in changed {
+        let kind = folders.at(place)?.and_then(|(folder, leaf)| folder.kind(leaf));
+        if matches!(kind, Some(Kind::File | Kind::Other)) && !is_inside(state, place) {
+            return Err(PacksError::NoFolder { path: packs.pack_path(place) });
+        }
+    }
+    Ok(())
 }
 
 impl PacksFolder {

@@ -24,6 +24,12 @@ pub enum PacksError {
         /// What belongs there.
         digest: Digest,
     },
+    /// A file is in the place of a pack.
+    #[error("`{}` is in the way: it is a file, and mu did not put it there", path.display())]
+    NoFolder {
+        /// The file.
+        path: PathBuf,
+    },
     /// A vendored pack is not what the lock says.
     #[error("the content of `{}`, which is vendored, is not what Mu.lock says: expected {digest}{}", path.display(), got(*.found))]
     Changed {

@@ -16,7 +16,7 @@ use mu_provider::{Entry, Folder};
 use crate::formats::manifest_names;
 use crate::fs::{self, AtPath as _, FileError};
 use crate::manifest::YAML_NAME;
-use crate::packs::adopt::adopt;
+use crate::packs::adopt::{adopt, refuse_files};
 use crate::packs::bases::NewBases;
 use crate::packs::error::PacksError;
 use crate::packs::folder::{OWN, PacksFolder};
@@ -76,6 +76,7 @@ impl<'packs> Installation<'packs> {
             .collect();
         let changed =
             if is_linked { packs.missing(&state, &wanted) } else { wanted.iter().collect() };
+        refuse_files(packs, &state, &changed)?;
         // A pack inside a folder that is replaced or removed goes with it, and is made again; a pack around
         // one that is added or removed changes its files.
         let touched: BTreeSet<&str> = changed

@@ -229,6 +229,16 @@ fn conflict() {
     sandbox.write(".mu/packs/hub.mu.com/aws/ec2/precious.txt", "by hand");
     check(&sandbox, &["get"], "conflict", &["packs/hub.mu.com/aws/ec2"]);
     assert_eq!(sandbox.read(".mu/packs/hub.mu.com/aws/ec2/precious.txt"), "by hand");
+    // A file is no pack either, whether or not mu has installed one there before.
+    let pack = sandbox.path("work/.mu/packs/hub.mu.com/aws/ec2");
+    for _ in 0..2 {
+        std::fs::remove_dir_all(&pack).expect("is ours");
+        std::fs::write(&pack, "by hand").expect("is ours");
+        check(&sandbox, &["get"], "conflict", &["packs/hub.mu.com/aws/ec2", "it is a file"]);
+        assert_eq!(sandbox.read(".mu/packs/hub.mu.com/aws/ec2"), "by hand");
+        std::fs::remove_file(&pack).expect("is ours");
+        sandbox.mu(&["get"]).ok();
+    }
 }
 
 #[test]

@@ -298,6 +298,8 @@ impl From<PacksError> for CommandError {
             PacksError::Store(error) => error.into(),
             PacksError::InTheWay { .. } => Self::from_error(Code::Conflict, error)
                 .hint("move the folder away, or delete it, and run the command again"),
+            PacksError::NoFolder { .. } => Self::from_error(Code::Conflict, error)
+                .hint("move the file away, or delete it, and run the command again"),
             PacksError::Changed { .. } => Self::from_error(Code::Integrity, error)
                 .hint("nothing was installed; if the change is intended, publish it, or keep the package in the workspace")
                 .hint("to restore the package, delete the folder and run the command again"),
