@@ -11,7 +11,7 @@ use crate::ops::get::{GetRequest, Save, get};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A reference without a version is written with the newest one that fits: `mu add aws/ec2` may write \
-aws/ec2#^1.2.0. One that is already there gets the new version, channel or app version; an empty one (`--channel ''`) removes the key. With the minimal strategy, other dependencies \
+aws/ec2#^1.2.0. One that is already there gets the new version, channel or app version; an empty one (`--channel ''`) removes the key. One in the other list (with or without --dev) moves. With the minimal strategy, other dependencies \
 that it raises are raised in Mu.yaml too.
 
 Examples:

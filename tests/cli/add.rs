@@ -220,3 +220,31 @@ fn what_a_manifest_asked_for_before_is_not_locked_any_more() {
     assert!(lock.contains("^1.3.0") && !lock.contains("^1.0"), "{lock}");
     sandbox.mu(&["get", "--locked"]).ok();
 }
+
+#[test]
+fn a_dependency_moves_from_one_list_to_the_other() {
+    for strategy in ["highest", "minimal"] {
+        let mut sandbox = Sandbox::new();
+        sandbox.set("MU_RESOLUTION", strategy);
+        sandbox.offer("aws/ec2 1.0.0:\naws/log 1.0.0:");
+        let manifest = |dependencies: &str| format!("name: acme/web\n{dependencies}");
+        let both =
+            "dependencies:\n  - aws/log#^1.0.0\ndevDependencies:\n  - aws/ec2#^1.0.0 # why\n";
+        sandbox.write("Mu.yaml", &manifest(both));
+        let run = sandbox.mu(&["add", "aws/ec2"]).ok();
+        let run = run.says(&["added aws/ec2 ^1.0.0 to acme/web (Mu.yaml)"]);
+        run.says(&["removed aws/ec2 from acme/web (Mu.yaml, devDependencies)"]);
+        let text = sandbox.read("Mu.yaml");
+        assert_eq!(text.matches("aws/ec2").count(), 1, "{text}");
+        assert!(!text.contains("devDependencies:\n  -"), "{text}");
+        sandbox.mu(&["add", "aws/ec2", "--dev"]).ok();
+        let text = sandbox.read("Mu.yaml");
+        assert_eq!(text.matches("aws/ec2").count(), 1, "{text}");
+        assert!(text.contains("devDependencies:\n  - aws/ec2#^1.0.0\n"), "{text}");
+        // Whoever has listed it twice may mean it.
+        let twice = "dependencies:\n  - aws/ec2#^1\ndevDependencies:\n  - aws/ec2#1.0.0\n";
+        sandbox.write("Mu.yaml", &manifest(twice));
+        sandbox.mu(&["add", "aws/ec2#^1.0"]).ok();
+        assert_eq!(sandbox.read("Mu.yaml").matches("aws/ec2").count(), 2);
+    }
+}

@@ -352,7 +352,7 @@ pub(crate) fn add(
     mut dependency: manifest::Requirement,
 ) -> Result<(), CommandError> {
     let own = &session.workspace.members[member];
-    let id = |reference| id_in(session, own, reference);
+    let id = |reference: &Reference| id_in(session, own, reference);
     let new = id(&dependency.reference);
     let manifest = editing.changed().manifest(&session.workspace, member);
     let all = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
@@ -360,6 +360,17 @@ pub(crate) fn add(
         dependency.reference = known.with_version(dependency.reference.version().cloned());
     } else if formats::format_of(&own.manifest_path).is_some() {
         dependency.reference = with_protocol(session, &new, dependency.reference);
+    }
+    let listed = |section: Section| {
+        let mut entries = section.of(manifest).iter();
+        entries.find(|known| id(&known.reference) == new && !known.indirect)
+    };
+    if let (None, Some(old)) = (listed(section), listed(section.other()).cloned()) {
+        // It moves from one list to the other.
+        dependency.channel = dependency.channel.or(old.channel);
+        dependency.app_version = dependency.app_version.or(old.app_version);
+        dependency.prerelease |= old.prerelease;
+        editing.change(session, member, |editor| editor.remove(section.other(), &old.reference))?;
     }
     editing.change(session, member, |editor| editor.add(section, &dependency))?;
     Ok(())

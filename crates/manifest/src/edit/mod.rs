@@ -82,6 +82,14 @@ impl Section {
         }
     }
 
+    /// The other list.
+    pub fn other(self) -> Self {
+        match self {
+            Self::Dependencies => Self::DevDependencies,
+            Self::DevDependencies => Self::Dependencies,
+        }
+    }
+
     /// The dependencies of this section in a manifest.
     pub fn of(self, manifest: &Manifest) -> &[Requirement] {
         match self {
