@@ -45,6 +45,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             "`mu cache clean` empties the store; packs are fetched again when they are needed"
         } else if report.faults.iter().all(|fault| fault.problem.contains("Mu.lock:")) {
             "Mu.lock was edited or merged wrongly: restore it from version control"
+        } else if report.faults.iter().all(|fault| !fault.folder.exists()) {
+            "`mu get` installs what is missing"
         } else {
             "delete the folder and run `mu get` to install the pack again"
         };

@@ -246,13 +246,23 @@ pub fn downgrade(
     for text in texts {
         let reference = Reference::parse(text)?;
         let id = find_used(session, &known, &reference)?;
-        let now = known.find(&id).last().and_then(LockedPackage::parsed_version);
-        if let (Some(VersionSpec::Pin(pin)), Some(now)) = (reference.version(), now)
-            && now < Version::parse(&pin.version().to_string())?
-        {
+        let locked = known.find(&id).last();
+        let now = locked.and_then(LockedPackage::parsed_version);
+        let (Some(VersionSpec::Pin(pin)), Some(now)) = (reference.version(), now) else { continue };
+        let wanted = Version::parse(&pin.version().to_string())?;
+        if now < wanted {
             let message = format!("`{id}` is at {now}, and {pin} is newer");
-            return Err(CommandError::new(Code::Usage, message)
-                .hint(format!("`mu update {}` moves there", quoted(reference.as_str()))));
+            let asked = locked.into_iter().flat_map(|package| &package.requested);
+            let asked = asked.filter_map(|one| Requirement::parse(id.clone(), &one.spec));
+            let is_allowed = asked.into_iter().all(|one| one.spec.accepts(&wanted, true));
+            let hint = match is_allowed {
+                true => format!("`mu update {}` moves there", quoted(reference.as_str())),
+                false => format!(
+                    "`mu why {}` shows what keeps it from there",
+                    quoted(session.short_name(&id))
+                ),
+            };
+            return Err(CommandError::new(Code::Usage, message).hint(hint));
         }
     }
     let mut plan = Plan::new(session)?;

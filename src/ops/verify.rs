@@ -77,7 +77,7 @@ pub fn verify(session: &Session) -> Result<Report, CommandError> {
     let mut report = check_all(session, &wanted, |(index, wanted)| {
         let folder = packs.pack_path(&wanted.place);
         let problem = if !folder.exists() {
-            Some("it is not installed; run `mu get`".to_owned())
+            Some("it is not installed".to_owned())
         } else {
             let omitted = packs.omitted(&state, &record, wanted, &asked);
             let found = packs.digest_of(&wanted.place, &places, &omitted, &wanted.digest);

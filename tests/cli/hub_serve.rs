@@ -285,7 +285,11 @@ fn why_a_token_is_refused_is_told() {
     let only_yank = token_for(&sandbox, "ci", &["--namespace", "acme", "--can", "yank"]);
     for (token, expected) in [
         ("mu_unknown", "this hub does not know the token"),
-        (only_yank.as_str(), "the token `ci` may yank, but not publish `acme/web`"),
+        (
+            only_yank.as_str(),
+            "the token `ci` may yank, but not publish `acme/web`; request one: \
+             `mu hub token add PLACE NAME --namespace acme --can publish`",
+        ),
     ] {
         sandbox.set_token(&served.address.to_string(), token);
         let run =

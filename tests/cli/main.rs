@@ -90,6 +90,7 @@ mod pack;
 mod packs;
 mod packs_here;
 mod passed_over;
+mod pasted;
 #[cfg(feature = "git")]
 mod patch;
 mod pin;

@@ -223,10 +223,15 @@ impl HubError {
             Self::Differs { .. } => Some(
                 "its publisher must fix the index line; `mu hub check` lists such lines".to_owned(),
             ),
-            Self::NotFound { package, .. } => {
-                let (name, _version) = package.split_once(' ')?;
-                Some(format!("`mu versions {name}` lists the versions that there are"))
-            }
+            Self::NotFound { package, .. } => Some(match package.split_once(' ') {
+                Some((name, _)) => {
+                    format!("`mu versions {name}` lists the versions that there are")
+                }
+                None => {
+                    let leaf = package.rsplit('/').next().unwrap_or(package);
+                    format!("`mu search {leaf}` looks for packages by words")
+                }
+            }),
             Self::Busy { .. } | Self::Changed { .. } => Some("try again".to_owned()),
             _ => None,
         }

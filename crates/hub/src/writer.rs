@@ -173,6 +173,9 @@ impl Writer {
     ) -> Result<bool, HubError> {
         change.check(name)?;
         self.change_lines(name, |lines, index| {
+            if lines.is_empty() {
+                return Err(self.not_found(name));
+            }
             let Some(line) = lines.find(version) else {
                 return Err(self.not_found(&format!("{name} {}", names::printable(version))));
             };

@@ -100,19 +100,19 @@ pub(crate) fn misplaced(session: &Session, member: &Member) -> String {
     let [_, right, ..] = session.places.search().places(id);
     let right = relative(&workspace.root, &right.folder);
     let parent = id.name_str().strip_suffix(&**place).and_then(|parent| parent.strip_suffix('/'));
-    let otherwise = match parent {
-        Some(parent) if workspace.namespace.is_none() && !place.is_empty() => {
-            format!("set `namespace: {parent}` in `{MU_FOLDER}/{WORKSPACE_FILE}`")
-        }
-        _ => format!(
-            "set `overrides: {{{}: ./{place}}}` in `{MU_FOLDER}/{WORKSPACE_FILE}`",
-            session.short_name(id)
-        ),
+    let name = session.short_name(id);
+    let key = match (parent, place.is_empty(), workspace.namespace.is_none()) {
+        (Some(parent), false, true) => Some(format!("namespace: {parent}")),
+        // A namespace means the root itself, too; a folder that contains the packs cannot be one of them.
+        (_, true, true) => Some(format!("namespace: {name}")),
+        (_, true, false) => None,
+        _ => Some(format!("overrides: {{{name}: ./{place}}}")),
     };
+    let otherwise = key.map(|key| format!(", or set `{key}` in `{MU_FOLDER}/{WORKSPACE_FILE}`"));
     format!(
-        "the workspace has `{}` in `{}`, but packages are found by their path, and references to it point to `{right}`: move it there, or {otherwise}",
-        session.short_name(id),
+        "the workspace has `{name}` in `{}`, but packages are found by their path, and references to it point to `{right}`: move it there{}",
         shown(place),
+        otherwise.unwrap_or_default(),
     )
 }
 

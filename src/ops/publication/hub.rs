@@ -10,6 +10,7 @@ use mu_hub::{Hub, HubError, Place, Report};
 pub use mu_hub::{Can, Token};
 
 use crate::env::Environment;
+use crate::ops::session::error::quoted;
 use crate::ops::{Code, CommandError};
 use crate::reference::Base;
 use crate::workspace::Cutoff;
@@ -175,7 +176,8 @@ pub fn revoke_token(environment: &Environment, text: &str, name: &str) -> Result
         return Ok(());
     }
     let message = format!("the hub at `{text}` has no token `{name}`");
-    Err(CommandError::new(Code::NotFound, message).hint("`mu hub token list` lists its tokens"))
+    Err(CommandError::new(Code::NotFound, message)
+        .hint(format!("`mu hub token list {}` lists its tokens", quoted(text))))
 }
 
 impl From<HubError> for CommandError {

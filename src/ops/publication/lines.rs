@@ -2,10 +2,12 @@
 //! change in them.
 
 use std::collections::BTreeSet;
+use std::fmt::Display;
 
 use mu_provider::Yanked;
 use serde_json::{Map, Value};
 
+use crate::ops::{Code, CommandError};
 use crate::reference::Version;
 
 /// An index line.
@@ -47,6 +49,19 @@ pub(super) fn tidied(name: &str, line: &mut IndexLine) -> Option<mu_hub::HubErro
     let error = mu_hub::check_moved_to(name, to).err()?;
     line.shift_remove("movedTo");
     Some(error)
+}
+
+/// The error of a package that a hub does not have.
+pub(super) fn no_package(place: &impl Display, name: &str) -> CommandError {
+    let leaf = name.rsplit('/').next().unwrap_or(name);
+    CommandError::new(Code::NotFound, format!("the hub at `{place}` has no {name}"))
+        .hint(format!("`mu search {leaf}` looks for packages by words"))
+}
+
+/// The error of a version that a hub does not have of a package.
+pub(super) fn no_version(place: &impl Display, name: &str, version: &str) -> CommandError {
+    CommandError::new(Code::NotFound, format!("the hub at `{place}` has no {name} {version}"))
+        .hint(format!("`mu versions {name}` lists the versions that there are"))
 }
 
 /// Why a version was withdrawn, if it was.

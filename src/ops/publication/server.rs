@@ -10,7 +10,7 @@ use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
 use mu_provider_hub::wire::{HubFile, index_path};
 use serde_json::{Map, Value, json};
 
-use crate::ops::publication::lines::full_version;
+use crate::ops::publication::lines::{full_version, no_package, no_version};
 use crate::ops::publication::target::Upload;
 use crate::ops::{Code, CommandError, Session};
 
@@ -231,10 +231,10 @@ impl Server {
         name: &str,
         version: &str,
     ) -> Result<Map<String, Value>, CommandError> {
-        lines.into_iter().find(|line| full_version(line) == version).ok_or_else(|| {
-            let message = format!("the hub at `{}` has no {name} {version}", self.root);
-            CommandError::new(Code::NotFound, message)
-                .hint(format!("`mu versions {name}` lists the versions that there are"))
+        let is_empty = lines.is_empty();
+        lines.into_iter().find(|line| full_version(line) == version).ok_or_else(|| match is_empty {
+            true => no_package(&self.root, name),
+            false => no_version(&self.root, name, version),
         })
     }
 

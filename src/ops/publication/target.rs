@@ -11,7 +11,7 @@ use crate::index::Route;
 use crate::manifest::rename::Rename;
 use crate::ops::explain::failure::at_default_base;
 use crate::ops::publication::hub;
-use crate::ops::publication::lines::{is_version, tags, yanked};
+use crate::ops::publication::lines::{is_version, no_package, no_version, tags, yanked};
 #[cfg(feature = "oci")]
 use crate::ops::publication::oci::OciRegistry;
 use crate::ops::publication::server::Server;
@@ -360,10 +360,10 @@ impl Target {
 
     fn existing(&self, name: &str, version: &str) -> Result<Map<String, Value>, CommandError> {
         let lines = self.lines(name)?;
-        lines.into_iter().find(|line| is_version(line, version)).ok_or_else(|| {
-            let message = format!("the hub at `{}` has no {name} {version}", self.name);
-            CommandError::new(Code::NotFound, message)
-                .hint(format!("`mu versions {name}` lists the versions that there are"))
+        let is_empty = lines.is_empty();
+        lines.into_iter().find(|line| is_version(line, version)).ok_or_else(|| match is_empty {
+            true => no_package(&self.name, name),
+            false => no_version(&self.name, name, version),
         })
     }
 

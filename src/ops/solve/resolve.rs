@@ -10,7 +10,8 @@ use crate::index::{Requirement as IndexRequirement, Universe};
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::explain::failure::failed;
 use crate::ops::explain::own_conflicts;
-use crate::ops::requirements::{Requirements, overrides};
+use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::{Asked, Requirements, overrides};
 use crate::ops::solve::asking::{ask_installed_too, ask_with_news, select};
 use crate::ops::solve::locked_universe::LockedUniverse;
 use crate::ops::solve::patches;
@@ -48,7 +49,7 @@ pub fn resolve(
     let mut resolved = resolve_from(session, requirements, update, previous.unwrap_or_default())?;
     let differences = patches::record(session, &mut resolved)?;
     if session.options.locked && !differences.is_empty() {
-        return Err(outdated(session, &differences)?);
+        return Err(outdated(session, &differences, false)?);
     }
     Ok(resolved)
 }
@@ -81,7 +82,7 @@ pub fn resolve_from(
         return Ok(Resolved { lock, previous, warnings, ..Resolved::default() });
     }
     if session.options.locked && !differences.is_empty() && update == Update::Nothing {
-        return Err(outdated(session, &differences)?);
+        return Err(outdated(session, &differences, is_by_command(requirements, &previous))?);
     }
     let is_known = differences.is_empty();
     session.events.progress(Stage::Resolving, 0, 0);
@@ -95,7 +96,7 @@ pub fn resolve_from(
         }
     }
     if session.options.locked && !resolved.is_unchanged() {
-        return Err(outdated(session, &["newer versions were requested".to_owned()])?);
+        return Err(outdated(session, &["newer versions were requested".to_owned()], true)?);
     }
     Ok(resolved)
 }
@@ -118,7 +119,22 @@ fn keep_built(resolved: &mut Resolved) {
     }
 }
 
-fn outdated(session: &Session, differences: &[String]) -> Result<CommandError, CommandError> {
+/// Whether the command itself requires something else than the manifests and the lock on disk.
+fn is_by_command(requirements: &Requirements, lock: &Lockfile) -> bool {
+    let is_new = |asked: &Asked| {
+        asked.line.is_none() && !asked.indirect && asked.by != Requester::CommandLine
+    };
+    requirements.changed.iter().next().is_some()
+        || requirements.extra != lock.extra
+        || requirements.asked.iter().any(is_new)
+}
+
+/// The error of a lock that may not change; `is_by_command` says that `mu get` alone would not do what is wanted.
+fn outdated(
+    session: &Session,
+    differences: &[String],
+    is_by_command: bool,
+) -> Result<CommandError, CommandError> {
     let mut message = match session.lockfile()? {
         Some(_) => {
             "Mu.lock does not fit the manifests and settings, and --locked forbids changing it"
@@ -132,8 +148,9 @@ fn outdated(session: &Session, differences: &[String]) -> Result<CommandError, C
     if differences.len() > 5 {
         message.push_str(&format!("\n  and {} more", differences.len() - 5));
     }
+    let command = if is_by_command { "this command" } else { "`mu get`" };
     Ok(CommandError::new(Code::LockOutdated, message)
-        .hint("run `mu get` without --locked, and commit Mu.lock")
+        .hint(format!("run {command} without --locked, and commit Mu.lock"))
         .with_details(serde_json::json!({ "differences": differences })))
 }
 

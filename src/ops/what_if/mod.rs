@@ -2,6 +2,7 @@
 
 pub mod compare;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use crate::lock::{LockedPackage, Lockfile, Source};
@@ -13,6 +14,7 @@ use crate::ops::explain::other_places;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::{WhatIf, facts, installed, supposed_mu};
+use crate::ops::session::no_folder::no_folder;
 use crate::ops::solve::narrowed::{Narrowing, without_packages};
 use crate::ops::solve::resolve::resolve_from;
 use crate::ops::solve::{names, planning, replacement_consent};
@@ -49,7 +51,7 @@ fn answer(
     let given = request.references.iter().map(|text| (Requester::Question, text));
     for (by, text) in given.chain(request.with.iter().map(|text| (Requester::QuestionToo, text))) {
         let reference = match Reference::parse(text)? {
-            folder if folder.local().is_some() => folder,
+            reference if reference.local().is_some() => folder(session, reference)?,
             reference => find_package(session, None, &reference, notes)?,
         };
         let id = session.id_of(&reference);
@@ -93,6 +95,13 @@ fn answer(
     let requirements = listed.unwrap_or(outcome.requirements);
     let archives = archives(session, &outcome.lock);
     Ok(Outcome { dry_run: true, requirements, unagreed, archives, ..outcome })
+}
+
+/// A reference to a local folder, which must be there.
+fn folder(session: &Session, reference: Reference) -> Result<Reference, CommandError> {
+    let path = Path::new(reference.local().unwrap_or_default());
+    let path = crate::env::absolute(&session.environment.current, path);
+    if path.is_dir() { Ok(reference) } else { Err(no_folder(&path)) }
 }
 
 /// The conditions on the versions of the references; without references, they would be about nothing.

@@ -114,16 +114,16 @@ fn allow(server: &Server, token: &Token, name: &str, can: Can) -> Result<(), Pro
         return Ok(());
     }
     count(&server.metrics.unauthorized);
+    let namespace = name.rsplit_once('/').map_or(name, |(namespace, _)| namespace);
     let detail = if token.is_for(name) {
         let words: Vec<&str> = token.can.iter().map(|can| can.as_str()).collect();
         format!(
-            "the token `{}` may {}, but not {can} `{name}`; request one: `mu hub token add PLACE NAME --can {can}`",
+            "the token `{}` may {}, but not {can} `{name}`; request one: `mu hub token add PLACE NAME --namespace {namespace} --can {can}`",
             token.name,
             words.join(" and "),
             can = can.as_str()
         )
     } else {
-        let namespace = name.rsplit_once('/').map_or(name, |(namespace, _)| namespace);
         format!(
             "the token `{}` is for `{}`, not `{namespace}`; request one: `mu hub token add PLACE NAME --namespace {namespace}`",
             token.name,

@@ -21,6 +21,12 @@ pub(super) fn again(session: &Session, question: &WhatIf, way_out: &WayOut) -> O
     Some(format!("{}{flags}{}", command(&supposed.question), repeated(session, &without)))
 }
 
+/// Whether a question excludes a package.
+pub(super) fn excludes(session: &Session, question: &WhatIf, id: &PackageId) -> bool {
+    let mut excluded = question.exclude.iter().filter_map(|text| Reference::parse(text).ok());
+    excluded.any(|reference| session.id_of(&reference) == *id)
+}
+
 /// A question to ask again.
 struct Supposed<'a> {
     session: &'a Session,

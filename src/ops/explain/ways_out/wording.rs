@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::env::absolute;
 use crate::formats;
 use crate::fs;
 use crate::manifest;
@@ -16,6 +17,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::error::quoted;
 use crate::ops::session::member;
+use crate::ops::session::source::relative;
 use crate::ops::{Scope, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Ask, WayOut};
@@ -46,7 +48,14 @@ impl Wording<'_> {
     pub(super) fn remedy(&self, way_out: &WayOut) -> Option<Remedy> {
         let question = self.requirements.question.as_ref();
         let again = question.and_then(|question| supposed::again(self.session, question, way_out));
-        let Some(command) = again else { return self.change(way_out) };
+        let Some(command) = again else {
+            // The command excludes it too, so that other settings alone would not help.
+            let is_excluded = |id: &PackageId| {
+                question.is_some_and(|question| supposed::excludes(self.session, question, id))
+            };
+            let is_of_both = matches!(way_out, WayOut::Include(id) if is_excluded(id));
+            return if is_of_both { None } else { self.change(way_out) };
+        };
         let is_asked = matches!(way_out, WayOut::Ask(_));
         let kind = if is_asked { Kind::Require } else { Kind::Suppose };
         let other = Remedy::run(kind, &meaning(self.session, way_out)?, vec![command]);
@@ -418,11 +427,22 @@ impl Wording<'_> {
         });
         match written {
             Some(asked) if asked.requirement.spec == ask.to.spec => asked.reference.to_string(),
-            Some(asked) if asked.reference.local().is_none() => {
-                asked.reference.with_version(Some(ask.to.spec.clone())).to_string()
-            }
-            _ => format!("{}#{}", self.short(&ask.to.id), ask.to.spec),
+            Some(asked) => match asked.reference.local() {
+                Some(folder) => format!("{}#{}", self.folder(asked, folder), ask.to.spec),
+                None => asked.reference.with_version(Some(ask.to.spec.clone())).to_string(),
+            },
+            None => format!("{}#{}", self.short(&ask.to.id), ask.to.spec),
         }
+    }
+
+    /// A local folder that is required, as it is written on a command line here.
+    fn folder(&self, asked: &Asked, folder: &str) -> String {
+        let current = &self.session.environment.current;
+        if folder.starts_with('/') || asked.from == *current {
+            return folder.to_owned();
+        }
+        let path = relative(current, &absolute(&asked.from, folder.as_ref()));
+        if path.starts_with('.') { path } else { format!("./{path}") }
     }
 
     /// The name of a package on the command line.
