@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::manifest::{Export, ExportKind, Manifest};
 use crate::ops::explain::own_packages::{self, misplaced};
+use crate::ops::requirements::names::as_here;
 use crate::ops::session::error::quoted;
 use crate::ops::session::installed_packs::search_path;
 use crate::ops::session::no_folder::no_folder;
@@ -26,7 +27,7 @@ pub struct All {
 ///
 /// When the reference cannot be read, or nothing is found in any of the eight places.
 pub fn which(session: &Session, text: &str) -> Result<Found, CommandError> {
-    let reference = Reference::parse(text)?;
+    let reference = as_here(session, Reference::parse(text)?);
     find(session, &reference, &wanted_by(session, &reference))?.map_err(|error| {
         let hints = if reference.local().is_some() { Vec::new() } else { error.hints() };
         with_hints(missing(session, &reference, error), hints)
@@ -39,7 +40,7 @@ pub fn which(session: &Session, text: &str) -> Result<Found, CommandError> {
 ///
 /// When the reference cannot be read, or a manifest in the workspace is wrong.
 pub fn which_all(session: &Session, text: &str) -> Result<All, CommandError> {
-    let reference = Reference::parse(text)?;
+    let reference = as_here(session, Reference::parse(text)?);
     let mut wanted = wanted_by(session, &reference);
     let found = find(session, &reference, &wanted)?;
     if let Ok(found) = &found

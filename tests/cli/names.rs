@@ -289,3 +289,30 @@ fn the_end_of_a_name_that_several_packages_have_is_told_with_them() {
     sandbox.mu(&["get"]).ok();
     sandbox.mu(&["remove", "vpc"]).ok().says(&["- aws/vpc 1.0.0"]);
 }
+
+#[test]
+fn a_short_name_means_on_the_command_line_what_it_means_in_the_manifest() {
+    let sandbox = Sandbox::new();
+    let place = sandbox.path("acme");
+    let acme = crate::support::Hub::new(&place);
+    acme.release("internal/conf", "1.0.0");
+    acme.release("internal/other", "1.0.0");
+    sandbox.offer("log 2.0.0:");
+    sandbox.write(
+        ".mu/workspace.yaml",
+        &format!("registries:\n  acme.co/: \"file://{}/\"\n", place.display()),
+    );
+    sandbox.write("Mu.yaml", "name: acme.co/internal/app\nversion: 0.1.0\n");
+    sandbox.mu(&["add", "conf"]).ok();
+    let id = "acme.co/internal/conf";
+    sandbox.mu(&["which", "conf"]).ok().says(&[&format!(".mu/packs/{id}")]);
+    for command in ["info", "versions", "diff", "resolve", "get"] {
+        let json = sandbox.mu(&[command, "conf", "--json"]).ok().json().to_string();
+        assert!(json.contains(id), "{command}: {json}");
+    }
+    sandbox.mu(&["hub", "init", "../mirror"]).ok();
+    sandbox.mu(&["mirror", "conf", "--to", "../mirror"]).ok().says(&["internal/conf 1.0.0"]);
+    // What is not in use means what it means anywhere.
+    sandbox.mu(&["info", "log"]).ok().says(&["log 2.0.0"]);
+    sandbox.mu(&["info", "other", "--json"]).fails_with("not-found");
+}

@@ -5,6 +5,8 @@
 //! package. The workspace, the lock, or earlier requests of this run know whether there is one; nothing here
 //! sends a request.
 
+use std::collections::BTreeSet;
+
 use crate::lock::Lockfile;
 use crate::ops::Session;
 use crate::ops::requirements::requester::Requester;
@@ -49,6 +51,27 @@ pub(crate) fn written_id(session: &Session, member: &Member, reference: &Referen
         }
         _ => first,
     }
+}
+
+/// A reference of the command line; a name of one segment means what it means in a manifest here, if that is locked and
+/// nothing else is meant by it.
+pub(crate) fn as_here(session: &Session, reference: Reference) -> Reference {
+    if !reference.is_single_name() || reference.protocol().is_some() {
+        return reference;
+    }
+    let Some(lock) = session.lockfile().ok().flatten() else { return reference };
+    let own = session.id_of(&reference);
+    if session.places.member_of(&own).is_some() || lock.find(&own).next().is_some() {
+        return reference;
+    }
+    let members = session.workspace.members.iter();
+    let meant: BTreeSet<PackageId> = members
+        .map(|member| written_id(session, member, &reference))
+        .filter(|id| lock.find(id).next().is_some())
+        .collect();
+    let [id] = &Vec::from_iter(meant)[..] else { return reference };
+    let full = Reference::parse(id.as_str());
+    full.map_or(reference.clone(), |full| full.with_version(reference.version().cloned()))
 }
 
 /// Whether the package `first` exists, without which `otherwise` is meant; `None` if that is not known yet.

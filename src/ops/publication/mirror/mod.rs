@@ -22,6 +22,7 @@ use crate::lock::{FILE_NAME, LockedPackage, Lockfile};
 use crate::ops::apply::fetch::used_instead;
 use crate::ops::publication::target::Target;
 use crate::ops::requirements::Requirements;
+use crate::ops::requirements::names::as_here;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::solve::resolve::resolve_from;
 use crate::ops::{Code, CommandError, Options, Scope, Session};
@@ -143,7 +144,7 @@ pub fn mirror(session: &Session, request: &MirrorRequest) -> Result<Mirrored, Co
 
 /// The reference that a text of the command line means, with a base.
 fn qualified(session: &Session, text: &str) -> Result<Reference, CommandError> {
-    let reference = Reference::parse(text)?;
+    let reference = as_here(session, Reference::parse(text)?);
     if reference.local().is_some() {
         let message = format!("`{reference}` is a folder, not a package in a hub");
         return Err(
