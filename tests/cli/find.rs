@@ -182,6 +182,16 @@ fn a_registry_that_fails_is_a_warning_if_another_answers() {
     sandbox.write(".mu/workspace.yaml", &settings);
     let error = sandbox.mu(&["search", "kafka", "--json"]).fails_with("auth");
     assert!(error["help"].to_string().contains("mu login"), "{error}");
+    // A catalog that everyone may read says nothing of versions.
+    let server = TestServer::start(|seen, _| match seen.path.as_str() {
+        "/hub.json" => Reply::body("{\"hub\": 1}"),
+        "/catalog.jsonl" => Reply::body("{\"name\": \"ops/kafka\", \"latest\": \"1.0.0\"}\n"),
+        _ => Reply::status(401),
+    });
+    sandbox.write(".mu/workspace.yaml", "");
+    sandbox.hub_is_at(&server.url(""));
+    sandbox.mu(&["search", "kafka"]).ok();
+    sandbox.mu(&["search", "kafka", "--channel", "stable", "--json"]).fails_with("auth");
 }
 
 #[test]

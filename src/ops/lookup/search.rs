@@ -7,7 +7,7 @@ use mu_provider::catalog::{CatalogLine, Hits, LONGEST_LINE, Query};
 use mu_provider::{Listing as Listed, ProviderError, Yanked};
 
 use crate::index::releases::Position;
-use crate::index::{Candidate, Route, RouteError, Searchable};
+use crate::index::{Candidate, Route, RouteError, Searchable, Unavailable};
 use crate::lock::Source;
 use crate::manifest::Capability;
 use crate::ops::explain::failure::{at_default_base, unavailable};
@@ -103,7 +103,7 @@ pub fn search(session: &Session, request: &SearchRequest) -> Result<SearchResult
     let mut packages = merged(session, answered)?;
     total -= listed - packages.len();
     if is_filtered {
-        packages = filtered(session, &sieve, packages);
+        packages = filtered(session, &sieve, packages)?;
         total = packages.len();
     }
     packages.truncate(request.limit);
@@ -386,21 +386,21 @@ fn merged(session: &Session, answered: Vec<Answered>) -> Result<Vec<FoundPackage
 }
 
 /// The packages with a version that passes the filter, with the newest such version.
+///
+/// # Errors
+///
+/// When none of the packages could be looked up.
 fn filtered(
     session: &Session,
     sieve: &Sieve<'_>,
     packages: Vec<FoundPackage>,
-) -> Vec<FoundPackage> {
+) -> Result<Vec<FoundPackage>, CommandError> {
     let ids: Vec<PackageId> = packages.iter().map(|package| package.id.clone()).collect();
     session.index().ask_for_releases(&ids);
+    let mut failures: Vec<Unavailable> = Vec::new();
     let newest = |package: FoundPackage| {
-        let releases = match session.index().published(&package.id) {
-            Ok(releases) => releases,
-            Err(error) => {
-                session.events.warning(&described(&error));
-                return None;
-            }
-        };
+        let releases = session.index().published(&package.id);
+        let releases = releases.map_err(|error| failures.push(error)).ok()?;
         let position = sieve.newest(&releases)?;
         let app_version = releases.app_version(position).map(str::to_owned);
         let details = releases.details(position);
@@ -409,7 +409,14 @@ fn filtered(
         let line = CatalogLine { app_version, yanked, deprecated, ..package.line };
         Some(FoundPackage { latest: releases.version(position).to_string(), line, ..package })
     };
-    packages.into_iter().filter_map(newest).collect()
+    let found = packages.into_iter().filter_map(newest).collect();
+    if failures.len() == ids.len() && !ids.is_empty() {
+        return Err(unavailable(session, failures.swap_remove(0)));
+    }
+    for failure in failures {
+        session.events.warning(&described(&failure));
+    }
+    Ok(found)
 }
 
 /// That something happened to a release, if there is a reason, which may be empty.
