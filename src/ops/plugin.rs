@@ -291,7 +291,8 @@ impl Checks {
         });
         let first = fetched(plugin, location, release);
         let first = self.note(&format!("fetches {version}"), first, |(digest, files)| {
-            Ok(format!("{files} files, {digest}"))
+            let files = if *files == 1 { "1 file".to_owned() } else { format!("{files} files") };
+            Ok(format!("{files}, {digest}"))
         });
         let Some((digest, _)) = first else { return };
         // The data in a lock must be enough.

@@ -146,6 +146,10 @@ fn a_plugin_is_listed_checked_and_asked() {
         "✓ fetches 1.1.0: 2 files, h1:",
         "✓ fetches 1.1.0 from what a lock keeps: the same",
     ]);
+    let bulb = sandbox.path("shelf/books.example/tools/bulb/2.3.0/README.md");
+    fs::remove_file(bulb).expect("is there");
+    let alone = sandbox.mu(&["plugin", "check", "shelf", "shelf://books.example/tools/bulb"]).ok();
+    alone.says(&["✓ fetches 2.3.0: 1 file, h1:"]);
     let check = ["plugin", "check", "shelf", "shelf://books.example/tools/lamp", "--json"];
     let json = sandbox.mu(&check).ok().json();
     assert!(json["checks"].as_array().is_some_and(|checks| checks.len() == 7), "{json}");
@@ -344,6 +348,19 @@ fn a_plugin_sees_no_token_but_those_of_its_hosts() {
         [true, false, false, false],
         "{seen}"
     );
+}
+
+#[test]
+fn a_plugin_that_cannot_be_run_is_there() {
+    let sandbox = with_shelf();
+    let program = sandbox.path("home/.mu/plugins/mu-provider-shelf");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o644)).expect("can be set");
+    sandbox.asks_for(&["shelf://books.example/tools/lamp#^1"]);
+    for command in [&["get"][..], &["plugin", "check", "shelf"], &["plugin", "list"]] {
+        let run = sandbox.mu(command);
+        run.says(&["mu-provider-shelf` cannot be started"]).does_not_say(&["no plugin"]);
+    }
+    sandbox.mu(&["get"]).fails().says(&["Permission denied", "`chmod +x`"]);
 }
 
 #[test]

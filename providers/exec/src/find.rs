@@ -35,24 +35,19 @@ impl Places {
             return Some(program.clone());
         }
         let file = format!("{PREFIX}{name}{}", std::env::consts::EXE_SUFFIX);
-        self.folders().map(|folder| folder.join(&file)).find(|program| is_program(program))
+        let mut programs = self.folders().map(|folder| folder.join(&file));
+        // What was put among the plugins is one: it says why it cannot be run.
+        let unfit = || Some(self.folder.join(&file)).filter(|path| is_file(path));
+        programs.find(|program| is_program(program)).or_else(unfit)
     }
 
     /// The names of all plugins, with their programs.
     pub fn all(&self) -> BTreeMap<String, PathBuf> {
         let mut all = self.named.clone();
-        for folder in self.folders() {
-            // A folder that cannot be read has no programs to run.
-            for entry in fs::entries_if_there(folder).unwrap_or_default() {
-                let file = entry.file_name();
-                let name = file.to_str().and_then(|file| file.strip_prefix(PREFIX));
-                let name = name.map(|name| name.trim_end_matches(std::env::consts::EXE_SUFFIX));
-                if let Some(name) = name.filter(|name| is_name(name))
-                    && is_program(&entry.path())
-                {
-                    all.entry(name.to_owned()).or_insert_with(|| entry.path());
-                }
-            }
+        let unfit = named_in(&self.folder).filter(|(_, path)| is_file(path));
+        let programs = self.folders().flat_map(named_in).filter(|(_, path)| is_program(path));
+        for (name, path) in programs.chain(unfit) {
+            all.entry(name).or_insert(path);
         }
         all
     }
@@ -65,6 +60,17 @@ impl Places {
         });
         std::iter::once(&self.folder).chain(path).map(PathBuf::as_path)
     }
+}
+
+/// What has the name of a plugin in a folder; one that cannot be read has nothing to run.
+fn named_in(folder: &Path) -> impl Iterator<Item = (String, PathBuf)> + use<> {
+    let entries = fs::entries_if_there(folder).unwrap_or_default();
+    entries.into_iter().filter_map(|entry| {
+        let file = entry.file_name();
+        let name = file.to_str()?.strip_prefix(PREFIX)?;
+        let name = name.trim_end_matches(std::env::consts::EXE_SUFFIX);
+        is_name(name).then(|| (name.to_owned(), entry.path()))
+    })
 }
 
 /// Whether a plugin can have this name: it must be a valid URL scheme.
@@ -84,5 +90,9 @@ fn is_program(path: &Path) -> bool {
 
 #[cfg(not(unix))]
 fn is_program(path: &Path) -> bool {
+    is_file(path)
+}
+
+fn is_file(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|metadata| metadata.is_file())
 }

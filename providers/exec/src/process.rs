@@ -145,7 +145,12 @@ impl Process {
         let (group, Pipes { stdin, stdout, stderr }) =
             Group::start(&mut command).map_err(|error| {
                 let text = format!("{name} cannot be started: `{}`", program.display());
-                ProviderError::new(ErrorKind::Plugin, text).because(error)
+                let is_refused = error.kind() == std::io::ErrorKind::PermissionDenied;
+                let refused = ProviderError::new(ErrorKind::Plugin, text).because(error);
+                match is_refused {
+                    true => refused.hint("a program must be executable: `chmod +x` makes it so"),
+                    false => refused,
+                }
             })?;
         let group = Arc::new(group);
         let (input, lines) = channel();

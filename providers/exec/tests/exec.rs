@@ -172,6 +172,7 @@ fn programs_are_looked_for_where_the_user_puts_them() {
         }
         write(&root.join(place), "mu-provider-text", "");
     }
+    write(&root.join("path"), "mu-provider-plain", "");
     std::os::unix::fs::symlink(root.join("work/bin"), root.join("link")).expect("can be made");
     let places = Places {
         named: BTreeMap::from([("mine".to_owned(), root.join("mine"))]),
@@ -181,10 +182,12 @@ fn programs_are_looked_for_where_the_user_puts_them() {
         never: vec![root.join("work")],
     };
     let names: Vec<String> = places.all().into_keys().collect();
-    assert_eq!(names, ["a", "home", "mine", "path"]);
+    assert_eq!(names, ["a", "home", "mine", "path", "text"]);
     assert_eq!(places.find("a"), Some(root.join("home/mu-provider-a")));
     assert_eq!(places.find("mine"), Some(root.join("mine")));
-    for absent in ["work", "text", "../path/mu-provider-path", "A", ""] {
+    // Among the plugins, it says why it cannot be run.
+    assert_eq!(places.find("text"), Some(root.join("home/mu-provider-text")));
+    for absent in ["work", "plain", "../path/mu-provider-path", "A", ""] {
         assert_eq!(places.find(absent), None, "{absent}");
     }
 }
