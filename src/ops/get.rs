@@ -17,7 +17,7 @@ use crate::ops::session::member;
 use crate::ops::session::no_folder::no_folder;
 use crate::ops::session::source::relative;
 use crate::ops::solve::narrowed::{Narrowing, without_packages};
-use crate::ops::solve::planning::{beginning, wish};
+use crate::ops::solve::planning::{beginning, refuse_frozen, wish};
 use crate::ops::solve::resolve::is_locked_as;
 use crate::ops::{Code, CommandError, Outcome, Scope, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
@@ -130,6 +130,7 @@ fn get_noting(
     extra.dedup();
     plan.extra = extra;
     let outcome = if request.update {
+        refuse_frozen(session)?;
         plan.move_everything(session)?;
         plan.conclude(session, Update::Everything, request.dry_run)?
     } else {

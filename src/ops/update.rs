@@ -14,7 +14,7 @@ use crate::ops::session::error::quoted;
 use crate::ops::session::locked::{find_locked, find_used};
 use crate::ops::solve::names;
 use crate::ops::solve::narrowed::{Narrowing, pin, without_packages};
-use crate::ops::solve::planning::{in_use, rewrites};
+use crate::ops::solve::planning::{in_use, refuse_frozen, rewrites};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{Move, Selection, Update};
@@ -123,6 +123,7 @@ fn run(
     dry_run: bool,
     mut plan: Plan,
 ) -> Result<Outcome, CommandError> {
+    refuse_frozen(session)?;
     if texts.is_empty() {
         plan.move_everything(session)?;
         return plan.conclude(session, Update::Everything, dry_run);

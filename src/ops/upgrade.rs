@@ -9,7 +9,7 @@ use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::pins::MARK;
 use crate::ops::solve::names;
-use crate::ops::solve::planning::{self, in_use, rewrites};
+use crate::ops::solve::planning::{self, in_use, refuse_frozen, rewrites};
 use crate::ops::solve::resolve::resolve;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, VersionSpec};
@@ -30,6 +30,7 @@ pub fn upgrade(
     names: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
+    refuse_frozen(session)?;
     if rewrites(session, session.strategy()) {
         return upgrade_by_plan(session, names, dry_run);
     }

@@ -112,6 +112,12 @@ fn frozen_refuses_a_reference_that_is_not_locked() {
         let error = error.fails_with("lock-outdated").to_string();
         assert!(error.contains(&format!("`{reference}` cannot be installed: Mu.lock")), "{error}");
     }
+    for moving in ["update", "update aws/ec2#1.0.0", "downgrade aws/ec2#1.0.0", "upgrade", "get -u"]
+    {
+        let arguments: Vec<&str> = moving.split(' ').chain(["--frozen", "--json"]).collect();
+        let error = sandbox.mu(&arguments).fails_with("usage");
+        assert!(error["message"].to_string().contains("no version can move"), "{error}");
+    }
     for reference in ["aws/ec2", "aws/ec2#^1", "aws/ec2#1.2.0"] {
         sandbox.mu(&["get", reference, "--frozen"]).ok();
     }

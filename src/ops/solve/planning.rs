@@ -89,6 +89,19 @@ pub(crate) fn wish(session: &Session, dependency: &manifest::Requirement, by: &R
     }
 }
 
+/// Refuses to move versions if the lock is used as it is.
+///
+/// # Errors
+///
+/// With `--frozen`.
+pub(crate) fn refuse_frozen(session: &Session) -> Result<(), CommandError> {
+    if !session.options.frozen {
+        return Ok(());
+    }
+    let message = "--frozen uses Mu.lock as it is, so that no version can move";
+    Err(CommandError::new(Code::Usage, message).hint("run this command without --frozen"))
+}
+
 /// The fewest requirements with the same result as these, as `ID#SPEC`; `None` if these are already the
 /// fewest, or do not change.
 ///
