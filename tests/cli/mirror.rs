@@ -115,6 +115,21 @@ fn what_changes_of_a_version_is_followed() {
 }
 
 #[test]
+fn a_copy_has_a_text_for_a_version_that_was_yanked_without_one() {
+    let sandbox = world();
+    let index = sandbox.hub().index("aws/lib");
+    let text = fs::read_to_string(&index).expect("is there");
+    fs::write(&index, text.replacen("\"version\"", "\"yanked\":true,\"version\"", 1))
+        .expect("is ours");
+    copied(&sandbox, &["aws/lib", "--all-versions"]);
+    let copy = fs::read_to_string(Hub::new(&sandbox.path("mirror")).index("aws/lib"));
+    let copy = copy.expect("was copied");
+    assert!(copy.contains("\"yanked\":\"no reason was given\""), "{copy}");
+    let again = ["mirror", "aws/lib", "--all-versions", "--to", "../mirror", "--json"];
+    assert_eq!(sandbox.mu(&again).ok().json()["changed"], json!([]));
+}
+
+#[test]
 fn a_server_is_told_what_may_change_of_what_was_copied() {
     let mut sandbox = world();
     sandbox.mu(&["yank", "aws/lib#1.0.0", "--reason", "bad"]).ok();

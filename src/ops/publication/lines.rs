@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
-use mu_provider::Yanked;
+use mu_provider::{NO_REASON, Yanked};
 use serde_json::{Map, Value};
 
 use crate::ops::{Code, CommandError};
@@ -42,7 +42,8 @@ pub(super) fn copy_of<'l>(line: &IndexLine, there: &'l [IndexLine]) -> Option<&'
 /// Turns a line of a foreign hub into one that mu's hubs accept: the reason of a withdrawal must be one line
 /// of text, and `movedTo` a package. Returns why it was not acceptable.
 pub(super) fn tidied(name: &str, line: &mut IndexLine) -> Option<mu_hub::HubError> {
-    if let Some(reason) = yanked(line).filter(|reason| !reason.is_empty()) {
+    if let Some(reason) = yanked(line) {
+        let reason = if reason.is_empty() { NO_REASON } else { &*reason };
         line.insert("yanked".to_owned(), reason.replace(char::is_control, " ").into());
     }
     let to = line.get("movedTo").and_then(Value::as_str)?;
