@@ -164,6 +164,10 @@ fn a_reference_names_a_bucket() {
     publish(&sandbox, "s3://packages/team/hub");
     begin(&mut sandbox, "third");
     sandbox.mu(&["versions", "s3://packages/team/hub/acme/lib"]).ok().says(&["1.2.0"]);
+    let lib = "s3://packages/team/hub/acme/lib#1.2.0";
+    sandbox.mu(&["yank", lib]).ok().says(&["acme/lib 1.2.0"]);
+    sandbox.mu(&["yank", lib, "--undo"]).ok();
+    sandbox.mu(&["tag", lib, "stable"]).ok();
     let run = sandbox.mu(&["versions", "s3://packages/nowhere/acme/lib"]).fails();
     run.says(&["there is no hub in the bucket", "`s3://packages/nowhere/`"]);
 }

@@ -60,7 +60,9 @@ fn twenty_tag_at_once_through_two_servers() {
         |rest: usize| (0..20).filter(move |number| number % 2 == rest).map(|it| format!("t{it}"));
     let expected = [("1.0.0".to_owned(), of(0).collect()), ("1.1.0".to_owned(), of(1).collect())];
     assert_eq!(tags(&servers[1]), expected);
-    sandbox.mu(&["tag", "acme/web#1.1.0", "t1", "--undo", "--to", &servers[0].url()]).ok();
+    // The reference says where it is, too.
+    let reference = format!("{}acme/web#1.1.0", servers[0].url());
+    sandbox.mu(&["tag", &reference, "t1", "--undo"]).ok();
     assert!(!tags(&servers[1])[1].1.contains("t1"));
     let checked = sandbox.mu(&["hub", "check", "s3://packages", "--json"]).ok().json();
     assert_eq!(checked["findings"], serde_json::json!([]));
