@@ -436,6 +436,12 @@ fn a_provider_of_the_workspace_is_locked_with_its_version_wherever_it_is() {
             sandbox.mu(&["get"]).ok().says(&["up to date"]).does_not_say(&["warning"]);
             sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
             assert_eq!(sandbox.read("Mu.lock"), lock);
+            // The lock follows the manifest.
+            sandbox.write(&format!("{folder}Mu.yaml"), &text.replace("version: ", "version: 1"));
+            sandbox.mu(&["get"]).ok();
+            let locked = format!("hub.mu.com/{}", locked.replace(' ', " 1"));
+            assert!(sandbox.locked().contains(&locked), "{locked}");
+            sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
         }
     }
 }
