@@ -12,7 +12,9 @@ use crate::index::cache::{Fetched, Head, Label, Learned, Line, Lines, Listing};
 use crate::index::releases::{Details, Entry, Upgrade, plain};
 use crate::index::universe::Requirement;
 use crate::manifest::Capability;
-use crate::reference::{Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec};
+use crate::reference::{
+    Base, Defaults, PackageId, Reference, ReferenceError, Version, VersionSpec,
+};
 
 /// Sorts the lines of a listing, ascending by version; those that are not versions come last.
 ///
@@ -349,7 +351,9 @@ pub(super) fn declared(
         requirement.app_version = detailed.app_version.clone();
     }
     let fallback = reference.id(&Defaults { namespace: None, ..defaults.clone() });
-    let fallback = (fallback != requirement.id).then_some(fallback);
+    // On this machine a name is a path, and one of a single segment is not looked for at the top of the disk.
+    let is_elsewhere = fallback != requirement.id && fallback.base() != Base::localhost();
+    let fallback = is_elsewhere.then_some(fallback);
     Ok(Declared { reference, requirement, fallback })
 }
 
@@ -423,12 +427,14 @@ mod tests {
 
     #[test]
     fn missing_parts_come_from_the_declaring_package() {
-        let declaring = PackageId::parse("acme.co/internal/conf").expect("is an id");
-        for (written, id, fallback) in [
-            ("provider-b", "acme.co/internal/provider-b", Some("acme.co/provider-b")),
-            ("contrib/provider-a#^1", "acme.co/contrib/provider-a", None),
-            ("hub.mu.com/x", "hub.mu.com/x", None),
+        let (conf, local) = ("acme.co/internal/conf", "localhost/srv/catalog/kafka");
+        for (declaring, written, id, fallback) in [
+            (conf, "provider-b", "acme.co/internal/provider-b", Some("acme.co/provider-b")),
+            (conf, "contrib/provider-a#^1", "acme.co/contrib/provider-a", None),
+            (conf, "hub.mu.com/x", "hub.mu.com/x", None),
+            (local, "strimzi", "localhost/srv/catalog/strimzi", None),
         ] {
+            let declaring = PackageId::parse(declaring).expect("is an id");
             let dependency = Dependency::Reference(written.to_owned());
             let declared = declared(&inherited(&declaring), &dependency).expect("is a reference");
             assert_eq!(declared.requirement.id.to_string(), id);
