@@ -230,3 +230,27 @@ fn a_downgrade_lowers_what_forbids_it() {
     sandbox.mu(&["downgrade", "log#1.0.0"]).fails().says(&["aws/app 1.0.0 requires aws/log ^2"]);
     assert_eq!(sandbox.read("Mu.yaml"), before);
 }
+
+#[test]
+fn an_upgrade_says_what_it_left_and_why() {
+    for strategy in ["highest", "minimal"] {
+        let sandbox = Sandbox::with_dependencies(&["acme/stack#^1.0.0", "acme/tool#^0.3.0"]);
+        sandbox.offer(
+            "acme/tool 0.3.0:
+             acme/tool 0.4.0:
+             acme/stack 1.0.0: acme/tool#^0.3.0",
+        );
+        sandbox.write(".mu/workspace.yaml", &format!("resolution: {strategy}\n"));
+        sandbox.mu(&["get"]).ok();
+        let left =
+            "acme/tool stays at ^0.3.0 in Mu.yaml; 0.4.0 exists, held back by acme/stack ^0.3.0";
+        for command in [&["upgrade"][..], &["upgrade", "acme/tool"]] {
+            let run = sandbox.mu(command).ok().says(&[left]);
+            assert!(!run.stderr.contains("acme/stack stays"), "{}", run.stderr);
+        }
+        let answer = sandbox.mu(&["upgrade", "--json"]).ok().json();
+        let written = &answer["written"][0];
+        assert_eq!((&written["from"], &written["to"]), (&"^0.3.0".into(), &"^0.3.0".into()));
+        assert_eq!(written["newer"], "0.4.0");
+    }
+}

@@ -26,7 +26,7 @@ pub(crate) struct Answer<'a> {
     app_moves: &'a [AppMove],
     /// The replaced packages, by id.
     replaced: Vec<Replaced<'a>>,
-    /// The changed requirements in manifests.
+    /// The changed requirements in manifests, and those that stay (`from` is `to`) although there is a newer release.
     #[serde(skip_serializing_if = "<[Written]>::is_empty")]
     written: &'a [Written],
     /// The references of this `mu get`: Mu.lock keeps these packages until `mu remove`.

@@ -12,7 +12,8 @@ pub(super) fn lines(context: &Context, outcome: &Outcome) -> Vec<String> {
         outcome.written.iter().map(|written| line(context, outcome.dry_run, written)).collect();
     for path in &outcome.edited {
         // The change is in a comment, or in a line that is there only because other packages need it.
-        if !outcome.written.iter().any(|written| written.manifest == *path) {
+        let is_it = |written: &Written| written.manifest == *path && written.is_change();
+        if !outcome.written.iter().any(is_it) {
             let wrote = if outcome.dry_run { "would write" } else { "wrote" };
             lines.push(format!("{wrote} {}", context.shown(path)));
         }
@@ -27,7 +28,7 @@ pub(super) fn lines(context: &Context, outcome: &Outcome) -> Vec<String> {
 }
 
 /// `added web/tls ^1.1.0 to acme/api (Mu.yaml)`, `aws/ec2 ~1.0.6 → ~2.0.0 in Mu.yaml`,
-/// `removed web/tls from acme/api (Mu.yaml)`.
+/// `removed web/tls from acme/api (Mu.yaml)`, `web/tls stays at ^1.1.0 in Mu.yaml; 2.0.0 exists`.
 fn line(context: &Context, dry_run: bool, written: &Written) -> String {
     let Written { package, name, from, to, .. } = written;
     let list = if written.dev { ", devDependencies" } else { "" };
@@ -39,6 +40,7 @@ fn line(context: &Context, dry_run: bool, written: &Written) -> String {
             let added = if dry_run { "would add" } else { "added" };
             format!("{added} {name}{} to {package} ({file}{list})", version(to))
         }
+        (Some(from), Some(to)) if from == to => format!("{name} stays at {} in {file}", any(to)),
         (Some(from), Some(to)) => {
             let would = if dry_run { "would write " } else { "" };
             format!("{would}{name} {} → {} in {file}", any(from), any(to))

@@ -14,7 +14,7 @@ use crate::manifest::edit::Section;
 use crate::ops::apply::install::install;
 use crate::ops::apply::kinds::check_kinds;
 use crate::ops::apply::rewrite::{Lists, rewrite};
-use crate::ops::apply::written::{Written, differences, note_newer};
+use crate::ops::apply::written::{Written, differences, note_newer, unchanged};
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::{Asked, Requirements};
@@ -236,7 +236,9 @@ impl Plan {
         let mut written: Vec<Written> =
             changed.flat_map(|(at, new)| differences(session, &members[at], new)).collect();
         if let Some(open) = &self.says_newer {
+            written.extend(unchanged(session, self.editing.changed(), open, &written));
             note_newer(session, &requirements, &resolved.lock, open, &mut written);
+            written.retain(|one| one.is_change() || one.newer.is_some());
         }
         let edits = self.editing.into_edits();
         let ways = resolved.ways.clone();

@@ -14,6 +14,7 @@ use crate::ops::Session;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
+use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::session::json;
 use crate::ops::solve::ceiling::{asking, newest, obstacle};
 use crate::ops::solve::resolve::request;
@@ -21,7 +22,7 @@ use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Newer, Obstacle, Update};
 use crate::workspace::Member;
 
-/// A requirement that was added to a manifest, changed there, or removed.
+/// A requirement that was added to a manifest, changed there, or removed; or that stays although there is a newer release.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Written {
@@ -52,6 +53,53 @@ pub struct Written {
     pub held_back_by: Vec<String>,
 }
 
+impl Written {
+    /// An entry of a manifest that stays as it is.
+    fn unchanged(member: &Member, entry: &Requirement, id: PackageId) -> Self {
+        Self {
+            package: member.manifest.name.to_string(),
+            manifest: member.manifest_path.clone(),
+            dev: false,
+            id,
+            name: entry.reference.with_version(None).to_string(),
+            from: Some(spec(entry)),
+            to: Some(spec(entry)),
+            newer: None,
+            passed_over: None,
+            held_back_by: Vec::new(),
+        }
+    }
+
+    /// Whether the manifest requires something else than before.
+    pub fn is_change(&self) -> bool {
+        self.from != self.to
+    }
+}
+
+/// The entries on packages in `open` that are not among `written`, because they stay as they are.
+pub(crate) fn unchanged(
+    session: &Session,
+    changed: &ChangedManifests,
+    open: &BTreeSet<PackageId>,
+    written: &[Written],
+) -> Vec<Written> {
+    let mut unchanged = Vec::new();
+    for (index, member) in session.workspace.members.iter().enumerate() {
+        let manifest = changed.manifest(&session.workspace, index);
+        for section in [Section::Dependencies, Section::DevDependencies] {
+            for entry in section.of(manifest).iter().filter(|entry| !entry.indirect) {
+                let id = id_in(session, member, &entry.reference);
+                let is_it = |one: &Written| one.id == id && one.manifest == member.manifest_path;
+                if open.contains(&id) && !written.iter().any(is_it) {
+                    let dev = section == Section::DevDependencies;
+                    unchanged.push(Written { dev, ..Written::unchanged(member, entry, id) });
+                }
+            }
+        }
+    }
+    unchanged
+}
+
 /// The differences between the manifest of `member` and the one that it will have, without indirect dependencies.
 pub(crate) fn differences(session: &Session, member: &Member, after: &Manifest) -> Vec<Written> {
     let mut written = Vec::new();
@@ -63,16 +111,10 @@ pub(crate) fn differences(session: &Session, member: &Member, after: &Manifest) 
         };
         let (old, new) = (own(&member.manifest), own(after));
         let one = |entry: &Requirement, from, to| Written {
-            package: member.manifest.name.to_string(),
-            manifest: member.manifest_path.clone(),
             dev: section == Section::DevDependencies,
-            id: id(entry),
-            name: entry.reference.with_version(None).to_string(),
             from,
             to,
-            newer: None,
-            passed_over: None,
-            held_back_by: Vec::new(),
+            ..Written::unchanged(member, entry, id(entry))
         };
         // A chart may list a package several times, so entries are compared in their order.
         let mut old: Vec<Option<&Requirement>> = old.iter().map(Some).collect();
