@@ -295,6 +295,12 @@ fn overrides(
             return Ok((package.clone(), package.with_version(Some(version))));
         }
         let reference = text.parse(Reference::parse)?;
+        let path = reference.local().map(|path| crate::env::absolute(folder, Path::new(path)));
+        if kind == Kind::Workspace && path.is_some_and(|path| path == folder) {
+            return Err(
+                value.error("this is the workspace itself, with all that is installed in it")
+            );
+        }
         let relative = reference.local().filter(|folder| !folder.starts_with('/'));
         // A path relative to the home folder must not become relative to the workspace.
         let reference = match relative.filter(|_| kind == Kind::Config) {

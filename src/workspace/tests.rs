@@ -239,6 +239,9 @@ fn wrong_settings_are_pointed_at() {
     check_wrong(file, "minimumReleaseAge: 3", "1:20: `3` has no unit");
     check_wrong(file, "namespace: https://a.co/b", "1:12: no protocol belongs here");
     check_wrong(file, "members: ['[']", "1:11: a `[` is not closed");
+    let is_root = "1:18: this is the workspace itself, with all that is installed in it";
+    check_wrong(file, "overrides: {ec2: ./}", is_root);
+    check_wrong(file, "overrides: {ec2: ./lib/..}", is_root);
     check_wrong(
         "home/.mu/config.yaml",
         "members: []",
