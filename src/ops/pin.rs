@@ -122,7 +122,7 @@ pub fn unpin(session: &Session, request: &PinRequest) -> Result<Outcome, Command
     if !left.is_empty() {
         let names: Vec<&str> = left.iter().map(String::as_str).collect();
         session.events.warning(&format!(
-            "kept these pins, because `mu pin` did not write them: `{}`; `mu unpin {}` turns them into ranges",
+            "kept these pins, because no note of `mu pin` says what was there before: `{}`; `mu unpin {}` turns them into ranges",
             names.join("`, `"),
             names.join(" ")
         ));
