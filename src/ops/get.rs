@@ -300,7 +300,7 @@ fn sibling_in(session: &Session, folder: &str, target: usize) -> Option<String> 
     found.map(|_| in_full(session, &session.workspace.members[target], &sibling.id))
 }
 
-/// Whether a folder has the workspace in it, and is no package: hashing it would read all of the disk in the end, and its
+/// Whether a folder has the workspace in it, and is not a package: hashing it would read all of the disk in the end, and its
 /// content would change with what is installed.
 fn has_workspace(session: &Session, folder: &Path) -> bool {
     session.workspace.root.starts_with(folder) && matches!(Manifest::locate(folder), Ok(None))

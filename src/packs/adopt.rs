@@ -96,7 +96,7 @@ fn is_inside(state: &State, place: &str) -> bool {
     around.any(|place| state.packs.contains_key(place) || state.pending.contains(place))
 }
 
-/// Refuses what is no folder where a pack is to be made: only a user can have put it there.
+/// Refuses a file where a pack is to be made: only a user can have put it there.
 ///
 /// # Errors
 ///

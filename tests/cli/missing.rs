@@ -94,7 +94,7 @@ fn the_nearest_versions_are_told() {
         .mu(&["get"])
         .fails()
         .says(&["aws/vpc has no tag latets\n    did you mean `latest`?\n"]);
-    // The number in a tag is no version.
+    // The number in a tag is not a version.
     let tagged = sandbox(&["aws/vpc#release-1.7"]);
     tagged.mu(&["get"]).fails().says(&["has no tag"]).does_not_say(&["nearest"]);
     insta::assert_snapshot!(sandbox(&["aws/vpc#nightly"]).mu(&["get"]).fails().shown(), @"
