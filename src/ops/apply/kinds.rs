@@ -32,9 +32,11 @@ pub(crate) fn check_kinds(
         let before: Vec<PackageId> = before.map(|one| id_in(session, member, one)).collect();
         for added in &manifest.dependencies {
             let id = id_in(session, member, &added.reference);
-            let Some(found) = kind(session, resolved, &id).filter(|_| !before.contains(&id)) else {
+            // What was there before is not looked up.
+            if before.contains(&id) {
                 continue;
-            };
+            }
+            let Some(found) = kind(session, resolved, &id) else { continue };
             if found.as_deref() != Some(format.name) {
                 let reference = added.reference.with_version(None);
                 return Err(refused(format, &member.manifest_path, &reference, found.as_deref()));
