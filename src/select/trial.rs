@@ -62,7 +62,7 @@ impl<'a> Trial<'a> {
         let mut trial = new(universe, request, self.cost);
         trial.steps = self.steps;
         if !self.world.packages.may_have_met() {
-            trial.world.packages.suggest(self.world.packages.suggestions());
+            trial.world.packages.suggest(self.world.packages.suggestions().clone());
         }
         trial
     }

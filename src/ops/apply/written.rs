@@ -54,16 +54,16 @@ pub struct Written {
 }
 
 impl Written {
-    /// An entry of a manifest that stays as it is.
-    fn unchanged(member: &Member, entry: &Requirement, id: PackageId) -> Self {
+    /// What is known of an entry whatever becomes of it.
+    fn of(member: &Member, section: Section, entry: &Requirement, id: PackageId) -> Self {
         Self {
             package: member.manifest.name.to_string(),
             manifest: member.manifest_path.clone(),
-            dev: false,
+            dev: section == Section::DevDependencies,
             id,
             name: entry.reference.with_version(None).to_string(),
-            from: Some(spec(entry)),
-            to: Some(spec(entry)),
+            from: None,
+            to: None,
             newer: None,
             passed_over: None,
             held_back_by: Vec::new(),
@@ -91,8 +91,9 @@ pub(crate) fn unchanged(
                 let id = id_in(session, member, &entry.reference);
                 let is_it = |one: &Written| one.id == id && one.manifest == member.manifest_path;
                 if open.contains(&id) && !written.iter().any(is_it) {
-                    let dev = section == Section::DevDependencies;
-                    unchanged.push(Written { dev, ..Written::unchanged(member, entry, id) });
+                    let (from, to) = (Some(spec(entry)), Some(spec(entry)));
+                    let entry = Written::of(member, section, entry, id);
+                    unchanged.push(Written { from, to, ..entry });
                 }
             }
         }
@@ -111,10 +112,9 @@ pub(crate) fn differences(session: &Session, member: &Member, after: &Manifest) 
         };
         let (old, new) = (own(&member.manifest), own(after));
         let one = |entry: &Requirement, from, to| Written {
-            dev: section == Section::DevDependencies,
             from,
             to,
-            ..Written::unchanged(member, entry, id(entry))
+            ..Written::of(member, section, entry, id(entry))
         };
         // A chart may list a package several times, so entries are compared in their order.
         let mut old: Vec<Option<&Requirement>> = old.iter().map(Some).collect();

@@ -462,11 +462,6 @@ impl Candidates {
         self.kept(set).or_else(suggested).or_else(|| self.newest(set))
     }
 
-    /// The releases that an earlier answer chose, one for each major.
-    pub(super) fn suggested(&self) -> &[Position] {
-        &self.suggested
-    }
-
     /// Sets what is tried first where the lock has nothing.
     pub(super) fn suggest(&mut self, releases: &[Position]) {
         self.suggested = releases.into();

@@ -39,7 +39,7 @@ pub(in crate::select) struct Packages<'a> {
     pub(in crate::select) capabilities: Capabilities,
     pub(in crate::select) replacements: Replacements,
     pub(super) opponents: Opponents,
-    /// What to try first of packages that are not read yet.
+    /// The releases to try first.
     suggested: FxHashMap<PackageId, Vec<Position>>,
     /// Whether an answer that was given is no longer true.
     pub(super) is_outdated: bool,
@@ -95,10 +95,9 @@ impl<'a> Packages<'a> {
         self.capabilities.is_any_required() || !self.replacements.is_empty()
     }
 
-    /// What [`Self::suggest`] was given, of the packages that were read.
-    pub(in crate::select) fn suggestions(&self) -> FxHashMap<PackageId, Vec<Position>> {
-        let suggested = self.known.iter().filter(|package| !package.suggested().is_empty());
-        suggested.map(|package| (package.id().clone(), package.suggested().to_vec())).collect()
+    /// What [`Self::suggest`] was given last.
+    pub(in crate::select) fn suggestions(&self) -> &FxHashMap<PackageId, Vec<Position>> {
+        &self.suggested
     }
 
     /// Sets which releases are tried first, before the newest ones: those of an answer to a similar request.
