@@ -9,6 +9,7 @@ use std::sync::Arc;
 use clap::Args;
 
 use crate::cli::context::{Context, Ending};
+use crate::cli::global;
 use crate::env::Environment;
 use crate::ops::config::settings;
 use crate::ops::search::{SearchRequest, search};
@@ -53,7 +54,8 @@ fn expected(words: &[String]) -> Option<Names> {
         Some("--with") => return Some(Names::Known),
         _ => {}
     }
-    let mut commands = before.iter().map(String::as_str).filter(|word| !word.starts_with('-'));
+    let program = global::program();
+    let mut commands = global::words(before, &program).filter_map(|(_, word)| word.to_str());
     match commands.next()? {
         "get" | "install" | "i" | "add" | "resolve" | "what-if" | "mirror" => Some(Names::Known),
         "info" | "versions" | "which" => Some(Names::Any),
@@ -95,8 +97,9 @@ fn names(environment: &Environment, expected: Names, words: &[String]) -> Option
         let members = session.workspace.members.iter();
         names.extend(members.map(|member| member.manifest.name.to_string()));
     }
-    let command = words.iter().find(|word| !word.starts_with('-'));
-    if expected == Names::Known && command.is_some_and(|command| command == "add") {
+    let program = global::program();
+    let command = global::words(words, &program).next();
+    if expected == Names::Known && command.is_some_and(|(_, command)| command == "add") {
         // A package cannot depend on itself.
         let option = words.iter().position(|word| word == "-p" || word == "--package");
         let package = option.and_then(|at| words.get(at + 1)).map(String::as_str);
@@ -186,6 +189,7 @@ mod tests {
             ("ad", None),
             ("add ", Some(Names::Known)),
             ("--offline add aws/e", Some(Names::Known)),
+            ("-C add remove aws", Some(Names::Locked)),
             ("add aws/ec2#^1", None),
             ("add --de", None),
             ("add aws/ec2 -p ", Some(Names::Members)),

@@ -1,6 +1,6 @@
 //! The flags that every command takes.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
@@ -228,6 +228,37 @@ pub(super) fn color_of(arguments: &[OsString], environment: Option<&Environment>
     let after = words.clone().skip_while(|word| *word != "--color").nth(1);
     let word = after.or_else(|| words.clone().find_map(|word| word.strip_prefix("--color=")));
     color(color_choice(word.unwrap_or_default().to_owned()), environment)
+}
+
+/// The program with the global options alone.
+pub(super) fn program() -> clap::Command {
+    Global::augment_args(clap::Command::new("mu").disable_help_subcommand(true))
+}
+
+/// The words of a command line, with their places: what is neither an option nor the value of one of `options`.
+pub(super) fn words<'a, A: AsRef<OsStr>>(
+    arguments: &'a [A],
+    options: &clap::Command,
+) -> impl Iterator<Item = (usize, &'a OsStr)> {
+    let mut is_value = false;
+    arguments.iter().map(AsRef::as_ref).enumerate().filter(move |(_, argument)| {
+        if std::mem::take(&mut is_value) {
+            return false;
+        }
+        let is_option = argument.as_encoded_bytes().starts_with(b"-");
+        is_value = is_option && argument.to_str().is_some_and(|text| wants_value(options, text));
+        !is_option
+    })
+}
+
+/// Whether the argument after this option is its value.
+fn wants_value(options: &clap::Command, option: &str) -> bool {
+    let mut known = options.get_arguments().filter(|one| one.get_action().takes_values());
+    match option.strip_prefix("--") {
+        Some(name) => known.any(|one| one.get_long() == Some(name)),
+        // Several options of one letter can stand together, and what follows the first with a value is that value.
+        None => known.any(|one| one.get_short() == option.chars().last()),
+    }
 }
 
 fn color_choice(text: String) -> ColorChoice {

@@ -4,23 +4,23 @@
 //! everything else in a fast command. So the arguments are first parsed by a program that only has the
 //! command that they seem to name.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 
 use clap::error::ErrorKind;
-use clap::{Args as _, ColorChoice, CommandFactory as _, FromArgMatches as _, Subcommand as _};
+use clap::{ColorChoice, CommandFactory as _, FromArgMatches as _, Subcommand as _};
 
-use crate::cli::global::Global;
+use crate::cli::global::{program, words};
 use crate::cli::shape::{Globals, shaped};
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, VERSION};
 
 /// Reads a command line.
 ///
 /// A command line that the program with one command cannot parse is parsed again by the whole program, which
 /// has the best errors.
 pub(super) fn parse(arguments: &[OsString], color: ColorChoice) -> Result<Cli, clap::Error> {
-    let is_word = |argument: &OsString| !argument.as_encoded_bytes().starts_with(b"-");
-    let first = arguments.iter().skip(1).position(is_word).map(|index| index + 1);
-    if let Some(first) = first
+    let program = program().version(VERSION.as_str());
+    let first = words(arguments, &program).nth(1);
+    if let Some((first, _)) = first
         && let (before, [help, asked @ ..]) = arguments.split_at(first)
         && help == "help"
     {
@@ -28,7 +28,7 @@ pub(super) fn parse(arguments: &[OsString], color: ColorChoice) -> Result<Cli, c
         let flag = OsString::from("--help");
         return parse(&[before, asked, &[flag]].concat(), color);
     }
-    let matches = narrow(arguments).try_get_matches_from(arguments);
+    let matches = narrow(program, first.map(|(_, name)| name)).try_get_matches_from(arguments);
     match matches.and_then(|matches| Cli::from_arg_matches(&matches)) {
         Err(error) if error.kind() != ErrorKind::DisplayVersion => whole(arguments, color),
         answer => answer,
@@ -44,14 +44,10 @@ fn whole(arguments: &[OsString], color: ColorChoice) -> Result<Cli, clap::Error>
     Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut program))
 }
 
-/// The program with only the command that is named first.
-fn narrow(arguments: &[OsString]) -> clap::Command {
-    let program = || clap::Command::new("mu").version(crate::cli::VERSION.as_str());
-    let is_name = |argument: &&OsString| !argument.as_encoded_bytes().starts_with(b"-");
-    let first = arguments.iter().skip(1).find(is_name);
-    let asked = first
-        .and_then(|name| Command::augment_subcommands(program()).find_subcommand(name).cloned());
-    Global::augment_args(program()).disable_help_subcommand(true).subcommands(asked)
+/// The program with only one command, if there is one of this name.
+fn narrow(program: clap::Command, name: Option<&OsStr>) -> clap::Command {
+    let all = || Command::augment_subcommands(clap::Command::new("mu"));
+    program.subcommands(name.and_then(|name| all().find_subcommand(name).cloned()))
 }
 
 #[cfg(test)]
@@ -110,6 +106,7 @@ mod tests {
             ("mu help get", "mu get --help"),
             ("mu help hub serve", "mu hub serve --help"),
             ("mu --json help get", "mu --json get --help"),
+            ("mu -C help help get", "mu -C help get --help"),
             ("mu help gte", "mu gte --help"),
         ] {
             let answer = |line: &str| {
@@ -122,10 +119,20 @@ mod tests {
 
     #[test]
     fn what_is_read_first_describes_one_command() {
-        let arguments = ["mu", "-q", "ls"].map(OsString::from);
-        let program = narrow(&arguments);
-        let commands: Vec<&str> = program.get_subcommands().map(clap::Command::get_name).collect();
-        assert_eq!(commands, ["list"]);
-        assert_eq!(narrow(&arguments[..2]).get_subcommands().count(), 0);
+        for (line, expected) in [
+            ("mu -q ls", vec!["list"]),
+            ("mu --resolution minimal ls", vec!["list"]),
+            ("mu -qC get ls", vec!["list"]),
+            ("mu -C/get --color=never ls get", vec!["list"]),
+            ("mu -q", vec![]),
+            ("mu -C get", vec![]),
+        ] {
+            let arguments: Vec<&str> = line.split(' ').collect();
+            let program = program();
+            let first = words(&arguments, &program).nth(1);
+            let program = narrow(program.clone(), first.map(|(_, name)| name));
+            let commands = program.get_subcommands().map(clap::Command::get_name);
+            assert_eq!(commands.collect::<Vec<_>>(), expected, "{line}");
+        }
     }
 }

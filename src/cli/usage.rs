@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde::Serialize;
 
 use crate::cli::Cli;
+use crate::cli::global;
 use crate::ops::{Code, CommandError};
 use crate::report::{ColorChoice, Shell, ShellOptions};
 
@@ -128,8 +129,8 @@ fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return;
     };
-    let first = arguments.iter().skip(1).find(|text| !text.to_string_lossy().starts_with('-'));
-    if first.is_none_or(|first| first != word.as_str()) {
+    let program = global::program();
+    if global::words(arguments, &program).nth(1).is_none_or(|(_, first)| first != word.as_str()) {
         return;
     }
     let meant = WORDS.iter().find(|(words, _)| words.contains(&word.as_str()));

@@ -2,6 +2,8 @@
 
 use std::ffi::OsString;
 
+use crate::cli::global::{program, words};
+
 /// The topics: name, title, text.
 const TOPICS: [(&str, &str, &str); 4] = [
     ("references", "How packages are named", include_str!("references.txt")),
@@ -17,10 +19,14 @@ fn find(name: &str) -> Option<&'static str> {
 
 /// The topic that a command line requests: `mu help versions`.
 pub(super) fn asked_for(arguments: &[OsString]) -> Option<&'static str> {
-    let words = arguments.iter().skip(1).filter_map(|argument| argument.to_str());
-    let words: Vec<&str> = words.filter(|word| !word.starts_with('-')).collect();
+    if !arguments.iter().any(|argument| argument == "help") {
+        return None;
+    }
+    let program = program();
+    let words: Vec<&str> =
+        words(arguments, &program).filter_map(|(_, word)| word.to_str()).collect();
     match words.as_slice() {
-        ["help", name] => find(name),
+        [_, "help", name] => find(name),
         _ => None,
     }
 }
