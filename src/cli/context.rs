@@ -102,8 +102,8 @@ impl Context {
     }
 
     /// The name of a package in the answer.
-    pub(crate) fn name(&self, id: &PackageId) -> String {
-        self.short(id.as_str()).into_owned()
+    pub(crate) fn name<'i>(&self, id: &'i PackageId) -> &'i str {
+        self.shell.name(id)
     }
 
     /// Prints a line of the answer.

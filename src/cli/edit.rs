@@ -193,8 +193,12 @@ fn print_ended(context: &Context, ended: &Ended) -> Result<(), Stop> {
 fn print_list(context: &Context, edits: &[Edited]) -> Result<(), Stop> {
     let mut table = Table::new(&["package", "version", "folder", "state"]);
     for edit in edits {
-        let cells =
-            [context.name(&edit.id), edit.version.clone(), edit.folder.clone(), state_of(edit)];
+        let cells = [
+            context.name(&edit.id).to_owned(),
+            edit.version.clone(),
+            edit.folder.clone(),
+            state_of(edit),
+        ];
         table.row(cells.map(|cell| (Style::new(), cell)));
     }
     context.table(&table, "nothing is being edited; `mu edit REF` begins")

@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::cli::change;
 use crate::cli::context::{Context, Ending};
 use crate::cli::get::Narrowing;
+use crate::lock::Requested;
 use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::session::locked::version_of;
 use crate::ops::what_if::compare::{Comparison, Row, compare};
@@ -121,8 +122,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let ending = show(context, &outcome, arguments.explain);
     // The process ends now, which gives back its memory at once. Piece by piece, that takes a fifteenth of the
     // instructions of a warm run with minimal selection.
-    session.index().leave_packages();
-    std::mem::forget(outcome);
+    std::mem::forget((session, outcome));
     ending
 }
 
@@ -131,7 +131,7 @@ fn show(context: &Context, outcome: &Outcome, explains: bool) -> Ending {
     if context.shell.is_json() {
         return change::print(context, outcome);
     }
-    context.print(&context.short(&chosen(context, outcome, explains)))?;
+    context.print(&chosen(context, outcome, explains))?;
     if !outcome.changes.is_empty() && !outcome.lock.packages.is_empty() {
         context.line("")?;
         context.line(&format!("{FAINT}compared with Mu.lock:{FAINT:#}"))?;
@@ -143,21 +143,22 @@ fn show(context: &Context, outcome: &Outcome, explains: bool) -> Ending {
 fn chosen(context: &Context, outcome: &Outcome, explains: bool) -> String {
     let (strong, faint) = (context.shell.style(STRONG), context.shell.style(FAINT));
     let mut lines = String::new();
-    for package in &outcome.lock.packages {
-        // Writing to a text cannot fail.
-        let _ = writeln!(lines, "{strong}{}{strong:#} {}", package.id, version_of(package));
-        for requested in package.requested.iter().filter(|_| explains) {
-            let line = format!("  {faint}{} by {}{faint:#}\n", requested.spec, requested.by);
-            lines.push_str(&line);
+    let explain = |lines: &mut String, requested: &[Requested]| {
+        for Requested { spec, by, .. } in requested.iter().filter(|_| explains) {
+            let line = format!("  {faint}{spec} by {by}{faint:#}\n");
+            lines.push_str(&context.short(&line));
         }
+    };
+    for package in &outcome.lock.packages {
+        let (name, version) = (context.name(&package.id), version_of(package));
+        // Writing to a text cannot fail.
+        let _ = writeln!(lines, "{strong}{name}{strong:#} {version}");
+        explain(&mut lines, &package.requested);
     }
     for replaced in &outcome.lock.replaced {
-        lines
-            .push_str(&format!("{faint}{} is replaced by {}{faint:#}\n", replaced.id, replaced.by));
-        for requested in replaced.requested.iter().filter(|_| explains) {
-            let line = format!("  {faint}{} by {}{faint:#}\n", requested.spec, requested.by);
-            lines.push_str(&line);
-        }
+        let (name, by) = (context.name(&replaced.id), context.name(&replaced.by));
+        let _ = writeln!(lines, "{faint}{name} is replaced by {by}{faint:#}");
+        explain(&mut lines, &replaced.requested);
     }
     lines
 }
@@ -174,7 +175,11 @@ fn beside(context: &Context, comparison: &Comparison) -> Ending {
         let differs = if row.highest == row.minimal { Style::new() } else { NOTICE };
         let text = |version: &Option<String>| version.clone().unwrap_or_else(|| "-".to_owned());
         let (highest, minimal) = (text(&row.highest), text(&row.minimal));
-        table.row([(STRONG, context.name(&row.id)), (differs, highest), (differs, minimal)]);
+        table.row([
+            (STRONG, context.name(&row.id).to_owned()),
+            (differs, highest),
+            (differs, minimal),
+        ]);
     }
     context.print_table(&table)?;
     for (name, outcome) in [("highest", &comparison.highest), ("minimal", &comparison.minimal)] {

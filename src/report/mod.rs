@@ -22,7 +22,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ops::{CommandError, Events, Stage};
-use crate::reference::{Base, Defaults};
+use crate::reference::{Base, Defaults, PackageId};
 use crate::report::progress::ProgressLine;
 use crate::report::requests::Requests;
 use mu_provider::http::RequestEvent;
@@ -176,6 +176,11 @@ impl Shell {
     /// A text with the names of packages as people write them here: without the default base.
     pub fn short<'t>(&self, text: &'t str) -> Cow<'t, str> {
         names::short(text, self.base.get_or_init(Base::default))
+    }
+
+    /// The name of a package as people write it here.
+    pub fn name<'i>(&self, id: &'i PackageId) -> &'i str {
+        id.short(self.base.get_or_init(Base::default))
     }
 
     /// The number of columns of the terminal that shows the answer; `None` if it goes elsewhere.

@@ -12,6 +12,9 @@ use crate::reference::{Base, Name, needs_base};
 /// A text with the short names of packages.
 pub(super) fn short<'t>(text: &'t str, base: &Base) -> Cow<'t, str> {
     let base = base.as_str();
+    if text.len() < base.len() {
+        return Cow::Borrowed(text);
+    }
     let mut shown = String::new();
     let mut kept = 0;
     for (at, _) in text.match_indices(base) {

@@ -38,7 +38,7 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
         let reason = if reason.is_empty() { brought(outcome, change, &gone_down) } else { reason };
         let by = outcome.newly_replaced.iter().find(|(id, _)| *id == change.id);
         let reason = by.map_or(reason, |(_, by)| format!(" (replaced by {by})"));
-        let change = Shown { change, styles };
+        let (change, reason) = (Shown::new(context, change, styles), context.short(&reason));
         // Writing to a text cannot fail.
         let _ = writeln!(lines, "{change}{faint}{mark}{reason}{faint:#}");
     }
@@ -47,13 +47,14 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
     for lowered in outcome.lowered.iter().filter(|lowered| !is_listed(&lowered.id)) {
         let (id, from) = (lowered.id.clone(), Some(lowered.from.clone()));
         let change = Change::new(id, from, lowered.to.clone());
-        let change = Shown { change: &change, styles };
-        let _ = writeln!(lines, "{change}{faint}{}{faint:#}", reason(lowered));
+        let (change, reason) = (Shown::new(context, &change, styles), reason(lowered));
+        let _ = writeln!(lines, "{change}{faint}{}{faint:#}", context.short(&reason));
     }
     for (id, by) in outcome.newly_replaced.iter().filter(|(id, _)| !is_listed(id)) {
-        let _ = writeln!(lines, "{bad}-{bad:#} {id} {faint}(replaced by {by}){faint:#}");
+        let (name, by) = (context.name(id), context.name(by));
+        let _ = writeln!(lines, "{bad}-{bad:#} {name} {faint}(replaced by {by}){faint:#}");
     }
-    context.print(&context.short(&lines))?;
+    context.print(&lines)?;
     for line in written::lines(context, outcome) {
         context.shell.status(&line);
     }
@@ -80,22 +81,28 @@ pub(crate) fn note_apps(context: &Context, outcome: &Outcome) {
 /// `+ id 1.0.0`, `- id 1.0.0`, `~ id 1.0.0 → 1.1.0`.
 struct Shown<'c> {
     change: &'c Change,
+    name: &'c str,
     /// The styles of faint, new, removed and changed text.
     styles: [Style; 4],
 }
 
+impl<'c> Shown<'c> {
+    fn new(context: &Context, change: &'c Change, styles: [Style; 4]) -> Self {
+        Self { change, name: context.name(&change.id), styles }
+    }
+}
+
 impl fmt::Display for Shown<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { change, styles: [faint, good, bad, notice] } = self;
-        let Change { id, via, .. } = change;
+        let Self { change, name, styles: [faint, good, bad, notice] } = self;
         match change.shown() {
-            (None, Some(to)) => write!(out, "{good}+{good:#} {id} {to}"),
-            (Some(from), None) => write!(out, "{bad}-{bad:#} {id} {faint}{from}{faint:#}"),
+            (None, Some(to)) => write!(out, "{good}+{good:#} {name} {to}"),
+            (Some(from), None) => write!(out, "{bad}-{bad:#} {name} {faint}{from}{faint:#}"),
             (Some(from), Some(to)) => {
-                let steps: String = via.iter().map(|step| format!(" → {step}")).collect();
-                write!(out, "{notice}~{notice:#} {id} {faint}{from}{steps} →{faint:#} {to}")
+                let steps: String = change.via.iter().map(|step| format!(" → {step}")).collect();
+                write!(out, "{notice}~{notice:#} {name} {faint}{from}{steps} →{faint:#} {to}")
             }
-            (None, None) => write!(out, "  {id}"),
+            (None, None) => write!(out, "  {name}"),
         }
     }
 }
@@ -118,9 +125,9 @@ fn reason(lowered: &Lowered) -> String {
 /// The packages that went to a lower version, and that version.
 fn gone_down(changes: &[Change]) -> HashMap<&str, Version> {
     let lower = |change: &Change| {
-        let [from, to] = [&change.from, &change.to];
-        let [from, to] = [from, to].map(|version| Version::parse(version.as_ref()?).ok());
-        to.filter(|to| from.is_some_and(|from| *to < from))
+        let from = Version::parse(change.from.as_ref()?).ok()?;
+        let to = Version::parse(change.to.as_ref()?).ok()?;
+        (to < from).then_some(to)
     };
     changes.iter().filter_map(|change| Some((change.id.as_str(), lower(change)?))).collect()
 }

@@ -75,9 +75,8 @@ impl PackageId {
     /// The shortest name that means this package wherever `base` is the default: without the base, unless the
     /// rest [needs one](needs_base).
     pub fn short(&self, base: &Base) -> &str {
-        let name = self.name_str();
-        let is_near = self.0.starts_with(base.as_str()) && base.as_str().len() == self.name_start();
-        if is_near && !needs_base(name) { name } else { self.as_str() }
+        let name = self.0.strip_prefix(base.as_str());
+        name.filter(|name| !needs_base(name)).unwrap_or(self.as_str())
     }
 
     fn name_start(&self) -> usize {
