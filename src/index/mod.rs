@@ -344,12 +344,6 @@ impl Index {
         self.shared.caches.all().iter().try_for_each(|cache| cache.save())
     }
 
-    /// Leaves its packages in memory when it is dropped: for a process that ends then, which gives back all
-    /// memory at once.
-    pub fn leave_packages(&self) {
-        std::mem::forget(std::mem::take(&mut *lock(&self.shared.packages)));
-    }
-
     /// Requests a level of the graph without waiting for the answers.
     pub fn ask_ahead(&self, level: Level<'_>) {
         match level {
@@ -415,10 +409,9 @@ impl Universe for Index {
 
     fn declared(
         &self,
-        releases: &Releases,
+        id: &PackageId,
         candidate: Candidate<'_>,
     ) -> Result<Option<Arc<Details>>, Unavailable> {
-        let id = releases.id();
         let package = self.shared.package(id)?;
         package.declared(&*self.shared, candidate).map_err(|error| Unavailable::new(id, error))
     }

@@ -53,7 +53,7 @@ pub trait Universe: Sync {
     /// When it could not be looked up.
     fn declared(
         &self,
-        _releases: &Releases,
+        _id: &PackageId,
         _candidate: Candidate<'_>,
     ) -> Result<Option<Arc<Details>>, Unavailable> {
         Ok(None)

@@ -18,6 +18,7 @@ use mu_provider::{Dates, Location, Progress, Provider, ProviderError, SafeUrl, i
 
 use self::hint::{Hint, Hints};
 pub use self::registry::Searchable;
+use self::registry::Serving;
 use crate::index::caches::Caches;
 use crate::reference::{PackageId, Protocol, Reference};
 use crate::workspace::Registry;
@@ -107,7 +108,7 @@ pub struct Route {
 #[derive(Debug)]
 pub(super) struct Routes {
     providers: Providers,
-    registries: Vec<Registry>,
+    registries: Vec<Serving>,
     allow_insecure: bool,
     dates: Dates,
     hints: Hints,
@@ -130,7 +131,7 @@ impl Routes {
         registries.sort_by_key(|registry| std::cmp::Reverse(registry.prefix.len()));
         Self {
             providers,
-            registries,
+            registries: registries.into_iter().map(Serving::from).collect(),
             allow_insecure,
             dates,
             hints: Hints::default(),
@@ -245,7 +246,15 @@ impl Routes {
     }
 
     fn route(&self, provider: &str, root: SafeUrl, path: String) -> Result<Route, RouteError> {
-        let provider = self.providers.get(provider)?;
+        self.route_with(self.providers.get(provider)?, root, path)
+    }
+
+    fn route_with(
+        &self,
+        provider: Arc<dyn Provider>,
+        root: SafeUrl,
+        path: String,
+    ) -> Result<Route, RouteError> {
         let (root, path) = match path.rsplit_once('/').filter(|_| provider.places_are_flat()) {
             Some((folder, leaf)) => (inside(&root, folder)?, leaf.to_owned()),
             None => (root, path),

@@ -1,6 +1,8 @@
 //! The registries of the settings: which of them serves a package, and where the package is in it.
 
-use mu_provider::{SafeUrl, is_bucket_scheme};
+use std::sync::{Arc, OnceLock};
+
+use mu_provider::{Provider, SafeUrl, is_bucket_scheme};
 
 use super::{GIT_HOSTS, Route, RouteError, Routes, parse};
 use crate::reference::{Base, PackageId, Protocol};
@@ -17,6 +19,33 @@ pub struct Searchable {
     pub route: Result<Route, RouteError>,
 }
 
+/// A registry of the settings, with its place once a package was looked for there.
+#[derive(Debug)]
+pub(super) struct Serving {
+    pub(super) registry: Registry,
+    place: OnceLock<(Arc<dyn Provider>, SafeUrl)>,
+}
+
+impl From<Registry> for Serving {
+    fn from(registry: Registry) -> Self {
+        Self { registry, place: OnceLock::new() }
+    }
+}
+
+impl RouteError {
+    /// The same, with the settings that name the missing provider.
+    fn set_in(self, registry: &Registry) -> Self {
+        let file = registry.defined_in.display().to_string();
+        match self {
+            Self::NoProvider { name, known, .. } if !file.is_empty() => {
+                let set_in = format!("; `{}` is set in `{file}`", registry.prefix);
+                Self::NoProvider { name, known, set_in }
+            }
+            error => error,
+        }
+    }
+}
+
 impl Routes {
     /// What the settings say.
     pub(super) fn registered(
@@ -24,17 +53,15 @@ impl Routes {
         id: &PackageId,
         path: &str,
     ) -> Result<Option<Route>, RouteError> {
-        let Some((registry, rest)) = self.registry(id) else {
+        let Some((serving, rest)) = self.serving(id) else {
             return Ok(None);
         };
-        let (provider, root) = self.place(registry)?;
+        let (provider, root) = self.place_of(serving)?;
         // The prefix is replaced by the URL; `.git` marks survive in the rest.
         let skipped = id.name_str().len() - rest.len();
-        let served_by = self.providers.get(provider);
-        let is_repository =
-            served_by.map_err(|_| self.no_provider(registry, provider))?.is_repository();
+        let is_repository = provider.is_repository();
         let path = if is_repository { path.get(skipped..).unwrap_or(rest) } else { rest };
-        self.below(registry, provider, root, path).map(Some)
+        self.below(&serving.registry, provider, root, path).map(Some)
     }
 
     /// Whether a registry of the settings applies to a package that a reference reaches by `protocol`. It
@@ -50,7 +77,27 @@ impl Routes {
         }
     }
 
-    /// The provider of a registry of the settings, and its place.
+    /// The provider of a registry of the settings, and its folder.
+    ///
+    /// # Errors
+    ///
+    /// When its place cannot be read, or this program has no such provider.
+    fn place_of(&self, serving: &Serving) -> Result<(Arc<dyn Provider>, SafeUrl), RouteError> {
+        if let Some(known) = serving.place.get() {
+            return Ok(known.clone());
+        }
+        let registry = &serving.registry;
+        let (name, root) = self.place(registry)?;
+        let provider = self.providers.get(name).map_err(|error| error.set_in(registry))?;
+        let found = (provider, root.as_folder());
+        // Without a URL, the references to its packages say whether it is reached over plain http.
+        if registry.url.is_some() {
+            let _ = serving.place.set(found.clone());
+        }
+        Ok(found)
+    }
+
+    /// The name of the provider of a registry, and its place.
     fn place<'r>(&self, registry: &'r Registry) -> Result<(&'r str, SafeUrl), RouteError> {
         let root = match &registry.url {
             Some(url) => url.clone(),
@@ -85,11 +132,11 @@ impl Routes {
     fn below(
         &self,
         registry: &Registry,
-        provider: &str,
+        provider: Arc<dyn Provider>,
         root: SafeUrl,
         path: &str,
     ) -> Result<Route, RouteError> {
-        let mut route = self.route(provider, root.as_folder(), path.to_owned())?;
+        let mut route = self.route_with(provider, root, path.to_owned())?;
         route.location.insecure |= registry.insecure;
         route.location.lenient = registry.lenient;
         Ok(route)
@@ -99,7 +146,7 @@ impl Routes {
     /// without one.
     pub(in crate::index) fn registries(&self, base: &Base) -> Vec<Searchable> {
         let mut places: Vec<Searchable> = Vec::new();
-        if !self.registries.iter().any(|registry| registry.prefix == base.as_str())
+        if !self.registries.iter().any(|serving| serving.registry.prefix == base.as_str())
             && !GIT_HOSTS.contains(&base.host_port())
         {
             let route = self.web_root(base.host_port());
@@ -107,8 +154,9 @@ impl Routes {
             let prefix = base.as_str().to_owned();
             places.push(Searchable { before_names: prefix.clone(), prefix, route });
         }
-        for registry in &self.registries {
-            let place = self.place(registry);
+        for serving in &self.registries {
+            let registry = &serving.registry;
+            let place = self.place_of(serving);
             let route = place.and_then(|(provider, root)| self.below(registry, provider, root, ""));
             let before_names = registry.before_names().to_owned();
             places.push(Searchable { prefix: registry.prefix.clone(), before_names, route });
@@ -127,24 +175,8 @@ impl Routes {
     ///
     /// When its place cannot be read, or this program has no such provider.
     pub(in crate::index) fn provider_of(&self, registry: &Registry) -> Result<String, RouteError> {
-        let (name, _) = self.place(registry)?;
-        let provider = self.providers.get(name).map_err(|_| self.no_provider(registry, name))?;
+        let (provider, _) = self.place_of(&Serving::from(registry.clone()))?;
         Ok(provider.name().to_owned())
-    }
-
-    fn no_provider(&self, registry: &Registry, name: &str) -> RouteError {
-        match self.providers.get(name) {
-            Err(RouteError::NoProvider { name, known, .. }) => {
-                let file = registry.defined_in.display().to_string();
-                let set_in = match &*file {
-                    "" => String::new(),
-                    file => format!("; `{}` is set in `{file}`", registry.prefix),
-                };
-                RouteError::NoProvider { name, known, set_in }
-            }
-            Err(error) => error,
-            Ok(_) => RouteError::Url { text: name.to_owned() },
-        }
     }
 
     /// The registry with the longest prefix of `id`, and the rest of the id.
@@ -152,7 +184,11 @@ impl Routes {
         &self,
         id: &'id PackageId,
     ) -> Option<(&Registry, &'id str)> {
-        self.registries.iter().find_map(|registry| Some((registry, registry.rest_of(id)?)))
+        self.serving(id).map(|(serving, rest)| (&serving.registry, rest))
+    }
+
+    fn serving<'id>(&self, id: &'id PackageId) -> Option<(&Serving, &'id str)> {
+        self.registries.iter().find_map(|serving| Some((serving, serving.registry.rest_of(id)?)))
     }
 }
 

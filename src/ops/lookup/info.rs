@@ -248,7 +248,7 @@ fn listed(
         releases.details(position).cloned().or_else(|| manifest.map(of_manifest));
     let details = details.or_else(|| {
         let candidate = Candidate::Release(position);
-        let declared = listing.session.index().declared(releases, candidate).ok().flatten();
+        let declared = listing.session.index().declared(releases.id(), candidate).ok().flatten();
         declared.map(Arc::unwrap_or_clone)
     });
     let stated = details.as_ref().and_then(|details| details.app_version.clone());

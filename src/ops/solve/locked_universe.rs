@@ -243,12 +243,12 @@ impl Universe for LockedUniverse<'_> {
 
     fn declared(
         &self,
-        releases: &Releases,
+        id: &PackageId,
         candidate: Candidate<'_>,
     ) -> Result<Option<Arc<Details>>, Unavailable> {
-        match self.packages.get(releases.id()) {
+        match self.packages.get(id) {
             Some(_) => Ok(None),
-            None => self.index.declared(releases, candidate),
+            None => self.index.declared(id, candidate),
         }
     }
 

@@ -408,10 +408,8 @@ fn demands(
         Origin::Local => None,
         Origin::Revision(revision) => revision.details.clone(),
         Origin::Release(position) => {
-            let index = session.index();
-            let releases = index.releases(chosen.source());
-            let declared = releases
-                .and_then(|releases| index.declared(&releases, Candidate::Release(*position)));
+            let candidate = Candidate::Release(*position);
+            let declared = session.index().declared(chosen.source(), candidate);
             declared.map_err(|error| unavailable(session, error))?
         }
     };

@@ -257,7 +257,7 @@ impl<'a> Packages<'a> {
         if releases.is_told() {
             return Ok(required);
         }
-        let declared = self.universe.declared(releases, candidate)?;
+        let declared = self.universe.declared(releases.id(), candidate)?;
         if let Some(details) = declared
             && package.declare(&self.request.settings, position, details)
         {
@@ -381,7 +381,7 @@ impl<'a> Packages<'a> {
             return Ok((details.provides.clone(), details.requires.clone()));
         }
         let releases = package.releases();
-        let declared = self.universe.declared(releases, package.candidate(position))?;
+        let declared = self.universe.declared(releases.id(), package.candidate(position))?;
         let Some(declared) = declared else { return Ok((Vec::new(), Vec::new())) };
         self.note_all_provided(&declared.provides, place, position);
         Ok((declared.provides.clone(), declared.requires.clone()))
@@ -414,7 +414,8 @@ impl<'a> Packages<'a> {
         if !package.releases().is_repository() {
             return Ok(Vec::new());
         }
-        let declared = self.universe.declared(package.releases(), package.candidate(position))?;
+        let declared =
+            self.universe.declared(package.releases().id(), package.candidate(position))?;
         Ok(declared.map(|declared| declared.replaces.clone()).unwrap_or_default())
     }
 
@@ -464,7 +465,8 @@ impl<'a> Packages<'a> {
         if !package.releases().is_repository() {
             return Ok(Vec::new());
         }
-        let declared = self.universe.declared(package.releases(), package.candidate(position))?;
+        let declared =
+            self.universe.declared(package.releases().id(), package.candidate(position))?;
         Ok(declared
             .map(|declared| others(&declared.conflicts, &declared.provides))
             .unwrap_or_default())
