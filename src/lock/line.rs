@@ -90,17 +90,17 @@ pub(super) fn read_text(text: &str) -> Option<String> {
         return (!inner.bytes().any(|byte| matches!(byte, b'\\' | b'"'))).then(|| inner.to_owned());
     }
     let is_plain = text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '.')
-        && !text.bytes().any(|byte| byte.is_ascii() && SPECIAL >> byte & 1 == 1);
+        && !text.bytes().any(|byte| IS_SPECIAL[usize::from(byte)]);
     is_plain.then(|| text.to_owned())
 }
 
-/// The bytes that a value without quotes must not contain, each a bit.
-const SPECIAL: u128 = {
-    let mut special = 0;
+/// For each byte, whether a value without quotes must not contain it.
+const IS_SPECIAL: [bool; 256] = {
+    let mut is_special = [false; 256];
     let mut rest: &[u8] = b" \"'[]{},&*!|>%`";
     while let [first, others @ ..] = rest {
-        special |= 1 << *first;
+        is_special[*first as usize] = true;
         rest = others;
     }
-    special
+    is_special
 };

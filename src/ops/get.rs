@@ -107,8 +107,7 @@ fn get_noting(
     };
     let by = member.map(|member| Requester::of(&session.workspace.members[member]));
     let by = by.unwrap_or(Requester::CommandLine);
-    let collected = plan.collect(session, &extra)?;
-    let (ready, open) = begin(session, &collected, dependencies, &by)?;
+    let (ready, open) = begin(session, &*plan.collect(session, &extra)?, dependencies, &by)?;
     let is_kept = target.is_none() && session.scope == Scope::Workspace;
     let given = ready.iter().chain(&open).map(|one| one.reference.with_version(None).to_string());
     let kept: Vec<String> =

@@ -65,9 +65,11 @@ impl Workspace {
         }
         let is_there = edit.folder == in_base(&id) || edit.folder == self.unprefixed(&id);
         let at = (!is_there).then(|| in_base(&id));
+        let defaults = self.settings.defaults_in(&id);
         for member in self.members.iter_mut().filter(|member| member.folder == folder) {
             // It is what it was fetched as: in Git, the name in a manifest is only a name.
             member.id = id.clone();
+            member.defaults.clone_from(&defaults);
             if member.manifest.version.is_none() {
                 member.manifest.version = Version::parse(&edit.version).ok();
             }

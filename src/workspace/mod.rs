@@ -41,7 +41,7 @@ use crate::manifest::source::{Document, SourceError};
 use crate::manifest::{
     Loaded, Manifest, ManifestError, Requirement, Warning, manifest_name, read_text_if_there,
 };
-use crate::reference::{self, Defaults, PackageId, Version};
+use crate::reference::{Defaults, PackageId, Version};
 
 /// A workspace: its settings and its own packages.
 #[derive(Debug, Clone)]
@@ -77,8 +77,8 @@ pub struct Member {
     pub manifest_path: PathBuf,
     /// Its id.
     pub id: PackageId,
-    /// Which ids mean others here.
-    pub aliases: reference::Aliases,
+    /// What references in its manifest leave out: its base, and for a name of one segment its namespace.
+    pub defaults: Defaults,
 }
 
 impl Member {
@@ -86,17 +86,6 @@ impl Member {
     pub fn found_at(&self) -> &str {
         self.found_at.as_deref().unwrap_or(&self.place)
     }
-
-    /// What references in its manifest leave out: its base, and for a name of one segment its namespace.
-    pub fn defaults(&self) -> Defaults {
-        left_out_by(&self.id, &self.aliases)
-    }
-}
-
-/// What the dependencies of a package leave out.
-fn left_out_by(id: &PackageId, aliases: &reference::Aliases) -> Defaults {
-    let (base, namespace) = (id.base(), id.name().namespace());
-    Defaults { base, namespace, aliases: aliases.clone() }
 }
 
 /// A workspace that cannot be opened.
@@ -291,8 +280,7 @@ impl Workspace {
         refuse_other_mu(&manifest, &path, &text)?;
         let folder = formats::folder_of(&path).unwrap_or(&self.root).to_owned();
         let id = manifest.name.id(&self.defaults());
-        let known = self.settings.aliases.clone();
-        let defaults = left_out_by(&id, &known);
+        let defaults = self.settings.defaults_in(&id);
         // A chart may need another one twice, with two aliases. The version must satisfy both ranges.
         let own = [&manifest.dependencies, &manifest.dev_dependencies];
         for requirements in own.into_iter().filter(|_| aliases.is_none()) {
@@ -307,7 +295,7 @@ impl Workspace {
             id,
             manifest,
             manifest_path,
-            aliases: known,
+            defaults,
         });
         Ok(())
     }

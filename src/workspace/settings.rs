@@ -74,6 +74,13 @@ impl Settings {
     pub fn defaults(&self) -> Defaults {
         Defaults { base: self.base.clone(), namespace: None, aliases: self.aliases.clone() }
     }
+
+    /// What references in the manifest of a package leave out: its base, and for a name of one segment its
+    /// namespace.
+    pub fn defaults_in(&self, id: &PackageId) -> Defaults {
+        let (base, namespace) = (id.base(), id.name().namespace());
+        Defaults { base, namespace, aliases: self.aliases.clone() }
+    }
 }
 
 choice! {

@@ -152,7 +152,7 @@ fn listed(
     let member = &session.workspace.members[index];
     let text = crate::fs::read_text(&member.manifest_path)?;
     let (path, environment) = (&member.manifest_path, &session.environment);
-    let editor = formats::editor(path, text, &member.defaults(), environment);
+    let editor = formats::editor(path, text, &member.defaults, environment);
     let is_tagged = formats::format_of(path).is_some_and(|format| format.lenient);
     let mut dependencies = Vec::new();
     for (number, entry) in

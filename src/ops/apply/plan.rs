@@ -202,7 +202,9 @@ impl Plan {
         update: Update,
         dry_run: bool,
     ) -> Result<Outcome, CommandError> {
-        let mut requirements = Rc::unwrap_or_clone(self.collect(session, &self.extra.clone())?);
+        let requirements = self.collect(session, &self.extra.clone())?;
+        self.collected = None;
+        let mut requirements = Rc::unwrap_or_clone(requirements);
         requirements.discarded = std::mem::take(&mut self.discarded);
         requirements.installed.clone_from(&self.installed);
         requirements.asked.append(&mut self.once);

@@ -77,7 +77,7 @@ fn apart(session: &Session) -> Vec<Apart> {
     let mut all = Vec::new();
     for (by, member) in members.iter().enumerate() {
         for reference in &member.manifest.conflicts {
-            let named = conflicting(&reference.to_string(), &reference.id(&member.defaults()));
+            let named = conflicting(&reference.to_string(), &reference.id(&member.defaults));
             let is_meant = |other: &crate::workspace::Member| {
                 let mut provides = other.manifest.provides.iter().map(ToString::to_string);
                 named.iter().any(|name| name == other.id.as_str())

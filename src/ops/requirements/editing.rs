@@ -39,7 +39,7 @@ impl Editing {
         change: impl FnOnce(&mut Editor) -> Result<bool, EditError>,
     ) -> Result<bool, CommandError> {
         let member = &session.workspace.members[index];
-        let defaults = member.defaults();
+        let defaults = &member.defaults;
         let path: PathBuf = member.manifest_path.clone();
         let known = self.edits.iter().position(|edit| edit.path == path);
         let text = match known {

@@ -426,7 +426,7 @@ fn replaced_by_own(session: &Session) -> BTreeMap<PackageId, (PackageId, Local)>
     let settings = &session.workspace.settings;
     for member in &session.workspace.members {
         for reference in &member.manifest.replaces {
-            let id = reference.id(&member.defaults());
+            let id = reference.id(&member.defaults);
             let only = settings.allow_replaces.get(&id);
             let may = id != member.id
                 && session.places.member_of(&id).is_none()
@@ -452,7 +452,7 @@ fn own_capabilities(session: &Session) -> OwnCapabilities {
         }
         for reference in &member.manifest.conflicts {
             let text = reference.to_string();
-            for with in conflicting(&text, &reference.id(&member.defaults())) {
+            for with in conflicting(&text, &reference.id(&member.defaults)) {
                 own.conflicts.entry(with).or_default().insert(member.id.clone());
             }
         }

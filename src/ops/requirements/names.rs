@@ -24,12 +24,11 @@ pub(crate) struct Meant {
 
 /// What `reference`, which does not name a folder, may mean in the manifest of `member`.
 pub(crate) fn meant(member: &Member, reference: &Reference) -> Meant {
-    let defaults = member.defaults();
-    let first = reference.id(&defaults);
-    if defaults.namespace.is_none() || !reference.is_single_name() {
+    let first = reference.id(&member.defaults);
+    if member.defaults.namespace.is_none() || !reference.is_single_name() {
         return Meant { first, otherwise: None };
     }
-    let otherwise = reference.id(&Defaults { namespace: None, ..defaults });
+    let otherwise = reference.id(&Defaults { namespace: None, ..member.defaults.clone() });
     Meant { otherwise: Some(otherwise).filter(|otherwise| *otherwise != first), first }
 }
 

@@ -258,7 +258,7 @@ fn shadowing<'s>(session: &'s Session, lock: &Lockfile) -> BTreeMap<&'s Path, Pa
     let is_known =
         |id: &PackageId| lock.find(id).next().is_some() || lock.replacement(id).is_some();
     for member in &session.workspace.members {
-        let defaults = member.defaults();
+        let defaults = member.defaults.clone();
         for dependency in
             member.manifest.dependencies.iter().chain(&member.manifest.dev_dependencies)
         {

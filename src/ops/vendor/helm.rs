@@ -198,7 +198,7 @@ impl<'run> Run<'run> {
     /// The locked package of a dependency, and its place in the lock.
     fn locked(&self, member: &Member, need: &Need) -> Option<(usize, &'run LockedPackage)> {
         let reference = &need.requirement.as_ref()?.reference;
-        let (defaults, by) = (member.defaults(), Requester::of(member));
+        let (defaults, by) = (&member.defaults, Requester::of(member));
         locked(self.session, &self.outcome.lock, reference, &defaults, &member.folder, by.as_str())
     }
 

@@ -194,7 +194,7 @@ impl<'run> Run<'run> {
         let mut queue = VecDeque::from([Source {
             needs: formats::kcls_needs(&member.manifest_path, true)?,
             folder: member.folder.clone(),
-            defaults: member.defaults(),
+            defaults: member.defaults.clone(),
             by: Requester::of(member).as_str().to_owned(),
             name: member.manifest.name.name().to_string(),
             is_own: true,

@@ -47,7 +47,7 @@ fn answer(
     for (id, installed) in &requirements.installed {
         suppose_installed(&mut Arc::make_mut(&mut supposed).packages, id, installed);
     }
-    let base = requirements.clone();
+    let mut asked = Vec::new();
     let given = request.references.iter().map(|text| (Requester::Question, text));
     for (by, text) in given.chain(request.with.iter().map(|text| (Requester::QuestionToo, text))) {
         let reference = match Reference::parse(text)? {
@@ -70,9 +70,12 @@ fn answer(
         let mut begun = None;
         if is_open {
             session.index().declare(&id, &dependency.reference, &session.environment.current);
-            begun = planning::beginning(session, &base, &dependency, &by)?;
+            begun = planning::beginning(session, &requirements, &dependency, &by)?;
         }
-        requirements.suppose(session, &by, begun.as_ref().unwrap_or(&dependency));
+        asked.push((by, begun.unwrap_or(dependency)));
+    }
+    for (by, dependency) in &asked {
+        requirements.suppose(session, by, dependency);
     }
     // References without the workspace's requirements are answered as if only the supposed installation
     // existed.

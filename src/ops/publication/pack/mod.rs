@@ -280,7 +280,7 @@ fn refuse_secrets(
 fn pinned(session: &Session, index: usize, lock: &Lockfile) -> Result<String, CommandError> {
     let member = &session.workspace.members[index];
     let text = crate::fs::read_text(&member.manifest_path)?;
-    let mut editor = Editor::new(&member.manifest_path, text, &member.defaults());
+    let mut editor = Editor::new(&member.manifest_path, text, &member.defaults);
     for dependency in &member.manifest.dependencies {
         let reference = &dependency.reference;
         if reference.local().is_some() {
