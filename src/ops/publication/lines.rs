@@ -4,14 +4,51 @@
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
+use mu_hub::HubError;
 use mu_provider::{NO_REASON, Yanked};
 use serde_json::{Map, Value};
 
-use crate::ops::{Code, CommandError};
 use crate::reference::Version;
 
 /// An index line.
 pub(super) type IndexLine = Map<String, Value>;
+
+/// What can change of a published version.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Mark<'a> {
+    /// Why it is withdrawn; `None` if it is not.
+    Yanked(Option<&'a str>),
+    /// A tag that it has.
+    Tag(&'a str),
+    /// A tag that it does not have.
+    NoTag(&'a str),
+    /// The package that took the place of its package, if one did.
+    Moved(Option<&'a str>),
+}
+
+impl Mark<'_> {
+    /// Whether hubs accept it.
+    pub(super) fn check(self) -> Result<(), HubError> {
+        match self {
+            Self::Yanked(reason) => reason.map_or(Ok(()), mu_hub::check_reason),
+            Self::Tag(tag) | Self::NoTag(tag) => mu_hub::check_tag(tag),
+            Self::Moved(_) => Ok(()),
+        }
+    }
+
+    /// Whether a version has it already.
+    pub(super) fn is_on(self, line: &IndexLine) -> bool {
+        match self {
+            Self::Yanked(reason) => {
+                let reason = reason.map(|reason| Yanked::Reason(reason.to_owned()));
+                yanked(line) == reason.and_then(|reason| reason.reason())
+            }
+            Self::Tag(tag) => tags(line).contains(tag),
+            Self::NoTag(tag) => !tags(line).contains(tag),
+            Self::Moved(to) => line.get("movedTo").and_then(Value::as_str) == to,
+        }
+    }
+}
 
 /// The version that a line is about, as references name it.
 pub(super) fn full_version(line: &Map<String, Value>) -> String {
@@ -41,7 +78,7 @@ pub(super) fn copy_of<'l>(line: &IndexLine, there: &'l [IndexLine]) -> Option<&'
 
 /// Turns a line of a foreign hub into one that mu's hubs accept: the reason of a withdrawal must be one line
 /// of text, and `movedTo` a package. Returns why it was not acceptable.
-pub(super) fn tidied(name: &str, line: &mut IndexLine) -> Option<mu_hub::HubError> {
+pub(super) fn tidied(name: &str, line: &mut IndexLine) -> Option<HubError> {
     if let Some(reason) = yanked(line) {
         let reason = if reason.is_empty() { NO_REASON } else { &*reason };
         line.insert("yanked".to_owned(), reason.replace(char::is_control, " ").into());
@@ -52,17 +89,22 @@ pub(super) fn tidied(name: &str, line: &mut IndexLine) -> Option<mu_hub::HubErro
     Some(error)
 }
 
-/// The error of a package that a hub does not have.
-pub(super) fn no_package(place: &impl Display, name: &str) -> CommandError {
-    let leaf = name.rsplit('/').next().unwrap_or(name);
-    CommandError::new(Code::NotFound, format!("the hub at `{place}` has no {name}"))
-        .hint(format!("`mu search {leaf}` looks for packages by words"))
-}
-
-/// The error of a version that a hub does not have of a package.
-pub(super) fn no_version(place: &impl Display, name: &str, version: &str) -> CommandError {
-    CommandError::new(Code::NotFound, format!("the hub at `{place}` has no {name} {version}"))
-        .hint(format!("`mu versions {name}` lists the versions that there are"))
+/// The line of a version among those of its package at `place`.
+///
+/// # Errors
+///
+/// When it is not there.
+pub(super) fn existing(
+    lines: Vec<IndexLine>,
+    place: &impl Display,
+    name: &str,
+    version: &str,
+) -> Result<IndexLine, HubError> {
+    let is_empty = lines.is_empty();
+    lines.into_iter().find(|line| is_version(line, version)).ok_or_else(|| {
+        let package = if is_empty { name.to_owned() } else { format!("{name} {version}") };
+        HubError::NotFound { place: place.to_string(), package }
+    })
 }
 
 /// Why a version was withdrawn, if it was.

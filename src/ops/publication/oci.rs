@@ -10,6 +10,7 @@ use mu_provider::{Location, Release, SafeUrl, Silent, without_secrets};
 use mu_provider_oci::{ForeignArtifact, OciProvider, Pushed, Writer};
 use serde_json::{Map, Value};
 
+use crate::ops::publication::lines::Mark;
 use crate::ops::publication::target::Upload;
 use crate::ops::session::providers::oci;
 use crate::ops::{Code, CommandError, Session};
@@ -109,29 +110,20 @@ impl OciRegistry {
         Ok(self.writer(name)?.line(version)?)
     }
 
-    pub(super) fn yank(
+    pub(super) fn mark(
         &self,
         name: &str,
         version: &str,
-        reason: Option<&str>,
+        mark: Mark<'_>,
     ) -> Result<bool, CommandError> {
-        reason.map_or(Ok(()), mu_hub::check_reason)?;
-        Ok(self.writer(name)?.yank(version, reason, self.now)?)
-    }
-
-    pub(super) fn tag(
-        &self,
-        name: &str,
-        version: &str,
-        tag: &str,
-        remove: bool,
-    ) -> Result<bool, CommandError> {
-        mu_hub::check_tag(tag)?;
-        Ok(self.writer(name)?.tag(version, tag, remove, self.now)?)
-    }
-
-    pub(super) fn moved(&self, name: &str, to: Option<&str>) -> Result<bool, CommandError> {
-        Ok(self.writer(name)?.moved(to, self.now)?)
+        mark.check()?;
+        let (writer, now) = (self.writer(name)?, self.now);
+        Ok(match mark {
+            Mark::Yanked(reason) => writer.yank(version, reason, now)?,
+            Mark::Tag(tag) => writer.tag(version, tag, false, now)?,
+            Mark::NoTag(tag) => writer.tag(version, tag, true, now)?,
+            Mark::Moved(to) => writer.moved(to, now)?,
+        })
     }
 }
 

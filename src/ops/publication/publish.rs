@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::lock::Lockfile;
 use crate::ops::publication::check::{self, Siblings};
 use crate::ops::publication::checkout;
-use crate::ops::publication::lines::{full_version, yanked};
+use crate::ops::publication::lines::{Mark, full_version, yanked};
 use crate::ops::publication::pack::{self, Making, Packed};
 use crate::ops::publication::stated::stated;
 use crate::ops::publication::target::{Target, Upload};
@@ -157,7 +157,7 @@ fn one(
         }
         if is_same || request.all {
             if let Some(to) = moved_to.filter(|_| !request.dry_run) {
-                target.moved(&name, &version, Some(to.as_str()))?;
+                target.mark(&name, &version, Mark::Moved(Some(to.as_str())))?;
             }
             return Ok(answer(Done::Present, None));
         }
@@ -184,7 +184,7 @@ fn one(
         Published::Same => Done::Present,
     };
     if let Some(to) = moved_to {
-        target.moved(&name, &version, Some(to.as_str()))?;
+        target.mark(&name, &version, Mark::Moved(Some(to.as_str())))?;
     }
     Ok(answer(done, Some(packed)))
 }

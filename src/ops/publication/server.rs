@@ -8,9 +8,9 @@ use mu_provider::http::{Http, Method, Request, Response, check_lead};
 use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE};
 use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
 use mu_provider_hub::wire::{HubFile, index_path};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::ops::publication::lines::{full_version, no_package, no_version};
+use crate::ops::publication::lines::{IndexLine, Mark, existing};
 use crate::ops::publication::target::Upload;
 use crate::ops::{Code, CommandError, Session};
 
@@ -44,7 +44,7 @@ pub(super) struct Server {
 /// The index file of a package.
 #[derive(Default)]
 struct Index {
-    lines: Vec<Map<String, Value>>,
+    lines: Vec<IndexLine>,
     /// The server's validator of this content, if it sends one.
     e_tag: Option<String>,
 }
@@ -124,7 +124,7 @@ impl Server {
     /// # Errors
     ///
     /// When the hub cannot be read.
-    pub(super) fn lines(&self, name: &str) -> Result<Vec<Map<String, Value>>, CommandError> {
+    pub(super) fn lines(&self, name: &str) -> Result<Vec<IndexLine>, CommandError> {
         Ok(self.index(name)?.lines)
     }
 
@@ -148,54 +148,37 @@ impl Server {
         Ok(Index { lines, e_tag })
     }
 
-    /// Withdraws a version, or undoes that.
+    /// Changes a published version; returns whether that changed anything.
     ///
     /// # Errors
     ///
     /// When there is no such version, or the server refuses.
-    pub(super) fn yank(
+    pub(super) fn mark(
         &self,
         name: &str,
         version: &str,
-        reason: Option<&str>,
-    ) -> Result<bool, CommandError> {
-        let yanked = match reason {
-            None => Value::Bool(false),
-            Some("") => Value::Bool(true),
-            Some(reason) => reason.into(),
-        };
-        let line = self.existing(name, version)?;
-        let is_so = *line.get("yanked").unwrap_or(&Value::Bool(false)) == yanked;
-        self.patch(name, version, &json!({ "yanked": yanked }))?;
-        Ok(!is_so)
-    }
-
-    /// Adds a tag to a version, or removes it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Server::yank`].
-    pub(super) fn tag(
-        &self,
-        name: &str,
-        version: &str,
-        tag: &str,
-        remove: bool,
+        mark: Mark<'_>,
     ) -> Result<bool, CommandError> {
         let mut was_so = None;
         for _ in 0..ATTEMPTS {
             let Index { lines, e_tag } = self.index(name)?;
-            let line = self.version_of(lines, name, version)?;
-            let tags = line.get("tags").and_then(Value::as_array).cloned().unwrap_or_default();
-            let mut wanted: Vec<Value> =
-                tags.iter().filter(|other| *other != tag).cloned().collect();
-            if !remove {
-                wanted.push(tag.into());
-            }
-            let is_so = tags.iter().any(|other| other == tag) != remove;
-            let was_so = *was_so.get_or_insert(is_so);
+            let line = existing(lines, &self.root, name, version)?;
+            let was_so = *was_so.get_or_insert_with(|| mark.is_on(&line));
             // All tags are sent, so tags that somebody else added in the meantime would be lost.
-            if self.patch_seen(name, version, &json!({ "tags": wanted }), e_tag)? {
+            let (change, seen) = match mark {
+                Mark::Yanked(None) => (json!({ "yanked": false }), None),
+                Mark::Yanked(Some("")) => (json!({ "yanked": true }), None),
+                Mark::Yanked(Some(reason)) => (json!({ "yanked": reason }), None),
+                Mark::Tag(tag) | Mark::NoTag(tag) => {
+                    let tags = line.get("tags").and_then(Value::as_array).into_iter().flatten();
+                    let mut wanted: Vec<&str> = tags.filter_map(Value::as_str).collect();
+                    wanted.retain(|other| *other != tag);
+                    wanted.extend(matches!(mark, Mark::Tag(_)).then_some(tag));
+                    (json!({ "tags": wanted }), e_tag)
+                }
+                Mark::Moved(to) => (json!({ "movedTo": to }), None),
+            };
+            if self.patch(name, version, &change, seen)? {
                 return Ok(!was_so);
             }
         }
@@ -205,45 +188,8 @@ impl Server {
         Err(CommandError::new(Code::Conflict, message).hint("try again"))
     }
 
-    /// Records that another package took the place of `name`, or undoes that.
-    ///
-    /// # Errors
-    ///
-    /// As [`Server::yank`].
-    pub(super) fn moved(
-        &self,
-        name: &str,
-        version: &str,
-        to: Option<&str>,
-    ) -> Result<bool, CommandError> {
-        let line = self.existing(name, version)?;
-        self.patch(name, version, &json!({ "movedTo": to }))?;
-        Ok(line.get("movedTo").and_then(Value::as_str) != to)
-    }
-
-    fn existing(&self, name: &str, version: &str) -> Result<Map<String, Value>, CommandError> {
-        self.version_of(self.lines(name)?, name, version)
-    }
-
-    fn version_of(
-        &self,
-        lines: Vec<Map<String, Value>>,
-        name: &str,
-        version: &str,
-    ) -> Result<Map<String, Value>, CommandError> {
-        let is_empty = lines.is_empty();
-        lines.into_iter().find(|line| full_version(line) == version).ok_or_else(|| match is_empty {
-            true => no_package(&self.root, name),
-            false => no_version(&self.root, name, version),
-        })
-    }
-
-    fn patch(&self, name: &str, version: &str, change: &Value) -> Result<(), CommandError> {
-        self.patch_seen(name, version, change, None).map(drop)
-    }
-
     /// Changes a version if its index file still has the ETag `seen`; `false` if it has another one.
-    fn patch_seen(
+    fn patch(
         &self,
         name: &str,
         version: &str,

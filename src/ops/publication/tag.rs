@@ -1,5 +1,6 @@
 //! `tag`: adds a tag to a published version.
 
+use crate::ops::publication::lines::Mark;
 use crate::ops::publication::publish::named;
 use crate::ops::publication::yank::Marked;
 use crate::ops::{CommandError, Session};
@@ -25,10 +26,8 @@ pub struct TagRequest {
 ///
 /// When there is no such version, or the hub refuses.
 pub fn tag(session: &Session, request: &TagRequest) -> Result<Marked, CommandError> {
-    let (target, name, version) = named(session, &request.reference, request.to.as_deref())?;
-    let changed = match request.dry_run {
-        true => target.would_tag(&name, &version, &request.tag, request.undo)?,
-        false => target.tag(&name, &version, &request.tag, request.undo)?,
-    };
-    Ok(Marked { name, version, place: target.name.clone(), changed })
+    let named = named(session, &request.reference, request.to.as_deref())?;
+    let tag = &*request.tag;
+    let mark = if request.undo { Mark::NoTag(tag) } else { Mark::Tag(tag) };
+    Marked::new(named, mark, request.dry_run)
 }

@@ -11,7 +11,7 @@ use crate::index::Route;
 use crate::manifest::rename::Rename;
 use crate::ops::explain::failure::at_default_base;
 use crate::ops::publication::hub;
-use crate::ops::publication::lines::{is_version, no_package, no_version, tags, yanked};
+use crate::ops::publication::lines::{IndexLine, Mark, existing, is_version, yanked};
 #[cfg(feature = "oci")]
 use crate::ops::publication::oci::OciRegistry;
 use crate::ops::publication::server::Server;
@@ -273,49 +273,47 @@ impl Target {
         }
     }
 
-    /// Withdraws a version, or undoes that with `None`; returns whether that changed anything.
+    /// Changes a published version; returns whether that changed anything.
     ///
     /// # Errors
     ///
     /// When there is no such version, or the hub refuses.
-    pub(crate) fn yank(
+    pub(crate) fn mark(
         &self,
         name: &str,
         version: &str,
-        reason: Option<&str>,
-    ) -> Result<bool, CommandError> {
-        match (&self.kind, reason) {
-            (Kind::Files(hub), Some("")) => Ok(hub.yank(name, version, None)?),
-            (Kind::Files(hub), Some(reason)) => Ok(hub.yank(name, version, Some(reason))?),
-            (Kind::Files(hub), None) => Ok(hub.unyank(name, version)?),
-            (Kind::Server(server), reason) => server.yank(name, version, reason),
-            #[cfg(feature = "oci")]
-            (Kind::Oci(registry), reason) => registry.yank(name, version, reason),
-        }
-    }
-
-    /// Adds a tag to a version, or removes it; returns whether that changed anything.
-    ///
-    /// # Errors
-    ///
-    /// As [`Target::yank`].
-    pub(crate) fn tag(
-        &self,
-        name: &str,
-        version: &str,
-        tag: &str,
-        remove: bool,
+        mark: Mark<'_>,
     ) -> Result<bool, CommandError> {
         match &self.kind {
             Kind::Files(hub) => {
-                let tags = vec![tag.to_owned()];
-                let tags = if remove { Tags::Remove(tags) } else { Tags::Add(tags) };
-                Ok(hub.tag(name, version, &tags)?)
+                let tags = |tag: &str| vec![tag.to_owned()];
+                Ok(match mark {
+                    Mark::Yanked(None) => hub.unyank(name, version)?,
+                    Mark::Yanked(reason) => hub.yank(name, version, reason)?,
+                    Mark::Tag(tag) => hub.tag(name, version, &Tags::Add(tags(tag)))?,
+                    Mark::NoTag(tag) => hub.tag(name, version, &Tags::Remove(tags(tag)))?,
+                    Mark::Moved(to) => hub.moved(name, to)?,
+                })
             }
-            Kind::Server(server) => server.tag(name, version, tag, remove),
+            Kind::Server(server) => server.mark(name, version, mark),
             #[cfg(feature = "oci")]
-            Kind::Oci(registry) => registry.tag(name, version, tag, remove),
+            Kind::Oci(registry) => registry.mark(name, version, mark),
         }
+    }
+
+    /// Whether [`Target::mark`] would change anything.
+    ///
+    /// # Errors
+    ///
+    /// As [`Target::mark`].
+    pub(crate) fn would_mark(
+        &self,
+        name: &str,
+        version: &str,
+        mark: Mark<'_>,
+    ) -> Result<bool, CommandError> {
+        mark.check()?;
+        Ok(!mark.is_on(&self.existing(name, version)?))
     }
 
     /// Whether a version is withdrawn.
@@ -327,63 +325,8 @@ impl Target {
         Ok(yanked(&self.existing(name, version)?).is_some())
     }
 
-    /// Whether [`Target::yank`] would change anything.
-    ///
-    /// # Errors
-    ///
-    /// As [`Target::yank`].
-    pub(crate) fn would_yank(
-        &self,
-        name: &str,
-        version: &str,
-        reason: Option<&str>,
-    ) -> Result<bool, CommandError> {
-        reason.map_or(Ok(()), mu_hub::check_reason)?;
-        Ok(yanked(&self.existing(name, version)?).as_deref() != reason)
-    }
-
-    /// Whether [`Target::tag`] would change anything.
-    ///
-    /// # Errors
-    ///
-    /// As [`Target::yank`].
-    pub(crate) fn would_tag(
-        &self,
-        name: &str,
-        version: &str,
-        tag: &str,
-        remove: bool,
-    ) -> Result<bool, CommandError> {
-        mu_hub::check_tag(tag)?;
-        Ok(tags(&self.existing(name, version)?).contains(tag) == remove)
-    }
-
-    fn existing(&self, name: &str, version: &str) -> Result<Map<String, Value>, CommandError> {
-        let lines = self.lines(name)?;
-        let is_empty = lines.is_empty();
-        lines.into_iter().find(|line| is_version(line, version)).ok_or_else(|| match is_empty {
-            true => no_package(&self.name, name),
-            false => no_version(&self.name, name, version),
-        })
-    }
-
-    /// Records that another package took the place of `name`, or undoes that.
-    ///
-    /// # Errors
-    ///
-    /// As [`Target::yank`].
-    pub(crate) fn moved(
-        &self,
-        name: &str,
-        version: &str,
-        to: Option<&str>,
-    ) -> Result<bool, CommandError> {
-        match &self.kind {
-            Kind::Files(hub) => Ok(hub.moved(name, to)?),
-            Kind::Server(server) => server.moved(name, version, to),
-            #[cfg(feature = "oci")]
-            Kind::Oci(registry) => registry.moved(name, to),
-        }
+    fn existing(&self, name: &str, version: &str) -> Result<IndexLine, CommandError> {
+        Ok(existing(self.lines(name)?, &self.name, name, version)?)
     }
 }
 

@@ -4,7 +4,9 @@
 
 use mu_provider::NO_REASON;
 
+use crate::ops::publication::lines::Mark;
 use crate::ops::publication::publish::named;
+use crate::ops::publication::target::Target;
 use crate::ops::{CommandError, Session};
 
 /// The version to withdraw.
@@ -35,6 +37,21 @@ pub struct Marked {
     pub changed: bool,
 }
 
+impl Marked {
+    /// Changes the version that is named so at `target`, unless this is a dry run.
+    pub(super) fn new(
+        (target, name, version): (Target, String, String),
+        mark: Mark<'_>,
+        dry_run: bool,
+    ) -> Result<Self, CommandError> {
+        let changed = match dry_run {
+            true => target.would_mark(&name, &version, mark)?,
+            false => target.mark(&name, &version, mark)?,
+        };
+        Ok(Self { name, version, place: target.name, changed })
+    }
+}
+
 /// Withdraws a version, or undoes that.
 ///
 /// # Errors
@@ -46,11 +63,7 @@ pub fn yank(session: &Session, request: &YankRequest) -> Result<Marked, CommandE
     let reason = (!request.undo).then(|| given.unwrap_or(NO_REASON));
     // Without a reason, the one of an earlier withdrawal stays.
     if !request.undo && given.is_none() && target.is_yanked(&name, &version)? {
-        return Ok(Marked { name, version, place: target.name.clone(), changed: false });
+        return Ok(Marked { name, version, place: target.name, changed: false });
     }
-    let changed = match request.dry_run {
-        true => target.would_yank(&name, &version, reason)?,
-        false => target.yank(&name, &version, reason)?,
-    };
-    Ok(Marked { name, version, place: target.name.clone(), changed })
+    Marked::new((target, name, version), Mark::Yanked(reason), request.dry_run)
 }

@@ -12,7 +12,9 @@ use crate::index::releases::{Position, Releases};
 use crate::index::{Candidate, Route, Universe as _};
 use crate::manifest::rename::Rename;
 use crate::ops::explain::failure::unavailable;
-use crate::ops::publication::lines::{IndexLine, copy_of, full_version, tags, tidied, yanked};
+use crate::ops::publication::lines::{
+    IndexLine, Mark, copy_of, full_version, tags, tidied, yanked,
+};
 use crate::ops::publication::target::{Target, Upload};
 use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Session, Stage};
@@ -285,23 +287,23 @@ impl<'a> Copying<'a> {
             let is_kept = reason.as_deref() == Some("") && known.is_some();
             if reason != known && !is_kept {
                 if writes {
-                    self.target.yank(name, &version, reason.as_deref())?;
+                    self.target.mark(name, &version, Mark::Yanked(reason.as_deref()))?;
                 }
                 keys.push("yanked");
             }
             let (wanted, known) = (tags(line), tags(copy));
             if wanted != known {
                 for tag in known.difference(&wanted).filter(|_| writes) {
-                    self.target.tag(name, &version, tag, true)?;
+                    self.target.mark(name, &version, Mark::NoTag(tag))?;
                 }
                 for tag in wanted.difference(&known).filter(|_| writes) {
-                    self.target.tag(name, &version, tag, false)?;
+                    self.target.mark(name, &version, Mark::Tag(tag))?;
                 }
                 keys.push("tags");
             }
             if moved_to != copy.get("movedTo").and_then(|to| to.as_str()) {
                 if !has_moved && writes {
-                    self.target.moved(name, &version, moved_to)?;
+                    self.target.mark(name, &version, Mark::Moved(moved_to))?;
                 }
                 has_moved = true;
                 keys.push("movedTo");

@@ -17,7 +17,7 @@ use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _, sibli
 use crate::lock::LockedPackage;
 use crate::manifest::Manifest;
 use crate::ops::apply::fetch::{fetch_archive, fetch_locked};
-use crate::ops::publication::lines::{IndexLine, full_version};
+use crate::ops::publication::lines::{IndexLine, Mark, full_version};
 use crate::ops::publication::pack::archive_of;
 use crate::ops::publication::target::Upload;
 use crate::ops::{CommandError, Session};
@@ -125,7 +125,7 @@ impl Copying<'_> {
                 self.target.compare(self.session, &upload)?;
                 self.target.publish(upload)?;
                 if let Some(tag) = &followed {
-                    self.target.tag(&name, &version, tag, false)?;
+                    self.target.mark(&name, &version, Mark::Tag(tag))?;
                 }
             }
             self.mirrored.copied.push(Copied { name: name.clone(), version: called });
