@@ -8,7 +8,7 @@ use clap::Args;
 
 use crate::cli::context::{Context, Ending};
 use crate::cli::global::within;
-use crate::ops::hub::{ServeRequest, serve, tokens};
+use crate::ops::hub::{Serving, serve, tokens};
 use crate::reference::Base;
 
 /// Serve a hub over HTTP, and accept uploads
@@ -79,11 +79,10 @@ fn base(text: &str) -> Result<Base, String> {
 
 pub(super) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let shell = Arc::clone(&context.shell);
-    let request = ServeRequest {
-        place: arguments.place.clone(),
+    let serving = Serving {
         listen: arguments.listen,
         tls: arguments.tls_certificate.clone().zip(arguments.tls_key.clone()),
-        base: arguments.base.clone(),
+        base: arguments.base.as_ref().map(ToString::to_string),
         largest_archive: arguments.largest_archive << 20,
         changes_per_minute: arguments.changes_per_minute,
         requests_per_second: arguments.requests_per_second,
@@ -92,11 +91,11 @@ pub(super) fn run(context: &Context, arguments: &Arguments) -> Ending {
         // Serving continues even if nobody reads the log any more.
         log: Arc::new(move |line| drop(shell.line(line))),
     };
-    let scheme = if request.tls.is_some() { "https" } else { "http" };
+    let scheme = if serving.tls.is_some() { "https" } else { "http" };
     // If something is wrong with the hub, serving it reports that.
     let tokens = tokens(&context.environment, &arguments.place);
     let has_none = tokens.is_ok_and(|tokens| tokens.is_empty());
-    serve(&context.environment, request, |address| {
+    serve(&context.environment, &arguments.place, serving, |address| {
         context.shell.status(&format!("serving {} at {scheme}://{address}/", arguments.place));
         if scheme == "http" && !address.ip().is_loopback() {
             context.shell.status(

@@ -4,43 +4,18 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use jiff::Timestamp;
-use mu_hub::serve::{Serving, WriteLog};
 use mu_hub::{Hub, HubError, Place, Report};
 
+pub use mu_hub::serve::Serving;
 pub use mu_hub::{Can, Token};
 
 use crate::env::Environment;
 use crate::ops::session::error::quoted;
 use crate::ops::{Code, CommandError};
-use crate::reference::Base;
 use crate::workspace::Cutoff;
 
 /// The folder in the cache where archives are unpacked for publishing, serving or checking.
 const STAGING: &str = "hub-staging";
-
-/// How a hub is to be served.
-pub struct ServeRequest {
-    /// The place, as the command line names it.
-    pub place: String,
-    /// Where to listen.
-    pub listen: SocketAddr,
-    /// The files with certificate chain and key.
-    pub tls: Option<(PathBuf, PathBuf)>,
-    /// The start of references to the hub's packages, for the web pages.
-    pub base: Option<Base>,
-    /// The largest archive that is accepted, in bytes.
-    pub largest_archive: u64,
-    /// How many changes one client address may make in a minute.
-    pub changes_per_minute: u32,
-    /// How many requests one client address may make in a second; 0 for any number.
-    pub requests_per_second: u32,
-    /// Whether reading needs a token, too.
-    pub private: bool,
-    /// Whether everyone may read the counters.
-    pub public_metrics: bool,
-    /// Where the access log goes.
-    pub log: WriteLog,
-}
 
 /// A token to create.
 #[derive(Debug, Clone)]
@@ -105,23 +80,13 @@ pub fn check(
 /// When there is no hub, the address is in use, or the TLS files are not valid.
 pub fn serve(
     environment: &Environment,
-    request: ServeRequest,
+    text: &str,
+    mut serving: Serving,
     started: impl FnOnce(SocketAddr),
 ) -> Result<(), CommandError> {
-    let place = place(environment, &request.place)?;
     let absolute = |path: PathBuf| environment.current.join(path);
-    let serving = Serving {
-        listen: request.listen,
-        tls: request.tls.map(|(chain, key)| (absolute(chain), absolute(key))),
-        base: request.base.map(|base| base.as_str().to_owned()),
-        largest_archive: request.largest_archive,
-        changes_per_minute: request.changes_per_minute,
-        requests_per_second: request.requests_per_second,
-        private: request.private,
-        public_metrics: request.public_metrics,
-        log: request.log,
-    };
-    Ok(mu_hub::serve::serve(&place, serving, started)?)
+    serving.tls = serving.tls.map(|(chain, key)| (absolute(chain), absolute(key)));
+    Ok(mu_hub::serve::serve(&place(environment, text)?, serving, started)?)
 }
 
 /// Creates a token and returns it.
