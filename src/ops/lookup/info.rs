@@ -11,6 +11,7 @@ use crate::index::releases::{Details, Position, Releases};
 use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _};
 use crate::lock::Source;
 use crate::manifest::Manifest;
+use crate::ops::apply::fetch::fetch_release;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::lookup::filter::VersionFilter;
 use crate::ops::lookup::here::Here;
@@ -20,6 +21,7 @@ use crate::ops::session::age::Age;
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{ArtifactDigest, PackageId, VersionSpec};
+use crate::store::Stored;
 
 /// What is known about a package.
 #[derive(Debug, Clone, PartialEq)]
@@ -96,10 +98,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
     let Published { reference, id, releases } = published(session, text)?;
     let listing = Listing { session, id: &id, releases: &releases, here };
     let chosen = choose(&listing, reference.version())?;
-    let candidate = match &chosen {
-        Revision::Release(position) => Candidate::Release(*position),
-        Revision::Untagged(untagged) => Candidate::Revision(untagged),
-    };
+    let candidate = candidate_of(&chosen);
     let failed = |error: Unavailable| unavailable(session, error);
     let (route, release) = session.index().release_in_full(&id, candidate).map_err(failed)?;
     let release = in_full(&route, Arc::unwrap_or_clone(release));
@@ -183,10 +182,7 @@ fn in_full(route: &Route, release: Release) -> Release {
 
 /// The newest version that is accepted: preferably not a prerelease, and a withdrawn one only if all are. For
 /// a repository without version tags, the tip of its default branch.
-pub(super) fn choose(
-    listing: &Listing<'_>,
-    wanted: Option<&VersionSpec>,
-) -> Result<Revision, CommandError> {
+fn choose(listing: &Listing<'_>, wanted: Option<&VersionSpec>) -> Result<Revision, CommandError> {
     let Listing { session, id, releases, .. } = listing;
     let filter = VersionFilter::default();
     if wanted.is_none()
@@ -217,6 +213,31 @@ pub(super) fn choose(
         }
     }
     Err(missing(session, id, releases, wanted))
+}
+
+fn candidate_of(chosen: &Revision) -> Candidate<'_> {
+    match chosen {
+        Revision::Release(position) => Candidate::Release(*position),
+        Revision::Untagged(untagged) => Candidate::Revision(untagged),
+    }
+}
+
+/// The version that `text` names in its registry, brought into the store.
+///
+/// # Errors
+///
+/// As [`info`], and when the package cannot be fetched.
+pub(super) fn fetched(
+    session: &Session,
+    text: &str,
+) -> Result<(PackageId, Arc<Release>, Stored), CommandError> {
+    let Published { reference, id, releases } = published(session, text)?;
+    let listing = Listing { session, id: &id, releases: &releases, here: Here::default() };
+    let chosen = choose(&listing, reference.version())?;
+    let found = session.index().release(&id, candidate_of(&chosen));
+    let (route, release) = found.map_err(|error| unavailable(session, error))?;
+    let stored = fetch_release(session, &id, &route, &release)?;
+    Ok((id, release, stored))
 }
 
 /// The error about a package without any requested version.
@@ -301,21 +322,7 @@ fn of_release(release: &Release) -> About {
 
 /// The data of a manifest.
 fn about(manifest: &Manifest) -> About {
-    let constraints = manifest.constraints.iter();
-    let text =
-        |texts: &[crate::manifest::Capability]| texts.iter().map(ToString::to_string).collect();
-    About {
-        description: manifest.description.clone(),
-        license: manifest.license.clone(),
-        website: manifest.website.clone(),
-        repository: manifest.repository.clone(),
-        maintainers: manifest.maintainers.iter().map(ToString::to_string).collect(),
-        keywords: manifest.keywords.clone(),
-        dependencies: manifest.dependencies.iter().map(|one| one.reference.to_string()).collect(),
-        provides: text(&manifest.provides),
-        requires: text(&manifest.requires),
-        replaces: manifest.replaces.iter().map(ToString::to_string).collect(),
-        conflicts: manifest.conflicts.iter().map(ToString::to_string).collect(),
-        constraints: constraints.map(|(fact, value)| (fact.clone(), value.to_string())).collect(),
-    }
+    // An index line has no pages of people.
+    let maintainers = manifest.maintainers.iter().map(ToString::to_string).collect();
+    About { maintainers, ..of_release(&manifest.to_release()) }
 }

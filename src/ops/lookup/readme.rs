@@ -1,14 +1,8 @@
 //! `info --readme`: the readme of a package, which must be fetched for it.
 
 use crate::fs;
-use crate::index::{Candidate, Revision};
 use crate::manifest::{JSON_NAME, Manifest, YAML_NAME};
-use crate::ops::apply::fetch::fetch_release;
-use crate::ops::explain::failure::unavailable;
-use crate::ops::lookup::here::Here;
-use crate::ops::lookup::info::choose;
-use crate::ops::lookup::package::{Published, published};
-use crate::ops::lookup::versions::Listing;
+use crate::ops::lookup::info::fetched;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 use crate::store::Stored;
@@ -36,17 +30,8 @@ pub struct Readme {
 ///
 /// As [`super::info::info`], and when the package cannot be fetched or has no readme.
 pub fn readme(session: &Session, text: &str) -> Result<Readme, CommandError> {
-    let Published { reference, id, releases } = published(session, text)?;
-    let listing = Listing { session, id: &id, releases: &releases, here: Here::default() };
-    let chosen = choose(&listing, reference.version())?;
-    let candidate = match &chosen {
-        Revision::Release(position) => Candidate::Release(*position),
-        Revision::Untagged(untagged) => Candidate::Revision(untagged),
-    };
-    let found = session.index().release(&id, candidate);
-    let (route, release) = found.map_err(|error| unavailable(session, error))?;
     let _store = session.use_store()?;
-    let stored = fetch_release(session, &id, &route, &release)?;
+    let (id, release, stored) = fetched(session, text)?;
     session.save_index();
     let version = release.version.clone();
     let Some(file) = file(&stored)? else {

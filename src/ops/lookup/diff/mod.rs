@@ -9,16 +9,11 @@ use serde::Serialize;
 
 pub use self::trees::{Content, FileChange, Kind};
 
-use crate::index::{Candidate, Revision};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::source::Document;
 use crate::manifest::{JSON_NAME, YAML_NAME};
-use crate::ops::apply::fetch::{bring_locked, fetch_release};
-use crate::ops::explain::failure::unavailable;
-use crate::ops::lookup::here::Here;
-use crate::ops::lookup::info::choose;
-use crate::ops::lookup::package::{Published, published};
-use crate::ops::lookup::versions::Listing;
+use crate::ops::apply::fetch::bring_locked;
+use crate::ops::lookup::info::fetched;
 use crate::ops::session::error::quoted;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::PackageId;
@@ -112,16 +107,7 @@ pub fn of_moves(
 
 /// The version that a reference names in its registry.
 fn of_registry(session: &Session, text: &str) -> Result<Fetched, CommandError> {
-    let Published { reference, id, releases } = published(session, text)?;
-    let listing = Listing { session, id: &id, releases: &releases, here: Here::default() };
-    let chosen = choose(&listing, reference.version())?;
-    let candidate = match &chosen {
-        Revision::Release(position) => Candidate::Release(*position),
-        Revision::Untagged(untagged) => Candidate::Revision(untagged),
-    };
-    let found = session.index().release(&id, candidate);
-    let (route, release) = found.map_err(|error| unavailable(session, error))?;
-    let stored = fetch_release(session, &id, &route, &release)?;
+    let (id, release, stored) = fetched(session, text)?;
     let commit = release.commit.clone();
     let digest = stored.digest.to_string();
     Ok(Fetched { side: Side { id, version: release.version.clone(), commit, digest }, stored })
@@ -130,21 +116,17 @@ fn of_registry(session: &Session, text: &str) -> Result<Fetched, CommandError> {
 /// The locked version of a package.
 fn of_lock(session: &Session, id: &PackageId, text: &str) -> Result<Fetched, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
-    let Some(package) = lock.find(lock.used_for(id)).last() else {
-        let message = format!("`{id}` is not in Mu.lock, so there is no version to compare with");
-        let other = quoted(text);
-        return Err(CommandError::new(Code::NotFound, message)
-            .hint(format!("name both versions: `mu diff {other} '#VERSION'`")));
-    };
-    if package.source.is_workspace() || package.source.is_placed() {
-        let message = format!(
+    let message = match lock.find(lock.used_for(id)).last() {
+        Some(package) if !package.source.is_workspace() && !package.source.is_placed() => {
+            return locked(session, package);
+        }
+        Some(_) => format!(
             "`{id}` is used from a folder of the workspace, so there is no fetched version to compare with"
-        );
-        let other = quoted(text);
-        return Err(CommandError::new(Code::NotFound, message)
-            .hint(format!("name both versions: `mu diff {other} '#VERSION'`")));
-    }
-    locked(session, package)
+        ),
+        None => format!("`{id}` is not in Mu.lock, so there is no version to compare with"),
+    };
+    let hint = format!("name both versions: `mu diff {} '#VERSION'`", quoted(text));
+    Err(CommandError::new(Code::NotFound, message).hint(hint))
 }
 
 fn locked(session: &Session, package: &LockedPackage) -> Result<Fetched, CommandError> {
@@ -155,18 +137,14 @@ fn locked(session: &Session, package: &LockedPackage) -> Result<Fetched, Command
 }
 
 fn compare(from: Option<&Fetched>, to: Option<&Fetched>) -> Result<Difference, CommandError> {
-    let sides = [from, to];
-    let [before, after] = sides.map(|side| side.map(|side| &side.stored));
-    let files = match (before, after) {
-        (Some(before), Some(after)) => trees::compare(before, after)?,
+    let (manifest, files) = match (from, to) {
+        (Some(Fetched { stored: before, .. }), Some(Fetched { stored: after, .. })) => {
+            (changed_keys(before, after), trees::compare(before, after)?)
+        }
         // Nobody reads a whole package line by line as a change.
-        _ => Vec::new(),
+        _ => (Vec::new(), Vec::new()),
     };
-    let manifest = match (before, after) {
-        (Some(before), Some(after)) => changed_keys(before, after),
-        _ => Vec::new(),
-    };
-    let [from, to] = sides.map(|side| side.map(|side| side.side.clone()));
+    let [from, to] = [from, to].map(|side| side.map(|side| side.side.clone()));
     Ok(Difference { from, to, manifest, files })
 }
 
