@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile};
+use crate::manifest;
 use crate::ops::apply::dependencies::{self, Meant, NewVersion, beginning_with};
 use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::pins::MARK;
@@ -135,7 +136,10 @@ fn run(
         let reference = Reference::parse(text)?;
         let id = find_used(session, &known, &reference)?;
         match reference.version() {
-            Some(_) => wishes.push(wish(session, command, id, reference)),
+            Some(_) => {
+                let wish = manifest::Requirement::new(reference);
+                wishes.push(Asked::new(command, id, &wish, &session.environment.current));
+            }
             None => newest.push(id),
         }
     }
@@ -173,18 +177,6 @@ fn check_met(selection: &Selection, wishes: &[Asked]) -> Result<(), CommandError
         }
     }
     Ok(())
-}
-
-/// The request in `PKG#VERSION` on the command line.
-fn wish(session: &Session, command: &Requester, id: PackageId, reference: Reference) -> Asked {
-    Asked {
-        by: command.clone(),
-        requirement: Requirement::new(id, reference.spec()),
-        reference,
-        from: session.environment.current.clone(),
-        line: None,
-        indirect: false,
-    }
 }
 
 /// Lowers requirements of the workspace's manifests that forbid the versions that `texts` name; a range keeps

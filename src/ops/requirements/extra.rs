@@ -6,16 +6,21 @@ use crate::ops::Session;
 use crate::ops::requirements::id_from;
 use crate::reference::{Defaults, PackageId, Reference, ReferenceError, VersionSpec};
 
+/// What a dependency requires of the package `id`.
+pub(crate) fn requirement(id: PackageId, dependency: &manifest::Requirement) -> Requirement {
+    Requirement {
+        prerelease: dependency.prerelease,
+        channel: dependency.channel.clone(),
+        app_version: dependency.app_version.clone(),
+        ..Requirement::new(id, dependency.reference.spec())
+    }
+}
+
 /// A reference of the command line with its conditions on versions, as in `extra` of a lock.
 pub fn print_extra(dependency: &manifest::Requirement) -> String {
     // Uses the words of a requirement, with the reference instead of the version in front.
     let id = PackageId::new(&Defaults::default().base, dependency.reference.name());
-    let narrowed = Requirement {
-        prerelease: dependency.prerelease,
-        channel: dependency.channel.clone(),
-        app_version: dependency.app_version.clone(),
-        ..Requirement::new(id, VersionSpec::Latest)
-    };
+    let narrowed = Requirement { spec: VersionSpec::Latest, ..requirement(id, dependency) };
     let words = narrowed.to_string();
     let suffix = words.strip_prefix(&VersionSpec::Latest.to_string()).unwrap_or_default();
     let mark = if dependency.indirect { INDIRECT } else { "" };

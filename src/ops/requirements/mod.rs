@@ -18,6 +18,7 @@ use crate::index::{Requirement, conflicting};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
 use crate::manifest;
 use crate::manifest::edit::Section;
+pub(crate) use crate::ops::requirements::extra::requirement;
 pub use crate::ops::requirements::extra::{parse_extra, print_extra, without};
 pub(crate) use crate::ops::requirements::locked::check_chosen;
 use crate::ops::requirements::names::id_in;
@@ -52,6 +53,23 @@ pub struct Asked {
 }
 
 impl Asked {
+    /// What `by` requires of the package `id`, without a place in a manifest.
+    pub(crate) fn new(
+        by: &Requester,
+        id: PackageId,
+        dependency: &manifest::Requirement,
+        from: &Path,
+    ) -> Self {
+        Self {
+            by: by.clone(),
+            reference: dependency.reference.clone(),
+            from: from.to_owned(),
+            requirement: requirement(id, dependency),
+            line: None,
+            indirect: dependency.indirect,
+        }
+    }
+
     /// Its form in the lock.
     pub fn requested(&self) -> Requested {
         Requested { spec: self.requirement.to_string().into(), by: self.by.as_str().into() }
@@ -190,27 +208,13 @@ impl Requirements {
         dependency: &manifest::Requirement,
         from: &Path,
     ) {
-        let reference = &dependency.reference;
-        if reference.local().is_some()
+        if dependency.reference.local().is_some()
             && let Some(member) = session.workspace.members.iter().find(|member| member.id == id)
         {
             let version = member.manifest.version.clone();
             self.by_folder.insert(id.clone(), Local { version });
         }
-        let requirement = Requirement {
-            prerelease: dependency.prerelease,
-            channel: dependency.channel.clone(),
-            app_version: dependency.app_version.clone(),
-            ..Requirement::new(id, reference.spec())
-        };
-        self.asked.push(Asked {
-            by: by.clone(),
-            reference: reference.clone(),
-            from: from.to_owned(),
-            requirement,
-            line,
-            indirect: dependency.indirect,
-        });
+        self.asked.push(Asked { line, ..Asked::new(by, id, dependency, from) });
     }
 
     /// Tells the index about the places in references.

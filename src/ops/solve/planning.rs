@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::index::{self, Universe};
+use crate::index::Universe;
 use crate::lock::Lockfile;
 use crate::manifest;
 use crate::ops::explain::failure::failed;
@@ -72,21 +72,7 @@ pub(crate) fn beginning(
 
 /// A dependency that is not in a manifest yet, as a requirement of `by`.
 pub(crate) fn wish(session: &Session, dependency: &manifest::Requirement, by: &Requester) -> Asked {
-    let id = session.id_of(&dependency.reference);
-    let requirement = index::Requirement {
-        prerelease: dependency.prerelease,
-        channel: dependency.channel.clone(),
-        app_version: dependency.app_version.clone(),
-        ..index::Requirement::new(id, dependency.reference.spec())
-    };
-    Asked {
-        by: by.clone(),
-        reference: dependency.reference.clone(),
-        from: session.environment.current.clone(),
-        requirement,
-        line: None,
-        indirect: false,
-    }
+    Asked::new(by, session.id_of(&dependency.reference), dependency, &session.environment.current)
 }
 
 /// Refuses to move versions if the lock is used as it is.
