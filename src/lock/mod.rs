@@ -27,6 +27,7 @@ use crate::manifest::source::SourceError;
 use crate::reference::{ArtifactDigest, PackageId, Version};
 use crate::workspace::{ForeignError, MU_FOLDER, edits, refuse_links_of_edits};
 
+pub use crate::lock::order::in_order;
 pub use crate::lock::read::schema;
 
 /// The newest format this program reads, and the one it writes.

@@ -1,4 +1,4 @@
-//! The order in which the packages of a lock are installed: dependencies come first.
+//! The order of packages that depend on each other: dependencies come first.
 
 use std::collections::BTreeSet;
 
@@ -8,31 +8,38 @@ impl Lockfile {
     /// The places of the packages in [`Lockfile::packages`], each after its dependencies, and otherwise by
     /// id. Packages that depend on each other in a circle have an arbitrary order, which is always the same.
     pub fn install_order(&self) -> Vec<usize> {
-        let mut order = Vec::with_capacity(self.packages.len());
-        let mut seen = BTreeSet::new();
-        // The packages to look at. A package is ready after the dependencies above it on this stack.
-        let mut open = Vec::new();
-        for first in 0..self.packages.len() {
-            open.push((first, false));
-            while let Some((place, is_ready)) = open.pop() {
-                if is_ready {
-                    order.push(place);
-                    continue;
-                }
-                let Some(package) = self.packages.get(place).filter(|_| seen.insert(place)) else {
-                    continue;
-                };
-                open.push((place, true));
-                for id in package.dependencies.iter().rev().map(|id| self.used_for(id)) {
-                    let begin = self.packages.partition_point(|package| package.id < *id);
-                    let end = begin + self.find(id).count();
-                    let new = (begin..end).rev().filter(|at| !seen.contains(at));
-                    open.extend(new.map(|at| (at, false)));
-                }
+        in_order(0..self.packages.len(), |place| {
+            let used = self.packages[place].dependencies.iter().map(|id| self.used_for(id));
+            let places = used.flat_map(|id| {
+                let begin = self.packages.partition_point(|package| package.id < *id);
+                begin..begin + self.find(id).count()
+            });
+            places.collect()
+        })
+    }
+}
+
+/// All items, each after those that it needs. Items that need each other in a circle have an arbitrary order, which is always the
+/// same.
+pub fn in_order<T: Copy + Ord>(
+    all: impl Iterator<Item = T>,
+    needs: impl Fn(T) -> Vec<T>,
+) -> Vec<T> {
+    let (mut order, mut seen) = (Vec::new(), BTreeSet::new());
+    // The items to look at. An item is ready after those above it on this stack.
+    let mut open = Vec::new();
+    for first in all {
+        open.push((first, false));
+        while let Some((item, is_ready)) = open.pop() {
+            if is_ready {
+                order.push(item);
+            } else if seen.insert(item) {
+                open.push((item, true));
+                open.extend(needs(item).into_iter().rev().map(|item| (item, false)));
             }
         }
-        order
     }
+    order
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::lock::Lockfile;
+use crate::lock::{Lockfile, in_order};
 use crate::ops::publication::check::{self, Siblings};
 use crate::ops::publication::checkout;
 use crate::ops::publication::lines::{Mark, full_version, yanked};
@@ -86,7 +86,7 @@ pub fn publish(
 ) -> Result<Vec<Publishing>, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let members = if request.all && !session.workspace.members.is_empty() {
-        in_order(session)
+        in_order(0..session.workspace.members.len(), |index| own_dependencies(session, index))
     } else {
         vec![member::target(session, request.package.as_deref(), "mu publish PACKAGE")?]
     };
@@ -307,26 +307,6 @@ fn line(
         line.insert("published".to_owned(), now.to_string().into());
     }
     line
-}
-
-/// The workspace's packages, each after those that it depends on.
-fn in_order(session: &Session) -> Vec<usize> {
-    let mut order = Vec::new();
-    let mut seen = BTreeSet::new();
-    for index in 0..session.workspace.members.len() {
-        visit(session, index, &mut seen, &mut order);
-    }
-    order
-}
-
-fn visit(session: &Session, index: usize, seen: &mut BTreeSet<usize>, order: &mut Vec<usize>) {
-    if !seen.insert(index) {
-        return;
-    }
-    for other in own_dependencies(session, index) {
-        visit(session, other, seen, order);
-    }
-    order.push(index);
 }
 
 /// The packages of the workspace that one of them depends on, by their places in it.

@@ -10,6 +10,7 @@ use super::renaming::Renaming;
 use super::{Changed, Copied, Elsewhere, MirrorRequest, Mirrored, VersionsToCopy};
 use crate::index::releases::{Position, Releases};
 use crate::index::{Candidate, Route, Universe as _};
+use crate::lock::in_order;
 use crate::manifest::rename::Rename;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::publication::lines::{
@@ -78,7 +79,7 @@ impl<'a> Copying<'a> {
             open.extend(needed.iter().filter(|_| follows).cloned());
             needs.insert(id, needed);
         }
-        for (done, id) in in_order(&needs).into_iter().enumerate() {
+        for (done, id) in ordered(&needs).into_iter().enumerate() {
             self.session.events.progress(Stage::Mirroring, done, needs.len());
             let work = Work::begin(&self.session.events, id.as_str());
             let chosen = versions.get(id).filter(|_| !self.request.all_versions);
@@ -361,23 +362,8 @@ fn check_digest(
 
 /// The packages, each after those that it needs, except in cycles: an interrupted mirror has nothing whose
 /// dependencies it lacks.
-fn in_order(needs: &BTreeMap<PackageId, BTreeSet<PackageId>>) -> Vec<&PackageId> {
-    let (mut seen, mut order) = (BTreeSet::new(), Vec::new());
-    for start in needs.keys() {
-        // A package, and whether its dependencies come before it already.
-        let mut open = vec![(start, false)];
-        while let Some((id, is_ready)) = open.pop() {
-            if is_ready {
-                order.push(id);
-            } else if let Some((id, needed)) = needs.get_key_value(id)
-                && seen.insert(id)
-            {
-                open.push((id, true));
-                open.extend(needed.iter().rev().map(|id| (id, false)));
-            }
-        }
-    }
-    order
+fn ordered(needs: &BTreeMap<PackageId, BTreeSet<PackageId>>) -> Vec<&PackageId> {
+    in_order(needs.keys(), |id| needs[id].iter().filter(|id| needs.contains_key(id)).collect())
 }
 
 #[cfg(test)]
@@ -391,7 +377,7 @@ mod tests {
             [("a", &["b", "d"][..]), ("b", &["c"]), ("c", &["b"]), ("d", &["away"])]
                 .map(|(name, needed)| (id(name), needed.iter().map(|name| id(name)).collect()))
                 .into();
-        let order: Vec<&str> = in_order(&needs).into_iter().map(PackageId::name_str).collect();
+        let order: Vec<&str> = ordered(&needs).into_iter().map(PackageId::name_str).collect();
         assert_eq!(order, ["c", "b", "d", "a"]);
     }
 }
