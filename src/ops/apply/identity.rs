@@ -23,6 +23,8 @@ use crate::reference::{Reference, Version};
 
 /// A package whose content is on this machine.
 pub(crate) struct Content<'a> {
+    /// The session that chose it, or that read the lock.
+    pub(crate) session: &'a Session,
     /// The choice.
     pub(crate) package: &'a LockedPackage,
     /// The index line that chose it, if that was in this run.
@@ -33,6 +35,8 @@ pub(crate) struct Content<'a> {
     pub(crate) manifest: Option<&'a str>,
     /// Whether it was fetched just now, so that its source may be asked again.
     pub(crate) is_fetched: bool,
+    /// Finds its source, which is asked only if necessary.
+    pub(crate) route: &'a (dyn Fn(&LockedPackage) -> Result<Route, CommandError> + Sync),
 }
 
 /// Whether a package's manifest must be checked.
@@ -41,61 +45,87 @@ pub(crate) fn is_checked(session: &Session, package: &LockedPackage) -> bool {
     provider.is_ok_and(|provider| provider.lines_are_binding())
 }
 
-/// Checks that a package is the chosen one. `route` gives its source, and is called only if necessary.
-///
-/// # Errors
-///
-/// [`Code::Integrity`] when it is another one, or its manifest cannot be read.
-pub(crate) fn check(
-    session: &Session,
-    content: &Content<'_>,
-    route: &dyn Fn() -> Result<Route, CommandError>,
-) -> Result<(), CommandError> {
-    if !is_checked(session, content.package) {
-        return content.check_commit(session, route);
+impl<'a> Content<'a> {
+    /// A package that a lock chose, and that was here before.
+    pub(crate) fn locked(
+        session: &'a Session,
+        package: &'a LockedPackage,
+        folder: &'a Path,
+        route: &'a (dyn Fn(&LockedPackage) -> Result<Route, CommandError> + Sync),
+    ) -> Self {
+        Self { session, package, line: None, folder, manifest: None, is_fetched: false, route }
     }
-    if content.manifest.is_none() {
-        content.check_kind()?;
-    }
-    match content.line {
-        None => match content.head().map_err(|error| content.unreadable(error))? {
-            Some(head) => {
-                content.check_name(session, head.name.as_ref(), route)?;
-                content.check_version(session, head.version.as_ref(), route)
-            }
-            None => Ok(()),
-        },
-        Some(line) => {
-            let loaded = content.load(session).map_err(|error| content.unreadable(error))?;
-            let Some(mut manifest) = loaded else { return content.check_absence(line, route) };
-            if line.format.is_some() {
-                mu_formats::as_listed(&mut manifest, line);
-            }
-            // For a commit that was copied into a hub, the line has Git's name and version.
-            if line.format.as_deref() != Some(GIT) {
-                content.check_name(session, Some(&manifest.name), route)?;
-                content.check_version(session, manifest.version.as_ref(), route)?;
-            }
-            match first_difference(&content.package.id, line, &manifest) {
+
+    /// Checks that a package is the chosen one.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::Integrity`] when it is another one, or its manifest cannot be read.
+    pub(crate) fn check(&self) -> Result<(), CommandError> {
+        if !is_checked(self.session, self.package) {
+            return self.check_commit();
+        }
+        if self.manifest.is_none() {
+            self.check_kind()?;
+        }
+        match self.line {
+            None => match self.head().map_err(|error| self.unreadable(error))? {
+                Some(head) => {
+                    self.check_name(head.name.as_ref())?;
+                    self.check_version(head.version.as_ref())
+                }
                 None => Ok(()),
-                Some(difference) => {
-                    let text = format!(
-                        "is not what its index line says in {difference}, from {}",
-                        route()?.location.describe()
-                    );
-                    let details = serde_json::json!({
-                        "key": difference.key,
-                        "line": difference.line,
-                        "manifest": difference.manifest,
-                    });
-                    Err(content.refuse("the manifest in the archive", &text, details))
+            },
+            Some(line) => {
+                let loaded = self.load().map_err(|error| self.unreadable(error))?;
+                let Some(mut manifest) = loaded else { return self.check_absence(line) };
+                if line.format.is_some() {
+                    mu_formats::as_listed(&mut manifest, line);
+                }
+                // For a commit that was copied into a hub, the line has Git's name and version.
+                if line.format.as_deref() != Some(GIT) {
+                    self.check_name(Some(&manifest.name))?;
+                    self.check_version(manifest.version.as_ref())?;
+                }
+                match first_difference(&self.package.id, line, &manifest) {
+                    None => Ok(()),
+                    Some(difference) => {
+                        let text = format!(
+                            "is not what its index line says in {difference}, from {}",
+                            self.route()?.location.describe()
+                        );
+                        let details = serde_json::json!({
+                            "key": difference.key,
+                            "line": difference.line,
+                            "manifest": difference.manifest,
+                        });
+                        Err(self.refuse("the manifest in the archive", &text, details))
+                    }
                 }
             }
         }
     }
-}
 
-impl Content<'_> {
+    /// Checks that an installed pack has the version that the lock says, without any request.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::Integrity`] when it is another one, or its manifest cannot be read.
+    pub(crate) fn check_label(&self) -> Result<(), CommandError> {
+        if !is_checked(self.session, self.package) {
+            return self.check_commit();
+        }
+        let head = self.head().map_err(|error| self.unreadable(error))?;
+        match head {
+            Some(head) => self.check_version(head.version.as_ref()),
+            None => Ok(()),
+        }
+    }
+
+    fn route(&self) -> Result<Route, CommandError> {
+        (self.route)(self.package)
+    }
+
     /// Refuses a folder or a link with the name of a manifest: some tools would read a manifest there, others
     /// none.
     fn check_kind(&self) -> Result<(), CommandError> {
@@ -114,13 +144,9 @@ impl Content<'_> {
 
     /// Refuses an archive without a manifest where that has to agree with a line: a hub's, and that of a package of another
     /// ecosystem. Repositories and other artifacts need none, nor does a commit that was copied into a hub.
-    fn check_absence(
-        &self,
-        line: &Release,
-        route: &dyn Fn() -> Result<Route, CommandError>,
-    ) -> Result<(), CommandError> {
+    fn check_absence(&self, line: &Release) -> Result<(), CommandError> {
         let is_commit = line.format.as_deref() == Some(GIT);
-        let route = route()?;
+        let route = self.route()?;
         if is_commit || (line.format.is_none() && !route.provider.names_are_binding()) {
             return Ok(());
         }
@@ -133,14 +159,14 @@ impl Content<'_> {
         Err(self.refuse("the archive", &text, serde_json::json!({ "key": "manifest" })))
     }
 
-    fn load(&self, session: &Session) -> Result<Option<Manifest>, ManifestError> {
+    fn load(&self) -> Result<Option<Manifest>, ManifestError> {
         match self.manifest {
             Some(text) => Ok(Some(Manifest::parse_published(&self.folder.join(YAML_NAME), text)?)),
             None => {
                 if let Some(own) = Manifest::load_published(self.folder)? {
                     return Ok(Some(own));
                 }
-                let aliases = formats::helms_aliases(&session.environment);
+                let aliases = formats::helms_aliases(&self.session.environment);
                 let around = Reading { is_own: false, aliases: Some(&aliases) };
                 Ok(formats::load(self.folder, &around)?.map(|loaded| loaded.manifest))
             }
@@ -161,17 +187,12 @@ impl Content<'_> {
 
     /// Refuses a package with another name in its manifest: its archive was mixed up, or somebody wants it to
     /// be mistaken for something else. The base in that name does not matter: a mirror has another base.
-    fn check_name(
-        &self,
-        session: &Session,
-        name: Option<&Reference>,
-        route: &dyn Fn() -> Result<Route, CommandError>,
-    ) -> Result<(), CommandError> {
+    fn check_name(&self, name: Option<&Reference>) -> Result<(), CommandError> {
         let Some(name) = name.map(|name| name.name().as_str()) else { return Ok(()) };
         if name == self.package.id.name_str() {
             return Ok(());
         }
-        let route = route()?;
+        let route = self.route()?;
         if !route.provider.names_are_binding() {
             return Ok(());
         }
@@ -181,7 +202,7 @@ impl Content<'_> {
         let is_right = name == route.location.path
             || match self.line {
                 Some(line) => is_origin(line),
-                None => self.listed(session).is_some_and(|line| is_origin(&line)),
+                None => self.listed().is_some_and(|line| is_origin(&line)),
             };
         if is_right {
             return Ok(());
@@ -190,12 +211,7 @@ impl Content<'_> {
         Err(self.refuse("the archive", &text, serde_json::json!({ "key": "name" })))
     }
 
-    fn check_version(
-        &self,
-        session: &Session,
-        version: Option<&Version>,
-        route: &dyn Fn() -> Result<Route, CommandError>,
-    ) -> Result<(), CommandError> {
+    fn check_version(&self, version: Option<&Version>) -> Result<(), CommandError> {
         let Some(version) = version else { return Ok(()) };
         let package = self.package;
         if package.parsed_version().as_ref() == Some(version)
@@ -204,24 +220,20 @@ impl Content<'_> {
             return Ok(());
         }
         let is_commit = |line: Arc<Release>| line.format.as_deref() == Some(GIT);
-        if self.line.is_none() && self.listed(session).is_some_and(is_commit) {
+        if self.line.is_none() && self.listed().is_some_and(is_commit) {
             return Ok(());
         }
-        let place = route()?.location.describe();
+        let place = self.route()?.location.describe();
         if self.line.is_none() {
             let said = format!("its manifest says {version}, from {place}");
-            return Err(self.mislabelled(session, &said, &version.to_string()));
+            return Err(self.mislabelled(&said, &version.to_string()));
         }
         let text = format!("holds version {version}, from {place}");
         Err(self.refuse("the archive", &text, serde_json::json!({ "key": "version" })))
     }
 
     /// Refuses a locked commit with another version than the lock says, as far as tags and manifest tell.
-    fn check_commit(
-        &self,
-        session: &Session,
-        route: &dyn Fn() -> Result<Route, CommandError>,
-    ) -> Result<(), CommandError> {
+    fn check_commit(&self) -> Result<(), CommandError> {
         let (None, Some(commit)) = (self.line, &self.package.commit) else { return Ok(()) };
         let head = self.head().ok().flatten().filter(|head| !head.generated);
         let claimed = head.and_then(|head| head.version);
@@ -235,8 +247,8 @@ impl Content<'_> {
             return Ok(());
         }
         // The tag takes precedence. A tag that was moved later says nothing about its earlier commit.
-        let route = route()?;
-        let is_asked = self.is_fetched && !session.options.offline;
+        let route = self.route()?;
+        let is_asked = self.is_fetched && !self.session.options.offline;
         let here = route.provider.releases_of(&route.location, commit).or_else(|| {
             let asked = is_asked.then(|| route.provider.list(&route.location, None, &Silent).ok());
             let Listing::Found(found) = asked?? else { return None };
@@ -252,13 +264,13 @@ impl Content<'_> {
         };
         let place = route.location.describe();
         let said = format!("the tag of its commit says {first}, at {place}");
-        Err(self.mislabelled(session, &said, &first.to_string()))
+        Err(self.mislabelled(&said, &first.to_string()))
     }
 
     /// The error about a lock that gives content the wrong version.
-    fn mislabelled(&self, session: &Session, said: &str, found: &str) -> CommandError {
+    fn mislabelled(&self, said: &str, found: &str) -> CommandError {
         let LockedPackage { id, version, .. } = self.package;
-        let folder = session.lock_folder();
+        let folder = self.session.lock_folder();
         let file = folder.join(crate::lock::FILE_NAME);
         let line = Lockfile::line_of_version(&folder, self.package);
         let line = line.map(|line| format!(":{line}")).unwrap_or_default();
@@ -275,8 +287,8 @@ impl Content<'_> {
     }
 
     /// The current index line of a version for which the lock only has the digest.
-    fn listed(&self, session: &Session) -> Option<Arc<Release>> {
-        let index = session.index();
+    fn listed(&self) -> Option<Arc<Release>> {
+        let index = self.session.index();
         let releases = index.published(&self.package.id).ok()?;
         let digest = self.package.digest?.to_string();
         let mut positions = (0..releases.len())
@@ -297,39 +309,15 @@ impl Content<'_> {
     }
 }
 
-/// Checks that an installed pack has the version that the lock says, without any request.
-///
-/// # Errors
-///
-/// [`Code::Integrity`] when it is another one, or its manifest cannot be read.
-pub(crate) fn check_label(
-    session: &Session,
-    content: &Content<'_>,
-    route: &dyn Fn() -> Result<Route, CommandError>,
-) -> Result<(), CommandError> {
-    if !is_checked(session, content.package) {
-        return content.check_commit(session, route);
-    }
-    let head = content.head().map_err(|error| content.unreadable(error))?;
-    match head {
-        Some(head) => content.check_version(session, head.version.as_ref(), route),
-        None => Ok(()),
-    }
-}
-
 /// Checks packages that need not be fetched: that a tree in the store was once verified for one package does
 /// not prove that it belongs to another.
 ///
 /// # Errors
 ///
-/// As [`check`].
-pub(crate) fn check_all(
-    session: &Session,
-    contents: &[Content<'_>],
-    route: &(dyn Fn(&LockedPackage) -> Result<Route, CommandError> + Sync),
-) -> Result<(), CommandError> {
+/// As [`Content::check`].
+pub(crate) fn check_all(session: &Session, contents: &[Content<'_>]) -> Result<(), CommandError> {
     /// The number of packages that are checked in the time that it takes to start a thread.
     const FEW: usize = 16;
     let threads = if contents.len() <= FEW { 1 } else { session.disk_jobs() };
-    at_once(threads, contents, |content| check(session, content, &|| route(content.package)))
+    at_once(threads, contents, Content::check)
 }

@@ -31,7 +31,7 @@ pub(crate) use crate::ops::apply::fetch::route::place_of;
 pub(crate) use crate::ops::apply::fetch::route::used_instead;
 use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
 pub(crate) use crate::ops::apply::fetch::route::{archives, source_now};
-use crate::ops::apply::identity::{Content, check, check_all, check_label, is_checked};
+use crate::ops::apply::identity::{Content, check_all, is_checked};
 use crate::ops::apply::outcome::Fetched;
 use crate::ops::session::events::Work;
 use crate::ops::session::installed_packs::wanted;
@@ -219,15 +219,17 @@ impl<'run> Fetching<'run> {
                 session.store.tree_path(&digest.expect("what is there has a digest"))
             })
             .collect();
+        let route = |package: &LockedPackage| Ok(way_of(session, package, &self.roots)?.route);
         let contents = self.present.iter().zip(&folders).map(|(index, folder)| Content {
+            session,
             package: &resolved.lock.packages[*index],
             line: resolved.releases.get(index).map(|(_, line)| &**line),
             folder,
             manifest: None,
             is_fetched: false,
+            route: &route,
         });
-        let contents: Vec<Content<'_>> = contents.collect();
-        check_all(session, &contents, &|package| Ok(way_of(session, package, &self.roots)?.route))
+        check_all(session, &contents.collect::<Vec<_>>())
     }
 
     /// Refuses to download what a store that cannot be written lacks. (What is in a folder may be in the store.)
@@ -324,9 +326,10 @@ impl<'run> Fetching<'run> {
             return Err(folder_has_changed());
         }
         let line = self.resolved.releases.get(&index).map(|(_, line)| &**line);
+        let route = |_: &LockedPackage| Ok(Route::clone(&*self.origin(number)?.0));
         let judge = |stored: &Stored, manifest: Option<&str>, is_fetched: bool| {
-            let content = Content { package, line, folder: &stored.folder, manifest, is_fetched };
-            check(session, &content, &|| Ok(Route::clone(&*self.origin(number)?.0)))
+            let (folder, route) = (&stored.folder, &route);
+            Content { session, package, line, folder, manifest, is_fetched, route }.check()
         };
         if let Some(digest) = expected.filter(|_| !is_folder)
             && let Some(stored) = self.packs.take_back(session, package, &digest)
@@ -440,9 +443,8 @@ pub(crate) fn check_stored(
     if resolved.releases.contains_key(&index) {
         return Ok(());
     }
-    let folder = &stored.folder;
-    let content = Content { package, line: None, folder, manifest: None, is_fetched: false };
-    check(session, &content, &|| Ok(way_of(session, package, &Roots::default())?.route))
+    let route = |package: &LockedPackage| Ok(way_of(session, package, &Roots::default())?.route);
+    Content::locked(session, package, &stored.folder, &route).check()
 }
 
 /// Checks packs that were found in place: their content matches the lock; this checks that the lock gives them the right
@@ -476,8 +478,8 @@ pub(crate) fn check_installed(
     package: &LockedPackage,
     folder: &Path,
 ) -> Result<(), CommandError> {
-    let content = Content { package, line: None, folder, manifest: None, is_fetched: false };
-    check_label(session, &content, &|| Ok(way_of(session, package, &Roots::default())?.route))
+    let route = |package: &LockedPackage| Ok(way_of(session, package, &Roots::default())?.route);
+    Content::locked(session, package, folder, &route).check_label()
 }
 
 /// The name and version of a package, as the store records them; `None` if it has no name or no version, or cannot be read.
