@@ -5,18 +5,17 @@ use std::convert::Infallible;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mu_provider::Digest;
 use mu_provider::threads::{at_once, into_inner, lock};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ops::apply::development;
-use crate::ops::apply::fetch::{check_installed, placed_fault, placed_folder};
+use crate::ops::apply::fetch::{check_installed, content_fault, placed_fault, placed_folder};
 use crate::ops::requirements::{Requirements, check_chosen};
 use crate::ops::session::installed_packs::wanted;
 use crate::ops::session::json;
 use crate::ops::{CommandError, Session, Stage};
-use crate::packs::{HashError, WantedPack, hash_folder};
+use crate::packs::{WantedPack, hash_folder};
 
 /// The problem with one pack or stored tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -82,7 +81,7 @@ pub fn verify(session: &Session) -> Result<Report, CommandError> {
             let omitted = packs.omitted(&state, &record, wanted, &asked);
             let found = packs.digest_of(&wanted.place, &places, &omitted, &wanted.digest);
             let is_built = found.as_ref().is_ok_and(|found| wanted.accepts(found));
-            let fault = if is_built { None } else { difference(&wanted.digest, found) };
+            let fault = if is_built { None } else { content_fault(&wanted.digest, found) };
             fault.or_else(|| {
                 let package = &lock.packages[*index];
                 let known = state.packs.get(&wanted.place);
@@ -120,17 +119,9 @@ pub fn verify_store(session: &Session) -> Result<Report, CommandError> {
     Ok(check_all(session, &digests, |digest| {
         let folder = session.store.tree_path(digest);
         let found = hash_folder(&folder, &std::collections::HashSet::new());
-        let problem = difference(digest, found.map(|tree| tree.digest()));
+        let problem = content_fault(digest, found.map(|tree| tree.digest()));
         problem.map(|problem| Fault { what: digest.to_string(), folder, problem })
     }))
-}
-
-fn difference(expected: &Digest, found: Result<Digest, HashError>) -> Option<String> {
-    match found {
-        Ok(digest) if digest == *expected => None,
-        Ok(digest) => Some(format!("its content changed: expected {expected}, got {digest}")),
-        Err(error) => Some(error.to_string()),
-    }
 }
 
 fn check_all<T: Sync>(

@@ -90,14 +90,16 @@ fn hash_file(path: &Path) -> Result<(FileDigest, u64), FileError> {
     }
 }
 
+/// Whether the owner of a file may execute it.
 #[cfg(unix)]
-fn is_executable(path: &Path) -> Result<bool, FileError> {
+pub(crate) fn is_executable(path: &Path) -> Result<bool, FileError> {
     use std::os::unix::fs::PermissionsExt as _;
     let metadata = fs::metadata(path)?;
     Ok(metadata.permissions().mode() & 0o100 != 0)
 }
 
+/// Whether the owner of a file may execute it.
 #[cfg(not(unix))]
-fn is_executable(_path: &Path) -> Result<bool, FileError> {
+pub(crate) fn is_executable(_path: &Path) -> Result<bool, FileError> {
     Ok(false)
 }

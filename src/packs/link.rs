@@ -127,14 +127,16 @@ fn is_final(error: ErrorKind) -> bool {
     matches!(error, ErrorKind::NotFound | ErrorKind::StorageFull | ErrorKind::QuotaExceeded)
 }
 
+/// Lets the owner of a file change it.
 #[cfg(unix)]
-fn make_writable(path: &Path, mode: Mode) -> Result<(), FileError> {
+pub(crate) fn make_writable(path: &Path, mode: Mode) -> Result<(), FileError> {
     use std::os::unix::fs::PermissionsExt as _;
     let bits = if mode == Mode::Executable { 0o755 } else { 0o644 };
     fs::set_permissions(path, std::fs::Permissions::from_mode(bits))
 }
 
+/// Lets the owner of a file change it.
 #[cfg(not(unix))]
-fn make_writable(_path: &Path, _mode: Mode) -> Result<(), FileError> {
+pub(crate) fn make_writable(_path: &Path, _mode: Mode) -> Result<(), FileError> {
     Ok(())
 }

@@ -36,8 +36,11 @@ mod wanted;
 
 pub use crate::packs::error::PacksError;
 pub use crate::packs::folder::PacksFolder;
+#[cfg(feature = "hub")]
+pub(crate) use crate::packs::hash::is_executable;
 pub use crate::packs::hash::{HashError, hash_folder};
 pub use crate::packs::install::{Building, Check, Installation};
+pub(crate) use crate::packs::link::make_writable;
 pub use crate::packs::state::{Pack, State, remove_orphans};
 pub use crate::packs::vendored::Record;
 pub use crate::packs::wanted::WantedPack;

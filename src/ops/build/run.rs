@@ -4,17 +4,18 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 
-use mu_provider::{Digest, Entry, Mode, ProviderError, Tree, TreeWriter};
+use mu_provider::{Digest, Entry, Mode, Tree};
 
 use crate::formats::manifest_names;
 use crate::fs::{self, AtPath as _, Lock, Sharing};
 use crate::lock::LockedPackage;
 use crate::manifest::Build;
+use crate::ops::apply::fetch::add_entry;
 use crate::ops::build::confine::{self, Ended, Job};
 use crate::ops::build::consent::shown;
 use crate::ops::build::key::EPOCH;
 use crate::ops::{Code, CommandError, Session};
-use crate::packs::hash_folder;
+use crate::packs::{hash_folder, make_writable};
 use crate::store::Stored;
 
 /// The folder of builds in the cache.
@@ -178,7 +179,7 @@ impl Prepared<'_> {
         let mut all: Vec<(PathBuf, &Entry)> = old.chain(new).collect();
         all.sort_by(|left, right| left.1.path.cmp(&right.1.path));
         let added = self.session.store.add_called(None, |writer| {
-            all.iter().try_for_each(|(path, entry)| write(writer, path, entry))?;
+            all.iter().try_for_each(|(path, entry)| add_entry(writer, path, entry))?;
             Ok(self.stored.called.to_string())
         });
         let added = added.map_err(|error| {
@@ -277,30 +278,6 @@ fn copy(stored: &Stored, folder: &Path) -> Result<(), CommandError> {
         let mut writing = std::fs::OpenOptions::new();
         let file = fs::open_with(&to, writing.write(true))?;
         file.set_modified(UNIX_EPOCH + Duration::from_secs(EPOCH)).at("set the time of", &to)?;
-    }
-    Ok(())
-}
-
-#[cfg(unix)]
-fn make_writable(path: &Path, mode: Mode) -> Result<(), fs::FileError> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let bits = if mode == Mode::Executable { 0o755 } else { 0o644 };
-    fs::set_permissions(path, std::fs::Permissions::from_mode(bits))
-}
-
-#[cfg(not(unix))]
-fn make_writable(_path: &Path, _mode: Mode) -> Result<(), fs::FileError> {
-    Ok(())
-}
-
-/// Writes one file or link into a tree of the store.
-fn write(writer: &mut TreeWriter, path: &Path, entry: &Entry) -> Result<(), ProviderError> {
-    if entry.mode == Mode::Symlink {
-        let target = fs::read_link(path)?;
-        writer.symlink(entry.path.as_bytes(), target.to_string_lossy().as_bytes())?;
-    } else {
-        let mut file = fs::open(path)?;
-        writer.file(entry.path.as_bytes(), entry.mode == Mode::Executable, &mut file)?;
     }
     Ok(())
 }

@@ -4,9 +4,11 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
+use mu_provider::Digest;
+
 use crate::lock::{LockedPackage, Lockfile, Source};
 use crate::ops::{Code, CommandError, Session};
-use crate::packs::hash_folder;
+use crate::packs::{HashError, hash_folder};
 
 /// The folder of a package that somebody has put into the workspace, whether or not it exists.
 ///
@@ -44,11 +46,17 @@ pub(crate) fn placed_fault(
     if !folder.is_dir() || session.places.search().link_on_the_way(&folder).is_some() {
         return Ok(Some("it is not there".to_owned()));
     }
-    Ok(match hash_folder(&folder, &HashSet::new()).map(|tree| tree.digest()) {
-        Ok(found) if found == digest => None,
-        Ok(found) => Some(format!("its content changed: expected {digest}, got {found}")),
+    let found = hash_folder(&folder, &HashSet::new());
+    Ok(content_fault(&digest, found.map(|tree| tree.digest())))
+}
+
+/// The problem with content that is not the expected one, or cannot be read.
+pub(crate) fn content_fault(expected: &Digest, found: Result<Digest, HashError>) -> Option<String> {
+    match found {
+        Ok(digest) if digest == *expected => None,
+        Ok(digest) => Some(format!("its content changed: expected {expected}, got {digest}")),
         Err(error) => Some(error.to_string()),
-    })
+    }
 }
 
 /// Checks that packages that somebody has put into the workspace match the lock.

@@ -5,7 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::DirEntry;
 use std::path::Path;
 
-use mu_provider::{Digest, Mode, ProviderError, Tree, TreeWriter};
+use mu_provider::{Digest, Entry, Mode, ProviderError, TreeWriter};
 
 use crate::formats;
 use crate::fs;
@@ -76,8 +76,12 @@ impl LocalPacks {
                 continue;
             };
             if tree.digest() == *digest {
-                let stored =
-                    session.store.add(Some(digest), |writer| copy(&place.folder, &tree, writer));
+                let stored = session.store.add(Some(digest), |writer| {
+                    let mut entries = tree.entries().iter();
+                    entries.try_for_each(|entry| {
+                        add_entry(writer, &place.folder.join(&entry.path), entry)
+                    })
+                });
                 if let Ok(stored) = stored {
                     return Some(stored);
                 }
@@ -96,17 +100,18 @@ pub(crate) fn has_or_takes_back(session: &Session, package: &LockedPackage) -> b
     })
 }
 
-fn copy(folder: &Path, tree: &Tree, writer: &mut TreeWriter) -> Result<(), ProviderError> {
-    for entry in tree.entries() {
-        let path = folder.join(&entry.path);
-        if entry.mode == Mode::Symlink {
-            let target = fs::read_link(&path)?;
-            let target = target.to_string_lossy();
-            writer.symlink(entry.path.as_bytes(), target.as_bytes())?;
-        } else {
-            let mut file = fs::open(&path)?;
-            writer.file(entry.path.as_bytes(), entry.mode == Mode::Executable, &mut file)?;
-        }
+/// Adds the file or link at `path` to a tree of the store, as the entry.
+pub(crate) fn add_entry(
+    writer: &mut TreeWriter,
+    path: &Path,
+    entry: &Entry,
+) -> Result<(), ProviderError> {
+    if entry.mode == Mode::Symlink {
+        let target = fs::read_link(path)?;
+        writer.symlink(entry.path.as_bytes(), target.to_string_lossy().as_bytes())?;
+    } else {
+        let mut file = fs::open(path)?;
+        writer.file(entry.path.as_bytes(), entry.mode == Mode::Executable, &mut file)?;
     }
     Ok(())
 }

@@ -20,9 +20,11 @@ use crate::manifest::{Head, YAML_NAME};
 use crate::ops::apply::at_once::work_at_once;
 pub(crate) use crate::ops::apply::fetch::archive::fetch_archive;
 use crate::ops::apply::fetch::differs::{content_differs, folder_has_changed};
-pub(crate) use crate::ops::apply::fetch::here::{check_placed, placed_fault, placed_folder};
+pub(crate) use crate::ops::apply::fetch::here::{
+    check_placed, content_fault, placed_fault, placed_folder,
+};
 use crate::ops::apply::fetch::local_packs::LocalPacks;
-pub(crate) use crate::ops::apply::fetch::local_packs::has_or_takes_back;
+pub(crate) use crate::ops::apply::fetch::local_packs::{add_entry, has_or_takes_back};
 #[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::one::fetch_locked;
 pub(crate) use crate::ops::apply::fetch::one::{bring_locked, fetch_release};

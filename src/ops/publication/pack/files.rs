@@ -6,11 +6,12 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::fs::{self, AtPath as _, FileError};
+use crate::fs::{self, AtPath as _};
 use crate::lock::FILE_NAME;
 use crate::manifest::{JSON_NAME, Manifest, Warning, YAML_NAME, error_at_key};
 use crate::ops::apply::ignore_rules::{OF_PACKAGES, Rules};
 use crate::ops::{Code, CommandError};
+use crate::packs::is_executable;
 use crate::workspace::Member;
 
 /// What no package contains, at any depth: the data of Git, similar tools, mu and Finder.
@@ -164,16 +165,4 @@ fn no_package(place: &Path, why: &str) -> CommandError {
     let message = format!("`{}` cannot be in a package: {why}", place.display());
     CommandError::new(Code::Integrity, message)
         .hint("rename or remove it, or exclude it with a line in `.muignore`")
-}
-
-#[cfg(unix)]
-fn is_executable(path: &Path) -> Result<bool, FileError> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let metadata = fs::metadata(path)?;
-    Ok(metadata.permissions().mode() & 0o100 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(_path: &Path) -> Result<bool, FileError> {
-    Ok(false)
 }
