@@ -265,6 +265,11 @@ impl Source {
         self.provider == Self::WORKSPACE
     }
 
+    /// Whether the package is a folder that its author works on, in the workspace or outside.
+    pub fn is_own(&self) -> bool {
+        self.is_workspace() || self.is_folder()
+    }
+
     /// The provider name of packages that were taken from a packs folder of this machine, because no registry has them.
     pub const PACK: &'static str = "pack";
 

@@ -74,7 +74,7 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
         own.chain(others).collect::<Vec<Asking>>()
     };
     let mut found = Vec::new();
-    for package in lock.packages.iter().filter(|package| is_asked_about(package)) {
+    for package in lock.packages.iter().filter(|package| !package.source.is_own()) {
         let releases =
             session.index().listed(&package.id).map_err(|error| unavailable(session, error))?;
         let now = successor(&newest_lock, package);
@@ -141,15 +141,10 @@ fn check_known(session: &Session, lock: &Lockfile) -> Result<(), CommandError> {
     if !session.options.offline {
         return Ok(());
     }
-    for package in lock.packages.iter().filter(|package| is_asked_about(package)) {
+    for package in lock.packages.iter().filter(|package| !package.source.is_own()) {
         session.index().listed(&package.id).map_err(|error| unavailable(session, error))?;
     }
     Ok(())
-}
-
-/// Whether a registry says which versions of a package there are.
-fn is_asked_about(package: &LockedPackage) -> bool {
-    !package.source.is_workspace() && !package.source.is_folder()
 }
 
 /// What keeps a package from being at `newest`, in a few words.

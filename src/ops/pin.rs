@@ -54,7 +54,7 @@ pub fn pin(session: &Session, request: &PinRequest) -> Result<Outcome, CommandEr
             )
             .hint("run `mu get` first"));
         };
-        if package.source.is_workspace() || package.source.is_folder() {
+        if package.source.is_own() {
             return Ok(None);
         }
         let pin = pin_of(package, request.commits)?;

@@ -352,6 +352,5 @@ fn is_same(left: &LockedPackage, right: &LockedPackage) -> bool {
 /// Whether two packages come from the same kind of place. Which registry or repository does not matter,
 /// because the content is the locked one.
 fn is_same_kind(left: &Source, right: &Source) -> bool {
-    let is_own = |source: &Source| source.is_workspace() || source.is_folder();
-    left == right || !is_own(left) && !is_own(right)
+    left == right || !left.is_own() && !right.is_own()
 }

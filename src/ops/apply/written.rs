@@ -13,12 +13,12 @@ use crate::manifest::{Manifest, Requirement};
 use crate::ops::Session;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
-use crate::ops::requirements::{Asked, Requirements};
+use crate::ops::requirements::{Asked, Requirements, requirement};
 use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::session::json;
 use crate::ops::solve::ceiling::{asking, newest, obstacle};
 use crate::ops::solve::resolve::request;
-use crate::reference::{PackageId, VersionSpec};
+use crate::reference::{Base, PackageId, VersionSpec};
 use crate::select::{Newer, Obstacle, Update};
 use crate::workspace::Member;
 
@@ -137,16 +137,8 @@ pub(crate) fn differences(session: &Session, member: &Member, after: &Manifest) 
 
 /// What an entry requires, without the package.
 fn spec(entry: &Requirement) -> String {
-    let asked = crate::index::Requirement {
-        prerelease: entry.prerelease,
-        channel: entry.channel.clone(),
-        app_version: entry.app_version.clone(),
-        ..crate::index::Requirement::new(
-            PackageId::new(&crate::reference::Base::default(), entry.reference.name()),
-            entry.reference.spec(),
-        )
-    };
-    asked.to_string()
+    let id = PackageId::new(&Base::default(), entry.reference.name());
+    requirement(id, entry).to_string()
 }
 
 /// Records the newer releases that were not taken. For packages in `open`, whose requirements the command
@@ -160,11 +152,9 @@ pub(crate) fn note_newer(
 ) {
     for one in written.iter_mut().filter(|one| one.to.is_some()) {
         let Some(package) = lock.find(&one.id).last() else { continue };
-        let is_elsewhere = package.source.is_workspace() || package.source.is_folder();
         let is_release = package.reference.is_none() && package.version != "0.0.0";
-        let Some(current) = package.parsed_version().filter(|_| is_release && !is_elsewhere) else {
-            continue;
-        };
+        let is_published = is_release && !package.source.is_own();
+        let Some(current) = package.parsed_version().filter(|_| is_published) else { continue };
         // If something cannot be looked up now, it was known a moment ago, or is not worth reporting.
         let Ok(releases) = session.index().listed(&one.id) else { continue };
         let Some(newest) = newest(&releases).filter(|newest| *newest > current) else { continue };

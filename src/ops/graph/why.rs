@@ -182,7 +182,7 @@ fn reasons(
             unknown: None,
             package: package.clone(),
         };
-        if package.source.is_workspace() || package.source.is_folder() {
+        if package.source.is_own() {
             return reasons;
         }
         let asking = asking(package);

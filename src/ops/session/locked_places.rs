@@ -12,7 +12,7 @@ pub(super) fn stated(
     defaults: &Defaults,
 ) -> Option<Reference> {
     let LockedPackage { id, source, folder, .. } = package;
-    if source.is_workspace() || source.is_folder() || source.is_pack() {
+    if source.is_own() || source.is_pack() {
         return None;
     }
     let provider = providers.get(&source.provider);

@@ -152,6 +152,5 @@ pub(crate) fn record(
 
 /// Whether the files of a package are in a folder of this machine, where a person can change them.
 pub(crate) fn is_in_folder(package: &LockedPackage) -> bool {
-    let source = &package.source;
-    source.is_workspace() || source.is_folder() || source.is_pack()
+    package.source.is_own() || package.source.is_pack()
 }

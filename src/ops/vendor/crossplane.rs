@@ -69,7 +69,7 @@ pub fn vendor_for_crossplane(
         .packages
         .iter()
         .enumerate()
-        .filter(|(index, package)| is_fetched(package) && is_one(session, &outcome, *index))
+        .filter(|(index, package)| !package.source.is_own() && is_one(session, &outcome, *index))
         .collect();
     if packages.is_empty() {
         return Err(CommandError::new(Code::NotFound, "Mu.lock has no package of Crossplane")
@@ -114,10 +114,6 @@ pub fn vendor_for_crossplane(
     }
     written.removed = resources.remove_others()?;
     Ok((outcome, written))
-}
-
-fn is_fetched(package: &LockedPackage) -> bool {
-    !package.source.is_workspace() && !package.source.is_folder()
 }
 
 /// Whether a locked package is one of Crossplane.

@@ -212,7 +212,7 @@ impl<'run> Run<'run> {
         let Some((index, package)) = self.locked(member, need) else {
             return self.inside(member, need, charts);
         };
-        let is_own = package.source.is_workspace() || package.source.is_folder();
+        let is_own = package.source.is_own();
         let folder = match self.outcome.folders.get(&index) {
             Some(folder) => folder.clone(),
             // A dry run installs nothing, but a folder is there anyway.

@@ -225,7 +225,7 @@ impl<'run> Run<'run> {
 
     /// The `kcl.mod` of a locked package.
     fn source(&self, index: usize, package: &LockedPackage) -> Result<Source, CommandError> {
-        let is_own = is_own(package);
+        let is_own = package.source.is_own();
         let folder = self.content(index);
         let needs = match &folder {
             Some(folder) => formats::kcls_needs(&folder.join(kcl::MODULE), is_own)?,
@@ -256,7 +256,7 @@ impl<'run> Run<'run> {
         let own = head.as_ref().and_then(|head| head.name.as_ref()).map(|name| name.name().leaf());
         let module = own.unwrap_or(package.id.name().leaf()).to_owned();
         let written = |text: &String| need.written.as_ref().is_some_and(|named| named == text);
-        let (version, origin) = if is_own(package) {
+        let (version, origin) = if package.source.is_own() {
             (package.version.clone(), Origin::Folder)
         } else if let Some(url) = need.git.clone().or_else(|| git_of(package)) {
             let (kind, revision) = match (&need.written, &package.reference, &package.commit) {
@@ -289,7 +289,7 @@ impl<'run> Run<'run> {
     /// The folder with the files of a locked package, if they are on this machine.
     fn content(&self, index: usize) -> Option<PathBuf> {
         let package = self.outcome.lock.packages.get(index)?;
-        if is_own(package) {
+        if package.source.is_own() {
             let root = &self.session.workspace.root;
             return Some(crate::env::absolute(root, package.source.place.as_ref()));
         }
@@ -365,11 +365,6 @@ impl<'run> Run<'run> {
     }
 }
 
-/// Whether a package is a folder that its author works on, which KCL uses where it is.
-fn is_own(package: &LockedPackage) -> bool {
-    package.source.is_workspace() || package.source.is_folder()
-}
-
 /// The URL of a locked package's repository, if it is one.
 fn git_of(package: &LockedPackage) -> Option<String> {
     package.commit.as_ref().map(|_| package.source.place.clone())
@@ -397,7 +392,7 @@ fn note_differing(
     let locked = package.version.as_str();
     let read = |text: &str| Version::parse_lenient(text).ok();
     let is_other = read(named).is_some() && read(named) != read(locked);
-    if is_other && need.git.is_none() && !is_own(package) {
+    if is_other && need.git.is_none() && !package.source.is_own() {
         differing.push(Differing {
             by: source.name.clone(),
             own: source.is_own,
