@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::env::Environment;
 use crate::fs::{self, AtPath as _};
 use crate::index::Route;
+use crate::ops::session::words::count;
 use crate::ops::{CommandError, Session};
 use crate::workspace::Registry;
 
@@ -163,8 +164,10 @@ fn certificates(environment: &Environment) -> Vec<Finding> {
             Err(error) => Err(error.reason().to_string()),
         };
         findings.push(match judged {
-            Ok(1) => Finding::new("SSL_CERT_FILE", format!("{file} (1 certificate)")),
-            Ok(count) => Finding::new("SSL_CERT_FILE", format!("{file} ({count} certificates)")),
+            Ok(found) => {
+                let found = format!("{file} ({})", count(found, "certificate"));
+                Finding::new("SSL_CERT_FILE", found)
+            }
             Err(why) => Finding::new("SSL_CERT_FILE", format!("{file}: {why}")).failed().advice(
                 "set it to a PEM file with the certificates of the authorities that you trust",
             ),

@@ -15,6 +15,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::env::absolute;
+use crate::ops::session::words::count;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Reference;
 
@@ -252,8 +253,7 @@ impl Checks {
                 match listing {
                     Listing::Found(found) => releases(&found.lines).map(|all| match all.len() {
                         0 => "no releases".to_owned(),
-                        1 => "1 release".to_owned(),
-                        many => format!("{many} releases"),
+                        some => count(some, "release"),
                     }),
                     Listing::Absent { tried } => {
                         Err(format!("it is not there: {}", tried.join(", ")))
@@ -291,8 +291,7 @@ impl Checks {
         });
         let first = fetched(plugin, location, release);
         let first = self.note(&format!("fetches {version}"), first, |(digest, files)| {
-            let files = if *files == 1 { "1 file".to_owned() } else { format!("{files} files") };
-            Ok(format!("{files}, {digest}"))
+            Ok(format!("{}, {digest}", count(*files, "file")))
         });
         let Some((digest, _)) = first else { return };
         // The data in a lock must be enough.

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+pub use crate::ops::session::words::count;
+
 /// Foreign text as a terminal may show it: control characters are escaped, line breaks stay.
 pub fn printable(text: &str) -> Cow<'_, str> {
     let is_harmful = |character: char| {
@@ -26,12 +28,6 @@ pub fn printable(text: &str) -> Cow<'_, str> {
 pub(super) fn is_plain(text: &str) -> bool {
     let is_plain = |byte: u8| (byte >= b' ' && byte != 0x7f) || byte == b'\n' || byte == b'\t';
     text.bytes().all(is_plain)
-}
-
-/// `1 package`, `2 packages`.
-pub fn count(number: usize, noun: &str) -> String {
-    let ending = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{ending}")
 }
 
 /// Bytes for people: `12 B`, `3.4 KiB`, `5.6 MiB`.

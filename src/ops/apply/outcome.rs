@@ -11,6 +11,7 @@ use serde::Serialize;
 use crate::lock::{LockedPackage, Lockfile, Requested, Source};
 use crate::ops::apply::written::Written;
 use crate::ops::requirements::Requirements;
+use crate::ops::session::words::count;
 use crate::reference::{ArtifactDigest, PackageId, Version};
 use crate::select::{Installed, Lowered};
 
@@ -97,8 +98,7 @@ impl std::fmt::Display for EditInUse {
         write!(formatter, "using the edit of {id} in {folder}")?;
         match ahead {
             None | Some(0) => Ok(()),
-            Some(1) => formatter.write_str(" (1 commit ahead)"),
-            Some(several) => write!(formatter, " ({several} commits ahead)"),
+            Some(some) => write!(formatter, " ({} ahead)", count(*some, "commit")),
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{ADD, Asked, Requirements};
 use crate::ops::session::error::{code_of, place, quoted};
 use crate::ops::session::source::source_of;
+use crate::ops::session::words::count;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{ArtifactDigest, Defaults, PackageId};
 use crate::select::{
@@ -46,16 +47,12 @@ pub(crate) fn failed(
             let mut error = CommandError::new(code, format!("{headline}\n{}", indent(&lines)))
                 .with_details(ConflictDetails::new(&conflict, &lines, by.clone(), &remedies));
             for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_some()) {
-                error = browsed(&clash.id).into_iter().fold(error, CommandError::hint);
-                error =
-                    no_repository(session, &clash.id).into_iter().fold(error, CommandError::hint);
-                if let Some(member) = session.workspace.member(&clash.id) {
-                    error = error.hint(misplaced(session, member));
-                }
-                error = installed(session, &clash.id).into_iter().fold(error, CommandError::hint);
-                error = stripped(session, &clash.id).into_iter().fold(error, CommandError::hint);
-                let nowhere = unserved::no_place(session, &clash.id);
-                error = nowhere.into_iter().fold(error, CommandError::hint);
+                let id = &clash.id;
+                let own = session.workspace.member(id).map(|member| misplaced(session, member));
+                let hints = browsed(id).into_iter().chain(no_repository(session, id)).chain(own);
+                let hints = hints.chain(installed(session, id)).chain(stripped(session, id));
+                let hints = hints.chain(unserved::no_place(session, id));
+                error = hints.fold(error, CommandError::hint);
             }
             for clash in &conflict.clashes {
                 error = only_pack(session, &clash.id).into_iter().fold(error, CommandError::hint);
@@ -144,8 +141,7 @@ fn too_hard(
     let text = unfinished.to_string();
     let lines: Vec<&str> = text.lines().collect();
     let steps = unfinished.steps;
-    let plural = if steps == 1 { "" } else { "s" };
-    let headline = format!("choosing versions was stopped after {steps} step{plural}");
+    let headline = format!("choosing versions was stopped after {}", count(steps, "step"));
     let mut error = CommandError::new(Code::NoSolution, format!("{headline}\n{}", indent(&lines)))
         .with_details(UnfinishedDetails {
             explanation: &lines,

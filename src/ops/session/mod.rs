@@ -28,6 +28,7 @@ mod proxies;
 mod shared_store;
 pub(crate) mod source;
 pub mod view;
+pub mod words;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -12,6 +12,7 @@ use crate::ops::explain::failure::failed;
 use crate::ops::explain::own_conflicts;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements, overrides};
+use crate::ops::session::words::count;
 use crate::ops::solve::asking::{ask_installed_too, ask_with_news, select};
 use crate::ops::solve::locked_universe::LockedUniverse;
 use crate::ops::solve::patches;
@@ -289,10 +290,7 @@ fn choose_once(
 fn tell_cost(session: &Session, selection: &Selection) {
     let cost = selection.statistics;
     session.events.detail(&|| {
-        let packages = match cost.packages_read {
-            1 => "1 package".to_owned(),
-            several => format!("{several} packages"),
-        };
+        let packages = count(cost.packages_read, "package");
         let versions = match cost.versions_read {
             1 => "1 version needs".to_owned(),
             several => format!("{several} versions need"),
