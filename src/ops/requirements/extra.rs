@@ -18,13 +18,16 @@ pub(crate) fn requirement(id: PackageId, dependency: &manifest::Requirement) -> 
 
 /// A reference of the command line with its conditions on versions, as in `extra` of a lock.
 pub fn print_extra(dependency: &manifest::Requirement) -> String {
-    // Uses the words of a requirement, with the reference instead of the version in front.
     let id = PackageId::new(&Defaults::default().base, dependency.reference.name());
-    let narrowed = Requirement { spec: VersionSpec::Latest, ..requirement(id, dependency) };
-    let words = narrowed.to_string();
-    let suffix = words.strip_prefix(&VersionSpec::Latest.to_string()).unwrap_or_default();
+    let narrowing = narrowing(requirement(id, dependency));
     let mark = if dependency.indirect { INDIRECT } else { "" };
-    format!("{}{suffix}{mark}", dependency.reference)
+    format!("{}{narrowing}{mark}", dependency.reference)
+}
+
+/// What narrows a requirement in addition to its version, in its own words.
+pub(crate) fn narrowing(requirement: Requirement) -> String {
+    let any = Requirement { spec: VersionSpec::Latest, ..requirement }.to_string();
+    any.strip_prefix(&VersionSpec::Latest.to_string()).unwrap_or_default().to_owned()
 }
 
 /// The mark after an entry of a lock's `extra` that is an indirect dependency.

@@ -18,7 +18,7 @@ use crate::index::{Requirement, conflicting};
 use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
 use crate::manifest;
 use crate::manifest::edit::Section;
-pub(crate) use crate::ops::requirements::extra::requirement;
+pub(crate) use crate::ops::requirements::extra::{narrowing, requirement};
 pub use crate::ops::requirements::extra::{parse_extra, print_extra, without};
 pub(crate) use crate::ops::requirements::locked::check_chosen;
 use crate::ops::requirements::names::id_in;

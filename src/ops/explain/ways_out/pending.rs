@@ -3,8 +3,8 @@
 use crate::index::Requirement;
 use crate::ops::explain::ways_out::command::Command;
 use crate::ops::explain::ways_out::wording::Wording;
-use crate::ops::requirements::Asked;
 use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::{Asked, narrowing};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::Ask;
 
@@ -19,7 +19,8 @@ impl Wording<'_> {
             _ if asked.reference.local().is_some() => false,
             (Requester::CommandLine, _) => {
                 let known = session.lockfile().ok().flatten().unwrap_or_default();
-                !known.extra.contains(&format!("{}{}", asked.reference, suffix(&asked.requirement)))
+                let narrowing = narrowing(asked.requirement.clone());
+                !known.extra.contains(&format!("{}{narrowing}", asked.reference))
             }
             (_, Some(member)) => {
                 let written = &member.manifest;
@@ -73,10 +74,4 @@ pub(super) fn as_before(asked: &Asked) -> Ask {
         to: asked.requirement.clone(),
         version: String::new(),
     }
-}
-
-/// What narrows a requirement in addition to its version, as in the lock.
-fn suffix(requirement: &Requirement) -> String {
-    let any = Requirement { spec: VersionSpec::Latest, ..requirement.clone() }.to_string();
-    any.strip_prefix(&VersionSpec::Latest.to_string()).unwrap_or_default().to_owned()
 }
