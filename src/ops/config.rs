@@ -12,7 +12,7 @@ use crate::fs;
 use crate::manifest::source::{Document, SourceError, nearest};
 use crate::ops::{Code, CommandError, Session};
 use crate::workspace::edit::set_key;
-use crate::workspace::{CONFIG_FILE, LOCK_FILE, MU_FOLDER, WORKSPACE_FILE, find_root};
+use crate::workspace::{LOCK_FILE, find_root};
 use mu_provider::http::TOKEN_PREFIX;
 
 /// A setting or variable.
@@ -60,7 +60,7 @@ pub fn settings(session: &Session) -> Result<Vec<Setting>, CommandError> {
     for (key, value) in DEFAULTS {
         add(Setting { key: key.into(), value: value.into(), from: "default".into() });
     }
-    for path in [file(session, true), file(session, false)] {
+    for path in [session.settings_file(true), session.settings_file(false)] {
         if let Some(text) = fs::read_text_if_there(&path)? {
             said(&path, &text)?.into_iter().for_each(&mut add);
         }
@@ -133,7 +133,7 @@ pub fn set(
     value: &str,
     global: bool,
 ) -> Result<PathBuf, CommandError> {
-    let path = file(session, global);
+    let path = session.settings_file(global);
     let is_whole = MAPS.contains(&key) || ["members", "exclude"].contains(&key);
     let is_list = key == "runtime.provides" || key.starts_with("packages.");
     if is_whole || is_list || key.starts_with("registries.") || key.starts_with("trust.") {
@@ -164,13 +164,6 @@ pub fn set(
     }
     fs::write_through_links(&path, text.as_bytes())?;
     Ok(path)
-}
-
-fn file(session: &Session, global: bool) -> PathBuf {
-    match global {
-        true => session.environment.mu_home.join(CONFIG_FILE),
-        false => session.workspace.root.join(MU_FOLDER).join(WORKSPACE_FILE),
-    }
 }
 
 /// The variables that mu reads, and their defaults. Tokens and passwords are not shown.

@@ -22,7 +22,7 @@ use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::Move;
 use crate::workspace::edit::{remove_patch, set_patch};
-use crate::workspace::{MU_FOLDER, PatchFile, WORKSPACE_FILE};
+use crate::workspace::{MU_FOLDER, PatchFile};
 
 /// The folder of working copies, below `.mu`.
 const DRAFTS: &str = "patch";
@@ -361,7 +361,7 @@ fn drafts(session: &Session) -> Result<PathBuf, CommandError> {
 
 /// The settings' file and its text.
 fn settings(session: &Session) -> Result<(PathBuf, String), CommandError> {
-    let path = session.workspace.root.join(MU_FOLDER).join(WORKSPACE_FILE);
+    let path = session.settings_file(false);
     let text = fs::read_text_if_there(&path)?.unwrap_or_default();
     Ok((path, text))
 }

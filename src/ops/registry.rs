@@ -9,8 +9,8 @@ use crate::index::RouteError;
 use crate::manifest::source::Problem;
 use crate::ops::explain::unserved;
 use crate::ops::{Code, CommandError, Session};
+use crate::workspace::Registry;
 use crate::workspace::edit::{NewRegistry, Part, Set, remove_registry, set_registry};
-use crate::workspace::{CONFIG_FILE, MU_FOLDER, Registry, WORKSPACE_FILE};
 
 /// The result of setting a registry.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub fn add(
     registry: &NewRegistry,
     global: bool,
 ) -> Result<Added, CommandError> {
-    let path = file(session, global);
+    let path = session.settings_file(global);
     let text = fs::read_text_if_there(&path)?.unwrap_or_default();
     if let Err((part, problem)) = registry.check(prefix, &session.workspace.root) {
         let url = registry.url.as_deref().unwrap_or_default();
@@ -99,7 +99,7 @@ fn check(session: &Session, registry: &Registry) -> Result<(), CommandError> {
 ///
 /// When it is not set there, or the file cannot be changed.
 pub fn remove(session: &Session, prefix: &str, global: bool) -> Result<PathBuf, CommandError> {
-    let path = file(session, global);
+    let path = session.settings_file(global);
     let text = fs::read_text_if_there(&path)?.unwrap_or_default();
     let Some(text) = remove_registry(&path, &text, prefix)? else {
         let error = CommandError::new(
@@ -110,12 +110,4 @@ pub fn remove(session: &Session, prefix: &str, global: bool) -> Result<PathBuf, 
     };
     fs::write_through_links(&path, text.as_bytes())?;
     Ok(path)
-}
-
-fn file(session: &Session, global: bool) -> PathBuf {
-    if global {
-        session.environment.mu_home.join(CONFIG_FILE)
-    } else {
-        session.workspace.root.join(MU_FOLDER).join(WORKSPACE_FILE)
-    }
 }

@@ -32,10 +32,11 @@ pub(crate) struct AgeRule {
 impl Session {
     /// The rule of the command line, or else that of the settings.
     pub(crate) fn age_rule(&self) -> AgeRule {
-        let cutoff = self.workspace.settings.minimum_release_age;
-        let cutoff = cutoff.filter(|cutoff| *cutoff != Cutoff::Age(0));
-        let (excluded_newer, now) = (self.options.published_before, self.environment.now);
-        AgeRule { excluded_newer, cutoff, now }
+        AgeRule {
+            excluded_newer: self.options.published_before,
+            cutoff: self.workspace.settings.minimum_release_age,
+            now: self.environment.now,
+        }
     }
 }
 

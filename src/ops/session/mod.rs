@@ -51,7 +51,7 @@ use crate::packs::PacksFolder;
 use crate::reference::{Defaults, PackageId, Reference};
 use crate::select::{Strategy, strategy_named};
 use crate::store::Store;
-use crate::workspace::{Registry, Resolution, Workspace};
+use crate::workspace::{CONFIG_FILE, MU_FOLDER, Registry, Resolution, WORKSPACE_FILE, Workspace};
 use mu_provider::threads;
 
 /// How many requests a run may send for each package that it may look at.
@@ -194,6 +194,14 @@ impl Session {
         match self.scope {
             Scope::Workspace => self.workspace.root.clone(),
             Scope::Global => self.environment.mu_home.clone(),
+        }
+    }
+
+    /// The file of settings of the workspace, or of the user.
+    pub(crate) fn settings_file(&self, global: bool) -> PathBuf {
+        match global {
+            true => self.environment.mu_home.join(CONFIG_FILE),
+            false => self.workspace.root.join(MU_FOLDER).join(WORKSPACE_FILE),
         }
     }
 
