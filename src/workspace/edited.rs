@@ -16,6 +16,11 @@ use crate::manifest::Warning;
 use crate::reference::Version;
 
 impl Workspace {
+    /// The edit whose clone a folder is in.
+    pub fn edit_around(&self, folder: &Path) -> Option<&Edit> {
+        self.edits.iter().find(|edit| folder.starts_with(self.root.join(&edit.clone)))
+    }
+
     /// Adds the packages of edits that are in use, wherever their folders are, and drops those of edits that have ended.
     pub(super) fn add_edits(
         &mut self,
@@ -33,14 +38,13 @@ impl Workspace {
                 State::InTrash | State::Missing => {}
             }
         }
-        let clones: Vec<PathBuf> =
-            self.edits.iter().map(|edit| self.root.join(&edit.clone)).collect();
         let is_edit = |member: &Member| {
             self.edits.iter().any(|edit| member.folder == self.root.join(&edit.folder))
         };
         let is_used = |member: &Member| {
-            let is_inside = clones.iter().any(|clone| member.folder.starts_with(clone));
-            !is_inside || is_edit(member) || self.is_found_at(member, &member.place)
+            self.edit_around(&member.folder).is_none()
+                || is_edit(member)
+                || self.is_found_at(member, &member.place)
         };
         let used: Vec<bool> = self.members.iter().map(is_used).collect();
         let mut used = used.into_iter();

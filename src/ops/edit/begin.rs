@@ -168,10 +168,7 @@ fn own_place(session: &Session, id: &PackageId) -> Option<String> {
     let workspace = &session.workspace;
     let is_edited = |folder: &Path| {
         session.edited.iter().any(|edited| edited.member.folder == folder)
-            || workspace
-                .edits
-                .iter()
-                .any(|edit| folder.starts_with(workspace.root.join(&edit.clone)))
+            || workspace.edit_around(folder).is_some()
     };
     let mut members = workspace.members.iter();
     let own = members.find(|member| member.id == *id && !is_edited(&member.folder))?;
@@ -202,11 +199,9 @@ fn known(
 /// Refuses a package for which a folder of this machine is already used.
 fn refuse_placed(session: &Session, id: &PackageId) -> Result<(), CommandError> {
     let workspace = &session.workspace;
-    let is_in_clone = |folder: &Path| {
-        workspace.edits.iter().any(|edit| folder.starts_with(workspace.root.join(&edit.clone)))
-    };
     let mut placed = session.edited.iter().filter(|edited| edited.is_used && edited.id == *id);
-    let Some(placed) = placed.find(|edited| !is_in_clone(&edited.member.folder)) else {
+    let Some(placed) = placed.find(|edited| workspace.edit_around(&edited.member.folder).is_none())
+    else {
         return Ok(());
     };
     let (name, place) = (session.short_name(id), &placed.member.place);

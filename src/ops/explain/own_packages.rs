@@ -6,7 +6,6 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
 
 use crate::lock::Lockfile;
 use crate::ops::Session;
@@ -81,9 +80,7 @@ fn called_otherwise(session: &Session, id: &PackageId) -> Option<String> {
     if name.base().is_none() && is_same(name.name().as_str()) {
         return None;
     }
-    let workspace = &session.workspace;
-    let is_edit = |folder: PathBuf| member.folder.starts_with(folder);
-    if workspace.edits.iter().any(|edit| is_edit(workspace.root.join(&edit.clone))) {
+    if session.workspace.edit_around(&member.folder).is_some() {
         // mu has put it there: in Git, the name in a manifest is only a name.
         return None;
     }

@@ -194,10 +194,7 @@ fn find(session: &Session) -> Vec<Edited> {
     }
     // The code that needs it reports why it cannot be read.
     let lock = session.lockfile().ok().flatten().unwrap_or_default();
-    let edit_of = |member: &Member| {
-        let mut edits = workspace.edits.iter();
-        edits.find(|edit| member.folder.starts_with(workspace.root.join(&edit.clone)))
-    };
+    let edit_of = |member: &Member| workspace.edit_around(&member.folder);
     let shadowing = shadowing(session, &lock);
     let mut standing: BTreeMap<&Path, Standing> = BTreeMap::new();
     let asked: Vec<&Member> = workspace
