@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Instant;
 
-use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
+use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent, with_causes};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -220,7 +220,7 @@ fn ask(session: &Session, registry: &Registry) -> (Finding, Option<i64>) {
         Some(Ok(route)) => route,
         Some(Err(error)) => {
             let advice = "`mu registry list` shows where it is set";
-            return (Finding::new(subject, told(&error)).failed().advice(advice), None);
+            return (Finding::new(subject, with_causes(&error)).failed().advice(advice), None);
         }
         None => return (Finding::new(subject, "is set twice: the last one counts"), None),
     };
@@ -328,20 +328,9 @@ fn probed(session: &Session, subject: String, route: &Route) -> Finding {
 
 /// A registry that could not be asked.
 fn failed(subject: String, error: &ProviderError, token: &str) -> Finding {
-    let finding = Finding::new(subject, format!("{}{token}", told(error))).failed();
+    let finding = Finding::new(subject, format!("{}{token}", with_causes(error))).failed();
     let advice = error.hints().first().cloned();
     finding.advice(advice.unwrap_or_else(|| "`mu -v doctor` shows each request".to_owned()))
-}
-
-/// An error with its causes, in one line.
-fn told(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text.push_str(&format!(": {cause}"));
-        next = cause.source();
-    }
-    text
 }
 
 fn clock(behind: i64) -> Finding {

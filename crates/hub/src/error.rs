@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use mu_bucket::{NoCredentials, credentials_hint};
+use mu_provider::causes;
 use mu_provider::fs::FileError;
 use mu_provider_hub::archive::ArchiveError;
 
@@ -148,14 +149,7 @@ impl StoreError {
 
     /// The error about missing credentials, if it is one.
     fn no_credentials(&self) -> Option<&NoCredentials> {
-        let mut cause: Option<&(dyn Error + 'static)> = Some(&*self.0);
-        while let Some(current) = cause {
-            if let Some(none) = current.downcast_ref::<NoCredentials>() {
-                return Some(none);
-            }
-            cause = current.source();
-        }
-        None
+        causes(&*self.0).find_map(|error| error.downcast_ref())
     }
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
+use mu_provider::causes;
 use mu_provider::fs::{self, AtPath as _, FileError, changing};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
@@ -370,9 +371,7 @@ fn link_on<'path>(folder: &std::path::Path, path: &'path str) -> Option<&'path s
 
 /// Whether there is no such file. This is also true if its name is too long for a file.
 fn is_absent(error: &Error) -> bool {
-    let causes =
-        std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source());
-    let mut causes = causes.filter_map(|error| error.downcast_ref::<std::io::Error>());
+    let mut causes = causes(error).filter_map(|error| error.downcast_ref::<std::io::Error>());
     matches!(error, Error::NotFound { .. })
         || causes.any(|error| error.kind() == std::io::ErrorKind::InvalidFilename)
 }

@@ -6,6 +6,19 @@
 use std::error::Error;
 use std::fmt;
 
+/// An error, what caused it, what caused that, and so on.
+pub fn causes<'e>(
+    error: &'e (dyn Error + 'static),
+) -> impl Iterator<Item = &'e (dyn Error + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
+}
+
+/// An error with its causes, in one line.
+pub fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let texts: Vec<String> = causes(error).map(ToString::to_string).collect();
+    texts.join(": ")
+}
+
 /// What went wrong, as far as a caller can react to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]

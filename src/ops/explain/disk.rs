@@ -1,8 +1,9 @@
 //! Hints for a failing disk: it is full, read-only, or not for this user.
 
-use std::error::Error;
 use std::io::ErrorKind;
 use std::path::Path;
+
+use mu_provider::causes;
 
 use crate::fs::FileError;
 use crate::ops::CommandError;
@@ -13,13 +14,11 @@ use crate::ops::session::error::quoted;
 pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
     let mut is_in_cache = false;
     let (mut refusal, mut path) = (None, None);
-    let mut cause: Option<&(dyn Error + 'static)> = Some(&*error.error);
-    while let Some(current) = cause {
+    for current in causes(&*error.error) {
         is_in_cache |= current.to_string().contains(&*cache.to_string_lossy());
         let kind = current.downcast_ref::<std::io::Error>().map(std::io::Error::kind);
         refusal = refusal.or(kind);
         path = path.or_else(|| current.downcast_ref().map(FileError::path));
-        cause = current.source();
     }
     let elsewhere = "MU_CACHE_DIR names another folder for the cache";
     match refusal {

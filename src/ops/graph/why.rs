@@ -3,6 +3,7 @@
 //! The lock answers the first question. For the second, mu asks registries; without them, the first answer
 //! still holds.
 
+use mu_provider::causes;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
@@ -257,13 +258,10 @@ fn obstructed(session: &Session, id: &PackageId, newer: &Newer, tries: bool) -> 
 /// An error with all its causes, in one line.
 fn describe(error: &Unavailable) -> String {
     let mut text = error.to_string();
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(&*error.source);
-    while let Some(current) = cause {
-        let message = current.to_string();
+    for message in causes(&*error.source).map(ToString::to_string) {
         if !text.contains(&message) {
             text = format!("{text}: {message}");
         }
-        cause = current.source();
     }
     text
 }

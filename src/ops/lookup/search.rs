@@ -1,10 +1,9 @@
 //! `search`: packages by words, in every registry that can be searched, all at once.
 
 use std::collections::BTreeSet;
-use std::error::Error;
 
 use mu_provider::catalog::{CatalogLine, Hits, LONGEST_LINE, Query};
-use mu_provider::{Listing as Listed, ProviderError, Yanked};
+use mu_provider::{Listing as Listed, ProviderError, Yanked, with_causes};
 
 use crate::index::releases::Position;
 use crate::index::{Candidate, Route, RouteError, Searchable, Unavailable};
@@ -133,7 +132,7 @@ fn providing(
         match providers(session, place, capability) {
             Ok(found) => answered.extend(found),
             Err(error) => {
-                session.events.warning(&described(&*error.error));
+                session.events.warning(&with_causes(&*error.error));
                 failed = Some(error);
             }
         }
@@ -240,7 +239,7 @@ pub fn capabilities(session: &Session) -> Result<BTreeSet<String>, CommandError>
                 found.extend(capabilities.into_iter().flatten());
             }
             Err(error) => {
-                session.events.warning(&described(&*error.error));
+                session.events.warning(&with_causes(&*error.error));
                 failed = Some(error);
             }
         }
@@ -310,12 +309,12 @@ fn ask_all(
         let mut failures = failures.into_iter();
         let first = failures.next().map_or(nothing, |first| at_default_base(session, first));
         return Err(failures.fold(first, |first, other| {
-            let text = described(&*other.error);
+            let text = with_causes(&*other.error);
             first.hint(format!("another registry failed too: {text}"))
         }));
     }
     for failure in failures {
-        session.events.warning(&described(&*failure.error));
+        session.events.warning(&with_causes(&*failure.error));
     }
     Ok(answered)
 }
@@ -414,7 +413,7 @@ fn filtered(
         return Err(unavailable(session, failures.swap_remove(0)));
     }
     for failure in failures {
-        session.events.warning(&described(&failure));
+        session.events.warning(&with_causes(&failure));
     }
     Ok(found)
 }
@@ -432,7 +431,7 @@ fn judge(session: &Session, here: &Here, packages: Vec<&mut FoundPackage>) {
     for package in packages {
         match usability(session, here, package) {
             Ok(usability) => package.usability = usability,
-            Err(error) => session.events.warning(&described(&*error.error)),
+            Err(error) => session.events.warning(&with_causes(&*error.error)),
         }
     }
 }
@@ -455,15 +454,4 @@ fn usability(
     let newest = if reasons.is_empty() { None } else { here.newest(&listing, Some(position))? };
     let newest_usable = newest.map(|position| releases.version(position).to_string());
     Ok(Some(Usability { reasons, newest_usable }))
-}
-
-/// An error and its causes in one line.
-fn described(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(&format!(": {cause}"));
-        source = cause.source();
-    }
-    text
 }

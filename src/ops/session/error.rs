@@ -5,7 +5,7 @@
 use std::error::Error;
 use std::fmt;
 
-use mu_provider::{ErrorKind, ProviderError};
+use mu_provider::{ErrorKind, ProviderError, causes};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -124,14 +124,7 @@ impl CommandError {
 
     /// The mistake in a file that caused it, if there is one.
     pub(crate) fn in_source(&self) -> Option<&SourceError> {
-        let mut cause: Option<&(dyn Error + 'static)> = Some(&*self.error);
-        while let Some(current) = cause {
-            if let Some(source) = current.downcast_ref::<SourceError>() {
-                return Some(source);
-            }
-            cause = current.source();
-        }
-        None
+        causes(&*self.error).find_map(|error| error.downcast_ref())
     }
 
     /// Adds what was being done when it happened.

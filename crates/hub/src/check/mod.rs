@@ -8,7 +8,7 @@ mod repair;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use mu_provider::fs;
+use mu_provider::{fs, with_causes};
 use mu_provider_hub::wire::SNAPSHOT_FILE;
 use object_store::ObjectMeta;
 use serde::Deserialize;
@@ -419,16 +419,4 @@ impl Check<'_> {
         }
         Ok(orphans)
     }
-}
-
-/// An error and what caused it, in one line.
-fn with_causes(error: &HubError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

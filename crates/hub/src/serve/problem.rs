@@ -5,6 +5,7 @@
 use axum::body::Body;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use mu_provider::causes;
 use serde_json::json;
 
 use crate::HubError;
@@ -107,15 +108,12 @@ impl From<HubError> for Problem {
 }
 
 /// An error with its causes.
-fn chain(error: &dyn std::error::Error) -> String {
+fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.ends_with(&cause_text) {
-            text = format!("{text}: {cause_text}");
+    for cause in causes(error).skip(1).map(ToString::to_string) {
+        if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
         }
-        source = cause.source();
     }
     text
 }
