@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::index::Requirement;
 use crate::reference::{Base, PackageId, Version, VersionSpec};
+pub use crate::workspace::{Bundled, Majors};
 
 /// A request to a [`crate::select::Strategy`].
 #[derive(Debug, Clone, Default)]
@@ -178,15 +179,6 @@ impl StatedCapabilities {
     }
 }
 
-/// A package that uses the copies that it carries inside, so that it requires nothing.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Bundled {
-    /// The package.
-    pub by: PackageId,
-    /// The one package that it carries inside; `None` for all its dependencies.
-    pub id: Option<PackageId>,
-}
-
 impl Bundled {
     /// Whether a package uses its own copy of another one.
     pub fn holds(all: &BTreeSet<Self>, by: &PackageId, id: &PackageId) -> bool {
@@ -210,15 +202,4 @@ pub struct Override {
     pub id: PackageId,
     /// The versions to use, whatever was required.
     pub spec: VersionSpec,
-}
-
-/// How many versions of one package there may be in a selection.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Majors {
-    /// One.
-    #[default]
-    One,
-    /// One of each major version. Versions below 1.0.0 count as one major, because packs of one package are
-    /// distinguished by their major alone.
-    Many,
 }

@@ -126,7 +126,7 @@ choice! {
 }
 
 /// A chart that uses copies that it carries inside.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Bundled {
     /// The chart.
     pub by: PackageId,

@@ -21,8 +21,7 @@ use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{
-    Bundled, Exclusion, Local, Locked, Majors, Override, Request, Selection, Settings,
-    StatedCapabilities, Update,
+    Exclusion, Local, Locked, Override, Request, Selection, Settings, StatedCapabilities, Update,
 };
 
 /// How often listings may turn out to be wrong before mu gives up.
@@ -361,12 +360,6 @@ fn begins_at(package: &LockedPackage, spec: &str) -> Option<bool> {
     }
 }
 
-/// The charts that use the copies that they carry inside, in the form for selection.
-fn bundled(session: &Session) -> BTreeSet<Bundled> {
-    let settings = session.workspace.settings.bundled.iter();
-    settings.map(|one| Bundled { by: one.by.clone(), id: one.id.clone() }).collect()
-}
-
 /// The request to selection.
 pub fn request(
     session: &Session,
@@ -427,12 +420,9 @@ pub fn request(
         settings: Settings {
             exclude: exclusions(requirements),
             overrides,
-            bundled: bundled(session),
+            bundled: settings.bundled.iter().cloned().collect(),
             replacements: settings.allow_replaces.clone(),
-            majors: match settings.majors {
-                crate::workspace::Majors::One => Majors::One,
-                crate::workspace::Majors::Many => Majors::Many,
-            },
+            majors: settings.majors,
             published_before: session.age_rule().latest(),
             prereleases: session.options.prereleases,
             runtime: requirements.runtime.clone(),
