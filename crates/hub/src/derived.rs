@@ -40,8 +40,8 @@ const AT_ONCE: usize = 32;
 
 /// A capability's file.
 #[derive(Debug, Default, Deserialize)]
-struct Capability {
-    packages: BTreeSet<String>,
+pub(crate) struct Capability {
+    pub(crate) packages: BTreeSet<String>,
 }
 
 /// Reads the index file of a package; if there is none, it has no lines.

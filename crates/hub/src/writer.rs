@@ -283,13 +283,7 @@ impl Writer {
             .await;
         match result {
             Ok(answer) => {
-                let earlier = marker.broken_off(&self.files).await?;
-                let mut names = earlier.names.clone();
-                names.retain(|other| other != name);
-                names.push(name.to_owned());
-                self.complete(&names, false).await?;
-                earlier.clear(&self.files).await?;
-                marker.clear(&self.files).await?;
+                self.complete_with_earlier(marker, name).await?;
                 Ok(answer)
             }
             // It is not known whether the write happened, so the marker stays.
@@ -306,14 +300,19 @@ impl Writer {
         let earlier = BrokenOff::all(&self.files).await?;
         if earlier.names.iter().any(|other| other == name) {
             let marker = Marker::set(&self.files, name).await?;
-            let earlier = marker.broken_off(&self.files).await?;
-            let mut names = earlier.names.clone();
-            names.push(name.to_owned());
-            self.complete(&names, false).await?;
-            earlier.clear(&self.files).await?;
-            marker.clear(&self.files).await?;
+            self.complete_with_earlier(marker, name).await?;
         }
         Ok(())
+    }
+
+    /// Completes the change of a package that `marker` is of, and those that were broken off.
+    async fn complete_with_earlier(&self, marker: Marker, name: &str) -> Result<(), HubError> {
+        let earlier = marker.broken_off(&self.files).await?;
+        let mut names = earlier.names.clone();
+        names.push(name.to_owned());
+        self.complete(&names, false).await?;
+        earlier.clear(&self.files).await?;
+        marker.clear(&self.files).await
     }
 
     /// Writes everything that is derived from the index files of `names`. Doing it twice does no harm.

@@ -11,12 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use mu_provider::{fs, with_causes};
 use mu_provider_hub::wire::SNAPSHOT_FILE;
 use object_store::ObjectMeta;
-use serde::Deserialize;
 
 use crate::HubError;
 use crate::archive;
 use crate::closures::{self, Meaning};
-use crate::derived;
+use crate::derived::{self, Capability};
 use crate::files::{LINK, Odd, Read};
 use crate::lines::{Lines, PublishedLine};
 use crate::log;
@@ -279,15 +278,11 @@ impl Check<'_> {
     }
 
     async fn capabilities(&mut self) -> Result<(), HubError> {
-        #[derive(Deserialize)]
-        struct File {
-            packages: BTreeSet<String>,
-        }
         let mut present = BTreeMap::new();
         for meta in self.writer.files.list("capabilities/").await? {
             let path = meta.location.to_string();
             let Some(read) = self.read(&path).await? else { continue };
-            match serde_json::from_slice::<File>(&read.bytes) {
+            match serde_json::from_slice::<Capability>(&read.bytes) {
                 Ok(file) => drop(present.insert(path, file.packages)),
                 Err(_) => self.problem(&path, "it is not a list of packages"),
             }
