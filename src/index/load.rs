@@ -97,7 +97,7 @@ impl Shared {
         let releases = (self.run.options.installed)(id);
         let route = self.run.routes.presumed(id, Some(&self.caches))?;
         // A pack does not say its commit.
-        if releases.is_empty() || route.provider.is_repository() {
+        if releases.is_empty() || route.provider.facts().is_repository {
             return None;
         }
         let record = self.learned(&in_packs(&route, releases)).ok()?.record;
@@ -138,7 +138,7 @@ impl Shared {
             return Ok(self.not_looked_for(id, route));
         }
         let route = self.run.routes.find(id, Some(&self.caches), self.run.progress())?;
-        if route.provider.is_folder() {
+        if route.provider.facts().is_folder {
             return self.load_folder(id, route);
         }
         let cache = self.caches.of(route.provider.name(), &route.location.root);
@@ -178,7 +178,7 @@ impl Shared {
             self.follow(id, &route, &found.leads_to);
         }
         let listing = match listing {
-            Listing::Found(found) if route.provider.manifests_are_in_archives() => {
+            Listing::Found(found) if route.provider.facts().manifests_are_in_archives => {
                 Listing::Found(self.completed(id, &route, found)?)
             }
             other => other,

@@ -106,7 +106,7 @@ impl Shared {
             for (releases, position) in versions.iter().rev() {
                 let Some(package) = shared.loaded(releases.id()) else { continue };
                 // Its own place may say something else.
-                let is_hint = package.route().provider.lines_are_hints();
+                let is_hint = package.route().provider.facts().lines_are_hints;
                 if !is_hint && !package.has_read(*position) {
                     drop(package.release(Candidate::Release(*position)));
                 }

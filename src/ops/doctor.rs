@@ -228,7 +228,7 @@ fn ask(session: &Session, registry: &Registry) -> (Finding, Option<i64>) {
     if session.options.offline && root.scheme() != "file" {
         return (Finding::new(subject, format!("{root} (not contacted: mu is offline)")), None);
     }
-    if !route.provider.is_hub() {
+    if !route.provider.facts().is_hub {
         return (probed(session, subject, &route), None);
     }
     let Ok(url) = root.as_folder().join("hub.json") else {
@@ -285,7 +285,7 @@ fn probed(session: &Session, subject: String, route: &Route) -> Finding {
     let (root, kind) = (&location.root, provider.name());
     let token = if session.has_token(root) { ", with a token" } else { "" };
     let begin = Instant::now();
-    let is_there = if provider.is_folder() || provider.is_repository() {
+    let is_there = if provider.facts().is_folder || provider.facts().is_repository {
         match root.scheme() {
             "file" => Ok(root.as_url().to_file_path().is_ok_and(|path| path.is_dir())),
             "http" | "https" => {

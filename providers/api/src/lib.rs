@@ -38,7 +38,7 @@ pub use crate::error::{ErrorKind, ProviderError, causes, with_causes};
 pub use crate::location::{Dates, Location};
 pub use crate::progress::{Progress, Silent};
 pub use crate::provider::{
-    FOREIGN_MANIFESTS, Found, Listing, MANIFEST_NAMES, MARKED_MANIFESTS, ManifestFile,
+    FOREIGN_MANIFESTS, Facts, Found, Listing, MANIFEST_NAMES, MARKED_MANIFESTS, ManifestFile,
     MarkedManifest, Provider, Soon,
 };
 pub use crate::release::{Dependency, DetailedDependency, Maintainer, Release, Upgrade};

@@ -21,74 +21,11 @@ pub trait Provider: Send + Sync + fmt::Debug {
     /// When the place cannot be reached. If it answers, but is of another kind, that is `Ok(false)`.
     fn probe(&self, location: &Location) -> Result<bool, ProviderError>;
 
-    /// Whether its places are repositories, which have commits, branches and a default branch in addition to
-    /// versions.
-    fn is_repository(&self) -> bool {
-        false
-    }
-
-    /// Whether its places are folders on this machine, each with one version, which every run reads again.
-    fn is_folder(&self) -> bool {
-        false
-    }
-
-    /// Whether a line of a listing has everything about a version that selection needs, so that the manifest
-    /// adds nothing.
-    fn lines_are_complete(&self) -> bool {
-        false
-    }
-
-    /// Whether a manifest is only in an archive. Then a line without dependencies is completed once, when it is listed, with
-    /// what [`Provider::manifest`] has, and the version there counts.
-    fn manifests_are_in_archives(&self) -> bool {
-        false
-    }
-
-    /// Whether the manifest of a release must have the name and the version that it is listed with.
-    fn names_are_binding(&self) -> bool {
-        false
-    }
-
-    /// Whether the manifest of a release must agree with its line in everything that selection uses, and have
-    /// the version that it is listed with.
-    fn lines_are_binding(&self) -> bool {
-        self.names_are_binding()
-    }
-
-    /// Whether its listings are only hints, and [`Provider::confirm`] knows what a version really is.
-    fn lines_are_hints(&self) -> bool {
-        false
-    }
-
-    /// Whether its places know what they have by `sha256:` digests, which [`Provider::resolve`] takes then.
-    fn has_digests(&self) -> bool {
-        false
-    }
-
-    /// Whether its places may have commits, branches and a tip beside versions, without being repositories. A listing then has
-    /// some of them, and [`Provider::resolve`] takes the names of others.
-    fn has_revisions(&self) -> bool {
-        false
-    }
-
-    /// Whether its places have no namespaces: only the last segment of a name is the package there, and the
-    /// segments before it lead to the place.
-    fn places_are_flat(&self) -> bool {
-        false
-    }
+    /// What holds for its places, so that no other code has to know its name.
+    fn facts(&self) -> Facts;
 
     /// Whether the package at `location` carries copies of its dependencies, and can be used with those.
     fn carries_copies(&self, _location: &Location) -> bool {
-        false
-    }
-
-    /// Whether its places are hubs, whose archives and index lines can be copied as they are.
-    fn is_hub(&self) -> bool {
-        false
-    }
-
-    /// Whether its places are OCI registries, whose artifacts can be copied as they are.
-    fn is_oci(&self) -> bool {
         false
     }
 
@@ -178,7 +115,7 @@ pub trait Provider: Send + Sync + fmt::Debug {
     }
 
     /// Finds a revision that is not in the listing: a commit, with all digits or some, or a digest; if the provider
-    /// [has revisions](Provider::has_revisions) or its [listings are hints](Provider::lines_are_hints), also a tag or a branch.
+    /// [has revisions](Facts::has_revisions) or its [listings are hints](Facts::lines_are_hints), also a tag or a branch.
     ///
     /// If it is a digest, everything that selection needs of it is in the answer, or [`Provider::confirm`] has it. The same holds for
     /// a tag where listings are hints: the commit in the answer is the digest of what the tag leads to, if it is no listed version.
@@ -191,22 +128,28 @@ pub trait Provider: Send + Sync + fmt::Debug {
         &self,
         location: &Location,
         revision: &str,
-        progress: &dyn Progress,
-    ) -> Result<Release, ProviderError>;
+        _progress: &dyn Progress,
+    ) -> Result<Release, ProviderError> {
+        let (of, place) = (location.describe(), self.facts().place);
+        let text = format!("there is no commit `{revision}` of `{of}`: {place} has no commits");
+        Err(ProviderError::new(ErrorKind::NotFound, text))
+    }
 
     /// The manifest of a release whose line in the listing does not have its dependencies.
     ///
-    /// `None` means that the release has no manifest, which is fine.
+    /// `None` means that the release has no manifest, or that its manifest adds nothing to what else is known, which is the default.
     ///
     /// # Errors
     ///
     /// When the release cannot be fetched.
     fn manifest(
         &self,
-        location: &Location,
-        release: &Release,
-        progress: &dyn Progress,
-    ) -> Result<Option<ManifestFile>, ProviderError>;
+        _location: &Location,
+        _release: &Release,
+        _progress: &dyn Progress,
+    ) -> Result<Option<ManifestFile>, ProviderError> {
+        Ok(None)
+    }
 
     /// What the place itself says about a version, if its listing is only a hint. mu calls this before it
     /// uses a version, or if the listing does not have the version's dependencies.
@@ -266,6 +209,43 @@ pub trait Provider: Send + Sync + fmt::Debug {
     ) -> Result<Option<Hits>, ProviderError> {
         Ok(None)
     }
+}
+
+/// What holds for the places of a provider.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Facts {
+    /// What a place is called in messages: `a hub`.
+    pub place: &'static str,
+    /// Whether its places are repositories, which have commits, branches and a default branch in addition to
+    /// versions.
+    pub is_repository: bool,
+    /// Whether its places are folders on this machine, each with one version, which every run reads again.
+    pub is_folder: bool,
+    /// Whether a line of a listing has everything about a version that selection needs, so that the manifest
+    /// adds nothing.
+    pub lines_are_complete: bool,
+    /// Whether a manifest is only in an archive. Then a line without dependencies is completed once, when it is listed, with
+    /// what [`Provider::manifest`] has, and the version there counts.
+    pub manifests_are_in_archives: bool,
+    /// Whether the manifest of a release must have the name and the version that it is listed with.
+    pub names_are_binding: bool,
+    /// Whether the manifest of a release must agree with its line in everything that selection uses, and have
+    /// the version that it is listed with.
+    pub lines_are_binding: bool,
+    /// Whether its listings are only hints, and [`Provider::confirm`] knows what a version really is.
+    pub lines_are_hints: bool,
+    /// Whether its places know what they have by `sha256:` digests, which [`Provider::resolve`] takes then.
+    pub has_digests: bool,
+    /// Whether its places may have commits, branches and a tip beside versions, without being repositories. A listing then has
+    /// some of them, and [`Provider::resolve`] takes the names of others.
+    pub has_revisions: bool,
+    /// Whether its places have no namespaces: only the last segment of a name is the package there, and the
+    /// segments before it lead to the place.
+    pub places_are_flat: bool,
+    /// Whether its places are hubs, whose archives and index lines can be copied as they are.
+    pub is_hub: bool,
+    /// Whether its places are OCI registries, whose artifacts can be copied as they are.
+    pub is_oci: bool,
 }
 
 /// What a provider will be asked soon.

@@ -27,7 +27,7 @@ use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::fs::AtPath as _;
 use mu_provider::http::{Failure, Http};
 use mu_provider::{
-    ErrorKind, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress, Provider,
+    ErrorKind, Facts, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress, Provider,
     ProviderError, Release, SafeUrl, TreeWriter, fs,
 };
 use mu_provider_hub::archive::Layout;
@@ -291,8 +291,8 @@ impl Provider for ExecProvider {
         self.plugin.name()
     }
 
-    fn has_revisions(&self) -> bool {
-        true
+    fn facts(&self) -> Facts {
+        Facts { place: "what a plugin serves", has_revisions: true, ..Facts::default() }
     }
 
     fn probe(&self, _location: &Location) -> Result<bool, ProviderError> {

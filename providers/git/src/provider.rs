@@ -7,8 +7,8 @@ use std::sync::Arc;
 use git2::Oid;
 use mu_provider::http::Http;
 use mu_provider::{
-    Dates, ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError,
-    Release, TreeWriter,
+    Dates, ErrorKind, Facts, Found, Listing, Location, ManifestFile, Progress, Provider,
+    ProviderError, Release, TreeWriter,
 };
 
 use crate::commit;
@@ -108,8 +108,8 @@ impl Provider for GitProvider {
         "git"
     }
 
-    fn is_repository(&self) -> bool {
-        true
+    fn facts(&self) -> Facts {
+        Facts { place: "a Git repository", is_repository: true, ..Facts::default() }
     }
 
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {

@@ -22,8 +22,8 @@ use mu_formats::helm::FORMAT;
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::{
-    ErrorKind, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
-    SafeUrl, Soon, TreeWriter,
+    ErrorKind, Facts, Listing, Location, Progress, Provider, ProviderError, Release, SafeUrl, Soon,
+    TreeWriter,
 };
 use mu_provider_hub::archive::Layout;
 use mu_provider_hub::{Archives, Place};
@@ -145,23 +145,23 @@ impl Provider for HelmProvider {
         "helm"
     }
 
+    fn facts(&self) -> Facts {
+        Facts {
+            place: "a chart repository",
+            places_are_flat: true,
+            // A chart without dependencies in the index carries everything inside.
+            lines_are_complete: true,
+            names_are_binding: true,
+            lines_are_binding: true,
+            ..Facts::default()
+        }
+    }
+
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
         self.repositories.probe(location)
     }
 
-    fn places_are_flat(&self) -> bool {
-        true
-    }
-
     fn carries_copies(&self, _location: &Location) -> bool {
-        true
-    }
-
-    fn lines_are_complete(&self) -> bool {
-        true
-    }
-
-    fn names_are_binding(&self) -> bool {
         true
     }
 
@@ -182,25 +182,6 @@ impl Provider for HelmProvider {
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
         self.repositories.list(location, validator, progress)
-    }
-
-    fn resolve(
-        &self,
-        location: &Location,
-        revision: &str,
-        _progress: &dyn Progress,
-    ) -> Result<Release, ProviderError> {
-        Err(self.repositories.no_commit(location, revision))
-    }
-
-    fn manifest(
-        &self,
-        _location: &Location,
-        _release: &Release,
-        _progress: &dyn Progress,
-    ) -> Result<Option<ManifestFile>, ProviderError> {
-        // The index has the dependencies of a chart. A chart without any there carries everything inside.
-        Ok(None)
     }
 
     fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {

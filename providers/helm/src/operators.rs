@@ -14,8 +14,8 @@ use mu_provider::fs;
 use mu_provider::http::Http;
 use mu_provider::threads::lock;
 use mu_provider::{
-    ErrorKind, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
-    SafeUrl, Soon, TreeWriter,
+    ErrorKind, Facts, Listing, Location, Progress, Provider, ProviderError, Release, SafeUrl, Soon,
+    TreeWriter,
 };
 use mu_provider_hub::remembered::digest;
 use mu_provider_hub::{Archives, Held, Looked, Packing, Place};
@@ -170,20 +170,19 @@ impl Provider for KudoProvider {
         "kudo"
     }
 
+    fn facts(&self) -> Facts {
+        Facts {
+            place: "a repository of KUDO operators",
+            places_are_flat: true,
+            names_are_binding: true,
+            lines_are_hints: true,
+            lines_are_binding: true,
+            ..Facts::default()
+        }
+    }
+
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
         self.repositories.probe(location)
-    }
-
-    fn places_are_flat(&self) -> bool {
-        true
-    }
-
-    fn names_are_binding(&self) -> bool {
-        true
-    }
-
-    fn lines_are_hints(&self) -> bool {
-        true
     }
 
     fn soon(&self, location: &Location, what: Soon<'_>) {
@@ -208,25 +207,6 @@ impl Provider for KudoProvider {
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
         self.repositories.list(location, validator, progress)
-    }
-
-    fn resolve(
-        &self,
-        location: &Location,
-        revision: &str,
-        _progress: &dyn Progress,
-    ) -> Result<Release, ProviderError> {
-        Err(self.repositories.no_commit(location, revision))
-    }
-
-    fn manifest(
-        &self,
-        _location: &Location,
-        _release: &Release,
-        _progress: &dyn Progress,
-    ) -> Result<Option<ManifestFile>, ProviderError> {
-        // `confirm` has what the archive says.
-        Ok(None)
     }
 
     fn confirm(

@@ -188,16 +188,6 @@ impl Repositories {
         }
     }
 
-    /// Why there is no such commit.
-    pub(crate) fn no_commit(&self, location: &Location, revision: &str) -> ProviderError {
-        let text = format!(
-            "there is no commit `{revision}` of `{}`: a {} has no commits",
-            location.describe(),
-            self.kind.repository
-        );
-        ProviderError::new(ErrorKind::NotFound, text)
-    }
-
     /// Searches a repository.
     pub(crate) fn search(
         &self,

@@ -43,8 +43,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::{Http, or_variable};
 use mu_provider::{
-    ErrorKind, Folder, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError,
-    Release, SafeUrl, Soon, TreeWriter,
+    ErrorKind, Facts, Folder, Found, Listing, Location, Progress, Provider, ProviderError, Release,
+    SafeUrl, Soon, TreeWriter,
 };
 
 pub use crate::archives::{Archives, Held, Looked, Place};
@@ -285,6 +285,17 @@ impl Provider for HubProvider {
         "hub"
     }
 
+    fn facts(&self) -> Facts {
+        Facts {
+            place: "a hub",
+            is_hub: true,
+            lines_are_complete: true,
+            names_are_binding: true,
+            lines_are_binding: true,
+            ..Facts::default()
+        }
+    }
+
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
         let asking =
             Asking { limit: LONGEST_HUB_FILE, ..self.asking(location, &mu_provider::Silent) };
@@ -302,18 +313,6 @@ impl Provider for HubProvider {
             Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    fn is_hub(&self) -> bool {
-        true
-    }
-
-    fn lines_are_complete(&self) -> bool {
-        true
-    }
-
-    fn names_are_binding(&self) -> bool {
-        true
     }
 
     fn soon(&self, location: &Location, what: Soon<'_>) {
@@ -401,31 +400,6 @@ impl Provider for HubProvider {
                 }))
             }
         }
-    }
-
-    fn resolve(
-        &self,
-        location: &Location,
-        revision: &str,
-        _progress: &dyn Progress,
-    ) -> Result<Release, ProviderError> {
-        Err(ProviderError::new(
-            ErrorKind::NotFound,
-            format!(
-                "there is no commit `{revision}` of `{}`: a hub has no commits",
-                location.describe()
-            ),
-        ))
-    }
-
-    fn manifest(
-        &self,
-        _location: &Location,
-        _release: &Release,
-        _progress: &dyn Progress,
-    ) -> Result<Option<ManifestFile>, ProviderError> {
-        // The index has everything that selection needs; a line without dependencies has none.
-        Ok(None)
     }
 
     fn fetch(

@@ -35,7 +35,7 @@ use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::threads::lock;
 use mu_provider::{
-    ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
+    ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError, Release,
     SafeUrl, TreeWriter,
 };
 use mu_provider_hub::archive::{Scratch, unpack_with};
@@ -220,8 +220,16 @@ impl Provider for OciProvider {
         "oci"
     }
 
-    fn is_oci(&self) -> bool {
-        true
+    fn facts(&self) -> Facts {
+        Facts {
+            place: "an OCI registry",
+            is_oci: true,
+            lines_are_binding: true,
+            // What matters of a manifest is in its annotations.
+            lines_are_hints: true,
+            has_digests: true,
+            ..Facts::default()
+        }
     }
 
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
@@ -234,18 +242,6 @@ impl Provider for OciProvider {
             Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    fn lines_are_binding(&self) -> bool {
-        true
-    }
-
-    fn lines_are_hints(&self) -> bool {
-        true
-    }
-
-    fn has_digests(&self) -> bool {
-        true
     }
 
     fn recall(
@@ -360,16 +356,6 @@ impl Provider for OciProvider {
                 Ok(Release { commit: digest.clone(), reference: digest, ..found })
             }
         }
-    }
-
-    fn manifest(
-        &self,
-        _location: &Location,
-        _release: &Release,
-        _progress: &dyn Progress,
-    ) -> Result<Option<ManifestFile>, ProviderError> {
-        // All that matters of the manifest is in the annotations.
-        Ok(None)
     }
 
     fn confirm(

@@ -21,8 +21,8 @@ use mu_formats::olm;
 use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::{
-    ErrorKind, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError, Release,
-    Silent, TreeWriter,
+    ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError, Release, Silent,
+    TreeWriter,
 };
 use mu_provider_oci::{ImageName, OciProvider};
 
@@ -135,20 +135,21 @@ impl Provider for OlmProvider {
         olm::NAME
     }
 
+    fn facts(&self) -> Facts {
+        Facts {
+            place: "a catalog of operators",
+            places_are_flat: true,
+            lines_are_complete: true,
+            ..Facts::default()
+        }
+    }
+
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
         match self.catalogs.get(location, &Silent) {
             Ok(catalog) => Ok(catalog.is_some()),
             Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
             Err(error) => Err(error),
         }
-    }
-
-    fn places_are_flat(&self) -> bool {
-        true
-    }
-
-    fn lines_are_complete(&self) -> bool {
-        true
     }
 
     fn is_unchanged(&self, location: &Location, validator: &str, progress: &dyn Progress) -> bool {
@@ -253,29 +254,6 @@ impl Provider for OlmProvider {
         }
         let hits = query.search(&*lines);
         Ok(Some(hits.expect("what is in memory can be read")))
-    }
-
-    fn resolve(
-        &self,
-        location: &Location,
-        revision: &str,
-        _progress: &dyn Progress,
-    ) -> Result<Release, ProviderError> {
-        let text = format!(
-            "there is no commit `{revision}` of `{}`: a catalog of operators has no commits",
-            location.describe()
-        );
-        Err(ProviderError::new(ErrorKind::NotFound, text))
-    }
-
-    fn manifest(
-        &self,
-        _location: &Location,
-        _release: &Release,
-        _progress: &dyn Progress,
-    ) -> Result<Option<ManifestFile>, ProviderError> {
-        // The catalog says all that counts.
-        Ok(None)
     }
 
     fn fetch(

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 
 use mu_provider::fs::{self, AtPath as _};
 use mu_provider::{
-    ErrorKind, FOREIGN_MANIFESTS, Found, Listing, Location, MANIFEST_NAMES, ManifestFile,
+    ErrorKind, FOREIGN_MANIFESTS, Facts, Found, Listing, Location, MANIFEST_NAMES, ManifestFile,
     MarkedManifest, Progress, Provider, ProviderError, Release, TreeWriter,
 };
 
@@ -40,8 +40,8 @@ impl Provider for PathProvider {
         "path"
     }
 
-    fn is_folder(&self) -> bool {
-        true
+    fn facts(&self) -> Facts {
+        Facts { place: "a folder", is_folder: true, ..Facts::default() }
     }
 
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
@@ -66,21 +66,6 @@ impl Provider for PathProvider {
             location: location.clone(),
             leads_to: Vec::new(),
         }))
-    }
-
-    fn resolve(
-        &self,
-        location: &Location,
-        revision: &str,
-        _progress: &dyn Progress,
-    ) -> Result<Release, ProviderError> {
-        Err(ProviderError::new(
-            ErrorKind::NotFound,
-            format!(
-                "there is no commit `{revision}` in `{}`: a folder has no commits",
-                location.describe()
-            ),
-        ))
     }
 
     fn manifest(

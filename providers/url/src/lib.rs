@@ -20,7 +20,7 @@ use mu_formats::{FORMATS, Format, Reading, Texts};
 use mu_provider::http::Http;
 use mu_provider::threads::lock;
 use mu_provider::{
-    ErrorKind, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress, Provider,
+    ErrorKind, Facts, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress, Provider,
     ProviderError, Release, SafeUrl, Silent, TreeWriter,
 };
 use mu_provider_hub::document::Validator;
@@ -237,6 +237,18 @@ impl Provider for UrlProvider {
         "url"
     }
 
+    fn facts(&self) -> Facts {
+        Facts {
+            place: "an archive",
+            places_are_flat: true,
+            lines_are_complete: true,
+            lines_are_binding: true,
+            has_digests: true,
+            manifests_are_in_archives: true,
+            ..Facts::default()
+        }
+    }
+
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
         match self.ask(location, None, &Silent) {
             Ok(asked) => Ok(!matches!(asked, UrlAnswer::Absent(_))),
@@ -245,26 +257,6 @@ impl Provider for UrlProvider {
                 _ => Err(error),
             },
         }
-    }
-
-    fn places_are_flat(&self) -> bool {
-        true
-    }
-
-    fn lines_are_complete(&self) -> bool {
-        true
-    }
-
-    fn lines_are_binding(&self) -> bool {
-        true
-    }
-
-    fn has_digests(&self) -> bool {
-        true
-    }
-
-    fn manifests_are_in_archives(&self) -> bool {
-        true
     }
 
     fn list(

@@ -27,7 +27,7 @@ impl Package {
         position: Position,
     ) -> Result<Confirmed, PackageError> {
         let Self { route, .. } = self;
-        if !route.provider.lines_are_hints() {
+        if !route.provider.facts().lines_are_hints {
             return Ok(Confirmed::AsTold);
         }
         let line = self.line(position)?;

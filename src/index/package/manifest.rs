@@ -94,7 +94,8 @@ impl Package {
                 ..Seen::default()
             }));
         }
-        if let (Some(dependencies), true) = (&release.dependencies, provider.has_revisions()) {
+        if let (Some(dependencies), true) = (&release.dependencies, provider.facts().has_revisions)
+        {
             return Ok(Some(Seen {
                 details: Some(Arc::new(wire::details(self.id(), release).counted(aliases))),
                 dependencies: dependencies.clone(),

@@ -61,14 +61,14 @@ impl Package {
             None => (Releases::absent(id.clone(), record.tried), None, Table::default()),
             Some(mut listing) => {
                 let releases = releases(id, &mut listing, &route);
-                let has_revisions = route.provider.has_revisions();
+                let has_revisions = route.provider.facts().has_revisions;
                 let releases = if has_revisions { releases.with_revisions() } else { releases };
                 route.location = Location { dates: route.location.dates, ..listing.location };
                 (releases, Some(listing.lines), listing.table)
             }
         };
         // A folder has one version, whose age only its author knows.
-        let releases = if route.provider.is_folder() { releases.ageless() } else { releases };
+        let releases = if route.provider.facts().is_folder { releases.ageless() } else { releases };
         Self {
             releases: Arc::new(releases),
             route: Arc::new(route),
@@ -142,7 +142,7 @@ impl Package {
 
     /// Whether the requirements of its versions are known without a request.
     pub(super) fn is_complete(&self) -> bool {
-        self.route.provider.lines_are_complete()
+        self.route.provider.facts().lines_are_complete
     }
 
     /// The package in a folder on this machine, whose version only its manifest knows.
@@ -180,11 +180,8 @@ impl Package {
 
     /// The folder of a package that is a local folder.
     fn folder(&self) -> Option<PathBuf> {
-        self.route
-            .provider
-            .is_folder()
-            .then(|| self.route.location.root.as_url().to_file_path().ok())
-            .flatten()
+        let is_folder = self.route.provider.facts().is_folder;
+        is_folder.then(|| self.route.location.root.as_url().to_file_path().ok()).flatten()
     }
 
     /// Where a candidate is, and what is known about it.
@@ -252,10 +249,14 @@ impl Package {
 /// Turns a listing into releases.
 fn releases(id: &PackageId, listing: &mut Listing, route: &Route) -> Releases {
     let dated = route.location.dates != Dates::Ignored;
-    if listing.table.is_plain() && !route.provider.is_repository() {
+    if listing.table.is_plain() && !route.provider.facts().is_repository {
         return plain(id, listing, dated);
     }
-    let of = if route.provider.is_repository() { Releases::repository } else { Releases::registry };
+    let of = if route.provider.facts().is_repository {
+        Releases::repository
+    } else {
+        Releases::registry
+    };
     let releases = of(id.clone(), wire::entries(id, listing, dated));
     match releases.has_only_prereleases() && wire::is_foreign(listing) {
         true => releases.foreign(),

@@ -36,7 +36,7 @@ impl Package {
         if let VersionSpec::Digest(digest) = name {
             return self.of_digest(around, digest.as_str());
         }
-        if self.route.provider.has_revisions() {
+        if self.route.provider.facts().has_revisions {
             return self.listed_or_asked(around, name);
         }
         if !self.releases.is_repository() {
@@ -77,7 +77,7 @@ impl Package {
         digest: &str,
     ) -> Result<Option<Revision>, PackageError> {
         let (provider, location) = (&self.route.provider, &self.route.location);
-        if !provider.has_digests() {
+        if !provider.facts().has_digests {
             return Err(PackageError::NoDigests {
                 id: self.id().clone(),
                 digest: digest.to_owned(),
@@ -183,7 +183,7 @@ impl Package {
         let (provider, location) = (&self.route.provider, &self.route.location);
         // Tags can look like commits, and partial versions are ranges.
         let tag = name.as_tag().filter(|_| !matches!(name, VersionSpec::Range(_)));
-        let Some(tag) = tag.filter(|_| provider.lines_are_hints()) else { return Ok(None) };
+        let Some(tag) = tag.filter(|_| provider.facts().lines_are_hints) else { return Ok(None) };
         let progress = around.run().asking(self.id());
         match provider.resolve(location, tag, &*progress) {
             Ok(release) if release.commit.is_some() => self.look_at(around, release).map(Some),

@@ -45,7 +45,7 @@ impl Routes {
             // A program may be built without one of them.
             let Ok(route) = self.route(provider, root.clone(), path.to_owned()) else { continue };
             // One index has all packages of its place, and one repository only its own.
-            let name = route.provider.is_repository().then_some(route.location.path.as_str());
+            let name = route.provider.facts().is_repository.then_some(route.location.path.as_str());
             if caches.is_some_and(|caches| caches.has(provider, &route.location.root, name)) {
                 return Ok(Some(route));
             }
@@ -70,7 +70,7 @@ impl Routes {
                 return Ok(Some(route));
             }
             let place = &route.location;
-            tried.push(match route.provider.is_repository() {
+            tried.push(match route.provider.facts().is_repository {
                 true => format!("{}, where there is no Git repository", place.describe()),
                 false => format!("{}index.yaml", place.root),
             });
@@ -158,7 +158,7 @@ impl Routes {
 /// Asks whether the package of a route can be there.
 fn is_there(route: &Route, progress: &dyn Progress) -> Result<bool, RouteError> {
     let location = &route.location;
-    if route.provider.is_repository() {
+    if route.provider.facts().is_repository {
         progress.waiting(&format!("looking for a Git repository at {}", location.describe()));
     }
     Ok(route.provider.probe(location)?)

@@ -255,7 +255,8 @@ impl Routes {
         root: SafeUrl,
         path: String,
     ) -> Result<Route, RouteError> {
-        let (root, path) = match path.rsplit_once('/').filter(|_| provider.places_are_flat()) {
+        let (root, path) = match path.rsplit_once('/').filter(|_| provider.facts().places_are_flat)
+        {
             Some((folder, leaf)) => (inside(&root, folder)?, leaf.to_owned()),
             None => (root, path),
         };

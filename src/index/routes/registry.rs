@@ -59,7 +59,7 @@ impl Routes {
         let (provider, root) = self.place_of(serving)?;
         // The prefix is replaced by the URL; `.git` marks survive in the rest.
         let skipped = id.name_str().len() - rest.len();
-        let is_repository = provider.is_repository();
+        let is_repository = provider.facts().is_repository;
         let path = if is_repository { path.get(skipped..).unwrap_or(rest) } else { rest };
         self.below(&serving.registry, provider, root, path).map(Some)
     }

@@ -42,7 +42,7 @@ pub(crate) struct Content<'a> {
 /// Whether a package's manifest must be checked.
 pub(crate) fn is_checked(session: &Session, package: &LockedPackage) -> bool {
     let provider = session.index().providers().get(&package.source.provider);
-    provider.is_ok_and(|provider| provider.lines_are_binding())
+    provider.is_ok_and(|provider| provider.facts().lines_are_binding)
 }
 
 impl<'a> Content<'a> {
@@ -147,7 +147,7 @@ impl<'a> Content<'a> {
     fn check_absence(&self, line: &Release) -> Result<(), CommandError> {
         let is_commit = line.format.as_deref() == Some(GIT);
         let route = self.route()?;
-        if is_commit || (line.format.is_none() && !route.provider.names_are_binding()) {
+        if is_commit || (line.format.is_none() && !route.provider.facts().names_are_binding) {
             return Ok(());
         }
         let format = FORMATS.iter().find(|format| line.format.as_deref() == Some(format.name));
@@ -193,7 +193,7 @@ impl<'a> Content<'a> {
             return Ok(());
         }
         let route = self.route()?;
-        if !route.provider.names_are_binding() {
+        if !route.provider.facts().names_are_binding {
             return Ok(());
         }
         let is_origin = |line: &Release| {

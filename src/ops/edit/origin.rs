@@ -82,7 +82,7 @@ fn git_place(
     package: &LockedPackage,
 ) -> Result<Option<(SafeUrl, String)>, CommandError> {
     let provider = session.index().providers().get(&package.source.provider);
-    if !provider.is_ok_and(|provider| provider.is_repository()) {
+    if !provider.is_ok_and(|provider| provider.facts().is_repository) {
         return Ok(None);
     }
     let location = place_of(session, package)?;

@@ -177,7 +177,7 @@ fn complete(session: &Session, conflict: &mut Conflict) {
             // It may have no version at all.
             let route = session.index().route(&clash.id);
             let is_empty = clash.available.is_empty() && clash.rejected.is_empty();
-            if is_empty && route.as_ref().is_ok_and(|route| route.provider.is_repository()) {
+            if is_empty && route.as_ref().is_ok_and(|route| route.provider.facts().is_repository) {
                 clash.notes.push("the default branch of its repository has no commits".to_owned());
             }
             clash.source = route.ok().map(|route| source_of(session, &route).to_string());
@@ -329,7 +329,7 @@ fn elsewhere(id: &PackageId) -> [String; 2] {
 /// The reference to a package that was looked for in Git repositories; `None` if it was not.
 fn repository(session: &Session, id: &PackageId) -> Option<String> {
     let route = session.index().route(id).ok()?;
-    let is_git = route.provider.is_repository();
+    let is_git = route.provider.facts().is_repository;
     is_git.then(|| session.index().written(id).unwrap_or_else(|| id.to_string()))
 }
 

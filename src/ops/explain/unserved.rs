@@ -62,7 +62,7 @@ pub(crate) fn plain_http(session: &Session, id: &PackageId) -> Option<String> {
         }
         None => (id.base().to_string(), format!("oci://{}", id.base()), String::new()),
     };
-    let is_oci = session.index().known_route(id).is_some_and(|route| route.provider.is_oci());
+    let is_oci = session.index().known_route(id).is_some_and(|route| route.provider.facts().is_oci);
     is_oci.then(|| {
         let line =
             format!("registries: {{\"{prefix}\": {{url: \"{url}\"{provider}, insecure: true}}}}");

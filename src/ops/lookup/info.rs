@@ -165,7 +165,7 @@ fn in_full(route: &Route, release: Release) -> Release {
         || release.repository.is_some()
         || !release.keywords.is_empty()
         || !release.maintainers.is_empty();
-    if says_something || !route.provider.lines_are_complete() {
+    if says_something || !route.provider.facts().lines_are_complete {
         return release;
     }
     // A request that sends no validator gets the whole file.

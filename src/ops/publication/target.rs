@@ -188,7 +188,7 @@ impl Target {
         match &self.kind {
             #[cfg(feature = "oci")]
             Kind::Oci(registry)
-                if route.provider.is_oci()
+                if route.provider.facts().is_oci
                     && (line.contains_key("format") || is_pinned(release)) =>
             {
                 registry.copy(&route.location, release, line, name).map(Some)

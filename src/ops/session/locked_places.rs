@@ -18,7 +18,7 @@ pub(super) fn stated(
     let provider = providers.get(&source.provider);
     let (scheme, place) = source.place.split_once("://")?;
     let (is_flat, is_oci) =
-        provider.map_or((false, false), |one| (one.places_are_flat(), one.is_oci()));
+        provider.map_or((false, false), |one| (one.facts().places_are_flat, one.facts().is_oci));
     let inside = match folder {
         Some(folder) => folder,
         None if is_flat => id.name_str().rsplit('/').next().unwrap_or_default(),

@@ -105,8 +105,8 @@ fn releases(session: &Session, package: &LockedPackage) -> Releases {
     };
     let provider = session.index().providers().get(&package.source.provider);
     match provider {
-        Ok(provider) if provider.is_repository() => Releases::repository(id, entries),
-        Ok(provider) if provider.has_revisions() => {
+        Ok(provider) if provider.facts().is_repository => Releases::repository(id, entries),
+        Ok(provider) if provider.facts().has_revisions => {
             Releases::registry(id, entries).with_revisions()
         }
         _ => Releases::registry(id, entries),

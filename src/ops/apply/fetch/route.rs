@@ -129,7 +129,7 @@ fn in_lock(
     let Some(root) = roots.find(&package.source.place, &session.lock_folder()) else {
         return Ok(None);
     };
-    let is_repository = provider.is_repository();
+    let is_repository = provider.facts().is_repository;
     let folder = package.folder.as_deref().unwrap_or_default();
     let there = if is_repository { spelled(&root, folder) } else { spelled(&root, "") };
     // A package that no registry covers is where its id says, however a reference reached it.
@@ -143,7 +143,7 @@ fn in_lock(
         None if is_repository => {
             there == marks_dropped(id.as_str()) || local_id(&root, folder).as_ref() == Some(id)
         }
-        None if provider.places_are_flat() => holds(&root, leaf(id.name_str()), id),
+        None if provider.facts().places_are_flat => holds(&root, leaf(id.name_str()), id),
         None => there == id.base().host_port(),
     };
     if !is_there {
@@ -152,7 +152,7 @@ fn in_lock(
     // A registry of the settings may serve only what is below a prefix of the id.
     let path = match known {
         Some(route) => &route.location.path,
-        None if provider.places_are_flat() => leaf(id.name_str()),
+        None if provider.facts().places_are_flat => leaf(id.name_str()),
         None => id.name_str(),
     };
     let mut location = Location::new(root, if is_repository { "" } else { path });
@@ -274,7 +274,7 @@ pub(super) fn release_of(
         }));
     }
     let id = used_instead(session, &package.id);
-    let is_repository = way.route.provider.is_repository();
+    let is_repository = way.route.provider.facts().is_repository;
     if let (Some(_), false, Some(digest)) = (&package.commit, is_repository, &release.digest) {
         // A registry with a copy may give a commit another name than Git does, but it has the same content.
         let failed = |error| unavailable(session, error);
@@ -349,7 +349,7 @@ pub(crate) fn source_now(
         (None, Some(known)) => known,
         (None, None) => return None,
     };
-    if route.provider.is_repository() && route.location.folder.is_none() {
+    if route.provider.facts().is_repository && route.location.folder.is_none() {
         // The end of the repository's path is known once something was fetched from it.
         let commits = [package.commit.clone()?];
         let found = route.provider.recall(&route.location, &commits, &mu_provider::Silent)?;

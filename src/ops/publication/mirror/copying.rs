@@ -132,7 +132,7 @@ impl<'a> Copying<'a> {
         let failed = |error| unavailable(self.session, error);
         let route = index.route(id).map_err(failed)?;
         let mut needed = BTreeSet::new();
-        if !route.provider.is_hub() {
+        if !route.provider.facts().is_hub {
             let locked = chosen.into_iter().flat_map(|chosen| chosen.values());
             return Ok(locked.flat_map(|package| package.dependencies.iter().cloned()).collect());
         }
@@ -154,7 +154,7 @@ impl<'a> Copying<'a> {
     ) -> Result<(), CommandError> {
         let session = self.session;
         let route = session.index().route(id).map_err(|error| unavailable(session, error))?;
-        if !route.provider.is_hub() {
+        if !route.provider.facts().is_hub {
             return self.pack(id, chosen, &route);
         }
         let (releases, positions) = self.versions(id, chosen)?;
@@ -228,7 +228,7 @@ impl<'a> Copying<'a> {
         let renamed = self.renaming.as_ref().and_then(|renaming| renaming.of(id));
         match renamed {
             Some((name, renamed)) => (name.to_string(), Some(renamed)),
-            None if route.provider.is_hub() => (route.location.path.clone(), None),
+            None if route.provider.facts().is_hub => (route.location.path.clone(), None),
             None => {
                 let registry = self.session.index().registry(id);
                 (registry.map_or(id.name_str(), |(_, rest)| rest).to_owned(), None)
