@@ -5,6 +5,7 @@
 
 use std::error::Error;
 use std::fmt;
+use std::sync::Arc;
 
 /// An error, what caused it, what caused that, and so on.
 pub fn causes<'e>(
@@ -60,13 +61,13 @@ fn shortened(message: String) -> String {
 }
 
 /// A failure of a provider: what was tried and where, the reason, and what to do next.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct ProviderError {
     kind: ErrorKind,
     message: String,
     hints: Vec<String>,
     is_without_tls: bool,
-    source: Option<Box<dyn Error + Send + Sync>>,
+    source: Option<Arc<dyn Error + Send + Sync>>,
 }
 
 impl ProviderError {
@@ -80,7 +81,7 @@ impl ProviderError {
     /// Adds the reason.
     #[must_use]
     pub fn because(mut self, source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
-        self.source = Some(source.into());
+        self.source = Some(Arc::from(source.into()));
         self
     }
 
@@ -149,17 +150,11 @@ impl Error for ProviderError {
 impl From<crate::TreeError> for ProviderError {
     fn from(error: crate::TreeError) -> Self {
         let kind = if error.is_io() { ErrorKind::Io } else { ErrorKind::Integrity };
-        Self::new(kind, error.to_string()).because_of(&error)
-    }
-}
-
-impl ProviderError {
-    /// Keeps the cause of `error` (its message is already this one's).
-    fn because_of(mut self, error: &dyn Error) -> Self {
-        if let Some(cause) = error.source() {
-            self.source = Some(cause.to_string().into());
+        let failed = Self::new(kind, error.to_string());
+        match error.source() {
+            Some(cause) => failed.because(cause.to_string()),
+            None => failed,
         }
-        self
     }
 }
 

@@ -6,40 +6,11 @@
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 
+use mu_provider::ProviderError;
 use mu_provider::threads::lock;
-use mu_provider::{ErrorKind, ProviderError};
 use serde_json::Value;
 
-type Reply = Result<Value, Failed>;
-
-/// An error that several have met.
-#[derive(Debug, Clone)]
-pub(crate) struct Failed {
-    kind: ErrorKind,
-    text: String,
-    hints: Vec<String>,
-    cause: Option<String>,
-}
-
-impl From<ProviderError> for Failed {
-    fn from(error: ProviderError) -> Self {
-        let cause = std::error::Error::source(&error).map(ToString::to_string);
-        Self { kind: error.kind(), text: error.to_string(), hints: error.hints().to_vec(), cause }
-    }
-}
-
-impl From<Failed> for ProviderError {
-    fn from(failed: Failed) -> Self {
-        let mut error = Self::new(failed.kind, failed.text);
-        for hint in failed.hints {
-            error = error.hint(hint);
-        }
-        match failed.cause {
-            Some(cause) => error.because(cause),
-            None => error,
-        }
-    }
-}
+type Reply = Result<Value, ProviderError>;
 
 /// Packages that nobody has asked about yet.
 #[derive(Debug, Default)]
@@ -85,7 +56,6 @@ impl Batch {
                     }
                 }
                 Err(error) => {
-                    let error = Failed::from(error);
                     for sender in &senders {
                         let _ = sender.send(Err(error.clone()));
                     }

@@ -312,8 +312,7 @@ impl Provider for ExecProvider {
             let answer = self
                 .batch
                 .ask(question.clone(), most, |questions| self.versions(questions, progress));
-            let answer = answer.map_err(ProviderError::from)?;
-            let mut package: Package = serde_json::from_value(answer)
+            let mut package: Package = serde_json::from_value(answer?)
                 .map_err(|error| self.unreadable("versions", error))?;
             match package.error.take() {
                 None => Ok(package),

@@ -33,7 +33,6 @@ mod commit;
 mod database;
 mod dates;
 mod export;
-mod failure;
 mod gitmodules;
 mod listing;
 mod manifest;

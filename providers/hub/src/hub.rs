@@ -1,7 +1,6 @@
 //! The hubs of a run: what is known about each, from its `hub.json` and later requests.
 
 use std::collections::HashMap;
-use std::error::Error as _;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -114,12 +113,12 @@ impl Hubs {
         if let Some(failure) = &*last_failure
             && slot.failures.load(Ordering::SeqCst) != failures
         {
-            return Err(copy(failure));
+            return Err(failure.clone());
         }
         match read() {
             Ok(root) => Ok(Arc::clone(slot.root.get_or_init(|| Arc::new(Hub::new(root))))),
             Err(error) => {
-                *last_failure = Some(copy(&error));
+                *last_failure = Some(error.clone());
                 slot.failures.fetch_add(1, Ordering::SeqCst);
                 Err(error)
             }
@@ -129,18 +128,6 @@ impl Hubs {
     fn slot(&self, url: &SafeUrl) -> Arc<Slot> {
         let mut slots = lock(&self.0);
         Arc::clone(slots.entry(url.clone()).or_default())
-    }
-}
-
-/// A copy of the error, with its cause as text.
-fn copy(error: &ProviderError) -> ProviderError {
-    let mut copy = ProviderError::new(error.kind(), error.to_string());
-    for hint in error.hints() {
-        copy = copy.hint(hint);
-    }
-    match error.source() {
-        Some(source) => copy.because(source.to_string()),
-        None => copy,
     }
 }
 

@@ -7,7 +7,6 @@ use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Progress, ProviderError};
 
 use super::{FailedListing, Repository, Talk};
-use crate::failure::Failure;
 use crate::wire::Advertisement;
 
 impl Repository {
@@ -31,13 +30,13 @@ impl Repository {
             Some(FailedListing { before, failure })
                 if *before >= arrived || failure.kind() == ErrorKind::NotFound =>
             {
-                return Err(failure.to_error());
+                return Err(failure.clone());
             }
             _ => {}
         }
         self.listed(&mut self.talk(), progress).inspect_err(|error| {
             let before = self.listings.fetch_add(1, Ordering::SeqCst);
-            *failed = Some(FailedListing { before, failure: Failure::new(error) });
+            *failed = Some(FailedListing { before, failure: error.clone() });
         })
     }
 

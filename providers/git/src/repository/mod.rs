@@ -18,7 +18,6 @@ use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Progress, ProviderError};
 
 use crate::database::Database;
-use crate::failure::Failure;
 use crate::remote_url::{RemoteUrl, Scheme};
 use crate::transport::{Session, Transports};
 use crate::wire::Advertisement;
@@ -47,7 +46,7 @@ pub(crate) struct Repository {
 struct FailedListing {
     /// How many listings there were before it.
     before: u64,
-    failure: Failure,
+    failure: ProviderError,
 }
 
 /// State of the thread that talks to the remote.
