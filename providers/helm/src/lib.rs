@@ -32,9 +32,6 @@ pub use crate::operators::{KudoOptions, KudoProvider};
 pub use crate::pack::pack;
 use crate::repository::{CHARTS, Repositories};
 
-/// How many places of an archive are tried.
-const MOST_PLACES: usize = 8;
-
 /// The largest archive of a chart, in bytes. Helm itself refuses archives of more than a hundred megabytes
 /// when unpacked.
 const LARGEST_ARCHIVE: u64 = 1 << 30;
@@ -75,34 +72,6 @@ impl HelmProvider {
             http,
             oci,
         }
-    }
-
-    /// Fetches the archive from the first of `urls` that has it; returns `None` if none has.
-    fn fetch_first(
-        &self,
-        location: &Location,
-        release: &Release,
-        urls: &[String],
-        tree: &mut TreeWriter,
-        progress: &dyn Progress,
-    ) -> Result<Option<()>, ProviderError> {
-        let root = location.root.as_folder();
-        for url in urls.iter().take(MOST_PLACES) {
-            let unpacked = match url.strip_prefix("oci://") {
-                Some(place) => self.fetch_artifact(location, release, place, tree, progress),
-                None => {
-                    let url = Archives::place(&root, url)?;
-                    let place = Place { url, insecure: location.insecure, guard: None };
-                    self.archives.unpack(&place, release, Layout::InFolder, tree, progress)
-                }
-            };
-            match unpacked {
-                Ok(()) => return Ok(Some(())),
-                Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(error),
-            }
-        }
-        Ok(None)
     }
 
     /// Fetches from `HOST/REPOSITORY:TAG` in an OCI registry.
@@ -195,18 +164,21 @@ impl Provider for HelmProvider {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
-        if self.fetch_first(location, release, &release.urls, tree, progress)?.is_some() {
-            return Ok(());
-        }
-        // It may have moved since it was locked, or the lock does not have its URL.
-        let listed = self.repositories.listed(location, release, progress)?.unwrap_or_default();
-        let others: Vec<String> =
-            listed.urls.into_iter().filter(|url| !release.urls.contains(url)).collect();
-        if self.fetch_first(location, release, &others, tree, progress)?.is_some() {
-            return Ok(());
-        }
-        let tried: Vec<String> = release.urls.iter().chain(&others).cloned().collect();
-        Err(Repositories::no_archive(location, release, &tried))
+        let root = location.root.as_folder();
+        self.repositories.first(location, release, progress, |url| {
+            let unpacked = match url.strip_prefix("oci://") {
+                Some(place) => self.fetch_artifact(location, release, place, tree, progress),
+                None => {
+                    let url = Archives::place(&root, url)?;
+                    let place = Place { url, insecure: location.insecure, guard: None };
+                    self.archives.unpack(&place, release, Layout::InFolder, tree, progress)
+                }
+            };
+            match unpacked {
+                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+                unpacked => unpacked.map(Some),
+            }
+        })
     }
 
     fn search(

@@ -20,8 +20,8 @@ use mu_provider::{
 use mu_provider_hub::remembered::digest;
 use mu_provider_hub::{Archives, Held, Looked, Packing, Place};
 
+use crate::fetch_ahead;
 use crate::repository::{OPERATORS, Repositories};
-use crate::{MOST_PLACES, fetch_ahead};
 
 /// The largest archive of an operator, in bytes: a few templates.
 const LARGEST_ARCHIVE: u64 = 64 << 20;
@@ -94,42 +94,18 @@ impl KudoProvider {
         release: &Release,
         progress: &dyn Progress,
     ) -> Result<Held, ProviderError> {
-        let mut tried = Vec::new();
-        if let Some(held) = self.first(location, release, &release.urls, &mut tried, progress)? {
-            return Ok(held);
-        }
-        // It may have moved since it was locked, or the lock does not have its URL.
-        let listed = self.repositories.listed(location, release, progress)?.unwrap_or_default();
-        let held = self.first(location, release, &listed.urls, &mut tried, progress)?;
-        held.ok_or_else(|| Repositories::no_archive(location, release, &tried))
-    }
-
-    fn first(
-        &self,
-        location: &Location,
-        release: &Release,
-        urls: &[String],
-        tried: &mut Vec<String>,
-        progress: &dyn Progress,
-    ) -> Result<Option<Held>, ProviderError> {
-        for url in urls.iter().take(MOST_PLACES) {
-            if tried.contains(url) {
-                continue;
-            }
-            tried.push(url.clone());
-            let place = Place {
-                url: Archives::place(&location.root.as_folder(), url)?,
-                insecure: location.insecure,
-                guard: None,
-            };
+        let root = location.root.as_folder();
+        self.repositories.first(location, release, progress, |url| {
+            let url = Archives::place(&root, url)?;
+            let place = Place { url, insecure: location.insecure, guard: None };
             let wanted = |path: &str| path == OPERATOR;
             let looked =
                 self.archives.look(&place, Packing::Tar, release, None, &wanted, progress)?;
-            if let Looked::Held(held) = looked {
-                return Ok(Some(*held));
-            }
-        }
-        Ok(None)
+            Ok(match looked {
+                Looked::Held(held) => Some(*held),
+                Looked::Absent | Looked::Unchanged { .. } => None,
+            })
+        })
     }
 
     /// The text of the `operator.yaml` in the archive of a release.

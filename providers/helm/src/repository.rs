@@ -21,6 +21,9 @@ use mu_provider_hub::document::{Asking, DocumentAnswer, Validator};
 use mu_provider_hub::remembered::{Part, Remembered, digest};
 use serde::{Deserialize, Serialize};
 
+/// How many places of an archive are tried.
+const MOST_PLACES: usize = 8;
+
 /// The longest index, in bytes.
 const LONGEST_INDEX: u64 = 64 << 20;
 
@@ -155,7 +158,7 @@ impl Repositories {
     }
 
     /// The index entry of a release of which a lock has only little.
-    pub(crate) fn listed(
+    fn listed(
         &self,
         location: &Location,
         release: &Release,
@@ -172,20 +175,39 @@ impl Repositories {
         }))
     }
 
-    /// Why no place has the archive of a release.
-    pub(crate) fn no_archive(
+    /// What `get` has from the first place of an archive that has it: from those in the release, or else those in the index now.
+    pub(crate) fn first<T>(
+        &self,
         location: &Location,
         release: &Release,
-        tried: &[String],
-    ) -> ProviderError {
+        progress: &dyn Progress,
+        mut get: impl FnMut(&str) -> Result<Option<T>, ProviderError>,
+    ) -> Result<T, ProviderError> {
+        let mut tried = Vec::new();
+        for is_known in [true, false] {
+            let urls = match is_known {
+                true => release.urls.clone(),
+                // It may have moved since it was locked, or the lock does not have its URL.
+                false => self.listed(location, release, progress)?.unwrap_or_default().urls,
+            };
+            for url in urls.into_iter().take(MOST_PLACES) {
+                let shown = format!("`{url}`");
+                if tried.contains(&shown) {
+                    continue;
+                }
+                if let Some(found) = get(&url)? {
+                    return Ok(found);
+                }
+                tried.push(shown);
+            }
+        }
         let version = full_version(release);
         let text = format!("there is no archive of `{}` {version}", location.describe());
         let error = ProviderError::new(ErrorKind::NotFound, text);
-        let tried: Vec<String> = tried.iter().map(|url| format!("`{url}`")).collect();
-        match tried.is_empty() {
+        Err(match tried.is_empty() {
             true => error,
             false => error.because(format!("mu looked for it at {}", tried.join(" and "))),
-        }
+        })
     }
 
     /// Searches a repository.
