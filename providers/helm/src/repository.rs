@@ -4,22 +4,19 @@
 //! Each repository has one such file: a line that identifies it, and the lines of its packages. The file only
 //! saves work: if it cannot be read or written, mu continues without it.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
 use mu_formats::helm::{self, Aliases};
 use mu_formats::{FormatError, Index, catalog_line, full_version, kudo};
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::fs;
 use mu_provider::http::Http;
-use mu_provider::threads::lock;
 use mu_provider::{
-    ErrorKind, Found, Listing, Location, Progress, ProviderError, Release, SafeUrl, Silent,
+    ErrorKind, Listing, Location, Progress, ProviderError, Release, SafeUrl, Silent,
 };
 use mu_provider_hub::document::{Asking, DocumentAnswer, Validator};
-use mu_provider_hub::remembered::{Part, Remembered, digest};
-use serde::{Deserialize, Serialize};
+use mu_provider_hub::remembered::{Indexes, Remembered, digest};
 
 /// How many places of an archive are tried.
 const MOST_PLACES: usize = 8;
@@ -71,30 +68,11 @@ pub(crate) struct Repositories {
     aliases: Option<PathBuf>,
     /// The short names of repositories, once they were read, and their digest.
     named: OnceLock<(Aliases, String)>,
-    asked: Mutex<HashMap<SafeUrl, Arc<Slot>>>,
+    asked: Indexes<[String; 2]>,
 }
 
-/// The result of requesting an index. A second caller waits for the first; after a failure, the index is
-/// requested again.
-type Slot = Mutex<Option<Option<Arc<Repository>>>>;
-
-/// A repository, as its index is now.
-#[derive(Debug)]
-struct Repository {
-    remembered: Remembered<Head>,
-    /// For how many seconds it need not be requested again.
-    max_age: Option<u32>,
-}
-
-/// What a stored file is of.
-#[derive(Debug, Serialize, Deserialize)]
-struct Head {
-    format: u32,
-    url: String,
-    validator: Option<String>,
-    /// The digests of the index, and of the short names that it was read with.
-    digests: [String; 2],
-}
+/// A repository, as its index is now; with the digests of the index, and of the short names that it was read with.
+type Repository = Remembered<[String; 2]>;
 
 impl Repositories {
     pub(crate) fn new(
@@ -103,7 +81,7 @@ impl Repositories {
         folder: PathBuf,
         aliases: Option<PathBuf>,
     ) -> Self {
-        Self { kind, http, folder, aliases, named: OnceLock::new(), asked: Mutex::default() }
+        Self { kind, http, folder, aliases, named: OnceLock::new(), asked: Indexes::default() }
     }
 
     /// Whether there is such a repository.
@@ -139,21 +117,11 @@ impl Repositories {
         let Some(repository) = self.get(location, progress)? else {
             return Ok(Listing::Absent { tried: vec![url.to_string()] });
         };
-        let Some(part) = repository.package(&location.path) else {
+        // Helm and KUDO accept `v1.2` as a version.
+        let lenient = Location { lenient: true, ..location.clone() };
+        Ok(repository.listing(lenient, validator).unwrap_or_else(|| {
             let tried = format!("{url}, which lists no {} `{}`", self.kind.one, location.path);
-            return Ok(Listing::Absent { tried: vec![tried] });
-        };
-        let max_age = repository.max_age;
-        if validator == Some(part.digest) {
-            return Ok(Listing::Unchanged { max_age, validator: None });
-        }
-        Ok(Listing::Found(Found {
-            lines: part.lines.to_vec(),
-            validator: Some(part.digest.to_owned()),
-            max_age,
-            // Helm and KUDO accept `v1.2` as a version.
-            location: Location { lenient: true, ..location.clone() },
-            leads_to: Vec::new(),
+            Listing::Absent { tried: vec![tried] }
         }))
     }
 
@@ -166,10 +134,8 @@ impl Repositories {
     ) -> Result<Option<Release>, ProviderError> {
         let Some(repository) = self.get(location, progress)? else { return Ok(None) };
         let Some(part) = repository.package(&location.path) else { return Ok(None) };
-        let lines = part.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        let mut listed = lines.filter_map(|line| serde_json::from_slice::<Release>(line).ok());
         let version = full_version(release);
-        Ok(listed.find(|listed| match &release.archive {
+        Ok(part.releases().find(|listed| match &release.archive {
             Some(archive) => listed.archive.as_ref() == Some(archive),
             None => full_version(listed).trim_start_matches('v') == version,
         }))
@@ -223,8 +189,7 @@ impl Repositories {
             let text = format!("there is no {what}: `{url}` does not exist");
             return Err(ProviderError::new(ErrorKind::NotFound, text));
         };
-        let hits = query.search(&*repository.catalog()).expect("it is in memory");
-        Ok(Some(hits))
+        Ok(Some(repository.search(query, |_, part| catalog_line(part.lines))))
     }
 
     /// The URL of the index that lists a package.
@@ -243,11 +208,6 @@ impl Repositories {
         progress: &dyn Progress,
     ) -> Result<Option<Arc<Repository>>, ProviderError> {
         let url = self.url(location)?;
-        let slot = Arc::clone(lock(&self.asked).entry(url.clone()).or_default());
-        let mut slot = lock(&slot);
-        if let Some(known) = &*slot {
-            return Ok(known.clone());
-        }
         let asking = Asking {
             http: &self.http,
             insecure: location.insecure,
@@ -255,9 +215,7 @@ impl Repositories {
             hides: false,
             progress,
         };
-        let repository = self.read(&url, &asking)?.map(Arc::new);
-        *slot = Some(repository.clone());
-        Ok(repository)
+        self.asked.get(&url, || self.read(&url, &asking))
     }
 
     fn read(
@@ -268,15 +226,15 @@ impl Repositories {
         let file = digest(url.to_string().as_bytes());
         let file = self.folder.join(format!("{file}.{}", self.kind.stored));
         let (aliases, named) = self.named();
-        let remembered = Repository::remembered(&file, url, named);
+        let remembered = Repository::read(&file, FORMAT, &url.to_string());
+        let remembered = remembered.filter(|known| known.of.last() == Some(named));
         if self.http.options().offline && url.scheme() != "file" && remembered.is_some() {
             return Ok(remembered);
         }
-        let validator =
-            remembered.as_ref().and_then(|known| known.remembered.of.validator.as_deref());
+        let validator = remembered.as_ref().and_then(|known| known.validator.as_deref());
         match asking.read(url, validator.map(Validator::parse).as_ref())? {
             DocumentAnswer::Unchanged { max_age, .. } => {
-                Ok(remembered.map(|known| Repository { max_age, ..known }))
+                Ok(remembered.map(|known| known.fresh_for(max_age)))
             }
             DocumentAnswer::Absent | DocumentAnswer::Hidden => Ok(None),
             DocumentAnswer::Read(document) => {
@@ -284,13 +242,12 @@ impl Repositories {
                 let (validator, max_age) = (document.validator.to_text(), document.max_age);
                 let mut repository = match remembered {
                     // The same content at another URL of the server.
-                    Some(known) if known.remembered.of.digests == digests => known,
-                    _ => Repository::parse(self.kind, url, &document.bytes, digests, aliases)?,
+                    Some(known) if known.of == digests => known,
+                    _ => parse(self.kind, url, &document.bytes, digests, aliases)?,
                 };
-                repository.remembered.of.validator = validator;
-                repository.max_age = max_age;
-                repository.remembered.write(&file);
-                Ok(Some(repository))
+                repository.validator = validator;
+                repository.write(&file);
+                Ok(Some(repository.fresh_for(max_age)))
             }
         }
     }
@@ -305,47 +262,20 @@ impl Repositories {
     }
 }
 
-impl Repository {
-    /// The repository's data about a package.
-    fn package(&self, name: &str) -> Option<Part<'_>> {
-        self.remembered.package(name)
-    }
-
-    /// What a search goes through: a line of JSON for each package.
-    fn catalog(&self) -> Vec<u8> {
-        let mut catalog = Vec::new();
-        for (_, part) in self.remembered.packages() {
-            if let Some(line) = catalog_line(part.lines) {
-                serde_json::to_writer(&mut catalog, &line).expect("memory takes everything");
-                catalog.push(b'\n');
-            }
-        }
-        catalog
-    }
-
-    fn parse(
-        kind: &Kind,
-        url: &SafeUrl,
-        bytes: &[u8],
-        digests: [String; 2],
-        aliases: &Aliases,
-    ) -> Result<Self, ProviderError> {
-        let broken = |why: String| {
-            let text = format!("`{url}` is not {}", kind.index);
-            ProviderError::new(ErrorKind::Protocol, text).because(why)
-        };
-        let text = std::str::from_utf8(bytes).map_err(|_| broken("it is not UTF-8".to_owned()))?;
-        let read = (kind.read)("index.yaml", text, aliases).map_err(|error| {
-            broken(format!("line {}, column {}: {}", error.line, error.column, error.reason))
-        })?;
-        let head = Head { format: FORMAT, url: url.to_string(), validator: None, digests };
-        Ok(Self { remembered: Remembered::new(head, read.packages), max_age: None })
-    }
-
-    fn remembered(file: &Path, url: &SafeUrl, named: &str) -> Option<Self> {
-        let remembered = Remembered::<Head>::read(file)?;
-        let Head { format, url: of, digests: [_, names], .. } = &remembered.of;
-        let is_it = *format == FORMAT && *of == url.to_string() && names == named;
-        is_it.then_some(Self { remembered, max_age: None })
-    }
+fn parse(
+    kind: &Kind,
+    url: &SafeUrl,
+    bytes: &[u8],
+    digests: [String; 2],
+    aliases: &Aliases,
+) -> Result<Repository, ProviderError> {
+    let broken = |why: String| {
+        let text = format!("`{url}` is not {}", kind.index);
+        ProviderError::new(ErrorKind::Protocol, text).because(why)
+    };
+    let text = std::str::from_utf8(bytes).map_err(|_| broken("it is not UTF-8".to_owned()))?;
+    let read = (kind.read)("index.yaml", text, aliases).map_err(|error| {
+        broken(format!("line {}, column {}: {}", error.line, error.column, error.reason))
+    })?;
+    Ok(Repository::new(FORMAT, url.to_string(), digests, read.packages))
 }

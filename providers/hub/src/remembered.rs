@@ -4,19 +4,65 @@
 //! It only saves work: if the file cannot be read or written, mu continues without it. What the first line means is known to the
 //! providers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
-use mu_provider::{FileDigest, fs};
+use mu_provider::catalog::{CatalogLine, Hits, Query};
+use mu_provider::threads::lock;
+use mu_provider::{FileDigest, Found, Listing, Location, ProviderError, Release, SafeUrl, fs};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+/// The indexes of a run. Each is read once: a second caller waits for the first. After a failure, it is read again.
+#[derive(Debug)]
+pub struct Indexes<Of>(Mutex<HashMap<SafeUrl, Arc<Slot<Of>>>>);
+
+/// The index at a URL, once it was looked for.
+type Slot<Of> = Mutex<Option<Option<Arc<Remembered<Of>>>>>;
+
+impl<Of> Default for Indexes<Of> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<Of> Indexes<Of> {
+    /// The index at `url`, which `read` reads; `None` if there is none.
+    ///
+    /// # Errors
+    ///
+    /// Those of `read`.
+    pub fn get(
+        &self,
+        url: &SafeUrl,
+        read: impl FnOnce() -> Result<Option<Remembered<Of>>, ProviderError>,
+    ) -> Result<Option<Arc<Remembered<Of>>>, ProviderError> {
+        let slot = Arc::clone(lock(&self.0).entry(url.clone()).or_default());
+        let mut slot = lock(&slot);
+        if let Some(known) = &*slot {
+            return Ok(known.clone());
+        }
+        let index = read()?.map(Arc::new);
+        *slot = Some(index.clone());
+        Ok(index)
+    }
+}
+
 /// An index, split by package.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Remembered<Of> {
-    /// What it is of.
+    /// The version of the file. What an older mu made of an index is made again.
+    format: u32,
+    url: String,
+    /// What to hand back to ask whether it has changed.
+    pub validator: Option<String>,
+    /// For how many seconds it need not be requested again.
+    #[serde(skip)]
+    pub max_age: Option<u32>,
+    /// What its provider knows of it besides.
     pub of: Of,
     packages: BTreeMap<String, Place>,
     #[serde(skip)]
@@ -39,9 +85,22 @@ pub struct Part<'index> {
     pub digest: &'index str,
 }
 
+impl<'index> Part<'index> {
+    /// The releases in its lines, as far as they can be read.
+    pub fn releases(self) -> impl Iterator<Item = Release> + use<'index> {
+        let lines = self.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        lines.filter_map(|line| serde_json::from_slice(line).ok())
+    }
+}
+
 impl<Of: Serialize + DeserializeOwned> Remembered<Of> {
-    /// Splits an index: the name and the lines of each package.
-    pub fn new(of: Of, index: impl IntoIterator<Item = (String, Vec<u8>)>) -> Self {
+    /// Splits an index, which was just read from `url`: the name and the lines of each package.
+    pub fn new(
+        format: u32,
+        url: impl Into<String>,
+        of: Of,
+        index: impl IntoIterator<Item = (String, Vec<u8>)>,
+    ) -> Self {
         let mut lines = Vec::new();
         let mut packages = BTreeMap::new();
         for (name, package) in index {
@@ -50,16 +109,24 @@ impl<Of: Serialize + DeserializeOwned> Remembered<Of> {
             lines.extend(package);
             packages.insert(name, Place { lines: begin..lines.len(), digest });
         }
-        Self { of, packages, lines }
+        let (url, validator, max_age) = (url.into(), None, None);
+        Self { format, url, validator, max_age, of, packages, lines }
     }
 
-    /// Reads what `file` remembers; `None` if there is nothing that can be read.
-    pub fn read(file: &Path) -> Option<Self> {
+    /// The same, which need not be requested again for so many seconds.
+    #[must_use]
+    pub fn fresh_for(self, max_age: Option<u32>) -> Self {
+        Self { max_age, ..self }
+    }
+
+    /// Reads what `file` remembers of the index at `url`; `None` if there is nothing that can be read.
+    pub fn read(file: &Path, format: u32, url: &str) -> Option<Self> {
         let bytes = fs::read(file).ok()?;
         let end = bytes.iter().position(|byte| *byte == b'\n')?;
         let (head, lines) = bytes.split_at_checked(end + 1)?;
         let head: Self = serde_json::from_slice(head).ok()?;
-        Some(Self { lines: lines.to_vec(), ..head })
+        let is_it = head.format == format && head.url == url;
+        is_it.then(|| Self { lines: lines.to_vec(), ..head })
     }
 
     /// Writes it into `file`, whose folder is made if it is not there. If that fails, the next run reads the index again.
@@ -80,8 +147,33 @@ impl<Of: Serialize + DeserializeOwned> Remembered<Of> {
     }
 
     /// All packages, by name.
-    pub fn packages(&self) -> impl Iterator<Item = (&str, Part<'_>)> {
+    fn packages(&self) -> impl Iterator<Item = (&str, Part<'_>)> {
         self.packages.iter().filter_map(|(name, place)| Some((&**name, self.part(place)?)))
+    }
+
+    /// The answer to the question for the package at a location; `None` if there is none.
+    pub fn listing(&self, location: Location, validator: Option<&str>) -> Option<Listing> {
+        let Part { lines, digest } = self.package(&location.path)?;
+        let max_age = self.max_age;
+        if validator == Some(digest) {
+            return Some(Listing::Unchanged { max_age, validator: None });
+        }
+        let (lines, validator) = (lines.to_vec(), Some(digest.to_owned()));
+        Some(Listing::Found(Found { lines, validator, max_age, location, leads_to: Vec::new() }))
+    }
+
+    /// Searches the packages, which `line` describes by their names and parts.
+    pub fn search(
+        &self,
+        query: &Query,
+        line: impl Fn(&str, Part<'_>) -> Option<CatalogLine>,
+    ) -> Hits {
+        let mut lines = Vec::new();
+        for line in self.packages().filter_map(|(name, part)| line(name, part)) {
+            serde_json::to_writer(&mut lines, &line).expect("memory takes everything");
+            lines.push(b'\n');
+        }
+        query.search(&*lines).expect("it is in memory")
     }
 
     fn part<'index>(&'index self, place: &'index Place) -> Option<Part<'index>> {

@@ -3,19 +3,18 @@
 //! What is remembered is a file for each catalog: one line that says what it is of, and the lines of its packages. It only saves
 //! work: whatever cannot be read or written is as if it was not there.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use mu_formats::olm::{self, Beside, Resource};
 use mu_provider::fs::{self, RunFolder};
 use mu_provider::http::Http;
-use mu_provider::threads::lock;
 use mu_provider::{
     ErrorKind, FileDigest, Folder, Limits, Location, Progress, ProviderError, SafeUrl, TreeWriter,
 };
 use mu_provider_hub::document::{Asking, DocumentAnswer, Validator};
-use mu_provider_hub::remembered::{Part, Remembered, digest};
+use mu_provider_hub::remembered::{Indexes, Remembered, digest};
 use mu_provider_oci::{ImageName, OciProvider};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -43,29 +42,19 @@ pub(crate) struct Catalogs {
     http: Arc<Http>,
     oci: Arc<OciProvider>,
     folder: PathBuf,
-    asked: Mutex<HashMap<SafeUrl, Arc<Slot>>>,
+    asked: Indexes<Head>,
 }
-
-/// What came of asking for a catalog. Whoever asks second waits for the first; what failed is asked again.
-type Slot = Mutex<Option<Option<Arc<Catalog>>>>;
 
 /// A catalog, as it is now.
-#[derive(Debug)]
-pub(crate) struct Catalog {
-    remembered: Remembered<Head>,
-    /// For how many seconds it need not be asked for again.
-    pub(crate) max_age: Option<u32>,
-}
+pub(crate) type Catalog = Remembered<Head>;
 
-/// What a remembered file is of.
+/// What is known of a catalog besides its packages.
 #[derive(Debug, Serialize, Deserialize)]
-struct Head {
-    format: u32,
-    url: String,
-    validator: Option<String>,
+pub(crate) struct Head {
     /// Of all that the catalog was read from, where it has no validator.
     digest: String,
-    kinds: BTreeMap<String, Vec<String>>,
+    /// The packages that provide each kind.
+    pub(crate) kinds: BTreeMap<String, Vec<String>>,
 }
 
 /// A resource, with the name of its file if it has one.
@@ -83,7 +72,7 @@ enum Read {
 
 impl Catalogs {
     pub(crate) fn new(http: Arc<Http>, oci: Arc<OciProvider>, folder: PathBuf) -> Self {
-        Self { http, oci, folder, asked: Mutex::default() }
+        Self { http, oci, folder, asked: Indexes::default() }
     }
 
     /// The catalog that a package is in; `None` if there is none.
@@ -92,14 +81,7 @@ impl Catalogs {
         location: &Location,
         progress: &dyn Progress,
     ) -> Result<Option<Arc<Catalog>>, ProviderError> {
-        let slot = Arc::clone(lock(&self.asked).entry(location.root.clone()).or_default());
-        let mut slot = lock(&slot);
-        if let Some(known) = &*slot {
-            return Ok(known.clone());
-        }
-        let catalog = self.refreshed(location, progress)?.map(Arc::new);
-        *slot = Some(catalog.clone());
-        Ok(catalog)
+        self.asked.get(&location.root, || self.refreshed(location, progress))
     }
 
     /// The resources that a catalog has of a bundle, as they are in it; with the names of those that have files.
@@ -133,8 +115,8 @@ impl Catalogs {
     ) -> Result<Option<Catalog>, ProviderError> {
         let url = location.root.to_string();
         let file = self.folder.join(format!("{}.catalog", digest(url.as_bytes())));
-        let remembered = Catalog::remembered(&file, &url);
-        let validator = remembered.as_ref().and_then(|known| known.remembered.of.validator.clone());
+        let remembered = Catalog::read(&file, FORMAT, &url);
+        let validator = remembered.as_ref().and_then(|known| known.validator.clone());
         let mut documents = olm::Catalog::default();
         let mut hash = Sha256::new();
         let mut last = String::new();
@@ -152,14 +134,14 @@ impl Catalogs {
         let (validator, max_age) = match read {
             Read::Absent => return Ok(None),
             Read::Unchanged { max_age } => {
-                return Ok(remembered.map(|known| Catalog { max_age, ..known }));
+                return Ok(remembered.map(|known| known.fresh_for(max_age)));
             }
             Read::Whole { validator, max_age } => (validator, max_age),
         };
         let digest = FileDigest::from_bytes(hash.finalize().into()).to_string();
         let mut catalog = match remembered {
             // The same under another name of the server's.
-            Some(known) if known.remembered.of.digest == digest => known,
+            Some(known) if known.of.digest == digest => known,
             _ if !documents.is_one() => {
                 let place = if last.is_empty() { url } else { last };
                 let text = format!("`{place}` is not a catalog of operators");
@@ -171,13 +153,12 @@ impl Catalogs {
                 for note in &index.notes {
                     progress.detail(&|| format!("{url}: {note}"));
                 }
-                Catalog::new(url, digest, index)
+                Catalog::new(FORMAT, url, Head { digest, kinds: index.kinds }, index.packages)
             }
         };
-        catalog.remembered.of.validator = validator;
-        catalog.max_age = max_age;
-        catalog.remembered.write(&file);
-        Ok(Some(catalog))
+        catalog.validator = validator;
+        catalog.write(&file);
+        Ok(Some(catalog.fresh_for(max_age)))
     }
 
     /// Reads a catalog, unless it is what `validator` says, and hands each part of it to `take`.
@@ -355,32 +336,4 @@ fn not_a_catalog(place: &str, error: &mu_formats::FormatError) -> ProviderError 
     let text = format!("`{place}` is not a catalog of operators");
     let why = format!("line {}, column {}: {}", error.line, error.column, error.reason);
     ProviderError::new(ErrorKind::Protocol, text).because(why)
-}
-
-impl Catalog {
-    /// What it has of a package.
-    pub(crate) fn package(&self, name: &str) -> Option<Part<'_>> {
-        self.remembered.package(name)
-    }
-
-    /// All of its packages, by name.
-    pub(crate) fn packages(&self) -> impl Iterator<Item = (&str, &[u8])> {
-        self.remembered.packages().map(|(name, package)| (name, package.lines))
-    }
-
-    /// The packages that provide each kind.
-    pub(crate) fn kinds(&self) -> &BTreeMap<String, Vec<String>> {
-        &self.remembered.of.kinds
-    }
-
-    fn new(url: String, of: String, index: olm::Index) -> Self {
-        let head = Head { format: FORMAT, url, validator: None, digest: of, kinds: index.kinds };
-        Self { remembered: Remembered::new(head, index.packages), max_age: None }
-    }
-
-    fn remembered(file: &Path, url: &str) -> Option<Self> {
-        let remembered = Remembered::<Head>::read(file)?;
-        let is_it = remembered.of.format == FORMAT && remembered.of.url == url;
-        is_it.then_some(Self { remembered, max_age: None })
-    }
 }

@@ -72,7 +72,7 @@ impl OlmProvider {
             (None, Some(archive)) => listed.archive.as_ref() == Some(archive),
             (None, None) => olm::full_version(listed) == olm::full_version(release),
         };
-        Ok(releases(package.lines).find(is_meant))
+        Ok(package.releases().find(is_meant))
     }
 
     /// Writes the files of a bundle from its image; `false` if no image is named.
@@ -125,11 +125,6 @@ impl OlmProvider {
     }
 }
 
-fn releases(lines: &[u8]) -> impl Iterator<Item = Release> {
-    let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-    lines.filter_map(|line| serde_json::from_slice(line).ok())
-}
-
 impl Provider for OlmProvider {
     fn name(&self) -> &str {
         olm::NAME
@@ -176,20 +171,9 @@ impl Provider for OlmProvider {
             };
             return Ok(Listing::Absent { tried: vec![tried] });
         };
-        let Some(package) = catalog.package(&location.path) else {
+        Ok(catalog.listing(location.clone(), validator).unwrap_or_else(|| {
             let tried = format!("{}, which lists no operator `{}`", location.root, location.path);
-            return Ok(Listing::Absent { tried: vec![tried] });
-        };
-        let max_age = catalog.max_age;
-        if validator == Some(package.digest) {
-            return Ok(Listing::Unchanged { max_age, validator: None });
-        }
-        Ok(Listing::Found(Found {
-            lines: package.lines.to_vec(),
-            validator: Some(package.digest.to_owned()),
-            max_age,
-            location: location.clone(),
-            leads_to: Vec::new(),
+            Listing::Absent { tried: vec![tried] }
         }))
     }
 
@@ -201,7 +185,7 @@ impl Provider for OlmProvider {
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
         let catalog = self.catalogs.get(location, progress)?;
-        let names = catalog.as_ref().and_then(|catalog| catalog.kinds().get(capability));
+        let names = catalog.as_ref().and_then(|catalog| catalog.of.kinds.get(capability));
         let Some((catalog, names)) = catalog.as_ref().zip(names) else {
             return Ok(Listing::Absent { tried: vec![location.root.to_string()] });
         };
@@ -226,7 +210,7 @@ impl Provider for OlmProvider {
         progress: &dyn Progress,
     ) -> Result<Option<BTreeSet<String>>, ProviderError> {
         let catalog = self.catalogs.get(location, progress)?;
-        Ok(catalog.map(|catalog| catalog.kinds().keys().cloned().collect()))
+        Ok(catalog.map(|catalog| catalog.of.kinds.keys().cloned().collect()))
     }
 
     fn search(
@@ -236,11 +220,10 @@ impl Provider for OlmProvider {
         progress: &dyn Progress,
     ) -> Result<Option<Hits>, ProviderError> {
         let Some(catalog) = self.catalogs.get(location, progress)? else { return Ok(None) };
-        let mut lines = Vec::new();
-        for (name, package) in catalog.packages() {
-            let releases: Vec<Release> = releases(package).collect();
-            let Some(best) = olm::best(&releases) else { continue };
-            let line = CatalogLine {
+        Ok(Some(catalog.search(query, |name, package| {
+            let releases: Vec<Release> = package.releases().collect();
+            let best = olm::best(&releases)?;
+            Some(CatalogLine {
                 name: name.to_owned(),
                 latest: olm::full_version(best),
                 description: best.description.clone(),
@@ -248,12 +231,8 @@ impl Provider for OlmProvider {
                 provides: best.provides.clone(),
                 deprecated: best.deprecated.clone(),
                 ..CatalogLine::default()
-            };
-            serde_json::to_writer(&mut lines, &line).expect("memory takes everything");
-            lines.push(b'\n');
-        }
-        let hits = query.search(&*lines);
-        Ok(Some(hits.expect("what is in memory can be read")))
+            })
+        })))
     }
 
     fn fetch(
