@@ -12,11 +12,8 @@ impl Aliases {
     /// Reads Helm's `repositories.yaml`. What cannot be read names nothing.
     pub fn read(text: &str) -> Self {
         let Ok(root) = node::read(text) else { return Self::default() };
-        let pair = |repository: &Node<'_>| {
-            let (name, _) = repository.text("name").ok()??;
-            let (url, _) = repository.text("url").ok()??;
-            Some((name.to_owned(), url.to_owned()))
-        };
+        let pair =
+            |repository: &Node<'_>| Some((repository.said("name")?, repository.said("url")?));
         Self(root.list("repositories").unwrap_or_default().iter().filter_map(pair).collect())
     }
 

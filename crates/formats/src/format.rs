@@ -1,14 +1,18 @@
 //! What every format has in common: its reader, the reader's input, and its answer.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use mu_manifest::edit::Dialect;
+use mu_manifest::edit::{Dialect, Placed};
+use mu_manifest::reference::Name;
+use mu_manifest::source::SourceError;
 use mu_provider::Release;
 
 use crate::aliases::Aliases;
 use crate::artifact::Artifact;
 use crate::error::FormatError;
-use crate::files::Files;
+use crate::files::{Files, Texts};
+use crate::manifest::manifest;
 
 /// The `format` in a hub's index for a package that was copied from a Git commit or another place, if that gives the
 /// name and version instead of a manifest in it.
@@ -80,4 +84,29 @@ pub struct Package {
     /// The name that each of its dependencies has there, if that is not the one of the package; left out by formats without
     /// such names.
     pub names: Vec<Option<String>>,
+}
+
+/// Checks the name of a package that is one segment of a name; messages call it `what`.
+pub(crate) fn check_name(name: &str, what: &str) -> Result<(), String> {
+    if name.contains('/') || name.ends_with(".git") {
+        return Err(format!("`{name}` is not the name of {what}"));
+    }
+    Name::parse(name).map(drop).map_err(|error| error.to_string())
+}
+
+impl Format {
+    /// The dependencies in `text`, that of a manifest which its author works on.
+    pub(crate) fn placed(
+        &self,
+        path: &Path,
+        text: &str,
+        aliases: Option<&Aliases>,
+    ) -> Result<Vec<Placed>, SourceError> {
+        let texts = Texts([(self.manifest.to_owned(), text.to_owned())].into());
+        let around = Reading { is_own: true, aliases };
+        let package = (self.read)(&texts, &around).map_err(|error| error.in_text(path, text))?;
+        let read = manifest(&package).map(|manifest| manifest.dependencies).unwrap_or_default();
+        let placed = package.places.iter().zip(read);
+        Ok(placed.map(|(place, requirement)| Placed { index: place.index, requirement }).collect())
+    }
 }

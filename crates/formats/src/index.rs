@@ -72,7 +72,7 @@ pub(crate) fn add_archive(release: &mut Release, node: &Node<'_>) -> Result<(), 
     if node.flag("removed")? {
         release.yanked = Yanked::Flag(true);
     }
-    release.published = node.text("created").ok().flatten().map(|(text, _)| text.to_owned());
+    release.published = node.said("created");
     if let Some((digest, at)) = node.text("digest")? {
         let hex = digest.strip_prefix("sha256:").unwrap_or(digest).to_ascii_lowercase();
         let digest: Result<ArchiveDigest, _> = format!("sha256:{hex}").parse();

@@ -26,6 +26,7 @@ mod manifest;
 mod node;
 pub mod olm;
 mod range;
+mod unedited;
 
 pub use self::aliases::Aliases;
 pub use self::artifact::{Artifact, Image, Layer};

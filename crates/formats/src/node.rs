@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use mu_provider::Maintainer;
 use serde_yaml::granit_parser::{self as yaml, Event, Parser, ScalarStyle, Span, StrInput};
 
 use crate::error::Fault;
@@ -52,13 +53,10 @@ pub(crate) fn read(text: &str) -> Result<Node<'_>, Fault> {
 /// Reads every document of a text, and hands it to `take`.
 pub(crate) fn documents<'t>(text: &'t str, mut take: impl FnMut(Node<'t>)) -> Result<(), Fault> {
     let mut reader = Reader::new(text);
-    loop {
-        match reader.next()? {
-            (Event::StreamStart | Event::DocumentStart(..) | Event::DocumentEnd, _) => {}
-            (Event::StreamEnd, _) => return Ok(()),
-            (event, span) => take(reader.node(event, span)?),
-        }
+    while let Some(document) = reader.document()? {
+        take(document);
     }
+    Ok(())
 }
 
 impl<'t> Node<'t> {
@@ -89,6 +87,20 @@ impl<'t> Node<'t> {
             }
             _ => Err(node.fault(format!("`{key}` must be text"))),
         }
+    }
+
+    /// The text of a key that is only for people: one that makes no sense is left out.
+    pub(crate) fn said(&self, key: &str) -> Option<String> {
+        Some(self.text(key).ok()??.0.to_owned())
+    }
+
+    /// The people in the list behind `maintainers`.
+    pub(crate) fn maintainers(&self) -> Vec<Maintainer> {
+        let listed = self.list("maintainers").unwrap_or_default().iter();
+        let person = |node: &Node<'t>| {
+            Some(Maintainer::Person { name: node.said("name")?, email: node.said("email") })
+        };
+        listed.filter_map(person).collect()
     }
 
     /// Whether a key is `true`.

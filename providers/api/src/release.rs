@@ -157,6 +157,18 @@ pub enum Dependency {
 }
 
 impl Dependency {
+    /// A dependency that accepts prereleases or not.
+    pub fn new(reference: String, prerelease: bool) -> Self {
+        match prerelease {
+            false => Self::Reference(reference),
+            true => Self::Detailed(DetailedDependency {
+                reference,
+                prerelease,
+                ..DetailedDependency::default()
+            }),
+        }
+    }
+
     /// The reference, as it was written.
     pub fn reference(&self) -> &str {
         match self {

@@ -1,7 +1,7 @@
 //! One dependency of a package, as a reference.
 
 use mu_manifest::reference::Reference;
-use mu_provider::{Dependency, DetailedDependency};
+use mu_provider::Dependency;
 
 use crate::error::Fault;
 use crate::node::{Kind, Node};
@@ -51,12 +51,5 @@ pub(super) fn read(node: &Node<'_>) -> Result<Dependency, Fault> {
     if let Err(error) = Reference::parse(&reference) {
         return Err(at.fault(format!("the dependency `{package}` has no valid reference: {error}")));
     }
-    Ok(match prerelease {
-        false => Dependency::Reference(reference),
-        true => Dependency::Detailed(DetailedDependency {
-            reference,
-            prerelease,
-            ..DetailedDependency::default()
-        }),
-    })
+    Ok(Dependency::new(reference, prerelease))
 }

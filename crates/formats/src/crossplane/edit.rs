@@ -9,10 +9,7 @@ use mu_manifest::edit::{Change, Dialect, Placed};
 use mu_manifest::reference::{Protocol, Reference, VersionSpec};
 use mu_manifest::source::{New, Problem, SourceError};
 
-use super::{AUTHORED, FORMAT, dependency};
-use crate::files::Texts;
-use crate::format::Reading;
-use crate::manifest::manifest;
+use super::{FORMAT, dependency};
 use crate::node::{self, Node};
 use crate::range::rewritten;
 
@@ -25,12 +22,7 @@ const ANY: &str = ">=v0.0.0";
 
 impl Dialect for Packages {
     fn requirements(&self, path: &Path, text: &str) -> Result<Vec<Placed>, SourceError> {
-        let texts = Texts([(AUTHORED.to_owned(), text.to_owned())].into());
-        let around = Reading { is_own: true, aliases: None };
-        let package = (FORMAT.read)(&texts, &around).map_err(|error| error.in_text(path, text))?;
-        let read = manifest(&package).map(|manifest| manifest.dependencies).unwrap_or_default();
-        let placed = package.places.iter().zip(read);
-        Ok(placed.map(|(place, requirement)| Placed { index: place.index, requirement }).collect())
+        FORMAT.placed(path, text, None)
     }
 
     fn check(&self, _: &Path, _: &str, _: Option<&Requirement>) -> Result<(), Problem> {

@@ -8,7 +8,6 @@ mod edit;
 mod image;
 mod served;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use mu_provider::{Maintainer, Release};
@@ -88,7 +87,7 @@ fn kind<'n>(root: &'n Node<'_>) -> Option<&'n str> {
 }
 
 fn read(files: &dyn Files, name: &str, _around: &Reading<'_>) -> Result<Package, FormatError> {
-    let text = text(files, name)?;
+    let text = files.manifest(name)?;
     let read = || {
         let mut reader = Reader::new(&text);
         let root = reader.document()?.ok_or_else(|| Fault::new(0..0, "the file is empty"))?;
@@ -112,14 +111,9 @@ fn read(files: &dyn Files, name: &str, _around: &Reading<'_>) -> Result<Package,
 }
 
 fn head(files: &dyn Files, name: &str) -> Result<Release, FormatError> {
-    let text = text(files, name)?;
+    let text = files.manifest(name)?;
     let read = || release(&node::read(&text)?);
     read().map_err(|fault| FormatError::new(name, &text, fault))
-}
-
-fn text<'f>(files: &'f dyn Files, name: &str) -> Result<Cow<'f, str>, FormatError> {
-    let missing = || FormatError::new(name, "", Fault::new(0..0, format!("there is no `{name}`")));
-    files.text(name)?.ok_or_else(missing)
 }
 
 /// What a document says of its package, except for its dependencies.

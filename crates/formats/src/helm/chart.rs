@@ -1,12 +1,10 @@
 //! What a chart says about itself, in `Chart.yaml` and in an index alike.
 
-use std::borrow::Cow;
+use mu_manifest::reference::Version;
+use mu_provider::{Release, Yanked};
 
-use mu_manifest::reference::{Name, Version};
-use mu_provider::{Maintainer, Release, Yanked};
-
-use crate::error::{Fault, FormatError};
-use crate::files::Files;
+use crate::error::Fault;
+use crate::format::check_name;
 use crate::node::Node;
 use crate::range::rewritten;
 
@@ -22,13 +20,6 @@ const KUBERNETES: &str = "kubernetes";
 /// The annotations that hold a licence, the first that is there.
 const LICENSES: [&str; 3] = ["licenses", "license", "artifacthub.io/license"];
 
-/// The text of a chart's manifest.
-pub(super) fn text(files: &dyn Files) -> Result<Cow<'_, str>, FormatError> {
-    let missing =
-        || FormatError::new(CHART, "", Fault::new(0..0, format!("there is no `{CHART}`")));
-    files.text(CHART)?.ok_or_else(missing)
-}
-
 /// Reads name and version, and whether the chart has the first format, whose dependencies are in another
 /// file. In an index, `name` is the name under which the index lists the chart.
 pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<(Release, bool), Fault> {
@@ -40,7 +31,7 @@ pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<(Release, bool
     if name.is_some_and(|name| name != own) {
         return Err(node.fault(format!("its name is `{own}`")));
     }
-    check_name(own).map_err(|reason| node.fault(reason))?;
+    check_name(own, "a chart").map_err(|reason| node.fault(reason))?;
     let (version, node) = root.text("version")?.ok_or_else(|| missing("version"))?;
     if Version::parse_lenient(version).is_err() {
         return Err(node.fault(format!("`{version}` is not a version")));
@@ -64,20 +55,11 @@ pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<(Release, bool
     Ok((release, is_first))
 }
 
-/// The name of a chart is one segment of a name.
-pub(super) fn check_name(name: &str) -> Result<(), String> {
-    if name.contains('/') || name.ends_with(".git") {
-        return Err(format!("`{name}` is not the name of a chart"));
-    }
-    Name::parse(name).map(drop).map_err(|error| error.to_string())
-}
-
 /// Reads everything else that a chart says. Text that is only for people is left out if it makes no sense.
 pub(super) fn details(release: &mut Release, root: &Node<'_>) -> Result<(), Fault> {
-    let for_people = |key: &str| root.text(key).ok().flatten().map(|(text, _)| text.to_owned());
-    release.app_version = for_people("appVersion");
-    release.description = for_people("description");
-    release.website = for_people("home");
+    release.app_version = root.said("appVersion");
+    release.description = root.said("description");
+    release.website = root.said("home");
     if let Some((text, node)) = root.text("kubeVersion")? {
         let range = rewritten(text)
             .map_err(|reason| node.fault(format!("`kubeVersion`: the range `{text}` {reason}")))?;
@@ -86,16 +68,11 @@ pub(super) fn details(release: &mut Release, root: &Node<'_>) -> Result<(), Faul
     if root.flag("deprecated")? {
         release.deprecated = Yanked::Flag(true);
     }
-    let items = |key: &str| root.list(key).unwrap_or_default().iter();
-    release.keywords = items("keywords").filter_map(Node::scalar).map(str::to_owned).collect();
-    let maintainer = |node: &Node<'_>| {
-        let text = |key: &str| Some(node.text(key).ok()??.0.to_owned());
-        Some(Maintainer::Person { name: text("name")?, email: text("email") })
-    };
-    release.maintainers = items("maintainers").filter_map(maintainer).collect();
+    let keywords = root.list("keywords").unwrap_or_default().iter();
+    release.keywords = keywords.filter_map(Node::scalar).map(str::to_owned).collect();
+    release.maintainers = root.maintainers();
     if let Ok(Some(annotations)) = root.get("annotations") {
-        let license = |key: &&str| Some(annotations.text(key).ok()??.0.to_owned());
-        release.license = LICENSES.iter().find_map(license);
+        release.license = LICENSES.iter().find_map(|key| annotations.said(key));
     }
     Ok(())
 }

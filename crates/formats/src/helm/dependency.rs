@@ -1,11 +1,10 @@
 //! One dependency of a chart, as a reference.
 
 use mu_manifest::reference::Reference;
-use mu_provider::{Dependency, DetailedDependency, Release};
+use mu_provider::{Dependency, Release};
 
-use super::chart::check_name;
 use crate::error::Fault;
-use crate::format::Reading;
+use crate::format::{Reading, check_name};
 use crate::node::Node;
 use crate::range::rewritten;
 
@@ -33,7 +32,7 @@ pub(super) fn add(
         return Err(node.fault("a dependency is a map with `name`, `version` and `repository`"));
     }
     let (name, at) = node.text("name")?.ok_or_else(|| node.fault("a dependency has no `name`"))?;
-    check_name(name).map_err(|reason| at.fault(reason))?;
+    check_name(name, "a chart").map_err(|reason| at.fault(reason))?;
     let version = node.text("version")?;
     let (repository, at) = match node.text("repository")? {
         Some((text, at)) => (repository(text, around).map_err(|reason| at.fault(reason))?, at),
@@ -60,14 +59,7 @@ pub(super) fn add(
     if let Err(error) = Reference::parse(&reference) {
         return Err(at.fault(format!("the dependency `{name}` has no valid reference: {error}")));
     }
-    let dependency = match range.prerelease {
-        false => Dependency::Reference(reference),
-        true => Dependency::Detailed(DetailedDependency {
-            reference,
-            prerelease: true,
-            ..DetailedDependency::default()
-        }),
-    };
+    let dependency = Dependency::new(reference, range.prerelease);
     Ok(push(release, dependency, around))
 }
 

@@ -7,11 +7,8 @@ use mu_manifest::edit::{Dialect, Placed};
 use mu_manifest::reference::{Protocol, Reference, VersionSpec};
 use mu_manifest::source::{New, Problem, SourceError};
 
-use super::{CHART, REQUIREMENTS, read};
+use super::{FORMAT, REQUIREMENTS};
 use crate::aliases::Aliases;
-use crate::files::Texts;
-use crate::format::Reading;
-use crate::manifest::manifest;
 use crate::node;
 use crate::range::rewritten;
 
@@ -27,12 +24,7 @@ pub struct Charts {
 
 impl Dialect for Charts {
     fn requirements(&self, path: &Path, text: &str) -> Result<Vec<Placed>, SourceError> {
-        let texts = Texts([(CHART.to_owned(), text.to_owned())].into());
-        let around = Reading { is_own: true, aliases: Some(&self.aliases) };
-        let package = read(&texts, &around).map_err(|error| error.in_text(path, text))?;
-        let read = manifest(&package).map(|manifest| manifest.dependencies).unwrap_or_default();
-        let placed = package.places.iter().zip(read);
-        Ok(placed.map(|(place, requirement)| Placed { index: place.index, requirement }).collect())
+        FORMAT.placed(path, text, Some(&self.aliases))
     }
 
     fn check(&self, path: &Path, text: &str, new: Option<&Requirement>) -> Result<(), Problem> {

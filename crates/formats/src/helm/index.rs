@@ -5,7 +5,7 @@ use mu_provider::Release;
 use super::{FORMAT, chart, dependency};
 use crate::aliases::Aliases;
 use crate::error::{Fault, FormatError};
-use crate::format::Reading;
+use crate::format::{Reading, check_name};
 use crate::index::{Entries, Index, add_archive};
 use crate::node::Node;
 
@@ -27,7 +27,7 @@ pub fn index(file: &str, text: &str, aliases: &Aliases) -> Result<Index, FormatE
         called: "charts",
         version: "version",
         other: OTHER,
-        is_name: |name| chart::check_name(name).is_ok(),
+        is_name: |name| check_name(name, "a chart").is_ok(),
         read: &|name, node| release(name, node, &around),
     };
     entries.index(file, text)

@@ -15,7 +15,6 @@ use std::sync::Arc;
 
 use mu_provider::Release;
 
-use self::chart::text;
 pub use self::chart::{CHART, REQUIREMENTS};
 pub use self::edit::Charts;
 pub use self::index::index;
@@ -58,7 +57,7 @@ fn is_one(text: &str) -> bool {
 ///
 /// When there is no `Chart.yaml`, or if it or `requirements.yaml` has something that Helm would reject.
 pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatError> {
-    let text = text(files)?;
+    let text = files.manifest(CHART)?;
     let in_chart = |fault| FormatError::new(CHART, &text, fault);
     let root = node::read(&text).map_err(in_chart)?;
     let (mut release, is_first) = chart::head(&root, None).map_err(in_chart)?;
@@ -90,7 +89,7 @@ pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatEr
 ///
 /// When it has none, or is not YAML.
 pub fn head(files: &dyn Files) -> Result<Release, FormatError> {
-    let text = text(files)?;
+    let text = files.manifest(CHART)?;
     let read = || chart::head(&node::read(&text)?, None);
     read().map(|(release, _)| release).map_err(|fault| FormatError::new(CHART, &text, fault))
 }

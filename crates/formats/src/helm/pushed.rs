@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use super::chart::{self, CHART, REQUIREMENTS, text};
+use super::chart::{self, CHART, REQUIREMENTS};
 use super::image::{CONFIG, CONTENT};
 use crate::error::{Fault, FormatError};
 use crate::files::Files;
@@ -49,7 +49,7 @@ const TEXTS_OF_DEPENDENCIES: [&str; 5] = ["name", "version", "repository", "cond
 ///
 /// When it is no chart, or one that Helm would reject.
 pub fn pushed(files: &dyn Files, created: Option<&str>) -> Result<Pushed, FormatError> {
-    let text = text(files)?;
+    let text = files.manifest(CHART)?;
     let in_chart = |fault| FormatError::new(CHART, &text, fault);
     let root = node::read(&text).map_err(in_chart)?;
     let (release, is_first) = chart::head(&root, None).map_err(in_chart)?;

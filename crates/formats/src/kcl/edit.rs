@@ -9,10 +9,8 @@ use mu_manifest::source::{New, Problem, SourceError};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, Value};
 
 use super::dependency::{self, Key};
-use super::{MODULE, NAMESPACE, REGISTRY, read};
-use crate::files::Texts;
+use super::{FORMAT, NAMESPACE, REGISTRY};
 use crate::format::Reading;
-use crate::manifest::manifest;
 
 /// Any version, while a move is tried out.
 const ANY: &str = "*";
@@ -31,12 +29,7 @@ enum EntryVersion {
 
 impl Dialect for Modules {
     fn requirements(&self, path: &Path, text: &str) -> Result<Vec<Placed>, SourceError> {
-        let texts = Texts([(MODULE.to_owned(), text.to_owned())].into());
-        let around = Reading { is_own: true, aliases: None };
-        let package = read(&texts, &around).map_err(|error| error.in_text(path, text))?;
-        let read = manifest(&package).map(|manifest| manifest.dependencies).unwrap_or_default();
-        let placed = package.places.iter().zip(read);
-        Ok(placed.map(|(place, requirement)| Placed { index: place.index, requirement }).collect())
+        FORMAT.placed(path, text, None)
     }
 
     fn check(&self, _: &Path, _: &str, new: Option<&Requirement>) -> Result<(), Problem> {

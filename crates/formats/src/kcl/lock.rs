@@ -10,7 +10,7 @@ use mu_manifest::reference::Reference;
 use toml_edit::Document;
 
 use super::dependency::{self, Entry, Key};
-use super::{MODULE, parse, text};
+use super::{MODULE, parse};
 use crate::error::FormatError;
 use crate::files::Files;
 use crate::format::Reading;
@@ -99,7 +99,7 @@ impl Locked {
 ///
 /// As [`super::read`].
 pub fn needs(files: &dyn Files, is_own: bool) -> Result<Vec<Need>, FormatError> {
-    let text = text(files)?;
+    let text = files.manifest(MODULE)?;
     let around = Reading { is_own, aliases: None };
     let read = || {
         let document = parse(&text)?;

@@ -8,7 +8,6 @@ mod edit;
 mod image;
 mod lock;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use mu_manifest::reference::{Name, Version};
@@ -53,7 +52,7 @@ pub const NAMESPACE: &str = "kcl-lang";
 ///
 /// When there is no `kcl.mod`, it is not TOML, or its content makes no sense.
 pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatError> {
-    let text = text(files)?;
+    let text = files.manifest(MODULE)?;
     let read = || {
         let document = parse(&text)?;
         let mut release = release(&document)?;
@@ -84,15 +83,9 @@ pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatEr
 ///
 /// When it has no name, or is not TOML.
 pub fn head(files: &dyn Files) -> Result<Release, FormatError> {
-    let text = text(files)?;
+    let text = files.manifest(MODULE)?;
     let read = || release(&parse(&text)?);
     read().map_err(|fault| FormatError::new(MODULE, &text, fault))
-}
-
-fn text(files: &dyn Files) -> Result<Cow<'_, str>, FormatError> {
-    let missing =
-        || FormatError::new(MODULE, "", Fault::new(0..0, format!("there is no `{MODULE}`")));
-    files.text(MODULE)?.ok_or_else(missing)
 }
 
 fn parse(text: &str) -> Result<Document<&str>, Fault> {

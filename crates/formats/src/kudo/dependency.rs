@@ -3,9 +3,8 @@
 use mu_manifest::reference::{Reference, Version};
 use mu_provider::{Dependency, DetailedDependency, Release};
 
-use super::operator::check_name;
 use crate::error::Fault;
-use crate::format::Reading;
+use crate::format::{Reading, check_name};
 use crate::node::Node;
 
 /// The kind of such tasks.
@@ -41,7 +40,7 @@ pub(super) fn add(
         }
         Dependency::Reference(package.to_owned())
     } else {
-        check_name(package).map_err(|reason| at.fault(reason))?;
+        check_name(package, "an operator").map_err(|reason| at.fault(reason))?;
         in_repository(package, spec)?
     };
     if let Err(error) = Reference::parse(dependency.reference()) {

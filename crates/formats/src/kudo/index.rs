@@ -4,6 +4,7 @@ use mu_provider::Release;
 
 use super::{NAME, operator};
 use crate::error::{Fault, FormatError};
+use crate::format::check_name;
 use crate::index::{Entries, Index, add_archive};
 use crate::node::Node;
 
@@ -24,7 +25,7 @@ pub fn index(file: &str, text: &str) -> Result<Index, FormatError> {
         called: "KUDO operators",
         version: "operatorVersion",
         other: OTHER,
-        is_name: |name| operator::check_name(name).is_ok(),
+        is_name: |name| check_name(name, "an operator").is_ok(),
         read: &release,
     };
     entries.index(file, text)

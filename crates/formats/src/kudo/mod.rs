@@ -4,11 +4,9 @@
 //! the tasks of an operator, so only its archive says what it depends on. mu reads operators and does not edit them.
 
 mod dependency;
-mod edit;
 mod index;
 mod operator;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use mu_provider::Release;
@@ -18,6 +16,7 @@ use crate::error::{Fault, FormatError};
 use crate::files::{Files, Texts};
 use crate::format::{Format, Package, Place, Reading};
 use crate::node::{self, Node};
+use crate::unedited::Unedited;
 
 /// The format of operators.
 pub const FORMAT: Format = Format {
@@ -29,7 +28,7 @@ pub const FORMAT: Format = Format {
     is_named: true,
     is_one: Some(is_operator),
     lenient: false,
-    dialect: |_| Arc::new(edit::Tasks),
+    dialect: |_| Arc::new(TASKS),
     packed_by: "`kubectl kudo package create` makes its archive",
     artifact: None,
     head,
@@ -37,6 +36,16 @@ pub const FORMAT: Format = Format {
 };
 
 pub use crate::format::KUDO as NAME;
+
+/// The tasks of operators: a dependency of an operator is a step of its plans, too.
+const TASKS: Unedited = Unedited {
+    place: "the tasks in `operator.yaml`",
+    add: |name| {
+        format!(
+            "write a task `{{name: NAME, kind: KudoOperator, spec: {{package: {name}, appVersion: V, operatorVersion: V}}}}`, and use it in a plan"
+        )
+    },
+};
 
 /// The manifest of an operator.
 pub const OPERATOR: &str = "operator.yaml";
@@ -62,7 +71,7 @@ fn is_of_kudo(root: &Node<'_>) -> bool {
 ///
 /// When there is no `operator.yaml`, or when it says something that no version of mu can express.
 pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatError> {
-    let text = text(files)?;
+    let text = files.manifest(OPERATOR)?;
     let read = || {
         let root = node::read(&text)?;
         let mut release = release(&root)?;
@@ -86,7 +95,7 @@ pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatEr
 ///
 /// When it has none, or is not YAML.
 pub fn head(files: &dyn Files) -> Result<Release, FormatError> {
-    let text = text(files)?;
+    let text = files.manifest(OPERATOR)?;
     let read = || release(&node::read(&text)?);
     read().map_err(|fault| FormatError::new(OPERATOR, &text, fault))
 }
@@ -121,12 +130,6 @@ fn release(root: &Node<'_>) -> Result<Release, Fault> {
         false => Err(root
             .fault(format!("this is not an operator of KUDO: its `apiVersion` is not `{GROUP}…`"))),
     }
-}
-
-fn text(files: &dyn Files) -> Result<Cow<'_, str>, FormatError> {
-    let missing =
-        || FormatError::new(OPERATOR, "", Fault::new(0..0, format!("there is no `{OPERATOR}`")));
-    files.text(OPERATOR)?.ok_or_else(missing)
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! What an operator says about itself, in `operator.yaml` and in an index alike.
 
-use mu_manifest::reference::{Name, Version};
-use mu_provider::{Maintainer, Release};
+use mu_manifest::reference::Version;
+use mu_provider::Release;
 
 use super::NAME;
 use crate::error::Fault;
+use crate::format::check_name;
 use crate::node::Node;
 
 /// The keys that name the oldest versions an operator works with, and the facts of the runtime that they are about.
@@ -20,7 +21,7 @@ pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<Release, Fault
     if name.is_some_and(|name| name != own) {
         return Err(node.fault(format!("its name is `{own}`")));
     }
-    check_name(own).map_err(|reason| node.fault(reason))?;
+    check_name(own, "an operator").map_err(|reason| node.fault(reason))?;
     let (version, node) =
         root.text("operatorVersion")?.ok_or_else(|| missing("operatorVersion"))?;
     let app = root.text("appVersion")?;
@@ -46,14 +47,6 @@ pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<Release, Fault
     })
 }
 
-/// The name of an operator is one segment of a name.
-pub(super) fn check_name(name: &str) -> Result<(), String> {
-    if name.contains('/') || name.ends_with(".git") {
-        return Err(format!("`{name}` is not the name of an operator"));
-    }
-    Name::parse(name).map(drop).map_err(|error| error.to_string())
-}
-
 /// Reads everything else that an operator says. Text that is only for people is left out if it makes no sense.
 pub(super) fn details(release: &mut Release, root: &Node<'_>) -> Result<(), Fault> {
     for (key, fact) in OLDEST {
@@ -62,14 +55,8 @@ pub(super) fn details(release: &mut Release, root: &Node<'_>) -> Result<(), Faul
             .map_err(|_| node.fault(format!("`{key}`: `{text}` is not a version")))?;
         release.constraints.insert(fact.to_owned(), format!(">={}", oldest.in_full()));
     }
-    let for_people = |key: &str| root.text(key).ok().flatten().map(|(text, _)| text.to_owned());
-    release.description = for_people("description");
-    release.website = for_people("url");
-    let maintainer = |node: &Node<'_>| {
-        let text = |key: &str| Some(node.text(key).ok()??.0.to_owned());
-        Some(Maintainer::Person { name: text("name")?, email: text("email") })
-    };
-    let maintainers = root.list("maintainers").unwrap_or_default();
-    release.maintainers = maintainers.iter().filter_map(maintainer).collect();
+    release.description = root.said("description");
+    release.website = root.said("url");
+    release.maintainers = root.maintainers();
     Ok(())
 }

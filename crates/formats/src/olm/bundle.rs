@@ -4,25 +4,20 @@
 //! The names of the files in `manifests` mean nothing: what they are, they say themselves. mu reads bundles and does not edit
 //! them.
 
-use std::borrow::Cow;
 use std::collections::BTreeSet;
-use std::path::Path;
 
-use mu_manifest::Requirement;
-use mu_manifest::edit::{Dialect, Placed};
 use mu_manifest::reference::Version;
-use mu_manifest::source::{New, Problem, SourceError};
 use mu_provider::Release;
 use serde_json::{Value, json};
 
 use super::csv::{Csv, KIND};
 use super::document::{self, list, text};
 use super::edges::{BundleVersions, Entry, upgrades, version_in};
-use super::properties::{self, check_name};
+use super::properties;
 use super::{ANNOTATIONS, DEPENDENCIES, MANIFESTS, NAME, PROPERTIES};
 use crate::error::{Fault, FormatError};
 use crate::files::Files;
-use crate::format::{Package, Place, Reading};
+use crate::format::{Package, Place, Reading, check_name};
 
 /// What the annotations of bundles start with.
 const PREFIX: &str = "operators.operatorframework.io.bundle.";
@@ -99,8 +94,7 @@ pub fn head(files: &dyn Files) -> Result<Release, FormatError> {
 /// The package and its channels, from the annotations.
 fn named(files: &dyn Files) -> Result<Release, FormatError> {
     let wrong = |reason: &str| FormatError::new(ANNOTATIONS, "", Fault::new(0..0, reason));
-    let found =
-        files.text(ANNOTATIONS)?.ok_or_else(|| wrong(&format!("there is no `{ANNOTATIONS}`")))?;
+    let found = files.manifest(ANNOTATIONS)?;
     let mut annotations = Value::Null;
     document::read(ANNOTATIONS, &found, &mut |value| {
         if let Some(all) = value.get("annotations") {
@@ -110,7 +104,7 @@ fn named(files: &dyn Files) -> Result<Release, FormatError> {
     let annotation = |key: &str| text(&annotations, &format!("{PREFIX}{key}"));
     let name = annotation("package.v1")
         .ok_or_else(|| wrong(&format!("it has no annotation `{PREFIX}package.v1`")))?;
-    check_name(&name).map_err(|reason| wrong(&reason))?;
+    check_name(&name, "an operator").map_err(|reason| wrong(&reason))?;
     let channels = annotation("channels.v1").unwrap_or_default();
     let mut release = Release {
         name,
@@ -210,38 +204,4 @@ fn add_all(
         }
     }
     Ok(())
-}
-
-/// The dependencies of bundles, which are not edited.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Bundles;
-
-impl Dialect for Bundles {
-    fn requirements(&self, _path: &Path, _text: &str) -> Result<Vec<Placed>, SourceError> {
-        Ok(Vec::new())
-    }
-
-    fn check(&self, _path: &Path, _text: &str, new: Option<&Requirement>) -> Result<(), Problem> {
-        let named = |new: &Requirement| {
-            let name = new.reference.name().leaf().to_owned();
-            format!("{{type: olm.package, value: {{packageName: {name}, version: RANGE}}}}")
-        };
-        let what = match new {
-            Some(new) => Cow::Owned(format!("write `- {}` there", named(new))),
-            None => Cow::Borrowed("change it there"),
-        };
-        Err(Problem::new(format!(
-            "mu does not edit the dependencies of bundles, in `{DEPENDENCIES}`"
-        ))
-        .help(what))
-    }
-
-    fn entry(&self, new: &Requirement) -> Result<(New, Requirement), Problem> {
-        self.check(Path::new(""), "", Some(new))?;
-        Err(Problem::new(format!("mu does not edit `{DEPENDENCIES}`")))
-    }
-
-    fn version(&self, _wanted: &Requirement) -> Result<String, Problem> {
-        Err(Problem::new(format!("mu does not edit `{DEPENDENCIES}`")))
-    }
 }

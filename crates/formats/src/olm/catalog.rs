@@ -12,9 +12,10 @@ use super::NAME;
 use super::csv::Csv;
 use super::document::{self, list, text, texts};
 use super::edges::{BundleVersions, Channel, Entry, upgrades, version_in};
-use super::properties::{self, check_name, identity};
+use super::properties::{self, identity};
 use super::range::range;
 use crate::error::FormatError;
+use crate::format::check_name;
 use crate::manifest::full_version;
 
 /// The documents of a catalog, as far as they were read.
@@ -85,7 +86,8 @@ impl Catalog {
     fn document(&mut self, value: &Value, beside: &mut Beside<'_>) {
         let Some(schema) = text(value, "schema") else { return };
         self.is_one |= schema.starts_with("olm.");
-        let of_package = |key: &str| text(value, key).filter(|name| check_name(name).is_ok());
+        let of_package =
+            |key: &str| text(value, key).filter(|name| check_name(name, "an operator").is_ok());
         match schema.as_str() {
             "olm.package" => {
                 if let Some(name) = of_package("name") {

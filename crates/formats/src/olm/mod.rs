@@ -12,7 +12,7 @@ mod edges;
 mod properties;
 mod range;
 
-pub use self::bundle::{Bundles, head, is_bundle, read};
+pub use self::bundle::{head, is_bundle, read};
 pub use self::catalog::{
     Beside, Bundle, Catalog, Index, Resource, annotations, best, file_name, resources,
 };
@@ -21,6 +21,7 @@ pub use self::range::range;
 use std::sync::Arc;
 
 use crate::format::Format;
+use crate::unedited::Unedited;
 
 pub use crate::format::OLM as NAME;
 pub use crate::manifest::full_version;
@@ -37,6 +38,16 @@ pub const DEPENDENCIES: &str = "metadata/dependencies.yaml";
 /// The folder of a bundle's resources.
 pub const MANIFESTS: &str = "manifests/";
 
+/// The dependencies of bundles.
+const REQUIRED: Unedited = Unedited {
+    place: "the dependencies of bundles, in `metadata/dependencies.yaml`",
+    add: |name| {
+        format!(
+            "write `- {{type: olm.package, value: {{packageName: {name}, version: RANGE}}}}` there"
+        )
+    },
+};
+
 /// The format of bundles.
 pub const FORMAT: Format = Format {
     name: NAME,
@@ -47,7 +58,7 @@ pub const FORMAT: Format = Format {
     is_named: true,
     is_one: Some(is_bundle),
     lenient: false,
-    dialect: |_| Arc::new(Bundles),
+    dialect: |_| Arc::new(REQUIRED),
     packed_by: "`operator-sdk bundle` and `opm` make its image",
     artifact: None,
     head,

@@ -4,12 +4,13 @@
 //! are not known here are ignored.
 
 use mu_manifest::Capability;
-use mu_manifest::reference::{Name, Reference, Version};
-use mu_provider::{Dependency, DetailedDependency, Release};
+use mu_manifest::reference::{Reference, Version};
+use mu_provider::{Dependency, Release};
 use serde_json::Value;
 
 use super::document::{list, text, word};
 use super::range::range;
+use crate::format::check_name;
 
 /// The fact of the runtime that `olm.maxOpenShiftVersion` is about.
 const OPENSHIFT: &str = "openshift";
@@ -98,7 +99,7 @@ fn require(release: &mut Release, value: &Value, kind: &str) -> Result<(), Strin
 fn depend(release: &mut Release, value: &Value, kind: &str) -> Result<(), String> {
     let name =
         text(value, "packageName").ok_or_else(|| format!("`{kind}` has no `packageName`"))?;
-    check_name(&name)?;
+    check_name(&name, "an operator")?;
     let written = text(value, "versionRange").or_else(|| text(value, "version"));
     let written = written.ok_or_else(|| format!("`{kind}` of `{name}` has no `versionRange`"))?;
     let range = range(&written)
@@ -106,11 +107,7 @@ fn depend(release: &mut Release, value: &Value, kind: &str) -> Result<(), String
     let reference = format!("{name}#{range}");
     Reference::parse(&reference)
         .map_err(|error| format!("the dependency `{name}` has no valid reference: {error}"))?;
-    let dependency = Dependency::Detailed(DetailedDependency {
-        reference,
-        prerelease: true,
-        ..DetailedDependency::default()
-    });
+    let dependency = Dependency::new(reference, true);
     push(release.dependencies.get_or_insert_default(), dependency);
     Ok(())
 }
@@ -123,14 +120,6 @@ pub(super) fn capability(value: &Value, of: &str) -> Result<String, String> {
         Ok(_) => Ok(capability),
         Err(_) => Err(format!("`{of}`: `{capability}` is not GROUP/VERSION/KIND")),
     }
-}
-
-/// The name of a package is one segment of a name.
-pub(super) fn check_name(name: &str) -> Result<(), String> {
-    if name.contains('/') || name.ends_with(".git") {
-        return Err(format!("`{name}` is not the name of an operator"));
-    }
-    Name::parse(name).map(drop).map_err(|error| error.to_string())
 }
 
 /// Adds what is not there yet.

@@ -7,7 +7,8 @@ use std::fmt::Write as _;
 
 use mu_manifest::Requirement;
 use mu_manifest::reference::Reference;
-use mu_provider::{Dependency, Release};
+use mu_provider::{ArchiveDigest, Dependency, Release};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::{CHART, REQUIREMENTS, chart, dependency};
@@ -47,7 +48,7 @@ pub struct Need {
 ///
 /// As [`super::read`].
 pub fn needs(files: &dyn Files, aliases: &Aliases) -> Result<Needs, FormatError> {
-    let text = super::text(files)?;
+    let text = files.manifest(CHART)?;
     let in_chart = |fault| FormatError::new(CHART, &text, fault);
     let root = node::read(&text).map_err(in_chart)?;
     let (_, is_first) = chart::head(&root, None).map_err(in_chart)?;
@@ -170,11 +171,7 @@ fn digest(needs: &[Need], versions: &[&str]) -> String {
         json.push('}');
     }
     json.push_str("]]");
-    let hash = Sha256::digest(json.as_bytes());
-    hash.iter().fold("sha256:".to_owned(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    ArchiveDigest::from_bytes(Sha256::digest(json).into()).to_string()
 }
 
 /// A word in YAML, in quotes if it could be read as anything but text.
@@ -200,23 +197,11 @@ fn scalar(text: &str) -> String {
 
 /// A text as Go prints it in JSON.
 fn print(json: &mut String, text: &str) {
-    json.push('"');
-    for letter in text.chars() {
-        match letter {
-            '"' => json.push_str("\\\""),
-            '\\' => json.push_str("\\\\"),
-            '\n' => json.push_str("\\n"),
-            '\r' => json.push_str("\\r"),
-            '\t' => json.push_str("\\t"),
-            '\u{8}' => json.push_str("\\b"),
-            '\u{c}' => json.push_str("\\f"),
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' | '\0'..'\u{20}' => {
-                let _ = write!(json, "\\u{:04x}", u32::from(letter));
-            }
-            _ => json.push(letter),
-        }
+    let mut printed = Value::from(text).to_string();
+    for letter in ['<', '>', '&', '\u{2028}', '\u{2029}'] {
+        printed = printed.replace(letter, &format!("\\u{:04x}", u32::from(letter)));
     }
-    json.push('"');
+    json.push_str(&printed);
 }
 
 fn list<'n, 't: 'n>(
