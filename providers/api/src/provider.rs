@@ -336,24 +336,6 @@ pub struct MarkedManifest {
 }
 
 impl MarkedManifest {
-    /// Finds the first of [`MARKED_MANIFESTS`]: `read` reads a file of the package, and `list` lists the names of the files in a
-    /// folder of it. Files that cannot be read as text are left out.
-    ///
-    /// # Errors
-    ///
-    /// When reading or listing fails.
-    pub fn find_first(
-        read: &dyn Fn(&str) -> Result<Option<String>, ProviderError>,
-        list: &dyn Fn(&str) -> Result<Vec<String>, ProviderError>,
-    ) -> Result<Option<ManifestFile>, ProviderError> {
-        for marked in MARKED_MANIFESTS {
-            if let Some(found) = marked.find(read, list)? {
-                return Ok(Some(found));
-            }
-        }
-        Ok(None)
-    }
-
     fn find(
         &self,
         read: &dyn Fn(&str) -> Result<Option<String>, ProviderError>,
@@ -388,4 +370,44 @@ pub struct ManifestFile {
     pub text: String,
     /// Paths and texts of the other files that belong to it, of a foreign one.
     pub beside: Vec<(String, String)>,
+}
+
+impl ManifestFile {
+    /// Finds the manifest of a package: `read` reads a file of the package, and `list` lists the names of the files in a folder of
+    /// it. Files beside one of [`MARKED_MANIFESTS`] that cannot be read as text are left out.
+    ///
+    /// # Errors
+    ///
+    /// When reading or listing fails; `both` if there are two manifests of mu's own.
+    pub fn find(
+        read: &dyn Fn(&str) -> Result<Option<String>, ProviderError>,
+        list: &dyn Fn(&str) -> Result<Vec<String>, ProviderError>,
+        both: &dyn Fn() -> ProviderError,
+    ) -> Result<Option<Self>, ProviderError> {
+        let mut own = None;
+        for name in MANIFEST_NAMES {
+            let Some(text) = read(name)? else { continue };
+            if own.is_some() {
+                return Err(both());
+            }
+            own = Some(Self { name: name.to_owned(), text, beside: Vec::new() });
+        }
+        if own.is_some() {
+            return Ok(own);
+        }
+        for (name, beside) in FOREIGN_MANIFESTS {
+            let Some(text) = read(name)? else { continue };
+            let mut file = Self { name: name.to_owned(), text, beside: Vec::new() };
+            if let Some(name) = beside {
+                file.beside.extend(read(name)?.map(|text| (name.to_owned(), text)));
+            }
+            return Ok(Some(file));
+        }
+        for marked in MARKED_MANIFESTS {
+            if let Some(found) = marked.find(read, list)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
 }

@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 
 use mu_provider::fs::{self, AtPath as _};
 use mu_provider::{
-    ErrorKind, FOREIGN_MANIFESTS, Facts, Found, Listing, Location, MANIFEST_NAMES, ManifestFile,
-    MarkedManifest, Progress, Provider, ProviderError, Release, TreeWriter,
+    ErrorKind, Facts, Found, Listing, Location, ManifestFile, Progress, Provider, ProviderError,
+    Release, TreeWriter,
 };
 
 /// The longest manifest that is read, in bytes.
@@ -75,45 +75,19 @@ impl Provider for PathProvider {
         _progress: &dyn Progress,
     ) -> Result<Option<ManifestFile>, ProviderError> {
         let folder = existing(location)?;
-        let mut found = None;
-        for name in MANIFEST_NAMES {
-            let Some(text) = read_manifest(&folder.join(name))? else { continue };
-            if found.is_some() {
-                return Err(ProviderError::new(
-                    ErrorKind::Manifest,
-                    format!("`{}` has both `Mu.yaml` and `Mu.json`", folder.display()),
-                )
-                .hint("remove one of them"));
-            }
-            found = Some(ManifestFile { name: name.to_owned(), text, beside: Vec::new() });
-        }
-        for (name, beside) in FOREIGN_MANIFESTS {
-            if found.is_some() {
-                break;
-            }
-            let Some(text) = read_manifest(&folder.join(name))? else { continue };
-            let beside = match beside {
-                Some(name) => {
-                    read_manifest(&folder.join(name))?.map(|text| (name.to_owned(), text))
-                }
-                None => None,
-            };
-            let beside = beside.into_iter().collect();
-            found = Some(ManifestFile { name: name.to_owned(), text, beside });
-        }
-        if found.is_none() {
-            let list = |inner: &str| {
-                let entries = fs::entries_if_there(&folder.join(inner))?.into_iter();
-                let files =
-                    entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
-                let mut names: Vec<String> =
-                    files.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-                names.sort();
-                Ok(names)
-            };
-            found = MarkedManifest::find_first(&|path| read_manifest(&folder.join(path)), &list)?;
-        }
-        Ok(found)
+        let list = |inner: &str| {
+            let entries = fs::entries_if_there(&folder.join(inner))?.into_iter();
+            let files = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()));
+            let mut names: Vec<String> =
+                files.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+            names.sort();
+            Ok(names)
+        };
+        let both = || {
+            let text = format!("`{}` has both `Mu.yaml` and `Mu.json`", folder.display());
+            ProviderError::new(ErrorKind::Manifest, text).hint("remove one of them")
+        };
+        ManifestFile::find(&|path| read_manifest(&folder.join(path)), &list, &both)
     }
 
     fn fetch(
