@@ -3,11 +3,13 @@
 //! This stops everything hostile that a URL can do to a program that gets it: options disguised as hosts,
 //! helpers (`ext::`), passwords, and plain http to other machines.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
 use mu_provider::http::or_variable;
 use mu_provider::{ErrorKind, ProviderError, SafeUrl, without_secrets};
+use percent_encoding::percent_decode_str;
 use url::Url;
 
 /// How a repository is reached.
@@ -251,7 +253,9 @@ impl RemoteUrl {
         if let Some(path) = &self.relative {
             return path.clone();
         }
-        let path = decode(self.url.as_url().path());
+        let path = self.url.as_url().path();
+        let decoded = percent_decode_str(path).decode_utf8();
+        let path = decoded.map_or_else(|_| path.to_owned(), Cow::into_owned);
         // As in Git, `ssh://host/~user/x` is below a home folder.
         match path.strip_prefix('/') {
             Some(home) if home.starts_with('~') && self.scheme != Scheme::File => home.to_owned(),
@@ -309,24 +313,6 @@ fn shown(text: &str) -> String {
 
 fn refused(url: &SafeUrl, why: &str) -> ProviderError {
     ProviderError::new(ErrorKind::Refused, format!("`{url}` is refused: {why}"))
-}
-
-/// Decodes `%20` and the like. If the result is not UTF-8, the text stays as it was.
-fn decode(path: &str) -> String {
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let [first, after @ ..] = rest {
-        rest = after;
-        let digit = |index: usize| char::from(*after.get(index)?).to_digit(16);
-        match (first, digit(0), digit(1)) {
-            (b'%', Some(high), Some(low)) => {
-                bytes.push(u8::try_from(high * 16 + low).expect("two hex digits fit a byte"));
-                rest = after.get(2..).unwrap_or_default();
-            }
-            _ => bytes.push(*first),
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use percent_encoding::percent_decode_str;
 
 use crate::SafeUrl;
 
@@ -150,34 +151,15 @@ impl Authorization {
             Self::Stored => match (stored.token(url), url.as_url().password()) {
                 (Some(token), _) => Some(Secret(format!("Bearer {}", token.expose()))),
                 (None, Some(password)) => {
-                    let pair =
-                        format!("{}:{}", decoded(url.as_url().username()), decoded(password));
+                    let decoded = |text| percent_decode_str(text).decode_utf8_lossy();
+                    let user = decoded(url.as_url().username());
+                    let pair = format!("{user}:{}", decoded(password));
                     Some(Secret(format!("Basic {}", STANDARD.encode(pair))))
                 }
                 (None, None) => None,
             },
         }
     }
-}
-
-/// A part of a URL's userinfo, percent-decoded.
-fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [first, tail @ ..] = rest {
-        let hex = tail.get(..2).and_then(|pair| std::str::from_utf8(pair).ok());
-        match hex.and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
-            Some(byte) if *first == b'%' => {
-                bytes.push(byte);
-                rest = tail.get(2..).unwrap_or_default();
-            }
-            _ => {
-                bytes.push(*first);
-                rest = tail;
-            }
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
