@@ -4,8 +4,6 @@
 //! address. Elsewhere, nobody answers there. A client that retries as often as for a bucket would make people
 //! wait for half a minute before it says that credentials are missing.
 
-use std::error::Error;
-use std::fmt;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use async_trait::async_trait;
@@ -45,11 +43,13 @@ struct Client {
 }
 
 /// There are no credentials, and no service that provides them.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum NoCredentials {
     /// No metadata service answers.
-    Unreachable(HttpError),
+    #[error("no credentials are set, and no cloud metadata service on this machine provides any")]
+    Unreachable(#[source] HttpError),
     /// The metadata service gives none, with this status.
+    #[error("no credentials are set, and the metadata service of this machine gives none ({0})")]
     Refused(String),
 }
 
@@ -125,27 +125,4 @@ fn is_refusal(status: u16) -> bool {
 
 fn is_unreachable(error: &HttpError) -> bool {
     matches!(error.kind(), HttpErrorKind::Connect | HttpErrorKind::Timeout)
-}
-
-impl fmt::Display for NoCredentials {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unreachable(_) => formatter.write_str(
-                "no credentials are set, and no cloud metadata service on this machine provides any",
-            ),
-            Self::Refused(status) => write!(
-                formatter,
-                "no credentials are set, and the metadata service of this machine gives none ({status})"
-            ),
-        }
-    }
-}
-
-impl Error for NoCredentials {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match self {
-            Self::Unreachable(error) => Some(error),
-            Self::Refused(_) => None,
-        }
-    }
 }

@@ -43,7 +43,8 @@ struct Opened {
 pub(crate) struct Unsent(Arc<Mutex<Option<(String, HeaderMap)>>>);
 
 /// The request was taken instead of being sent.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("the request was signed")]
 struct Taken;
 
 impl Unsent {
@@ -54,14 +55,6 @@ impl Unsent {
         HttpError::new(HttpErrorKind::Unknown, Taken)
     }
 }
-
-impl fmt::Display for Taken {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("the request was signed")
-    }
-}
-
-impl Error for Taken {}
 
 impl fmt::Debug for Buckets {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -105,36 +105,19 @@ pub struct Recorded {
 }
 
 /// Why records cannot be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub enum RecordError {
     /// A file or folder cannot be read.
-    File(FileError),
+    #[error(transparent)]
+    File(#[from] FileError),
     /// A line is not that of a record.
+    #[error("{place} is not a line of a record: {reason}")]
     Line {
         /// The file and the line.
         place: String,
         /// The problem.
         reason: String,
     },
-}
-
-impl std::fmt::Display for RecordError {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::File(error) => error.fmt(formatter),
-            Self::Line { place, reason } => {
-                write!(formatter, "{place} is not a line of a record: {reason}")
-            }
-        }
-    }
-}
-
-impl std::error::Error for RecordError {}
-
-impl From<FileError> for RecordError {
-    fn from(error: FileError) -> Self {
-        Self::File(error)
-    }
 }
 
 /// The questions in all records of the plugin `name` in `folder`, with their answers. Questions without an
