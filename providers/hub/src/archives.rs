@@ -190,8 +190,8 @@ impl Archives {
             got => got?,
         };
         let refused = |error: ArchiveError| error.at(&place.url.to_string());
-        let (size, digest) =
-            archive.identity().map_err(|error| refused(ArchiveError::Io(error)))?;
+        let size = archive.size();
+        let digest = archive.digest().map_err(|error| refused(ArchiveError::Io(error)))?;
         let survey = archive.read(|bytes| survey(bytes, size, packing, wanted)).map_err(refused)?;
         let (validator, max_age) = unless.now.into_inner();
         let Survey { top, files } = survey;

@@ -57,18 +57,24 @@ impl Archive {
         }
     }
 
-    /// Its size in bytes, and its digest.
-    pub(crate) fn identity(&self) -> io::Result<(u64, ArchiveDigest)> {
+    /// Its size in bytes.
+    pub(crate) fn size(&self) -> u64 {
+        match self {
+            Self::Memory(bytes) => bytes.len() as u64,
+            Self::Partial(partial) => partial.length(),
+            Self::File(_, size) => *size,
+        }
+    }
+
+    /// Its digest.
+    pub(crate) fn digest(&self) -> io::Result<ArchiveDigest> {
         Ok(match self {
-            Self::Memory(bytes) => {
-                let digest = ArchiveDigest::from_bytes(Sha256::digest(bytes).into());
-                (bytes.len() as u64, digest)
-            }
-            Self::Partial(partial) => (partial.length(), partial.digest()),
-            Self::File(file, size) => {
+            Self::Memory(bytes) => ArchiveDigest::from_bytes(Sha256::digest(bytes).into()),
+            Self::Partial(partial) => partial.digest(),
+            Self::File(file, _) => {
                 let mut file = file;
                 io::Seek::rewind(&mut file)?;
-                (*size, ArchiveDigest::from_bytes(hash(file)?))
+                ArchiveDigest::from_bytes(hash(file)?)
             }
         })
     }
@@ -87,43 +93,35 @@ impl Archive {
 
     /// Unpacks it as a layer of an image, the last one first.
     pub(crate) fn unpack_layer(
-        self,
+        mut self,
         layers: &mut Layers,
         tree: &mut TreeWriter,
     ) -> Result<(), ArchiveError> {
-        match self {
-            Self::Memory(bytes) => archive::unpack_layer(&*bytes, bytes.len() as u64, layers, tree),
-            Self::Partial(mut partial) => {
-                let size = partial.length();
-                let file = partial.reader().map_err(ArchiveError::Io)?;
-                archive::unpack_layer(BufReader::with_capacity(256 << 10, file), size, layers, tree)
-            }
-            Self::File(file, size) => {
-                archive::unpack_layer(BufReader::with_capacity(256 << 10, file), size, layers, tree)
-            }
+        if let Self::Memory(bytes) = &self {
+            return archive::unpack_layer(&**bytes, bytes.len() as u64, layers, tree);
         }
+        let size = self.size();
+        self.read(|file| {
+            let file = BufReader::with_capacity(256 << 10, file);
+            archive::unpack_layer(file, size, layers, tree)
+        })
     }
 
     /// Unpacks it, as one of many that share `scratch`.
     pub(crate) fn unpack(
-        self,
+        mut self,
         scratch: &Scratch,
         layout: Layout,
         tree: &mut TreeWriter,
     ) -> Result<(), ArchiveError> {
-        match self {
-            Self::Memory(bytes) => archive::unpack_with(scratch, &bytes, layout, tree),
-            Self::Partial(mut partial) => {
-                let size = partial.length();
-                let file = partial.reader().map_err(ArchiveError::Io)?;
-                let file = BufReader::with_capacity(256 << 10, file);
-                archive::unpack_pieces(file, size, layout, tree)
-            }
-            Self::File(file, size) => {
-                let file = BufReader::with_capacity(256 << 10, file);
-                archive::unpack_pieces(file, size, layout, tree)
-            }
+        if let Self::Memory(bytes) = &self {
+            return archive::unpack_with(scratch, bytes, layout, tree);
         }
+        let size = self.size();
+        self.read(|file| {
+            let file = BufReader::with_capacity(256 << 10, file);
+            archive::unpack_pieces(file, size, layout, tree)
+        })
     }
 }
 

@@ -75,16 +75,6 @@ impl Sink for Picked<'_> {
         }
     }
 
-    fn file_in_memory(
-        &mut self,
-        path: &[u8],
-        executable: bool,
-        content: &[u8],
-    ) -> Result<(), TreeError> {
-        let mut content = content;
-        self.file(path, executable, &mut content)
-    }
-
     fn odd(&mut self, _path: &[u8], _what: &'static str) -> Result<(), TreeError> {
         Ok(())
     }

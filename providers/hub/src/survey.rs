@@ -228,15 +228,6 @@ impl Sink for Looking<'_> {
         }
     }
 
-    fn file_in_memory(
-        &mut self,
-        path: &[u8],
-        executable: bool,
-        mut content: &[u8],
-    ) -> Result<(), TreeError> {
-        self.file(path, executable, &mut content)
-    }
-
     fn odd(&mut self, path: &[u8], what: &'static str) -> Result<(), TreeError> {
         Err(TreeError::Kind {
             path: String::from_utf8_lossy(path).escape_debug().to_string(),

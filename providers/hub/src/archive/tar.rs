@@ -54,8 +54,10 @@ pub(crate) trait Sink {
         &mut self,
         path: &[u8],
         executable: bool,
-        content: &[u8],
-    ) -> Result<(), TreeError>;
+        mut content: &[u8],
+    ) -> Result<(), TreeError> {
+        self.file(path, executable, &mut content)
+    }
     /// Whether something may not be there that is neither file, folder nor symbolic link.
     fn odd(&mut self, path: &[u8], what: &'static str) -> Result<(), TreeError>;
 }
