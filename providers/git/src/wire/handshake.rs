@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{BufReader, Read};
 
-use super::refs::{Advertisement, RefsBuilder};
+use super::refs::Advertisement;
 use super::{LONGEST_LISTING, Pace, Paced, PacketReader, WireError};
 use crate::words::printable;
 
@@ -97,9 +97,9 @@ impl Handshake {
         first: Option<Vec<u8>>,
     ) -> Result<Self, WireError> {
         let mut capabilities = Capabilities::default();
-        let mut refs = RefsBuilder::default();
+        let mut refs = Advertisement::default();
         let Some(first) = first else {
-            return Ok(Self::Zero(capabilities, refs.finish()));
+            return Ok(Self::Zero(capabilities, refs.sorted()));
         };
         let end = first.iter().position(|byte| *byte == 0);
         let (line, words) = first.split_at(end.unwrap_or(first.len()));
@@ -114,7 +114,7 @@ impl Handshake {
         while let Some(line) = reader.read()?.line() {
             refs.add_line(line)?;
         }
-        Ok(Self::Zero(capabilities, refs.finish()))
+        Ok(Self::Zero(capabilities, refs.sorted()))
     }
 }
 

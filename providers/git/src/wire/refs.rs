@@ -90,9 +90,9 @@ impl Advertisement {
 
     /// Reads the stored refs of an earlier conversation.
     pub(crate) fn parse(text: &str) -> Result<Self, WireError> {
-        let mut refs = RefsBuilder::default();
+        let mut refs = Self::default();
         text.lines().try_for_each(|line| refs.add_listed(line.as_bytes()))?;
-        Ok(refs.finish())
+        Ok(refs.sorted())
     }
 }
 
@@ -115,22 +115,15 @@ pub(crate) fn write_listing_request(capabilities: &Capabilities) -> Vec<u8> {
 pub(crate) fn read_listing(
     reader: &mut PacketReader<impl Read>,
 ) -> Result<Advertisement, WireError> {
-    let mut refs = RefsBuilder::default();
+    let mut refs = Advertisement::default();
     while let Some(line) = reader.read()?.line() {
         refs.add_listed(line)?;
     }
-    Ok(refs.finish())
+    Ok(refs.sorted())
 }
 
-/// Collects refs while their lines arrive.
-#[derive(Debug, Default)]
-pub(super) struct RefsBuilder {
-    refs: Vec<Ref>,
-    head: Option<Oid>,
-    default_branch: Option<String>,
-}
-
-impl RefsBuilder {
+/// How a list grows while its lines arrive.
+impl Advertisement {
     /// Branches and tags. The largest repositories have some hundred thousand.
     const MOST: usize = 500_000;
 
@@ -190,11 +183,11 @@ impl RefsBuilder {
         Ok(())
     }
 
-    pub(super) fn finish(mut self) -> Advertisement {
+    /// The same, once all lines are there.
+    pub(super) fn sorted(mut self) -> Self {
         self.refs.sort_by(|left, right| left.name.cmp(&right.name));
         self.refs.dedup_by(|left, right| left.name == right.name);
-        let Self { refs, head, default_branch, .. } = self;
-        Advertisement { refs, head, default_branch }
+        self
     }
 }
 
@@ -252,7 +245,7 @@ mod tests {
     #[test]
     fn refs_without_end_are_refused() {
         let one = "1".repeat(40);
-        let mut refs = RefsBuilder::default();
+        let mut refs = Advertisement::default();
         let mut add = |number: usize, folder: &str| {
             refs.add_line(format!("{one} refs/{folder}/{number}").as_bytes())
         };
@@ -260,9 +253,9 @@ mod tests {
         for number in 0..9 {
             add(number, "pull").expect("is passed over");
         }
-        for number in 0..RefsBuilder::MOST {
+        for number in 0..Advertisement::MOST {
             add(number, "tags").expect("is kept");
         }
-        assert!(matches!(add(RefsBuilder::MOST, "tags"), Err(WireError::TooMuch(..))));
+        assert!(matches!(add(Advertisement::MOST, "tags"), Err(WireError::TooMuch(..))));
     }
 }
