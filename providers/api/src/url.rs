@@ -86,6 +86,16 @@ impl SafeUrl {
         }
     }
 
+    /// Whether nobody else can read what is sent there, such as a token.
+    pub fn is_confidential(&self) -> bool {
+        self.scheme() == "https" || self.is_loopback()
+    }
+
+    /// Whether both are the same server: scheme, host and port.
+    pub fn is_same_server(&self, other: &Self) -> bool {
+        self == other || self.0.origin() == other.0.origin()
+    }
+
     /// Whether its userinfo may be a secret: a password, or over http a user other than `git`, which may be a
     /// token.
     pub fn may_hold_secret(&self) -> bool {

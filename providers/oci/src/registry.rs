@@ -141,8 +141,7 @@ impl RegistryAnswer {
             ProviderError::new(ErrorKind::Protocol, text)
         };
         let next = self.url.join(&target).map_err(|_| refused("it is not a URL"))?;
-        let is_here = next.as_url().origin() == self.url.as_url().origin()
-            && next.as_url().path().starts_with("/v2/");
+        let is_here = next.is_same_server(&self.url) && next.as_url().path().starts_with("/v2/");
         match is_here {
             true => Ok(Some(next)),
             false => Err(refused("it is on another server")),

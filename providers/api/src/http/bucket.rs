@@ -67,7 +67,7 @@ pub(super) fn sign(
 ) -> Result<Signed, ProviderError> {
     let signed = signer.sign(url, headers)?;
     let has_credentials = signed.origin.is_some();
-    if has_credentials && !rules::is_confidential(&signed.url) {
+    if has_credentials && !signed.url.is_confidential() {
         let text = format!(
             "`{url}` was not requested: credentials are not sent over plain http, to `{}`",
             signed.url.host_and_port()

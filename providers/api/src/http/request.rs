@@ -207,7 +207,7 @@ impl<'http> Request<'http> {
     /// Sends only the credentials that the guard knows.
     fn ask_guard(&mut self) -> Result<(), ProviderError> {
         let Some(guard) = &self.guard else { return Ok(()) };
-        self.authorization = match rules::is_confidential(&self.url) {
+        self.authorization = match self.url.is_confidential() {
             true => guard.known(&self.url)?,
             false => Authorization::Nothing,
         };
@@ -219,7 +219,7 @@ impl<'http> Request<'http> {
         let Some(guard) = self.guard.as_ref().filter(|_| response.status() == 401) else {
             return Ok(false);
         };
-        if !rules::is_confidential(url) || !rules::same_origin(url, &self.url) {
+        if !url.is_confidential() || !url.is_same_server(&self.url) {
             return Ok(false);
         }
         let challenges: Vec<&str> = response.headers("www-authenticate").collect();
@@ -367,7 +367,7 @@ impl<'http> Request<'http> {
 
     /// What may be shown at `url`, whether or not it is.
     fn may_be_shown(&self, url: &SafeUrl) -> Option<Secret> {
-        if !rules::is_confidential(url) || !rules::same_origin(url, &self.url) {
+        if !url.is_confidential() || !url.is_same_server(&self.url) {
             return None;
         }
         self.authorization.value(&self.url, self.http.options.credentials.as_ref())
@@ -453,11 +453,11 @@ impl<'http> Request<'http> {
     fn unauthorized(&self, url: &SafeUrl, text: String, status: u16) -> ProviderError {
         let host = url.host_and_port();
         let error = ProviderError::new(ErrorKind::Auth, text);
-        if !rules::is_confidential(url) {
+        if !url.is_confidential() {
             return error
                 .hint(format!("tokens are not sent over plain http: reach `{host}` by https"));
         }
-        if !rules::same_origin(url, &self.url) {
+        if !url.is_same_server(&self.url) {
             let from = self.url.host_and_port();
             return error.hint(format!(
                 "`{from}` redirects there, and tokens are not sent to another host"

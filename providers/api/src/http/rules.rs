@@ -139,16 +139,6 @@ fn reach_of(address: Ipv4Addr) -> Reach {
     }
 }
 
-/// Whether a token may travel to `url` without being read by others.
-pub(super) fn is_confidential(url: &SafeUrl) -> bool {
-    url.scheme() == "https" || url.is_loopback()
-}
-
-/// Whether both are the same server: scheme, host and port.
-pub(super) fn same_origin(left: &SafeUrl, right: &SafeUrl) -> bool {
-    left == right || left.as_url().origin() == right.as_url().origin()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

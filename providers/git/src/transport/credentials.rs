@@ -64,7 +64,8 @@ impl GitCredentials {
         &'call self,
         remote: &'call RemoteUrl,
     ) -> impl Iterator<Item = Result<Offer, ProviderError>> + 'call {
-        let is_safe = is_confidential(remote.url());
+        // Nothing is sent over a connection that others can read, so nothing is looked up.
+        let is_safe = remote.url().is_confidential();
         let helped = move || self.ask_helpers(remote).transpose();
         [Source::Stored, Source::Helpers].into_iter().filter(move |_| is_safe).filter_map(
             move |source| match source {
@@ -84,7 +85,7 @@ impl GitCredentials {
     /// The stored token for a remote, if that is on a web server and nobody else can read what is sent there.
     pub(super) fn token(&self, remote: &RemoteUrl) -> Option<Token> {
         let is_web = matches!(remote.scheme(), Scheme::Https | Scheme::Http);
-        if !is_web || !is_confidential(remote.url()) {
+        if !is_web || !remote.url().is_confidential() {
             return None;
         }
         let Offer { user, password, .. } = self.stored(remote)?;
@@ -192,11 +193,6 @@ fn question(remote: &RemoteUrl, user: Option<&str>) -> String {
         text.push_str(&format!("username={user}\n"));
     }
     text
-}
-
-/// mu sends nothing over a connection that others can read, so it looks nothing up.
-fn is_confidential(url: &SafeUrl) -> bool {
-    url.scheme() == "https" || url.is_loopback()
 }
 
 fn origin(url: &SafeUrl) -> String {

@@ -43,7 +43,7 @@ pub(super) fn open(
     let mut authorization = credentials.known(remote.url());
     let mut response = ask(&authorization)?;
     let mut offers = credentials.offers(remote);
-    while response.status() == 401 && same_origin(response.url(), &url) {
+    while response.status() == 401 && response.url().is_same_server(&url) {
         let Some(offer) = offers.next() else { break };
         let offer = offer?;
         authorization = offer.authorization();
@@ -51,7 +51,7 @@ pub(super) fn open(
         let is_refused = response.status() == 401;
         // A host that a redirect leads to did not get these credentials, so its answer says nothing about
         // them.
-        if !is_refused || same_origin(response.url(), &url) {
+        if !is_refused || response.url().is_same_server(&url) {
             credentials.judge(remote, &offer, !is_refused);
         }
     }
@@ -67,7 +67,7 @@ pub(super) fn open(
     };
     let handshake = Handshake::receive(response).map_err(|error| describe(remote, error))?;
     // Credentials for one host are not sent to another one that it redirects to.
-    if !same_origin(&base, &url) {
+    if !base.is_same_server(&url) {
         authorization = Authorization::Nothing;
     }
     let link = Connection { http: Arc::clone(http), remote: remote.clone(), base, authorization };
@@ -94,7 +94,7 @@ fn unauthorized(
     shown: &Authorization,
 ) -> ProviderError {
     let host = remote.url().host_and_port();
-    if !same_origin(answered, asked) {
+    if !answered.is_same_server(asked) {
         let place = answered.host_and_port();
         return ProviderError::new(
             ErrorKind::Auth,
@@ -134,10 +134,6 @@ fn other_kind(remote: &RemoteUrl, response: Response) -> ProviderError {
         .hint("serve it with `git http-backend`, or use another protocol");
     }
     not_a_repository(remote).because("it answers, but not as a Git repository")
-}
-
-fn same_origin(left: &SafeUrl, right: &SafeUrl) -> bool {
-    left.as_url().origin() == right.as_url().origin()
 }
 
 impl Link for Connection {

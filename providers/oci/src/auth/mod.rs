@@ -269,7 +269,7 @@ impl Keys {
 
     /// The password for the host of `url`: mu's own, or one from container tools.
     fn credential(&self, url: &SafeUrl) -> Result<Option<Credential>, ProviderError> {
-        if url.scheme() != "https" && !url.is_loopback() {
+        if !url.is_confidential() {
             return Ok(None);
         }
         let host = url.host_and_port();
@@ -304,7 +304,7 @@ fn hint(host: &str) -> String {
 /// Whether the password for the registry may go to the other place: the same server, or over https a host of
 /// the same domain, such as `auth.docker.io` and `registry-1.docker.io`.
 fn is_same_site(registry: &SafeUrl, place: &SafeUrl) -> bool {
-    if registry.as_url().origin() == place.as_url().origin() {
+    if registry.is_same_server(place) {
         return true;
     }
     let (Some(one), Some(other)) = (registry.as_url().domain(), place.as_url().domain()) else {
