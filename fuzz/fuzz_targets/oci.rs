@@ -18,7 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
             Ok(release) => {
                 let archive = release.archive.as_deref().expect("has an archive");
                 assert!(archive.parse::<ArchiveDigest>().is_ok());
-                let version = wire::full_version(&release);
+                let version = release.full_version();
                 assert!(wire::version_of(tag).is_none_or(|tagged| tagged == version));
             }
             Err(reason) => assert!(!reason.contains(char::is_control), "{reason:?}"),

@@ -3,7 +3,7 @@
 use mu_provider::Release;
 use mu_provider::catalog::CatalogLine;
 
-use crate::manifest::{full_version, version_of};
+use crate::manifest::version_of;
 
 /// A package as a catalog has it, by the `lines` of its versions; `None` if there is none.
 ///
@@ -19,7 +19,7 @@ pub fn catalog_line(lines: &[u8]) -> Option<CatalogLine> {
     });
     let ((is_usable, ..), newest) = ranked.max_by(|(left, _), (right, _)| left.cmp(right))?;
     Some(CatalogLine {
-        latest: if is_usable { full_version(&newest) } else { String::new() },
+        latest: if is_usable { newest.full_version() } else { String::new() },
         name: newest.name,
         description: newest.description,
         keywords: newest.keywords,

@@ -35,7 +35,7 @@ pub use self::error::FormatError;
 pub use self::files::{Files, Texts};
 pub use self::format::{Format, GIT, Package, Place, Reading};
 pub use self::index::Index;
-pub use self::manifest::{as_listed, full_version, manifest, same_version, version_of};
+pub use self::manifest::{as_listed, manifest, same_version, version_of};
 pub use self::range::{Rewritten, rewritten};
 
 /// The formats, in order of precedence of their manifests.

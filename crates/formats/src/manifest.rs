@@ -76,14 +76,6 @@ pub fn version_of(release: &Release) -> Option<Version> {
     }
 }
 
-/// The version of a package as references name it.
-pub fn full_version(release: &Release) -> String {
-    match (&release.versioning, &release.app_version) {
-        (Some(_), Some(app)) => format!("{app}-{}", release.version),
-        _ => release.version.clone(),
-    }
-}
-
 /// Makes the manifest of a foreign package agree with the index line `line` in the keys where the two may
 /// differ: an index may have less, and may write numbers differently.
 pub fn as_listed(manifest: &mut Manifest, line: &Release) {

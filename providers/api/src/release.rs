@@ -140,6 +140,14 @@ pub struct Release {
 }
 
 impl Release {
+    /// Its version as references name it.
+    pub fn full_version(&self) -> String {
+        match (self.versioning.as_deref(), &self.app_version) {
+            (Some("composite"), Some(app)) => format!("{app}-{}", self.version),
+            _ => self.version.clone(),
+        }
+    }
+
     /// Whether its version may leave numbers out, whatever the registry's settings say.
     pub fn is_lenient(&self) -> bool {
         self.versions.as_deref() == Some("lenient")

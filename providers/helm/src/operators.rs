@@ -126,7 +126,7 @@ impl KudoProvider {
         let mut held = self.archive_of(location, release, progress)?;
         let text = held.files.remove(OPERATOR).and_then(|bytes| String::from_utf8(bytes).ok());
         let text = text.filter(|text| kudo::is_operator(text)).ok_or_else(|| {
-            let version = mu_formats::full_version(release);
+            let version = release.full_version();
             let what = format!("the archive of `{}` {version}", location.describe());
             let text = format!("{what} has no `{OPERATOR}` of an operator at its top");
             ProviderError::new(ErrorKind::Manifest, text)

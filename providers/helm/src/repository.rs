@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use mu_formats::helm::{self, Aliases};
-use mu_formats::{FormatError, Index, catalog_line, full_version, kudo};
+use mu_formats::{FormatError, Index, catalog_line, kudo};
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::fs;
 use mu_provider::http::Http;
@@ -134,10 +134,10 @@ impl Repositories {
     ) -> Result<Option<Release>, ProviderError> {
         let Some(repository) = self.get(location, progress)? else { return Ok(None) };
         let Some(part) = repository.package(&location.path) else { return Ok(None) };
-        let version = full_version(release);
+        let version = release.full_version();
         Ok(part.releases().find(|listed| match &release.archive {
             Some(archive) => listed.archive.as_ref() == Some(archive),
-            None => full_version(listed).trim_start_matches('v') == version,
+            None => listed.full_version().trim_start_matches('v') == version,
         }))
     }
 
@@ -167,7 +167,7 @@ impl Repositories {
                 tried.push(shown);
             }
         }
-        let version = full_version(release);
+        let version = release.full_version();
         let text = format!("there is no archive of `{}` {version}", location.describe());
         let error = ProviderError::new(ErrorKind::NotFound, text);
         Err(match tried.is_empty() {

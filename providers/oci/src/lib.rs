@@ -419,7 +419,7 @@ impl Provider for OciProvider {
             let text = format!(
                 "the archive of `{}` {} at `{place}` is not the one that was expected: expected {expected}, got {}",
                 location.describe(),
-                wire::full_version(release),
+                release.full_version(),
                 own.archive.unwrap_or_default()
             );
             return Err(ProviderError::new(ErrorKind::Integrity, text));
@@ -431,7 +431,7 @@ impl Provider for OciProvider {
         let text = format!(
             "there is no archive of `{}` {} at `{}`",
             location.describe(),
-            wire::full_version(release),
+            release.full_version(),
             repository.place(&format!("blobs/{archive}"))
         );
         Err(ProviderError::new(ErrorKind::NotFound, text).because(format!("`{place}` names it")))

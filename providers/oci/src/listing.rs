@@ -38,7 +38,7 @@ impl Entries {
                 self.event_tags.insert(event_tag(&entry.digest));
                 self.note(event);
             } else if let Some(release) = release(entry) {
-                let version = wire::full_version(&release);
+                let version = release.full_version();
                 let known = self.releases.entry(version).or_default();
                 known.insert(entry.digest.clone(), release);
             }
@@ -147,7 +147,7 @@ pub fn release(entry: &Descriptor) -> Option<Release> {
     if line.published.is_none() {
         line.published = entry.annotation(CREATED_KEY).map(str::to_owned);
     }
-    wire::version_of(&wire::tag_of(&wire::full_version(&line))).is_some().then_some(line)
+    wire::version_of(&wire::tag_of(&line.full_version())).is_some().then_some(line)
 }
 
 /// The event that an entry is.

@@ -50,7 +50,7 @@ impl OciProvider {
         release: &Release,
         progress: &dyn Progress,
     ) -> Result<(Arc<Said>, String), ProviderError> {
-        let version = wire::full_version(release);
+        let version = release.full_version();
         let mut tried = Vec::new();
         for tag in &wire::tags_of(release) {
             let place = repository.place(&format!("manifests/{tag}"));
@@ -120,7 +120,7 @@ pub fn read(bytes: &[u8], tag: &str) -> Result<Release, String> {
     let Some(line) = listing::release(&entry) else {
         return Err(format!("its annotation `{}` is not an index line", wire::RELEASE_KEY));
     };
-    let version = wire::full_version(&line);
+    let version = line.full_version();
     if wire::version_of(tag).is_some_and(|tagged| tagged != version) {
         return Err(format!("its tag is `{tag}`, and it says that it is {}", short(&version)));
     }

@@ -264,7 +264,7 @@ pub fn tag_of(version: &str) -> String {
 
 /// The tags that a version may have; before them the digest that it is pinned to, if it is.
 pub fn tags_of(release: &mu_provider::Release) -> Vec<String> {
-    let tag = tag_of(&full_version(release));
+    let tag = tag_of(&release.full_version());
     let tags = match &release.reference {
         Some(digest) if is_digest(digest) => vec![digest.clone(), tag.clone(), format!("v{tag}")],
         Some(tag) => vec![tag.clone()],
@@ -303,14 +303,6 @@ pub fn is_repository(name: &str) -> bool {
             && between.into_iter().all(fine)
     };
     name.len() <= 255 && name.split('/').all(is_part)
-}
-
-/// The version that an index line is about, as references name it.
-pub fn full_version(line: &mu_provider::Release) -> String {
-    match (line.versioning.as_deref(), &line.app_version) {
-        (Some("composite"), Some(app)) => format!("{app}-{}", line.version),
-        _ => line.version.clone(),
-    }
 }
 
 #[cfg(test)]

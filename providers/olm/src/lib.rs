@@ -70,7 +70,7 @@ impl OlmProvider {
         let is_meant = |listed: &Release| match (&release.locator, &release.archive) {
             (Some(bundle), _) => listed.locator.as_ref() == Some(bundle),
             (None, Some(archive)) => listed.archive.as_ref() == Some(archive),
-            (None, None) => olm::full_version(listed) == olm::full_version(release),
+            (None, None) => listed.full_version() == release.full_version(),
         };
         Ok(package.releases().find(is_meant))
     }
@@ -225,7 +225,7 @@ impl Provider for OlmProvider {
             let best = olm::best(&releases)?;
             Some(CatalogLine {
                 name: name.to_owned(),
-                latest: olm::full_version(best),
+                latest: best.full_version(),
                 description: best.description.clone(),
                 keywords: best.keywords.clone(),
                 provides: best.provides.clone(),
@@ -253,11 +253,8 @@ impl Provider for OlmProvider {
         {
             return Ok(());
         }
-        let text = format!(
-            "there are no files of `{}` {}",
-            location.describe(),
-            olm::full_version(release)
-        );
+        let text =
+            format!("there are no files of `{}` {}", location.describe(), release.full_version());
         Err(ProviderError::new(ErrorKind::NotFound, text).because(format!(
             "the catalog `{}` names no image of it, and has none of its resources",
             location.root

@@ -109,7 +109,7 @@ pub fn completed(listed: &Release, text: &str) -> Release {
         Err(error) => unusable(error.to_string()),
         Ok(Package { release: own, .. }) => {
             let identity =
-                |release: &Release| format!("{} {}", release.name, crate::full_version(release));
+                |release: &Release| format!("{} {}", release.name, release.full_version());
             if identity(&own) != identity(listed) {
                 return unusable(format!("its archive has {}", identity(&own)));
             }

@@ -167,7 +167,7 @@ fn an_index_says_everything_but_the_tasks() {
         .filter(|line| !line.is_empty())
         .map(|line| serde_json::from_slice(line).expect("is a line"))
         .collect();
-    let versions: Vec<String> = lines.iter().map(crate::full_version).collect();
+    let versions: Vec<String> = lines.iter().map(Release::full_version).collect();
     assert_eq!(versions, ["2.5.0-1.3.1", "2.5.0-1.3.0", "1.2.0", "0.1.0"]);
     assert_eq!(lines[0].dependencies, None);
     assert_eq!(lines[1].yanked, Yanked::Flag(true));

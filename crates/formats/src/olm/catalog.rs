@@ -16,7 +16,6 @@ use super::properties::{self, identity};
 use super::range::range;
 use crate::error::FormatError;
 use crate::format::check_name;
-use crate::manifest::full_version;
 
 /// The documents of a catalog, as far as they were read.
 #[derive(Debug, Default)]
@@ -158,7 +157,7 @@ impl Package {
     /// Its versions, in the order of the catalog.
     fn releases(&self) -> Vec<Release> {
         let versions: BundleVersions = (self.bundles.iter())
-            .map(|bundle| (bundle.name.clone(), full_version(&bundle.release)))
+            .map(|bundle| (bundle.name.clone(), bundle.release.full_version()))
             .collect();
         let mut channels: Vec<&Channel> = self.channels.iter().collect();
         // The default one first, the others in the order of the catalog.
@@ -176,7 +175,7 @@ impl Package {
         let mut seen: BTreeSet<String> = BTreeSet::new();
         let mut releases = Vec::new();
         for bundle in &self.bundles {
-            let version = full_version(&bundle.release);
+            let version = bundle.release.full_version();
             if !seen.insert(version.clone()) {
                 continue;
             }

@@ -24,7 +24,6 @@ use crate::format::Format;
 use crate::unedited::Unedited;
 
 pub use crate::format::OLM as NAME;
-pub use crate::manifest::full_version;
 
 /// The manifest of a bundle.
 pub const ANNOTATIONS: &str = "metadata/annotations.yaml";

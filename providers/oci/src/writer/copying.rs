@@ -142,7 +142,7 @@ impl Writer {
         let text = format!(
             "there is no manifest of `{}` {} to copy",
             location.describe(),
-            wire::full_version(release)
+            release.full_version()
         );
         Err(ProviderError::new(ErrorKind::NotFound, text))
     }

@@ -169,7 +169,7 @@ impl Writer {
     fn existing(&self, version: &str) -> Result<(Entries, mu_provider::Release), ProviderError> {
         let (entries, tags) = self.read()?;
         let lines = entries.releases(&self.repository.name, &tags);
-        let line = lines.into_iter().find(|line| wire::full_version(line) == version);
+        let line = lines.into_iter().find(|line| line.full_version() == version);
         let line = line.ok_or_else(|| {
             let text = format!("the registry has no `{}:{version}`", self.place);
             ProviderError::new(ErrorKind::NotFound, text)
