@@ -120,7 +120,7 @@ impl Archive {
         let size = self.size();
         self.read(|file| {
             let file = BufReader::with_capacity(256 << 10, file);
-            archive::unpack_pieces(file, size, layout, tree)
+            archive::unpack_from(file, size, layout, tree)
         })
     }
 }

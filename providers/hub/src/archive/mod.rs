@@ -140,7 +140,7 @@ pub fn unpack_with(
             tree.set_archive_size(archive.len() as u64);
             scratch.lend(|inflate| tar::unpack(inflate.whole(archive, size)?, layout, tree))
         }
-        _ => unpack_pieces(archive, archive.len() as u64, layout, tree),
+        _ => unpack_from(archive, archive.len() as u64, layout, tree),
     }
 }
 
@@ -150,15 +150,6 @@ pub fn unpack_with(
 ///
 /// As [`unpack`].
 pub fn unpack_from(
-    archive: impl BufRead,
-    size: u64,
-    tree: &mut TreeWriter,
-) -> Result<(), ArchiveError> {
-    unpack_pieces(archive, size, Layout::Files, tree)
-}
-
-/// As [`unpack_from`], of an archive of any layout.
-pub(crate) fn unpack_pieces(
     mut archive: impl BufRead,
     size: u64,
     layout: Layout,

@@ -5,7 +5,7 @@ use std::io::{self, BufReader, BufWriter, Seek as _, Write};
 use std::path::{Path, PathBuf};
 
 use mu_provider::{ArchiveDigest, Tree};
-use mu_provider_hub::archive::{ArchiveWriter, unpack_from};
+use mu_provider_hub::archive::{ArchiveWriter, Layout, unpack_from};
 use sha2::{Digest as _, Sha256};
 
 use crate::fs::{self, AtPath as _, FileError};
@@ -77,7 +77,7 @@ impl Archive {
         let _store = session.use_store()?;
         let tree = session.store.inspect(|tree| {
             let reader = BufReader::with_capacity(256 << 10, &file);
-            unpack_from(reader, size, tree).map_err(|error| error.at(name))
+            unpack_from(reader, size, Layout::Files, tree).map_err(|error| error.at(name))
         });
         let tree = tree.map_err(|error| {
             CommandError::from(error)
