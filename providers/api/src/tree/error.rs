@@ -73,9 +73,4 @@ impl TreeError {
     pub fn is_io(&self) -> bool {
         matches!(self, Self::Io { .. })
     }
-
-    /// Whether the source of the content failed: it ended in the middle.
-    pub fn is_content(&self) -> bool {
-        matches!(self, Self::Content { .. })
-    }
 }
