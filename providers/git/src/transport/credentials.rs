@@ -66,13 +66,9 @@ impl GitCredentials {
     ) -> impl Iterator<Item = Result<Offer, ProviderError>> + 'call {
         // Nothing is sent over a connection that others can read, so nothing is looked up.
         let is_safe = remote.url().is_confidential();
-        let helped = move || self.ask_helpers(remote).transpose();
-        [Source::Stored, Source::Helpers].into_iter().filter(move |_| is_safe).filter_map(
-            move |source| match source {
-                Source::Stored => self.stored(remote).map(Ok),
-                Source::Helpers => helped(),
-            },
-        )
+        let stored = std::iter::once_with(|| self.stored(remote).map(Ok));
+        let helped = std::iter::once_with(|| self.ask_helpers(remote).transpose());
+        stored.chain(helped).take(if is_safe { 2 } else { 0 }).flatten()
     }
 
     fn stored(&self, remote: &RemoteUrl) -> Option<Offer> {
@@ -157,13 +153,6 @@ impl GitCredentials {
         let _ = child.wait();
         answer.map_err(|_| format!("it did not answer for {} s", PATIENCE.as_secs()))
     }
-}
-
-/// The sources of credentials, in the order in which they are tried.
-#[derive(Clone, Copy)]
-enum Source {
-    Stored,
-    Helpers,
 }
 
 /// A stored token as user and password. Hosts check only the password, but some require a certain user.
