@@ -20,9 +20,6 @@ use crate::repository::{LONGEST_MANIFEST, Repository};
 use crate::said::short;
 use crate::wire::{self, CREATED_KEY, Descriptor, Index, Manifest};
 
-/// The platform whose image counts, if there are several.
-const PLATFORM: [(&str, &str); 2] = [("os", "linux"), ("architecture", "amd64")];
-
 /// The largest layer that is read before a version is chosen, in bytes.
 const LARGEST_LAYER: u64 = 64 << 20;
 
@@ -250,13 +247,7 @@ impl OciProvider {
         let Some(index) = Index::parse(bytes) else {
             return Ok(serde_json::from_slice(bytes).ok());
         };
-        let is_it = |entry: &&Descriptor| {
-            let platform = entry.more.get("platform");
-            PLATFORM.iter().all(|(key, value)| {
-                platform.and_then(|platform| platform.get(key)).is_some_and(|is| is == value)
-            })
-        };
-        let entry = index.manifests.iter().find(is_it).or(index.manifests.first());
+        let entry = wire::of_platform(&index.manifests);
         let Some(entry) = entry.filter(|entry| wire::is_digest(&entry.digest)) else {
             return Ok(None);
         };

@@ -4,7 +4,6 @@
 //! not looked at.
 
 use mu_provider::{ErrorKind, Location, Progress, ProviderError, Release, SafeUrl, TreeWriter};
-use mu_provider_hub::Place;
 use mu_provider_hub::archive::Layers;
 use serde_json::{Map, Value};
 
@@ -97,11 +96,7 @@ impl OciProvider {
             Some(platforms) => {
                 let platforms: Vec<Descriptor> =
                     serde_json::from_value(platforms.clone().into()).map_err(wrong)?;
-                let is_usual = |one: &&Descriptor| {
-                    let platform = |key: &str| one.more.get("platform")?.get(key)?.as_str();
-                    (platform("os"), platform("architecture")) == (Some("linux"), Some("amd64"))
-                };
-                let chosen = platforms.iter().find(is_usual).or_else(|| platforms.first());
+                let chosen = wire::of_platform(&platforms);
                 let digest = chosen.map(|one| one.digest.clone()).unwrap_or_default();
                 if !wire::is_digest(&digest) {
                     let text = format!("`{place}` names no image");
@@ -182,14 +177,8 @@ impl OciProvider {
                 size: Some(layer.size),
                 ..Release::default()
             };
-            let path = repository.path(&format!("blobs/{}", layer.digest));
-            let registry = &repository.registry;
-            registry.by_scheme(|scheme| {
-                let place = Place {
-                    url: registry.url(scheme, &path)?,
-                    insecure: registry.insecure,
-                    guard: repository.guard.clone(),
-                };
+            repository.registry.by_scheme(|scheme| {
+                let place = repository.blob_at(scheme, &layer.digest)?;
                 self.archives.unpack_layer(&place, &blob, &mut layers, tree, progress)
             })?;
         }

@@ -38,8 +38,8 @@ use mu_provider::{
     ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError, Release,
     SafeUrl, TreeWriter,
 };
+use mu_provider_hub::Archives;
 use mu_provider_hub::archive::{Scratch, unpack_with};
-use mu_provider_hub::{Archives, Place};
 
 pub use crate::auth::Stores;
 use crate::auth::{Keys, RepositoryGuard};
@@ -147,20 +147,14 @@ impl OciProvider {
     ) -> Result<bool, ProviderError> {
         let Some(archive) = &release.archive else { return Ok(false) };
         let layout = foreign::layout(release.locator.as_deref());
-        let path = repository.path(&format!("blobs/{archive}"));
         if let Some(layer) = lock(&self.layers).get(archive) {
             let unpacked = unpack_with(&Scratch::default(), &layer, layout, tree);
             return unpacked
                 .map(|()| true)
                 .map_err(|error| error.at(&repository.place(&format!("blobs/{archive}"))));
         }
-        let registry = &repository.registry;
-        let unpacked = registry.by_scheme(|scheme| {
-            let place = Place {
-                url: registry.url(scheme, &path)?,
-                insecure: registry.insecure,
-                guard: repository.guard.clone(),
-            };
+        let unpacked = repository.registry.by_scheme(|scheme| {
+            let place = repository.blob_at(scheme, archive)?;
             self.archives.unpack(&place, release, layout, tree, progress)
         });
         match unpacked {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use mu_provider::http::Guard;
 use mu_provider::{ErrorKind, Location, Progress, ProviderError, SafeUrl};
+use mu_provider_hub::Place;
 
 use crate::listing::Entries;
 use crate::registry::{Call, Registry, RegistryAnswer, To, shown};
@@ -83,6 +84,13 @@ impl Repository {
             self.registry.host,
             self.path(rest)
         )
+    }
+
+    /// Where a blob can be downloaded.
+    pub(crate) fn blob_at(&self, scheme: &str, digest: &str) -> Result<Place, ProviderError> {
+        let Self { registry, guard, .. } = self;
+        let url = registry.url(scheme, &self.path(&format!("blobs/{digest}")))?;
+        Ok(Place { url, insecure: registry.insecure, guard: guard.clone() })
     }
 
     /// All tags; `None` if there is no such repository.

@@ -91,6 +91,15 @@ impl Descriptor {
     }
 }
 
+/// The entry of the platform whose image counts, if there are several: Linux on amd64, or else the first.
+pub(crate) fn of_platform(entries: &[Descriptor]) -> Option<&Descriptor> {
+    let is_it = |entry: &&Descriptor| {
+        let platform = |key: &str| entry.more.get("platform")?.get(key)?.as_str();
+        (platform("os"), platform("architecture")) == (Some("linux"), Some("amd64"))
+    };
+    entries.iter().find(is_it).or(entries.first())
+}
+
 /// An image manifest.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
