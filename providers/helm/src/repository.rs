@@ -208,13 +208,7 @@ impl Repositories {
         progress: &dyn Progress,
     ) -> Result<Option<Arc<Repository>>, ProviderError> {
         let url = self.url(location)?;
-        let asking = Asking {
-            http: &self.http,
-            insecure: location.insecure,
-            limit: LONGEST_INDEX,
-            hides: false,
-            progress,
-        };
+        let asking = Asking::new(&self.http, location, LONGEST_INDEX, progress);
         self.asked.get(&url, || self.read(&url, &asking))
     }
 

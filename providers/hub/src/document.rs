@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use flate2::read::GzDecoder;
 use mu_provider::fs::{self, AtPath as _};
 use mu_provider::http::{Failure, Http, Response};
-use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
+use mu_provider::{ErrorKind, Location, Progress, ProviderError, SafeUrl};
 use serde::{Deserialize, Serialize};
 
 /// A value for finding out whether a file is unchanged. The caller stores it as text.
@@ -111,7 +111,17 @@ pub struct Asking<'asked> {
     pub progress: &'asked dyn Progress,
 }
 
-impl Asking<'_> {
+impl<'asked> Asking<'asked> {
+    /// Asks for a file of the place of a package.
+    pub fn new(
+        http: &'asked Http,
+        location: &Location,
+        limit: u64,
+        progress: &'asked dyn Progress,
+    ) -> Self {
+        Self { http, insecure: location.insecure, limit, hides: false, progress }
+    }
+
     /// Reads the file at `url`, unless `validator` shows that it is unchanged.
     ///
     /// # Errors

@@ -261,13 +261,7 @@ impl HubProvider {
         location: &Location,
         progress: &'call dyn Progress,
     ) -> Asking<'call> {
-        Asking {
-            http: &self.options.http,
-            insecure: location.insecure,
-            limit: index::LONGEST_FILE,
-            hides: false,
-            progress,
-        }
+        Asking::new(&self.options.http, location, index::LONGEST_FILE, progress)
     }
 }
 

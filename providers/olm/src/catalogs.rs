@@ -184,13 +184,7 @@ impl Catalogs {
             _ => {}
         }
         let url = url_of(&location.root)?;
-        let asking = Asking {
-            http: &self.http,
-            insecure: location.insecure,
-            limit: LONGEST_CATALOG,
-            hides: false,
-            progress,
-        };
+        let asking = Asking::new(&self.http, location, LONGEST_CATALOG, progress);
         Ok(match asking.read(&url, validator.map(Validator::parse).as_ref())? {
             DocumentAnswer::Unchanged { max_age, .. } => Read::Unchanged { max_age },
             DocumentAnswer::Absent | DocumentAnswer::Hidden => Read::Absent,
