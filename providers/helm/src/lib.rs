@@ -56,7 +56,6 @@ pub struct HelmOptions {
 /// It requests each index once, so create a new one to look again.
 #[derive(Debug)]
 pub struct HelmProvider {
-    http: Arc<Http>,
     repositories: Repositories,
     archives: Archives,
     oci: Option<Arc<dyn Provider>>,
@@ -68,8 +67,7 @@ impl HelmProvider {
         let HelmOptions { http, indexes, downloads, oci, repositories } = options;
         Self {
             repositories: Repositories::new(&CHARTS, Arc::clone(&http), indexes, repositories),
-            archives: Archives::new(Arc::clone(&http), downloads, LARGEST_ARCHIVE),
-            http,
+            archives: Archives::new(http, downloads, LARGEST_ARCHIVE),
             oci,
         }
     }
@@ -136,7 +134,7 @@ impl Provider for HelmProvider {
 
     fn soon(&self, location: &Location, what: Soon<'_>) {
         if let Soon::Fetch(release) = what {
-            fetch_ahead(&self.http, location, release);
+            self.repositories.fetch_ahead(location, release);
         }
     }
 
@@ -188,15 +186,5 @@ impl Provider for HelmProvider {
         progress: &dyn Progress,
     ) -> Result<Option<Hits>, ProviderError> {
         self.repositories.search(location, query, progress)
-    }
-}
-
-/// Requests the archive of a release already, if it is on a web server.
-fn fetch_ahead(http: &Arc<Http>, location: &Location, release: &Release) {
-    let Some(url) = release.urls.first().filter(|url| !url.starts_with("oci://")) else { return };
-    if let Ok(place) = Archives::place(&location.root.as_folder(), url)
-        && place.scheme() != "file"
-    {
-        http.get(&place).insecure(location.insecure).ahead();
     }
 }

@@ -20,7 +20,6 @@ use mu_provider::{
 use mu_provider_hub::remembered::digest;
 use mu_provider_hub::{Archives, Held, Looked, Packing, Place};
 
-use crate::fetch_ahead;
 use crate::repository::{OPERATORS, Repositories};
 
 /// The largest archive of an operator, in bytes: a few templates.
@@ -45,7 +44,6 @@ pub struct KudoOptions {
 /// It requests each index once, so create a new one to look again.
 #[derive(Debug)]
 pub struct KudoProvider {
-    http: Arc<Http>,
     repositories: Repositories,
     archives: Archives,
     texts: PathBuf,
@@ -81,8 +79,7 @@ impl KudoProvider {
         Self {
             texts: indexes.join("operators"),
             repositories: Repositories::new(&OPERATORS, Arc::clone(&http), indexes, None),
-            archives: Archives::new(Arc::clone(&http), downloads, LARGEST_ARCHIVE),
-            http,
+            archives: Archives::new(http, downloads, LARGEST_ARCHIVE),
             kept: Mutex::default(),
         }
     }
@@ -168,7 +165,7 @@ impl Provider for KudoProvider {
                 .as_ref()
                 .is_none_or(|archive| !lock(&self.kept).archives.contains_key(archive))
         {
-            fetch_ahead(&self.http, location, release);
+            self.repositories.fetch_ahead(location, release);
         }
     }
 

@@ -15,6 +15,7 @@ use mu_provider::http::Http;
 use mu_provider::{
     ErrorKind, Listing, Location, Progress, ProviderError, Release, SafeUrl, Silent,
 };
+use mu_provider_hub::Archives;
 use mu_provider_hub::document::{Asking, DocumentAnswer, Validator};
 use mu_provider_hub::remembered::{Indexes, Remembered, digest};
 
@@ -139,6 +140,17 @@ impl Repositories {
             Some(archive) => listed.archive.as_ref() == Some(archive),
             None => listed.full_version().trim_start_matches('v') == version,
         }))
+    }
+
+    /// Requests the archive of a release already, if it is on a web server.
+    pub(crate) fn fetch_ahead(&self, location: &Location, release: &Release) {
+        let url = release.urls.first().filter(|url| !url.starts_with("oci://"));
+        let Some(url) = url else { return };
+        if let Ok(place) = Archives::place(&location.root.as_folder(), url)
+            && place.scheme() != "file"
+        {
+            self.http.get(&place).insecure(location.insecure).ahead();
+        }
     }
 
     /// What `get` has from the first place of an archive that has it: from those in the release, or else those in the index now.
