@@ -31,17 +31,6 @@ use crate::catalogs::{Catalogs, path_of};
 /// The folders of a bundle.
 const FOLDERS: [&str; 2] = ["manifests", "metadata"];
 
-/// What the provider works with.
-#[derive(Debug, Clone)]
-pub struct OlmOptions {
-    /// The client, which also knows whether mu is offline.
-    pub http: Arc<Http>,
-    /// What reads images of bundles and catalogs.
-    pub oci: Arc<OciProvider>,
-    /// A folder for catalogs that were read; made when it is needed.
-    pub catalogs: PathBuf,
-}
-
 /// Serves operators from catalogs.
 ///
 /// It asks for each catalog once, so a new one is needed for a fresh look.
@@ -52,10 +41,10 @@ pub struct OlmProvider {
 }
 
 impl OlmProvider {
-    /// A provider that has not asked for any catalog yet.
-    pub fn new(options: OlmOptions) -> Self {
-        let OlmOptions { http, oci, catalogs } = options;
-        Self { catalogs: Catalogs::new(http, Arc::clone(&oci), catalogs), oci }
+    /// A provider that has not asked for any catalog yet. `oci` reads images of bundles and catalogs; what is read of catalogs is
+    /// kept in the folder `catalogs`, which is made when it is needed.
+    pub fn new(http: Arc<Http>, oci: Arc<OciProvider>, catalogs: impl Into<PathBuf>) -> Self {
+        Self { catalogs: Catalogs::new(http, Arc::clone(&oci), catalogs.into()), oci }
     }
 
     /// What the catalog says of a release of which a lock says little.

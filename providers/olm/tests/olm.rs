@@ -16,7 +16,7 @@ use mu_provider::{
     Release, SafeUrl, Silent, Tree, TreeWriter,
 };
 use mu_provider_oci::{OciOptions, OciProvider};
-use mu_provider_olm::{OlmOptions, OlmProvider};
+use mu_provider_olm::OlmProvider;
 use mu_testing::oci::Behaviour;
 use mu_testing::{Bundle, Nginx, OciServer, Operators, digest_of, push_image, tar_gz, write};
 use serde_json::{Value, json};
@@ -30,7 +30,7 @@ fn provider(cache: &Path) -> OlmProvider {
         ..HttpOptions::default()
     });
     let oci = OciProvider::new(OciOptions::new(Arc::clone(&http), cache.join("downloads")));
-    OlmProvider::new(OlmOptions { http, oci: Arc::new(oci), catalogs: cache.join("operators") })
+    OlmProvider::new(http, Arc::new(oci), cache.join("operators"))
 }
 
 fn at(root: &str, name: &str) -> Location {

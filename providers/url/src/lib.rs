@@ -32,15 +32,6 @@ const LARGEST_ARCHIVE: u64 = 4 << 30;
 /// The explanation if another archive is at a URL.
 const CHANGED: &str = "what is at the URL has changed; `mu update` takes what is there now, and a pinned digest has to be changed where it is written";
 
-/// The settings of the provider.
-#[derive(Debug, Clone)]
-pub struct UrlOptions {
-    /// The client, which also knows whether mu is offline.
-    pub http: Arc<Http>,
-    /// A folder for incomplete downloads; created when needed.
-    pub downloads: PathBuf,
-}
-
 /// Serves archives by URL.
 ///
 /// It downloads each archive once, so create a new one to look again.
@@ -72,9 +63,9 @@ enum UrlAnswer {
 }
 
 impl UrlProvider {
-    /// A provider that has not downloaded anything yet.
-    pub fn new(options: UrlOptions) -> Self {
-        let UrlOptions { http, downloads } = options;
+    /// A provider that has not downloaded anything yet. Incomplete downloads go into the folder `downloads`, which is created when
+    /// needed.
+    pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>) -> Self {
         let archives = Archives::new(http, downloads, LARGEST_ARCHIVE).hinting(CHANGED);
         Self { archives, asked: Mutex::default() }
     }

@@ -14,7 +14,7 @@ use mu_provider::{
     ErrorKind, Folder, Limits, Listing, Location, Provider as _, ProviderError, Release, SafeUrl,
     Silent, Tree, TreeWriter,
 };
-use mu_provider_url::{UrlOptions, UrlProvider};
+use mu_provider_url::UrlProvider;
 use mu_testing::http::{Reply, TestServer};
 use mu_testing::{Nginx, ZipEntry, digest_of, gzip, tar, tar_gz, tree, write, zip};
 use tempfile::TempDir;
@@ -55,7 +55,7 @@ fn provider(cache: &Path) -> UrlProvider {
         sleep: std::sync::Arc::new(|_| {}),
         ..HttpOptions::default()
     });
-    UrlProvider::new(UrlOptions { http, downloads: cache.join("downloads") })
+    UrlProvider::new(http, cache.join("downloads"))
 }
 
 fn at(root: &str, archive: &str) -> Location {

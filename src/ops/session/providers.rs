@@ -40,11 +40,11 @@ pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) ->
     #[cfg(feature = "oci")]
     let registries = Arc::new(mu_provider_oci::OciProvider::new(oci(environment, http)));
     #[cfg(feature = "olm")]
-    providers.add(Arc::new(mu_provider_olm::OlmProvider::new(mu_provider_olm::OlmOptions {
-        http: Arc::clone(http),
-        oci: Arc::clone(&registries),
-        catalogs: environment.cache.join("operators"),
-    })));
+    providers.add(Arc::new(mu_provider_olm::OlmProvider::new(
+        Arc::clone(http),
+        Arc::clone(&registries),
+        environment.cache.join("operators"),
+    )));
     #[cfg(feature = "oci")]
     let registries: Option<Arc<dyn Provider>> = Some(registries);
     #[cfg(not(feature = "oci"))]
@@ -65,10 +65,10 @@ pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) ->
     providers.add(Arc::new(mu_provider_helm::KudoProvider::new(options)));
     registries.into_iter().for_each(|registries| providers.add(registries));
     #[cfg(feature = "url")]
-    providers.add(Arc::new(mu_provider_url::UrlProvider::new(mu_provider_url::UrlOptions {
-        http: Arc::clone(http),
-        downloads: environment.cache.join("downloads"),
-    })));
+    providers.add(Arc::new(mu_provider_url::UrlProvider::new(
+        Arc::clone(http),
+        environment.cache.join("downloads"),
+    )));
     #[cfg(feature = "path")]
     providers.add(Arc::new(mu_provider_path::PathProvider::new()));
     let _ = offline;
