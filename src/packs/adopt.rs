@@ -134,12 +134,7 @@ impl PacksFolder {
         expected: &Digest,
     ) -> Result<Digest, HashError> {
         let folder = self.pack_path(place);
-        let others = others.into_iter();
-        let skip: HashSet<PathBuf> = others
-            .filter(|other| is_below(other.as_ref(), place))
-            .map(|other| self.pack_path(other.as_ref()))
-            .collect();
-        let tree = hash_folder(&folder, &skip)?;
+        let tree = self.tree_of(place, others)?;
         let whole = |entries: Vec<Entry>| Tree::new([entries, omitted.to_vec()].concat()).digest();
         let digest = whole(tree.entries().to_vec());
         let head = if digest == *expected { Ok(None) } else { Manifest::load_head(&folder) };
@@ -148,5 +143,19 @@ impl PacksFolder {
         }
         let own = tree.entries().iter().filter(|entry| entry.path != YAML_NAME);
         Ok(whole(own.cloned().collect()))
+    }
+
+    /// The files of the pack at `place`, without the packs at `others` that are inside it.
+    pub(super) fn tree_of(
+        &self,
+        place: &str,
+        others: impl IntoIterator<Item = impl AsRef<str>>,
+    ) -> Result<Tree, HashError> {
+        let others = others.into_iter();
+        let skip: HashSet<PathBuf> = others
+            .filter(|other| is_below(other.as_ref(), place))
+            .map(|other| self.pack_path(other.as_ref()))
+            .collect();
+        hash_folder(&self.pack_path(place), &skip)
     }
 }

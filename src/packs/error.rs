@@ -24,6 +24,24 @@ pub enum PacksError {
         /// What belongs there.
         digest: Digest,
     },
+    /// The folder of a pack that mu installed has other content now.
+    #[error("`{}` is in the way: mu installed `{id}` {version} there, but that is not its content now", path.display())]
+    NotOwn {
+        /// The folder.
+        path: PathBuf,
+        /// The package that mu installed there.
+        id: String,
+        /// Its version.
+        version: String,
+    },
+    /// A package that mu did not install is inside a pack.
+    #[error("`{}` is in the way: mu did not install it, and has to replace or remove `{}` around it", path.display(), around.display())]
+    Inside {
+        /// The folder.
+        path: PathBuf,
+        /// The folder of the pack.
+        around: PathBuf,
+    },
     /// A file is in the place of a pack.
     #[error("`{}` is in the way: it is a file, and mu did not put it there", path.display())]
     NoFolder {

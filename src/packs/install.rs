@@ -37,11 +37,11 @@ pub type Check<'check> = dyn Fn(&WantedPack, &Stored) -> Result<(), PacksError> 
 /// [`Installation::begin`] and [`Building::finish`].
 #[derive(Debug)]
 pub struct Installation<'packs> {
-    packs: &'packs PacksFolder,
-    state: State,
-    wanted: Vec<WantedPack>,
-    install: Vec<WantedPack>,
-    remove: BTreeSet<String>,
+    pub(super) packs: &'packs PacksFolder,
+    pub(super) state: State,
+    pub(super) wanted: Vec<WantedPack>,
+    pub(super) install: Vec<WantedPack>,
+    pub(super) remove: BTreeSet<String>,
     /// Whether unknown packs were found in place.
     adopted: bool,
     /// How packs come out of the store.

@@ -27,6 +27,7 @@ mod folders;
 mod hash;
 mod install;
 mod link;
+mod own;
 mod recognize;
 mod state;
 #[cfg(test)]

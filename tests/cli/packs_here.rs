@@ -201,3 +201,100 @@ fn an_override_leads_to_a_package_of_the_runtime_too() {
     let run = sandbox.mu(&["get", "--locked"]).fails();
     run.says(&["runtime/lib/packs/mine/elk", "not there"]);
 }
+
+const PACK: &str = "work/.mu/packs/hub.mu.com/aws/ec2";
+
+/// A workspace where mu has installed `aws/ec2` 1.0.0, and now has to do something else.
+fn to_change(dependency: &str) -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#=1.0.0"]);
+    sandbox.publish(&[
+        Package::new("aws/ec2", "1.0.0").file("file.txt", "old").file("other.txt", "old"),
+        Package::new("aws/ec2", "1.1.0").file("file.txt", "new"),
+        Package::new("aws/vpc", "1.0.0"),
+    ]);
+    sandbox.mu(&["get"]).ok();
+    sandbox.asks_for(&[dependency]);
+    sandbox
+}
+
+#[test]
+fn a_folder_that_somebody_put_in_the_place_of_a_pack_is_not_replaced_or_removed() {
+    for dependency in ["aws/ec2#^1.1", "aws/vpc"] {
+        let sandbox = to_change(dependency);
+        let lock = sandbox.read("Mu.lock");
+        remove(&sandbox, &[PACK]);
+        sandbox.place(PACK, &Package::new("aws/ec2", "1.0.5").file("mine.txt", "mine"));
+        let mine = digest_of(&sandbox.path(PACK));
+        let error = sandbox.mu(&["get", "--json"]).fails_with("conflict");
+        let message = error["message"].as_str().expect("is text");
+        assert!(message.contains("aws/ec2` is in the way"), "{message}");
+        sandbox
+            .mu(&["get"])
+            .fails()
+            .says(&["mu installed `aws/ec2` 1.0.0 there", "move the folder away"]);
+        assert_eq!(digest_of(&sandbox.path(PACK)), mine);
+        assert_eq!(sandbox.read("Mu.lock"), lock);
+        // The way out.
+        fs::rename(sandbox.path(PACK), sandbox.path("work/mine")).expect("is ours");
+        sandbox.write("mine/Mu.yaml", "name: acme/mine\nversion: 1.0.0\n");
+        sandbox.mu(&["get"]).ok();
+        sandbox.mu(&["verify"]).ok();
+        // A file is not a pack either.
+        remove(&sandbox, &[PACK]);
+        sandbox.write(".mu/packs/hub.mu.com/aws/ec2", "mine");
+        sandbox.asks_for(&[]);
+        match dependency {
+            "aws/vpc" => sandbox.mu(&["get"]).ok(),
+            _ => sandbox.mu(&["get"]).fails().says(&["aws/ec2` is in the way: it is a file"]),
+        };
+        assert_eq!(sandbox.read(".mu/packs/hub.mu.com/aws/ec2"), "mine");
+    }
+}
+
+#[test]
+fn a_pack_that_somebody_changed_is_not_replaced_or_removed() {
+    for dependency in ["aws/ec2#^1.1", "aws/vpc"] {
+        let sandbox = to_change(dependency);
+        let file = sandbox.path(PACK).join("file.txt");
+        fs::remove_file(&file).expect("is ours");
+        fs::write(&file, "mine").expect("is ours");
+        sandbox.mu(&["get"]).fails().says(&["aws/ec2` is in the way", "`mu patch aws/ec2`"]);
+        assert_eq!(fs::read_to_string(&file).expect("is there"), "mine");
+        // What mu has itself is no loss.
+        fs::remove_file(&file).expect("is ours");
+        sandbox.mu(&["get"]).ok();
+        sandbox.mu(&["verify"]).ok();
+        assert!(!sandbox.has(&format!("{PACK}/other.txt")));
+    }
+}
+
+#[test]
+fn files_that_tools_add_to_a_pack_go_with_it_but_packages_do_not() {
+    for dependency in ["aws/ec2#^1.1", "aws/vpc"] {
+        let sandbox = to_change(dependency);
+        sandbox.place(&format!("{PACK}/sub"), &Package::new("aws/ec2/sub", "1.0.0"));
+        let run = sandbox.mu(&["get"]).fails();
+        run.says(&["aws/ec2/sub` is in the way: mu did not install it", "move the folder away"]);
+        assert!(sandbox.has(&format!("{PACK}/sub/Mu.yaml")));
+        remove(&sandbox, &[&format!("{PACK}/sub")]);
+        sandbox.write(".mu/packs/hub.mu.com/aws/ec2/__pycache__/cache", "cache");
+        sandbox.mu(&["get"]).ok();
+        sandbox.mu(&["verify"]).ok();
+        assert!(!sandbox.has(&format!("{PACK}/__pycache__")));
+    }
+}
+
+#[test]
+fn a_pack_that_another_cache_has_installed_is_replaced() {
+    // As in a container that shares the workspace, but not the cache.
+    let mut sandbox = to_change("aws/ec2#^1.1");
+    let cache = sandbox.path("other").display().to_string();
+    sandbox.set("MU_CACHE_DIR", &cache);
+    sandbox.mu(&["get"]).ok();
+    let cache = sandbox.path("cache").display().to_string();
+    sandbox.set("MU_CACHE_DIR", &cache);
+    sandbox.publish(&[Package::new("aws/ec2", "1.2.0")]);
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.2.0"]);
+    sandbox.mu(&["verify"]).ok();
+}

@@ -276,6 +276,7 @@ pub(super) fn make_packs(
             wanted.retain(|wanted| !lost.contains(&wanted.place));
             plan = Installation::plan(&packs, wanted, link)?;
         }
+        plan.check_own(&session.store, &named(&resolved.previous), session.disk_jobs())?;
         let (made, removed) = (plan.installs().len(), plan.removals().count());
         let refused = Mutex::new(None);
         let check = |wanted: &WantedPack, stored: &Stored| {

@@ -289,7 +289,13 @@ impl From<PacksError> for CommandError {
         match error {
             PacksError::File(error) => error.into(),
             PacksError::Store(error) => error.into(),
-            PacksError::InTheWay { .. } => Self::from_error(Code::Conflict, error)
+            PacksError::NotOwn { ref id, .. } => {
+                let hint = format!("to keep a change, use `mu patch {id}`, or a package folder of your own in the workspace");
+                Self::from_error(Code::Conflict, error)
+                    .hint("move the folder away, or delete it, and run the command again")
+                    .hint(hint)
+            }
+            PacksError::InTheWay { .. } | PacksError::Inside { .. } => Self::from_error(Code::Conflict, error)
                 .hint("move the folder away, or delete it, and run the command again"),
             PacksError::NoFolder { .. } => Self::from_error(Code::Conflict, error)
                 .hint("move the file away, or delete it, and run the command again"),
