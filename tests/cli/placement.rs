@@ -195,6 +195,45 @@ fn an_override_may_name_a_version_alone() {
 }
 
 #[test]
+fn an_override_that_is_not_what_packages_require_is_reported_once_a_command() {
+    let sandbox = Sandbox::with_dependencies(&["aws/elk", "aws/utils#^3"]);
+    sandbox.publish(&[
+        Package::new("aws/elk", "1.0.0").needs("aws/utils#^2"),
+        Package::new("aws/utils", "1.5.0"),
+        Package::new("aws/utils", "2.0.0"),
+    ]);
+    let warning = |version: &str, requirements: &str| {
+        format!(
+            "warning: `aws/utils` {version} is used because of `overrides` in the settings, although {requirements}\n"
+        )
+    };
+    let both = "acme/web requires ^3, and aws/elk requires ^2";
+    sandbox.write(".mu/workspace.yaml", "overrides: {aws/utils: 1.5.0}\n");
+    for arguments in [&["get"][..], &["get"], &["get", "--locked"], &["update"], &["resolve"]] {
+        let run = sandbox.mu(arguments).ok();
+        assert_eq!(run.stderr.matches(&warning("1.5.0", both)).count(), 1, "{}", run.shown());
+    }
+    sandbox.mu(&["get", "-q"]).ok().does_not_say(&["requires"]);
+    // Only what it breaks is named.
+    sandbox.write(".mu/workspace.yaml", "overrides: {aws/utils: 2.0.0}\n");
+    let run = sandbox.mu(&["get"]).ok();
+    run.says(&[&warning("2.0.0", "acme/web requires ^3")]);
+    // A folder without a version may be anything.
+    for (manifest, is_said) in [("version: 3.1.0", true), ("description: ours", false)] {
+        sandbox.write("../elsewhere/Mu.yaml", &format!("name: aws/utils\n{manifest}\n"));
+        sandbox.write(".mu/workspace.yaml", "overrides: {aws/utils: ../elsewhere}\n");
+        let run = sandbox.mu(&["get"]).ok();
+        let expected = warning("3.1.0", "aws/elk requires ^2");
+        assert_eq!(run.stderr.contains(&expected), is_said, "{}", run.shown());
+        assert_eq!(run.stderr.contains("requires"), is_said, "{}", run.shown());
+    }
+    // One that fits is not reported.
+    sandbox.asks_for(&["aws/elk"]);
+    sandbox.write(".mu/workspace.yaml", "overrides: {aws/utils: 2.0.0}\n");
+    sandbox.mu(&["get"]).ok().does_not_say(&["requires"]);
+}
+
+#[test]
 fn a_folder_of_the_workspace_is_one_package_whatever_leads_to_it() {
     let sandbox = Sandbox::with_dependencies(&["acme/api", "aws/front"]);
     sandbox.write(".mu/workspace.yaml", "namespace: acme\n");

@@ -7,6 +7,7 @@ mod copies;
 mod locked_universe;
 pub(crate) mod names;
 pub mod narrowed;
+mod overridden;
 pub(crate) mod patches;
 pub(crate) mod planning;
 pub(crate) mod record;

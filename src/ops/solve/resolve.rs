@@ -15,6 +15,7 @@ use crate::ops::requirements::{Asked, Requirements, overrides};
 use crate::ops::session::words::count;
 use crate::ops::solve::asking::{ask_installed_too, ask_with_news, select};
 use crate::ops::solve::locked_universe::LockedUniverse;
+use crate::ops::solve::overridden::overridden;
 use crate::ops::solve::patches;
 use crate::ops::solve::record::{record, unsatisfied};
 use crate::ops::solve::resolved::Resolved;
@@ -74,7 +75,8 @@ pub fn resolve_from(
         && !has_excluded(requirements, &previous)
         && (requirements.strategy().follows_lock() || is_settled(session, requirements, &previous));
     if is_fine && update == Update::Nothing && requirements.discarded.is_empty() {
-        let warnings = unsatisfied(session, requirements, &previous);
+        let mut warnings = unsatisfied(session, requirements, &previous);
+        warnings.extend(overridden(&previous));
         let mut lock = previous.clone();
         if lock.extra != requirements.extra {
             Arc::make_mut(&mut lock).extra.clone_from(&requirements.extra);
@@ -88,6 +90,7 @@ pub fn resolve_from(
     session.events.progress(Stage::Resolving, 0, 0);
     let mut resolved = choose(session, requirements, previous, update, is_known)?;
     keep_built(&mut resolved);
+    resolved.warnings.extend(overridden(&resolved.lock));
     if !requirements.discarded.is_empty() {
         for replaced in &mut Arc::make_mut(&mut resolved.lock).replaced {
             if requirements.discarded.contains(&replaced.id) {
