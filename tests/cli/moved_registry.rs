@@ -303,3 +303,32 @@ fn locks_of_branches_with_other_sources_merge() {
     forget(&sandbox);
     sandbox.mu(&["get", "--locked"]).ok();
 }
+
+#[test]
+fn the_id_of_a_locked_package_leads_to_a_hub_of_this_machine_over_plain_http() {
+    let sandbox = world();
+    let hub = Nginx::serve(&sandbox.path("hub"), "");
+    let base = hub.url("").replace("http://", "");
+    sandbox.asks_for(&[&format!("http://{base}a/one#^1")]);
+    sandbox.mu(&["get"]).ok();
+    sandbox.publish(&[Package::new("m/two", "1.3.0")]);
+    let id = format!("{base}m/two");
+    let two = [format!("{id}#1.2.0"), format!("{id}#1.3.0")];
+    let questions: [&[&str]; 4] = [
+        &["info", &id],
+        &["versions", &id],
+        &["diff", &two[0], &two[1]],
+        &["get", &id, "--dry-run"],
+    ];
+    for question in questions {
+        forget(&sandbox);
+        sandbox.mu(question).ok();
+    }
+    // The settings take precedence.
+    registry(&sandbox, &format!("{{\"{base}\": ../hub}}"));
+    drop(hub);
+    for question in questions {
+        forget(&sandbox);
+        sandbox.mu(question).ok();
+    }
+}

@@ -270,7 +270,7 @@ impl Session {
         // The code that needs the lock reports if it cannot be read.
         let lock = self.lockfile().ok().flatten().unwrap_or_default();
         let defaults = self.defaults();
-        for package in lock.packages.iter().filter(|package| package.source.provider != "hub") {
+        for package in &lock.packages {
             if let Some(reference) = locked_places::stated(index.providers(), package, &defaults) {
                 index.declare_locked(&package.id, &reference);
             }
