@@ -194,6 +194,31 @@ fn only_one_module_knows_the_environment_and_the_clock() {
 }
 
 #[test]
+fn providers_are_asked_for_facts_and_not_for_their_names() {
+    let mut wrong = Vec::new();
+    for (path, text) in texts("rs") {
+        // The words in the sources of a lock are read there.
+        if !path.starts_with("src/") || path.starts_with("src/lock/") || is_test(&path) {
+            continue;
+        }
+        for line in without_tests(&text).lines().filter(|line| line.contains("provider")) {
+            let compares = [
+                "== \"",
+                "!= \"",
+                "== Some(\"",
+                "!= Some(\"",
+                "source.provider ==",
+                "source.provider !=",
+            ];
+            if compares.iter().any(|comparison| line.contains(comparison)) {
+                wrong.push(format!("{path}: {}", line.trim()));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
 fn every_file_says_why_it_is_there() {
     for (path, text) in texts("rs") {
         assert!(text.starts_with("//!"), "{path} does not open with `//!`");

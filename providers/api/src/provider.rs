@@ -246,6 +246,8 @@ pub struct Facts {
     pub is_hub: bool,
     /// Whether its places are OCI registries, whose artifacts can be copied as they are.
     pub is_oci: bool,
+    /// Whether its packages are operators, which a cluster can install from the same place.
+    pub has_operators: bool,
 }
 
 /// What a provider will be asked soon.

@@ -124,6 +124,7 @@ impl Provider for OlmProvider {
             place: "a catalog of operators",
             places_are_flat: true,
             lines_are_complete: true,
+            has_operators: true,
             ..Facts::default()
         }
     }

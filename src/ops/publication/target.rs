@@ -86,13 +86,15 @@ impl Target {
                     Some(url) => url.as_url().to_string(),
                     None => format!("https://{}", registry.prefix),
                 };
-                let provider = registry.provider.as_deref();
-                let is_oci = provider == Some("oci");
+                let named = registry.provider.as_deref();
+                let provider = named.map(|name| session.index().providers().get(name));
+                let is_oci = matches!(&provider, Some(Ok(provider)) if provider.facts().is_oci);
+                let is_hub = matches!(&provider, Some(Ok(provider)) if provider.facts().is_hub);
                 let url = match url.split_once("://").filter(|_| is_oci) {
                     Some((_, rest)) => format!("oci://{rest}"),
                     None => url,
                 };
-                if !is_oci && provider.is_some_and(|provider| provider != "hub") {
+                if provider.is_some() && !is_oci && !is_hub {
                     let message = format!(
                         "`{id}` comes from `{url}`, which is not a hub: nothing can be published there"
                     );

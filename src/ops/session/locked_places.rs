@@ -20,7 +20,7 @@ pub(super) fn stated(
     let provider = providers.get(&source.provider);
     let (scheme, place) = source.place.split_once("://")?;
     let says_where = place.starts_with(id.base().as_str());
-    let is_hub = provider.as_ref().is_ok_and(|one| one.is_hub());
+    let is_hub = provider.as_ref().is_ok_and(|one| one.facts().is_hub);
     // Its id says where a hub is, and the settings may. Only on this machine, plain http is what was meant.
     let is_here = || SafeUrl::parse(&source.place).is_ok_and(|url| url.is_loopback());
     if is_hub && !(scheme == "http" && says_where && is_here()) {

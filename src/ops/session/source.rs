@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use mu_provider::SafeUrl;
-
 use crate::index::Route;
 use crate::lock::Source;
 use crate::manifest::Manifest;
@@ -22,24 +20,18 @@ pub(crate) fn source_beside(
     changed: &ChangedManifests,
     route: &Route,
 ) -> Source {
-    let provider = route.provider.name();
-    Source::new(provider, place_of(session, changed, provider, &route.location.root))
+    Source::new(route.provider.name(), place_of(session, changed, route))
 }
 
 /// The place of a registry, a repository or a folder, for the lock: a folder is written relative to the
 /// workspace, so that the lock is valid in every checkout, unless the settings or a manifest name it by its
 /// absolute path.
-fn place_of(
-    session: &Session,
-    changed: &ChangedManifests,
-    provider: &str,
-    root: &SafeUrl,
-) -> String {
-    let from = &session.lock_folder();
+fn place_of(session: &Session, changed: &ChangedManifests, route: &Route) -> String {
+    let (from, root) = (&session.lock_folder(), &route.location.root);
     let Ok(folder) = root.as_url().to_file_path() else {
         return root.to_string();
     };
-    if provider == Source::FOLDER {
+    if route.provider.facts().is_folder {
         if is_written_in_full(session, changed, &folder) {
             return folder.components().collect::<PathBuf>().display().to_string();
         }

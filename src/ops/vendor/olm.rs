@@ -14,9 +14,6 @@ use crate::ops::{Code, CommandError, Outcome, Session};
 /// The folder of the subscriptions, in the root of the workspace.
 pub const FOLDER: &str = "olm";
 
-/// The provider whose packages are operators.
-const PROVIDER: &str = "olm";
-
 /// What `mu vendor --for olm` wrote.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -57,9 +54,11 @@ pub struct Subscription {
 pub fn subscribe(session: &Session, dry_run: bool) -> Result<(Outcome, Subscribed), CommandError> {
     let outcome = prepared(session, dry_run)?;
     let is_openshift = session.workspace.settings.runtime.contains_key("openshift");
-    let packages = outcome.lock.packages.iter();
-    let operators: Vec<&LockedPackage> =
-        packages.filter(|package| package.source.provider == PROVIDER).collect();
+    let is_operator = |package: &&LockedPackage| {
+        let provider = session.index().providers().get(&package.source.provider);
+        provider.is_ok_and(|provider| provider.facts().has_operators)
+    };
+    let operators: Vec<&LockedPackage> = outcome.lock.packages.iter().filter(is_operator).collect();
     if operators.is_empty() {
         return Err(CommandError::new(Code::NotFound, "Mu.lock has no operator")
             .hint("operators come from catalogs: `mu add operatorhub.io/NAME`, with `operatorhub.io/: {provider: olm, url: …}` under `registries`"));

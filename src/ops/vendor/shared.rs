@@ -15,9 +15,6 @@ use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{Defaults, Reference};
 use crate::select::Update;
 
-/// The provider of OCI registries.
-const OCI: &str = "oci";
-
 /// Installs what the workspace needs.
 ///
 /// # Errors
@@ -62,9 +59,10 @@ pub(super) fn tag_of(session: &Session, package: &LockedPackage) -> Result<Strin
         return Ok(tag.clone());
     }
     let id = used_instead(session, &package.id);
+    let provider = session.index().providers().get(&package.source.provider);
     // An id alone does not say that its host is an OCI registry.
-    if let (true, Ok(reference)) =
-        (package.source.provider == OCI, Reference::parse(&format!("oci://{id}")))
+    if provider.is_ok_and(|provider| provider.facts().is_oci)
+        && let Ok(reference) = Reference::parse(&format!("oci://{id}"))
     {
         session.index().declare(&id, &reference, &session.workspace.root);
     }

@@ -239,7 +239,8 @@ fn folder_meant(session: &Session, id: &PackageId, locked: &Path) -> Option<Path
         return reference.local().map(|path| crate::env::absolute(root, path.as_ref()));
     }
     let (registry, rest) = session.index().registry(id)?;
-    let url = registry.url.as_ref().filter(|_| registry.provider.as_deref() == Some("path"))?;
+    let provider = session.index().providers().get(registry.provider.as_deref()?).ok()?;
+    let url = registry.url.as_ref().filter(|_| provider.facts().is_folder)?;
     Some(url.as_url().to_file_path().ok()?.join(rest))
 }
 
