@@ -74,7 +74,7 @@ impl Workspace {
             // It is what it was fetched as: in Git, the name in a manifest is only a name.
             member.id = id.clone();
             member.defaults.clone_from(&defaults);
-            if member.manifest.version.is_none() {
+            if edit.tagged || member.manifest.version.is_none() {
                 member.manifest.version = Version::parse(&edit.version).ok();
             }
             member.found_at.clone_from(&at);

@@ -50,6 +50,9 @@ pub struct Edit {
     /// Where it was cloned from; nothing for a repository that was made from a pack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// Whether its manifest had another version where it began. Then a tag is its version, whatever the manifest says.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub tagged: bool,
     /// Whether the folder stays and is not used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,

@@ -199,6 +199,31 @@ fn two_packages_of_one_repository_share_a_clone() {
 }
 
 #[test]
+fn a_tag_is_the_version_of_an_edit_whose_manifest_names_another_one() {
+    let world = World::new();
+    let sandbox = &world.sandbox;
+    let (root, place) = (world.id(""), world.place());
+    world.origin.commit(&[
+        ("Mu.yaml", "name: acme/mono\nversion: 0.1.0\n"),
+        ("net/dns/Mu.yaml", "name: net/dns\nversion: 1.5.0\n"),
+    ]);
+    world.origin.git(&["tag", "v1.5.0"]);
+    world.origin.git(&["tag", "net/dns/v1.5.0"]);
+    sandbox.mu(&["update"]).ok();
+    for arguments in [&["edit", &root][..], &["edit", &world.id("/net/dns")], &["get"]] {
+        sandbox.mu(arguments).ok().does_not_say(&["warning", "0.1.0"]);
+    }
+    sandbox.mu(&["list"]).ok().says(&["1.5.0"]).does_not_say(&["0.1.0"]);
+    // One whose manifest has the tag's version goes on with what the manifest says.
+    sandbox.write(&format!("{place}/Mu.yaml"), "name: acme/mono\nversion: 0.2.0\n");
+    sandbox.write(&format!("{place}/net/dns/Mu.yaml"), "name: net/dns\nversion: 2.0.0\n");
+    let warning =
+        "net/dns` is used from the workspace at version 2.0.0, although acme/web requires ^1";
+    let run = sandbox.mu(&["get"]).ok();
+    run.says(&[warning]).does_not_say(&["0.2.0"]);
+}
+
+#[test]
 fn a_shared_clone_at_another_commit_is_pointed_out() {
     let world = World::new();
     let sandbox = &world.sandbox;

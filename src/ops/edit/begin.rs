@@ -21,7 +21,7 @@ use crate::ops::session::locked::find_used;
 use crate::ops::session::providers;
 use crate::ops::session::source::relative;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{PackageId, Reference};
+use crate::reference::{PackageId, Reference, Version};
 use crate::workspace::MU_FOLDER;
 use crate::workspace::edits::{EDIT_FOLDER, Edit, Edits, State};
 
@@ -136,8 +136,9 @@ fn make(
         (Some(origin), commit, target)
     };
     let inside = origin.as_ref().map(|origin| origin.folder.clone()).unwrap_or_default();
-    check_package(session, id, package, origin.as_ref(), &new.join(&inside))?;
+    let said = check_package(session, id, package, origin.as_ref(), &new.join(&inside))?;
     Ok(Edit {
+        tagged: is_tagged(package, said.as_ref()),
         id: id.to_string(),
         folder: target.folder,
         clone: target.clone,
@@ -222,10 +223,17 @@ fn beside(
         |edit: &&Edit| edit.url.as_deref() == Some(&origin.url) && edit.state(root) == State::InUse;
     let Some(other) = edits.edits.iter().find(is_same) else { return Ok(None) };
     let folder = joined(&other.clone, &origin.folder);
-    if formats::locate(&root.join(&folder))?.is_none() {
+    let Some(loaded) = formats::load(&root.join(&folder), &Reading::default())? else {
         return Ok(None);
-    }
-    Ok(Some(Edit { id: id.to_string(), folder, version: package.version.clone(), ..other.clone() }))
+    };
+    let tagged = is_tagged(package, loaded.manifest.version.as_ref());
+    let version = package.version.clone();
+    Ok(Some(Edit { id: id.to_string(), folder, version, tagged, ..other.clone() }))
+}
+
+/// Whether a tag is the version of a locked package: its manifest says another one.
+fn is_tagged(package: &LockedPackage, said: Option<&Version>) -> bool {
+    said.is_some_and(|said| package.parsed_version().as_ref() != Some(said))
 }
 
 /// Where the clone goes: where references find it first, if that is free; else below `.mu/edit`.
@@ -389,14 +397,15 @@ fn make_writable(path: &Path, metadata: &std::fs::Metadata) -> Result<(), Comman
     Ok(fs::set_permissions(path, permissions)?)
 }
 
-/// Checks that the clone has the package. A repository without a manifest gets one, which Git ignores.
+/// Checks that the clone has the package, and returns the version that its manifest says. A repository without a manifest gets
+/// one, which Git ignores.
 fn check_package(
     session: &Session,
     id: &PackageId,
     package: &LockedPackage,
     origin: Option<&Origin>,
     folder: &Path,
-) -> Result<(), CommandError> {
+) -> Result<Option<Version>, CommandError> {
     let name = session.short_name(id);
     let place = origin.map(|origin| joined(&origin.url, &origin.folder)).unwrap_or_default();
     let hint = "`--url URL#FOLDER` names another repository, and the folder in it";
@@ -417,7 +426,7 @@ fn check_package(
             let ignored = around.ignore(&[(&folder.join(YAML_NAME), false)]);
             ignored.map_err(|error| CommandError::from_error(Code::Io, error))?;
         }
-        return Ok(());
+        return Ok(None);
     };
     let called = &loaded.manifest.name;
     let is_it = called.name().as_str() == id.name_str() || called.id(&session.defaults()) == *id;
@@ -425,5 +434,5 @@ fn check_package(
         let message = format!("the package in `{place}` is called `{called}`, not `{name}`");
         return Err(CommandError::new(Code::NotFound, message).hint(hint));
     }
-    Ok(())
+    Ok(loaded.manifest.version)
 }
