@@ -97,6 +97,31 @@ fn listed(sandbox: &Sandbox) -> Vec<String> {
 }
 
 #[test]
+fn an_archive_of_the_package_is_not_packed_again_whatever_it_is_called() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    sandbox.write("readme.txt", "hello");
+    let all = ["Mu.yaml", "readme.txt"];
+    fs::create_dir(sandbox.path("work/out")).expect("is new");
+    for name in ["p.tgz", "out/p.tgz", "out/p.data"] {
+        sandbox.mu(&["pack", "-o", name]).ok();
+        assert_eq!(listed(&sandbox), all, "{name}");
+    }
+    // Also one of another version.
+    let manifest = sandbox.read("Mu.yaml");
+    sandbox.write("Mu.yaml", &manifest.replace("0.1.0", "0.2.0"));
+    assert_eq!(listed(&sandbox), all);
+    sandbox.mu(&["hub", "init", "../published"]).ok();
+    sandbox.mu(&["publish", "--to", "../published"]).ok();
+    let archive = sandbox.path("published/packs/acme/web/web-0.2.0.tgz");
+    assert!(!unpacked(&archive).path().join("p.tgz").exists());
+    // Those of others, and what only looks like an archive, are packed.
+    sandbox.write("out/damaged.tgz", "\u{1f}no archive");
+    sandbox.write("Mu.yaml", &manifest.replace("acme/web", "acme/other"));
+    let others = ["Mu.yaml", "out/damaged.tgz", "out/p.data", "out/p.tgz", "p.tgz", "readme.txt"];
+    assert_eq!(listed(&sandbox), others);
+}
+
+#[test]
 fn files_and_ignore_files_choose() {
     let sandbox = Sandbox::with_dependencies(&[]);
     let manifest = sandbox.read("Mu.yaml");

@@ -42,7 +42,7 @@ pub(super) enum Kind {
 
 /// The files of `member` that are packed, without its lock, and warnings for its author.
 ///
-/// `archives` says which paths are archives of the package that were made earlier. `others` are folders that belong to this
+/// `archives` says which files are archives of the package that were made earlier. `others` are folders that belong to this
 /// machine alone: those of other packages, and mu's own.
 ///
 /// # Errors
@@ -105,8 +105,8 @@ impl Walk<'_> {
                 self.folder(&place, &format!("{path}/"), &inner, warnings)?;
                 continue;
             }
-            let is_written_by_mu = path == FILE_NAME || (self.archives)(&path);
-            if is_written_by_mu || !(is_needed || self.manifest.files.covers(&path)) {
+            let is_chosen = is_needed || self.manifest.files.covers(&path);
+            if path == FILE_NAME || !is_chosen || kind.is_file() && (self.archives)(&path) {
                 continue;
             }
             let kind = if kind.is_symlink() {

@@ -1,9 +1,10 @@
 //! `pack`: creates the archive of a package, with the same bytes from the same files on every machine.
 //!
-//! `files.rs` chooses the files, `secrets.rs` knows which ones should not leave this machine, `lock.rs` cuts
+//! `files.rs` chooses the files, `earlier.rs` knows archives that were made earlier, `secrets.rs` knows which ones should not leave this machine, `lock.rs` cuts
 //! the lock down to the package, `archive.rs` writes and reads back.
 
 mod archive;
+mod earlier;
 mod files;
 mod lock;
 mod secrets;
@@ -132,7 +133,8 @@ pub(super) fn make(
     let is_archive = |path: &str| {
         let is_usual =
             !path.contains('/') && path.starts_with(&format!("{leaf}-")) && path.ends_with(".tgz");
-        is_usual || making.not.is_some_and(|not| *not == member.folder.join(path))
+        let place = member.folder.join(path);
+        is_usual || making.not.is_some_and(|not| *not == place) || earlier::is_of(member, &place)
     };
     let root = &session.workspace.root;
     let mut others = session.folders_of_edits();

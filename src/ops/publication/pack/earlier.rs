@@ -1,0 +1,33 @@
+//! Archives of a package that are in its folder, whatever they are called: they are not packed again.
+//!
+//! An archive is known by the manifest in it.
+
+use std::io::Read as _;
+use std::path::Path;
+
+use mu_provider::{Limits, MANIFEST_NAMES};
+
+use super::GZIP;
+use crate::fs;
+use crate::manifest::Manifest;
+use crate::workspace::Member;
+
+/// Whether the file at `place` is an archive of `member`, of any version. What cannot be read is not.
+pub(super) fn is_of(member: &Member, place: &Path) -> bool {
+    called(place).is_some_and(|name| name == member.manifest.name.as_str())
+}
+
+/// The name of the package in an archive.
+fn called(place: &Path) -> Option<String> {
+    let mut file = fs::open(place).ok()?;
+    let mut bytes = vec![0; GZIP.len()];
+    file.read_exact(&mut bytes).ok().filter(|()| bytes == GZIP)?;
+    let most = Limits::default().bytes;
+    file.take(most).read_to_end(&mut bytes).ok()?;
+    let is_manifest = |path: &str| MANIFEST_NAMES.contains(&path);
+    let files = mu_provider_hub::pick(&bytes, &is_manifest, most).ok()?;
+    let (name, content) = files.into_iter().next()?;
+    let (manifest, _) =
+        Manifest::parse(Path::new(&name), std::str::from_utf8(&content).ok()?).ok()?;
+    Some(manifest.name.as_str().to_owned())
+}
