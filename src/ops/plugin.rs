@@ -104,7 +104,7 @@ pub fn run(
         let package = mu_provider_exec::asking(&location(session, name, params)?, []);
         if method == "versions" { json!({ "packages": [package] }) } else { package }
     };
-    let answer = plugin.call(method, &params, &Silent)?;
+    let answer = plugin.ask::<Value>(method, &params, &Silent)?;
     answer.ok_or_else(|| {
         CommandError::new(Code::Plugin, format!("the plugin `{name}` has no method `{method}`"))
     })

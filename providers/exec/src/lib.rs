@@ -92,20 +92,6 @@ impl ExecProvider {
         Ok(About { name: name.clone(), version: version.clone(), schemes: schemes.clone() })
     }
 
-    /// The plugin's answer to any question; `None` if it does not know the method.
-    ///
-    /// # Errors
-    ///
-    /// When the plugin answers with an error, or does not answer.
-    pub fn call(
-        &self,
-        method: &str,
-        params: &Value,
-        progress: &dyn Progress,
-    ) -> Result<Option<Value>, ProviderError> {
-        self.ask(method, params, progress)
-    }
-
     /// Asks the question of a record again; gives the answer as the record has it. Files go into an empty folder, which is
     /// removed after that.
     ///
@@ -128,9 +114,13 @@ impl ExecProvider {
         Ok(record::answer(answer))
     }
 
-    /// The answer to a question, in the shape that it must have. If the plugin asks for a pause, the question is
-    /// repeated after it, except that files are fetched once.
-    fn ask<T: DeserializeOwned>(
+    /// The plugin's answer to any question, in the shape that it must have; `None` if it does not know the method. If the plugin
+    /// asks for a pause, the question is repeated after it, except that files are fetched once.
+    ///
+    /// # Errors
+    ///
+    /// When the plugin answers with an error, or does not answer.
+    pub fn ask<T: DeserializeOwned>(
         &self,
         method: &str,
         params: &Value,
@@ -242,17 +232,21 @@ impl ExecProvider {
             return Err(self.plugin.error(&what));
         }
         let layout = if fetched.folder { Layout::InFolder } else { Layout::Files };
-        let url = match fetched {
-            Fetched { url: Some(url), archive, .. } => {
-                let place = Archives::place(&location.root.as_folder(), &url)?;
-                let archive = release.archive.clone().or(archive);
-                let release = Release { archive, size: None, ..release.clone() };
-                return self.unpack(location, &release, &place, layout, tree, progress);
-            }
-            Fetched { archive: None, .. } => return mu_provider_path::copy_folder(into, tree),
-            Fetched { archive: Some(archive), .. } => self.archive_in(into, &archive)?,
+        let mut unpack = |url: SafeUrl, release: &Release| {
+            let place = Place { url, insecure: location.insecure, guard: None };
+            self.archives.unpack(&place, release, layout, tree, progress)
         };
-        self.unpack(location, release, &url, layout, tree, progress)
+        match fetched {
+            Fetched { url: Some(url), archive, .. } => {
+                let url = Archives::place(&location.root.as_folder(), &url)?;
+                let archive = release.archive.clone().or(archive);
+                unpack(url, &Release { archive, size: None, ..release.clone() })
+            }
+            Fetched { archive: Some(archive), .. } => {
+                unpack(self.archive_in(into, &archive)?, release)
+            }
+            Fetched { archive: None, .. } => mu_provider_path::copy_folder(into, tree),
+        }
     }
 
     /// The archive that a plugin has put into the given folder.
@@ -270,19 +264,6 @@ impl ExecProvider {
                 "names an archive `{archive}` that is not in the folder it was given"
             ))
         })
-    }
-
-    fn unpack(
-        &self,
-        location: &Location,
-        release: &Release,
-        url: &SafeUrl,
-        layout: Layout,
-        tree: &mut TreeWriter,
-        progress: &dyn Progress,
-    ) -> Result<(), ProviderError> {
-        let place = Place { url: url.clone(), insecure: location.insecure, guard: None };
-        self.archives.unpack(&place, release, layout, tree, progress)
     }
 }
 

@@ -12,8 +12,7 @@ use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
 use serde_json::{Value, json};
 
 use crate::find::PREFIX;
-use crate::message::Failure;
-use crate::message::{Introduction, LONGEST_LINE, PROTOCOL};
+use crate::message::{Failure, Introduction, LONGEST_LINE, PROTOCOL};
 use crate::process::{Keeper, NoAnswer, Patience, Process};
 use crate::record::Record;
 
