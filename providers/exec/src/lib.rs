@@ -232,18 +232,17 @@ impl ExecProvider {
             return Err(self.plugin.error(&what));
         }
         let layout = if fetched.folder { Layout::InFolder } else { Layout::Files };
-        let mut unpack = |url: SafeUrl, release: &Release| {
-            let place = Place { url, insecure: location.insecure, guard: None };
-            self.archives.unpack(&place, release, layout, tree, progress)
-        };
         match fetched {
             Fetched { url: Some(url), archive, .. } => {
-                let url = Archives::place(&location.root.as_folder(), &url)?;
+                let place = Archives::place(location, &url)?;
                 let archive = release.archive.clone().or(archive);
-                unpack(url, &Release { archive, size: None, ..release.clone() })
+                let release = Release { archive, size: None, ..release.clone() };
+                self.archives.unpack(&place, &release, layout, tree, progress)
             }
             Fetched { archive: Some(archive), .. } => {
-                unpack(self.archive_in(into, &archive)?, release)
+                let url = self.archive_in(into, &archive)?;
+                let place = Place { url, insecure: location.insecure, guard: None };
+                self.archives.unpack(&place, release, layout, tree, progress)
             }
             Fetched { archive: None, .. } => mu_provider_path::copy_folder(into, tree),
         }

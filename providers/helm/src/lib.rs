@@ -25,8 +25,8 @@ use mu_provider::{
     ErrorKind, Facts, Listing, Location, Progress, Provider, ProviderError, Release, SafeUrl, Soon,
     TreeWriter,
 };
+use mu_provider_hub::Archives;
 use mu_provider_hub::archive::Layout;
-use mu_provider_hub::{Archives, Place};
 
 pub use crate::operators::{KudoOptions, KudoProvider};
 pub use crate::pack::pack;
@@ -152,7 +152,7 @@ impl Provider for HelmProvider {
     }
 
     fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {
-        Archives::place(&location.root.as_folder(), release.urls.first()?).ok()
+        Archives::place(location, release.urls.first()?).ok().map(|place| place.url)
     }
 
     fn fetch(
@@ -162,13 +162,11 @@ impl Provider for HelmProvider {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
-        let root = location.root.as_folder();
         self.repositories.first(location, release, progress, |url| {
             let unpacked = match url.strip_prefix("oci://") {
                 Some(place) => self.fetch_artifact(location, release, place, tree, progress),
                 None => {
-                    let url = Archives::place(&root, url)?;
-                    let place = Place { url, insecure: location.insecure, guard: None };
+                    let place = Archives::place(location, url)?;
                     self.archives.unpack(&place, release, Layout::InFolder, tree, progress)
                 }
             };

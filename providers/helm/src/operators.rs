@@ -18,7 +18,7 @@ use mu_provider::{
     TreeWriter,
 };
 use mu_provider_hub::remembered::digest;
-use mu_provider_hub::{Archives, Held, Looked, Packing, Place};
+use mu_provider_hub::{Archives, Held, Looked, Packing};
 
 use crate::repository::{OPERATORS, Repositories};
 
@@ -91,10 +91,8 @@ impl KudoProvider {
         release: &Release,
         progress: &dyn Progress,
     ) -> Result<Held, ProviderError> {
-        let root = location.root.as_folder();
         self.repositories.first(location, release, progress, |url| {
-            let url = Archives::place(&root, url)?;
-            let place = Place { url, insecure: location.insecure, guard: None };
+            let place = Archives::place(location, url)?;
             let wanted = |path: &str| path == OPERATOR;
             let looked =
                 self.archives.look(&place, Packing::Tar, release, None, &wanted, progress)?;
@@ -202,7 +200,7 @@ impl Provider for KudoProvider {
     }
 
     fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {
-        Archives::place(&location.root.as_folder(), release.urls.first()?).ok()
+        Archives::place(location, release.urls.first()?).ok().map(|place| place.url)
     }
 
     fn fetch(

@@ -146,10 +146,10 @@ impl Repositories {
     pub(crate) fn fetch_ahead(&self, location: &Location, release: &Release) {
         let url = release.urls.first().filter(|url| !url.starts_with("oci://"));
         let Some(url) = url else { return };
-        if let Ok(place) = Archives::place(&location.root.as_folder(), url)
-            && place.scheme() != "file"
+        if let Ok(place) = Archives::place(location, url)
+            && place.url.scheme() != "file"
         {
-            self.http.get(&place).insecure(location.insecure).ahead();
+            self.http.get(&place.url).insecure(place.insecure).ahead();
         }
     }
 

@@ -10,7 +10,8 @@ use std::sync::{Arc, OnceLock};
 
 use mu_provider::http::{Guard, Http};
 use mu_provider::{
-    ArchiveDigest, ErrorKind, Folder, Progress, ProviderError, Release, SafeUrl, TreeWriter,
+    ArchiveDigest, ErrorKind, Folder, Location, Progress, ProviderError, Release, SafeUrl,
+    TreeWriter,
 };
 
 use crate::archive::{ArchiveError, Layers, Layout, Scratch, unpack_with};
@@ -108,14 +109,15 @@ impl Archives {
         Self { changed, ..self }
     }
 
-    /// The URL of `place` relative to the registry at `root`, unless it must not lead there: to this
+    /// The place at `url` relative to the registry of `location`, unless it must not lead there: to this
     /// machine's files, closer to this machine than the registry is, or with a secret.
     ///
     /// # Errors
     ///
     /// When it must not lead there, or is not a URL.
-    pub fn place(root: &SafeUrl, place: &str) -> Result<SafeUrl, ProviderError> {
-        below(root, place)
+    pub fn place(location: &Location, url: &str) -> Result<Place, ProviderError> {
+        let url = below(&location.root.as_folder(), url)?;
+        Ok(Place { url, insecure: location.insecure, guard: None })
     }
 
     /// Unpacks the archive at `place` into `tree`, if it matches `release`.
