@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::support::git::{HttpServer, Origin};
-use crate::support::{Package, Sandbox, write};
+use crate::support::{Package, Sandbox, Served, write};
 
 fn versions(json: &Value) -> Vec<String> {
     let versions = json["versions"].as_array().expect("is a list").iter();
@@ -105,6 +105,27 @@ fn a_package_with_lenient_versions_is_published_as_it_is_written() {
     sandbox.mu(&["yank", "acme/tool#1.10", "--to", "../own", "--reason", "broken"]).ok();
     let json = sandbox.mu(&["versions", "acme/tool", "--json"]).ok().json();
     assert_eq!(json["versions"][1]["yanked"], "broken");
+}
+
+#[test]
+fn a_server_changes_a_lenient_version_however_it_is_written() {
+    let mut sandbox = Sandbox::new();
+    sandbox.mu(&["hub", "init", "../srv"]).ok();
+    let add = ["hub", "token", "add", "../srv", "ada", "--namespace", "acme", "--json"];
+    let token = sandbox.mu(&add).ok().json()["token"].as_str().expect("is text").to_owned();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    sandbox.set_token(&served.address.to_string(), &token);
+    sandbox.write("Mu.yaml", "name: acme/tool\nversion: 1.28\nversions: lenient\n");
+    let to = ["--to", &served.url()];
+    sandbox.mu(&[&["publish"], &to[..]].concat()).ok().says(&["acme/tool 1.28"]);
+    let yank = ["yank", "acme/tool#1.28.0", "--reason", "broken"];
+    sandbox.mu(&[&yank, &to[..]].concat()).ok();
+    sandbox.mu(&[&["tag", "acme/tool#1.28.0", "edge"], &to[..]].concat()).ok();
+    let index = served.ask("GET", "/index/acme/tool.jsonl", &[], &[]).is(200).json();
+    assert_eq!((&index["yanked"], &index["tags"]), (&json!("broken"), &json!(["edge"])));
+    let other = ["yank", "acme/tool#1.29", "--reason", "broken"];
+    let run = sandbox.mu(&[&other, &to[..]].concat()).fails();
+    run.says(&["has no acme/tool 1.29", "`mu versions acme/tool`"]);
 }
 
 #[test]
