@@ -281,6 +281,15 @@ fn a_line_of_a_catalog_that_is_too_long_hides_no_other_package() {
 }
 
 #[test]
+fn capabilities_of_a_hub_that_was_never_asked_are_not_known_offline() {
+    let sandbox = Sandbox::new();
+    sandbox.hub_is_at("https://hub.acme.example/");
+    let error = sandbox.mu(&["search", "--provides", "--offline", "--json"]).fails_with("offline");
+    let message = error["message"].as_str().expect("is text");
+    assert!(message.contains("catalog of `https://hub.acme.example/`"), "{message}");
+}
+
+#[test]
 fn who_provides_a_capability_and_which_there_are() {
     let package = |name: &str, version: &str, provides: &str| {
         format!("name: {name}\nversion: {version}\ndescription: Machines\nprovides: [{provides}]\n")

@@ -49,10 +49,7 @@ impl HubProvider {
         let kept = self.kept(&url);
         let asking = Asking { limit: LONGEST_CATALOG, ..self.asking(location, progress) };
         if url.scheme() != "file" && self.options.http.options().offline {
-            return search_file(&kept, query)?.ok_or_else(|| {
-                let text = format!("the catalog of `{url}` is not on this machine");
-                ProviderError::new(ErrorKind::Offline, text).hint("search once without --offline")
-            });
+            return search_file(&kept, query)?.ok_or_else(|| not_here(&url));
         }
         let root = self.root(&url, &asking)?;
         if let Some(api) = &root.file.api
@@ -101,7 +98,7 @@ impl HubProvider {
                 return Ok(None);
             }
         }
-        let Some(file) = fs::open_if_there(&kept)? else { return Ok(None) };
+        let Some(file) = fs::open_if_there(&kept)? else { return Err(not_here(&url)) };
         let mut found = BTreeSet::new();
         let every = Query::new("", usize::MAX);
         let hits = every.search(BufReader::with_capacity(256 << 10, file)).at("read", &kept)?;
@@ -120,6 +117,12 @@ impl HubProvider {
         let host: String = url.host_and_port().chars().map(plain).collect();
         self.options.catalogs.join(format!("{host}-{}.jsonl", hash.split_at(16).0))
     }
+}
+
+/// The error about a catalog that was never fetched, while mu is offline.
+fn not_here(url: &SafeUrl) -> ProviderError {
+    let text = format!("the catalog of `{url}` is not on this machine");
+    ProviderError::new(ErrorKind::Offline, text).hint("search once without --offline")
 }
 
 /// Asks a hub's server; `None` if it does not support searching, or answers far too much.
