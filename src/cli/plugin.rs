@@ -103,7 +103,9 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
                         (BAD, plugin.problem.clone().unwrap_or_default()),
                     ]);
                 }
-                context.table(&table, "no plugins in ~/.mu/plugins, and none on PATH")
+                let folder = session.environment.mu_home.join("plugins");
+                let none = format!("no plugins in {}, and none on PATH", folder.display());
+                context.table(&table, &none)
             })
         }
         Command::Check { plugin, reference, base, name, replay } => {

@@ -131,6 +131,13 @@ fn a_registry_names_a_plugin() {
 }
 
 #[test]
+fn the_folder_without_plugins_is_named_as_it_is() {
+    let sandbox = Sandbox::new();
+    let run = sandbox.mu(&["plugin", "list"]).ok();
+    run.says(&["no plugins in [DIR]/home/.mu/plugins, and none on PATH"]);
+}
+
+#[test]
 fn a_plugin_is_listed_checked_and_asked() {
     let sandbox = with_shelf();
     sandbox.mu(&["plugin", "list"]).ok().says(&["shelf", "1.0.0", ".mu/plugins/mu-provider-shelf"]);
