@@ -9,7 +9,8 @@ impl Lockfile {
     /// id. Packages that depend on each other in a circle have an arbitrary order, which is always the same.
     pub fn install_order(&self) -> Vec<usize> {
         in_order(0..self.packages.len(), |place| {
-            let used = self.packages[place].dependencies.iter().map(|id| self.used_for(id));
+            let needs = self.packages.get(place).into_iter().flat_map(|one| &one.dependencies);
+            let used = needs.map(|id| self.used_for(id));
             let places = used.flat_map(|id| {
                 let begin = self.packages.partition_point(|package| package.id < *id);
                 begin..begin + self.find(id).count()
