@@ -35,13 +35,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use mu_provider::Release;
+use rustc_hash::FxHashSet;
 
 use crate::fs::FileError;
 #[cfg(feature = "publish")]
 use crate::index::cache::Record;
 use crate::index::package::Confirmed;
 use crate::index::releases::{Details, Position, Releases};
-use crate::index::shared::Shared;
+use crate::index::shared::{Shared, Slot};
 use crate::manifest::Manifest;
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::workspace::Registry;
@@ -108,14 +109,20 @@ impl Index {
     }
 
     /// From now on, asks registries however recent their last answers are, and forgets those that were used without a
-    /// request; returns whether there were any. A caller that has the releases must start again.
+    /// request and may have changed; returns whether there were any. A caller that has the releases must start again.
     pub fn ask_again(&self) -> bool {
         if self.shared.run.options.offline {
             return false;
         }
         self.shared.run.ask_all();
-        lock(&self.shared.providers).clear();
-        self.forget_remembered(|_| true)
+        let providers = std::mem::take(&mut *lock(&self.shared.providers));
+        let all: Vec<Arc<Slot>> = lock(&self.shared.packages).values().cloned().collect();
+        let known = all.iter().filter_map(|slot| slot.get()?.as_ref().ok());
+        let unchanged: FxHashSet<&PackageId> = known
+            .filter(|package| package.is_remembered() && self.shared.is_unchanged(package.route()))
+            .map(|package| package.id())
+            .collect();
+        self.forget_remembered(|id| !unchanged.contains(id)) || !providers.is_empty()
     }
 
     /// From now on, asks about a package, however recent the last answer is.

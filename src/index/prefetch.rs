@@ -134,7 +134,8 @@ impl Shared {
         self.read_from_the_end(&unchanged);
     }
 
-    fn is_unchanged(&self, Route { provider, location, .. }: &Route) -> bool {
+    /// Whether a package is as in its last answer, as far as that can be told without a request for it alone.
+    pub(super) fn is_unchanged(&self, Route { provider, location, .. }: &Route) -> bool {
         let cache = self.caches.of(provider.name(), &location.root).ok();
         let validator = cache.and_then(|cache| cache.validator(&location.path));
         validator.is_some_and(|validator| {
