@@ -183,6 +183,40 @@ fn operators_are_packages_whose_files_are_their_bundles() {
 }
 
 #[test]
+fn a_file_of_a_catalog_that_cannot_be_read_takes_out_its_package_alone() {
+    let Cluster { sandbox, registry: _registry, mut operators } = Cluster::new();
+    operators.package("broken", "stable");
+    operators.bundle(&Bundle::new("broken", "1.0.0"));
+    operators.channel("broken", "stable", &[json!("broken.v1.0.0")]);
+    let bad = "schema: olm.bundle\npackage: broken\nname: [\n";
+    write(sandbox.root(), "catalog/broken/later.yaml", bad);
+    write(sandbox.root(), "catalog/lost/catalog.yaml", b"schema: olm.package\nname: lost\n\xff: [");
+    sandbox.mu(&["versions", "operators.example/zookeeper"]).ok().says(&["0.9.2"]);
+    let found = sandbox.mu(&["versions", "operators.example/broken", "--json"]).ok().json();
+    let reason = "a document about it cannot be read: `[DIR]/catalog/broken/later.yaml`, line 3, column 7: this is not YAML: ";
+    let [version] = &found["versions"].as_array().expect("is a list")[..] else {
+        panic!("{found}")
+    };
+    let told = version["reasons"][0].as_str().unwrap_or_default();
+    assert!(version["usable"] == false && told.starts_with(reason), "{found}");
+    let run = sandbox.mu(&["get", "operators.example/broken"]).fails();
+    run.says(&["broken 1.0.0 cannot be used: a document about it cannot be read"]);
+    let run = sandbox.mu(&["get", "operators.example/lost"]).fails();
+    run.says(&[
+        "which lists no operator `lost`; mu cannot read `[DIR]/catalog/broken/later.yaml`",
+        "`[DIR]/catalog/lost/catalog.yaml`, line 3, column",
+    ]);
+    // Those that read the catalog again say it, too.
+    for _ in 0..2 {
+        let run = sandbox.mu(&["-v", "get", "operators.example/kafka"]).ok();
+        run.says(&["operators.example/zookeeper 0.9.2", "mu cannot read `[DIR]/catalog/broken"]);
+        fs::remove_dir_all(sandbox.path("work")).expect("is there");
+        let place = "registries: {operators.example/: {provider: olm, url: ../catalog}}\n";
+        sandbox.write(".mu/workspace.yaml", place);
+    }
+}
+
+#[test]
 fn catalogs_are_served_and_asked_for_once() {
     let mut cluster = Cluster::new();
     fs::create_dir_all(cluster.sandbox.path("www/api/v1")).expect("can be made");

@@ -51,12 +51,25 @@ pub(crate) fn read(text: &str) -> Result<Node<'_>, Fault> {
 }
 
 /// Reads every document of a text, and hands it to `take`.
-pub(crate) fn documents<'t>(text: &'t str, mut take: impl FnMut(Node<'t>)) -> Result<(), Fault> {
+///
+/// # Errors
+///
+/// When a document cannot be read: where it begins, and why.
+pub(crate) fn documents<'t>(
+    text: &'t str,
+    mut take: impl FnMut(Node<'t>),
+) -> Result<(), (usize, Fault)> {
     let mut reader = Reader::new(text);
-    while let Some(document) = reader.document()? {
-        take(document);
+    let mut begin = 0;
+    loop {
+        match reader.next().map_err(|fault| (begin, fault))? {
+            (Event::DocumentStart(..), span) => begin = span.start,
+            (Event::DocumentEnd, span) => begin = span.end,
+            (Event::StreamStart, _) => {}
+            (Event::StreamEnd, _) => return Ok(()),
+            (event, span) => take(reader.node(event, span).map_err(|fault| (begin, fault))?),
+        }
     }
-    Ok(())
 }
 
 impl<'t> Node<'t> {

@@ -3,6 +3,7 @@
 //! What is remembered is a file for each catalog: one line that says what it is of, and the lines of its packages. It only saves
 //! work: whatever cannot be read or written is as if it was not there.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -28,7 +29,7 @@ const LONGEST_CATALOG: u64 = 1 << 30;
 const LONGEST_RESOURCE: u64 = 4 << 20;
 
 /// The version of what is remembered: what an older mu made of a catalog is rebuilt.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// What a server of catalogs serves a whole one as.
 const ALL: &str = "api/v1/all";
@@ -55,6 +56,8 @@ pub(crate) struct Head {
     digest: String,
     /// The packages that provide each kind.
     pub(crate) kinds: BTreeMap<String, Vec<String>>,
+    /// Which of its documents cannot be read.
+    broken: Vec<String>,
 }
 
 /// A resource, with the name of its file if it has one.
@@ -81,7 +84,13 @@ impl Catalogs {
         location: &Location,
         progress: &dyn Progress,
     ) -> Result<Option<Arc<Catalog>>, ProviderError> {
-        self.asked.get(&location.root, || self.refreshed(location, progress))
+        self.asked.get(&location.root, || {
+            let catalog = self.refreshed(location, progress)?;
+            if let Some(broken) = catalog.as_ref().and_then(|catalog| catalog.of.broken()) {
+                progress.detail(&|| format!("{}: {broken}", location.root));
+            }
+            Ok(catalog)
+        })
     }
 
     /// The resources that a catalog has of a bundle, as they are in it; with the names of those that have files.
@@ -93,8 +102,7 @@ impl Catalogs {
     ) -> Result<Vec<Named>, ProviderError> {
         let mut found = Vec::new();
         self.read(location, None, progress, &mut |file, text, beside| {
-            let here = olm::resources(file, text, &location.path, bundle);
-            for resource in here.map_err(|error| not_a_catalog(file, &error))? {
+            for resource in olm::resources(text, &location.path, bundle) {
                 found.push(match resource {
                     Resource::Whole(bytes) => (None, bytes),
                     Resource::File(path) => {
@@ -129,7 +137,8 @@ impl Catalogs {
                     hash.update(bytes.as_deref().unwrap_or_default());
                     bytes
                 };
-                documents.add(file, text, &mut read).map_err(|error| not_a_catalog(file, &error))
+                documents.add(file, text, &mut read);
+                Ok(())
             })?;
         let (validator, max_age) = match read {
             Read::Absent => return Ok(None),
@@ -143,6 +152,9 @@ impl Catalogs {
             // The same under another name of the server's.
             Some(known) if known.of.digest == digest => known,
             _ if !documents.is_one() => {
+                if let Some(error) = documents.first_broken() {
+                    return Err(not_a_catalog(error));
+                }
                 let place = if last.is_empty() { url } else { last };
                 let text = format!("`{place}` is not a catalog of operators");
                 return Err(ProviderError::new(ErrorKind::Protocol, text)
@@ -153,7 +165,8 @@ impl Catalogs {
                 for note in &index.notes {
                     progress.detail(&|| format!("{url}: {note}"));
                 }
-                Catalog::new(FORMAT, url, Head { digest, kinds: index.kinds }, index.packages)
+                let olm::Index { packages, kinds, broken, .. } = index;
+                Catalog::new(FORMAT, url, Head { digest, kinds, broken }, packages)
             }
         };
         catalog.validator = validator;
@@ -190,7 +203,7 @@ impl Catalogs {
             DocumentAnswer::Absent | DocumentAnswer::Hidden => Read::Absent,
             DocumentAnswer::Read(document) => {
                 let place = url.to_string();
-                take(&place, text_of(&place, &document.bytes)?, &mut |_| None)?;
+                take(&place, &text_of(&document.bytes), &mut |_| None)?;
                 Read::Whole { validator: document.validator.to_text(), max_age: document.max_age }
             }
         })
@@ -261,7 +274,7 @@ fn read_folder(
         })?;
         let inside = part.path.strip_prefix(folder).unwrap_or(&part.path);
         let place = shown.join(inside).display().to_string();
-        take(&place, text_of(&place, &bytes)?, &mut |path| {
+        take(&place, &text_of(&bytes), &mut |path| {
             refers = true;
             referred(folder, &part.path, path)
         })?;
@@ -319,15 +332,21 @@ pub(crate) fn path_of(root: &SafeUrl) -> Result<PathBuf, ProviderError> {
     Ok(path.components().collect())
 }
 
-fn text_of<'b>(place: &str, bytes: &'b [u8]) -> Result<&'b str, ProviderError> {
-    std::str::from_utf8(bytes).map_err(|error| {
-        let text = format!("`{place}` is not a catalog of operators");
-        ProviderError::new(ErrorKind::Protocol, text).because(format!("it is not UTF-8: {error}"))
-    })
+/// The text of a part of a catalog. As in the JSON that OLM reads, what is not UTF-8 spoils no more than its own value.
+fn text_of(bytes: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(bytes)
 }
 
-fn not_a_catalog(place: &str, error: &mu_formats::FormatError) -> ProviderError {
-    let text = format!("`{place}` is not a catalog of operators");
+fn not_a_catalog(error: &mu_formats::FormatError) -> ProviderError {
+    let text = format!("`{}` is not a catalog of operators", error.file);
     let why = format!("line {}, column {}: {}", error.line, error.column, error.reason);
     ProviderError::new(ErrorKind::Protocol, text).because(why)
+}
+
+impl Head {
+    /// Which of its documents cannot be read, in words; `None` if all can be.
+    pub(crate) fn broken(&self) -> Option<String> {
+        let broken = &self.broken;
+        (!broken.is_empty()).then(|| format!("mu cannot read {}", broken.join("; ")))
+    }
 }

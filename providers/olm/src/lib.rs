@@ -162,7 +162,11 @@ impl Provider for OlmProvider {
             return Ok(Listing::Absent { tried: vec![tried] });
         };
         Ok(catalog.listing(location.clone(), validator).unwrap_or_else(|| {
-            let tried = format!("{}, which lists no operator `{}`", location.root, location.path);
+            let mut tried =
+                format!("{}, which lists no operator `{}`", location.root, location.path);
+            if let Some(broken) = catalog.of.broken() {
+                tried.push_str(&format!("; {broken}"));
+            }
             Listing::Absent { tried: vec![tried] }
         }))
     }

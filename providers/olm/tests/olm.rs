@@ -161,9 +161,15 @@ fn a_catalog_is_read_again_only_if_it_has_changed() {
     let kinds = provider(&cache).capabilities(&location, &Silent).expect("answers");
     assert_eq!(kinds, Some(["web.example/v1/Web".to_owned()].into()));
     write(operators.folder(), "web/catalog.json", "{\"schema\": \"olm.package\"}\n{\"a\":");
-    let error = provider(&cache).list(&location, None, &Silent).expect_err("is broken");
+    let listing = provider(&cache).list(&location, None, &Silent).expect("is read");
+    let Listing::Absent { tried } = listing else { panic!("should be absent: {listing:?}") };
+    let said = tried.join(" ");
+    assert!(said.contains("web/catalog.json`, line 2"), "{said}");
+    // Where nothing is a document of a catalog, there is no catalog.
+    write(operators.folder(), "web/catalog.json", "{\"a\":");
+    let error = provider(&cache).list(&location, None, &Silent).expect_err("is not a catalog");
     assert!(error.to_string().contains("web/catalog.json"), "{error}");
-    assert!(error.source().is_some_and(|why| why.to_string().contains("line 2")), "{error:?}");
+    assert!(error.source().is_some_and(|why| why.to_string().contains("line 1")), "{error:?}");
 }
 
 #[test]

@@ -14,8 +14,11 @@ use super::document::{self, list, text, texts};
 use super::edges::{BundleVersions, Channel, Entry, upgrades, version_in};
 use super::properties::{self, identity};
 use super::range::range;
-use crate::error::FormatError;
+use crate::error::{Fault, FormatError};
 use crate::format::check_name;
+
+/// What names are of, in messages.
+const OPERATOR: &str = "an operator";
 
 /// The documents of a catalog, as far as they were read.
 #[derive(Debug, Default)]
@@ -23,7 +26,14 @@ pub struct Catalog {
     packages: BTreeMap<String, Package>,
     /// Whether any document was one of a catalog.
     is_one: bool,
+    /// The first documents that cannot be read.
+    broken: Vec<FormatError>,
+    /// How many more there are.
+    unnamed: usize,
 }
+
+/// How many documents that cannot be read are named.
+const MOST_NAMED: usize = 20;
 
 /// What a catalog has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,6 +44,8 @@ pub struct Index {
     pub kinds: BTreeMap<String, Vec<String>>,
     /// What was left out of it, in words.
     pub notes: Vec<String>,
+    /// Which documents cannot be read, in words.
+    pub broken: Vec<String>,
 }
 
 #[derive(Debug, Default)]
@@ -43,6 +55,8 @@ struct Package {
     bundles: Vec<Bundle>,
     /// The texts about the package itself (under an empty name), channels, and bundles.
     deprecated: BTreeMap<(Subject, String), String>,
+    /// Why nothing of it can be used.
+    broken: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,16 +79,38 @@ impl Catalog {
     /// Reads `text`, the content of `file`, which is a part of the catalog. `beside` reads the files that it refers to, as seen
     /// from its folder.
     ///
-    /// # Errors
-    ///
-    /// When it is not YAML or JSON.
-    pub fn add(
-        &mut self,
-        file: &str,
-        text: &str,
-        beside: &mut Beside<'_>,
-    ) -> Result<(), FormatError> {
-        document::read(file, text, &mut |value| self.document(&value, beside))
+    /// A document that cannot be read takes its package out, and no other one.
+    pub fn add(&mut self, file: &str, text: &str, beside: &mut Beside<'_>) {
+        // The first of each package; none of a hostile catalog's many is kept.
+        let mut broken: BTreeMap<Option<String>, Fault> = BTreeMap::new();
+        let mut packages = BTreeSet::new();
+        let mut take = |value: Value| packages.extend(self.document(&value, beside));
+        let mut count = 0;
+        document::each(text, &mut take, &mut |document, fault| {
+            count += 1;
+            let name = document::named(document).filter(|name| check_name(name, OPERATOR).is_ok());
+            broken.entry(name.map(str::to_owned)).or_insert(fault);
+        });
+        self.unnamed += count;
+        // Usually, a file is about one package.
+        let only = packages.pop_first().filter(|_| packages.is_empty());
+        for (package, fault) in broken {
+            let mut reason = format!("`{file}`: {}", fault.reason);
+            if self.broken.len() < MOST_NAMED {
+                self.unnamed -= 1;
+                let error = FormatError::new(file, text, fault);
+                reason = in_words(&error);
+                self.broken.push(error);
+            }
+            if let Some(package) = package.or_else(|| only.clone()) {
+                self.package(&package).broken.get_or_insert(reason);
+            }
+        }
+    }
+
+    /// The first document that cannot be read.
+    pub fn first_broken(&self) -> Option<&FormatError> {
+        self.broken.first()
     }
 
     /// Whether anything that was read is of a catalog.
@@ -82,47 +118,45 @@ impl Catalog {
         self.is_one
     }
 
-    fn document(&mut self, value: &Value, beside: &mut Beside<'_>) {
-        let Some(schema) = text(value, "schema") else { return };
+    /// Adds a document; returns the package that it is about.
+    fn document(&mut self, value: &Value, beside: &mut Beside<'_>) -> Option<String> {
+        let schema = text(value, "schema")?;
         self.is_one |= schema.starts_with("olm.");
-        let of_package =
-            |key: &str| text(value, key).filter(|name| check_name(name, "an operator").is_ok());
+        let key = if schema == "olm.package" { "name" } else { "package" };
+        let name = text(value, key).filter(|name| check_name(name, OPERATOR).is_ok())?;
         match schema.as_str() {
-            "olm.package" => {
-                if let Some(name) = of_package("name") {
-                    let default = text(value, "defaultChannel");
-                    self.packages.entry(name).or_default().default_channel = default;
-                }
-            }
+            "olm.package" => self.package(&name).default_channel = text(value, "defaultChannel"),
             "olm.channel" => {
-                if let (Some(package), Some(name)) = (of_package("package"), text(value, "name")) {
+                if let Some(channel) = text(value, "name") {
                     let entries = list(value, "entries").iter().filter_map(entry).collect();
-                    let package = self.packages.entry(package).or_default();
-                    package.channels.push(Channel { name, entries });
+                    self.package(&name).channels.push(Channel { name: channel, entries });
                 }
             }
             "olm.bundle" => {
-                if let Some(package) = of_package("package")
-                    && let Some(bundle) = bundle(value, &package, beside)
-                {
-                    self.packages.entry(package).or_default().bundles.push(bundle);
+                if let Some(bundle) = bundle(value, &name, beside) {
+                    self.package(&name).bundles.push(bundle);
                 }
             }
             "olm.deprecations" => {
-                if let Some(package) = of_package("package") {
-                    let package = self.packages.entry(package).or_default();
-                    package
-                        .deprecated
-                        .extend(list(value, "entries").iter().filter_map(deprecation));
-                }
+                let found = list(value, "entries").iter().filter_map(deprecation);
+                self.package(&name).deprecated.extend(found);
             }
-            _ => {}
+            _ => return None,
         }
+        Some(name)
+    }
+
+    fn package(&mut self, name: &str) -> &mut Package {
+        self.packages.entry(name.to_owned()).or_default()
     }
 
     /// The lines of all packages.
     pub fn finish(self) -> Index {
         let mut index = Index::default();
+        index.broken.extend(self.broken.iter().map(in_words));
+        if self.unnamed > 0 {
+            index.broken.push(format!("{} more documents", self.unnamed));
+        }
         // By kind: the packages whose newest version provides it, and those that only did so.
         let mut kinds: BTreeMap<String, [BTreeSet<String>; 2]> = BTreeMap::new();
         for (name, package) in self.packages {
@@ -196,6 +230,9 @@ impl Package {
             if release.unusable.is_none() && release.channels.is_empty() {
                 release.unusable = Some(format!("no channel of the catalog has `{}`", bundle.name));
             }
+            if let Some(reason) = &self.broken {
+                release.unusable = Some(format!("a document about it cannot be read: {reason}"));
+            }
             releases.push(release);
         }
         let newest = (0..releases.len()).max_by_key(|at| releases.get(*at).map(order));
@@ -252,6 +289,11 @@ fn order(release: &Release) -> Option<Version> {
         (Some(_), Some(app)) => Version::composite(app, &release.version).ok(),
         _ => Version::parse(&release.version).ok(),
     }
+}
+
+fn in_words(error: &FormatError) -> String {
+    let FormatError { file, line, column, reason, .. } = error;
+    format!("`{file}`, line {line}, column {column}: {reason}")
 }
 
 fn entry(value: &Value) -> Option<Entry> {
@@ -375,19 +417,10 @@ pub enum Resource {
     File(String),
 }
 
-/// The resources that `text`, the content of `file`, has of a bundle of a package.
-///
-/// # Errors
-///
-/// When it is not YAML or JSON.
-pub fn resources(
-    file: &str,
-    text: &str,
-    package: &str,
-    bundle: &str,
-) -> Result<Vec<Resource>, FormatError> {
+/// The resources that `text`, a part of a catalog, has of a bundle of a package, as far as it can be read.
+pub fn resources(text: &str, package: &str, bundle: &str) -> Vec<Resource> {
     let mut found = Vec::new();
-    document::read(file, text, &mut |value| {
+    let mut take = |value: Value| {
         let is = |key: &str, wanted: &str| document::text(&value, key).as_deref() == Some(wanted);
         if is("schema", "olm.bundle") && is("package", package) && is("name", bundle) {
             let properties = list(&value, "properties").iter();
@@ -396,8 +429,9 @@ pub fn resources(
             });
             found.extend(objects.filter_map(|property| object(property.get("value")?)));
         }
-    })?;
-    Ok(found)
+    };
+    document::each(text, &mut take, &mut |_, _| {});
+    found
 }
 
 /// The resource that a property of the type `olm.bundle.object` holds or refers to.

@@ -5,11 +5,11 @@ use mu_provider::Release;
 use super::{ANNOTATIONS, Catalog, DEPENDENCIES, Index, PROPERTIES, best, is_bundle, read};
 use crate::files::Texts;
 use crate::format::Reading;
-use crate::{FormatError, manifest};
+use crate::manifest;
 
 fn index(text: &str) -> Index {
     let mut catalog = Catalog::default();
-    catalog.add("catalog.yaml", text, &mut |_| None).expect("is YAML");
+    catalog.add("catalog.yaml", text, &mut |_| None);
     assert!(catalog.is_one());
     catalog.finish()
 }
@@ -80,7 +80,7 @@ entries:
 fn a_range_of_upgrades_that_cannot_be_read_is_left_out_and_named() {
     let text = KAFKA.replace("'>=0.1.0 <0.3.0'", "newer");
     let mut catalog = Catalog::default();
-    catalog.add("catalog.yaml", &text, &mut |_| None).expect("is one");
+    catalog.add("catalog.yaml", &text, &mut |_| None);
     let index = catalog.finish();
     let notes = [
         "the `skipRange` of `kafka.v0.3.0` in the channel `fast` is left out: the range `newer` is not a range: `newer` is not a version",
@@ -184,6 +184,83 @@ fn other_documents_are_not_touched_by_a_bad_one() {
     assert_eq!(found[0].unusable.as_deref(), Some("no channel of the catalog has `kafka.v0.2.0`"));
 }
 
+/// The unusable versions of the catalog `text`, with the reasons, and its documents that cannot be read.
+fn unusable(text: &str) -> (Vec<String>, Vec<String>) {
+    let index = index(text);
+    let all = index.packages.keys().flat_map(|package| releases(&index, package));
+    let told =
+        all.filter_map(|one| Some(format!("{} {}: {}", one.name, one.version, one.unusable?)));
+    (told.collect(), index.broken)
+}
+
+#[test]
+fn a_document_that_cannot_be_read_takes_out_its_package_alone() {
+    let web = KAFKA.replace("kafka", "web");
+    let lines = KAFKA.lines().count();
+    // It says which package it is about, wherever that is in it.
+    for (bad, line, column, reason) in [
+        (
+            "schema: olm.bundle\nname: [web.v0.4.0\npackage: web",
+            4,
+            8,
+            "illegal placement of ':' indicator",
+        ),
+        (
+            "# b: [\na: b: [\n  {package: \"web\"",
+            3,
+            5,
+            "mapping values are not allowed in this context",
+        ),
+        (
+            "schema: olm.package\nname: 'web'\n\tx",
+            4,
+            2,
+            "tabs disallowed within this context (block indentation)",
+        ),
+    ] {
+        let (told, broken) = unusable(&format!("{KAFKA}---\n{bad}\n---{web}"));
+        let line = lines + line;
+        let why =
+            format!("`catalog.yaml`, line {line}, column {column}: this is not YAML: {reason}");
+        let said = format!("a document about it cannot be read: {why}");
+        assert_eq!(broken, [why], "{bad}");
+        let expected = ["0.2.0", "0.3.0"].map(|version| format!("web {version}: {said}"));
+        assert_eq!(told, expected, "{bad}");
+    }
+    // Nobody knows what it is about.
+    let unknown = "---\nschema: olm.bundle\npackages: [";
+    let (told, broken) = unusable(&format!("{KAFKA}{unknown}\n---{web}"));
+    assert_eq!((told.len(), broken.len()), (0, 1), "{told:?} {broken:?}");
+    // All others of the file are about one package.
+    let (told, broken) = unusable(&format!("{KAFKA}{unknown}"));
+    assert_eq!((told.len(), broken.len()), (2, 1), "{told:?} {broken:?}");
+    // Documents of JSON, in one line each and in several.
+    for bad in [
+        r#"{"schema": "olm.bundle", "package": "web", "name": "web.v0.4.0""#,
+        "{\n  \"schema\": \"olm.bundle\",\n  \"package\": \"web\",\n}",
+        r#"{"package" : "web" "name": {"a": 1}}"#,
+    ] {
+        let mut stream = String::new();
+        super::document::read("c", &format!("{web}---{KAFKA}"), &mut |value| {
+            stream.push_str(&format!("{value}\n"));
+        })
+        .expect("is YAML");
+        let bad = format!("{bad}\n{stream}");
+        let (told, broken) = unusable(&format!("{stream}{bad}"));
+        assert_eq!((told.len(), broken.len()), (2, 1), "{told:?} {broken:?}");
+        assert!(told.iter().all(|told| told.starts_with("web ")), "{told:?}");
+    }
+    // Of many, few are named.
+    let many = "---\npackage: web\na: [\n---\nb: [\n".repeat(100);
+    let mut catalog = Catalog::default();
+    for file in 0..30 {
+        catalog.add(&format!("{file}.yaml"), &many, &mut |_| None);
+    }
+    assert!(!catalog.is_one());
+    let broken = catalog.finish().broken;
+    assert_eq!((broken.len(), broken.last().map(|one| &**one)), (21, Some("5980 more documents")));
+}
+
 #[test]
 fn streams_of_json_are_read_as_well() {
     let yaml = index(KAFKA);
@@ -191,12 +268,12 @@ fn streams_of_json_are_read_as_well() {
     super::document::read("catalog.yaml", KAFKA, &mut |value| stream.push_str(&value.to_string()))
         .expect("is YAML");
     let mut catalog = Catalog::default();
-    catalog.add("catalog.json", &stream, &mut |_| None).expect("is JSON");
+    catalog.add("catalog.json", &stream, &mut |_| None);
     assert_eq!(catalog.finish(), yaml);
     for (text, line) in [("{\"schema\":\"olm.package\"}\n{\"a\": [}", 2), ("a: [\n", 1), ("{", 1)] {
-        let error: FormatError =
-            Catalog::default().add("c", text, &mut |_| None).expect_err("is neither");
-        assert_eq!(error.line, line, "{text}: {error}");
+        let mut catalog = Catalog::default();
+        catalog.add("c", text, &mut |_| None);
+        assert_eq!(catalog.first_broken().map(|error| error.line), Some(line), "{text}");
     }
 }
 
