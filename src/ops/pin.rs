@@ -1,15 +1,15 @@
 //! `pin` and `unpin`: writes the locked versions into manifests as pins, and undoes that.
 //!
 //! A comment after the entry keeps what was written before, so that `unpin` can restore it:
-//! `- acme/utils#1.5.2 # pinned from ~1.5`. If there can be no comment, `unpin` requires what is compatible with
-//! the pin.
+//! `- acme/utils#1.5.2 # pinned from ~1.5`. If there can be no comment, `pin` says what `unpin` will not know; `unpin` of a named
+//! package requires what is compatible with the pin.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 use crate::index::{Candidate, Revision, Universe as _};
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::apply::dependencies::{self, Dependency, Meant, NewVersion};
+use crate::ops::apply::dependencies::{self, Dependency, Meant, NewVersion, Unnoted};
 use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::pins::{MARK, NOTHING, locked_for, pin_of};
@@ -137,8 +137,30 @@ fn change(
 ) -> Result<Outcome, CommandError> {
     let mut plan = Plan::new(session)?;
     let meant = Meant { names: &request.packages, mark: MARK };
-    dependencies::change(session, &mut plan.editing, &meant, decide)?;
+    let unnoted = dependencies::change(session, &mut plan.editing, &meant, decide)?;
+    warn_of_lost(session, &unnoted);
     plan.carry_out(session, Move::Tidy, request.dry_run)
+}
+
+/// Warns of entries that nobody can take back to what they were.
+fn warn_of_lost(session: &Session, unnoted: &[Unnoted]) {
+    if unnoted.is_empty() {
+        return;
+    }
+    let told = unnoted.iter().map(|entry| {
+        let path = &session.workspace.members[entry.member].manifest_path;
+        let path = path.strip_prefix(&session.workspace.root).unwrap_or(path);
+        let name = &entry.name;
+        match &*entry.before {
+            NOTHING => format!("`{name}` without a version in {}", path.display()),
+            before => format!("`{name} {before}` in {}", path.display()),
+        }
+    });
+    let told: Vec<String> = told.collect();
+    session.events.warning(&format!(
+        "there is no place for a note of what was there before, so `mu unpin` cannot restore it: {}",
+        told.join(", ")
+    ));
 }
 
 /// The versions that are compatible with a pin whose earlier requirement is unknown.

@@ -221,7 +221,8 @@ fn retarget(
         }
         let lowered = VersionSpec::parse(&beginning_with(written, &version.to_string()))?;
         Ok(Some(NewVersion { version: Some(lowered), note: dependency.note.clone() }))
-    })
+    })?;
+    Ok(())
 }
 
 /// Moves packages to older versions, and lowers requirements of the workspace's manifests that forbid them.

@@ -155,7 +155,15 @@ fn commands_edit_a_package() {
     sandbox.mu(&["add", &format!("oci://{host}/acme/function-kcl")]).ok();
     let more = format!("    - function: {host}/acme/function-kcl\n      version: \"^0.9.0\"\n");
     assert_eq!(sandbox.read("crossplane.yaml"), with("~1.2.0", &more));
-    sandbox.mu(&["pin", &format!("{host}/acme/provider-aws")]).ok();
+    // There is no comment, so the range is said once, and nothing pretends to restore it.
+    sandbox.mu(&["pin", &format!("{host}/acme/provider-aws")]).ok().says(&[
+        "so `mu unpin` cannot restore it: `oci://[HOST]/acme/provider-aws ~1.2.0` in crossplane.yaml",
+    ]);
+    assert_eq!(sandbox.read("crossplane.yaml"), with("1.2.0", &more));
+    sandbox.mu(&["unpin"]).ok().says(&[
+        "kept these pins",
+        "`mu unpin oci://[HOST]/acme/provider-aws` turns them into ranges",
+    ]);
     assert_eq!(sandbox.read("crossplane.yaml"), with("1.2.0", &more));
     sandbox.mu(&["remove", &format!("{host}/acme/function-kcl")]).ok();
     sandbox.mu(&["remove", &format!("{host}/acme/provider-aws")]).ok();

@@ -83,3 +83,19 @@ fn what_nothing_asks_for_cannot_be_pinned() {
     sandbox.mu(&["pin", "aws/nothing"]).fails().says(&["aws/nothing"]);
     assert_eq!(sandbox.read("Mu.yaml"), MANIFEST);
 }
+
+#[test]
+fn what_has_no_place_for_a_note_is_said_when_it_is_pinned() {
+    let sandbox = sandbox();
+    let lost = "so `mu unpin` cannot restore it: `aws/ec2 ^1.0` in Mu.yaml, `aws/s3` without a version in Mu.yaml";
+    sandbox.write("Mu.yaml", "name: acme/web\ndependencies: [\"aws/ec2#^1.0\", aws/s3]\n");
+    sandbox.mu(&["pin", "--dry-run"]).ok().says(&[lost]);
+    sandbox.mu(&["pin"]).ok().says(&[lost]);
+    sandbox.mu(&["unpin", "aws/ec2"]).ok();
+    let text = "name: acme/web\ndependencies: [\"aws/ec2#^1.3.0\", aws/s3#2.1.0]\n";
+    assert_eq!(sandbox.read("Mu.yaml"), text);
+    // With a place, nothing is lost, and nothing is said.
+    sandbox.write("Mu.yaml", MANIFEST);
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["pin"]).ok().does_not_say(&["cannot restore"]);
+}

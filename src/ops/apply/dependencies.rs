@@ -38,6 +38,16 @@ pub(crate) struct NewVersion {
     pub(crate) note: Option<String>,
 }
 
+/// An entry that was changed, and that has no place for the note about what it was before.
+pub(crate) struct Unnoted {
+    /// The package, as it is written.
+    pub(crate) name: String,
+    /// What the note would have said.
+    pub(crate) before: String,
+    /// The number of the member whose manifest it is in.
+    pub(crate) member: usize,
+}
+
 /// Which entries are meant, and how the comments after them are marked.
 pub(crate) struct Meant<'a> {
     /// Local names, names or ids; none means every entry.
@@ -46,7 +56,7 @@ pub(crate) struct Meant<'a> {
     pub(crate) mark: &'a str,
 }
 
-/// Changes the selected entries as `decide` says.
+/// Changes the selected entries as `decide` says; returns those whose new note could not be written.
 ///
 /// # Errors
 ///
@@ -56,7 +66,8 @@ pub(crate) fn change(
     editing: &mut Editing,
     meant: &Meant<'_>,
     decide: impl Fn(&Dependency) -> Result<Option<NewVersion>, CommandError>,
-) -> Result<(), CommandError> {
+) -> Result<Vec<Unnoted>, CommandError> {
+    let mut unnoted = Vec::new();
     let mut unseen: Vec<&str> = meant.names.iter().map(String::as_str).collect();
     let named = named(session, meant.names)?;
     for index in 0..session.workspace.members.len() {
@@ -66,17 +77,22 @@ pub(crate) fn change(
                 listed(session, changed, (index, section), meant, &named, &mut unseen)?
             {
                 let Some(new) = decide(&dependency)? else { continue };
-                editing.change(session, index, |editor| {
+                let mut is_noted = true;
+                let is_changed = editing.change(session, index, |editor| {
                     let changed = editor.set_version_at(section, dependency.number, new.version)?;
                     let note = new.note.as_deref();
-                    editor.set_note_at(section, dependency.number, meant.mark, note)?;
+                    is_noted = editor.set_note_at(section, dependency.number, meant.mark, note)?;
                     Ok(changed)
                 })?;
+                if let Some(before) = new.note.filter(|_| is_changed && !is_noted) {
+                    let name = dependency.reference.with_version(None).to_string();
+                    unnoted.push(Unnoted { name, before, member: index });
+                }
             }
         }
     }
     match unseen.first() {
-        None => Ok(()),
+        None => Ok(unnoted),
         Some(name) => Err(CommandError::new(
             Code::NotFound,
             format!("no manifest of this workspace requires `{name}`"),
