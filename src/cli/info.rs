@@ -7,6 +7,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
+use crate::cli::versions::in_words;
+use crate::index::releases::LeftOut;
 use crate::lock::Source;
 use crate::ops::Scope;
 use crate::ops::info::{Info, info};
@@ -155,6 +157,7 @@ fn channels(found: &Info) -> String {
 
 /// The existing versions of a package.
 #[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
 struct Span<'a> {
     /// Their number.
     total: usize,
@@ -164,6 +167,9 @@ struct Span<'a> {
     oldest: Option<&'a str>,
     /// The newest.
     newest: Option<&'a str>,
+    /// What the registry lists besides, and cannot be read as a version.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    left_out: &'a [LeftOut],
 }
 
 impl<'a> Answer<'a> {
@@ -205,6 +211,7 @@ impl<'a> Answer<'a> {
                 yanked: found.yanked,
                 oldest: found.span.as_ref().map(|(oldest, _)| oldest.as_str()),
                 newest: found.span.as_ref().map(|(_, newest)| newest.as_str()),
+                left_out: &found.left_out,
             },
             source: &found.source,
             locked: &found.locked,
@@ -295,6 +302,7 @@ fn facts(context: &Context, found: &Info) -> Vec<(&'static str, Vec<String>)> {
         ("commit", one(&version.commit)),
         ("channels", vec![channels(found)]),
         ("versions", span(found).into_iter().collect()),
+        ("left out", in_words(&found.left_out).into_iter().collect()),
         ("usable", newest_usable.collect()),
         ("depends on", short(&about.dependencies)),
         ("bundled", vec![found.bundled.join(", ")]),

@@ -41,7 +41,7 @@ use crate::fs::FileError;
 #[cfg(feature = "publish")]
 use crate::index::cache::Record;
 use crate::index::package::Confirmed;
-use crate::index::releases::{Details, Position, Releases};
+use crate::index::releases::{Details, LeftOut, Position, Releases};
 use crate::index::shared::{Shared, Slot};
 use crate::manifest::Manifest;
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
@@ -305,6 +305,15 @@ impl Index {
     /// When it could not be looked up.
     pub fn published(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable> {
         Ok(Arc::clone(self.shared.package(id)?.releases()))
+    }
+
+    /// The entries of a package in its registry that are not versions.
+    ///
+    /// # Errors
+    ///
+    /// When it could not be looked up.
+    pub fn left_out(&self, id: &PackageId) -> Result<Vec<LeftOut>, Unavailable> {
+        Ok(self.shared.package(id)?.left_out())
     }
 
     /// The manifest of a candidate, if its place can show it without a fetch; a hub cannot, and has the

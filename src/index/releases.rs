@@ -7,6 +7,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::Serialize;
+
 use crate::reference::{Aliases, AppVersioning, ArtifactDigest, PackageId, Version, VersionSpec};
 
 /// The place of a version among its package's versions, in ascending order.
@@ -123,6 +126,15 @@ pub struct Details {
     pub moved_to: Option<PackageId>,
     /// The versions from which it can be reached by an upgrade.
     pub upgrade: Vec<Upgrade>,
+}
+
+/// An entry of a registry that is no version, because it cannot be read as one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct LeftOut {
+    /// What it has in place of a version; may be empty.
+    pub version: String,
+    /// Why it is left out.
+    pub reason: String,
 }
 
 /// The versions from which a release can be reached by an upgrade, in addition to itself.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use mu_provider::{Dependency, ErrorKind, Found, ProviderError, Release};
 
 use crate::index::cache::{Fetched, Head, Label, Learned, Line, Lines, Listing};
-use crate::index::releases::{Details, Entry, Upgrade, plain};
+use crate::index::releases::{Details, Entry, LeftOut, Upgrade, plain};
 use crate::index::universe::Requirement;
 use crate::manifest::Capability;
 use crate::reference::{
@@ -320,6 +320,22 @@ pub(super) fn version_of(release: &Release, lenient: bool) -> Option<Version> {
     } else {
         Version::parse(&release.version).ok()
     }
+}
+
+/// A line that says no version, and why; `None` for a name of something that need not be one.
+pub(super) fn left_out(release: &Release) -> Option<LeftOut> {
+    let version = release.full_version();
+    if version.is_empty() && release.unusable.is_none() {
+        return None;
+    }
+    let reason = release.unusable.clone().unwrap_or_else(|| {
+        let read = match Version::parse_lenient(&version) {
+            Ok(_) => "; `versions: lenient` in the registry's settings makes it one",
+            Err(_) => "",
+        };
+        format!("`{version}` is not a version{read}")
+    });
+    Some(LeftOut { version, reason })
 }
 
 /// What a fetched package's dependencies inherit from it.

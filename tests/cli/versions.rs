@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use mu_testing::{Artifact, Bundle, Chart, Charts, DockerRegistry, Operators};
+
 use crate::support::git::{HttpServer, Origin};
 use crate::support::{Package, Sandbox};
 
@@ -428,4 +430,80 @@ fn an_upgrade_goes_to_an_app_version_and_raises_the_bound() {
         let written = sandbox.read("Mu.yaml");
         assert!(written.contains("ops/kafka#^2.1.0"), "{resolution}: {written}");
     }
+}
+
+#[test]
+fn entries_whose_version_is_not_one_are_told_with_the_reason() {
+    let mut sandbox = Sandbox::new();
+    // A repository of charts.
+    let mut charts = Charts::new(&sandbox.path("charts"));
+    charts.add(&Chart::new("web", "0.4.1"));
+    let odd = "  web:\n  - {name: web, version: 0.4.1, urls: [web-0.4.1.tgz]}\n  - {name: web, version: banana, urls: [a.tgz]}\n  - {name: web, version: [a], urls: [a.tgz]}\n  - {name: web, urls: [a.tgz]}\n  only:\n  - {name: only, version: 1.2.3.4, urls: [a.tgz]}\n";
+    charts.index(&format!("apiVersion: v1\nentries:\n{odd}"));
+    // A catalog of operators.
+    let mut operators = Operators::new(&sandbox.path("catalog"));
+    operators.package("web", "stable");
+    operators.bundle(&Bundle::new("web", "1.0.0"));
+    operators.bundle(&Bundle::new("web", "later"));
+    operators.channel("web", "stable", &[json!("web.v1.0.0"), json!("web.vlater")]);
+    operators.add("web", json!({"schema": "olm.bundle", "package": "web", "name": "nameless"}));
+    // A registry with tags.
+    let server = DockerRegistry::start();
+    sandbox.replace(&server.host(), "[HOST]");
+    for tag in ["1.0.0", "1.28", "1.2.3.4", "edge"] {
+        Artifact::chart(&Chart::new("web", "1.0.0")).push(&server.host(), "acme/web", tag);
+    }
+    // A hub.
+    sandbox.hub().release("acme/web", "1.0.0");
+    let file = sandbox.path("hub/index/acme/web.jsonl");
+    let lines = std::fs::read_to_string(&file).expect("is there");
+    let odd = lines.replace(r#""version":"1.0.0""#, r#""version":"newest""#);
+    std::fs::write(&file, lines + &odd).expect("can be written");
+    sandbox.write(
+        ".mu/workspace.yaml",
+        "registries:\n  charts.example/: {provider: helm, url: ../charts}\n  operators.example/: {provider: olm, url: ../catalog}\n",
+    );
+    let missing = "an entry of the index has no `version`";
+    let registry = format!("oci://{}/acme/web", server.host());
+    for (package, listed, reasons) in [
+        (
+            "charts.example/web",
+            &["0.4.1"][..],
+            &["`banana` is not a version", "`version` must be text", missing][..],
+        ),
+        ("charts.example/only", &[], &["`1.2.3.4` is not a version"]),
+        (
+            "operators.example/web",
+            &["1.0.0"],
+            &["`later` is not a version", "nothing says the version of `nameless`"],
+        ),
+        (
+            &registry,
+            &["1.0.0"],
+            &[
+                "`1.2.3.4` is not a version",
+                "`1.28` is not a version; `versions: lenient` in the registry's settings makes it one",
+            ],
+        ),
+        ("acme/web", &["1.0.0"], &["`newest` is not a version"]),
+    ] {
+        let json = sandbox.mu(&["versions", package, "--json"]).ok().json();
+        assert_eq!(shown(&json), listed, "{json}");
+        let left_out = json["leftOut"].as_array().unwrap_or_else(|| panic!("{json}"));
+        let told: Vec<&str> =
+            left_out.iter().map(|one| one["reason"].as_str().expect("is text")).collect();
+        assert_eq!(told, reasons, "{json}");
+        let words = reasons.join("; ");
+        sandbox.mu(&["versions", package]).ok().says(&[&format!("left out: {words}")]);
+        let run = sandbox.mu(&["info", package]);
+        match listed {
+            [] => run.fails().says(&["says which entries of its registry are not versions"]),
+            _ => run.ok().says(&[&format!("left out     {words}")]),
+        };
+    }
+    // Where nothing is left out, nothing is said.
+    sandbox.hub().release("acme/plain", "1.0.0");
+    sandbox.mu(&["versions", "acme/plain"]).ok().does_not_say(&["left out"]);
+    let json = sandbox.mu(&["versions", "acme/plain", "--json"]).ok().json();
+    assert!(json.get("leftOut").is_none(), "{json}");
 }

@@ -61,7 +61,7 @@ impl Entries<'_> {
     ///
     /// When it is not YAML or JSON, or no such index.
     pub(crate) fn index(&self, file: &str, text: &str) -> Result<Index, FormatError> {
-        Lines { of: self, index: Index::default(), others: None }
+        Lines { of: self, index: Index::default(), others: None, has_versions: false }
             .read(text)
             .map_err(|fault| FormatError::new(file, text, fault))
     }
@@ -92,6 +92,8 @@ struct Lines<'a> {
     index: Index,
     /// The first entry of another format.
     others: Option<std::ops::Range<usize>>,
+    /// Whether any entry says its version.
+    has_versions: bool,
 }
 
 impl Lines<'_> {
@@ -123,7 +125,7 @@ impl Lines<'_> {
             }
         }
         match self.others {
-            Some(span) if self.index.packages.is_empty() => Err(Fault::new(span, self.of.other.1)),
+            Some(span) if !self.has_versions => Err(Fault::new(span, self.of.other.1)),
             _ if has_entries => Ok(self.index),
             _ => Err(no_index(0..1)),
         }
@@ -154,18 +156,27 @@ impl Lines<'_> {
         Ok(())
     }
 
-    /// The line of one version. An entry without a readable version is left out.
+    /// The line of one version. An entry without a readable version has a line that says so.
     fn entry(&mut self, name: &str, node: &Node<'_>) -> Option<Release> {
-        let Ok(Some((version, _))) = node.text(self.of.version) else {
-            if let Ok(Some((_, at))) = node.text(self.of.other.0) {
-                self.others.get_or_insert(at.span.clone());
+        let mut version = String::new();
+        let read = match node.text(self.of.version) {
+            Ok(Some((text, _))) => {
+                text.clone_into(&mut version);
+                self.has_versions = true;
+                (self.of.read)(name, node)
             }
-            return None;
+            Ok(None) => {
+                if let Ok(Some((_, at))) = node.text(self.of.other.0) {
+                    self.others.get_or_insert(at.span.clone());
+                    return None;
+                }
+                Err(node.fault(format!("an entry of the index has no `{}`", self.of.version)))
+            }
+            Err(fault) => Err(fault),
         };
-        let release = (self.of.read)(name, node);
-        Some(release.unwrap_or_else(|fault| Release {
+        Some(read.unwrap_or_else(|fault| Release {
             name: name.to_owned(),
-            version: version.to_owned(),
+            version,
             format: Some(self.of.format.to_owned()),
             unusable: Some(fault.reason),
             ..Release::default()

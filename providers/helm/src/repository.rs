@@ -26,7 +26,7 @@ const MOST_PLACES: usize = 8;
 const LONGEST_INDEX: u64 = 64 << 20;
 
 /// The version of the stored files. An index that an older mu stored is parsed again.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// What repositories have.
 #[derive(Debug)]

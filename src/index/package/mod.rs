@@ -21,7 +21,7 @@ use self::requirements::Requirements;
 use self::revision::Looked;
 use crate::index::cache::{Fetched, Lines, Listing, Record, Table};
 use crate::index::error::PackageError;
-use crate::index::releases::{Details, Position, Releases};
+use crate::index::releases::{Details, LeftOut, Position, Releases};
 use crate::index::routes::Route;
 use crate::index::run::Surroundings;
 use crate::index::universe::Candidate;
@@ -234,6 +234,19 @@ impl Package {
         let (lines, line) =
             place().ok_or_else(|| serde_json::Error::custom("there is no such line"))?;
         wire::release(lines, line)
+    }
+
+    /// The lines that are not listed, because they say no version.
+    pub(super) fn left_out(&self) -> Vec<LeftOut> {
+        if self.route.provider.facts().is_repository {
+            // Its tags and branches are found by their names.
+            return Vec::new();
+        }
+        let lines = (self.releases.len() as usize..self.table.len()).filter_map(|at| {
+            let release = self.read(at as Position).ok()?;
+            wire::left_out(&release)
+        });
+        lines.collect()
     }
 
     /// The version at `position`, for messages; empty for a tag or branch that is not a version.

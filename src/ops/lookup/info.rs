@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mu_provider::{Listing as Listed, Maintainer, Release, Silent};
 
-use crate::index::releases::{Details, Position, Releases};
+use crate::index::releases::{Details, LeftOut, Position, Releases};
 use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _};
 use crate::lock::Source;
 use crate::manifest::Manifest;
@@ -46,6 +46,8 @@ pub struct Info {
     pub total: usize,
     /// How many of them were withdrawn.
     pub yanked: usize,
+    /// What the registry lists besides, and cannot be read as a version.
+    pub left_out: Vec<LeftOut>,
     /// The channel to use if none is requested.
     pub default_channel: Option<String>,
     /// The oldest and the newest of them, if there are any.
@@ -137,6 +139,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
     let mut versions = releases.versions().map(|version| version.to_string());
     let oldest = versions.next();
     let newest = versions.next_back().or_else(|| oldest.clone());
+    let left_out = session.index().left_out(&id).map_err(failed)?;
     session.save_index();
     Ok(Info {
         reference: reference.as_str().to_owned(),
@@ -148,6 +151,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
         about: manifest.as_ref().map_or_else(|| of_release(&release), about),
         total: releases.len() as usize,
         yanked: (0..releases.len()).filter(is_yanked).count(),
+        left_out,
         default_channel: releases.default_channel().map(ToOwned::to_owned),
         span: oldest.zip(newest),
         locked: locked.map(|package| package.version.clone()).collect(),
@@ -252,8 +256,13 @@ fn missing(
         _ => format!("`{id}` has no versions"),
     };
     let error = CommandError::new(Code::NotFound, message);
-    match releases.is_empty() {
+    let has_others = session.index().left_out(id).is_ok_and(|left_out| !left_out.is_empty());
+    match releases.is_empty() && !has_others {
         true => error,
+        false if releases.is_empty() => error.hint(format!(
+            "`mu versions {}` says which entries of its registry are not versions",
+            session.short_name(id)
+        )),
         false => error.hint(format!("`mu versions {}` lists its versions", session.short_name(id))),
     }
 }

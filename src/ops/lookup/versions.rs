@@ -5,7 +5,7 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::index::releases::{Details, Position, Releases};
+use crate::index::releases::{Details, LeftOut, Position, Releases};
 use crate::index::{Candidate, Level};
 use crate::lock::Source;
 use crate::manifest::Manifest;
@@ -31,6 +31,9 @@ pub struct VersionList {
     pub shown: Vec<ListedVersion>,
     /// How many there are.
     pub total: usize,
+    /// What the registry lists besides, and cannot be read as a version.
+    #[serde(rename = "leftOut", skip_serializing_if = "Vec::is_empty")]
+    pub left_out: Vec<LeftOut>,
     /// Whether there are also commits and branches.
     #[serde(skip)]
     pub is_repository: bool,
@@ -118,12 +121,14 @@ pub fn versions(
         0 => None,
         _ => Some(listing.source()?),
     };
+    let left_out = session.index().left_out(&id).map_err(|error| unavailable(session, error))?;
     session.save_index();
     Ok(VersionList {
         id: id.clone(),
         source,
         shown,
         total: releases.len() as usize,
+        left_out,
         is_repository: releases.is_repository(),
     })
 }

@@ -243,7 +243,7 @@ fn an_index_is_read_chart_by_chart() {
     assert_eq!(index.packages.keys().collect::<Vec<_>>(), ["old", "web"]);
     let web = lines(&index, "web");
     let versions: Vec<&str> = web.iter().map(|release| &*release.version).collect();
-    assert_eq!(versions, ["1.1.0", "1.0.1", "1.0.0", "0.9.0", "0.8.0", "0.7.0"]);
+    assert_eq!(versions, ["1.1.0", "1.0.1", "1.0.0", "0.9.0", "0.8.0", "0.7.0", "", ""]);
     assert_eq!(references(&web[0]), ["helm+https://charts.example/stable/common#^1.0.0"]);
     assert_eq!(web[0].urls, ["web-1.1.0.tgz", "https://mirror.example/web-1.1.0.tgz"]);
     let archive = web[0].archive.as_deref().expect("has a digest");
@@ -258,6 +258,8 @@ fn an_index_is_read_chart_by_chart() {
             "its name is `other`",
             "the index does not say where its archive is",
             "its digest is not SHA-256 in hexadecimal",
+            "an entry of the index has no `version`",
+            "an entry of the index has no `version`",
         ]
     );
     // An index need not have the dependencies of a chart of the first format.
@@ -302,6 +304,7 @@ fn nothing_in_it_is_repeated_by_aliases() {
     let text = "entries:\n  web:\n  - &a {apiVersion: v2, name: web, version: 1.0.0, urls: [w.tgz]}\n  - *a\n  - {apiVersion: v2, name: web, version: 2.0.0, urls: *a}\n";
     let index = index("index.yaml", text, &Aliases::default()).expect("is an index");
     let web = lines(&index, "web");
-    assert_eq!(web.len(), 2);
-    assert_eq!(web[1].unusable.as_deref(), Some("`urls` must be a list"));
+    assert_eq!(web.len(), 3);
+    assert_eq!(web[1].unusable.as_deref(), Some("an entry of the index has no `version`"));
+    assert_eq!(web[2].unusable.as_deref(), Some("`urls` must be a list"));
 }

@@ -2,8 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use mu_manifest::reference::Version;
 use mu_provider::{ArchiveDigest, Release, Yanked};
 use serde_json::Value;
@@ -14,6 +12,7 @@ use super::document::{self, list, text, texts};
 use super::edges::{BundleVersions, Channel, Entry, upgrades, version_in};
 use super::properties::{self, identity};
 use super::range::range;
+use super::resource::{Resource, object};
 use crate::error::{Fault, FormatError};
 use crate::format::check_name;
 
@@ -55,6 +54,8 @@ struct Package {
     bundles: Vec<Bundle>,
     /// The texts about the package itself (under an empty name), channels, and bundles.
     deprecated: BTreeMap<(Subject, String), String>,
+    /// The names of bundles that say no version.
+    nameless: Vec<String>,
     /// Why nothing of it can be used.
     broken: Option<String>,
 }
@@ -132,11 +133,10 @@ impl Catalog {
                     self.package(&name).channels.push(Channel { name: channel, entries });
                 }
             }
-            "olm.bundle" => {
-                if let Some(bundle) = bundle(value, &name, beside) {
-                    self.package(&name).bundles.push(bundle);
-                }
-            }
+            "olm.bundle" => match bundle(value, &name, beside) {
+                Some(bundle) => self.package(&name).bundles.push(bundle),
+                None => self.package(&name).nameless.extend(text(value, "name")),
+            },
             "olm.deprecations" => {
                 let found = list(value, "entries").iter().filter_map(deprecation);
                 self.package(&name).deprecated.extend(found);
@@ -161,7 +161,7 @@ impl Catalog {
         let mut kinds: BTreeMap<String, [BTreeSet<String>; 2]> = BTreeMap::new();
         for (name, package) in self.packages {
             index.notes.extend(package.unread_ranges());
-            let releases = package.releases();
+            let releases = package.releases(&name);
             if releases.is_empty() {
                 continue;
             }
@@ -189,7 +189,7 @@ impl Catalog {
 
 impl Package {
     /// Its versions, in the order of the catalog.
-    fn releases(&self) -> Vec<Release> {
+    fn releases(&self, name: &str) -> Vec<Release> {
         let versions: BundleVersions = (self.bundles.iter())
             .map(|bundle| (bundle.name.clone(), bundle.release.full_version()))
             .collect();
@@ -235,6 +235,12 @@ impl Package {
             }
             releases.push(release);
         }
+        releases.extend(self.nameless.iter().map(|bundle| Release {
+            name: name.to_owned(),
+            format: Some(NAME.to_owned()),
+            unusable: Some(format!("nothing says the version of `{bundle}`")),
+            ..Release::default()
+        }));
         let newest = (0..releases.len()).max_by_key(|at| releases.get(*at).map(order));
         if let Some(newest) = newest.and_then(|at| releases.get_mut(at)) {
             newest.default_channel.clone_from(&self.default_channel);
@@ -407,81 +413,6 @@ fn fill(
 
 /// Reads a file that a catalog refers to, as seen from the folder of the file that does; `None` if it is not there.
 pub type Beside<'a> = dyn FnMut(&str) -> Option<Vec<u8>> + 'a;
-
-/// A resource that a catalog has of a bundle.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Resource {
-    /// Its bytes.
-    Whole(Vec<u8>),
-    /// The path of its file, as seen from the folder of the file of the catalog.
-    File(String),
-}
-
-/// The resources that `text`, a part of a catalog, has of a bundle of a package, as far as it can be read.
-pub fn resources(text: &str, package: &str, bundle: &str) -> Vec<Resource> {
-    let mut found = Vec::new();
-    let mut take = |value: Value| {
-        let is = |key: &str, wanted: &str| document::text(&value, key).as_deref() == Some(wanted);
-        if is("schema", "olm.bundle") && is("package", package) && is("name", bundle) {
-            let properties = list(&value, "properties").iter();
-            let objects = properties.filter(|property| {
-                document::text(property, "type").as_deref() == Some("olm.bundle.object")
-            });
-            found.extend(objects.filter_map(|property| object(property.get("value")?)));
-        }
-    };
-    document::each(text, &mut take, &mut |_, _| {});
-    found
-}
-
-/// The resource that a property of the type `olm.bundle.object` holds or refers to.
-fn object(value: &Value) -> Option<Resource> {
-    if let Some(path) = value.get("ref").and_then(Value::as_str) {
-        return Some(Resource::File(path.to_owned()));
-    }
-    STANDARD.decode(value.get("data")?.as_str()?).ok().map(Resource::Whole)
-}
-
-/// The name of the file for a resource, which none of `taken` has: its kind and its name.
-pub fn file_name(resource: &[u8], taken: &mut BTreeSet<String>) -> String {
-    let resource: Value = serde_json::from_slice(resource).unwrap_or_default();
-    let named = resource.get("metadata").and_then(|metadata| text(metadata, "name"));
-    let parts = [named, text(&resource, "kind")];
-    let plain = |text: String| {
-        let is_plain =
-            |letter: char| letter.is_ascii_alphanumeric() || letter == '.' || letter == '-';
-        let letters = text.chars().map(|letter| if is_plain(letter) { letter } else { '_' });
-        letters.collect::<String>().to_ascii_lowercase().trim_matches('.').to_owned()
-    };
-    let stem: Vec<String> = parts.into_iter().flatten().map(plain).collect();
-    let stem: String = stem.join(".").chars().take(100).collect();
-    let stem = if stem.is_empty() { "resource".to_owned() } else { stem };
-    let names = (1..).map(|number| match number {
-        1 => format!("{stem}.json"),
-        number => format!("{stem}-{number}.json"),
-    });
-    let name = names.into_iter().find(|name| !taken.contains(name)).expect("numbers do not end");
-    taken.insert(name.clone());
-    name
-}
-
-/// The `metadata/annotations.yaml` of a bundle whose resources are in a catalog.
-pub fn annotations(release: &Release) -> String {
-    let mut text = "annotations:\n".to_owned();
-    let prefix = "operators.operatorframework.io.bundle";
-    let default = release.channels.first().cloned().unwrap_or_default();
-    for (key, value) in [
-        ("mediatype.v1", "registry+v1"),
-        ("manifests.v1", "manifests/"),
-        ("metadata.v1", "metadata/"),
-        ("package.v1", &release.name),
-        ("channels.v1", &release.channels.join(",")),
-        ("channel.default.v1", &default),
-    ] {
-        text.push_str(&format!("  {prefix}.{key}: {value:?}\n"));
-    }
-    text
-}
 
 /// The ClusterServiceVersion among the resources that a catalog has of a bundle.
 fn decoded(value: &Value, beside: &mut Beside<'_>) -> Option<Value> {

@@ -11,12 +11,12 @@ mod document;
 mod edges;
 mod properties;
 mod range;
+mod resource;
 
 pub use self::bundle::{head, is_bundle, read};
-pub use self::catalog::{
-    Beside, Bundle, Catalog, Index, Resource, annotations, best, file_name, resources,
-};
+pub use self::catalog::{Beside, Bundle, Catalog, Index, best};
 pub use self::range::range;
+pub use self::resource::{Resource, annotations, file_name, resources};
 
 use std::sync::Arc;
 

@@ -173,7 +173,10 @@ fn other_documents_are_not_touched_by_a_bad_one() {
     let told: Vec<(&str, Option<&str>)> =
         found.iter().map(|one| (&*one.version, one.unusable.as_deref())).collect();
     let reason = "`kafka.v9.0.0` has no property `olm.package`";
-    assert_eq!(told, [("0.2.0", None), ("0.3.0", None), ("9.0.0", Some(reason))]);
+    let nameless = "nothing says the version of `nameless`";
+    let expected =
+        [("0.2.0", None), ("0.3.0", None), ("9.0.0", Some(reason)), ("", Some(nameless))];
+    assert_eq!(told, expected);
     // One version twice, and a bundle in no channel.
     let twice = KAFKA.replace("version: 0.3.0}", "version: 0.2.0}");
     let found = releases(&index(&twice), "kafka");
