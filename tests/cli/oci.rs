@@ -521,3 +521,39 @@ fn the_names_of_repositories_are_searched_where_they_are_listed() {
     assert_eq!(asked, ["GET /v2/_catalog?n=1000"]);
     sandbox.mu(&["-v", "search", "proxy"]).says(&["_catalog", "401 Unauthorized"]);
 }
+
+#[test]
+fn packages_that_name_each_other_by_their_place_in_a_registry_are_published_without_settings() {
+    let registry = DockerRegistry::start();
+    let host = registry.host();
+    let place = format!("oci://{host}/mu");
+    let mut sandbox = Sandbox::new();
+    sandbox.replace(&host, "[HOST]");
+    sandbox.write(".mu/workspace.yaml", "");
+    let head = |name: &str| format!("name: {name}\nversion: 1.0.0\ndescription: d\nlicense: MIT\n");
+    // Names without a base, and references to where the packages will be.
+    sandbox.write("acme/log/Mu.yaml", &head("acme/log"));
+    let needs = format!("dependencies: [\"{place}/acme/log#^1\"]\n");
+    sandbox.write("acme/proxy/Mu.yaml", &format!("{}{needs}", head("acme/proxy")));
+    let publish = ["publish", "--all", "--to", &place];
+    sandbox.mu(&[&publish[..], &["--dry-run"]].concat()).ok();
+    sandbox.mu(&publish).ok();
+    // Whole names, and references by a part of them.
+    let base = format!("{host}/mu/team");
+    sandbox.write("acme/log/Mu.yaml", &head(&format!("{base}/log")));
+    let needs = "dependencies: [log#^1]\n";
+    sandbox.write("acme/proxy/Mu.yaml", &format!("{}{needs}", head(&format!("{base}/proxy"))));
+    sandbox.mu(&[&publish[..], &["--dry-run"]].concat()).ok();
+    sandbox.mu(&publish).ok();
+    // They are where their names say.
+    for name in ["acme/proxy", "team/proxy"] {
+        let reader = format!("reader/{name}");
+        mu_testing::write(sandbox.root(), &format!("{reader}/.mu/workspace.yaml"), "");
+        let run = sandbox.mu_in(&reader, &["get", &format!("{place}/{name}#^1")]);
+        run.ok().says(&["log 1.0.0"]);
+    }
+    // What is not there is missed.
+    let needs = format!("dependencies: [\"{place}/acme/log#^2\"]\n");
+    sandbox.write("acme/proxy/Mu.yaml", &format!("{}{needs}", head("acme/late")));
+    sandbox.mu(&publish).fails().says(&["no version of [HOST]/mu/acme/log is ^2"]);
+}

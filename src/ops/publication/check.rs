@@ -24,6 +24,19 @@ use crate::workspace::Member;
 /// Packages that are published in this run, with their versions.
 pub(super) type Siblings = BTreeMap<PackageId, Version>;
 
+/// The place that packages are published to, as far as it takes part in checks.
+pub(super) trait There {
+    /// The name that a package has there; `None` if others do not look for it there.
+    fn name_of(&self, id: &PackageId) -> Option<String>;
+
+    /// The versions of the package with a name, without withdrawn ones.
+    ///
+    /// # Errors
+    ///
+    /// When the place cannot be read.
+    fn versions(&self, name: &str) -> Result<Vec<Version>, CommandError>;
+}
+
 /// Checks that no dependency of `member` is patched: others would get it without the patch.
 ///
 /// # Errors
@@ -297,7 +310,7 @@ fn leads_elsewhere(
 }
 
 /// Chooses versions of the dependencies as others will have to, without this workspace's own packages, except
-/// `siblings`. The packages in `there`, at the target, were checked when they were published.
+/// `siblings`. The packages `there`, at the target, were checked when they were published.
 ///
 /// # Errors
 ///
@@ -306,7 +319,7 @@ pub(super) fn dependencies(
     session: &Session,
     member: &Member,
     siblings: &Siblings,
-    there: &dyn Fn(&PackageId) -> Result<Vec<Version>, CommandError>,
+    there: &dyn There,
 ) -> Result<(), CommandError> {
     let elsewhere = Session::open(
         session.environment.clone(),
@@ -322,7 +335,11 @@ pub(super) fn dependencies(
     let mut extra = Vec::new();
     for dependency in &member.manifest.dependencies {
         let here = id_in(session, member, &dependency.reference);
-        if let Some((id, version)) = siblings.get_key_value(&here) {
+        let name = there.name_of(&here);
+        let is_it = |sibling: &PackageId| name.is_some() && there.name_of(sibling) == name;
+        let sibling = siblings.get_key_value(&here);
+        let sibling = sibling.or_else(|| siblings.iter().find(|(sibling, _)| is_it(sibling)));
+        if let Some((id, version)) = sibling {
             let spec = dependency.reference.spec();
             let names_versions = !matches!(
                 spec,
@@ -339,7 +356,9 @@ pub(super) fn dependencies(
         }
         let spec = dependency.reference.spec();
         let has_it = |version: &Version| spec.accepts(version, dependency.prerelease);
-        if here.base() == member.id.base() && there(&here)?.iter().any(has_it) {
+        if let Some(name) = name
+            && there.versions(&name)?.iter().any(has_it)
+        {
             continue;
         }
         let others = as_others_read(&elsewhere, member, &dependency.reference)?;

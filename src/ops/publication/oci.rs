@@ -14,6 +14,7 @@ use crate::ops::publication::lines::Mark;
 use crate::ops::publication::target::Upload;
 use crate::ops::session::providers::oci;
 use crate::ops::{Code, CommandError, Session};
+use crate::reference::PackageId;
 
 /// A registry that takes packages.
 pub(super) struct OciRegistry {
@@ -46,6 +47,13 @@ impl OciRegistry {
             insecure: insecure || session.options.allow_insecure,
             now: Timestamp::from_second(session.environment.now).unwrap_or_default(),
         })
+    }
+
+    /// The name of a package whose id is a place below this one.
+    pub(super) fn own_name(&self, id: &PackageId) -> Option<String> {
+        let root = self.root.to_string();
+        let place = root.strip_prefix("https://")?;
+        id.as_str().strip_prefix(place).filter(|name| !name.is_empty()).map(str::to_owned)
     }
 
     fn writer(&self, name: &str) -> Result<Writer, CommandError> {

@@ -77,7 +77,9 @@ impl Target {
                 ),
                 _ => error,
             })?;
-            return Ok((named, name));
+            // Settings can lead the packages of the registry elsewhere.
+            let own = named.own_name(id).filter(|_| session.index().registry(id).is_none());
+            return Ok((named, own.unwrap_or(name)));
         }
         match session.index().registry(id) {
             Some((registry, rest)) => {
@@ -154,6 +156,16 @@ impl Target {
             Kind::Oci(_) => to.to_owned(),
         };
         Ok(Self { kind, name })
+    }
+
+    /// The name here of a package that is named by its place in this OCI registry (`oci://HOST/PREFIX/NAME`); `None` for others.
+    #[cfg_attr(not(feature = "oci"), allow(unused_variables))]
+    pub(crate) fn own_name(&self, id: &PackageId) -> Option<String> {
+        match &self.kind {
+            #[cfg(feature = "oci")]
+            Kind::Oci(registry) => registry.own_name(id),
+            _ => None,
+        }
     }
 
     /// Publishes a version.
