@@ -228,6 +228,23 @@ fn versions_that_cannot_be_used_are_named() {
 }
 
 #[test]
+fn a_damaged_index_is_no_fault_of_the_network() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    let chart = repository.chart("web");
+    for (text, code) in [
+        ("apiVersion: v1\nentries:\n  web:\n  - {name: [\n", "integrity"),
+        // Anything can answer with a page.
+        ("<html>\n", "network"),
+    ] {
+        repository.charts.index(text);
+        let error = sandbox.mu(&["versions", &chart, "--json"]).fails_with(code);
+        let message = error["message"].as_str().expect("is text");
+        assert!(message.contains("index.yaml` is not an index of charts"), "{error}");
+    }
+}
+
+#[test]
 fn charts_and_packages_are_in_one_graph() {
     let repository = Repository::new();
     let sandbox = &repository.sandbox;

@@ -275,13 +275,23 @@ fn parse(
     digests: [String; 2],
     aliases: &Aliases,
 ) -> Result<Repository, ProviderError> {
-    let broken = |why: String| {
+    let broken = |error: ErrorKind, why: String| {
         let text = format!("`{url}` is not {}", kind.index);
-        ProviderError::new(ErrorKind::Protocol, text).because(why)
+        ProviderError::new(error, text).because(why)
     };
-    let text = std::str::from_utf8(bytes).map_err(|_| broken("it is not UTF-8".to_owned()))?;
+    let text = std::str::from_utf8(bytes)
+        .map_err(|_| broken(ErrorKind::Protocol, "it is not UTF-8".to_owned()))?;
     let read = (kind.read)("index.yaml", text, aliases).map_err(|error| {
-        broken(format!("line {}, column {}: {}", error.line, error.column, error.reason))
+        let why = format!("line {}, column {}: {}", error.line, error.column, error.reason);
+        // What begins as an index does is a damaged one, unless it is of the other kind.
+        let is_other = [CHARTS, OPERATORS]
+            .iter()
+            .any(|other| (other.read)("index.yaml", text, aliases).is_ok());
+        match helm::is_index(text) && !is_other {
+            true => broken(ErrorKind::Integrity, why)
+                .hint("the index is damaged: whoever runs the repository has to make it again"),
+            false => broken(ErrorKind::Protocol, why),
+        }
     })?;
     Ok(Repository::new(FORMAT, url.to_string(), digests, read.packages))
 }

@@ -242,15 +242,20 @@ fn an_index_that_makes_no_sense_is_named() {
     let (folder, charts) = repository();
     let cache = tempfile::tempdir().expect("a temporary folder can be made");
     let location = at(&format!("file://{}/", charts.folder().display()), "web");
-    for (text, reason) in [
-        ("<html>", "it has no `entries`"),
-        ("entries:\n  web:\n  - {a: [\n", "line 3"),
-        ("entries: {web: [*a]}", "line 1"),
+    for (text, reason, kind) in [
+        ("<html>", "it has no `entries`", ErrorKind::Protocol),
+        ("entries:\n  web:\n  - {a: [\n", "line 3", ErrorKind::Integrity),
+        ("entries: {web: [*a]}", "line 1", ErrorKind::Integrity),
+        (
+            "entries: {web: [{name: web, operatorVersion: 1.0.0}]}",
+            "`kudo+https://` leads to",
+            ErrorKind::Protocol,
+        ),
     ] {
         charts.index(text);
         let provider = provider(cache.path());
         let error = provider.list(&location, None, &Silent).expect_err("makes no sense");
-        assert_eq!(error.kind(), ErrorKind::Protocol);
+        assert_eq!(error.kind(), kind);
         assert!(format!("{error:?}").contains(reason), "{error:?}");
         assert!(error.to_string().contains("index.yaml"), "{error}");
     }

@@ -52,7 +52,7 @@ pub fn check(bytes: Vec<u8>, name: &str, url: &SafeUrl) -> Result<Vec<u8>, Provi
     let text = std::str::from_utf8(&bytes).map_err(|error| {
         let fine = bytes.iter().take(error.valid_up_to());
         let number = 1 + fine.filter(|byte| **byte == b'\n').count();
-        broken(url, number, ErrorKind::Protocol, "is not UTF-8")
+        broken(url, number, ErrorKind::Integrity, "is not UTF-8")
     })?;
     let mut has_empty_lines = false;
     let mut versions: HashMap<_, (usize, &str)> = HashMap::new();
@@ -64,20 +64,21 @@ pub fn check(bytes: Vec<u8>, name: &str, url: &SafeUrl) -> Result<Vec<u8>, Provi
         }
         if line.len() > LONGEST_LINE {
             let what = format!("is longer than {LONGEST_LINE} bytes");
-            return Err(fail(ErrorKind::Protocol, &what));
+            return Err(fail(ErrorKind::Integrity, &what));
         }
         if !line.starts_with('{') {
+            // Some servers answer everything with a page.
             return Err(fail(ErrorKind::Protocol, "is not an index line"));
         }
         let parsed: LineKeys<'_> = serde_json::from_str(line).map_err(|error| {
-            fail(ErrorKind::Protocol, "is not an index line").because(not_json(&error))
+            fail(ErrorKind::Integrity, "is not an index line").because(not_json(&error))
         })?;
         if parsed.name != name {
             let what = format!("is about another package than `{name}`");
             return Err(fail(ErrorKind::Integrity, &what));
         }
         if parsed.version.is_empty() {
-            return Err(fail(ErrorKind::Protocol, "has no version"));
+            return Err(fail(ErrorKind::Integrity, "has no version"));
         }
         match versions.entry(parsed.into_key()) {
             Entry::Vacant(entry) => drop(entry.insert((index + 1, line))),
@@ -203,6 +204,18 @@ mod tests {
         let expected = "line 2 of `https://h/index/a.jsonl` disagrees with line 1 about 1.0.0: the digest is \
                         h1:b here, and h1:a there";
         assert_eq!(check_text(line("h1:a") + &line("h1:b")), Err(expected.to_owned()));
+    }
+
+    #[test]
+    fn a_broken_line_is_damage_and_a_page_is_not_an_index() {
+        let kind = |line: &str| {
+            let url = SafeUrl::parse("https://h/index/a.jsonl").expect("is a URL");
+            check(line.as_bytes().to_vec(), "a", &url).expect_err("is broken").kind()
+        };
+        for line in ["{\"name\":\"a\"", "{\"name\":\"a\"}", "{\"name\":\"a\",\"version\":\"\"}"] {
+            assert_eq!(kind(line), ErrorKind::Integrity, "{line}");
+        }
+        assert_eq!(kind("<html>"), ErrorKind::Protocol);
     }
 
     #[test]
