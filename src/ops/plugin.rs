@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::env::absolute;
 use crate::ops::session::words::count;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::Reference;
+use crate::reference::{Reference, Version};
 
 /// A plugin on this machine.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -104,7 +104,7 @@ pub fn run(
         let package = mu_provider_exec::asking(&location(session, name, params)?, []);
         if method == "versions" { json!({ "packages": [package] }) } else { package }
     };
-    let answer = plugin.ask::<Value>(method, &params, &Silent)?;
+    let answer = plugin.call(method, &params, &Silent)?;
     answer.ok_or_else(|| {
         CommandError::new(Code::Plugin, format!("the plugin `{name}` has no method `{method}`"))
     })
@@ -251,10 +251,12 @@ impl Checks {
         let listing =
             self.note("lists the package", plugin.list(location, None, &Silent), |listing| {
                 match listing {
-                    Listing::Found(found) => releases(&found.lines).map(|all| match all.len() {
-                        0 => "no releases".to_owned(),
-                        some => count(some, "release"),
-                    }),
+                    Listing::Found(found) => {
+                        releases(&found.lines, location.lenient).map(|all| match all.len() {
+                            0 => "no releases".to_owned(),
+                            some => count(some, "release"),
+                        })
+                    }
                     Listing::Absent { tried } => {
                         Err(format!("it is not there: {}", tried.join(", ")))
                     }
@@ -280,7 +282,7 @@ impl Checks {
                 _ => Err(format!("finds `{}`", nowhere.describe())),
             }
         });
-        let all = releases(&found.lines).unwrap_or_default();
+        let all = releases(&found.lines, location.lenient).unwrap_or_default();
         let newest = all.iter().rev().find(|release| !release.version.is_empty());
         let Some(release) = newest.or(all.last()) else { return };
         let version = Some(&release.version).filter(|version| !version.is_empty());
@@ -347,18 +349,31 @@ fn short(value: &Value) -> String {
     }
 }
 
-fn releases(lines: &[u8]) -> Result<Vec<Release>, String> {
+/// The releases in an answer. With `lenient`, versions can leave numbers out.
+fn releases(lines: &[u8], lenient: bool) -> Result<Vec<Release>, String> {
     let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
     let read = lines.map(|line| {
         let release: Release = serde_json::from_slice(line).map_err(|error| {
             format!("a release cannot be read: {error}: `{}`", String::from_utf8_lossy(line))
         })?;
-        match release.version.is_empty() && release.commit.is_none() {
-            true => Err("a release has neither a version nor a commit".to_owned()),
-            false => Ok(release),
+        match (release.version.is_empty(), &release.commit) {
+            (true, None) => Err("a release has neither a version nor a commit".to_owned()),
+            (false, _) if !is_version(&release, lenient) => {
+                let version = release.full_version();
+                Err(format!("a release has the version `{version}`, which is not one"))
+            }
+            _ => Ok(release),
         }
     });
     read.collect()
+}
+
+/// Whether the version of a release is one.
+fn is_version(release: &Release, lenient: bool) -> bool {
+    match lenient || release.versioning.is_some() || release.is_lenient() {
+        true => mu_formats::version_of(release).is_some(),
+        false => Version::parse(&release.version).is_ok(),
+    }
 }
 
 /// The digest and the number of files of a fetched release.

@@ -191,6 +191,55 @@ fn a_plugin_is_listed_checked_and_asked() {
 }
 
 #[test]
+fn what_a_plugin_says_of_its_failure_is_shown_with_the_code_of_plugins() {
+    let sandbox = with_shelf();
+    for kind in ["unsupported", "protocol", "something else"] {
+        let failure = format!(
+            r#"answer_failure = {{"code": -32000, "message": "only letters", "data": {{"kind": "{kind}", "hints": ["ask for less"]}}}}
+print(json.dumps({{"jsonrpc": "2.0", "id": ask["id"], "error": answer_failure}}), flush=True)"#
+        );
+        for lines in [failure.clone(), format!("{LISTS}{failure}")] {
+            odd(&sandbox, &lines);
+            let run = sandbox.mu(&["get"]).fails();
+            run.says(&["`mu-provider-odd`: only letters", "hint: ask for less"]);
+            sandbox.mu(&["get", "--json"]).fails_with("plugin");
+        }
+        odd(&sandbox, &failure);
+        let run = sandbox.mu(&["plugin", "run", "odd", "versions", "odd://odd.example/a/b"]);
+        run.fails().says(&["only letters", "ask for less"]);
+    }
+    // What it does not know at all.
+    let unknown = r#"print(json.dumps({"jsonrpc": "2.0", "id": ask["id"], "error": {"code": -32601, "message": "no"}}), flush=True)"#;
+    odd(&sandbox, unknown);
+    let run = sandbox.mu(&["versions", "odd://odd.example/a/b"]).fails();
+    run.says(&["`mu-provider-odd` cannot list versions"]);
+}
+
+#[test]
+fn the_check_of_a_plugin_refuses_what_is_not_a_version() {
+    let sandbox = with_shelf();
+    for (line, listed) in [
+        (r#"{"version": "banana"}"#, Some("`banana`, which is not one")),
+        (r#"{"version": "1.28"}"#, Some("`1.28`, which is not one")),
+        (r#"{"version": "1.28", "versions": "lenient"}"#, None),
+        (
+            r#"{"version": "b", "appVersion": "1.0.0", "versioning": "composite"}"#,
+            Some("`1.0.0-b`, which is not one"),
+        ),
+        (r#"{"version": "1.0.0", "appVersion": "1.0.0", "versioning": "composite"}"#, None),
+    ] {
+        odd(&sandbox, &format!("answer(ask, {{\"packages\": [{{\"lines\": [{line}]}}]}})"));
+        let run = sandbox.mu(&["plugin", "check", "odd", "odd://odd.example/a/b"]).fails();
+        match listed {
+            Some(why) => {
+                run.says(&[&format!("✗ lists the package: a release has the version {why}")])
+            }
+            None => run.says(&["✓ lists the package: 1 release"]),
+        };
+    }
+}
+
+#[test]
 fn a_plugin_hands_out_archives_and_urls() {
     let sandbox = with_shelf();
     let files = sandbox.path("files");

@@ -92,6 +92,20 @@ impl ExecProvider {
         Ok(About { name: name.clone(), version: version.clone(), schemes: schemes.clone() })
     }
 
+    /// The plugin's answer to any question; `None` if it does not know the method.
+    ///
+    /// # Errors
+    ///
+    /// When the plugin answers with an error, or does not answer.
+    pub fn call(
+        &self,
+        method: &str,
+        params: &Value,
+        progress: &dyn Progress,
+    ) -> Result<Option<Value>, ProviderError> {
+        self.asked(method, params, message::Failure::is_unknown_method, progress)
+    }
+
     /// Asks the question of a record again; gives the answer as the record has it. Files go into an empty folder, which is
     /// removed after that.
     ///
@@ -114,21 +128,41 @@ impl ExecProvider {
         Ok(record::answer(answer))
     }
 
-    /// The plugin's answer to any question, in the shape that it must have; `None` if it does not know the method. If the plugin
-    /// asks for a pause, the question is repeated after it, except that files are fetched once.
-    ///
-    /// # Errors
-    ///
-    /// When the plugin answers with an error, or does not answer.
-    pub fn ask<T: DeserializeOwned>(
+    /// The answer to a question that a plugin need not support.
+    fn ask<T: DeserializeOwned>(
         &self,
         method: &str,
         params: &Value,
         progress: &dyn Progress,
     ) -> Result<Option<T>, ProviderError> {
+        self.asked(method, params, message::Failure::is_unsupported, progress)
+    }
+
+    /// The answer to a question without which a plugin is useless: to `what`.
+    fn need<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        what: &str,
+        params: &Value,
+        progress: &dyn Progress,
+    ) -> Result<T, ProviderError> {
+        // What it does not support, it says in its own words.
+        let answer = self.asked(method, params, message::Failure::is_unknown_method, progress)?;
+        answer.ok_or_else(|| self.plugin.error(&format!("cannot {what}")))
+    }
+
+    /// The answer to a question, in the shape that it must have; `None` for a failure that is an answer. If the plugin asks for a
+    /// pause, the question is repeated after it, except that files are fetched once.
+    fn asked<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: &Value,
+        is_answer: impl Fn(&message::Failure) -> bool,
+        progress: &dyn Progress,
+    ) -> Result<Option<T>, ProviderError> {
         let answer = self.http.retry(|| match self.plugin.answer(method, params, progress)? {
             Ok(value) => Ok(Some(value)),
-            Err(failure) if failure.is_unsupported() => Ok(None),
+            Err(failure) if is_answer(&failure) => Ok(None),
             Err(failure) => {
                 let pause = failure.pause().filter(|_| method != "fetch");
                 Err(self.failed(failure, pause))
@@ -155,10 +189,6 @@ impl ExecProvider {
             .because(error)
     }
 
-    fn cannot(&self, what: &str) -> ProviderError {
-        self.plugin.error(&format!("cannot {what}"))
-    }
-
     /// What the plugin says about several packages, in their order.
     fn versions(
         &self,
@@ -166,8 +196,7 @@ impl ExecProvider {
         progress: &dyn Progress,
     ) -> Result<Vec<Value>, ProviderError> {
         let params = json!({"packages": questions});
-        let answer: Option<Packages> = self.ask("versions", &params, progress)?;
-        let packages = answer.ok_or_else(|| self.cannot("list versions"))?;
+        let packages: Packages = self.need("versions", "list versions", &params, progress)?;
         packages.of(questions.len()).map_err(|fault| self.plugin.error(&fault))
     }
 
@@ -361,8 +390,7 @@ impl Provider for ExecProvider {
         let into = fs::private_folder();
         let into = into.tempdir_in(folder.path()).at("make a folder in", folder.path())?;
         let params = asking(location, [("line", json!(release)), ("into", json!(into.path()))]);
-        let fetched: Option<Fetched> = self.ask("fetch", &params, progress)?;
-        let fetched = fetched.ok_or_else(|| self.cannot("fetch packages"))?;
+        let fetched: Fetched = self.need("fetch", "fetch packages", &params, progress)?;
         self.take(location, release, into.path(), fetched, tree, progress)
     }
 

@@ -89,9 +89,14 @@ struct Details {
 const METHOD_NOT_FOUND: i64 = -32601;
 
 impl Failure {
+    /// Whether the plugin does not know the method.
+    pub(crate) fn is_unknown_method(&self) -> bool {
+        self.code == METHOD_NOT_FOUND
+    }
+
     /// Whether the plugin does not know the method, or does not support the request.
     pub(crate) fn is_unsupported(&self) -> bool {
-        self.code == METHOD_NOT_FOUND || self.data.kind == "unsupported"
+        self.is_unknown_method() || self.data.kind == "unsupported"
     }
 
     /// After which pause the same question may have an answer, if the plugin says so.
@@ -107,7 +112,7 @@ impl Failure {
             "network" => ErrorKind::Network,
             "offline" => ErrorKind::Offline,
             "refused" => ErrorKind::Refused,
-            "protocol" => ErrorKind::Protocol,
+            // Also `protocol`: only the plugin knows what its place should have answered.
             _ => ErrorKind::Plugin,
         };
         let text = match readable(&self.message) {
