@@ -1,9 +1,10 @@
 //! YAML and JSON that others wrote, value by value, with the place of each.
 //!
 //! This reader is more forgiving than the one for mu's own files: keys that nobody reads may hold anything.
-//! Aliases are not expanded, so nothing can be repeated.
+//! Aliases of short texts are followed; those of lists and maps are not, so that nothing large can be repeated.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use mu_provider::Maintainer;
@@ -27,7 +28,7 @@ pub(crate) enum Kind<'t> {
     Scalar(Cow<'t, str>),
     List(Vec<Node<'t>>),
     Map(Vec<Entry<'t>>),
-    /// Values that this reader does not support.
+    /// An alias that is not followed.
     Alias,
 }
 
@@ -98,6 +99,7 @@ impl<'t> Node<'t> {
                 let text = text.trim();
                 Ok((!text.is_empty()).then_some((text, node)))
             }
+            Kind::Alias => Err(node.not_followed(key)),
             _ => Err(node.fault(format!("`{key}` must be text"))),
         }
     }
@@ -131,8 +133,15 @@ impl<'t> Node<'t> {
         let Some(node) = self.get(key)? else { return Ok(&[]) };
         match &node.kind {
             Kind::List(items) => Ok(items),
+            Kind::Alias => Err(node.not_followed(key)),
             _ => Err(node.fault(format!("`{key}` must be a list"))),
         }
+    }
+
+    fn not_followed(&self, key: &str) -> Fault {
+        self.fault(format!(
+            "`{key}` is an alias (`*…`), which mu follows only to a text of at most {LONGEST_REPEATED} bytes"
+        ))
     }
 
     pub(crate) fn is_map(&self) -> bool {
@@ -148,10 +157,20 @@ impl<'t> Node<'t> {
     }
 }
 
+/// The longest text that an alias can repeat, in bytes.
+const LONGEST_REPEATED: usize = 1_000;
+
+/// How many bytes all aliases of a text can repeat.
+const MOST_REPEATED: usize = 1 << 20;
+
 /// Reads values one after the other.
 pub(crate) struct Reader<'t> {
     text: &'t str,
     parser: Parser<'t, StrInput<'t>>,
+    /// The short texts that aliases can name, by the numbers of their anchors.
+    anchors: HashMap<usize, Kind<'t>>,
+    /// How many bytes aliases may still repeat.
+    left: usize,
 }
 
 impl<'t> Reader<'t> {
@@ -160,7 +179,8 @@ impl<'t> Reader<'t> {
             flow_nesting_limit: MAX_DEPTH,
             block_nesting_limit: MAX_DEPTH,
         };
-        Self { text, parser: Parser::new_from_str_with_options(text, options) }
+        let parser = Parser::new_from_str_with_options(text, options);
+        Self { text, parser, anchors: HashMap::new(), left: MOST_REPEATED }
     }
 
     /// The first event of the first document.
@@ -207,15 +227,20 @@ impl<'t> Reader<'t> {
     /// The value that begins with an event. The parser itself limits how deep values can be nested.
     pub(crate) fn node(&mut self, event: Event<'t>, span: Range<usize>) -> Result<Node<'t>, Fault> {
         let kind = match event {
-            Event::Alias(_) => Kind::Alias,
-            Event::Scalar(text, style, ..) => {
+            Event::Alias(anchor) => self.repeated(anchor).unwrap_or(Kind::Alias),
+            Event::Scalar(text, style, anchor, ..) => {
                 let is_plain = style == ScalarStyle::Plain;
                 let is_nothing = || matches!(&*text, "" | "~" | "null" | "Null" | "NULL");
-                match is_plain {
+                let is_short = text.len() <= LONGEST_REPEATED;
+                let kind = match is_plain {
                     true if is_nothing() => Kind::Null,
                     true => Kind::Scalar(number(text)),
                     false => Kind::Scalar(text),
+                };
+                if anchor != 0 && is_short {
+                    self.anchors.insert(anchor, kind.clone());
                 }
+                kind
             }
             Event::SequenceStart(..) => {
                 let mut items = Vec::new();
@@ -238,6 +263,14 @@ impl<'t> Reader<'t> {
             _ => return Err(Fault::new(span, "expected a value")),
         };
         Ok(Node { span, kind })
+    }
+
+    /// The short text that an alias names.
+    fn repeated(&mut self, anchor: usize) -> Option<Kind<'t>> {
+        let kind = self.anchors.get(&anchor)?;
+        let length = if let Kind::Scalar(text) = kind { text.len() } else { 0 };
+        self.left = self.left.checked_sub(length)?;
+        Some(kind.clone())
     }
 
     /// The next key of the map that is being read; `None` at its end.

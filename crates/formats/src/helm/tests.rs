@@ -302,9 +302,33 @@ fn what_is_no_index_is_refused() {
 #[test]
 fn nothing_in_it_is_repeated_by_aliases() {
     let text = "entries:\n  web:\n  - &a {apiVersion: v2, name: web, version: 1.0.0, urls: [w.tgz]}\n  - *a\n  - {apiVersion: v2, name: web, version: 2.0.0, urls: *a}\n";
-    let index = index("index.yaml", text, &Aliases::default()).expect("is an index");
-    let web = lines(&index, "web");
+    let read = index("index.yaml", text, &Aliases::default()).expect("is an index");
+    let web = lines(&read, "web");
     assert_eq!(web.len(), 3);
     assert_eq!(web[1].unusable.as_deref(), Some("an entry of the index has no `version`"));
-    assert_eq!(web[2].unusable.as_deref(), Some("`urls` must be a list"));
+    let reason = "`urls` is an alias (`*…`), which mu follows only to a text of at most 1000 bytes";
+    assert_eq!(web[2].unusable.as_deref(), Some(reason));
+    // Nor much by short texts.
+    let long = "x".repeat(1_000);
+    let text = format!(
+        "entries:\n  web:\n  - {{apiVersion: v2, name: web, version: &v 1.0.0, description: &d {long}, urls: [w.tgz]}}\n{}  - {{apiVersion: v2, name: web, version: *v, urls: [w.tgz]}}\n",
+        "  - {apiVersion: v2, name: web, version: 2.0.0, urls: [w.tgz], keywords: [*d]}\n"
+            .repeat(1_100)
+    );
+    let index = self::index("index.yaml", &text, &Aliases::default()).expect("is an index");
+    let web = lines(&index, "web");
+    assert_eq!(web.iter().filter(|one| one.keywords == [&*long]).count(), 1_048);
+}
+
+#[test]
+fn short_texts_are_repeated_by_aliases() {
+    let chart = "apiVersion: v2\nname: shop\nversion: &v 1.0.0\nappVersion: *v\ndependencies:\n- {name: web, version: &range ^1.2.0, repository: &place 'https://charts.example/stable'}\n- {name: db, version: *range, repository: *place}\n";
+    let package = self::chart(chart).expect("is a chart");
+    let expected =
+        ["web", "db"].map(|name| format!("helm+https://charts.example/stable/{name}#^1.2.0"));
+    assert_eq!(references(&package.release), expected);
+    assert_eq!(package.release.app_version.as_deref(), Some("1.0.0"));
+    let chart = "apiVersion: v2\nname: shop\nkeywords: &k [a]\nversion: *k\n";
+    let error = self::chart(chart).expect_err("is not text");
+    assert!(error.contains("`version` is an alias"), "{error}");
 }

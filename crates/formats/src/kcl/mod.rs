@@ -115,7 +115,18 @@ fn release(document: &Document<&str>) -> Result<Release, Fault> {
         ..Release::default()
     };
     if let Some(version) = package.and_then(|package| package.get("version")) {
-        let text = version.as_str().unwrap_or_default().trim();
+        let text = version.as_str().map(str::trim).ok_or_else(|| {
+            let written = version.span().and_then(|span| document.raw().get(span));
+            let written = written.unwrap_or_default();
+            let is_number = version.is_integer() || version.is_float();
+            wrong(
+                version,
+                match is_number {
+                    true => format!("`version` must be text: write `version = \"{written}\"`"),
+                    false => format!("`version` must be text, and is `{written}`"),
+                },
+            )
+        })?;
         if Version::parse_lenient(text).is_err() {
             return Err(wrong(version, format!("`{text}` is not a version")));
         }

@@ -79,6 +79,14 @@ fn what_makes_no_sense_is_pointed_at() {
         ("[package]\nname = 7\n", "kcl.mod:2:8: `name` must be text"),
         ("[package]\nname = \"a/b\"\n", "kcl.mod:2:8: `a/b` is not the name of a module"),
         ("[package]\nname = \"a\"\nversion = \"x\"\n", "kcl.mod:3:11: `x` is not a version"),
+        (
+            "[package]\nname = \"a\"\nversion = 1\n",
+            "kcl.mod:3:11: `version` must be text: write `version = \"1\"`",
+        ),
+        (
+            "[package]\nname = \"a\"\nversion = [1]\n",
+            "kcl.mod:3:11: `version` must be text, and is `[1]`",
+        ),
         ("[package]\nname = \"a\nversion", "kcl.mod:3:8: key with no value"),
         (
             "dependencies = 1\n[package]\nname = \"a\"\n",
