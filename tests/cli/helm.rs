@@ -228,6 +228,39 @@ fn versions_that_cannot_be_used_are_named() {
 }
 
 #[test]
+fn a_chart_says_by_its_range_that_prereleases_are_wanted() {
+    let mut repository = Repository::new();
+    repository.charts.add(&Chart::new("web", "0.5.0-rc.1"));
+    let sandbox = &repository.sandbox;
+    let head = "apiVersion: v2\nname: shop\nversion: 0.1.0\n";
+    let start = || {
+        fs::remove_dir_all(sandbox.path("work")).expect("is there");
+        sandbox.write("Chart.yaml", head);
+    };
+    for (asked, written, chosen) in [
+        ("web#>=0.4.0", ">=0.4.0-0", "web 0.5.0-rc.1"),
+        ("web#0.5", "~0.5.0-0", "web 0.5.0-rc.1"),
+        ("web#^0.3.0", "^0.3.0-0", "web 0.3.0"),
+        ("web", "^0.5.0-rc.1", "web 0.5.0-rc.1"),
+    ] {
+        start();
+        sandbox.mu(&["add", "--pre", &repository.chart(asked)]).ok();
+        let text = sandbox.read("Chart.yaml");
+        assert!(
+            text.contains(&format!("version: {written}\n"))
+                || text.contains(&format!("version: \"{written}\"\n")),
+            "{text}"
+        );
+        assert!(sandbox.locked().contains(&repository.id(chosen)), "{:?}", sandbox.locked());
+        sandbox.mu(&["get", "--locked"]).ok();
+    }
+    start();
+    let run = sandbox.mu(&["add", "--pre", &repository.chart("web#<=0.5.0")]).fails();
+    run.says(&["`<=0.5.0` cannot say here that prereleases are wanted", ">=1.2.0-0 <2.0.0-0"]);
+    assert_eq!(sandbox.read("Chart.yaml"), head);
+}
+
+#[test]
 fn a_damaged_index_is_no_fault_of_the_network() {
     let repository = Repository::new();
     let sandbox = &repository.sandbox;

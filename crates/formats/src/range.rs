@@ -3,7 +3,9 @@
 //! Nearly all ranges mean the same to both, and stay as they are written. Ranges that its reader rejects are
 //! rejected here too.
 
+use mu_manifest::Requirement;
 use mu_manifest::reference::Range;
+use mu_manifest::source::Problem;
 
 /// How many alternatives a range may become.
 const MOST_ALTERNATIVES: usize = 64;
@@ -46,6 +48,36 @@ pub fn rewritten(text: &str) -> Result<Rewritten, String> {
     }
 }
 
+/// The range for an entry that can say by its range alone that prereleases are wanted.
+///
+/// # Errors
+///
+/// When this range cannot say it.
+pub(crate) fn ranged(range: &str, wanted: &Requirement) -> Result<String, Problem> {
+    if !wanted.prerelease {
+        return Ok(range.to_owned());
+    }
+    with_prereleases(range).ok_or_else(|| {
+        Problem::new(format!("`{range}` cannot say here that prereleases are wanted"))
+            .help("write a range that names one, such as `>=1.2.0-0 <2.0.0-0`")
+    })
+}
+
+/// The range with the least prerelease of each of its versions, so that prereleases are candidates: `^1.2` is `^1.2.0-0`. A range that
+/// names a prerelease stays as it is. `None` if this would be another range.
+fn with_prereleases(text: &str) -> Option<String> {
+    if rewritten(text).ok()?.prerelease {
+        return Some(text.to_owned());
+    }
+    let mut alternatives = Vec::new();
+    for alternative in text.split("||") {
+        let terms = terms(alternative).ok()?;
+        let terms: Option<Vec<String>> = terms.iter().map(Term::with_prereleases).collect();
+        alternatives.push(terms?.join(" "));
+    }
+    Some(alternatives.join(" || "))
+}
+
 /// A comparator.
 #[derive(Debug, Clone)]
 struct Term<'t> {
@@ -55,6 +87,28 @@ struct Term<'t> {
     last: Option<Partial<'t>>,
     /// Whether mu reads it as it is written.
     is_same: bool,
+}
+
+impl Term<'_> {
+    fn with_prereleases(&self) -> Option<String> {
+        let numbers: Vec<&str> =
+            self.version.numbers.iter().take_while(|part| **part != "x").copied().collect();
+        let operator = match (self.operator, &numbers[..]) {
+            _ if self.last.is_some() => return None,
+            ("", []) => ">=",
+            // The operators see how many numbers there are.
+            ("^" | "" | "~" | "~>", [major]) if *major != "0" => "^",
+            ("^", [major, minor]) if (*major, *minor) != ("0", "0") => "^",
+            ("" | "~" | "~>", [_, _]) => "~",
+            ("^", [_, _, _]) => "^",
+            ("~" | "~>", [_, _, _]) => "~",
+            (">=" | "=>", [_, ..]) => ">=",
+            ("<", [_, ..]) => "<",
+            _ => return None,
+        };
+        let numbers: Vec<&str> = numbers.into_iter().chain(["0", "0", "0"]).take(3).collect();
+        Some(format!("{operator}{}-0", numbers.join(".")))
+    }
 }
 
 /// A version whose numbers may be missing.
@@ -234,6 +288,44 @@ mod tests {
         ] {
             let expected = Rewritten { text: expected.to_owned(), prerelease };
             assert_eq!(rewritten(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_range_can_let_prereleases_in() {
+        for (text, expected) in [
+            ("^1.2.3", Some("^1.2.3-0")),
+            ("^1.2", Some("^1.2.0-0")),
+            ("^1", Some("^1.0.0-0")),
+            ("~1.2", Some("~1.2.0-0")),
+            ("~1", Some("^1.0.0-0")),
+            ("1.x", Some("^1.0.0-0")),
+            ("1.2", Some("~1.2.0-0")),
+            ("^0.2", Some("^0.2.0-0")),
+            ("*", Some(">=0.0.0-0")),
+            (">=1.2 <2", Some(">=1.2.0-0 <2.0.0-0")),
+            ("^1 || ^3.1", Some("^1.0.0-0 || ^3.1.0-0")),
+            (">=1.0.0-rc.1 <2", Some(">=1.0.0-rc.1 <2")),
+            ("^0", None),
+            ("^0.0", None),
+            (">1.2.0", None),
+            ("<=1.2.0", None),
+            ("!=1.2.0", None),
+            ("1.2 - 1.4", None),
+            ("1.2.3", None),
+        ] {
+            assert_eq!(with_prereleases(text).as_deref(), expected, "{text}");
+            let Some(found) = expected else { continue };
+            let [before, now] = [text, found].map(|text| {
+                Range::parse(&rewritten(text).expect("is a range").text).expect("is one")
+            });
+            for version in
+                ["0.1.9", "0.2.0", "0.2.7", "1.0.0", "1.2.3", "1.2.9", "1.3.0", "2.0.0", "3.1.0"]
+            {
+                let version = Version::parse(version).expect("is one");
+                let matches = |range: &Range| range.matches(&version, true);
+                assert_eq!(matches(&before), matches(&now), "{text}: {version}");
+            }
         }
     }
 

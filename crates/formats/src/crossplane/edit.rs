@@ -11,7 +11,7 @@ use mu_manifest::source::{New, Problem, SourceError};
 
 use super::{FORMAT, dependency};
 use crate::node::{self, Node};
-use crate::range::rewritten;
+use crate::range::{ranged, rewritten};
 
 /// The dependencies of packages.
 #[derive(Debug, Clone, Copy)]
@@ -36,10 +36,9 @@ impl Dialect for Packages {
 
     fn version(&self, wanted: &Requirement) -> Result<String, Problem> {
         match wanted.reference.spec() {
-            VersionSpec::Latest => Ok(ANY.to_owned()),
-            spec @ (VersionSpec::Pin(_) | VersionSpec::Range(_) | VersionSpec::Digest(_)) => {
-                Ok(spec.as_str().to_owned())
-            }
+            VersionSpec::Latest => ranged(ANY, wanted),
+            VersionSpec::Range(range) => ranged(range.as_str(), wanted),
+            spec @ (VersionSpec::Pin(_) | VersionSpec::Digest(_)) => Ok(spec.as_str().to_owned()),
             other => Err(Problem::new(format!(
                 "`{other}` is not a version or a range that Crossplane reads"
             ))),

@@ -10,7 +10,7 @@ use mu_manifest::source::{New, Problem, SourceError};
 use super::{FORMAT, REQUIREMENTS};
 use crate::aliases::Aliases;
 use crate::node;
-use crate::range::rewritten;
+use crate::range::{ranged, rewritten};
 
 /// What Helm takes for any version.
 const ANY: &str = "*";
@@ -84,10 +84,18 @@ impl Dialect for Charts {
         Ok((New::Lines(pairs), read))
     }
 
+    fn read_as(&self, wanted: &Requirement) -> Requirement {
+        let spec = self.version(wanted).ok().and_then(|text| VersionSpec::parse(&text).ok());
+        let reference = wanted.reference.with_version(spec);
+        let prerelease = names_prerelease(&reference);
+        Requirement { reference, prerelease, indirect: false, ..wanted.clone() }
+    }
+
     fn version(&self, wanted: &Requirement) -> Result<String, Problem> {
         match wanted.reference.spec() {
-            VersionSpec::Latest => Ok(ANY.to_owned()),
-            spec @ (VersionSpec::Pin(_) | VersionSpec::Range(_)) => Ok(spec.as_str().to_owned()),
+            VersionSpec::Latest => ranged(ANY, wanted),
+            VersionSpec::Range(range) => ranged(range.as_str(), wanted),
+            VersionSpec::Pin(pin) => Ok(pin.as_str().to_owned()),
             other => {
                 Err(Problem::new(format!("`{other}` is not a version or a range that Helm reads")))
             }
