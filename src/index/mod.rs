@@ -12,6 +12,7 @@ mod cache;
 mod caches;
 mod capability;
 mod commits;
+mod copies;
 mod error;
 mod limit;
 mod load;
@@ -414,11 +415,16 @@ impl Universe for Index {
         self.ask_ahead(level);
     }
 
-    fn carries_copies(&self, id: &PackageId) -> bool {
-        self.shared.package(id).is_ok_and(|package| {
-            let route = package.route();
-            route.provider.carries_copies(&route.location)
-        })
+    fn carries_copy(&self, by: &PackageId, version: &str, of: &PackageId) -> bool {
+        let key = (by.clone(), version.to_owned(), of.clone());
+        if let Some(known) = lock(&self.shared.copies).get(&key) {
+            return *known;
+        }
+        let package = self.shared.package(by);
+        let carries =
+            package.is_ok_and(|package| copies::carries(&package, version, of.name().leaf()));
+        lock(&self.shared.copies).insert(key, carries);
+        carries
     }
 
     fn similar(&self, id: &PackageId) -> Vec<PackageId> {

@@ -31,6 +31,8 @@ pub(crate) struct Shared {
     pub(super) providers: Mutex<HashMap<Question, Arc<[PackageId]>>>,
     pub(super) met_local: Mutex<BTreeSet<PackageId>>,
     pub(super) similar: Mutex<HashMap<PackageId, Vec<PackageId>>>,
+    /// Whether a version of a package carries a copy of another one.
+    pub(super) copies: Mutex<HashMap<(PackageId, String, PackageId), bool>>,
     pub(super) guesses: Guesses,
     pub(super) uses_installed: AtomicBool,
     /// Why no more requests are sent.
@@ -67,6 +69,7 @@ impl Shared {
             providers: Mutex::default(),
             met_local: Mutex::default(),
             similar: Mutex::default(),
+            copies: Mutex::default(),
             guesses: Guesses::default(),
             uses_installed: AtomicBool::new(false),
             first_too_many: OnceLock::new(),

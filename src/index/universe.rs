@@ -75,8 +75,8 @@ pub trait Universe: Sync {
     /// Announces a level of the graph that will be needed soon, so that all of it can be fetched at once.
     fn expect(&self, _level: Level<'_>) {}
 
-    /// Whether the versions of a package carry copies of what they depend on, and can be used with those.
-    fn carries_copies(&self, _id: &PackageId) -> bool {
+    /// Whether a version of a package carries a copy of another package that it depends on, and can be used with that.
+    fn carries_copy(&self, _by: &PackageId, _version: &str, _of: &PackageId) -> bool {
         false
     }
 

@@ -383,6 +383,31 @@ fn charts_that_clash_can_use_what_they_carry_inside() {
 }
 
 #[test]
+fn a_copy_is_offered_only_if_the_archive_has_it() {
+    let mut repository = Repository::new();
+    let url = repository.nginx.url("stable");
+    repository.charts.add(&Chart::new("common", "1.4.0"));
+    let needs =
+        format!("dependencies:\n- {{name: common, version: ^1.0.0, repository: '{url}'}}\n");
+    repository.charts.add(&Chart::new("bare", "1.0.0").lines(&needs));
+    repository.charts.add(&Chart::new("bare", "1.1.0").lines(&needs).file("charts/common.md", ""));
+    let packed = Chart::new("packed", "1.0.0").lines(&needs).file("charts/common-1.4.0.tgz", "");
+    repository.charts.add(&packed);
+    let sandbox = &repository.sandbox;
+    let offered = |name: &str| format!("let {} use the", repository.id(name));
+    let offered = |name: &str| offered(name).replace(&repository.nginx.host(), "[HOST]");
+    for (name, is_offered) in [("bare", false), ("packed", true)] {
+        sandbox.asks_for(&[&repository.chart("web"), &repository.chart(name)]);
+        // The other chart has a copy.
+        let run = sandbox.mu(&["get"]).fails().says(&[&offered("web")]);
+        match is_offered {
+            true => run.says(&[&offered(name)]),
+            false => run.does_not_say(&[&offered(name)]),
+        };
+    }
+}
+
+#[test]
 fn charts_below_the_root_are_members_where_the_settings_say_so() {
     let repository = Repository::new();
     let sandbox = &repository.sandbox;

@@ -252,8 +252,8 @@ impl Universe for LockedUniverse<'_> {
         }
     }
 
-    fn carries_copies(&self, id: &PackageId) -> bool {
-        self.index.carries_copies(id)
+    fn carries_copy(&self, by: &PackageId, version: &str, of: &PackageId) -> bool {
+        self.index.carries_copy(by, version, of)
     }
 
     fn expect(&self, level: Level<'_>) {

@@ -48,9 +48,13 @@ impl Finder<'_> {
     pub(super) fn use_copies(&mut self) -> Result<(), Unavailable> {
         let conflict = self.conflict;
         for fact in &conflict.facts {
-            let Fact::Requires { by: Requirer::Package(by, _), id, .. } = fact else { continue };
+            let Fact::Requires { by: Requirer::Package(by, versions), id, .. } = fact else {
+                continue;
+            };
             let clashes = conflict.clashes.iter().any(|clash| clash.id == *id);
-            if clashes && self.trial.world.universe().carries_copies(by) {
+            let newest = versions.runs.last().filter(|_| clashes);
+            let universe = self.trial.world.universe();
+            if newest.is_some_and(|newest| universe.carries_copy(by, &newest.last, id)) {
                 self.try_step(Some(WayOut::Bundle(by.clone(), id.clone())))?;
             }
         }
