@@ -10,7 +10,7 @@ use crate::ops::pin::{self, PinRequest};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A comment after each entry keeps what was there, and `mu unpin` restores it. Where no comment can be (in Mu.json, \
-crossplane.yaml, kcl.mod, and lists in brackets), mu says what it cannot restore. A Git package without a version is \
+kcl.mod, and lists in brackets), mu says what it cannot restore. A Git package without a version is \
 pinned to its commit; with --commits, every Git package is.
 
 Examples:

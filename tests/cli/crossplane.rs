@@ -155,16 +155,26 @@ fn commands_edit_a_package() {
     sandbox.mu(&["add", &format!("oci://{host}/acme/function-kcl")]).ok();
     let more = format!("    - function: {host}/acme/function-kcl\n      version: \"^0.9.0\"\n");
     assert_eq!(sandbox.read("crossplane.yaml"), with("~1.2.0", &more));
-    // There is no comment, so the range is said once, and nothing pretends to restore it.
-    sandbox.mu(&["pin", &format!("{host}/acme/provider-aws")]).ok().says(&[
+    // A comment keeps what was there.
+    let provider = format!("{host}/acme/provider-aws");
+    sandbox.mu(&["pin", &provider]).ok().does_not_say(&["cannot restore"]);
+    let pinned = with("1.2.0", &more).replace("\"1.2.0\"", "\"1.2.0\" # pinned from ~1.2.0");
+    assert_eq!(sandbox.read("crossplane.yaml"), pinned);
+    sandbox.mu(&["unpin"]).ok();
+    assert_eq!(sandbox.read("crossplane.yaml"), with("~1.2.0", &more));
+    // In brackets, there is no place for it, so the range is said once.
+    let brackets =
+        format!("spec: {{dependsOn: [{{provider: {provider}, version: \"~1.2.0\"}}]}}\n");
+    let text = meta("Configuration", "platform", "");
+    sandbox.write("crossplane.yaml", &format!("{text}{brackets}"));
+    sandbox.mu(&["pin"]).ok().says(&[
         "so `mu unpin` cannot restore it: `oci://[HOST]/acme/provider-aws ~1.2.0` in crossplane.yaml",
     ]);
-    assert_eq!(sandbox.read("crossplane.yaml"), with("1.2.0", &more));
     sandbox.mu(&["unpin"]).ok().says(&[
         "kept these pins",
         "`mu unpin oci://[HOST]/acme/provider-aws` turns them into ranges",
     ]);
-    assert_eq!(sandbox.read("crossplane.yaml"), with("1.2.0", &more));
+    sandbox.write("crossplane.yaml", &with("~1.2.0", &more));
     sandbox.mu(&["remove", &format!("{host}/acme/function-kcl")]).ok();
     sandbox.mu(&["remove", &format!("{host}/acme/provider-aws")]).ok();
     assert_eq!(sandbox.read("crossplane.yaml"), head);

@@ -57,6 +57,15 @@ impl Dialect for Packages {
         false
     }
 
+    fn comment_at(&self, text: &str, index: usize) -> Option<usize> {
+        let root = node::read(text).ok()?;
+        let entry = dependency::list(&root).ok()?.get(index)?;
+        lines_of(text, entry).ok()?;
+        let (_, version) = entry.text("version").ok()??;
+        let rest = text.get(version.span.end..)?.lines().next().unwrap_or_default().trim_start();
+        (rest.is_empty() || rest.starts_with('#')).then_some(version.span.end)
+    }
+
     fn change(&self, text: &str, change: &Change<'_>) -> Option<Result<String, Problem>> {
         Some(self.changed(text, change))
     }

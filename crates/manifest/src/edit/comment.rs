@@ -40,10 +40,13 @@ impl Editor {
         index: usize,
         about: &str,
     ) -> Result<Option<String>, EditError> {
-        if !self.has_notes() {
-            return Ok(None);
-        }
         let index = self.place(index)?;
+        if let Some(dialect) = self.other_dialect() {
+            let comment =
+                dialect.comment_at(&self.text, index).map(|at| rest_of_line(&self.text, at));
+            let mut notes = comment.into_iter().flat_map(notes);
+            return Ok(notes.find_map(|note| after(note, about)).map(str::to_owned));
+        }
         let document = Document::read(&self.path, &self.text)?;
         let collection = Collection::find(&document, section.key());
         let comment =
@@ -65,10 +68,18 @@ impl Editor {
         about: &str,
         note: Option<&str>,
     ) -> Result<bool, EditError> {
-        if !self.has_notes() || index >= self.requirements(section)?.len() {
+        let expected = self.requirements(section)?;
+        if index >= expected.len() {
             return Ok(false);
         }
         let index = self.place(index)?;
+        if let Some(dialect) = self.other_dialect() {
+            let Some(at) = dialect.comment_at(&self.text, index) else { return Ok(false) };
+            if let Some(text) = with_note(&self.text, at, about, note) {
+                self.accept(section, text, &expected)?;
+            }
+            return Ok(true);
+        }
         let mut can_stand = false;
         let text = step(&self.path, &self.text, section, |patch, collection| {
             let Some(collection) = collection else { return Ok(()) };
@@ -79,7 +90,6 @@ impl Editor {
             }
             Ok(())
         })?;
-        let expected = self.requirements(section)?;
         self.accept(section, text, &expected)?;
         Ok(can_stand)
     }
@@ -137,10 +147,32 @@ fn set<'d>(
     note: Option<&str>,
 ) {
     let comment = layout::comment(patch.document(), collection, index);
+    if let Some(comment) = renewed(comment, about, note) {
+        patch.set_comment(collection, index, &comment);
+    }
+}
+
+/// The text with one note of the comment at `at` rewritten; `None` if nothing changes.
+fn with_note(text: &str, at: usize, about: &str, note: Option<&str>) -> Option<String> {
+    let old = rest_of_line(text, at);
+    let comment = renewed(Some(old), about, note)?;
+    let (before, after) = (text.get(..at)?, text.get(at + old.len()..)?);
+    Some(match comment.is_empty() {
+        true => format!("{before}{after}"),
+        false => format!("{before} # {comment}{after}"),
+    })
+}
+
+fn rest_of_line(text: &str, at: usize) -> &str {
+    text.get(at..).and_then(|text| text.lines().next()).unwrap_or_default()
+}
+
+/// A comment with one note of it rewritten; `None` if nothing changes.
+fn renewed(comment: Option<&str>, about: &str, note: Option<&str>) -> Option<String> {
     let present: Vec<&str> = comment.into_iter().flat_map(notes).collect();
     let is_other = |other: &&str| after(other, about).is_none();
     if note.is_none() && present.iter().all(is_other) {
-        return;
+        return None;
     }
     let mut kept: Vec<String> = present.into_iter().filter(is_other).map(str::to_owned).collect();
     if let Some(note) = note {
@@ -148,11 +180,11 @@ fn set<'d>(
         let place = usize::from(is_marked);
         kept.insert(place, format!("{about} {note}").trim_end().to_owned());
     }
-    patch.set_comment(collection, index, &kept.join("; "));
+    Some(kept.join("; "))
 }
 
 fn notes(comment: &str) -> impl Iterator<Item = &str> {
-    let words = comment.trim_start_matches('#');
+    let words = comment.trim_start().trim_start_matches('#');
     words.split(';').map(str::trim).filter(|note| !note.is_empty())
 }
 

@@ -42,10 +42,16 @@ pub trait Dialect: fmt::Debug + Send + Sync {
         Requirement { indirect: false, ..wanted.clone() }
     }
 
-    /// Whether entries are a YAML list `dependencies`, so that mu can write notes into the comments after them. Otherwise
-    /// [`Dialect::change`] makes all changes.
+    /// Whether entries are a YAML list `dependencies`, so that mu knows where the comments after them are. Otherwise
+    /// [`Dialect::change`] makes all changes, and [`Dialect::comment_at`] says where comments are.
     fn is_list(&self) -> bool {
         true
+    }
+
+    /// Where the comment after an entry is, or could be, for formats whose entries are not a YAML list `dependencies`: behind
+    /// everything else in a line. `None` if there is no such place.
+    fn comment_at(&self, _text: &str, _index: usize) -> Option<usize> {
+        None
     }
 
     /// The text after a change, for formats whose entries are not a YAML list `dependencies`. The editor reads the new text
@@ -175,9 +181,9 @@ impl Editor {
         changed.map_err(|problem| self.problem(problem))
     }
 
-    /// Whether entries can have notes of mu's.
-    pub(super) fn has_notes(&self) -> bool {
-        self.dialect.as_ref().is_none_or(|dialect| dialect.is_list())
+    /// The dialect, if its entries are not a YAML list `dependencies`.
+    pub(super) fn other_dialect(&self) -> Option<&dyn Dialect> {
+        self.dialect.as_deref().filter(|dialect| !dialect.is_list())
     }
 
     /// Refuses to change dependencies that are in another file.
