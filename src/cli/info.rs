@@ -7,7 +7,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
-use crate::cli::versions::in_words;
 use crate::index::releases::LeftOut;
 use crate::lock::Source;
 use crate::ops::Scope;
@@ -302,7 +301,7 @@ fn facts(context: &Context, found: &Info) -> Vec<(&'static str, Vec<String>)> {
         ("commit", one(&version.commit)),
         ("channels", vec![channels(found)]),
         ("versions", span(found).into_iter().collect()),
-        ("left out", in_words(&found.left_out).into_iter().collect()),
+        ("left out", LeftOut::in_words(&found.left_out).into_iter().collect()),
         ("usable", newest_usable.collect()),
         ("depends on", short(&about.dependencies)),
         ("bundled", vec![found.bundled.join(", ")]),

@@ -38,7 +38,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     if context.shell.is_json() {
         return context.json(&found);
     }
-    if let Some(left_out) = in_words(&found.left_out) {
+    if let Some(left_out) = LeftOut::in_words(&found.left_out) {
         context.shell.status(&format!("left out: {left_out}"));
     }
     if found.shown.is_empty() {
@@ -63,25 +63,6 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     }
     context.print_table(&table.without_empty_columns())?;
     Ok(0)
-}
-
-/// How many entries that are left out are told; `--json` has all of them.
-const MOST_TOLD: usize = 5;
-
-/// What is left out of a list of versions, and why; `None` if nothing is.
-pub(super) fn in_words(left_out: &[LeftOut]) -> Option<String> {
-    let told = left_out.iter().take(MOST_TOLD).map(|entry| {
-        let LeftOut { version, reason } = entry;
-        match reason.contains(version.as_str()) {
-            true => reason.clone(),
-            false => format!("`{version}`: {reason}"),
-        }
-    });
-    let mut told: Vec<String> = told.collect();
-    if left_out.len() > MOST_TOLD {
-        told.push(format!("and {} more", left_out.len() - MOST_TOLD));
-    }
-    (!told.is_empty()).then(|| told.join("; "))
 }
 
 /// Why there is nothing to show.

@@ -137,6 +137,26 @@ pub struct LeftOut {
     pub reason: String,
 }
 
+/// How many entries that are left out are told.
+const MOST_TOLD: usize = 5;
+
+impl LeftOut {
+    /// What is left out, and why; `None` if nothing is. Of many entries, the first are told.
+    pub fn in_words(left_out: &[Self]) -> Option<String> {
+        let told = left_out.iter().take(MOST_TOLD).map(|Self { version, reason }| {
+            match reason.contains(version.as_str()) {
+                true => reason.clone(),
+                false => format!("`{version}`: {reason}"),
+            }
+        });
+        let mut told: Vec<String> = told.collect();
+        if left_out.len() > MOST_TOLD {
+            told.push(format!("and {} more", left_out.len() - MOST_TOLD));
+        }
+        (!told.is_empty()).then(|| told.join("; "))
+    }
+}
+
 /// The versions from which a release can be reached by an upgrade, in addition to itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Upgrade {

@@ -495,6 +495,8 @@ fn entries_whose_version_is_not_one_are_told_with_the_reason() {
         assert_eq!(told, reasons, "{json}");
         let words = reasons.join("; ");
         sandbox.mu(&["versions", package]).ok().says(&[&format!("left out: {words}")]);
+        let run = sandbox.mu(&["get", &format!("{package}#^9")]).fails();
+        run.says(&[&format!("    left out: {words}")]);
         let run = sandbox.mu(&["info", package]);
         match listed {
             [] => run.fails().says(&["says which entries of its registry are not versions"]),

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use crate::index::releases::LeftOut;
 use crate::index::{Cause, Unavailable, cause, nearest, unreadable_version};
 use crate::ops::explain::age;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
@@ -180,6 +181,9 @@ fn complete(session: &Session, conflict: &mut Conflict) {
             if is_empty && route.as_ref().is_ok_and(|route| route.provider.facts().is_repository) {
                 clash.notes.push("the default branch of its repository has no commits".to_owned());
             }
+            let left_out = session.index().left_out(&clash.id).unwrap_or_default();
+            let left_out = LeftOut::in_words(&left_out);
+            clash.notes.extend(left_out.map(|words| format!("left out: {words}")));
             clash.source = route.ok().map(|route| source_of(session, &route).to_string());
         }
     }
