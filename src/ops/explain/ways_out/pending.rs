@@ -1,6 +1,7 @@
 //! What the failed command was supposed to do: the suggested command must still do it.
 
 use crate::index::Requirement;
+use crate::manifest;
 use crate::ops::explain::ways_out::command::Command;
 use crate::ops::explain::ways_out::wording::Wording;
 use crate::ops::requirements::requester::Requester;
@@ -25,15 +26,17 @@ impl Wording<'_> {
             (_, Some(member)) => {
                 let written = &member.manifest;
                 let Requirement { id, spec, channel, app_version, prerelease } = &asked.requirement;
-                let known = written.dependencies.iter().chain(&written.dev_dependencies);
-                let mut alike = known.filter(|one| {
+                let mut known = written.dependencies.iter().chain(&written.dev_dependencies);
+                let is_alike = |one: &manifest::Requirement| {
                     one.reference.spec() == *spec
                         && (&one.channel, &one.app_version) == (channel, app_version)
                         && one.prerelease == *prerelease
-                });
-                // What a name means takes longer to tell than whether it is the same name.
-                let is_written = alike.clone().any(|one| one.reference == asked.reference);
-                !is_written && !alike.any(|one| self.is_about(member, one, id))
+                };
+                // Whether it is the same name is told sooner than what a name means.
+                let is_same =
+                    |one: &manifest::Requirement| one.reference == asked.reference && is_alike(one);
+                !known.clone().any(is_same)
+                    && !known.any(|one| is_alike(one) && self.is_about(member, one, id))
             }
             (_, None) => asked.line.is_none(),
         }
