@@ -90,17 +90,12 @@ pub(super) fn read_text(text: &str) -> Option<String> {
         return (!inner.bytes().any(|byte| matches!(byte, b'\\' | b'"'))).then(|| inner.to_owned());
     }
     let is_plain = text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '.')
-        && !text.bytes().any(|byte| IS_SPECIAL[usize::from(byte)]);
+        && !text.bytes().any(is_special);
     is_plain.then(|| text.to_owned())
 }
 
-/// For each byte, whether a value without quotes must not contain it.
-const IS_SPECIAL: [bool; 256] = {
-    let mut is_special = [false; 256];
-    let mut rest: &[u8] = b" \"'[]{},&*!|>%`";
-    while let [first, others @ ..] = rest {
-        is_special[*first as usize] = true;
-        rest = others;
-    }
-    is_special
-};
+/// Whether a value without quotes must not contain a byte.
+fn is_special(byte: u8) -> bool {
+    matches!(byte, b' ' | b'"' | b'\'' | b'[' | b']' | b'{' | b'}' | b',' | b'&' | b'*')
+        || matches!(byte, b'!' | b'|' | b'>' | b'%' | b'`')
+}

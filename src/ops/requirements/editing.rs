@@ -47,7 +47,7 @@ impl Editing {
             None => fs::read_text(&path)?,
         };
         let environment = &session.environment;
-        let mut editor = formats::editor(&path, text, &defaults, environment);
+        let mut editor = formats::editor(&path, text, defaults, environment);
         if !change(&mut editor)? {
             return Ok(false);
         }

@@ -199,7 +199,7 @@ impl<'run> Run<'run> {
     fn locked(&self, member: &Member, need: &Need) -> Option<(usize, &'run LockedPackage)> {
         let reference = &need.requirement.as_ref()?.reference;
         let (defaults, by) = (&member.defaults, Requester::of(member));
-        locked(self.session, &self.outcome.lock, reference, &defaults, &member.folder, by.as_str())
+        locked(self.session, &self.outcome.lock, reference, defaults, &member.folder, by.as_str())
     }
 
     fn find(
