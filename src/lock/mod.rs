@@ -225,6 +225,14 @@ impl LockedPackage {
         self.commit.as_deref().or_else(pinned).map(Cow::Borrowed)
     }
 
+    /// The version of a package that has none, such as a commit without a tag.
+    pub const NO_VERSION: &'static str = "0.0.0";
+
+    /// Whether the package has a version.
+    pub fn has_version(&self) -> bool {
+        self.version != Self::NO_VERSION
+    }
+
     /// Its version, in a form that can be compared.
     pub fn parsed_version(&self) -> Option<Version> {
         if self.is_composite {

@@ -116,7 +116,7 @@ fn replaced_entry(lock: &Lockfile, replaced: &ReplacedPackage, names: &Names<'_>
         Some(kept) => (**kept).clone(),
         None => {
             let by = lock.find(&replaced.by).last();
-            let version = by.map_or_else(|| "0.0.0".to_owned(), |by| by.version.clone());
+            let version = by.map_or(LockedPackage::NO_VERSION, |by| &by.version).to_owned();
             let nowhere = || Source::new(Source::WORKSPACE, ".");
             let source = by.map_or_else(nowhere, |by| by.source.clone());
             let is_composite = by.is_some_and(|by| by.is_composite);

@@ -80,7 +80,9 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
         let now = successor(&newest_lock, package);
         let newest = newest(&releases).map(|version| version.to_string());
         let shown = |commit: &Option<String>, version: &str| match commit {
-            Some(commit) if version == "0.0.0" => commit.get(..7).unwrap_or(commit).to_owned(),
+            Some(commit) if version == LockedPackage::NO_VERSION => {
+                commit.get(..7).unwrap_or(commit).to_owned()
+            }
             _ => version.to_owned(),
         };
         let is_other_archive = now.is_some_and(|now| {

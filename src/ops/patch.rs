@@ -328,7 +328,7 @@ fn read_message(message: &str) -> Option<(PackageId, &str, Digest)> {
 fn key_of(package: &LockedPackage) -> String {
     let id = &package.id;
     let version = package.parsed_version().filter(|version| {
-        !package.is_composite && !version.is_prerelease() && package.version != "0.0.0"
+        !package.is_composite && !version.is_prerelease() && package.has_version()
     });
     match (version.as_ref().and_then(Version::as_semver), &package.commit) {
         (Some(version), _) => format!("{id}#^{}.{}", version.major, version.minor),

@@ -171,8 +171,8 @@ fn compatible(
     let version = match dependency.reference.spec() {
         VersionSpec::Pin(pin) => Some(pin.version().to_string()),
         _ => locked_for(lock, &dependency.id, &dependency.reference)
-            .map(|package| package.version.clone())
-            .filter(|version| version != "0.0.0"),
+            .filter(|package| package.has_version())
+            .map(|package| package.version.clone()),
     };
     Ok(match version {
         Some(version) => Some(VersionSpec::parse(&format!("^{version}"))?),

@@ -160,7 +160,9 @@ impl Change {
             let short = commit.as_ref().map(|commit| commit.get(..7).unwrap_or(commit));
             Some(match (name, short) {
                 (Some(name), Some(short)) => format!("{name} {short}"),
-                (None, Some(short)) if version.starts_with("0.0.0") => short.to_owned(),
+                (None, Some(short)) if version.starts_with(LockedPackage::NO_VERSION) => {
+                    short.to_owned()
+                }
                 _ => version.clone(),
             })
         };
@@ -322,7 +324,7 @@ pub(crate) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
 /// The branches, tags or commits of a package in a Git repository, if its versions do not show them.
 fn moved(from: Option<&LockedPackage>, to: Option<&LockedPackage>) -> Option<Moved> {
     let is_untold = |package: &LockedPackage| {
-        package.commit.is_some() && (package.reference.is_some() || package.version == "0.0.0")
+        package.commit.is_some() && (package.reference.is_some() || !package.has_version())
     };
     from.into_iter().chain(to).any(is_untold).then(|| Moved {
         from_ref: from.and_then(|from| from.reference.clone()),

@@ -278,7 +278,7 @@ impl Adding {
         for dependency in dependencies {
             let id = session.id_of(&dependency.reference);
             let version = lock.find(&id).last().and_then(|package| {
-                let has_tag = package.commit.is_none() || package.version != "0.0.0";
+                let has_tag = package.commit.is_none() || package.has_version();
                 // What is at the URL of an archive may be any version later.
                 let is_released =
                     has_tag && package.reference.is_none() && !package.source.is_archive();

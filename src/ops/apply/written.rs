@@ -152,7 +152,7 @@ pub(crate) fn note_newer(
 ) {
     for one in written.iter_mut().filter(|one| one.to.is_some()) {
         let Some(package) = lock.find(&one.id).last() else { continue };
-        let is_release = package.reference.is_none() && package.version != "0.0.0";
+        let is_release = package.reference.is_none() && package.has_version();
         let is_published = is_release && !package.source.is_own();
         let Some(current) = package.parsed_version().filter(|_| is_published) else { continue };
         // If something cannot be looked up now, it was known a moment ago, or is not worth reporting.

@@ -315,7 +315,7 @@ fn joined(clone: &str, inside: &str) -> String {
 
 /// `edit/LEAF-VERSION`, with nothing in it that a branch may not have.
 fn branch_for(leaf: &str, package: &LockedPackage) -> String {
-    let commit = package.commit.as_ref().filter(|_| package.version == "0.0.0");
+    let commit = package.commit.as_ref().filter(|_| !package.has_version());
     let version = commit.and_then(|commit| commit.get(..7)).unwrap_or(&package.version);
     let is_fine = |character: char| character.is_ascii_alphanumeric() || "._-+".contains(character);
     let text = format!("{leaf}-{version}");

@@ -183,7 +183,7 @@ fn fitting(session: &Session, id: &PackageId) -> Option<VersionSpec> {
     }
     let lock = session.lockfile().ok().flatten()?;
     let package = lock.find(id).last()?;
-    let is_release = package.commit.is_none() || package.version != "0.0.0";
+    let is_release = package.commit.is_none() || package.has_version();
     match &package.commit {
         Some(commit) if !is_release => VersionSpec::parse(commit).ok(),
         _ => VersionSpec::parse(&format!("^{}", package.version)).ok(),

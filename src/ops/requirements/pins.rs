@@ -30,7 +30,7 @@ pub(crate) fn pin_of(package: &LockedPackage, commits: bool) -> Result<VersionSp
         return Ok(VersionSpec::parse(&digest)?);
     }
     let names_version = package.commit.is_none()
-        || (!commits && package.reference.is_none() && package.version != "0.0.0");
+        || (!commits && package.reference.is_none() && package.has_version());
     let text = match &package.commit {
         Some(commit) if !names_version => commit,
         _ => &package.version,

@@ -78,7 +78,7 @@ pub fn find_locked(
 /// A locked package's version for people: with its commit if the version says nothing, and with its channel.
 pub fn version_of(package: &LockedPackage) -> String {
     let commit = package.commit.as_ref();
-    let commit = commit.filter(|_| package.version == "0.0.0" || package.reference.is_some());
+    let commit = commit.filter(|_| !package.has_version() || package.reference.is_some());
     let commit = commit.map(|commit| commit.get(..7).unwrap_or(commit));
     let artifact = package.artifact.map(|digest| digest.to_string());
     let commit = commit.or(artifact.as_deref().map(ArtifactDigest::shortened));

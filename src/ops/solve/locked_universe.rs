@@ -137,7 +137,7 @@ fn has_version_tag(package: &LockedPackage) -> bool {
                 VersionSpec::parse(&requested.spec),
                 Ok(VersionSpec::Latest | VersionSpec::Pin(_) | VersionSpec::Range(_))
             )
-        }) && package.version != "0.0.0"
+        }) && package.has_version()
 }
 
 /// The requirements of a locked package, as recorded at the packages that it requires.

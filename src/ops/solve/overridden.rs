@@ -4,7 +4,6 @@
 use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::requirements::requester::Requester;
-use crate::ops::solve::record::NO_VERSION;
 use crate::reference::VersionSpec;
 
 /// A warning for each overridden package in a lock that does not satisfy everything that is required of it.
@@ -39,7 +38,7 @@ fn is_satisfied(package: &LockedPackage, requested: &Requested) -> bool {
     match &spec {
         _ if Requester::is_override(requested) || requested.capability().is_some() => true,
         // Nothing says what it is.
-        _ if package.version == NO_VERSION => true,
+        _ if !package.has_version() => true,
         VersionSpec::Latest | VersionSpec::Tip => true,
         VersionSpec::Commit(commit) => {
             is_named() || package.commit.as_deref().is_some_and(|full| commit.matches(full))

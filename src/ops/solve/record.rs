@@ -343,11 +343,8 @@ fn local_entry(session: &Session, requirements: &Requirements, chosen: &Chosen) 
     )
 }
 
-/// The version of a package that has none, in a lock.
-pub(super) const NO_VERSION: &str = "0.0.0";
-
 fn version_text(version: Option<&Version>) -> String {
-    version.map_or_else(|| NO_VERSION.to_owned(), ToString::to_string)
+    version.map_or_else(|| LockedPackage::NO_VERSION.to_owned(), ToString::to_string)
 }
 
 fn new_entry(
