@@ -4,7 +4,7 @@
 use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::requirements::requester::Requester;
-use crate::reference::VersionSpec;
+use crate::ops::solve::resolve::is_locked_as;
 
 /// A warning for each overridden package in a lock that does not satisfy everything that is required of it.
 pub(super) fn overridden(lock: &Lockfile) -> Vec<String> {
@@ -29,23 +29,14 @@ fn warning(package: &LockedPackage) -> Option<String> {
     })
 }
 
-/// Whether a locked package is what was required of it. Who asks for a tag, a commit or a digest is satisfied with
-/// nothing else.
+/// Whether a locked package is what was required of it.
 fn is_satisfied(package: &LockedPackage, requested: &Requested) -> bool {
     let requirement = Requirement::parse(package.id.clone(), &requested.spec);
     let Some(Requirement { spec, .. }) = requirement else { return true };
-    let is_named = || package.reference.as_deref() == Some(spec.as_str());
-    match &spec {
-        _ if Requester::is_override(requested) || requested.capability().is_some() => true,
+    Requester::is_override(requested)
+        || requested.capability().is_some()
         // Nothing says what it is.
-        _ if !package.has_version() => true,
-        VersionSpec::Latest | VersionSpec::Tip => true,
-        VersionSpec::Commit(commit) => {
-            is_named() || package.commit.as_deref().is_some_and(|full| commit.matches(full))
-        }
-        _ => {
-            let version = package.parsed_version();
-            is_named() || version.is_some_and(|version| spec.accepts(&version, true))
-        }
-    }
+        || !package.has_version()
+        || package.reference.as_deref() == Some(spec.as_str())
+        || is_locked_as(package, &spec)
 }
