@@ -20,7 +20,7 @@ pub(super) fn carries(package: &Package, version: &str, name: &str) -> bool {
         return true;
     };
     paths(package, Candidate::Release(position))
-        .is_none_or(|paths| paths.iter().any(|path| is_copy(path, name)))
+        .is_none_or(|paths| paths.iter().any(|path| mu_formats::helm::is_copy(path, name)))
 }
 
 /// The paths of the files of a version; `None` if it cannot be fetched.
@@ -36,33 +36,4 @@ fn paths(package: &Package, candidate: Candidate<'_>) -> Option<Vec<String>> {
         Ok(tree.entries().iter().map(|entry| entry.path.clone()).collect())
     };
     fetched().ok()
-}
-
-/// Whether a file of a chart is the manifest or the archive of a copy of another one.
-fn is_copy(path: &str, name: &str) -> bool {
-    let Some(copy) = path.strip_prefix("charts/").and_then(|path| path.strip_prefix(name)) else {
-        return false;
-    };
-    copy == "/Chart.yaml"
-        || (copy.starts_with('-') && copy.ends_with(".tgz") && !copy.contains('/'))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::is_copy;
-
-    #[test]
-    fn copies_are_folders_or_archives() {
-        for (path, expected) in [
-            ("charts/common/Chart.yaml", true),
-            ("charts/common-2.0.0.tgz", true),
-            ("charts/common/templates/Chart.yaml", false),
-            ("charts/commons/Chart.yaml", false),
-            ("charts/common-a/Chart.yaml", false),
-            ("charts/web/charts/common/Chart.yaml", false),
-            ("common/Chart.yaml", false),
-        ] {
-            assert_eq!(is_copy(path, "common"), expected, "{path}");
-        }
-    }
 }

@@ -128,7 +128,7 @@ pub struct Details {
     pub upgrade: Vec<Upgrade>,
 }
 
-/// An entry of a registry that is no version, because it cannot be read as one.
+/// An entry of a registry that cannot be read as a version, and is not listed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// What it has in place of a version; may be empty.

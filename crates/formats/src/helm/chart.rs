@@ -14,6 +14,15 @@ pub const CHART: &str = "Chart.yaml";
 /// What charts of the first format depend on.
 pub const REQUIREMENTS: &str = "requirements.yaml";
 
+/// Whether the file at `path` in a chart is the manifest or the archive of its copy of the chart `name`.
+pub fn is_copy(path: &str, name: &str) -> bool {
+    let copy = path.strip_prefix("charts/").and_then(|path| path.strip_prefix(name));
+    copy.is_some_and(|copy| {
+        copy.strip_prefix('/') == Some(CHART)
+            || (copy.starts_with('-') && copy.ends_with(".tgz") && !copy.contains('/'))
+    })
+}
+
 /// The fact of the runtime that `kubeVersion` is about.
 const KUBERNETES: &str = "kubernetes";
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use mu_provider::Release;
 
-pub use self::chart::{CHART, REQUIREMENTS};
+pub use self::chart::{CHART, REQUIREMENTS, is_copy};
 pub use self::edit::Charts;
 pub use self::index::index;
 pub use self::lock::{Need, Needs, lock, needs};

@@ -332,3 +332,18 @@ fn short_texts_are_repeated_by_aliases() {
     let error = self::chart(chart).expect_err("is not text");
     assert!(error.contains("`version` is an alias"), "{error}");
 }
+
+#[test]
+fn copies_are_folders_or_archives() {
+    for (path, expected) in [
+        ("charts/common/Chart.yaml", true),
+        ("charts/common-2.0.0.tgz", true),
+        ("charts/common/templates/Chart.yaml", false),
+        ("charts/commons/Chart.yaml", false),
+        ("charts/common-a/Chart.yaml", false),
+        ("charts/web/charts/common/Chart.yaml", false),
+        ("common/Chart.yaml", false),
+    ] {
+        assert_eq!(is_copy(path, "common"), expected, "{path}");
+    }
+}
