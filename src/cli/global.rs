@@ -256,8 +256,11 @@ fn wants_value(options: &clap::Command, option: &str) -> bool {
     let mut known = options.get_arguments().filter(|one| one.get_action().takes_values());
     match option.strip_prefix("--") {
         Some(name) => known.any(|one| one.get_long() == Some(name)),
-        // Several options of one letter can stand together, and what follows the first with a value is that value.
-        None => known.any(|one| one.get_short() == option.chars().last()),
+        // Several options of one letter can stand together. What follows the first that has a value is that value.
+        None => {
+            let letters: Vec<char> = known.filter_map(|one| one.get_short()).collect();
+            option.find(&*letters).is_some_and(|at| option[at..].chars().count() == 1)
+        }
     }
 }
 

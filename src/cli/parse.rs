@@ -124,6 +124,7 @@ mod tests {
             ("mu --resolution minimal ls", vec!["list"]),
             ("mu -qC get ls", vec!["list"]),
             ("mu -C/get --color=never ls get", vec!["list"]),
+            ("mu -C/srv/C ls get", vec!["list"]),
             ("mu -q", vec![]),
             ("mu -C get", vec![]),
         ] {
