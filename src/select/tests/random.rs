@@ -153,6 +153,18 @@ impl Case {
         self.roots.iter().any(|&(asked, spec)| asked == name && SPECS[spec] == VERSIONS[at])
     }
 
+    /// The same, in which no version that a root pins is yanked: what may be chosen of it does not depend on
+    /// which of the roots are asked.
+    pub(super) fn without_yanks_of_pins(&self) -> Self {
+        let mut pinned = self.clone();
+        for (name, versions) in pinned.packages.iter_mut().enumerate() {
+            for (at, (_, is_yanked)) in versions.iter_mut().enumerate() {
+                *is_yanked &= !self.is_pinned(name, at);
+            }
+        }
+        pinned
+    }
+
     fn holds(&self, choice: &BTreeMap<usize, usize>) -> bool {
         let mut reached = BTreeSet::new();
         let mut open: Vec<&(usize, usize)> = self.roots.iter().collect();
@@ -265,13 +277,7 @@ proptest! {
             _ => None,
         }).collect();
         prop_assert!(!named.is_empty(), "{conflict}");
-        // A yanked version that any root pins may be chosen, whether or not that root is named.
-        let mut pinned = case.clone();
-        for (name, versions) in pinned.packages.iter_mut().enumerate() {
-            for (at, (_, is_yanked)) in versions.iter_mut().enumerate() {
-                *is_yanked &= !case.is_pinned(name, at);
-            }
-        }
+        let pinned = case.without_yanks_of_pins();
         let only = |roots: Vec<usize>| Case {
             roots: roots.into_iter().map(|root| case.roots[root]).collect(),
             ..pinned.clone()

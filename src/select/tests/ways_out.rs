@@ -177,6 +177,7 @@ proptest! {
             let memory = case.memory();
             let Some(conflict) = failed(strategy.select(&memory, &request)) else { continue };
             let named = named(&conflict, &request);
+            let memory = case.without_yanks_of_pins().memory();
             let only = |lines: Vec<&Vec<Root>>| {
                 let roots = lines.into_iter().flatten().cloned().collect();
                 strategy.select(&memory, &Request { roots, ..request.clone() })
