@@ -53,6 +53,8 @@ pub(super) fn fewest(world: &mut World<'_>, chosen: Choices) -> Result<Choices, 
 #[derive(Default)]
 struct Brought {
     brought: BTreeSet<Place>,
+    /// The capabilities that are required whichever providers are chosen. What a provider requires may change
+    /// with its version.
     required: BTreeSet<String>,
     fixed: Vec<(Place, PositionSet)>,
 }
@@ -71,6 +73,7 @@ impl Brought {
         let mut named: FxHashSet<Place> = FxHashSet::default();
         let mut seen: FxHashSet<(Place, Position)> = FxHashSet::default();
         let mut open: Vec<String> = world.own_requires().keys().cloned().collect();
+        let mut met: BTreeSet<String> = BTreeSet::new();
         // First completely for what is required by name, and then for each provider.
         let mut is_core = true;
         loop {
@@ -82,9 +85,12 @@ impl Brought {
                 named.insert(place);
                 found.visit(world, (place, position), is_core, &mut seen, &mut needs, &mut open)?;
             }
-            is_core = false;
+            if is_core {
+                found.required.extend(open.iter().cloned());
+                is_core = false;
+            }
             let Some(name) = open.pop() else { break };
-            if !found.required.insert(name.clone()) {
+            if !met.insert(name.clone()) {
                 continue;
             }
             let provider = world.packages.capabilities.chosen(&name, &|place, versions| {
