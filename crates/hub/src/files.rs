@@ -4,13 +4,13 @@
 //! a lock that ends with its process. This file does not know the content of the files.
 
 use std::fs::File;
+use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use mu_provider::causes;
 use mu_provider::fs::{self, AtPath as _, FileError, changing};
 use object_store::local::LocalFileSystem;
 use object_store::path::Path;
@@ -21,6 +21,7 @@ use object_store::{
 
 use crate::HubError;
 use crate::error::StoreError;
+use crate::folder;
 use crate::place::{Kind, Place};
 use crate::private;
 use crate::staging::Staging;
@@ -175,10 +176,8 @@ impl Files {
 
     /// Reads a file, if it is there.
     pub(crate) async fn read(&self, path: &str) -> Result<Option<Read>, HubError> {
-        let result = match self.store.get_opts(&self.path(path)?, GetOptions::default()).await {
-            Ok(result) => result,
-            Err(Error::NotFound { .. }) => return Ok(None),
-            Err(error) => return Err(self.failed("read", path, error)),
+        let Got::Found(result) = self.get(path, GetOptions::default()).await? else {
+            return Ok(None);
         };
         let version = Version::Seen(UpdateVersion {
             e_tag: result.meta.e_tag.clone(),
@@ -188,21 +187,30 @@ impl Files {
         Ok(Some(Read { bytes, version }))
     }
 
-    /// Reads a file, or a part of it, under conditions.
-    pub(crate) async fn get(&self, path: &str, options: GetOptions) -> Result<Got, HubError> {
-        match self.store.get_opts(&self.path(path)?, options).await {
-            Ok(found) => Ok(Got::Found(Box::new(found))),
-            Err(error) if is_absent(&error) => Ok(Got::Absent),
-            Err(Error::NotModified { .. }) => Ok(Got::Unchanged),
-            Err(error) => Err(self.failed("read", path, error)),
+    /// The metadata of a file, if it exists.
+    pub(crate) async fn head(&self, path: &str) -> Result<Option<ObjectMeta>, HubError> {
+        match self.get(path, GetOptions { head: true, ..GetOptions::default() }).await? {
+            Got::Found(found) => Ok(Some(found.meta)),
+            Got::Unchanged | Got::Absent => Ok(None),
         }
     }
 
-    /// The metadata of a file, if it exists.
-    pub(crate) async fn head(&self, path: &str) -> Result<Option<ObjectMeta>, HubError> {
-        match self.store.head(&self.path(path)?).await {
-            Ok(meta) => Ok(Some(meta)),
-            Err(error) if is_absent(&error) => Ok(None),
+    /// Reads a file, or a part of it, under conditions.
+    pub(crate) async fn get(&self, path: &str, options: GetOptions) -> Result<Got, HubError> {
+        let parsed = self.parsed(path)?;
+        if let Some(folder) = &self.folder {
+            let place = folder.clone();
+            let reading =
+                tokio::task::spawn_blocking(move || folder::get(&place, parsed, &options));
+            return reading.await.map_err(io::Error::other).flatten().or_else(|error| {
+                self.path(path)?;
+                Err(FileError::new("read", folder.join(path), error).into())
+            });
+        }
+        match self.store.get_opts(&parsed, options).await {
+            Ok(found) => Ok(Got::Found(Box::new(found))),
+            Err(Error::NotFound { .. }) => Ok(Got::Absent),
+            Err(Error::NotModified { .. }) => Ok(Got::Unchanged),
             Err(error) => Err(self.failed("read", path, error)),
         }
     }
@@ -339,8 +347,14 @@ impl Files {
         HubError::Broken { place: self.name.to_string(), path: path.into(), reason: reason.into() }
     }
 
+    fn parsed(&self, path: &str) -> Result<Path, HubError> {
+        Path::parse(path).map_err(|error| self.failed("name", path, error.into()))
+    }
+
+    /// The path of a file that is written or removed. Those of files that are read are checked as they are
+    /// opened.
     fn path(&self, path: &str) -> Result<Path, HubError> {
-        let parsed = Path::parse(path).map_err(|error| self.failed("name", path, error.into()))?;
+        let parsed = self.parsed(path)?;
         match self.folder.as_ref().and_then(|folder| link_on(folder, path)) {
             Some(link) => Err(self.broken(link, LINK)),
             None => Ok(parsed),
@@ -367,13 +381,6 @@ fn link_on<'path>(folder: &std::path::Path, path: &'path str) -> Option<&'path s
         }
     }
     None
-}
-
-/// Whether there is no such file. This is also true if its name is too long for a file.
-fn is_absent(error: &Error) -> bool {
-    let mut causes = causes(error).filter_map(|error| error.downcast_ref::<std::io::Error>());
-    matches!(error, Error::NotFound { .. })
-        || causes.any(|error| error.kind() == std::io::ErrorKind::InvalidFilename)
 }
 
 /// How long to wait before trying again: increasing, and random.

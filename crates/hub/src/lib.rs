@@ -19,6 +19,7 @@ mod closures;
 mod derived;
 mod error;
 mod files;
+mod folder;
 mod lines;
 mod log;
 mod names;

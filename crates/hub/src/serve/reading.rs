@@ -15,10 +15,8 @@ use super::problem::Problem;
 use super::server::Server;
 use crate::archive::hex;
 use crate::files::Got;
+use crate::folder::SMALL;
 use crate::root::HUB_FILE;
-
-/// Up to this size, in bytes, a file is read at once.
-const SMALL: u64 = 1 << 20;
 
 /// An archive never changes, so nobody needs to request it twice.
 const FOREVER: &str = "public, max-age=31536000, immutable";

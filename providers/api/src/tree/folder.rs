@@ -3,7 +3,7 @@
 //!
 //! Paths are not checked here: the caller has created or checked them.
 
-use std::fs::File;
+use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -166,15 +166,17 @@ impl Folder {
         self.held.kind(path)
     }
 
-    /// Opens the regular file at `path` for reading. It follows no symbolic link, there or on the way, and
-    /// waits for nothing.
+    /// Opens the regular file at `path` for reading, with what is known of it. It follows no symbolic link,
+    /// there or on the way, and waits for nothing.
     ///
     /// # Errors
     ///
-    /// When it does not exist, or is not a regular file.
-    pub fn open_file(&self, path: &str) -> io::Result<File> {
+    /// When it does not exist or is not a regular file ([`io::ErrorKind::NotFound`]), or a part of `path` is a
+    /// symbolic link.
+    pub fn open_file(&self, path: &str) -> io::Result<(File, Metadata)> {
         let file = self.held.open_file(path)?;
-        if file.metadata()?.is_file() { Ok(file) } else { Err(not_a_file()) }
+        let metadata = file.metadata()?;
+        if metadata.is_file() { Ok((file, metadata)) } else { Err(not_a_file()) }
     }
 
     /// The size of the regular file at `path`, in bytes, and its modification time; `None` if it is not a
@@ -198,7 +200,7 @@ pub enum Kind {
 }
 
 fn not_a_file() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
+    io::Error::new(io::ErrorKind::NotFound, "it is not a regular file")
 }
 
 #[cfg(unix)]
