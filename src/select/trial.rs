@@ -17,7 +17,7 @@ use crate::select::node::{Kind, Line, Place};
 use crate::select::positions::PositionSet;
 use crate::select::search::{self, Choices, Verdict};
 use crate::select::world::World;
-use crate::select::{Conflict, Failure, Request, Root};
+use crate::select::{Conflict, Failure, Majors, Request, Root};
 
 /// The steps that all trials may take together: some eight times as many as the first answer needs in a graph of
 /// a thousand packages, many of whose newest versions conflict.
@@ -79,6 +79,18 @@ impl<'a> Trial<'a> {
             true => self.build(roots)?.1.is_none(),
             false => matches!(self.search(roots, &[])?, Verdict::Chosen(_)),
         })
+    }
+
+    /// Whether they could be met with other `majors`; `None` if what was read before may change the answer.
+    pub(super) fn holds_with(&mut self, majors: Majors) -> Result<Option<bool>, Unavailable> {
+        if self.world.packages.may_have_met() {
+            return Ok(None);
+        }
+        let before = self.world.majors();
+        self.world.allow(majors);
+        let holds = self.holds()?;
+        self.world.allow(before);
+        Ok(Some(holds))
     }
 
     /// Searches for the newest versions that meet `roots` and are in all of `sets`.

@@ -70,7 +70,7 @@ fn choices(
         let node = world.node(Kind::Line(line));
         choices.insert(node, list.visits[visit].position);
     }
-    if world.request().settings.majors == Majors::One {
+    if world.majors() == Majors::One {
         return Ok(choices);
     }
     let roots = world.roots().to_vec();

@@ -92,7 +92,11 @@ impl Finder<'_> {
             return Ok(());
         };
         let way_out = WayOut::ManyMajors(clash.id.clone());
-        if self.holds(&taking(self.request, &way_out))? {
+        let holds = match self.trial.holds_with(Majors::Many)? {
+            Some(holds) => holds,
+            None => self.holds(&taking(self.request, &way_out))?,
+        };
+        if holds {
             self.ways.truncate(MOST - 1);
             self.add(way_out);
         }

@@ -74,6 +74,7 @@ pub(super) struct World<'a> {
     raised: FxHashMap<Node, PositionSet>,
     /// How many packages may be there only for what they provide, if that is limited.
     slots: Option<Position>,
+    majors: Majors,
 }
 
 impl<'a> World<'a> {
@@ -94,6 +95,7 @@ impl<'a> World<'a> {
             one_of: Vec::new(),
             raised: FxHashMap::default(),
             slots: None,
+            majors: request.settings.majors,
         }
     }
 
@@ -317,7 +319,7 @@ impl<'a> World<'a> {
 
     /// The edge to some candidates of a package.
     pub(super) fn edge_to(&mut self, place: Place, set: PositionSet) -> Edge {
-        if self.request().settings.majors == Majors::One {
+        if self.majors == Majors::One {
             return Edge { node: self.node(Kind::Line(Line { place, major: 0 })), set };
         }
         let majors = self.package(place).majors(&set);
@@ -365,9 +367,20 @@ impl<'a> World<'a> {
         }
     }
 
+    /// How many majors of a package may be chosen.
+    pub(super) fn majors(&self) -> Majors {
+        self.majors
+    }
+
+    /// Changes how many majors of a package may be chosen; everything that was read stays.
+    pub(super) fn allow(&mut self, majors: Majors) {
+        self.majors = majors;
+        self.edges.clear();
+    }
+
     /// The line of a candidate.
     pub(super) fn line(&self, place: Place, position: Position) -> Line {
-        match self.request().settings.majors {
+        match self.majors {
             Majors::One => Line { place, major: 0 },
             Majors::Many => Line { place, major: self.package(place).major(position) },
         }
