@@ -3,7 +3,7 @@
 //! There is one line for each tag and branch. Versions come first, in ascending order, then other tags, then
 //! branches. Nothing is fetched for this: a release's dependencies are in its manifest.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, HashSet};
 
 use git2::Oid;
 use mu_provider::{Dates, FileDigest, Location, Release};
@@ -150,14 +150,13 @@ struct Sorted<'refs> {
     versions: BTreeMap<Version, Versioned<'refs>>,
     tags: Vec<Listed<'refs>>,
     branches: Vec<Listed<'refs>>,
-    names: BTreeSet<&'refs str>,
+    names: HashSet<&'refs str>,
     has_tip: bool,
 }
 
 impl<'refs> Sorted<'refs> {
-    fn add_version(&mut self, version: Version, tag: &'refs Ref, short: &str) {
-        let spelled = short.strip_prefix('v').unwrap_or(short) == version.to_string();
-        let rank = match (spelled, short.starts_with('v')) {
+    fn add_version(&mut self, (version, is_whole): (Version, bool), tag: &'refs Ref, short: &str) {
+        let rank = match (is_whole, short.starts_with('v')) {
             (true, true) => 0,
             (true, false) => 1,
             (false, _) => 2,

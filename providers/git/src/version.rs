@@ -7,13 +7,13 @@ use semver::{BuildMetadata, Prerelease, Version};
 /// The longest text that mu reads as a version. A longer name is an ordinary tag.
 const LONGEST: usize = 256;
 
-/// The version in a tag's name: with all its numbers, or with missing ones if that is allowed.
-pub(crate) fn parse(tag: &str, lenient: bool) -> Option<Version> {
+/// The version in a tag's name, and whether the name spells it in full; missing numbers must be allowed.
+pub(crate) fn parse(tag: &str, lenient: bool) -> Option<(Version, bool)> {
     let text = tag.strip_prefix('v').unwrap_or(tag);
     match Version::parse(text) {
         _ if text.len() > LONGEST => None,
-        Ok(version) => Some(version),
-        Err(_) if lenient => parse_lenient(text),
+        Ok(version) => Some((version, true)),
+        Err(_) if lenient => parse_lenient(text).map(|version| (version, false)),
         Err(_) => None,
     }
 }
@@ -64,7 +64,12 @@ mod tests {
             ("v", None, None),
             ("99999999999999999999", None, None),
         ] {
-            let text = |lenient| parse(tag, lenient).map(|version| version.to_string());
+            let text = |lenient| {
+                parse(tag, lenient).map(|(version, is_whole)| {
+                    assert_eq!(is_whole, strict.is_some(), "{tag}");
+                    version.to_string()
+                })
+            };
             assert_eq!(text(false).as_deref(), strict, "{tag}");
             assert_eq!(text(true).as_deref(), lenient, "{tag}");
         }
