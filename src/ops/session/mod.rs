@@ -33,7 +33,7 @@ pub mod words;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 
 use mu_provider::http::{Http, HttpOptions, Watch};
 
@@ -252,8 +252,9 @@ impl Session {
 
     /// The number of parallel jobs while computing or writing files.
     pub fn disk_jobs(&self) -> usize {
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        if self.options.jobs > 0 { self.options.jobs } else { cores }
+        static CORES: LazyLock<usize> =
+            LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
+        if self.options.jobs > 0 { self.options.jobs } else { *CORES }
     }
 
     /// The index, created when it is first needed.
