@@ -2,8 +2,8 @@
 //! long.
 //!
 //! A thread draws, so that the line also moves while nothing happens; it starts with the first thing that may
-//! take long. If stderr is not a terminal, it only says which server a run is waiting for. After Ctrl-C
-//! nothing is left on the screen. `state.rs` knows what is in progress, `frame.rs` how that looks.
+//! take long. If stderr is not a terminal, it only says which server a run is waiting for, and starts with the
+//! first request. After Ctrl-C nothing is left on the screen. `state.rs` knows what is in progress, `frame.rs` how that looks.
 
 mod frame;
 mod state;
@@ -119,7 +119,8 @@ impl ProgressLine {
         let Some(shared) = &self.shared else { return };
         let mut drawing = lock(&shared.drawing);
         change(&mut drawing.state, Instant::now());
-        if !drawing.is_running && !drawing.is_over {
+        let is_due = shared.is_terminal || drawing.state.is_requesting();
+        if is_due && !drawing.is_running && !drawing.is_over {
             drawing.is_running = true;
             drop(drawing);
             shared.start();

@@ -186,6 +186,11 @@ impl State {
         (seconds > 0.2 && came > 0).then_some((came as f64 / seconds) as u64)
     }
 
+    /// Whether a server has to answer.
+    pub(super) fn is_requesting(&self) -> bool {
+        !self.requests.is_empty()
+    }
+
     /// The servers that keep us waiting, and for how long, the slowest first.
     pub(super) fn waited_for(&self, now: Instant) -> Vec<(&str, Duration)> {
         let mut slow: BTreeMap<&str, Duration> = BTreeMap::new();
