@@ -3,12 +3,13 @@
 //! What object stores know of a file is known here in the same form, so readers need not tell them apart.
 //! Writing is not done here.
 
-use std::fs::Metadata;
+use std::fs::{File, Metadata};
 use std::io::{self, ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::path::Path;
 use std::time::SystemTime;
 
-use futures_util::{StreamExt as _, stream};
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt as _, stream};
 use mu_provider::Folder;
 use object_store::{
     Attributes, Error, Extensions, GetOptions, GetResult, GetResultPayload, ObjectMeta, path,
@@ -19,6 +20,9 @@ use crate::files::Got;
 /// Up to this size, in bytes, a file is read at once: handing a small one to another thread takes longer than
 /// reading it.
 pub(crate) const SMALL: u64 = 1 << 20;
+
+/// The bytes of a larger file that are read at once.
+const PIECE: u64 = 256 << 10;
 
 /// Reads the file at `path` of the hub in `folder`, or a part of it, under conditions. `folder` itself may be a
 /// link.
@@ -36,7 +40,6 @@ pub(crate) fn get(folder: &Path, path: path::Path, options: &GetOptions) -> io::
         }
         Err(error) => return Err(error),
     };
-    let whole = folder.join(path.as_ref());
     let meta = meta(&metadata, path)?;
     match options.check_preconditions(&meta) {
         Err(Error::NotModified { .. }) => return Ok(Got::Unchanged),
@@ -47,21 +50,43 @@ pub(crate) fn get(folder: &Path, path: path::Path, options: &GetOptions) -> io::
         None => 0..meta.size,
     };
     let length = range.end - range.start;
-    let payload = if options.head || length > SMALL {
-        GetResultPayload::File(file, whole)
+    file.seek(SeekFrom::Start(range.start))?;
+    let payload = GetResultPayload::Stream(if options.head {
+        stream::empty().boxed()
+    } else if length <= SMALL {
+        stream::iter([Ok(piece(&mut file, length)?)]).boxed()
     } else {
-        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
-        if range.start > 0 {
-            file.seek(SeekFrom::Start(range.start))?;
-        }
-        file.take(length).read_to_end(&mut bytes)?;
-        if bytes.len() as u64 != length {
-            return Err(ErrorKind::UnexpectedEof.into());
-        }
-        GetResultPayload::Stream(stream::iter([Ok(bytes.into())]).boxed())
-    };
+        pieces(file, length).boxed()
+    });
     let (attributes, extensions) = (Attributes::default(), Extensions::default());
     Ok(Got::Found(Box::new(GetResult { payload, meta, range, attributes, extensions })))
+}
+
+/// The next bytes of a file, exactly as many as `length`.
+fn piece(file: &mut File, length: u64) -> io::Result<Bytes> {
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
+    file.take(length).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 == length {
+        Ok(bytes.into())
+    } else {
+        Err(ErrorKind::UnexpectedEof.into())
+    }
+}
+
+/// The next bytes of a file in pieces. Each is read when the one before it was taken.
+fn pieces(file: File, length: u64) -> impl Stream<Item = Result<Bytes, Error>> {
+    let next = |(mut file, left): (File, u64)| async move {
+        if left == 0 {
+            return Ok(None);
+        }
+        let reading = tokio::task::spawn_blocking(move || {
+            let length = left.min(PIECE);
+            Ok((piece(&mut file, length)?, (file, left - length)))
+        });
+        let read = reading.await.map_err(io::Error::other).flatten();
+        read.map(Some).map_err(|source| Error::Generic { store: "folder", source: source.into() })
+    };
+    stream::try_unfold((file, length), next)
 }
 
 /// What is known of a file, with the mark that `object_store` gives to the files it writes.
