@@ -111,7 +111,7 @@ impl<'call> Package<'call> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Listed<'refs> {
     /// The version; empty if the ref is not a version.
-    pub(crate) version: String,
+    pub(crate) version: &'refs str,
     /// Its names.
     tags: Vec<&'refs str>,
     pub(crate) commit: Oid,
@@ -126,7 +126,7 @@ impl Listed<'_> {
     /// The release as its listing has it.
     pub(crate) fn to_release(&self) -> Release {
         Release {
-            version: self.version.clone(),
+            version: self.version.to_owned(),
             tags: self.tags.iter().map(|tag| (*tag).to_owned()).collect(),
             commit: Some(self.commit.to_string()),
             reference: Some(self.reference.to_owned()),
@@ -155,7 +155,12 @@ struct Sorted<'refs> {
 }
 
 impl<'refs> Sorted<'refs> {
-    fn add_version(&mut self, (version, is_whole): (Version, bool), tag: &'refs Ref, short: &str) {
+    fn add_version(
+        &mut self,
+        (version, is_whole): (Version, bool),
+        tag: &'refs Ref,
+        short: &'refs str,
+    ) {
         let rank = match (is_whole, short.starts_with('v')) {
             (true, true) => 0,
             (true, false) => 1,
@@ -163,7 +168,7 @@ impl<'refs> Sorted<'refs> {
         };
         let mut release = self.release(tag, &[]);
         // Versions that leave numbers out print as they were published.
-        release.version = short.strip_prefix('v').unwrap_or(short).to_owned();
+        release.version = short.strip_prefix('v').unwrap_or(short);
         match self.versions.entry(version) {
             std::collections::btree_map::Entry::Vacant(entry) => {
                 entry.insert(Versioned { release, rank });
@@ -178,7 +183,7 @@ impl<'refs> Sorted<'refs> {
                         there.rank = rank;
                         std::mem::swap(&mut there.release, &mut release);
                     }
-                    release.version = String::new();
+                    release.version = "";
                     self.tags.push(release);
                 }
             }
@@ -211,7 +216,7 @@ impl<'refs> Sorted<'refs> {
         let name = other.tag().or(other.branch()).unwrap_or_default();
         let names = std::iter::once(name).chain(more.iter().copied());
         Listed {
-            version: String::new(),
+            version: "",
             tags: names.filter(|name| self.names.insert(*name)).collect(),
             commit: other.commit,
             reference: &other.name,
@@ -222,7 +227,7 @@ impl<'refs> Sorted<'refs> {
 
     fn finish(self, listed: &Advertisement) -> Vec<Listed<'refs>> {
         let detached = listed.head().filter(|_| !self.has_tip).map(|head| Listed {
-            version: String::new(),
+            version: "",
             tags: Vec::new(),
             commit: head,
             reference: "HEAD",
