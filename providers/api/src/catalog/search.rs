@@ -7,6 +7,9 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::io::{self, BufRead};
 
+use memchr::memchr;
+use memchr::memmem::Finder;
+
 use super::CatalogLine;
 
 /// The longest line of a catalog that is read, in bytes; longer ones are skipped. Hubs write shorter lines.
@@ -84,7 +87,9 @@ impl Query {
     /// When the catalog cannot be read.
     pub fn search(&self, mut catalog: impl BufRead) -> io::Result<Hits> {
         let mut best = Best { limit: self.limit, heap: BinaryHeap::new(), total: 0 };
-        let (mut line, mut lower) = (Vec::new(), String::new());
+        let (mut line, mut lower) = (Vec::new(), Vec::new());
+        let plain = |word: &&String| word.is_ascii() && !word.contains(['"', '\\']);
+        let plain: Vec<Finder<'_>> = self.words.iter().filter(plain).map(Finder::new).collect();
         let mut passed_over = 0;
         loop {
             line.clear();
@@ -97,29 +102,27 @@ impl Query {
                 passed_over += 1;
                 continue;
             }
-            let Ok(text) = std::str::from_utf8(&line) else { continue };
-            if !self.may_match(text, &mut lower) {
+            if !may_match(&line, &plain, &mut lower) {
                 continue;
             }
-            let Ok(package) = serde_json::from_str::<CatalogLine>(text) else { continue };
+            let Ok(package) = serde_json::from_slice::<CatalogLine>(&line) else { continue };
             if let Some(rank) = self.rank(&package) {
                 best.add(rank, package);
             }
         }
     }
+}
 
-    /// Whether a line can contain every word, judged by its bytes. If the parsed line matches, this is always
-    /// true.
-    fn may_match(&self, line: &str, lower: &mut String) -> bool {
-        if line.contains('\\') {
-            return true;
-        }
-        lower.clear();
-        lower.push_str(line);
-        lower.make_ascii_lowercase();
-        let plain = |word: &&String| word.is_ascii() && !word.contains(['"', '\\']);
-        self.words.iter().filter(plain).all(|word| lower.contains(&**word))
+/// Whether a line can contain every word, judged by its bytes. If the parsed line matches, this is always true.
+/// `plain` are the words that stand in a line as they are, but for upper case.
+fn may_match(line: &[u8], plain: &[Finder<'_>], lower: &mut Vec<u8>) -> bool {
+    if memchr(b'\\', line).is_some() {
+        return true;
     }
+    lower.clear();
+    lower.extend_from_slice(line);
+    lower.make_ascii_lowercase();
+    plain.iter().all(|word| word.find(lower).is_some())
 }
 
 /// The texts of a package that are searched, in lower case.
