@@ -123,13 +123,16 @@ fn fewest(
         return Ok(list);
     }
     let mut required: BTreeSet<String> = world.own_requires().keys().cloned().collect();
+    // What a provider requires may change with its version, or with another provider.
     for (Line { place, .. }, position) in list.positions() {
-        required.extend(world.packages.capabilities_of(place, position)?.1);
+        if !brought.contains(&place) {
+            required.extend(world.packages.capabilities_of(place, position)?.1);
+        }
     }
     let is_there = |place: Place| {
         !brought.contains(&place) && list.chosen.range(Line::all_of(place)).next().is_some()
     };
-    let least = world.packages.least_providers(&required, is_there).max(1);
+    let least = world.packages.least_providers(required, is_there).max(1);
     let mut tries = TRIES;
     for most in least..brought.len() {
         if let Some(fewer) = within(world, additions, most, &mut tries)? {

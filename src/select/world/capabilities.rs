@@ -250,12 +250,13 @@ impl Packages<'_> {
     /// workspace's own and those in `is_there`, as far as this can be computed without trying.
     pub(in crate::select) fn least_providers(
         &self,
-        required: &BTreeSet<String>,
+        mut required: BTreeSet<String>,
         is_there: impl Fn(Place) -> bool,
     ) -> usize {
         let mut missing: Vec<BTreeSet<Place>> = Vec::new();
-        for name in required {
-            let ranked = self.ranked_providers(name);
+        let mut open: Vec<String> = required.iter().cloned().collect();
+        while let Some(name) = open.pop() {
+            let ranked = self.ranked_providers(&name);
             let mut places = BTreeSet::new();
             let is_met = ranked.iter().any(|(provider, _)| match provider {
                 Provider::Local(_) => true,
@@ -266,6 +267,10 @@ impl Packages<'_> {
             });
             if !is_met {
                 missing.push(places);
+                let more = self.required_by_all(&ranked);
+                open.extend(
+                    more.into_iter().filter(|more| required.insert((*more).clone())).cloned(),
+                );
             }
         }
         // If no package provides two of these capabilities, each needs its own provider.
@@ -279,6 +284,25 @@ impl Packages<'_> {
             }
         }
         count
+    }
+
+    /// What every version of every provider requires in turn, as far as it was read.
+    fn required_by_all(&self, providers: &[(&Provider, bool)]) -> Vec<&String> {
+        let versions = providers.iter().filter_map(|(provider, _)| provider.package());
+        let mut required = versions.flat_map(|(place, versions)| {
+            let package = self.get(place);
+            let required =
+                |position| package.details(position).map_or(&[][..], |one| &one.requires);
+            versions.iter().map(required)
+        });
+        let mut common: Vec<&String> = required.next().into_iter().flatten().collect();
+        while !common.is_empty()
+            && let Some(other) = required.next()
+        {
+            common.retain(|name| other.contains(name));
+        }
+        common.retain(|name| !self.request.settings.capabilities.runtime.contains(*name));
+        common
     }
 
     fn rank<'r>(&'r self, known: &'r Providers, index: usize) -> Rank<'r> {
