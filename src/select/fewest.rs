@@ -31,9 +31,9 @@ pub(super) fn fewest(world: &mut World<'_>, chosen: Choices) -> Result<Choices, 
     if count < 2 {
         return Ok(chosen);
     }
-    let least = world
-        .packages
-        .least_providers(known.required, |place| known.fixed.iter().any(|(fixed, _)| *fixed == place));
+    let least = world.packages.least_providers(known.required, |place| {
+        known.fixed.iter().any(|(fixed, _)| *fixed == place)
+    });
     let limit = 2 * world.budget.steps() + STEPS;
     for fewer in least..count {
         let steps = limit.saturating_sub(world.budget.steps());

@@ -63,6 +63,22 @@ fn a_checkout_needs_neither_network_nor_cache() {
 }
 
 #[test]
+fn what_cannot_be_vendored_is_installed_as_before() {
+    let sandbox = workspace();
+    let archive = sandbox.path("hub/packs/aws/lib/lib-1.0.0.tgz");
+    let content = fs::read(&archive).expect("is there");
+    fs::remove_file(&archive).expect("is ours");
+    sandbox.mu(&["vendor"]).fails().says(&["lib-1.0.0.tgz"]);
+    assert!(!sandbox.has("work/.mu/packs/vendored.json"));
+    fs::write(&archive, content).expect("is ours");
+    sandbox.mu(&["get"]).ok();
+    let manifest = sandbox.path("work/.mu/packs/hub.mu.com/aws/lib/Mu.yaml");
+    assert!(manifest.metadata().expect("is there").nlink() > 1, "it is linked to the store");
+    sandbox.mu(&["vendor"]).ok();
+    assert_eq!(manifest.metadata().expect("is there").nlink(), 1);
+}
+
+#[test]
 fn what_is_vendored_stays_so() {
     let sandbox = workspace();
     sandbox.mu(&["vendor"]).ok();

@@ -31,14 +31,22 @@ use crate::workspace::MU_FOLDER;
 pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError> {
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let requirements = names::collect(session, extra)?;
+    let resolved = resolve(session, &requirements, Update::Nothing)?;
     let packs = session.packs();
-    if !dry_run && !packs.is_vendored() {
+    let is_new = !dry_run && !packs.is_vendored();
+    if is_new {
         let lock = session.lockfile()?.unwrap_or_default();
         packs.recognize(|| named(&lock))?;
         packs.vendor()?;
     }
-    let resolved = resolve(session, &requirements, Update::Nothing)?;
-    let outcome = install(session, &requirements, resolved, &[], dry_run)?;
+    let outcome = match install(session, &requirements, resolved, &[], dry_run) {
+        Err(error) if is_new => {
+            // Nothing is committed yet, so packs are installed as before.
+            packs.stop_vendoring()?;
+            return Err(error);
+        }
+        result => result?,
+    };
     if !dry_run && let Some(file) = left_out(packs.path(), &session.workspace.root)? {
         session.events.warning(&format!(
             "`{}` would not be committed, because a .gitignore excludes it; `git add --force` adds it",
