@@ -17,7 +17,7 @@ pub enum PacksError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A folder that mu did not create is in the place of a pack.
-    #[error("`{}` is in the way: mu did not install it, and its content is not {digest}", path.display())]
+    #[error("`{}` is in the way: mu has no record of installing it, and its content is not {digest}", path.display())]
     InTheWay {
         /// The folder.
         path: PathBuf,
@@ -35,7 +35,7 @@ pub enum PacksError {
         version: String,
     },
     /// A package that mu did not install is inside a pack.
-    #[error("`{}` is in the way: mu did not install it, and has to replace or remove `{}` around it", path.display(), around.display())]
+    #[error("`{}` is in the way: mu has no record of installing it, and has to replace or remove `{}` around it", path.display(), around.display())]
     Inside {
         /// The folder.
         path: PathBuf,

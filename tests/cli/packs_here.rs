@@ -274,7 +274,10 @@ fn files_that_tools_add_to_a_pack_go_with_it_but_packages_do_not() {
         let sandbox = to_change(dependency);
         sandbox.place(&format!("{PACK}/sub"), &Package::new("aws/ec2/sub", "1.0.0"));
         let run = sandbox.mu(&["get"]).fails();
-        run.says(&["aws/ec2/sub` is in the way: mu did not install it", "move the folder away"]);
+        run.says(&[
+            "aws/ec2/sub` is in the way: mu has no record of installing it",
+            "move the folder away",
+        ]);
         assert!(sandbox.has(&format!("{PACK}/sub/Mu.yaml")));
         remove(&sandbox, &[&format!("{PACK}/sub")]);
         sandbox.write(".mu/packs/hub.mu.com/aws/ec2/__pycache__/cache", "cache");
