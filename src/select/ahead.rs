@@ -12,7 +12,7 @@ use crate::index::Unavailable;
 use crate::reference::PackageId;
 use crate::select::node::{Need, Place};
 use crate::select::positions::PositionSet;
-use crate::select::world::{NeedSet, World};
+use crate::select::world::World;
 
 /// Walks the graph level by level.
 pub(super) fn look(world: &mut World<'_>) -> Result<(), Unavailable> {
@@ -23,7 +23,8 @@ pub(super) fn look(world: &mut World<'_>) -> Result<(), Unavailable> {
     let request = world.request();
     let own = request.local.keys().chain(request.replaced.keys());
     let mut seen: FxHashSet<PackageId> = own.cloned().collect();
-    let mut met = NeedSet::default();
+    // What an earlier look has met was requested then.
+    let mut met = std::mem::take(&mut world.met_ahead);
     while !wave.is_empty() {
         wave.retain(|&need| met.insert(need) && !seen.contains(&world.requirement(need).id));
         wave.sort_unstable_by(|&one, &two| world.requirement(one).cmp(world.requirement(two)));
@@ -47,5 +48,6 @@ pub(super) fn look(world: &mut World<'_>) -> Result<(), Unavailable> {
             wave.extend_from_slice(&world.packages.needs_of(place, position)?);
         }
     }
+    world.met_ahead = met;
     Ok(())
 }

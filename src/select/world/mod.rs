@@ -75,6 +75,8 @@ pub(super) struct World<'a> {
     /// How many packages may be there only for what they provide, if that is limited.
     slots: Option<Position>,
     majors: Majors,
+    /// The requirements that were followed ahead of a search.
+    pub(super) met_ahead: NeedSet,
 }
 
 impl<'a> World<'a> {
@@ -96,6 +98,7 @@ impl<'a> World<'a> {
             raised: FxHashMap::default(),
             slots: None,
             majors: request.settings.majors,
+            met_ahead: NeedSet::default(),
         }
     }
 
