@@ -3,10 +3,11 @@
 //! A hub is a tree of files in a folder or a bucket. These files are its only state: any number of processes,
 //! on any number of machines, may write to one at the same time. [`Hub`] is the entry point. `writer.rs` has
 //! the order of writes that makes this safe, `files.rs` the conditional writes, and `folder.rs` how the files
-//! of a folder are read. `lines.rs` handles an index file; `derived.rs`, `closures.rs`, `snapshot.rs` and `log.rs` handle the files that are derived from
-//! the index. `pending.rs` completes interrupted writes, `staging.rs` says where archives are unpacked, and
-//! `check/` finds problems. `tokens.rs` knows who may change a hub, `private.rs` protects private files, and
-//! `serve/` is the server. `mu_provider_hub::wire` defines what the files look like to readers.
+//! of a folder are read. `lines.rs` handles an index file; `derived.rs`, `closures.rs`, `snapshot.rs` and
+//! `log.rs` handle the files that are derived from the index. `pending.rs` completes interrupted writes,
+//! `staging.rs` says where archives are unpacked, and `check/` finds problems. `tokens.rs` knows who may change
+//! a hub, `private.rs` protects private files, and `serve/` is the server. `mu_provider_hub::wire` defines what
+//! the files look like to readers.
 
 #![cfg_attr(
     test,

@@ -3,7 +3,8 @@
 //!
 //! A thread draws, so that the line also moves while nothing happens; it starts with the first thing that may
 //! take long. If stderr is not a terminal, it only says which server a run is waiting for, and starts with the
-//! first request. After Ctrl-C nothing is left on the screen. `state.rs` knows what is in progress, `frame.rs` how that looks.
+//! first request. After Ctrl-C nothing is left on the screen. `state.rs` knows what is in progress, `frame.rs`
+//! how that looks.
 
 mod frame;
 mod state;
