@@ -105,7 +105,8 @@ impl Query {
             if !may_match(&line, &plain, &mut lower) {
                 continue;
             }
-            let Ok(package) = serde_json::from_slice::<CatalogLine>(&line) else { continue };
+            let Ok(text) = std::str::from_utf8(&line) else { continue };
+            let Ok(package) = serde_json::from_str::<CatalogLine>(text) else { continue };
             if let Some(rank) = self.rank(&package) {
                 best.add(rank, package);
             }
@@ -114,7 +115,7 @@ impl Query {
 }
 
 /// Whether a line can contain every word, judged by its bytes. If the parsed line matches, this is always true.
-/// `plain` are the words that stand in a line as they are, but for upper case.
+/// `plain` are the words that JSON writes without escapes.
 fn may_match(line: &[u8], plain: &[Finder<'_>], lower: &mut Vec<u8>) -> bool {
     if memchr(b'\\', line).is_some() {
         return true;
@@ -255,6 +256,14 @@ mod tests {
         );
         assert_eq!(names("ops/kafka", 1).0, ["ops/kafka"]);
         assert_eq!(names("ops kafka", 1).0, ["ops/kafka"]);
+    }
+
+    #[test]
+    fn lines_that_are_not_text_are_skipped() {
+        let catalog = b"{\"name\":\"a/kafka\",\"x\":\"\xff\"}\n{\"name\":\"b/kafka\"}\n";
+        let hits = Query::new("kafka", 9).search(&catalog[..]).expect("is in memory");
+        let names: Vec<&str> = hits.packages.iter().map(|package| &*package.name).collect();
+        assert_eq!((names, hits.total), (vec!["b/kafka"], 1));
     }
 
     #[test]
