@@ -50,7 +50,9 @@ pub(crate) fn get(folder: &Path, path: path::Path, options: &GetOptions) -> io::
         None => 0..meta.size,
     };
     let length = range.end - range.start;
-    file.seek(SeekFrom::Start(range.start))?;
+    if range.start > 0 {
+        file.seek(SeekFrom::Start(range.start))?;
+    }
     let payload = GetResultPayload::Stream(if options.head {
         stream::empty().boxed()
     } else if length <= SMALL {
