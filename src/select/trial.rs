@@ -81,7 +81,8 @@ impl<'a> Trial<'a> {
         })
     }
 
-    /// Whether they could be met with other `majors`; `None` if what was read before may change the answer.
+    /// Whether the requirements of the request can be met with other `majors`; `None` if what was read before
+    /// may change the answer.
     pub(super) fn holds_with(&mut self, majors: Majors) -> Result<Option<bool>, Unavailable> {
         if self.world.packages.may_have_met() {
             return Ok(None);
