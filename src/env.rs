@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// What mu knows about the machine and the process that it runs in.
@@ -25,7 +26,7 @@ pub struct Environment {
     /// The users' numbers: for a superuser by `sudo`, both. Empty on systems without user numbers.
     pub users: Vec<u32>,
     /// Environment variables.
-    pub variables: BTreeMap<String, String>,
+    pub variables: Arc<BTreeMap<String, String>>,
 }
 
 /// What mu keeps in its cache.
@@ -100,7 +101,7 @@ impl Environment {
             current,
             users: users(&variables),
             now: i64::try_from(now).unwrap_or(i64::MAX),
-            variables,
+            variables: Arc::new(variables),
         })
     }
 

@@ -204,7 +204,7 @@ pub fn variables(environment: &Environment) -> Vec<Setting> {
         "GIT_SSH_COMMAND",
     ];
     let is_named = |name: &str| names.contains(&name) || name.starts_with(TOKEN_PREFIX);
-    for (name, value) in &environment.variables {
+    for (name, value) in environment.variables.iter() {
         if value.is_empty() || !is_named(name) {
             continue;
         }

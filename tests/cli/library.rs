@@ -1,6 +1,5 @@
 //! The library without the program: several operations on one session, as another program may call them.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -29,7 +28,7 @@ fn environment(sandbox: &Sandbox) -> Environment {
         mu_root: sandbox.path("runtime"),
         cache: sandbox.path("cache"),
         current: sandbox.path("work"),
-        variables: BTreeMap::new(),
+        variables: Arc::default(),
         ..Environment::from_process().expect("can be read")
     }
 }

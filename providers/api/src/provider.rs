@@ -77,9 +77,15 @@ pub trait Provider: Send + Sync + fmt::Debug {
     }
 
     /// The releases that are a commit (40 digits), as the last listing on this machine has them; `None` if there is no listing.
+    /// If one of them is `version`, the others may be missing.
     ///
     /// This does not connect to anything. It is `None` for places without commits.
-    fn releases_of(&self, _location: &Location, _commit: &str) -> Option<Vec<Release>> {
+    fn releases_of(
+        &self,
+        _location: &Location,
+        _commit: &str,
+        _version: &str,
+    ) -> Option<Vec<Release>> {
         None
     }
 

@@ -171,8 +171,16 @@ impl Database {
 
     /// What the remote listed at the last fetch.
     pub(crate) fn advertisement(&self) -> Option<Advertisement> {
-        let text = fs::read_text(&self.folder.join(ADVERTISEMENT)).ok()?;
-        Advertisement::parse(&text).ok()
+        Advertisement::parse(&self.listing()?).ok()
+    }
+
+    /// Whether the remote listed a branch or tag with this full name at this commit (40 digits) at the last fetch.
+    pub(crate) fn lists(&self, name: &str, commit: &str) -> bool {
+        self.listing().is_some_and(|text| Advertisement::text_has(&text, name, commit))
+    }
+
+    fn listing(&self) -> Option<String> {
+        fs::read_text(&self.folder.join(ADVERTISEMENT)).ok()
     }
 
     /// Waits until no other process writes here.

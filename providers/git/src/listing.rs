@@ -68,6 +68,23 @@ impl<'call> Package<'call> {
         sorted.finish(listed)
     }
 
+    /// The release that `version` is if the remote has its plainest tag at `commit` (40 digits); `None` for a version that
+    /// leaves numbers out, which several tags may spell. No other tag takes precedence over this one.
+    pub(crate) fn plain_release(self, version: &str, commit: &str) -> Option<Release> {
+        let mut tag = format!("v{version}");
+        version::parse(&tag, false)?;
+        if !self.folder.is_empty() {
+            tag = format!("{}/{tag}", self.folder);
+        }
+        Some(Release {
+            version: version.to_owned(),
+            reference: Some(format!("refs/tags/{tag}")),
+            tags: vec![tag],
+            commit: Some(commit.to_owned()),
+            ..Release::default()
+        })
+    }
+
     /// The same package, with publication dates.
     pub(crate) fn dated(self) -> Self {
         Self { dated: true, ..self }
@@ -263,6 +280,25 @@ mod tests {
             })
             .collect();
         assert_eq!(found, expected, "{refs:?}");
+        check_plain(Package::new(folder, &location), &text, &releases);
+    }
+
+    /// What one line of a text says of a version is what the whole text says.
+    fn check_plain(package: Package<'_>, text: &str, releases: &[Listed<'_>]) {
+        let commits = releases.iter().map(|release| release.commit.to_string());
+        for (version, commit) in ["1.0.0", "1.10.0", "1.28", "1"]
+            .into_iter()
+            .flat_map(|version| commits.clone().map(move |commit| (version, commit)))
+        {
+            let Some(plain) = package.plain_release(version, &commit) else { continue };
+            let name = plain.reference.as_deref().unwrap_or_default();
+            let is_there = Advertisement::text_has(text, name, &commit);
+            let known = releases
+                .iter()
+                .find(|release| release.version == version && release.commit.to_string() == commit);
+            let has_this_tag = known.is_some_and(|known| known.tags.contains(&&*plain.tags[0]));
+            assert_eq!(is_there, has_this_tag, "{version} at {commit} in {text}");
+        }
     }
 
     #[test]

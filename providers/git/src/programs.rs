@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use mu_provider::fs;
 
@@ -31,7 +32,7 @@ const OF_ONE_REPOSITORY: [&str; 13] = [
 /// Creates commands with the right environment.
 #[derive(Clone)]
 pub(crate) struct Programs {
-    variables: BTreeMap<String, String>,
+    variables: Arc<BTreeMap<String, String>>,
     /// Where `git` runs; created when it first runs.
     folder: PathBuf,
 }
@@ -45,10 +46,8 @@ impl std::fmt::Debug for Programs {
 
 impl Programs {
     /// Creates programs that get these variables. `git` runs in `folder`, which is mu's own.
-    pub(crate) fn new(variables: &BTreeMap<String, String>, folder: &Path) -> Self {
-        let mut variables = variables.clone();
-        variables.retain(|name, _| !OF_ONE_REPOSITORY.contains(&name.as_str()));
-        Self { variables, folder: folder.to_owned() }
+    pub(crate) fn new(variables: &Arc<BTreeMap<String, String>>, folder: &Path) -> Self {
+        Self { variables: Arc::clone(variables), folder: folder.to_owned() }
     }
 
     /// A variable of the caller's environment.
@@ -88,9 +87,11 @@ impl Programs {
     /// A command that asks no questions, speaks English, and has no terminal.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
+        let is_general =
+            |(name, _): &(&String, &String)| !OF_ONE_REPOSITORY.contains(&name.as_str());
         command
             .env_clear()
-            .envs(&self.variables)
+            .envs(self.variables.iter().filter(is_general))
             .env("LC_ALL", "C")
             .env_remove("LANGUAGE")
             .env("GIT_TERMINAL_PROMPT", "0")

@@ -31,7 +31,7 @@ pub struct GitOptions {
     pub offline: bool,
     /// The environment for `git` and `ssh`, including `PATH` and `HOME`. `GIT_SSH_COMMAND` and `GIT_SSH` are
     /// respected; mu asks Git, which runs in `cache`, for `core.sshCommand` and `url.….insteadOf`.
-    pub variables: BTreeMap<String, String>,
+    pub variables: Arc<BTreeMap<String, String>>,
     /// The client that all providers share.
     pub http: Arc<Http>,
     /// How many bytes one fetch may bring.
@@ -46,7 +46,7 @@ impl GitOptions {
         Self {
             cache: cache.into(),
             offline: http.options().offline,
-            variables: BTreeMap::new(),
+            variables: Arc::default(),
             http: Arc::clone(http),
             largest_pack: 4 << 30,
             largest_file: 1 << 30,
@@ -177,11 +177,23 @@ impl Provider for GitProvider {
         Some(found(&settled, location, &package.releases(&listed), validator))
     }
 
-    fn releases_of(&self, location: &Location, commit: &str) -> Option<Vec<Release>> {
-        let commit = commit::parse(Some(commit))?;
+    fn releases_of(
+        &self,
+        location: &Location,
+        commit: &str,
+        version: &str,
+    ) -> Option<Vec<Release>> {
         let mut known = None;
-        for (settled, listed) in self.repositories.listed(location) {
-            let all = Package::new(&settled.folder, location).releases(&listed);
+        for settled in self.repositories.candidates(location) {
+            let package = Package::new(&settled.folder, location);
+            // In most cases the answer stands in one line, and the others need not be understood.
+            let plain = package.plain_release(version, commit);
+            if plain.as_ref().is_some_and(|plain| settled.repository.is_known_to_list(plain)) {
+                return Some(plain.into_iter().collect());
+            }
+            let Some(listed) = settled.repository.known_advertisement() else { continue };
+            let commit = commit::parse(Some(commit))?;
+            let all = package.releases(&listed);
             let here = all.iter().filter(|release| release.commit == commit);
             let here: Vec<Release> = here.map(Listed::to_release).collect();
             if !here.is_empty() {

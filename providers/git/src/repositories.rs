@@ -13,7 +13,6 @@ use crate::remote_url::{RemoteUrl, Scheme};
 use crate::repository::Repository;
 use crate::root::{self, Candidate};
 use crate::transport::Transports;
-use crate::wire::Advertisement;
 use mu_provider::threads::lock;
 
 /// A location whose repository is known.
@@ -127,15 +126,10 @@ impl Repositories {
         all.into_iter().find(has_all)
     }
 
-    /// The repositories that a location can mean, with what is known of their branches and tags without asking anybody.
-    pub(crate) fn listed(&self, location: &Location) -> Vec<(Settled, Arc<Advertisement>)> {
-        let candidates = root::candidates(location).unwrap_or_default().into_iter();
-        let settled = candidates.map(|candidate| self.settled(candidate, &Silent));
-        let listed = settled.filter_map(|settled| {
-            let listed = settled.repository.known_advertisement()?;
-            Some((settled, listed))
-        });
-        listed.collect()
+    /// The repositories that a location can mean. Nobody is asked.
+    pub(crate) fn candidates(&self, location: &Location) -> impl Iterator<Item = Settled> {
+        let candidates = root::candidates(location).unwrap_or_default();
+        candidates.into_iter().map(|candidate| self.settled(candidate, &Silent))
     }
 
     /// The URLs that were tried, or would be, to settle a location.

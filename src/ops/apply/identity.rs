@@ -249,7 +249,8 @@ impl<'a> Content<'a> {
         // The tag takes precedence. A tag that was moved later says nothing about its earlier commit.
         let route = self.route()?;
         let is_asked = self.is_fetched && !self.session.options.offline;
-        let here = route.provider.releases_of(&route.location, commit).or_else(|| {
+        let version = self.package.version.as_str();
+        let here = route.provider.releases_of(&route.location, commit, version).or_else(|| {
             let asked = is_asked.then(|| route.provider.list(&route.location, None, &Silent).ok());
             let Listing::Found(found) = asked?? else { return None };
             let lines = found.lines.split(|byte| *byte == b'\n');

@@ -18,7 +18,7 @@ pub(crate) fn git(
 ) -> mu_provider_git::GitOptions {
     mu_provider_git::GitOptions {
         offline,
-        variables: environment.variables.clone(),
+        variables: Arc::clone(&environment.variables),
         ..mu_provider_git::GitOptions::new(environment.cache.join("git"), http)
     }
 }

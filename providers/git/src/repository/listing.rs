@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use mu_provider::threads::lock;
-use mu_provider::{ErrorKind, Progress, ProviderError};
+use mu_provider::{ErrorKind, Progress, ProviderError, Release};
 
 use super::{FailedListing, Repository, Talk};
 use crate::wire::Advertisement;
@@ -43,6 +43,14 @@ impl Repository {
     /// Branches and tags as far as they are known without asking anybody.
     pub(crate) fn known_advertisement(&self) -> Option<Arc<Advertisement>> {
         self.listed.get().cloned().or_else(|| self.database.advertisement().map(Arc::new))
+    }
+
+    /// Whether the last listing on this machine has a release's tag at its commit.
+    pub(crate) fn is_known_to_list(&self, release: &Release) -> bool {
+        let (Some(name), Some(commit)) = (&release.reference, &release.commit) else {
+            return false;
+        };
+        self.database.lists(name, commit)
     }
 
     pub(super) fn listed(

@@ -144,7 +144,8 @@ mod tests {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        let programs = Programs::new(&variables, std::path::Path::new("/nowhere"));
+        let programs =
+            Programs::new(&std::sync::Arc::new(variables), std::path::Path::new("/nowhere"));
         let url = SafeUrl::parse(url).expect("is a URL");
         let remote = RemoteUrl::new(&url, false).expect("is accepted");
         let (command, _) = command(&remote, &programs, None).expect("is a command");

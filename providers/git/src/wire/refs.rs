@@ -88,6 +88,12 @@ impl Advertisement {
         text
     }
 
+    /// Whether such a text has a branch or tag with this full name at this commit (40 digits).
+    pub(crate) fn text_has(text: &str, name: &str, commit: &str) -> bool {
+        let (plain, peeled) = (format!("{commit} {name}"), format!(" {name} peeled:{commit}"));
+        text.lines().any(|line| line == plain || line.ends_with(&peeled))
+    }
+
     /// Reads the stored refs of an earlier conversation.
     pub(crate) fn parse(text: &str) -> Result<Self, WireError> {
         let mut refs = Self::default();
@@ -229,6 +235,15 @@ mod tests {
         assert_eq!(refs.refs()[1].target.to_string(), two);
         assert_eq!(refs.default_branch(), Some("refs/heads/dev"));
         assert_eq!(Advertisement::parse(&refs.to_text()).expect("is a listing"), refs);
+        for (name, commit, is_there) in [
+            ("refs/tags/v1", &one, true),
+            ("refs/tags/v1", &two, false),
+            ("refs/tags/1", &one, false),
+            ("refs/heads/dev", &one, true),
+            ("refs/heads/de", &one, false),
+        ] {
+            assert_eq!(Advertisement::text_has(&text, name, commit), is_there, "{name} {commit}");
+        }
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The checks for every provider, over every transport.
 
+use std::sync::Arc;
+
 use mu_provider::Location;
 use mu_provider::conformance::{Fixture, read_tree};
 
@@ -71,7 +73,7 @@ fn over_ssh() {
     let origin = origin();
     let (program, _) = fake_ssh(origin.root(), origin.root());
     let world = World::with(|options| {
-        options.variables.insert("GIT_SSH_COMMAND".to_owned(), program);
+        Arc::make_mut(&mut options.variables).insert("GIT_SSH_COMMAND".to_owned(), program);
     });
     check(&world, &origin, "ssh://git@example.com/", "group/ec2.git");
 }
@@ -87,7 +89,7 @@ fn on_this_machine() {
 fn on_this_machine_without_git() {
     let origin = origin();
     let world = World::with(|options| {
-        options.variables.insert("PATH".to_owned(), "/nowhere".to_owned());
+        Arc::make_mut(&mut options.variables).insert("PATH".to_owned(), "/nowhere".to_owned());
     });
     let root = format!("file://{}/", origin.root().display());
     check(&world, &origin, &root, "group/ec2.git");

@@ -43,7 +43,8 @@ fn with_helper(password: &str) -> (World, std::path::PathBuf) {
     fs::write(&config, text).expect("can be written");
     let provider = |options: &mut mu_provider_git::GitOptions| {
         let path = config.to_str().expect("is UTF-8").to_owned();
-        options.variables.insert("GIT_CONFIG_GLOBAL".to_owned(), path);
+        std::sync::Arc::make_mut(&mut options.variables)
+            .insert("GIT_CONFIG_GLOBAL".to_owned(), path);
     };
     let provider = world.again(provider);
     (World { provider, ..world }, log)

@@ -19,7 +19,8 @@ fn it_is_found_by_asking_the_longest_first() {
     let daemon = Daemon::start(origin.root());
     let (program, _) = fake_ssh(origin.root(), origin.root());
     let world = World::with(|options| {
-        options.variables.insert("GIT_SSH_COMMAND".to_owned(), program);
+        std::sync::Arc::make_mut(&mut options.variables)
+            .insert("GIT_SSH_COMMAND".to_owned(), program);
     });
     let file = format!("file://{}/", origin.root().display());
     for root in [server.root(), daemon.root(), "ssh://git@example.com/".to_owned(), file] {

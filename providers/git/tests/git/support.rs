@@ -33,7 +33,7 @@ impl World {
         let folder = tempfile::tempdir().expect("there is room");
         let http = Http::new(HttpOptions { retries: 0, ..HttpOptions::default() });
         let mut options = GitOptions::new(folder.path().join("cache"), &http);
-        options.variables = variables(folder.path());
+        options.variables = std::sync::Arc::new(variables(folder.path()));
         change(&mut options);
         let provider = GitProvider::new(options.clone());
         Self { folder, options, provider, notes: Notes::default() }

@@ -8,8 +8,10 @@ use crate::support::{Daemon, Origin, World, fake_ssh, git, local, told, written}
 
 fn with_ssh(program: &str) -> World {
     World::with(|options| {
-        options.variables.insert("GIT_SSH_COMMAND".to_owned(), program.to_owned());
-        options.variables.insert("GIT_SSH_VARIANT".to_owned(), "ssh".to_owned());
+        std::sync::Arc::make_mut(&mut options.variables)
+            .insert("GIT_SSH_COMMAND".to_owned(), program.to_owned());
+        std::sync::Arc::make_mut(&mut options.variables)
+            .insert("GIT_SSH_VARIANT".to_owned(), "ssh".to_owned());
     })
 }
 
@@ -43,7 +45,8 @@ fn a_program_may_stand_in_for_ssh() {
     for with_setting in [true, false] {
         let world = World::with(|options| {
             let mut set = |name: &str, value: &str| {
-                options.variables.insert(name.to_owned(), value.to_owned());
+                std::sync::Arc::make_mut(&mut options.variables)
+                    .insert(name.to_owned(), value.to_owned());
             };
             if with_setting {
                 set("GIT_CONFIG_GLOBAL", config.to_str().expect("is UTF-8"));
@@ -70,7 +73,8 @@ fn another_url_is_used_where_the_user_says_so() {
     fs::write(&config, setting).expect("can be written");
     let world = World::with(|options| {
         let config = config.to_str().expect("is UTF-8").to_owned();
-        options.variables.insert("GIT_CONFIG_GLOBAL".to_owned(), config);
+        std::sync::Arc::make_mut(&mut options.variables)
+            .insert("GIT_CONFIG_GLOBAL".to_owned(), config);
     });
     let location = written("https://example.com/", "a/r.git");
     let listing = world.provider.list(&location, None, &world.notes).expect("can be listed");
@@ -89,7 +93,7 @@ fn what_ssh_says_is_told() {
         fs::set_permissions(&program, mode).expect("can be executable");
         let program = program.to_str().expect("is UTF-8").to_owned();
         let provider = world.again(|options| {
-            options.variables.insert("GIT_SSH".to_owned(), program);
+            std::sync::Arc::make_mut(&mut options.variables).insert("GIT_SSH".to_owned(), program);
         });
         World { provider, ..world }
     };
@@ -123,7 +127,8 @@ fn what_ssh_says_is_told() {
 #[test]
 fn a_missing_ssh_is_explained() {
     let world = World::with(|options| {
-        options.variables.insert("GIT_SSH".to_owned(), "/nowhere/ssh".to_owned());
+        std::sync::Arc::make_mut(&mut options.variables)
+            .insert("GIT_SSH".to_owned(), "/nowhere/ssh".to_owned());
     });
     let location = written("ssh://git@example.com/", "a.git");
     let error = world.provider.list(&location, None, &world.notes).expect_err("cannot be run");
@@ -169,7 +174,8 @@ fn the_environment_of_a_hook_does_no_harm() {
     origin.release("v1.0.0");
     let world = World::with(|options| {
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_INDEX_FILE"] {
-            options.variables.insert(name.to_owned(), "/nowhere".to_owned());
+            std::sync::Arc::make_mut(&mut options.variables)
+                .insert(name.to_owned(), "/nowhere".to_owned());
         }
     });
     assert_eq!(world.list(&local(origin.folder())).len(), 2);

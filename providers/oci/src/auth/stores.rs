@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -48,14 +49,14 @@ pub struct Stores {
     /// Files as Docker's `config.json`, the most important first.
     pub files: Vec<PathBuf>,
     /// The environment of the programs that these files name; it also says where they are.
-    pub variables: BTreeMap<String, String>,
+    pub variables: Arc<BTreeMap<String, String>>,
     /// How long such a program may take.
     pub patience: Duration,
 }
 
 impl Default for Stores {
     fn default() -> Self {
-        Self { files: Vec::new(), variables: BTreeMap::new(), patience: helper::PATIENCE }
+        Self { files: Vec::new(), variables: Arc::default(), patience: helper::PATIENCE }
     }
 }
 
@@ -69,7 +70,7 @@ impl std::fmt::Debug for Stores {
 impl Stores {
     /// The usual files for this home folder and these variables: Docker's, those of Podman and similar tools,
     /// and Helm's.
-    pub fn of(home: &Path, variables: &BTreeMap<String, String>) -> Self {
+    pub fn of(home: &Path, variables: &Arc<BTreeMap<String, String>>) -> Self {
         let set = |name: &str| {
             let value = variables.get(name).filter(|value| !value.is_empty());
             value.map(PathBuf::from).filter(|path| path.is_absolute())
@@ -84,7 +85,7 @@ impl Stores {
             .or_else(|| Some(set("XDG_RUNTIME_DIR")?.join("containers/auth.json")));
         let files = [Some(docker.join("config.json")), podman, Some(helm)];
         let files = files.into_iter().flatten().collect();
-        Self { files, variables: variables.clone(), ..Self::default() }
+        Self { files, variables: Arc::clone(variables), ..Self::default() }
     }
 
     /// The credentials for a registry in these files.
