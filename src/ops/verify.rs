@@ -131,7 +131,7 @@ fn check_all<T: Sync>(
 ) -> Report {
     let faults = Mutex::new(Vec::new());
     let checked = AtomicUsize::new(0);
-    let Ok(()) = at_once(session.disk_jobs(), items, |item| {
+    let Ok(()) = at_once(session.disk_jobs(items.len()), items, |item| {
         let fault = check(item);
         lock(&faults).extend(fault);
         let done = checked.fetch_add(1, Ordering::Relaxed) + 1;

@@ -319,6 +319,6 @@ impl<'a> Content<'a> {
 pub(crate) fn check_all(session: &Session, contents: &[Content<'_>]) -> Result<(), CommandError> {
     /// The number of packages that are checked in the time that it takes to start a thread.
     const FEW: usize = 16;
-    let threads = if contents.len() <= FEW { 1 } else { session.disk_jobs() };
+    let threads = if contents.len() <= FEW { 1 } else { session.disk_jobs(contents.len()) };
     at_once(threads, contents, Content::check)
 }

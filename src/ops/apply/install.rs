@@ -276,8 +276,9 @@ pub(super) fn make_packs(
             wanted.retain(|wanted| !lost.contains(&wanted.place));
             plan = Installation::plan(&packs, wanted, link)?;
         }
-        plan.check_own(&session.store, &named(&resolved.previous), session.disk_jobs())?;
         let (made, removed) = (plan.installs().len(), plan.removals().count());
+        let threads = session.disk_jobs(made + removed);
+        plan.check_own(&session.store, &named(&resolved.previous), threads)?;
         let refused = Mutex::new(None);
         let check = |wanted: &WantedPack, stored: &Stored| {
             fetch::check_stored(session, resolved, wanted, stored).map_err(|error| {
@@ -296,7 +297,7 @@ pub(super) fn make_packs(
             }
         }
         events.progress(Stage::Installing, 0, made + removed);
-        match building.finish(session.disk_jobs()) {
+        match building.finish(threads) {
             Ok(()) => return Ok(Made { counts, made, removed }),
             Err(PacksError::Store(StoreError::Corrupt { path }))
                 if attempt == 0 && !session.store.is_read_only() =>

@@ -250,11 +250,16 @@ impl Session {
         if self.options.jobs > 0 { self.options.jobs } else { 50 }
     }
 
-    /// The number of parallel jobs while computing or writing files.
-    pub fn disk_jobs(&self) -> usize {
+    /// The number of parallel jobs while computing or writing files for so many items.
+    pub fn disk_jobs(&self, items: usize) -> usize {
         static CORES: LazyLock<usize> =
             LazyLock::new(|| std::thread::available_parallelism().map_or(1, usize::from));
-        if self.options.jobs > 0 { self.options.jobs } else { *CORES }
+        match self.options.jobs {
+            // The system reads several files to count its processors.
+            _ if items <= 1 => 1,
+            0 => *CORES,
+            jobs => jobs,
+        }
     }
 
     /// The index, created when it is first needed.

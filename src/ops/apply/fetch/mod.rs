@@ -201,7 +201,7 @@ impl<'run> Fetching<'run> {
                 }
             }
         };
-        work_at_once(self.session.disk_jobs(), self.most, &self.done, &work);
+        work_at_once(self.session.disk_jobs(self.missing.len()), self.most, &self.done, &work);
         if let Some(error) = threads::into_inner(failure) {
             return Err(error);
         }
@@ -465,7 +465,7 @@ pub(crate) fn check_recognized(
         .filter(|(_, wanted)| state.packs.contains_key(&wanted.place))
         .map(|(index, wanted)| (index, packs.pack_path(&wanted.place)))
         .collect();
-    at_once(session.disk_jobs(), &found, |(index, folder)| {
+    at_once(session.disk_jobs(found.len()), &found, |(index, folder)| {
         check_installed(session, &lock.packages[*index], folder)
     })
 }
