@@ -27,6 +27,7 @@ pub(super) fn look(world: &mut World<'_>) -> Result<(), Unavailable> {
     let mut met = std::mem::take(&mut world.met_ahead);
     while !wave.is_empty() {
         wave.retain(|&need| met.insert(need) && !seen.contains(&world.requirement(need).id));
+        // What is read must not depend on the order in which manifests are written.
         wave.sort_unstable_by(|&one, &two| world.requirement(one).cmp(world.requirement(two)));
         world.packages.expect(wave.iter().map(|&need| &world.requirement(need).id));
         let mut wanted: FxHashMap<Place, PositionSet> = FxHashMap::default();
