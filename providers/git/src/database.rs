@@ -169,17 +169,8 @@ impl Database {
         found
     }
 
-    /// What the remote listed at the last fetch.
-    pub(crate) fn advertisement(&self) -> Option<Advertisement> {
-        Advertisement::parse(&self.listing()?).ok()
-    }
-
-    /// Whether the remote listed a branch or tag with this full name at this commit (40 digits) at the last fetch.
-    pub(crate) fn lists(&self, name: &str, commit: &str) -> bool {
-        self.listing().is_some_and(|text| Advertisement::text_has(&text, name, commit))
-    }
-
-    fn listing(&self) -> Option<String> {
+    /// What the remote listed at the last fetch, as the text that [`Advertisement::parse`] reads.
+    pub(crate) fn listing(&self) -> Option<String> {
         fs::read_text(&self.folder.join(ADVERTISEMENT)).ok()
     }
 

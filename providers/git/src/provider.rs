@@ -185,13 +185,14 @@ impl Provider for GitProvider {
     ) -> Option<Vec<Release>> {
         let mut known = None;
         for settled in self.repositories.candidates(location) {
+            let Some(listed) = settled.repository.known_listing() else { continue };
             let package = Package::new(&settled.folder, location);
             // In most cases the answer stands in one line, and the others need not be understood.
             let plain = package.plain_release(version, commit);
-            if plain.as_ref().is_some_and(|plain| settled.repository.is_known_to_list(plain)) {
-                return Some(plain.into_iter().collect());
+            if let Some(plain) = plain.filter(|plain| listed.has(plain)) {
+                return Some(vec![plain]);
             }
-            let Some(listed) = settled.repository.known_advertisement() else { continue };
+            let Some(listed) = listed.advertisement() else { continue };
             let commit = commit::parse(Some(commit))?;
             let all = package.releases(&listed);
             let here = all.iter().filter(|release| release.commit == commit);

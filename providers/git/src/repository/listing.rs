@@ -9,6 +9,35 @@ use mu_provider::{ErrorKind, Progress, ProviderError, Release};
 use super::{FailedListing, Repository, Talk};
 use crate::wire::Advertisement;
 
+/// A listing that is there without asking anybody.
+pub(crate) enum KnownListing {
+    Read(Arc<Advertisement>),
+    /// The text that [`Advertisement::parse`] reads.
+    Stored(String),
+}
+
+impl KnownListing {
+    /// Whether it has a release's tag or branch at its commit. The other lines of a stored listing are not
+    /// understood for this.
+    pub(crate) fn has(&self, release: &Release) -> bool {
+        let (Some(name), Some(commit)) = (&release.reference, &release.commit) else {
+            return false;
+        };
+        match self {
+            Self::Read(listed) => listed.has(name, commit),
+            Self::Stored(text) => Advertisement::text_has(text, name, commit),
+        }
+    }
+
+    /// All of it; `None` if the stored text is damaged.
+    pub(crate) fn advertisement(self) -> Option<Arc<Advertisement>> {
+        match self {
+            Self::Read(listed) => Some(listed),
+            Self::Stored(text) => Advertisement::parse(&text).ok().map(Arc::new),
+        }
+    }
+}
+
 impl Repository {
     /// Branches and tags, requested once per process.
     pub(crate) fn advertisement(
@@ -42,15 +71,15 @@ impl Repository {
 
     /// Branches and tags as far as they are known without asking anybody.
     pub(crate) fn known_advertisement(&self) -> Option<Arc<Advertisement>> {
-        self.listed.get().cloned().or_else(|| self.database.advertisement().map(Arc::new))
+        self.known_listing()?.advertisement()
     }
 
-    /// Whether the last listing on this machine has a release's tag at its commit.
-    pub(crate) fn is_known_to_list(&self, release: &Release) -> bool {
-        let (Some(name), Some(commit)) = (&release.reference, &release.commit) else {
-            return false;
-        };
-        self.database.lists(name, commit)
+    /// The listing of this run, or else the last one on this machine.
+    pub(crate) fn known_listing(&self) -> Option<KnownListing> {
+        match self.listed.get() {
+            Some(listed) => Some(KnownListing::Read(Arc::clone(listed))),
+            None => self.database.listing().map(KnownListing::Stored),
+        }
     }
 
     pub(super) fn listed(

@@ -88,6 +88,11 @@ impl Advertisement {
         text
     }
 
+    /// Whether there is a branch or tag with this full name at this commit (40 digits).
+    pub(crate) fn has(&self, name: &str, commit: &str) -> bool {
+        self.refs.iter().any(|other| other.name == name && other.commit.to_string() == commit)
+    }
+
     /// Whether such a text has a branch or tag with this full name at this commit (40 digits).
     pub(crate) fn text_has(text: &str, name: &str, commit: &str) -> bool {
         let (plain, peeled) = (format!("{commit} {name}"), format!(" {name} peeled:{commit}"));
@@ -242,6 +247,7 @@ mod tests {
             ("refs/heads/dev", &one, true),
             ("refs/heads/de", &one, false),
         ] {
+            assert_eq!(refs.has(name, commit), is_there, "{name} {commit}");
             assert_eq!(Advertisement::text_has(&text, name, commit), is_there, "{name} {commit}");
         }
     }

@@ -1,11 +1,9 @@
 //! The checks for every provider, over every transport.
 
-use std::sync::Arc;
-
 use mu_provider::Location;
 use mu_provider::conformance::{Fixture, read_tree};
 
-use crate::support::{Daemon, HttpServer, Origin, World, fake_ssh, git, locked, written};
+use crate::support::{Daemon, HttpServer, Origin, World, fake_ssh, git, locked, set, written};
 
 fn check(world: &World, origin: &Origin, root: &str, path: &str) {
     // The provider must write the same as a plain export by Git.
@@ -73,7 +71,7 @@ fn over_ssh() {
     let origin = origin();
     let (program, _) = fake_ssh(origin.root(), origin.root());
     let world = World::with(|options| {
-        Arc::make_mut(&mut options.variables).insert("GIT_SSH_COMMAND".to_owned(), program);
+        set(options, "GIT_SSH_COMMAND", program);
     });
     check(&world, &origin, "ssh://git@example.com/", "group/ec2.git");
 }
@@ -89,7 +87,7 @@ fn on_this_machine() {
 fn on_this_machine_without_git() {
     let origin = origin();
     let world = World::with(|options| {
-        Arc::make_mut(&mut options.variables).insert("PATH".to_owned(), "/nowhere".to_owned());
+        set(options, "PATH", "/nowhere");
     });
     let root = format!("file://{}/", origin.root().display());
     check(&world, &origin, &root, "group/ec2.git");

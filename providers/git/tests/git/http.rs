@@ -10,7 +10,7 @@ use mu_provider::http::{Credentials, Http, HttpOptions, Secret};
 use mu_provider::{ErrorKind, Listing, Provider as _, SafeUrl};
 use mu_testing::http::{Reply, Seen, TestServer};
 
-use crate::support::{HttpServer, Origin, World, written};
+use crate::support::{HttpServer, Origin, World, set, written};
 
 fn origin() -> Origin {
     let origin = Origin::new("private.git");
@@ -43,8 +43,7 @@ fn with_helper(password: &str) -> (World, std::path::PathBuf) {
     fs::write(&config, text).expect("can be written");
     let provider = |options: &mut mu_provider_git::GitOptions| {
         let path = config.to_str().expect("is UTF-8").to_owned();
-        std::sync::Arc::make_mut(&mut options.variables)
-            .insert("GIT_CONFIG_GLOBAL".to_owned(), path);
+        set(options, "GIT_CONFIG_GLOBAL", path);
     };
     let provider = world.again(provider);
     (World { provider, ..world }, log)

@@ -3,7 +3,7 @@
 use mu_provider::{ErrorKind, Listing, Provider as _};
 use mu_testing::http::Reply;
 
-use crate::support::{Daemon, HttpServer, Origin, World, fake_ssh, local, locked, written};
+use crate::support::{Daemon, HttpServer, Origin, World, fake_ssh, local, locked, set, written};
 
 fn origin() -> (Origin, String) {
     let origin = Origin::new("group/mono");
@@ -19,8 +19,7 @@ fn it_is_found_by_asking_the_longest_first() {
     let daemon = Daemon::start(origin.root());
     let (program, _) = fake_ssh(origin.root(), origin.root());
     let world = World::with(|options| {
-        std::sync::Arc::make_mut(&mut options.variables)
-            .insert("GIT_SSH_COMMAND".to_owned(), program);
+        set(options, "GIT_SSH_COMMAND", program);
     });
     let file = format!("file://{}/", origin.root().display());
     for root in [server.root(), daemon.root(), "ssh://git@example.com/".to_owned(), file] {

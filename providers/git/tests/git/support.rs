@@ -16,6 +16,11 @@ use mu_testing::git::variables;
 pub(crate) use mu_testing::git::{Daemon, HttpServer, Origin, fake_ssh, git, git_with_input};
 use tempfile::TempDir;
 
+/// Sets an environment variable of a provider.
+pub(crate) fn set(options: &mut GitOptions, name: &str, value: impl Into<String>) {
+    Arc::make_mut(&mut options.variables).insert(name.to_owned(), value.into());
+}
+
 /// A provider, its cache, and what it reported.
 pub(crate) struct World {
     pub(crate) folder: TempDir,
@@ -33,7 +38,7 @@ impl World {
         let folder = tempfile::tempdir().expect("there is room");
         let http = Http::new(HttpOptions { retries: 0, ..HttpOptions::default() });
         let mut options = GitOptions::new(folder.path().join("cache"), &http);
-        options.variables = std::sync::Arc::new(variables(folder.path()));
+        options.variables = Arc::new(variables(folder.path()));
         change(&mut options);
         let provider = GitProvider::new(options.clone());
         Self { folder, options, provider, notes: Notes::default() }

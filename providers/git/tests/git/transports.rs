@@ -4,14 +4,12 @@ use std::fs;
 
 use mu_provider::{ErrorKind, Listing, Provider as _};
 
-use crate::support::{Daemon, Origin, World, fake_ssh, git, local, told, written};
+use crate::support::{Daemon, Origin, World, fake_ssh, git, local, set, told, written};
 
 fn with_ssh(program: &str) -> World {
     World::with(|options| {
-        std::sync::Arc::make_mut(&mut options.variables)
-            .insert("GIT_SSH_COMMAND".to_owned(), program.to_owned());
-        std::sync::Arc::make_mut(&mut options.variables)
-            .insert("GIT_SSH_VARIANT".to_owned(), "ssh".to_owned());
+        set(options, "GIT_SSH_COMMAND", program);
+        set(options, "GIT_SSH_VARIANT", "ssh");
     })
 }
 
@@ -45,8 +43,7 @@ fn a_program_may_stand_in_for_ssh() {
     for with_setting in [true, false] {
         let world = World::with(|options| {
             let mut set = |name: &str, value: &str| {
-                std::sync::Arc::make_mut(&mut options.variables)
-                    .insert(name.to_owned(), value.to_owned());
+                set(options, name, value);
             };
             if with_setting {
                 set("GIT_CONFIG_GLOBAL", config.to_str().expect("is UTF-8"));
@@ -73,8 +70,7 @@ fn another_url_is_used_where_the_user_says_so() {
     fs::write(&config, setting).expect("can be written");
     let world = World::with(|options| {
         let config = config.to_str().expect("is UTF-8").to_owned();
-        std::sync::Arc::make_mut(&mut options.variables)
-            .insert("GIT_CONFIG_GLOBAL".to_owned(), config);
+        set(options, "GIT_CONFIG_GLOBAL", config);
     });
     let location = written("https://example.com/", "a/r.git");
     let listing = world.provider.list(&location, None, &world.notes).expect("can be listed");
@@ -93,7 +89,7 @@ fn what_ssh_says_is_told() {
         fs::set_permissions(&program, mode).expect("can be executable");
         let program = program.to_str().expect("is UTF-8").to_owned();
         let provider = world.again(|options| {
-            std::sync::Arc::make_mut(&mut options.variables).insert("GIT_SSH".to_owned(), program);
+            set(options, "GIT_SSH", program);
         });
         World { provider, ..world }
     };
@@ -127,8 +123,7 @@ fn what_ssh_says_is_told() {
 #[test]
 fn a_missing_ssh_is_explained() {
     let world = World::with(|options| {
-        std::sync::Arc::make_mut(&mut options.variables)
-            .insert("GIT_SSH".to_owned(), "/nowhere/ssh".to_owned());
+        set(options, "GIT_SSH", "/nowhere/ssh");
     });
     let location = written("ssh://git@example.com/", "a.git");
     let error = world.provider.list(&location, None, &world.notes).expect_err("cannot be run");
@@ -174,8 +169,7 @@ fn the_environment_of_a_hook_does_no_harm() {
     origin.release("v1.0.0");
     let world = World::with(|options| {
         for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_OBJECT_DIRECTORY", "GIT_INDEX_FILE"] {
-            std::sync::Arc::make_mut(&mut options.variables)
-                .insert(name.to_owned(), "/nowhere".to_owned());
+            set(options, name, "/nowhere");
         }
     });
     assert_eq!(world.list(&local(origin.folder())).len(), 2);

@@ -55,6 +55,27 @@ fn every_form_of_a_tag() {
 }
 
 #[test]
+fn the_listing_of_this_run_counts_before_the_stored_one() {
+    let (world, origin) = (World::new(), Origin::new("r.git"));
+    let first = origin.release("v1.0.0");
+    let location = local(origin.folder());
+    let release = world.release(&location, "1.0.0");
+    world.fetch(&location, &release).expect("can be fetched, and stores the listing");
+
+    origin.git(&["tag", "v1.1.0"]);
+    origin.commit(&[("later", "")]);
+    origin.git(&["tag", "--force", "v1.0.0"]);
+    let next = world.again(|_| {});
+    let versions = || {
+        let releases = next.releases_of(&location, &first, "1.0.0").expect("is known");
+        releases.into_iter().map(|release| release.version).collect::<Vec<_>>()
+    };
+    assert_eq!(versions(), ["1.0.0"], "nobody was asked yet");
+    next.list(&location, None, &world.notes).expect("can be listed");
+    assert_eq!(versions(), ["1.1.0"]);
+}
+
+#[test]
 fn packages_in_folders_have_versions_of_their_own() {
     let (world, origin) = (World::new(), Origin::new("mono.git"));
     origin.commit(&[("a/Mu.yaml", "name: m/a\n# one\n"), ("b/c/Mu.yaml", "name: m/c\n# one\n")]);
