@@ -70,7 +70,7 @@ impl Shared {
         }
         if here.len() >= MANY {
             let shared = Arc::clone(self);
-            self.pool.run(move || shared.read_from_the_end(&here));
+            self.pool.run_nearby(move || shared.read_from_the_end(&here));
         }
     }
 
@@ -99,10 +99,8 @@ impl Shared {
         if versions.len() < MANY {
             return;
         }
-        let (shared, mut versions) = (Arc::clone(self), versions.to_vec());
-        self.pool.run(move || {
-            // The order of a lock.
-            versions.sort_by(|(one, _), (other, _)| one.id().cmp(other.id()));
+        let (shared, versions) = (Arc::clone(self), versions.to_vec());
+        self.pool.run_nearby(move || {
             for (releases, position) in versions.iter().rev() {
                 let Some(package) = shared.loaded(releases.id()) else { continue };
                 // Its own place may say something else.
