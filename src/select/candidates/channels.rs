@@ -26,6 +26,9 @@ impl Preference {
         let asked: Vec<String> = known.channels.iter().map(|&one| one.to_owned()).collect();
         let default = || releases.default_channel().map(ToOwned::to_owned);
         let first = if asked.is_empty() { known.channel.clone().or_else(default) } else { None };
+        if releases.all_details().next().is_none() {
+            return Self { first, asked, order: Vec::new() };
+        }
         let all = PositionSet::between(0, releases.len());
         let chosen = |is_meant: &dyn Fn(Position) -> bool| -> PositionSet {
             releases.all_details().map(|(at, _)| at).filter(|&at| is_meant(at)).collect()

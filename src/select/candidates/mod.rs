@@ -337,10 +337,9 @@ impl Candidates {
                 provided.entry(capability).or_default().push(position);
             }
         }
-        let all = PositionSet::between(0, self.count()).intersection(&self.allowed);
         for capability in stated {
-            let positions = provided.entry(capability).or_default();
-            positions.extend(all.iter());
+            let all = PositionSet::between(0, self.count()).intersection(&self.allowed);
+            provided.entry(capability).or_default().extend(all.iter());
         }
         let default = self.first_channel();
         let is_preferred = |position: &Position| {

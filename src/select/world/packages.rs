@@ -381,6 +381,9 @@ impl<'a> Packages<'a> {
             return Ok((details.provides.clone(), details.requires.clone()));
         }
         let releases = package.releases();
+        if releases.is_told() {
+            return Ok((Vec::new(), Vec::new()));
+        }
         let declared = self.universe.declared(releases.id(), package.candidate(position))?;
         let Some(declared) = declared else { return Ok((Vec::new(), Vec::new())) };
         self.note_all_provided(&declared.provides, place, position);
