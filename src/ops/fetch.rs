@@ -77,7 +77,7 @@ fn elsewhere(session: &Session, lock: &Lockfile) -> Vec<usize> {
     let root = session.lock_folder();
     let is_elsewhere = |(_, package): &(usize, &crate::lock::LockedPackage)| {
         let source = &package.source;
-        let folder = crate::env::absolute(&root, source.place.as_ref());
+        let folder = crate::env::absolute(root, source.place.as_ref());
         source.is_placed() || source.is_folder() && !folder.is_dir()
     };
     lock.packages.iter().enumerate().filter(is_elsewhere).map(|(index, _)| index).collect()

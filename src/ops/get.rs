@@ -160,7 +160,7 @@ fn read(
                     None => seen_from(session, &reference, folder, from)?,
                 }
             }
-            (Some(folder), None) => seen_from(session, &reference, folder, &session.lock_folder())?,
+            (Some(folder), None) => seen_from(session, &reference, folder, session.lock_folder())?,
         };
         let narrowing = &request.narrowing;
         let dependency = manifest::Requirement {
@@ -181,12 +181,12 @@ fn each_once(
     target: Option<usize>,
 ) -> Result<BTreeSet<PackageId>, CommandError> {
     let own = target.map(|target| &session.workspace.members[target]);
-    let from = own.map_or_else(|| session.lock_folder(), |own| own.folder.clone());
+    let from = own.map_or_else(|| session.lock_folder(), |own| &own.folder);
     let mut named: BTreeMap<PackageId, &Reference> = BTreeMap::new();
     for dependency in dependencies {
         let reference = &dependency.reference;
         let (places, workspace) = (&session.places, &session.workspace);
-        let id = places.id_of(reference, &session.defaults(), &from, workspace);
+        let id = places.id_of(reference, &session.defaults(), from, workspace);
         if let Some(own) = own.filter(|own| own.id == id) {
             let message = format!("`{}` cannot depend on itself", own.manifest.name);
             let hint = match &session.workspace.members[..] {

@@ -273,7 +273,7 @@ impl<'a> Content<'a> {
         let LockedPackage { id, version, .. } = self.package;
         let folder = self.session.lock_folder();
         let file = folder.join(crate::lock::FILE_NAME);
-        let line = Lockfile::line_of_version(&folder, self.package);
+        let line = Lockfile::line_of_version(folder, self.package);
         let line = line.map(|line| format!(":{line}")).unwrap_or_default();
         let message = format!("{}{line} says that `{id}` is {version}, but {said}", file.display());
         CommandError::new(Code::Integrity, message)

@@ -66,7 +66,7 @@ pub fn without(session: &Session, extra: &[String], id: &PackageId) -> Vec<Strin
         .iter()
         .filter(|text| {
             parse_extra(text)
-                .map_or(true, |dependency| id_from(session, &dependency.reference, &from) != *id)
+                .map_or(true, |dependency| id_from(session, &dependency.reference, from) != *id)
         })
         .cloned()
         .collect()

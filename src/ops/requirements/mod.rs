@@ -147,8 +147,8 @@ impl Requirements {
         for text in requirements.extra.clone() {
             let dependency = parse_extra(&text)?;
             let root = session.lock_folder();
-            let id = id_from(session, &dependency.reference, &root);
-            requirements.ask(session, id, &Requester::CommandLine, None, &dependency, &root);
+            let id = id_from(session, &dependency.reference, root);
+            requirements.ask(session, id, &Requester::CommandLine, None, &dependency, root);
         }
         Ok(requirements)
     }

@@ -28,7 +28,7 @@ impl Session {
         };
         let lockfile = match edits {
             Some(lock) => Some(lock),
-            None => Lockfile::read(&self.lock_folder())?,
+            None => Lockfile::read(self.lock_folder())?,
         };
         let lockfile = lockfile.map(|lock| self.up_to_date(lock));
         *known = Some(lockfile.clone());
@@ -66,6 +66,6 @@ impl Session {
             self.ignore_edits(None)?;
             return Ok(lockfile.write_edits(&self.workspace.root)?);
         }
-        Ok(lockfile.write(&self.lock_folder())?)
+        Ok(lockfile.write(self.lock_folder())?)
     }
 }

@@ -190,10 +190,10 @@ impl Session {
     }
 
     /// The folder that holds `Mu.lock`.
-    pub fn lock_folder(&self) -> PathBuf {
+    pub fn lock_folder(&self) -> &Path {
         match self.scope {
-            Scope::Workspace => self.workspace.root.clone(),
-            Scope::Global => self.environment.mu_home.clone(),
+            Scope::Workspace => &self.workspace.root,
+            Scope::Global => &self.environment.mu_home,
         }
     }
 

@@ -27,7 +27,7 @@ pub(crate) fn source_beside(
 /// workspace, so that the lock is valid in every checkout, unless the settings or a manifest name it by its
 /// absolute path.
 fn place_of(session: &Session, changed: &ChangedManifests, route: &Route) -> String {
-    let (from, root) = (&session.lock_folder(), &route.location.root);
+    let (from, root) = (session.lock_folder(), &route.location.root);
     let Ok(folder) = root.as_url().to_file_path() else {
         return root.to_string();
     };

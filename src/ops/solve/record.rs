@@ -357,7 +357,7 @@ fn new_entry(
     let is_pack = session.index().is_pack(chosen.source());
     let pack = is_pack.then(|| PacksHere::new(session).source(chosen.source(), &version)).flatten();
     let source = pack.unwrap_or_else(|| source_beside(session, &requirements.changed, route));
-    let mut package = LockedPackage::new(chosen.id.clone(), version.clone(), source);
+    let mut package = LockedPackage::new(chosen.id.clone(), version, source);
     (package.constraints, package.mu_version) = demands(session, chosen, release)?;
     package.folder = route.location.folder.clone().filter(|folder| !folder.is_empty());
     let commit = chosen.commit.as_deref().filter(|commit| !ArtifactDigest::is_one(commit));
@@ -379,8 +379,8 @@ fn new_entry(
     package.url = release.urls.first().filter(is_fine).cloned();
     package.locator.clone_from(&release.locator);
     let wrong = |what: &str, error: DigestError| {
-        let text =
-            format!("the index of `{}` has {what} of {version} that cannot be read", chosen.id);
+        let (id, version) = (&chosen.id, version_text(chosen.version.as_ref()));
+        let text = format!("the index of `{id}` has {what} of {version} that cannot be read");
         CommandError::from_error(
             Code::Integrity,
             ProviderError::new(ErrorKind::Integrity, text).because(error),

@@ -19,7 +19,7 @@ pub(crate) fn placed_folder(
     session: &Session,
     package: &LockedPackage,
 ) -> Result<PathBuf, CommandError> {
-    let folder = crate::env::absolute(&session.lock_folder(), package.source.place.as_ref());
+    let folder = crate::env::absolute(session.lock_folder(), package.source.place.as_ref());
     let places = session.places.search().places(&package.id);
     if places[2..4].iter().any(|place| place.folder == folder) {
         return Ok(folder);

@@ -126,7 +126,7 @@ fn in_lock(
         (Some(_), Err(_)) => return Ok(None),
         (None, Err(error)) => return Err(CommandError::from_error(Code::NotFound, error)),
     };
-    let Some(root) = roots.find(&package.source.place, &session.lock_folder()) else {
+    let Some(root) = roots.find(&package.source.place, session.lock_folder()) else {
         return Ok(None);
     };
     let is_repository = provider.facts().is_repository;
@@ -206,7 +206,7 @@ fn marks_dropped(path: &str) -> String {
 fn folder_route(session: &Session, package: &LockedPackage) -> Result<Route, CommandError> {
     let provider = session.index().providers().get(&package.source.provider);
     let provider = provider.map_err(|error| CommandError::from_error(Code::NotFound, error))?;
-    let locked = crate::env::absolute(&session.lock_folder(), package.source.place.as_ref());
+    let locked = crate::env::absolute(session.lock_folder(), package.source.place.as_ref());
     let Some(folder) = folder_meant(session, &package.id, &locked) else {
         let message = format!(
             "Mu.lock takes `{}` from the folder `{}`, and no override in the settings does",
