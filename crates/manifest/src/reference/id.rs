@@ -22,7 +22,7 @@ pub struct PackageId(Arc<str>);
 /// Whether a name means something else without a base: one of one segment means a package's own namespace first,
 /// and the first segment of another may look like a host.
 pub fn needs_base(name: &str) -> bool {
-    name.split_once('/').is_none_or(|(first, _)| first.contains('.'))
+    name.bytes().find(|byte| matches!(byte, b'/' | b'.')) != Some(b'/')
 }
 
 impl PackageId {
