@@ -56,12 +56,12 @@ impl Requirement {
         if self.channel.is_none() && self.app_version.is_none() && !self.prerelease {
             return Dependency::Reference(reference);
         }
-        Dependency::Detailed(DetailedDependency {
+        Dependency::Detailed(Box::new(DetailedDependency {
             reference,
             channel: self.channel.clone(),
             app_version: self.app_version.clone(),
             prerelease: self.prerelease,
-        })
+        }))
     }
 
     /// What two references to one package have in common, as far as a manifest alone shows.

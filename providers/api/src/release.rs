@@ -160,8 +160,8 @@ impl Release {
 pub enum Dependency {
     /// A reference alone.
     Reference(String),
-    /// A reference and what narrows it.
-    Detailed(DetailedDependency),
+    /// A reference and what narrows it. It is rare, and large.
+    Detailed(Box<DetailedDependency>),
 }
 
 impl Dependency {
@@ -169,11 +169,11 @@ impl Dependency {
     pub fn new(reference: String, prerelease: bool) -> Self {
         match prerelease {
             false => Self::Reference(reference),
-            true => Self::Detailed(DetailedDependency {
+            true => Self::Detailed(Box::new(DetailedDependency {
                 reference,
                 prerelease,
                 ..DetailedDependency::default()
-            }),
+            })),
         }
     }
 
@@ -205,7 +205,7 @@ impl<'de> Deserialize<'de> for Dependency {
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Dependency, A::Error> {
                 let detailed = DetailedDependency::deserialize(MapAccessDeserializer::new(map));
-                detailed.map(Dependency::Detailed)
+                detailed.map(|detailed| Dependency::Detailed(Box::new(detailed)))
             }
         }
 

@@ -229,12 +229,12 @@ fn dependencies(manifest: &Manifest) -> Vec<Dependency> {
         .dependencies
         .iter()
         .map(|dependency| {
-            Dependency::Detailed(DetailedDependency {
+            Dependency::Detailed(Box::new(DetailedDependency {
                 reference: dependency.reference.to_string(),
                 channel: dependency.channel.clone(),
                 app_version: dependency.app_version.clone(),
                 prerelease: dependency.prerelease,
-            })
+            }))
         })
         .collect()
 }

@@ -69,11 +69,11 @@ fn in_repository(package: &str, spec: &Node<'_>) -> Result<Dependency, Fault> {
         }
         (Some(app), None) => {
             parsed(app)?;
-            Ok(Dependency::Detailed(DetailedDependency {
+            Ok(Dependency::Detailed(Box::new(DetailedDependency {
                 reference: package.to_owned(),
                 app_version: Some(app.0.to_owned()),
                 ..DetailedDependency::default()
-            }))
+            })))
         }
         (None, Some((own, at))) => Err(at.fault(format!(
             "the dependency `{package}` has the operatorVersion `{own}` without an appVersion, which does not say which version it is"
