@@ -74,9 +74,11 @@ impl ProgressLine {
         self.shared.as_ref().is_some_and(|shared| shared.is_terminal)
     }
 
-    /// Counts the steps of a stage.
+    /// Counts the steps of a stage, if they are drawn: every package of a run is one, and most need no request.
     pub(super) fn step(&self, stage: Stage, done: usize, total: usize) {
-        self.change(|state, now| state.step(stage, done, total, now));
+        if self.is_drawn() {
+            self.change(|state, now| state.step(stage, done, total, now));
+        }
     }
 
     /// Starts a piece of work.
