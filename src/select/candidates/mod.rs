@@ -50,9 +50,10 @@ pub(super) struct Known<'k> {
 pub(super) struct Candidates {
     id: PackageId,
     releases: Arc<Releases>,
-    instead: Option<Override>,
+    /// Rare and large, as the upgrades are: so it takes room only where it is.
+    instead: Option<Box<Override>>,
     allowed: PositionSet,
-    upgrades: Option<Upgrades>,
+    upgrades: Option<Box<Upgrades>>,
     locked: Vec<LockedCandidate>,
     /// What an earlier answer chose, which is tried first.
     suggested: SmallVec<[Position; 1]>,
@@ -82,7 +83,7 @@ impl Candidates {
         id: &PackageId,
         known: &Known<'_>,
     ) -> Result<Self, Unavailable> {
-        let instead = inquiry.settings.overrides.get(id).cloned();
+        let instead = inquiry.settings.overrides.get(id).cloned().map(Box::new);
         let asked = instead.as_ref().map_or(id, |instead| &instead.id);
         let releases = inquiry.universe.releases(asked)?;
         let mut candidates = Self {
@@ -162,7 +163,8 @@ impl Candidates {
             PositionSet::matching(length, passes)
         };
         let channels = self.preference.of_upgrades(known);
-        self.upgrades = Upgrades::from(&self.releases, &allowed, known.installed, channels);
+        let upgrades = Upgrades::from(&self.releases, &allowed, known.installed, channels);
+        self.upgrades = upgrades.map(Box::new);
         self.allowed = self.allowed.union(&allowed);
     }
 
@@ -246,7 +248,7 @@ impl Candidates {
 
     /// The package whose releases are used, if an override says so.
     pub(super) fn instead(&self) -> Option<&Override> {
-        self.instead.as_ref()
+        self.instead.as_deref()
     }
 
     /// The releases, candidates or not.
