@@ -1,8 +1,9 @@
 //! What references say about the places of packages, in addition to their ids.
 
-use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
+
+use rustc_hash::FxHashMap;
 
 use crate::reference::{PackageId, Protocol, Reference};
 use mu_provider::threads::lock;
@@ -10,9 +11,9 @@ use mu_provider::threads::lock;
 /// What references say about packages.
 #[derive(Debug, Default)]
 pub(super) struct Hints {
-    stated: Mutex<HashMap<PackageId, Hint>>,
+    stated: Mutex<FxHashMap<PackageId, Hint>>,
     /// What the lock says, where no reference says anything.
-    locked: Mutex<HashMap<PackageId, Hint>>,
+    locked: Mutex<FxHashMap<PackageId, Hint>>,
 }
 
 /// What a reference says about the place of a package, in addition to its id.
