@@ -51,18 +51,12 @@ impl Pool {
 
     /// Runs a task in the next free thread.
     pub(super) fn run(&self, task: impl FnOnce() + Send + 'static) {
-        self.put(self.0.limit, |queue| queue.tasks.push_back(Box::new(task)));
-    }
-
-    /// Runs a task that waits for nobody but this machine: more than one thread for such tasks would only
-    /// take the processor from the thread that needs the answers.
-    pub(super) fn run_nearby(&self, task: impl FnOnce() + Send + 'static) {
-        self.put(1, |queue| queue.tasks.push_back(Box::new(task)));
+        self.put(|queue| queue.tasks.push_back(Box::new(task)));
     }
 
     /// Runs a task when there is nothing else to do, unless it is dropped before.
     pub(super) fn guess(&self, task: impl FnOnce() + Send + 'static) {
-        self.put(self.0.limit, |queue| queue.guesses.push_back(Box::new(task)));
+        self.put(|queue| queue.guesses.push_back(Box::new(task)));
     }
 
     /// Drops the tasks of this kind that have not started.
@@ -70,8 +64,8 @@ impl Pool {
         lock(&self.0.queue).guesses.clear();
     }
 
-    /// Queues a task, and wakes a thread for it, or starts one if all are busy and there are fewer than `limit`.
-    fn put(&self, limit: usize, put: impl FnOnce(&mut Queue)) {
+    /// Queues a task, and wakes a thread for it, or starts one if all are busy.
+    fn put(&self, put: impl FnOnce(&mut Queue)) {
         let mut queue = lock(&self.0.queue);
         if queue.closed {
             return;
@@ -79,7 +73,7 @@ impl Pool {
         put(&mut queue);
         self.0.changed.notify_one();
         let mut threads = lock(&self.0.threads);
-        if queue.tasks.len() + queue.guesses.len() > queue.idle && threads.len() < limit {
+        if queue.tasks.len() + queue.guesses.len() > queue.idle && threads.len() < self.0.limit {
             let desk = Arc::clone(&self.0);
             // If the system cannot start another thread, the existing ones do it, or the thread that needs
             // the answer.

@@ -1,5 +1,5 @@
 //! Requests ahead of time: for levels of the graph, it uses all threads of the pool for the network, and at
-//! most one of them for reading local data.
+//! most one of them for the local data of each level.
 //!
 //! It decides nothing: if an answer is not there yet, it is requested as if nothing had been requested ahead.
 
@@ -70,7 +70,7 @@ impl Shared {
         }
         if here.len() >= MANY {
             let shared = Arc::clone(self);
-            self.pool.run_nearby(move || shared.read_from_the_end(&here));
+            self.pool.run(move || shared.read_from_the_end(&here));
         }
     }
 
@@ -100,7 +100,7 @@ impl Shared {
             return;
         }
         let (shared, versions) = (Arc::clone(self), versions.to_vec());
-        self.pool.run_nearby(move || {
+        self.pool.run(move || {
             for (releases, position) in versions.iter().rev() {
                 let Some(package) = shared.loaded(releases.id()) else { continue };
                 // Its own place may say something else.
