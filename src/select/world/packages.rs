@@ -14,7 +14,7 @@ use super::capabilities::Capabilities;
 use super::needs::{Meaning, Needs};
 use super::opponents::Opponents;
 use super::replacements::Replacements;
-use crate::index::releases::Position;
+use crate::index::releases::{Details, Position};
 use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::candidates::{Candidates, Inquiry, Known};
@@ -245,7 +245,7 @@ impl<'a> Packages<'a> {
         Place(index): Place,
         position: Position,
     ) -> Result<Arc<[Arc<Requirement>]>, Unavailable> {
-        let package = &mut self.known[index];
+        let package = &self.known[index];
         let (releases, candidate) = (package.releases(), package.candidate(position));
         let mut required = self.universe.requirements(releases, candidate)?;
         let bundled = &self.request.settings.bundled;
@@ -254,17 +254,27 @@ impl<'a> Packages<'a> {
                 required.iter().filter(|one| !Bundled::holds(bundled, package.id(), &one.id));
             required = others.cloned().collect();
         }
-        if releases.is_told() {
-            return Ok(required);
-        }
-        let declared = self.universe.declared(releases.id(), candidate)?;
-        if let Some(details) = declared
-            && package.declare(&self.request.settings, position, details)
+        if let Some(details) = self.declared(Place(index), position)?
+            && self.known[index].declare(&self.request.settings, position, details)
         {
             self.is_outdated = true;
             self.needs.forget_meanings();
         }
         Ok(required)
+    }
+
+    /// What the manifest of a version says besides its listing, unless the listing says everything.
+    fn declared(
+        &self,
+        place: Place,
+        position: Position,
+    ) -> Result<Option<Arc<Details>>, Unavailable> {
+        let package = self.get(place);
+        let releases = package.releases();
+        if releases.is_told() {
+            return Ok(None);
+        }
+        self.universe.declared(releases.id(), package.candidate(position))
     }
 
     /// The package that a requirement names, or the override of it, and the candidates that the requirement
@@ -380,11 +390,7 @@ impl<'a> Packages<'a> {
         if let Some(details) = package.details(position) {
             return Ok((details.provides.clone(), details.requires.clone()));
         }
-        let releases = package.releases();
-        if releases.is_told() {
-            return Ok((Vec::new(), Vec::new()));
-        }
-        let declared = self.universe.declared(releases.id(), package.candidate(position))?;
+        let declared = self.declared(place, position)?;
         let Some(declared) = declared else { return Ok((Vec::new(), Vec::new())) };
         self.note_all_provided(&declared.provides, place, position);
         Ok((declared.provides.clone(), declared.requires.clone()))
@@ -417,8 +423,7 @@ impl<'a> Packages<'a> {
         if !package.releases().is_repository() {
             return Ok(Vec::new());
         }
-        let declared =
-            self.universe.declared(package.releases().id(), package.candidate(position))?;
+        let declared = self.declared(place, position)?;
         Ok(declared.map(|declared| declared.replaces.clone()).unwrap_or_default())
     }
 
@@ -468,8 +473,7 @@ impl<'a> Packages<'a> {
         if !package.releases().is_repository() {
             return Ok(Vec::new());
         }
-        let declared =
-            self.universe.declared(package.releases().id(), package.candidate(position))?;
+        let declared = self.declared(place, position)?;
         Ok(declared
             .map(|declared| others(&declared.conflicts, &declared.provides))
             .unwrap_or_default())
