@@ -53,7 +53,7 @@ fn http_backend_is_not_asked_again() {
     let asked = server.requests().len();
     check_without_network(&sandbox);
     assert_eq!(server.requests().len(), asked, "{:?}", server.requests());
-    drop(server);
+    server.refuse();
     check_without_network(&sandbox);
     // Anything that is not here needs the server, and the error says so.
     let error = sandbox.mu(&["update", "--json"]).fails_with("network");
@@ -72,7 +72,7 @@ fn a_daemon_is_not_asked_again() {
     let asked = daemon.connections();
     check_without_network(&sandbox);
     assert_eq!(daemon.connections(), asked);
-    drop(daemon);
+    daemon.refuse();
     check_without_network(&sandbox);
     sandbox.mu(&["update", "--json"]).fails_with("network");
 }
@@ -86,7 +86,7 @@ fn another_workspace_of_this_machine_asks_only_what_is_new() {
     let sandbox = Sandbox::with_dependencies(&[&reference]);
     sandbox.mu(&["get"]).ok();
     let lock = sandbox.read("Mu.lock");
-    drop(server);
+    server.refuse();
     fs::create_dir_all(sandbox.path("other/.mu")).expect("can be made");
     fs::copy(sandbox.path("work/Mu.yaml"), sandbox.path("other/Mu.yaml")).expect("is ours");
     // A commit that is in the cache needs no request.
@@ -110,7 +110,7 @@ fn a_commit_that_is_here_costs_no_network_even_without_a_lock() {
     sandbox.mu(&["get", &reference]).ok();
     assert_eq!(server.requests().len(), asked, "{:?}", server.requests());
     // Nor does another package of the same commit that nobody has requested yet.
-    drop(server);
+    server.refuse();
     let inside = reference.replace(".git#", ".git/sub/dir#");
     sandbox.mu(&["get", &inside]).ok();
     // The tags may have moved since, so reading them needs a request.

@@ -88,9 +88,9 @@ fn each_file_is_asked_for_once_and_then_no_more() {
 
 #[test]
 fn a_stopped_hub_is_not_missed_for_what_is_here() {
-    let World { sandbox, hub, nginx } = world();
+    let World { sandbox, hub, mut nginx } = world();
     sandbox.mu(&["get"]).ok();
-    drop(nginx);
+    nginx.refuse();
     sandbox.mu(&["get"]).ok();
     fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("was there");
     sandbox.mu(&["get", "--offline"]).ok();

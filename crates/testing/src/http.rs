@@ -172,6 +172,11 @@ impl TestServer {
         format!("http://{}/{}", self.host(), path.trim_start_matches('/'))
     }
 
+    /// Closes each connection at once from now on, as if the server was not there.
+    pub fn refuse(&self) {
+        self.listener.refuse();
+    }
+
     /// The requests so far.
     pub fn seen(&self) -> Vec<Seen> {
         lock(&self.log).clone()

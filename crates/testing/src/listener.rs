@@ -9,15 +9,31 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub(crate) struct Listener {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,
+    refusing: Arc<AtomicBool>,
     stopped: Arc<AtomicBool>,
 }
 
 impl Listener {
     pub(crate) fn start(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
+        Self::on(0, serve)
+    }
+
+    /// Takes the port of a server that has ended, and closes each connection at once.
+    pub(crate) fn instead_of(port: u16) -> Self {
+        Self::on(port, drop)
+    }
+
+    fn on(port: u16, serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port is free");
         let address = listener.local_addr().expect("a bound socket has an address");
-        let started = Self { address, connections: Arc::default(), stopped: Arc::default() };
+        let started = Self {
+            address,
+            connections: Arc::default(),
+            refusing: Arc::default(),
+            stopped: Arc::default(),
+        };
         let connections = Arc::clone(&started.connections);
+        let refusing = Arc::clone(&started.refusing);
         let stopped = Arc::clone(&started.stopped);
         let serve = Arc::new(serve);
         std::thread::spawn(move || {
@@ -26,6 +42,9 @@ impl Listener {
                     return;
                 }
                 let Ok(stream) = stream else { return };
+                if refusing.load(Ordering::SeqCst) {
+                    continue;
+                }
                 connections.fetch_add(1, Ordering::SeqCst);
                 let serve = Arc::clone(&serve);
                 std::thread::spawn(move || serve(stream));
@@ -49,6 +68,12 @@ impl Listener {
             let status = command.status();
             status.expect("these tests need git and sshd: `.ci/setup` installs them");
         })
+    }
+
+    /// Closes each connection at once from now on. The port stays taken, so no other test's server answers at
+    /// it.
+    pub(crate) fn refuse(&self) {
+        self.refusing.store(true, Ordering::SeqCst);
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

@@ -8,6 +8,8 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
+use super::listener::Listener;
+
 /// A path that only [`Nginx::log`] requests.
 const LAST: &str = "/last-request";
 
@@ -36,6 +38,8 @@ pub struct Nginx {
     folder: TempDir,
     port: u16,
     is_tls: bool,
+    /// Keeps the port once nginx has ended.
+    ended: Option<Listener>,
 }
 
 impl Nginx {
@@ -73,6 +77,13 @@ impl Nginx {
         log.lines().filter(is_ours).map(str::to_owned).collect()
     }
 
+    /// Ends nginx. Each connection to its port is closed at once, so no other test's server answers at it.
+    pub fn refuse(&mut self) {
+        self.process.kill().expect("it runs");
+        self.process.wait().expect("it ends");
+        self.ended = Some(Listener::instead_of(self.port));
+    }
+
     fn start(root: &Path, more: &str, identity: Option<&Identity>) -> Self {
         let program = find_nginx();
         // Another process may take the free port before nginx does.
@@ -100,7 +111,8 @@ impl Nginx {
             if listens {
                 // The rest of its output is read too, so that it never blocks.
                 std::thread::spawn(move || lines.count());
-                return Self { process, folder, port, is_tls: identity.is_some() };
+                let is_tls = identity.is_some();
+                return Self { process, folder, port, is_tls, ended: None };
             }
             process.wait().expect("has ended");
             assert!(said.contains("Address already in use"), "nginx does not start:\n{said}");

@@ -60,6 +60,11 @@ impl HttpServer {
         self.server.host()
     }
 
+    /// Closes each connection at once from now on, as if the server was not there.
+    pub fn refuse(&self) {
+        self.server.refuse();
+    }
+
     /// `METHOD PATH` of every request so far.
     pub fn requests(&self) -> Vec<String> {
         self.server.requests()
@@ -133,6 +138,11 @@ impl Daemon {
     /// The server's URL.
     pub fn root(&self) -> String {
         format!("git://{}/", self.listener.address())
+    }
+
+    /// Closes each connection at once from now on, as if the server was not there.
+    pub fn refuse(&self) {
+        self.listener.refuse();
     }
 
     /// How many connections there were.
