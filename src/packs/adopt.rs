@@ -108,7 +108,7 @@ pub(super) fn refuse_files(
 ) -> Result<(), PacksError> {
     let mut folders = Folders::of(packs);
     for WantedPack { place, .. } in changed {
-        let kind = folders.at(place)?.and_then(|(folder, leaf)| folder.kind(leaf));
+        let kind = folders.kind(place)?;
         if matches!(kind, Some(Kind::File | Kind::Other)) && !is_inside(state, place) {
             return Err(PacksError::NoFolder { path: packs.pack_path(place) });
         }

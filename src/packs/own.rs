@@ -37,7 +37,7 @@ impl Installation<'_> {
         let mut there = Vec::new();
         let replaced = self.install.iter().map(|pack| &pack.place).chain(&self.remove);
         for place in replaced.filter(|place| self.state.packs.contains_key(*place)) {
-            let kind = folders.at(place)?.and_then(|(folder, leaf)| folder.kind(leaf));
+            let kind = folders.kind(place)?;
             match kind {
                 // Replacing a link loses nothing that it leads to.
                 None | Some(Kind::Symlink) => {}

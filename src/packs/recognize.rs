@@ -3,7 +3,7 @@
 //! The state is unknown in a checkout, in a folder that was moved or copied, and after the cache was cleaned.
 //! Vendored packs change with the checkout, so earlier results about them prove nothing.
 
-use mu_provider::{Folder, Kind};
+use mu_provider::Kind;
 
 use crate::formats::manifest_names;
 use crate::packs::error::PacksError;
@@ -40,15 +40,13 @@ impl PacksFolder {
                 .packs
                 .get(&wanted.place)
                 .is_some_and(|pack| wanted.accepts(&pack.digest) && pack.version == wanted.version)
-            && folders.at(&wanted.place).ok().flatten().is_some_and(|(folder, leaf)| {
-                match folder.kind(leaf) {
-                    Some(Kind::Folder) => has_manifest(folder, leaf),
-                    Some(Kind::Symlink) => {
-                        wanted.digests().any(|digest| self.is_stored(&wanted.place, &digest))
-                    }
-                    _ => false,
+            && match folders.kind(&wanted.place) {
+                Ok(Some(Kind::Folder)) => has_manifest(folders, &wanted.place),
+                Ok(Some(Kind::Symlink)) => {
+                    wanted.digests().any(|digest| self.is_stored(&wanted.place, &digest))
                 }
-            })
+                _ => false,
+            }
     }
 
     /// What is installed here; `locked` returns what the lock beside these packs names, if that is needed.
@@ -79,7 +77,7 @@ impl PacksFolder {
         let places: Vec<&str> = locked.iter().map(|pack| &*pack.place).collect();
         let mut folders = Folders::of(self);
         for pack in &locked {
-            let kind = folders.at(&pack.place)?.and_then(|(folder, leaf)| folder.kind(leaf));
+            let kind = folders.kind(&pack.place)?;
             if state.pending.contains(&pack.place) {
                 continue;
             }
@@ -127,6 +125,7 @@ impl PacksFolder {
     }
 }
 
-fn has_manifest(folder: &Folder, pack: &str) -> bool {
-    manifest_names().any(|name| folder.kind(&[pack, "/", name].concat()).is_some())
+fn has_manifest(folders: &mut Folders<'_>, place: &str) -> bool {
+    let Ok(Some((folder, leaf))) = folders.at(place) else { return false };
+    manifest_names().any(|name| folder.kind(&[leaf, "/", name].concat()).is_some())
 }

@@ -122,6 +122,43 @@ proptest! {
     }
 }
 
+/// A folder with many packs is listed, which must notice what a look at each would notice.
+#[test]
+#[cfg(unix)]
+fn among_many_packs_of_one_folder_each_that_is_not_as_installed_is_missing() {
+    let world = world();
+    let wanted: Vec<WantedPack> = (10..40)
+        .map(|number| WantedPack {
+            place: format!("hub.mu.com/many/p{number}"),
+            id: format!("hub.mu.com/many/p{number}"),
+            version: "1.0.0".to_owned(),
+            digest: Digest::of_lines(""),
+            built: None,
+        })
+        .collect();
+    let at = |number: usize| {
+        world.around.path().join(format!("work/.mu/packs/hub.mu.com/many/p{number}"))
+    };
+    for number in 10..40 {
+        fs::create_dir_all(at(number)).expect("makes");
+        fs::write(at(number).join("Mu.yaml"), "name: many/p").expect("writes");
+    }
+    let packs = wanted.iter().map(|pack| (pack.place.clone(), Pack::new(pack, Vec::new())));
+    let state = State { packs: packs.collect(), ..State::default() };
+    assert!(world.packs.is_current(&state, &wanted));
+
+    let elsewhere = world.around.path().join("elsewhere");
+    fs::rename(at(20), &elsewhere).expect("moves");
+    std::os::unix::fs::symlink(&elsewhere, at(20)).expect("links");
+    fs::remove_dir_all(at(25)).expect("removes");
+    fs::remove_dir_all(at(30)).expect("removes");
+    fs::write(at(30), "a file").expect("writes");
+    fs::remove_file(at(35).join("Mu.yaml")).expect("removes");
+    let missing = world.packs.missing(&state, &wanted);
+    let missing: Vec<&str> = missing.iter().map(|pack| &pack.place[16..]).collect();
+    assert_eq!(missing, ["p20", "p25", "p30", "p35"]);
+}
+
 #[test]
 #[cfg(unix)]
 fn a_folder_that_was_made_again_has_another_state() {

@@ -166,6 +166,16 @@ impl Folder {
         self.held.kind(path)
     }
 
+    /// The names of the folders directly in it, without a look at each. One that is missing here can still be a
+    /// folder: not all file systems say what a name stands for.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn folders(&self) -> io::Result<Vec<String>> {
+        self.held.folders()
+    }
+
     /// Opens the regular file at `path` for reading, with what is known of it. It follows no symbolic link,
     /// there or on the way, and waits for nothing.
     ///
@@ -209,7 +219,8 @@ mod by_descriptor {
     use std::time::{Duration, UNIX_EPOCH};
 
     use rustix::fs::{
-        AtFlags, FileType, Mode, OFlags, linkat, mkdirat, open, openat, renameat, statat, symlinkat,
+        AtFlags, Dir, DirEntry, FileType, Mode, OFlags, linkat, mkdirat, open, openat, renameat,
+        statat, symlinkat,
     };
     use rustix::io::retry_on_intr;
 
@@ -289,6 +300,18 @@ mod by_descriptor {
                 FileType::Symlink => Kind::Symlink,
                 _ => Kind::Other,
             })
+        }
+
+        pub(super) fn folders(&self) -> io::Result<Vec<String>> {
+            let name = |entry: &DirEntry| entry.file_name().to_str().ok().map(str::to_owned);
+            let mut folders = Vec::new();
+            for entry in Dir::read_from(&self.0)? {
+                let entry = entry?;
+                if entry.file_type() == FileType::Directory {
+                    folders.extend(name(&entry).filter(|name| name != "." && name != ".."));
+                }
+            }
+            Ok(folders)
         }
 
         pub(super) fn new_folder(&self, path: &str) -> io::Result<()> {
@@ -378,6 +401,17 @@ mod by_path {
             })
         }
 
+        pub(super) fn folders(&self) -> io::Result<Vec<String>> {
+            let mut folders = Vec::new();
+            for entry in std::fs::read_dir(&self.0)? {
+                let entry = entry?;
+                if entry.file_type()?.is_dir() {
+                    folders.extend(entry.file_name().into_string());
+                }
+            }
+            Ok(folders)
+        }
+
         pub(super) fn new_folder(&self, path: &str) -> io::Result<()> {
             std::fs::create_dir(self.0.join(path))
         }
@@ -435,6 +469,7 @@ mod tests {
         assert_eq!(folder.kind("link"), Some(Kind::Symlink));
         assert_eq!(folder.kind("real"), Some(Kind::Folder));
         assert_eq!(folder.kind("none"), None);
+        assert_eq!(folder.folders().expect("reads"), ["real"]);
     }
 
     #[test]
