@@ -1,7 +1,7 @@
 //! mu, a package manager for things that belong to no single programming language: the map of the library.
 //!
 //! Another program can do everything that a command does through [`ops`]. The library never prints, and never
-//! reads the environment, the current folder or the clock: the caller passes these in as an
+//! reads the environment, the current folder or the date: the caller passes these in as an
 //! [`env::Environment`]. [`report`] and [`cli`] are the part that interacts with people.
 //!
 //! Data flows one way, and a module uses only modules above it in this table; a test checks this.
@@ -19,24 +19,28 @@
 //! | [`lock`] | `Mu.lock` |
 //! | [`store`] | every tree that was fetched, once, under the digest of its content |
 //! | [`packs`] | what is installed, and the transaction that changes it |
-//! | [`ops`] | everything that a command does: one verb a file, above five floors that they share |
+//! | [`ops`] | everything that a command does: the verbs, above five floors that they share |
 //! | [`report`] | how things look: colour, progress, tables, errors, JSON |
 //! | [`cli`] | arguments in, one operation, its answer out |
 //!
-//! The providers (`providers/hub`, `providers/git`, `providers/helm`, `providers/oci`, `providers/olm`,
-//! `providers/path`) are separate crates. They know the protocol in `providers/api`, and nothing of this library. The same holds
-//! for `crates/hub/`, which writes hubs. `crates/picture/` draws dependency graphs for both.
+//! The providers (`providers/hub`, `git`, `helm`, `oci`, `olm`, `url`, `path` and `exec`) are separate crates. They know the
+//! protocol in `providers/api`, the formats of other ecosystems in `crates/formats`, and nothing of this library. The same holds
+//! for `crates/hub/`, which writes hubs, and `crates/bucket/`, which opens buckets for it. `crates/picture/` draws dependency
+//! graphs for both.
 //!
 //! # Files on disk
 //!
 //! | file | owner |
 //! | --- | --- |
 //! | `Mu.yaml`, `Mu.json` | the user; read and edited by [`manifest`] |
+//! | `.mu-RANDOM` beside any file | [`fs`]; a file on its way |
 //! | `.mu/workspace.yaml`, `~/.mu/config.yaml` | the user; read and edited by [`workspace`] |
+//! | `.mu/{manifest,workspace}.schema.json` | `ops::init`; for editors, and never read |
 //! | `~/.mu/credentials.{json,lock}` | [`ops::login`]; only its owner can read it |
 //! | `Mu.lock`, `~/.mu/Mu.lock` | [`lock`] |
 //! | `.mu/edits.json`, `.mu/edits.lock` | [`workspace::edits`], [`lock`]; only this machine's |
 //! | `.mu/edit/` | the user's clones; made and put into the trash there by [`ops`] |
+//! | `.git/info/exclude` | the user; `providers/git` adds and removes the lines of edits |
 //! | `.mu/packs/BASE/NAME/`, `~/.mu/packs/BASE/NAME/` | [`packs`]; what is inside is the package's |
 //! | `.mu/packs/{.gitignore,.gitattributes,vendored.json}`, `.mu/packs/.mu/{lock,partial.json,staging/}`, `CACHE/packs/` | [`packs`] |
 //! | `.mu/patch/`, `patches/` | `ops::patch` |

@@ -1,5 +1,5 @@
-//! Requests ahead of time: for levels of the graph, it uses all threads of the pool for the network, and at
-//! most one of them for the local data of each level.
+//! Requests ahead of time: for levels of the graph, it uses all threads of the pool for the network, and one
+//! of them for the local data of each level, besides one for each registry that has not changed.
 //!
 //! It decides nothing: if an answer is not there yet, it is requested as if nothing had been requested ahead.
 

@@ -115,7 +115,6 @@ mod said;
 mod search;
 mod settings;
 mod stopped;
-#[path = "../support/mod.rs"]
 mod support;
 mod tables;
 mod team;

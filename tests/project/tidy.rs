@@ -317,3 +317,28 @@ fn the_map_names_every_module() {
         assert!(pages.contains(&format!("`{module}`")), "ARCHITECTURE.md is silent on `{module}`");
     }
 }
+
+/// The page that shows how data flows names the files of one command: some forty can be read in an afternoon.
+#[test]
+fn the_way_of_a_command_is_short() {
+    let page = read("docs/ARCHITECTURE.md");
+    let (_, walk) = page.split_once("### The files on this way").expect("has the walk");
+    let (walk, _) = walk.split_once("\n## ").expect("is not the last chapter");
+    let mut files = BTreeSet::new();
+    for row in walk.lines().filter(|line| line.starts_with('|')) {
+        for part in row.rsplit(" | ").next().unwrap_or_default().split("; ") {
+            let mut folder = "";
+            for name in part.split('`').skip(1).step_by(2) {
+                match name.ends_with('/') {
+                    true => folder = name,
+                    false => drop(files.insert(format!("{folder}{name}"))),
+                }
+            }
+        }
+    }
+    for file in &files {
+        assert!(root().join(file).is_file(), "{file} does not exist");
+    }
+    assert_eq!(files.len(), 40, "{files:#?}");
+    assert!(walk.contains("There are 40."), "the page says how many there are");
+}
