@@ -2,11 +2,12 @@
 //!
 //! Hubs with a snapshot, with closures, or with neither serve the same index.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::data::{Data, Place};
 use crate::delay;
@@ -24,8 +25,9 @@ const ROUND_TRIP: Duration = Duration::from_millis(20);
 const SIZES: [usize; 2] = [3, 300];
 
 /// What hubs have, and where they are.
-const HUBS: [(&str, &str); 3] = [
+const HUBS: [(&str, &str); 4] = [
     ("snapshot, closures", "graph-snapshot/"),
+    ("snapshot", "graph-alone/"),
     ("closures", "graph-closures/"),
     ("neither", "graph/"),
 ];
@@ -70,6 +72,16 @@ fn make_hubs(data: &Data) {
         check.status().expect("mu can be started");
     }
     // All files of the first hub, but with a `hub.json` that names fewer of them.
+    let root = fs::read(whole.join("hub.json")).expect("mu wrote it");
+    let root: Value = serde_json::from_slice(&root).expect("mu wrote it");
+    let alone = json!({
+        "hub": 1, "index": "../graph-snapshot/index/", "packs": "packs/",
+        "generation": root["generation"],
+        "snapshot": "../graph-snapshot/snapshot.jsonl.gz",
+        "snapshotBytes": root["snapshotBytes"],
+        "snapshotGeneration": root["snapshotGeneration"],
+    });
+    write(&served.join("graph-alone/hub.json"), alone.to_string().as_bytes());
     let closures = json!({
         "hub": 1, "index": "../graph-snapshot/index/", "packs": "packs/",
         "closures": "../graph-snapshot/closures/",
