@@ -9,24 +9,13 @@ use mu_provider::{Dates, ErrorKind, Found, Listing, ProviderError, Release};
 
 use crate::index::cache::{Learned, Record};
 use crate::index::error::PackageError;
-use crate::index::package::{self, Package};
+use crate::index::package::{self, Origin, Package};
 use crate::index::releases::Position;
 use crate::index::routes::Route;
 use crate::index::shared::{Shared, Slot};
 use crate::index::universe::Candidate;
 use crate::index::wire;
 use crate::reference::{PackageId, Version};
-
-/// The answer that a registry with these releases would give.
-fn in_packs(route: &Route, releases: Vec<Release>) -> Found {
-    let mut lines = Vec::new();
-    for release in releases {
-        serde_json::to_writer(&mut lines, &release).expect("a release is text and numbers");
-        lines.push(b'\n');
-    }
-    let location = route.location.clone();
-    Found { lines, validator: None, max_age: None, location, leads_to: Vec::new() }
-}
 
 /// The registry's line for the version that somebody has put into the workspace, if it has the same content;
 /// other content is refused.
@@ -79,11 +68,8 @@ impl Shared {
                     return Ok(package);
                 }
                 let route = Route::clone(package.route());
-                Ok(Package::of_packs(
-                    id,
-                    route.clone(),
-                    self.learned(&in_packs(&route, releases))?.record,
-                ))
+                let record = self.listed_as(&route, releases)?.record;
+                Ok(Package::new(id, route, record, Origin::Packs))
             }
             Err(error) if error.is_offline() && self.uses_installed.load(Ordering::SeqCst) => {
                 self.installed(id).ok_or(error)
@@ -100,8 +86,8 @@ impl Shared {
         if releases.is_empty() || route.provider.facts().is_repository {
             return None;
         }
-        let record = self.learned(&in_packs(&route, releases)).ok()?.record;
-        Some(Package::installed(id, route, record))
+        let record = self.listed_as(&route, releases).ok()?.record;
+        Some(Package::new(id, route, record, Origin::Installed))
     }
 
     /// The package that somebody has put into the workspace. If its registry has that version, it must be the
@@ -117,8 +103,8 @@ impl Shared {
                 let route = Route::clone(package.route());
                 if let Some(listed) = listed_alike(&package, folder, &release)? {
                     // It is the registry's own version, which everyone can get.
-                    let record = self.learned(&in_packs(&route, vec![listed]))?.record;
-                    return Ok(Package::new(id, route, record));
+                    let record = self.listed_as(&route, vec![listed])?.record;
+                    return Ok(Package::new(id, route, record, Origin::Asked));
                 }
                 route
             }
@@ -127,8 +113,8 @@ impl Shared {
             }
             Err(error) => return Err(error),
         };
-        let record = self.learned(&in_packs(&route, vec![release]))?.record;
-        Ok(Package::of_packs(id, route, record))
+        let record = self.listed_as(&route, vec![release])?.record;
+        Ok(Package::new(id, route, record, Origin::Packs))
     }
 
     fn load_from_registry(&self, id: &PackageId) -> Result<Package, PackageError> {
@@ -164,10 +150,10 @@ impl Shared {
                 let age = self.run.options.now.saturating_sub(record.checked);
                 format!("cached: what the registry said of {id} {age} s ago")
             });
-            return Ok(Package::remembered(id, route, record));
+            return Ok(Package::new(id, route, record, Origin::Remembered));
         }
         if let Some(record) = self.recall(id, &route, remembered.as_ref()) {
-            return Ok(Package::recalled(id, route, record));
+            return Ok(Package::new(id, route, record, Origin::Recalled));
         }
         let validator = remembered.as_ref().and_then(|record| record.validator.as_deref());
         let listing = {
@@ -194,7 +180,7 @@ impl Shared {
                 record
             }
         };
-        Ok(Package::new(id, route, record))
+        Ok(Package::new(id, route, record, Origin::Asked))
     }
 
     /// A listing whose lines have what only the manifests in the archives say.
@@ -227,7 +213,7 @@ impl Shared {
         let only = self.run.options.only.join("`, `");
         let tried = [format!("only `{only}`, because of `--only`")];
         let learned = Learned::absent(self.run.options.now, &tried, &route.location.root);
-        Package::new(id, route, learned.record)
+        Package::new(id, route, learned.record, Origin::Asked)
     }
 
     /// A folder on this machine is read in every run.
@@ -236,7 +222,7 @@ impl Shared {
             Listing::Found(found) => Package::in_folder(self, id, route, &found),
             listing => match self.answer(&route, listing, None)? {
                 ProviderAnswer::New(Learned { record, .. }) | ProviderAnswer::Unchanged(record) => {
-                    Ok(Package::new(id, route, record))
+                    Ok(Package::new(id, route, record, Origin::Asked))
                 }
             },
         }
@@ -258,16 +244,32 @@ impl Shared {
         own: &Release,
     ) -> Result<(), PackageError> {
         let (id, route) = (package.id(), Route::clone(package.route()));
-        let lines = package.lines_with(position, own)?;
-        let location = route.location.clone();
-        let found = Found { lines, validator: None, max_age: None, location, leads_to: Vec::new() };
+        let releases = package.releases_with(position, own)?;
         let cache = self.caches.of(route.provider.name(), &route.location.root);
         let cache = cache.map_err(PackageError::Cache)?;
-        let record = cache.put(&route.location.path, self.learned(&found)?);
-        let corrected = Package::new(id, route, record);
+        let learned = self.listed_as(&route, releases)?;
+        let record = cache.put(&route.location.path, learned);
+        let corrected = Package::new(id, route, record, Origin::Asked);
         let slot = Slot::from(Ok(Arc::new(corrected)));
         lock(&self.packages).insert(id.clone(), Arc::new(slot));
         Ok(())
+    }
+
+    /// The answer that a registry with these releases would give.
+    fn listed_as(&self, route: &Route, releases: Vec<Release>) -> Result<Learned, PackageError> {
+        let mut lines = Vec::new();
+        for release in releases {
+            serde_json::to_writer(&mut lines, &release).expect("a release is text and numbers");
+            lines.push(b'\n');
+        }
+        let location = route.location.clone();
+        self.learned(&Found {
+            lines,
+            validator: None,
+            max_age: None,
+            location,
+            leads_to: Vec::new(),
+        })
     }
 
     fn learned(&self, found: &Found) -> Result<Learned, PackageError> {

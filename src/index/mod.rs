@@ -41,7 +41,7 @@ use rustc_hash::FxHashSet;
 use crate::fs::FileError;
 #[cfg(feature = "publish")]
 use crate::index::cache::Record;
-use crate::index::package::Confirmed;
+use crate::index::package::{Confirmed, Origin};
 use crate::index::releases::{Details, LeftOut, Position, Releases};
 use crate::index::shared::{Shared, Slot};
 use crate::manifest::Manifest;
@@ -103,7 +103,8 @@ impl Index {
         let mut packages = lock(&self.shared.packages);
         let before = packages.len();
         packages.retain(|id, slot| {
-            let is_recalled = matches!(slot.get(), Some(Ok(package)) if package.is_recalled());
+            let is_recalled =
+                matches!(slot.get(), Some(Ok(package)) if package.origin == Origin::Recalled);
             !is_recalled || self.shared.run.commits.alone(id).is_some()
         });
         packages.len() < before
@@ -120,7 +121,8 @@ impl Index {
         let all: Vec<Arc<Slot>> = lock(&self.shared.packages).values().cloned().collect();
         let known = all.iter().filter_map(|slot| slot.get()?.as_ref().ok());
         let unchanged: FxHashSet<&PackageId> = known
-            .filter(|package| package.is_remembered() && self.shared.is_unchanged(package.route()))
+            .filter(|package| package.origin == Origin::Remembered)
+            .filter(|package| self.shared.is_unchanged(package.route()))
             .map(|package| package.id())
             .collect();
         self.forget_remembered(|id| !unchanged.contains(id)) || !providers.is_empty()
@@ -148,7 +150,8 @@ impl Index {
     /// Whether the last answer about a package was used without a request, and lacks this version.
     pub fn is_outdated(&self, id: &PackageId, version: &Version) -> bool {
         self.shared.loaded(id).is_some_and(|package| {
-            package.is_remembered() && package.releases().position(version).is_none()
+            let is_remembered = package.origin == Origin::Remembered;
+            is_remembered && package.releases().position(version).is_none()
         })
     }
 
@@ -156,7 +159,7 @@ impl Index {
         let mut packages = lock(&self.shared.packages);
         let before = packages.len();
         packages.retain(|id, slot| match slot.get() {
-            Some(Ok(package)) => !(package.is_remembered() && is_one(id)),
+            Some(Ok(package)) => package.origin != Origin::Remembered || !is_one(id),
             _ => true,
         });
         packages.len() < before
@@ -226,12 +229,12 @@ impl Index {
     /// Whether the versions of a requested package are packs of this machine, because no registry has it, or
     /// because somebody has put one into the workspace.
     pub fn is_pack(&self, id: &PackageId) -> bool {
-        self.shared.loaded(id).is_some_and(|package| package.is_pack())
+        self.shared.loaded(id).is_some_and(|package| package.origin == Origin::Packs)
     }
 
     /// Whether a requested package is known only as far as it is installed, because its registry could not be asked.
     pub fn is_unasked(&self, id: &PackageId) -> bool {
-        self.shared.loaded(id).is_some_and(|package| package.is_unasked())
+        self.shared.loaded(id).is_some_and(|package| package.origin == Origin::Installed)
     }
 
     /// Whether a package was requested in this run and answered.

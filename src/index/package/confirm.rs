@@ -46,18 +46,13 @@ impl Package {
     }
 
     /// The lines of the package, with the line of the version at `position` replaced.
-    pub(in crate::index) fn lines_with(
+    pub(in crate::index) fn releases_with(
         &self,
         position: Position,
         own: &Release,
-    ) -> Result<Vec<u8>, PackageError> {
-        let mut lines = Vec::new();
-        for at in 0..self.table.len() as Position {
-            let line = if at == position { own.clone() } else { self.line(at)? };
-            serde_json::to_writer(&mut lines, &line).expect("a release is text and numbers");
-            lines.push(b'\n');
-        }
-        Ok(lines)
+    ) -> Result<Vec<Release>, PackageError> {
+        let line = |at| if at == position { Ok(own.clone()) } else { self.line(at) };
+        (0..self.table.len() as Position).map(line).collect()
     }
 }
 

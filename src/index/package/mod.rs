@@ -37,14 +37,7 @@ pub(super) struct Package {
     /// `None` if there is no such package.
     lines: Option<Lines>,
     table: Table,
-    /// Whether no request was sent, because the required commits are on this machine.
-    is_recalled: bool,
-    /// Whether no request was sent, because the last answer is recent.
-    is_remembered: bool,
-    /// Whether its versions are packs of this machine.
-    is_pack: bool,
-    /// Whether its registry was not asked, and nothing but what is installed is known.
-    is_unasked: bool,
+    pub(super) origin: Origin,
     requirements: Mutex<FxHashMap<Position, Arc<OnceLock<Requirements>>>>,
     /// Additional data from the manifests that were read.
     declared: Mutex<HashMap<Position, Arc<Details>>>,
@@ -55,8 +48,23 @@ pub(super) struct Package {
     order: usize,
 }
 
+/// Where the versions of a package are from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Its registry was asked in this run.
+    Asked,
+    /// No request was sent, because the required commits are on this machine; there may be more versions.
+    Recalled,
+    /// No request was sent, because the last answer is recent; its registry may know more by now.
+    Remembered,
+    /// They are packs of this machine.
+    Packs,
+    /// Its registry cannot be asked, and nothing but what is installed is known.
+    Installed,
+}
+
 impl Package {
-    pub(super) fn new(id: &PackageId, mut route: Route, record: Record) -> Self {
+    pub(super) fn new(id: &PackageId, mut route: Route, record: Record, origin: Origin) -> Self {
         let (releases, lines, table) = match record.listing {
             None => (Releases::absent(id.clone(), record.tried), None, Table::default()),
             Some(mut listing) => {
@@ -68,16 +76,15 @@ impl Package {
             }
         };
         // A folder has one version, whose age only its author knows.
-        let releases = if route.provider.facts().is_folder { releases.ageless() } else { releases };
+        let is_ageless =
+            route.provider.facts().is_folder || matches!(origin, Origin::Packs | Origin::Installed);
+        let releases = if is_ageless { releases.ageless() } else { releases };
         Self {
             releases: Arc::new(releases),
             route: Arc::new(route),
             lines,
             table,
-            is_recalled: false,
-            is_remembered: false,
-            is_pack: false,
-            is_unasked: false,
+            origin,
             requirements: Mutex::default(),
             declared: Mutex::default(),
             untagged: Mutex::default(),
@@ -94,52 +101,6 @@ impl Package {
         self
     }
 
-    /// The package as far as it is known without a request.
-    pub(super) fn recalled(id: &PackageId, route: Route, record: Record) -> Self {
-        Self { is_recalled: true, ..Self::new(id, route, record) }
-    }
-
-    /// The package as the last answer has it, which is recent.
-    pub(super) fn remembered(id: &PackageId, route: Route, record: Record) -> Self {
-        Self { is_remembered: true, ..Self::new(id, route, record) }
-    }
-
-    /// The package as far as it is installed, because its registry cannot be asked.
-    pub(super) fn installed(id: &PackageId, route: Route, record: Record) -> Self {
-        Self { is_unasked: true, ..Self::ageless(id, route, record) }
-    }
-
-    /// The package as packs of this machine have it, if no registry does.
-    pub(super) fn of_packs(id: &PackageId, route: Route, record: Record) -> Self {
-        Self { is_pack: true, ..Self::ageless(id, route, record) }
-    }
-
-    fn ageless(id: &PackageId, route: Route, record: Record) -> Self {
-        let mut package = Self::new(id, route, record);
-        package.releases = Arc::new(Arc::unwrap_or_clone(package.releases).ageless());
-        package
-    }
-
-    /// Whether its registry was not asked, and nothing but what is installed is known.
-    pub(super) fn is_unasked(&self) -> bool {
-        self.is_unasked
-    }
-
-    /// Whether its versions are packs of this machine.
-    pub(super) fn is_pack(&self) -> bool {
-        self.is_pack
-    }
-
-    /// Whether no request was sent, so that there may be more versions.
-    pub(super) fn is_recalled(&self) -> bool {
-        self.is_recalled
-    }
-
-    /// Whether no request was sent, because the last answer is recent; its registry may know more by now.
-    pub(super) fn is_remembered(&self) -> bool {
-        self.is_remembered
-    }
-
     /// Whether the requirements of its versions are known without a request.
     pub(super) fn is_complete(&self) -> bool {
         self.route.provider.facts().lines_are_complete
@@ -154,7 +115,8 @@ impl Package {
     ) -> Result<Self, PackageError> {
         let now = around.run().options.now;
         let mut fetched = wire::fetched(found)?;
-        let package = Self::new(id, route, wire::learned(now, found, &fetched).record);
+        let record = wire::learned(now, found, &fetched).record;
+        let package = Self::new(id, route, record, Origin::Asked);
         let [Fetched { head, .. }] = &mut *fetched else { return Ok(package) };
         if !head.version.is_empty() {
             return Ok(package);
@@ -163,7 +125,7 @@ impl Package {
         let version = manifest.and_then(|manifest| manifest.version);
         head.version = wire::label(Some(&version.unwrap_or_else(zero)));
         let record = wire::learned(now, found, &fetched).record;
-        Ok(Self::new(id, Arc::unwrap_or_clone(package.route), record))
+        Ok(Self::new(id, Arc::unwrap_or_clone(package.route), record, Origin::Asked))
     }
 
     pub(super) fn releases(&self) -> &Arc<Releases> {
