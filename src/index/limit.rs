@@ -43,12 +43,12 @@ impl Shared {
         let (mut id, mut before) = (id, usize::MAX);
         for named in 0.. {
             // A package that was requested later is not the reason for this one.
-            let Some(asker) = askers.get(id).filter(|asker| asker.order() < before) else { break };
+            let Some(asker) = askers.get(id).filter(|asker| asker.order < before) else { break };
             if named == NAMED {
                 way.push_str(", and so on");
                 break;
             }
-            (id, before) = (asker.id(), asker.order());
+            (id, before) = (asker.id(), asker.order);
             way.push_str(&format!(", which `{id}` requires"));
         }
         way
@@ -64,7 +64,7 @@ impl Shared {
         for package in packages {
             for id in package.known_requirements(self, &mut left) {
                 let first = askers.entry(id).or_insert(package);
-                if package.order() < first.order() {
+                if package.order < first.order {
                     *first = package;
                 }
             }

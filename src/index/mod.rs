@@ -41,7 +41,7 @@ use rustc_hash::FxHashSet;
 use crate::fs::FileError;
 #[cfg(feature = "publish")]
 use crate::index::cache::Record;
-use crate::index::package::{Confirmed, Origin};
+use crate::index::package::Origin;
 use crate::index::releases::{Details, LeftOut, Position, Releases};
 use crate::index::shared::{Shared, Slot};
 use crate::manifest::Manifest;
@@ -272,11 +272,9 @@ impl Index {
     pub fn confirm(&self, id: &PackageId, position: Position) -> Result<bool, Unavailable> {
         let package = self.shared.package(id)?;
         let confirmed = package.confirm(&*self.shared, position);
-        let corrected = confirmed.and_then(|confirmed| match confirmed {
-            Confirmed::AsTold => Ok(true),
-            Confirmed::Otherwise(own) => {
-                self.shared.correct(&package, position, &own).map(|()| false)
-            }
+        let corrected = confirmed.and_then(|otherwise| match otherwise {
+            None => Ok(true),
+            Some(own) => self.shared.correct(&package, position, &own).map(|()| false),
         });
         corrected.map_err(|error| Unavailable::new(id, error))
     }

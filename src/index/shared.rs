@@ -110,8 +110,12 @@ impl Shared {
             }
             (options.answered)(self.answered.load(Ordering::Relaxed), asked);
             let aliases = &options.defaults.aliases;
-            let loaded = self.load(id).map(|package| package.counted(aliases).at_turn(asked));
-            let result = loaded.map(Arc::new).map_err(Arc::new);
+            let loaded = self.load(id).map(|package| {
+                let mut package = package.counted(aliases);
+                package.order = asked;
+                Arc::new(package)
+            });
+            let result = loaded.map_err(Arc::new);
             let answered = self.answered.fetch_add(1, Ordering::Relaxed) + 1;
             (options.answered)(answered, self.asked.load(Ordering::Relaxed));
             result

@@ -10,39 +10,31 @@ use crate::index::releases::Position;
 use crate::index::run::Surroundings;
 use mu_provider::threads::lock;
 
-/// The result of asking the place itself.
-#[derive(Debug)]
-pub(in crate::index) enum Confirmed {
-    /// Selection used the same data.
-    AsTold,
-    /// The version is something else.
-    Otherwise(Box<Release>),
-}
-
 impl Package {
-    /// Asks the place itself about a version, if its listing is only a hint. Data about its archive is kept.
+    /// Asks the place itself about a version, if its listing is only a hint. Data about its archive is kept. Returns what the
+    /// version is instead, if selection did not use the same data.
     pub(in crate::index) fn confirm(
         &self,
         around: &dyn Surroundings,
         position: Position,
-    ) -> Result<Confirmed, PackageError> {
+    ) -> Result<Option<Release>, PackageError> {
         let Self { route, .. } = self;
         if !route.provider.facts().lines_are_hints {
-            return Ok(Confirmed::AsTold);
+            return Ok(None);
         }
         let line = self.line(position)?;
         let progress = around.run().asking(self.id());
         let Some(own) = route.provider.confirm(&route.location, &line, &*progress)? else {
-            return Ok(Confirmed::AsTold);
+            return Ok(None);
         };
         // If no listing had the data, selection asked the place itself.
         if line.dependencies.is_some() && as_told(&line) != as_told(&own) {
-            return Ok(Confirmed::Otherwise(Box::new(own)));
+            return Ok(Some(own));
         }
         let mut read = lock(&self.read);
         read.retain(|(at, _)| *at != position);
         read.push((position, Arc::new(own)));
-        Ok(Confirmed::AsTold)
+        Ok(None)
     }
 
     /// The lines of the package, with the line of the version at `position` replaced.

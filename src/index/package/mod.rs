@@ -3,7 +3,6 @@
 mod confirm;
 mod manifest;
 mod mistake;
-mod order;
 mod requirements;
 mod revision;
 
@@ -15,7 +14,6 @@ use mu_provider::{Dates, Found, Location, Release};
 use rustc_hash::FxHashMap;
 use serde::de::Error as _;
 
-pub(super) use self::confirm::Confirmed;
 pub(super) use self::manifest::with_manifest;
 use self::requirements::Requirements;
 use self::revision::Looked;
@@ -45,7 +43,7 @@ pub(super) struct Package {
     /// Lines that were read.
     read: Mutex<Vec<(Position, Arc<Release>)>>,
     /// Its number in the order in which packages were requested in this run.
-    order: usize,
+    pub(super) order: usize,
 }
 
 /// Where the versions of a package are from.

@@ -77,6 +77,26 @@ impl Package {
         Arc::clone(lock(&self.requirements).entry(position).or_default())
     }
 
+    /// The packages that its versions require, as far as known without a request. If only their lines tell,
+    /// at most `left` versions are parsed, and subtracted from it.
+    pub(in crate::index) fn known_requirements(
+        &self,
+        around: &dyn Surroundings,
+        left: &mut u32,
+    ) -> Vec<PackageId> {
+        let slots: Vec<_> = lock(&self.requirements).values().cloned().collect();
+        let settled = slots.iter().filter_map(|slot| slot.get()?.as_ref().ok().cloned());
+        let looked_into = self.releases.len().min(*left);
+        *left -= looked_into;
+        let newest_first = (0..self.releases.len()).rev().take(looked_into as usize);
+        let plain = newest_first.filter_map(|position| self.plain(around, position));
+        let mut ids = Vec::new();
+        for requirements in settled.chain(plain) {
+            ids.extend(requirements.iter().map(|requirement| requirement.id.clone()));
+        }
+        ids
+    }
+
     /// What a version requires, if that is known without its line, and its references mean nothing but their
     /// ids.
     pub(super) fn plain(

@@ -56,15 +56,29 @@ impl Package {
         let VersionSpec::Commit(commit) = name else {
             return Ok(None);
         };
-        if let Some(position) = self.releases.at_commit(commit.as_str()) {
-            return Ok(Some(Revision::Release(position)));
+        if let Some(known) = self.known_revision(commit.as_str()) {
+            return Ok(Some(known));
         }
-        if let Some(looked) = lock(&self.untagged).get(commit.as_str()) {
-            return Ok(Some(Revision::Untagged(looked.untagged.clone())));
-        }
+        let release = self.resolve(around, commit.as_str())?;
+        release.map(|release| self.look_at(around, release)).transpose()
+    }
+
+    /// What is known to be at a commit, or to have a digest.
+    fn known_revision(&self, commit: &str) -> Option<Revision> {
+        let untagged = || Some(lock(&self.untagged).get(commit)?.untagged.clone());
+        let release = self.releases.at_commit(commit).map(Revision::Release);
+        release.or_else(|| untagged().map(Revision::Untagged))
+    }
+
+    /// What the place itself has under a name.
+    fn resolve(
+        &self,
+        around: &dyn Surroundings,
+        name: &str,
+    ) -> Result<Option<Release>, PackageError> {
         let progress = around.run().asking(self.id());
-        match self.route.provider.resolve(&self.route.location, commit.as_str(), &*progress) {
-            Ok(release) => self.look_at(around, release).map(Some),
+        match self.route.provider.resolve(&self.route.location, name, &*progress) {
+            Ok(release) => Ok(Some(release)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -76,29 +90,18 @@ impl Package {
         around: &dyn Surroundings,
         digest: &str,
     ) -> Result<Option<Revision>, PackageError> {
-        let (provider, location) = (&self.route.provider, &self.route.location);
-        if !provider.facts().has_digests {
+        if !self.route.provider.facts().has_digests {
             return Err(PackageError::NoDigests {
                 id: self.id().clone(),
                 digest: digest.to_owned(),
-                place: location.describe(),
+                place: self.route.location.describe(),
             });
         }
-        if let Some(position) = self.releases.at_commit(digest) {
-            return Ok(Some(Revision::Release(position)));
+        if let Some(known) = self.known_revision(digest) {
+            return Ok(Some(known));
         }
-        if let Some(looked) = lock(&self.untagged).get(digest) {
-            return Ok(Some(Revision::Untagged(looked.untagged.clone())));
-        }
-        let progress = around.run().asking(self.id());
-        match provider.resolve(location, digest, &*progress) {
-            Ok(found) => {
-                let found = Release { commit: Some(digest.to_owned()), ..found };
-                self.look_at(around, found).map(Some)
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let Some(found) = self.resolve(around, digest)? else { return Ok(None) };
+        self.look_at(around, Release { commit: Some(digest.to_owned()), ..found }).map(Some)
     }
 
     /// What a name means where the listing has some revisions, and the provider can be asked about others.
@@ -110,16 +113,20 @@ impl Package {
         let release = match self.listed(name)? {
             Some(release) => release,
             None if *name == VersionSpec::Tip => return Ok(None),
-            None => {
-                let (provider, location) = (&self.route.provider, &self.route.location);
-                let progress = around.run().asking(self.id());
-                match provider.resolve(location, &name.to_string(), &*progress) {
-                    Ok(release) => release,
-                    Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-                    Err(error) => return Err(error.into()),
-                }
-            }
+            None => match self.resolve(around, &name.to_string())? {
+                Some(release) => release,
+                None => return Ok(None),
+            },
         };
+        self.meant(around, release)
+    }
+
+    /// What a release of this place means here: a revision if it is one of a commit, or else a version.
+    fn meant(
+        &self,
+        around: &dyn Surroundings,
+        release: Release,
+    ) -> Result<Option<Revision>, PackageError> {
         if release.commit.is_some() {
             return self.look_at(around, release).map(Some);
         }
@@ -180,21 +187,12 @@ impl Package {
         around: &dyn Surroundings,
         name: &VersionSpec,
     ) -> Result<Option<Revision>, PackageError> {
-        let (provider, location) = (&self.route.provider, &self.route.location);
         // Tags can look like commits, and partial versions are ranges.
         let tag = name.as_tag().filter(|_| !matches!(name, VersionSpec::Range(_)));
-        let Some(tag) = tag.filter(|_| provider.facts().lines_are_hints) else { return Ok(None) };
-        let progress = around.run().asking(self.id());
-        match provider.resolve(location, tag, &*progress) {
-            Ok(release) if release.commit.is_some() => self.look_at(around, release).map(Some),
-            Ok(release) => {
-                let version = wire::version_of(&release, location.lenient);
-                let position = version.and_then(|version| self.releases.position(&version));
-                Ok(position.map(Revision::Release))
-            }
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let tag = tag.filter(|_| self.route.provider.facts().lines_are_hints);
+        let Some(tag) = tag else { return Ok(None) };
+        let release = self.resolve(around, tag)?;
+        release.map_or(Ok(None), |release| self.meant(around, release))
     }
 
     /// The line of a tag or branch called `name`, or of the default branch.
@@ -219,11 +217,8 @@ impl Package {
         release: Release,
     ) -> Result<Revision, PackageError> {
         let commit = release.commit.clone().unwrap_or_default();
-        if let Some(position) = self.releases.at_commit(&commit) {
-            return Ok(Revision::Release(position));
-        }
-        if let Some(looked) = lock(&self.untagged).get(&commit) {
-            return Ok(Revision::Untagged(looked.untagged.clone()));
+        if let Some(known) = self.known_revision(&commit) {
+            return Ok(known);
         }
         let seen = self.seen(around, &release)?.unwrap_or_default();
         let is_repository = self.releases.is_repository();
