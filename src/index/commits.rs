@@ -11,44 +11,29 @@ use rustc_hash::FxHashMap;
 use crate::reference::{PackageId, VersionSpec};
 use mu_provider::threads::lock;
 
-/// What is required of each package.
+/// The commits that are required of each package; `None` if something is that only a list of versions can answer.
 #[derive(Debug, Default)]
-pub(super) struct AskedCommits(Mutex<FxHashMap<PackageId, Commits>>);
-
-#[derive(Debug)]
-enum Commits {
-    /// These commits, and nothing else.
-    These(BTreeSet<String>),
-    /// Something that only a list of versions can answer.
-    AndMore,
-}
+pub(super) struct AskedCommits(Mutex<FxHashMap<PackageId, Option<BTreeSet<String>>>>);
 
 impl AskedCommits {
     /// Records that `spec` is required of `id`.
     pub(super) fn note(&self, id: &PackageId, spec: &VersionSpec) {
         let mut wanted = lock(&self.0);
-        let asked = wanted.entry(id.clone()).or_insert_with(|| Commits::These(BTreeSet::new()));
-        match (spec, asked) {
-            (VersionSpec::Commit(commit), asked) if commit.is_full() => {
-                if let Commits::These(commits) = asked {
-                    commits.insert(commit.as_str().to_ascii_lowercase());
-                }
-            }
-            (VersionSpec::Digest(digest), asked) => {
-                if let Commits::These(commits) = asked {
-                    commits.insert(digest.as_str().to_owned());
-                }
-            }
-            (_, asked) => *asked = Commits::AndMore,
+        let asked = wanted.entry(id.clone()).or_insert_with(|| Some(BTreeSet::new()));
+        let commit = match spec {
+            VersionSpec::Commit(commit) if commit.is_full() => commit.as_str().to_ascii_lowercase(),
+            VersionSpec::Digest(digest) => digest.as_str().to_owned(),
+            _ => return *asked = None,
+        };
+        if let Some(commits) = asked {
+            commits.insert(commit);
         }
     }
 
     /// The commits that are required of `id`, if nothing else is.
     pub(super) fn alone(&self, id: &PackageId) -> Option<Vec<String>> {
-        match lock(&self.0).get(id)? {
-            Commits::These(commits) => Some(commits.iter().cloned().collect()),
-            Commits::AndMore => None,
-        }
+        let wanted = lock(&self.0);
+        wanted.get(id)?.as_ref().map(|commits| commits.iter().cloned().collect())
     }
 }
 
