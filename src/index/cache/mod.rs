@@ -25,7 +25,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::layout::Written;
 use self::lines::Far;
-use self::segments::{CHECKED, Frame, Latest, MAGIC, MOST_SEGMENTS, Near, Part, Segment, WHOLE};
+use self::segments::{CHECKED, Frame, Latest, MAGIC, MOST_SEGMENTS, Near, Part, WHOLE};
 use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
 use mu_provider::threads;
 
@@ -160,21 +160,20 @@ impl Cache {
             Some(file) => Near::read(file).at("read", &self.path)?,
             None => Near::default(),
         };
-        let mut segment = Segment::default();
+        let changed = changes.iter().map(Change::part);
         if let (Some(file), true) = (&present, is_worth_rewriting(&near, &changes)) {
-            keep(&mut segment, file, &near, &changes).at("read", &self.path)?;
-            changes.iter().for_each(|change| segment.push(change.part()));
+            let mut parts = kept(file, &near, &changes).at("read", &self.path)?;
+            parts.extend(changed);
             let mut whole = MAGIC.to_vec();
-            segment.write(&mut whole).at("write", &self.path)?;
+            segments::write(&parts, &mut whole).at("write", &self.path)?;
             return fs::write_atomic(&self.path, &whole);
         }
-        changes.iter().for_each(|change| segment.push(change.part()));
         if near.end == 0 {
             fs::write_atomic(&self.path, MAGIC)?;
         }
         let end = near.end.max(MAGIC.len() as u64);
         let file = fs::open_with(&self.path, OpenOptions::new().write(true))?;
-        append(file, end, &segment).at("write", &self.path)
+        append(file, end, &changed.collect::<Vec<_>>()).at("write", &self.path)
     }
 }
 
@@ -189,11 +188,11 @@ impl Change {
 }
 
 /// Writes a segment after the first `after` bytes.
-fn append(file: File, after: u64, segment: &Segment<'_>) -> io::Result<()> {
+fn append(file: File, after: u64, parts: &[Part<'_>]) -> io::Result<()> {
     file.set_len(after)?;
     let mut writer = BufWriter::with_capacity(256 << 10, file);
     writer.seek(SeekFrom::End(0))?;
-    segment.write(&mut writer)?;
+    segments::write(parts, &mut writer)?;
     writer.flush()
 }
 
@@ -218,13 +217,13 @@ fn is_worth_rewriting(present: &Near, changes: &[Change]) -> bool {
     present.end > 64 << 10 && sizes.values().sum::<u64>() * 2 < whole
 }
 
-/// Copies the parts of a file that are still in use.
-fn keep<'parts>(
-    segment: &mut Segment<'parts>,
+/// The parts of a file that are still in use.
+fn kept<'parts>(
     file: &File,
     present: &'parts Near,
     changes: &[Change],
-) -> io::Result<()> {
+) -> io::Result<Vec<Part<'parts>>> {
+    let mut parts = Vec::new();
     let replaced = changes.iter().filter(|change| matches!(change.said, Said::Record(_)));
     let replaced: FxHashSet<&str> = replaced.map(|change| change.name.as_str()).collect();
     let mut latest: Vec<(&str, Latest)> = present.latest().into_iter().collect();
@@ -234,12 +233,12 @@ fn keep<'parts>(
         let Some((whole, near)) = present.part(whole) else { continue };
         let mut far = vec![0; whole.far_length as usize];
         fs::read_at(file, whole.far, &mut far)?;
-        segment.push(Part { kind: WHOLE, name, near, far: Cow::Owned(far) });
+        parts.push(Part { kind: WHOLE, name, near, far: Cow::Owned(far) });
         if let Some((_, near)) = checked.and_then(|checked| present.part(checked)) {
-            segment.push(Part { kind: CHECKED, name, near, far: Cow::Borrowed(&[]) });
+            parts.push(Part { kind: CHECKED, name, near, far: Cow::Borrowed(&[]) });
         }
     }
-    Ok(())
+    Ok(parts)
 }
 
 fn file_name(provider: &str, root: &SafeUrl) -> String {

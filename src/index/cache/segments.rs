@@ -178,12 +178,6 @@ fn lengths(head: [u8; SEGMENT_HEAD]) -> [u64; 2] {
     [u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h])].map(u64::from)
 }
 
-/// A segment to be written.
-#[derive(Debug, Default)]
-pub(super) struct Segment<'parts> {
-    parts: Vec<Part<'parts>>,
-}
-
 /// A record to be written.
 #[derive(Debug)]
 pub(super) struct Part<'parts> {
@@ -193,34 +187,27 @@ pub(super) struct Part<'parts> {
     pub(super) far: Cow<'parts, [u8]>,
 }
 
-impl<'parts> Segment<'parts> {
-    /// Appends a record.
-    pub(super) fn push(&mut self, part: Part<'parts>) {
-        self.parts.push(part);
-    }
-
-    /// Writes the segment.
-    ///
-    /// # Errors
-    ///
-    /// When the disk refuses.
-    pub(super) fn write(&self, out: &mut dyn Write) -> io::Result<()> {
-        let near = |part: &Part<'_>| FRAME_HEAD + part.name.len() + part.near.len();
-        out.write_all(&number(self.parts.iter().map(near).sum()))?;
-        out.write_all(&number(self.parts.iter().map(|part| part.far.len()).sum()))?;
-        let mut far = 0;
-        for part in &self.parts {
-            out.write_all(&number(near(part) - 4))?;
-            out.write_all(&[part.kind])?;
-            for length in [part.name.len(), far, part.far.len()] {
-                out.write_all(&number(length))?;
-            }
-            out.write_all(part.name.as_bytes())?;
-            out.write_all(part.near)?;
-            far += part.far.len();
+/// Writes a segment of these records.
+///
+/// # Errors
+///
+/// When the disk refuses.
+pub(super) fn write(parts: &[Part<'_>], out: &mut dyn Write) -> io::Result<()> {
+    let near = |part: &Part<'_>| FRAME_HEAD + part.name.len() + part.near.len();
+    out.write_all(&number(parts.iter().map(near).sum()))?;
+    out.write_all(&number(parts.iter().map(|part| part.far.len()).sum()))?;
+    let mut far = 0;
+    for part in parts {
+        out.write_all(&number(near(part) - 4))?;
+        out.write_all(&[part.kind])?;
+        for length in [part.name.len(), far, part.far.len()] {
+            out.write_all(&number(length))?;
         }
-        self.parts.iter().try_for_each(|part| out.write_all(&part.far))
+        out.write_all(part.name.as_bytes())?;
+        out.write_all(part.near)?;
+        far += part.far.len();
     }
+    parts.iter().try_for_each(|part| out.write_all(&part.far))
 }
 
 fn number(number: usize) -> [u8; 4] {
