@@ -52,7 +52,7 @@ impl Shared {
         };
         let ids: Arc<[PackageId]> = ids.filter(|id| serving(id) == serving(near)).collect();
         // What a reference says about the registry of one holds for the others.
-        ids.iter().for_each(|id| self.run.routes.inherit(id, near));
+        ids.iter().for_each(|id| self.run.routes.hints.inherit(id, near));
         lock(&self.providers).insert(question, Arc::clone(&ids));
         Ok(ids)
     }

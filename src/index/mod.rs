@@ -167,7 +167,7 @@ impl Index {
 
     /// The reference that leads to `id` again, if its id alone does not.
     pub fn written(&self, id: &PackageId) -> Option<String> {
-        self.shared.run.routes.written(id)
+        self.shared.run.routes.hints.written(id)
     }
 
     /// The provider with this name.
@@ -176,7 +176,7 @@ impl Index {
     ///
     /// When there is none.
     pub fn providers(&self) -> &Providers {
-        self.shared.run.routes.providers()
+        &self.shared.run.routes.providers
     }
 
     /// The registry of the settings that serves `id`, and what is left of the id below it.

@@ -159,7 +159,7 @@ impl Run {
 
     /// Records that `id` is required at `commit`, from the repository of `from`.
     pub(super) fn declare_beside(&self, id: &PackageId, from: &PackageId, commit: &VersionSpec) {
-        self.routes.inherit(id, from);
+        self.routes.hints.inherit(id, from);
         self.commits.note(id, commit);
     }
 }

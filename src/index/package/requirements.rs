@@ -107,7 +107,10 @@ impl Package {
         let lines = self.lines.as_ref()?;
         let references = self.table.needs(lines, position as usize)?;
         let has_aliases = !around.run().options.defaults.aliases.is_empty();
-        if has_aliases || around.run().routes.has_hint(self.id()) || self.folder().is_some() {
+        if has_aliases
+            || around.run().routes.hints.of(self.id()).is_some()
+            || self.folder().is_some()
+        {
             return None;
         }
         let own = around.run().options.instead_of.get(self.id()).unwrap_or(self.id());
@@ -171,9 +174,9 @@ impl Package {
             }
             let options = &around.run().options;
             if declared.reference.base().is_none() && declared.reference.local().is_none() {
-                around.run().routes.inherit(&declared.requirement.id, self.id());
+                around.run().routes.hints.inherit(&declared.requirement.id, self.id());
                 if let Some(fallback) = &declared.fallback {
-                    around.run().routes.inherit(fallback, self.id());
+                    around.run().routes.hints.inherit(fallback, self.id());
                 }
             }
             if let Some(fallback) = declared.fallback

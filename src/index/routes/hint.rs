@@ -10,7 +10,7 @@ use mu_provider::threads::lock;
 
 /// What references say about packages.
 #[derive(Debug, Default)]
-pub(super) struct Hints {
+pub(in crate::index) struct Hints {
     stated: Mutex<FxHashMap<PackageId, Hint>>,
     /// What the lock says, where no reference says anything.
     locked: Mutex<FxHashMap<PackageId, Hint>>,
@@ -18,7 +18,7 @@ pub(super) struct Hints {
 
 /// What a reference says about the place of a package, in addition to its id.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Hint {
+pub(in crate::index) struct Hint {
     pub(super) protocol: Option<Protocol>,
     pub(super) user: Option<String>,
     /// The name as written, `.git` marks kept.
@@ -41,7 +41,7 @@ impl Hint {
 
 impl Hints {
     /// What is known about a package.
-    pub(super) fn of(&self, id: &PackageId) -> Option<Hint> {
+    pub(in crate::index) fn of(&self, id: &PackageId) -> Option<Hint> {
         let stated = lock(&self.stated).get(id).cloned();
         stated.or_else(|| lock(&self.locked).get(id).cloned())
     }
@@ -67,7 +67,7 @@ impl Hints {
     }
 
     /// The reference that leads to `id` again, if its id alone does not.
-    pub(super) fn written(&self, id: &PackageId) -> Option<String> {
+    pub(in crate::index) fn written(&self, id: &PackageId) -> Option<String> {
         let hint = self.of(id)?;
         if let Some(folder) = &hint.folder {
             return Some(folder.display().to_string());
@@ -85,8 +85,9 @@ impl Hints {
         Some(format!("{protocol}{user}{}{path}", id.base()))
     }
 
-    /// Uses what is known about `from` for `id`, if that is in the same place.
-    pub(super) fn inherit(&self, id: &PackageId, from: &PackageId) {
+    /// Records that `id` is where `from` is: a dependency without a base is reached in the same way as the
+    /// package that declares it, and comes from the same repository if it is in it.
+    pub(in crate::index) fn inherit(&self, id: &PackageId, from: &PackageId) {
         let Some(known) = self.of(from).filter(|_| id.base() == from.base()) else { return };
         let path = known.path.as_deref().and_then(|path| {
             let is_file = known.protocol.as_ref().is_some_and(Protocol::is_file);

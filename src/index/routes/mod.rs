@@ -107,11 +107,11 @@ pub struct Route {
 /// Finds routes, and remembers the results of probing bases.
 #[derive(Debug)]
 pub(super) struct Routes {
-    providers: Providers,
+    pub(super) providers: Providers,
     registries: Vec<Serving>,
     allow_insecure: bool,
     dates: Dates,
-    hints: Hints,
+    pub(super) hints: Hints,
     /// Bases that some reference reaches over plain http.
     plain: Mutex<HashSet<String>>,
     bases: Mutex<HashMap<String, Arc<base::Found>>>,
@@ -140,10 +140,6 @@ impl Routes {
         }
     }
 
-    pub(super) fn providers(&self) -> &Providers {
-        &self.providers
-    }
-
     /// Records the place of a package that `reference` gives; local folders are relative to `from`.
     pub(super) fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
         let plain = [Protocol::Http, Protocol::HelmHttp, Protocol::KudoHttp, Protocol::OlmHttp];
@@ -159,22 +155,6 @@ impl Routes {
             lock(&self.plain).insert(id.base().as_str().to_owned());
         }
         self.hints.note_locked(id, reference);
-    }
-
-    /// The reference that leads to `id` again, if its id alone does not.
-    pub(super) fn written(&self, id: &PackageId) -> Option<String> {
-        self.hints.written(id)
-    }
-
-    /// Whether a reference said more about the place of `id` than its id does.
-    pub(super) fn has_hint(&self, id: &PackageId) -> bool {
-        self.hints.of(id).is_some()
-    }
-
-    /// Records that `id` is where `from` is: a dependency without a base is reached in the same way as the
-    /// package that declares it, and comes from the same repository if it is in it.
-    pub(super) fn inherit(&self, id: &PackageId, from: &PackageId) {
-        self.hints.inherit(id, from);
     }
 
     /// The route to a package.
@@ -281,18 +261,17 @@ impl Routes {
         };
         let root = match protocol {
             Protocol::Https | Protocol::Http | Protocol::File => return Ok(None),
-            Protocol::GitHttps => format!("https://{host}/"),
-            Protocol::GitHttp => format!("http://{host}/"),
-            Protocol::Ssh | Protocol::GitSsh => format!("ssh://{host}/"),
-            Protocol::Git => format!("git://{host}/"),
-            Protocol::GitFile => "file:///".to_owned(),
-            Protocol::HelmHttps | Protocol::KudoHttps | Protocol::OlmHttps => {
+            Protocol::GitHttps | Protocol::HelmHttps | Protocol::KudoHttps | Protocol::OlmHttps => {
                 format!("https://{host}/")
             }
-            Protocol::HelmHttp | Protocol::KudoHttp | Protocol::OlmHttp => {
+            Protocol::GitHttp | Protocol::HelmHttp | Protocol::KudoHttp | Protocol::OlmHttp => {
                 format!("http://{host}/")
             }
-            Protocol::HelmFile | Protocol::KudoFile | Protocol::OlmFile => "file:///".to_owned(),
+            Protocol::Ssh | Protocol::GitSsh => format!("ssh://{host}/"),
+            Protocol::Git => format!("git://{host}/"),
+            Protocol::GitFile | Protocol::HelmFile | Protocol::KudoFile | Protocol::OlmFile => {
+                "file:///".to_owned()
+            }
             Protocol::Oci => {
                 let root = parse(&format!("https://{host}/"))?;
                 return self.as_allowed(id, "oci", root, path).map(Some);

@@ -109,24 +109,19 @@ impl Routes {
             let root = parse(&format!("https://{rest}"))?;
             return Ok((registry.provider.as_deref().unwrap_or("oci"), root));
         }
-        let (said, root) = match text.split_once('+').filter(|(word, _)| !word.contains(':')) {
-            Some(("git", inner)) => (Some("git"), parse(inner)?),
-            Some(("helm", inner)) => (Some("helm"), parse(inner)?),
-            Some(("kudo", inner)) => (Some("kudo"), parse(inner)?),
-            Some(("olm", inner)) => (Some("olm"), parse(inner)?),
-            _ => (matches!(root.scheme(), "git" | "ssh").then_some("git"), root),
+        let (word, inner) = text.split_once('+').unwrap_or_default();
+        let said = ["git", "helm", "kudo", "olm"].into_iter().find(|known| *known == word);
+        let (said, root) = match said {
+            Some(_) => (said, parse(inner)?),
+            None => (matches!(root.scheme(), "git" | "ssh").then_some("git"), root),
         };
-        let provider = match (registry.provider.as_deref(), root.scheme()) {
-            (Some(provider), _) => provider,
-            (None, _) if said.is_some() => said.unwrap_or_default(),
-            (None, _) => match registry.url.as_ref().map(SafeUrl::scheme) {
-                None | Some("http" | "https" | "file") => "hub",
-                Some(scheme) if is_bucket_scheme(scheme) => "hub",
-                // Like the protocol of a reference, a scheme without a provider is reported as such.
-                Some(scheme) => scheme,
-            },
+        let by_scheme = || match registry.url.as_ref().map(SafeUrl::scheme) {
+            None | Some("http" | "https" | "file") => "hub",
+            Some(scheme) if is_bucket_scheme(scheme) => "hub",
+            // Like the protocol of a reference, a scheme without a provider is reported as such.
+            Some(scheme) => scheme,
         };
-        Ok((provider, root))
+        Ok((registry.provider.as_deref().or(said).unwrap_or_else(by_scheme), root))
     }
 
     fn below(
