@@ -27,10 +27,14 @@ pub struct Releases {
     commits: Vec<Option<Arc<str>>>,
     /// The details of versions that have some, ascending.
     details: Vec<(Position, Arc<Details>)>,
-    is_plain: bool,
-    is_told: bool,
-    is_ageless: bool,
-    counts_prereleases: bool,
+    /// Whether no version is a prerelease or a composite one.
+    pub(crate) is_plain: bool,
+    /// Whether the listing has everything relevant of every version, so that no manifest has more.
+    pub(crate) is_told: bool,
+    /// Whether no rule about age applies.
+    pub(crate) is_ageless: bool,
+    /// Whether prereleases are chosen as releases are.
+    pub(crate) counts_prereleases: bool,
     has_revisions: bool,
 }
 
@@ -277,11 +281,6 @@ impl Releases {
         !self.is_plain && self.versions().all(|version| version.is_prerelease())
     }
 
-    /// Whether prereleases are chosen as releases are.
-    pub fn counts_prereleases(&self) -> bool {
-        self.counts_prereleases
-    }
-
     /// Sorts the entries; of two with one version the first stays.
     fn sorted(id: PackageId, source: Source, mut entries: Vec<Entry>) -> Self {
         if !entries.is_sorted_by(|one, two| one.version < two.version) {
@@ -331,16 +330,6 @@ impl Releases {
         self.has_revisions || self.is_repository()
     }
 
-    /// Whether no version is a prerelease or a composite one.
-    pub fn is_plain(&self) -> bool {
-        self.is_plain
-    }
-
-    /// Whether the listing has everything relevant of every version, so that no manifest has more.
-    pub fn is_told(&self) -> bool {
-        self.is_told
-    }
-
     /// The number of versions.
     pub fn len(&self) -> Position {
         Position::try_from(self.versions.len())
@@ -369,11 +358,6 @@ impl Releases {
             SortedVersions::Plain(numbers) => numbers.binary_search(&plain(version)?),
         };
         found.ok().map(|found| found as Position)
-    }
-
-    /// Whether no rule about age applies.
-    pub fn is_ageless(&self) -> bool {
-        self.is_ageless
     }
 
     /// When the version at `position` was published, in seconds since 1970.

@@ -236,7 +236,7 @@ impl Listing<'_> {
     /// What is known of the age of a version, as rules about that see it.
     pub(super) fn age(&self, position: Position) -> Result<Age, CommandError> {
         let is_exempt =
-            self.releases.is_ageless() || self.is_locked(&self.releases.version(position))?;
+            self.releases.is_ageless || self.is_locked(&self.releases.version(position))?;
         Ok(match self.releases.published(position) {
             _ if is_exempt => Age::Exempt,
             None => Age::Unknown,

@@ -35,7 +35,7 @@ impl Candidates {
         let prereleases = requirement.prerelease
             || inquiry.settings.prereleases
             || instead.is_some()
-            || self.releases.counts_prereleases();
+            || self.releases.counts_prereleases;
         let spec = instead.as_ref().unwrap_or(&requirement.spec);
         let prereleases = prereleases || *spec == VersionSpec::Latest && self.releases.is_archive();
         let named = self.named_by(inquiry, spec)?;
@@ -82,7 +82,7 @@ impl Candidates {
         };
         let version = |at: usize| self.releases.version(at as Position);
         let span = match spec {
-            VersionSpec::Range(range) if self.releases.is_plain() => {
+            VersionSpec::Range(range) if self.releases.is_plain => {
                 range.span(length as usize, version)
             }
             _ => None,

@@ -229,7 +229,7 @@ impl Candidates {
             is_locked: self.is_locked(position),
             is_pinned: self.pinned.holds(position),
             // Something names the revision, so it is not reached by accident.
-            is_ageless: !is_release || self.releases.is_ageless(),
+            is_ageless: !is_release || self.releases.is_ageless,
         }
     }
 

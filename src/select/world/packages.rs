@@ -271,7 +271,7 @@ impl<'a> Packages<'a> {
     ) -> Result<Option<Arc<Details>>, Unavailable> {
         let package = self.get(place);
         let releases = package.releases();
-        if releases.is_told() {
+        if releases.is_told {
             return Ok(None);
         }
         self.universe.declared(releases.id(), package.candidate(position))
