@@ -77,20 +77,19 @@ pub enum Cause<'error> {
 
 /// Why something is not known.
 pub fn cause(error: &Unavailable) -> Cause<'_> {
+    package_error(error).map_or(Cause::Package, PackageError::cause)
+}
+
+fn package_error(error: &Unavailable) -> Option<&PackageError> {
     let source = &*error.source;
     let shared = source.downcast_ref::<Arc<PackageError>>().map(|shared| &**shared);
-    match source.downcast_ref::<PackageError>().or(shared) {
-        Some(error) => error.cause(),
-        None => Cause::Package,
-    }
+    source.downcast_ref::<PackageError>().or(shared)
 }
 
 /// The version that cannot be used because what was published as it cannot be read; `None` if that is not the reason, or
 /// if it is a commit.
 pub fn unreadable_version(error: &Unavailable) -> Option<&str> {
-    let source = &*error.source;
-    let shared = source.downcast_ref::<Arc<PackageError>>().map(|shared| &**shared);
-    let version = match source.downcast_ref::<PackageError>().or(shared)? {
+    let version = match package_error(error)? {
         PackageError::Line { version, .. }
         | PackageError::Manifest { version, .. }
         | PackageError::Dependency { version, .. }

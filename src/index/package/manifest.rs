@@ -87,20 +87,17 @@ impl Package {
         let progress = around.run().asking(self.id());
         let (provider, location) = (&self.route.provider, &self.route.location);
         let aliases = &around.run().options.defaults.aliases;
+        let of_line = |details: Details, dependencies: Vec<Dependency>| {
+            let details = Some(Arc::new(details.counted(aliases)));
+            Ok(Some(Seen { version: None, details, dependencies }))
+        };
         if let Some(own) = provider.confirm(location, release, &*progress)? {
-            return Ok(Some(Seen {
-                details: Some(Arc::new(wire::details(self.id(), &own).counted(aliases))),
-                dependencies: own.dependencies.unwrap_or_default(),
-                ..Seen::default()
-            }));
+            let details = wire::details(self.id(), &own);
+            return of_line(details, own.dependencies.unwrap_or_default());
         }
         if let (Some(dependencies), true) = (&release.dependencies, provider.facts().has_revisions)
         {
-            return Ok(Some(Seen {
-                details: Some(Arc::new(wire::details(self.id(), release).counted(aliases))),
-                dependencies: dependencies.clone(),
-                ..Seen::default()
-            }));
+            return of_line(wire::details(self.id(), release), dependencies.clone());
         }
         let file = provider.manifest(location, release, &*progress)?;
         let Some(file) = file.filter(|file| formats::is_manifest_text(&file.name, &file.text))
