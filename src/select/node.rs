@@ -2,6 +2,7 @@
 //! builds it.
 
 use std::fmt;
+use std::rc::Rc;
 
 use crate::index::releases::Position;
 use crate::select::positions::PositionSet;
@@ -36,10 +37,6 @@ pub(super) struct Capability(pub(super) usize);
 /// A package that others replace, by its place in the list of such packages.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Role(pub(super) usize);
-
-/// Something that others conflict with, by its place in the list of such things.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(super) struct Opponent(pub(super) usize);
 
 /// Versions of a package of which at most one is chosen: all of them, or those with one major if the settings
 /// allow several.
@@ -83,8 +80,8 @@ pub(super) enum Kind {
     /// What takes the place of a replaceable package: 0 the package itself, 1 nothing, because nothing
     /// requires it, and from 2 on its replacements.
     Role(Role),
-    /// Whether something that others conflict with is chosen: 0 it is, 1 it is not.
-    Apart(Opponent),
+    /// Whether a package or a capability that others conflict with is chosen: 0 it is, 1 it is not.
+    Apart(Rc<str>),
     /// Which of several edges is followed. Its candidates are their places in a list.
     OneOf,
 }

@@ -37,8 +37,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Result<Option<Vec<Fact>>
         (Kind::Root, Kind::Provided(capability)) => {
             vec![told_by_root(world, *capability, &group[0].set)]
         }
-        (_, Kind::Apart(opponent)) => {
-            let name = world.packages.opponent(*opponent);
+        (_, Kind::Apart(name)) => {
             let (opposing, being): (Vec<&Link>, Vec<&Link>) =
                 group.iter().partition(|link| is_opponent(&link.set));
             let versions = |links: Vec<&Link>| {
@@ -53,9 +52,10 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Result<Option<Vec<Fact>>
                 facts.push(opposes(world, by, name));
             }
             // The package itself is there because something requires it, which is stated elsewhere.
-            let is_it = world.place(from).is_some_and(|at| world.package(at).id().as_str() == name);
+            let is_it =
+                world.place(from).is_some_and(|at| world.package(at).id().as_str() == &**name);
             if let Some(by) = versions_of(from, &being).filter(|_| !being.is_empty() && !is_it) {
-                facts.push(Fact::Provides { by, capability: name.to_owned() });
+                facts.push(Fact::Provides { by, capability: name.to_string() });
             }
             facts
         }

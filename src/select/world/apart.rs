@@ -45,7 +45,9 @@ impl World<'_> {
         let (mut names, _) = self.packages.capabilities_of(place, position)?;
         names.push(self.package(place).id().as_str().to_owned());
         for name in &names {
-            let Some(opponent) = self.packages.opponents.find(name) else { continue };
+            let Some(opponent) = self.packages.opponents.get(name.as_str()).cloned() else {
+                continue;
+            };
             let set = std::iter::once(THERE).collect();
             edges.push(Edge { node: self.node(Kind::Apart(opponent)), set });
         }

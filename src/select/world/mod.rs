@@ -12,7 +12,6 @@ mod expect;
 mod explore;
 mod needs;
 mod nodes;
-mod opponents;
 mod packages;
 mod providing;
 mod replacements;

@@ -8,17 +8,16 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use pubgrub::VersionSet;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::capabilities::Capabilities;
 use super::needs::{Meaning, Needs};
-use super::opponents::Opponents;
 use super::replacements::Replacements;
 use crate::index::releases::{Details, Position};
 use crate::index::{Requirement, Unavailable, Universe};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::candidates::{Candidates, Inquiry, Known};
-use crate::select::node::{Need, Opponent, Place};
+use crate::select::node::{Need, Place};
 use crate::select::positions::PositionSet;
 use crate::select::{Bundled, Locked, Request, Statistics};
 
@@ -38,7 +37,8 @@ pub(in crate::select) struct Packages<'a> {
     pub(super) needs: Needs,
     pub(in crate::select) capabilities: Capabilities,
     pub(in crate::select) replacements: Replacements,
-    pub(super) opponents: Opponents,
+    /// The package ids and capabilities that something conflicts with.
+    pub(super) opponents: FxHashSet<Rc<str>>,
     /// The releases to try first.
     suggested: FxHashMap<PackageId, Vec<Position>>,
     /// Whether an answer that was given is no longer true.
@@ -73,7 +73,7 @@ impl<'a> Packages<'a> {
             needs: Needs::default(),
             capabilities: Capabilities::default(),
             replacements: Replacements::default(),
-            opponents: Opponents::default(),
+            opponents: FxHashSet::default(),
             suggested: FxHashMap::default(),
             is_outdated: false,
         }
@@ -410,21 +410,31 @@ impl<'a> Packages<'a> {
         }
     }
 
+    /// What `read` finds in the details of a version, or, in a repository, in its manifest.
+    fn said<T>(
+        &self,
+        place: Place,
+        position: Position,
+        read: impl Fn(&Details) -> Vec<T>,
+    ) -> Result<Vec<T>, Unavailable> {
+        let package = self.get(place);
+        if let Some(details) = package.details(position) {
+            return Ok(read(details));
+        }
+        if !package.releases().is_repository() {
+            return Ok(Vec::new());
+        }
+        let declared = self.declared(place, position)?;
+        Ok(declared.map(|declared| read(&declared)).unwrap_or_default())
+    }
+
     /// The packages that a version says it replaces.
     pub(in crate::select) fn declared_replaces(
         &self,
         place: Place,
         position: Position,
     ) -> Result<Vec<PackageId>, Unavailable> {
-        let package = self.get(place);
-        if let Some(details) = package.details(position) {
-            return Ok(details.replaces.clone());
-        }
-        if !package.releases().is_repository() {
-            return Ok(Vec::new());
-        }
-        let declared = self.declared(place, position)?;
-        Ok(declared.map(|declared| declared.replaces.clone()).unwrap_or_default())
+        self.said(place, position, |details| details.replaces.clone())
     }
 
     /// The packages that a version replaces.
@@ -439,19 +449,16 @@ impl<'a> Packages<'a> {
     }
 
     /// Notes that something conflicts with a package or a capability.
-    pub(super) fn note_opponent(&mut self, name: &str) -> Opponent {
-        if let Some(known) = self.opponents.find(name) {
-            return known;
+    pub(super) fn note_opponent(&mut self, name: &str) -> Rc<str> {
+        if let Some(known) = self.opponents.get(name) {
+            return Rc::clone(known);
         }
         // Earlier edges did not yet say that something is it or provides it.
         let is_met = PackageId::parse(name).is_ok_and(|id| self.place(&id).is_some());
         self.is_outdated |= is_met || self.capabilities.find(name).is_some();
-        self.opponents.add(name)
-    }
-
-    /// What something conflicts with, as its id or its name.
-    pub(in crate::select) fn opponent(&self, opponent: Opponent) -> &str {
-        self.opponents.name(opponent)
+        let name: Rc<str> = name.into();
+        self.opponents.insert(Rc::clone(&name));
+        name
     }
 
     /// What a version conflicts with: package ids, and capabilities. It never conflicts with itself.
@@ -460,23 +467,12 @@ impl<'a> Packages<'a> {
         place: Place,
         position: Position,
     ) -> Result<Vec<String>, Unavailable> {
-        let package = self.get(place);
-        let others = |conflicts: &[String], provides: &[String]| {
-            let others = conflicts.iter();
-            let others = others
-                .filter(|name| package.id().as_str() != name.as_str() && !provides.contains(name));
-            others.cloned().collect()
-        };
-        if let Some(details) = package.details(position) {
-            return Ok(others(&details.conflicts, &details.provides));
-        }
-        if !package.releases().is_repository() {
-            return Ok(Vec::new());
-        }
-        let declared = self.declared(place, position)?;
-        Ok(declared
-            .map(|declared| others(&declared.conflicts, &declared.provides))
-            .unwrap_or_default())
+        let own = self.get(place).id().as_str();
+        self.said(place, position, |details| {
+            let mut others = details.conflicts.clone();
+            others.retain(|name| name != own && !details.provides.contains(name));
+            others
+        })
     }
 
     /// Whether the workspace itself has a package of this id, or one that provides this capability.
