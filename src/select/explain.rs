@@ -73,19 +73,14 @@ impl Newer {
     /// Why these versions are not chosen, as lines; names leave out `base` where they can.
     pub fn explain(&self, base: &Base) -> Vec<String> {
         let versions = &self.versions;
-        let several = versions.count() > 1;
+        let is = plural(versions.count(), "is", "are");
         match &self.obstacle {
             Obstacle::Rule(rule) => vec![format!("{versions} {}", reason(rule, versions))],
             Obstacle::Passed(Passed::Channel(channel)) => {
-                let is = if several { "are" } else { "is" };
                 vec![format!("{versions} {is} not in channel {channel}, whose versions come first")]
             }
-            Obstacle::Passed(Passed::Deprecated) => {
-                let is = if several { "are" } else { "is" };
-                vec![format!("{versions} {is} deprecated")]
-            }
+            Obstacle::Passed(Passed::Deprecated) => vec![format!("{versions} {is} deprecated")],
             Obstacle::Asked(asked) => {
-                let is = if several { "are" } else { "is" };
                 let asked: Vec<String> = asked
                     .iter()
                     .map(|(by, asked)| format!("{asked}, which {by} requires"))
@@ -93,7 +88,7 @@ impl Newer {
                 vec![format!("{versions} {is} not {}", asked.join(", and not "))]
             }
             Obstacle::Conflict(conflict) => {
-                let does = if several { "do" } else { "does" };
+                let does = plural(versions.count(), "does", "do");
                 let names = Names { base };
                 let mut lines = vec![format!("{versions} {does} not fit:")];
                 let facts = conflict.facts.iter().take(LINES / 2);
@@ -162,19 +157,16 @@ impl Names<'_> {
         match fact {
             Fact::Requires { by, id, asked } => {
                 let is_root = matches!(by, Requirer::Roots(_));
-                let (by, count) = self.requirer(by);
-                let requires = plural(count, "requires", "require");
+                let requires = self.doing(by, "require");
                 let name = self.name(id);
                 match (asked.as_slice(), is_root) {
-                    ([one], _) if one == ANY => format!("{by} {requires} {name}"),
+                    ([one], _) if one == ANY => format!("{requires} {name}"),
                     ([one], _) if let Some(narrowed) = one.strip_prefix(ANY_THAT) => {
-                        format!("{by} {requires} {name} {narrowed}")
+                        format!("{requires} {name} {narrowed}")
                     }
                     // A version requires one of these, a root requires all of them.
-                    (asked, true) => {
-                        format!("{by} {requires} {name} {}", join(&telling(asked), "and"))
-                    }
-                    (asked, false) => format!("{by} {requires} {name} {}", alternatives(asked)),
+                    (asked, true) => format!("{requires} {name} {}", join(&telling(asked), "and")),
+                    (asked, false) => format!("{requires} {name} {}", alternatives(asked)),
                 }
             }
             Fact::Overridden { id, by } => {
@@ -193,27 +185,19 @@ impl Names<'_> {
                 format!("{} {revision} is chosen only if it is named exactly", self.name(id))
             }
             Fact::RequiresCapability { by, capability } => {
-                let (by, count) = self.requirer(by);
-                let requires = plural(count, "requires", "require");
-                format!("{by} {requires} the capability {capability}")
+                format!("{} the capability {capability}", self.doing(by, "require"))
             }
             Fact::Provides { by, capability } => {
-                let (by, count) = self.requirer(by);
-                format!("{by} {} {capability}", plural(count, "provides", "provide"))
+                format!("{} {capability}", self.doing(by, "provide"))
             }
             Fact::Replaces { by, id } => {
-                let (by, count) = self.requirer(by);
-                format!("{by} {} {}", plural(count, "replaces", "replace"), self.name(id))
+                format!("{} {}", self.doing(by, "replace"), self.name(id))
             }
             Fact::Conflicts { by, with } => {
-                let (by, count) = self.requirer(by);
-                let conflicts = plural(count, "conflicts", "conflict");
-                format!("{by} {conflicts} with {}", self.name(with))
+                format!("{} with {}", self.doing(by, "conflict"), self.name(with))
             }
             Fact::ConflictsWithProvider { by, capability } => {
-                let (by, count) = self.requirer(by);
-                let conflicts = plural(count, "conflicts", "conflict");
-                format!("{by} {conflicts} with whatever provides {capability}")
+                format!("{} with whatever provides {capability}", self.doing(by, "conflict"))
             }
             Fact::ReplacesWhereAsked { id } => {
                 format!("{} replaces other packages only if it is itself required", self.name(id))
@@ -227,14 +211,15 @@ impl Names<'_> {
         }
     }
 
-    /// The packages that require or provide something, and their number.
-    fn requirer(&self, by: &Requirer) -> (String, usize) {
-        match by {
+    /// The packages that do something, and the verb for it, which is given in the plural.
+    fn doing(&self, by: &Requirer, verb: &str) -> String {
+        let (by, count) = match by {
             Requirer::Roots(names) => (join(names, "and"), names.len()),
             Requirer::Package(id, versions) => {
                 (format!("{} {versions}", self.name(id)), versions.count())
             }
-        }
+        };
+        format!("{by} {verb}{}", plural(count, "s", ""))
     }
 
     fn replacement(&self, clash: &ReplacementClash) -> String {
