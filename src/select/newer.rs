@@ -2,8 +2,6 @@
 //!
 //! Requirements and rules are looked up; only versions that neither prevents are tried.
 
-use std::collections::BTreeMap;
-
 use pubgrub::VersionSet as _;
 
 use crate::index::releases::Position;
@@ -103,32 +101,28 @@ impl<'a> Ceiling<'a> {
             let version = releases.version(at);
             version > *current && !version.is_prerelease()
         });
-        let mut rules: BTreeMap<Rejection, Vec<Position>> = BTreeMap::new();
-        let mut asked: BTreeMap<Vec<(String, String)>, Vec<Position>> = BTreeMap::new();
-        let mut passed: BTreeMap<Passed, Vec<Position>> = BTreeMap::new();
-        let mut open: Vec<Position> = Vec::new();
+        let mut found: Vec<(Obstacle, Vec<Position>)> = Vec::new();
         let own = releases.position(current);
         for position in above {
             let against = accepted.iter().filter(|(_, _, set)| !set.holds(position));
             let against: Vec<_> =
                 against.map(|(by, asked, _)| (by.clone(), asked.clone())).collect();
-            let rejection = package.rejection(&self.request.settings, position);
-            match (rejection, against.is_empty()) {
-                (_, false) => asked.entry(against).or_default().push(position),
-                (Some(rejection), true) => rules.entry(rejection).or_default().push(position),
-                (None, true) => match own.and_then(|own| package.passed(position, own)) {
-                    Some(why) => passed.entry(why).or_default().push(position),
-                    None => open.push(position),
-                },
+            let rule = || package.rejection(&self.request.settings, position).map(Obstacle::Rule);
+            let passed = || package.passed(position, own?).map(Obstacle::Passed);
+            let obstacle = match against.is_empty() {
+                true => rule().or_else(passed).unwrap_or(Obstacle::Unknown),
+                false => Obstacle::Asked(against),
+            };
+            match found.iter_mut().find(|(known, _)| *known == obstacle) {
+                Some((_, positions)) => positions.push(position),
+                None => found.push((obstacle, vec![position])),
             }
         }
-        let mut found: Vec<(Obstacle, Vec<Position>)> = Vec::new();
-        found.extend(asked.into_iter().map(|(by, positions)| (Obstacle::Asked(by), positions)));
-        found.extend(rules.into_iter().map(|(rule, positions)| (Obstacle::Rule(rule), positions)));
-        found.extend(passed.into_iter().map(|(why, positions)| (Obstacle::Passed(why), positions)));
-        if let Some(&newest) = open.last() {
-            let obstacle = if tries { self.try_it(id, place, newest)? } else { Obstacle::Unknown };
-            found.push((obstacle, open));
+        let open = found.iter_mut().find(|(obstacle, _)| *obstacle == Obstacle::Unknown);
+        if let Some((obstacle, positions)) = open.filter(|_| tries)
+            && let Some(&newest) = positions.last()
+        {
+            *obstacle = self.try_it(id, place, newest)?;
         }
         found.sort_by_key(|(_, positions)| std::cmp::Reverse(positions.last().copied()));
         let package = self.trial.world.package(place);
