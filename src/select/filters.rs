@@ -59,12 +59,6 @@ pub enum Passed {
     Deprecated,
 }
 
-/// The rules about a version itself, independent of what requires it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Filters<'a> {
-    settings: &'a Settings,
-}
-
 /// A candidate, as the rules see it.
 #[derive(Debug, Clone)]
 pub(super) struct Looks<'a> {
@@ -78,50 +72,47 @@ pub(super) struct Looks<'a> {
     pub(super) is_ageless: bool,
 }
 
-impl<'a> Filters<'a> {
-    pub(super) fn new(settings: &'a Settings) -> Self {
-        Self { settings }
+/// Why a version of `id` is not a candidate by the rules about a version itself; `None` if it is one.
+///
+/// A locked version may be yanked or too new, because an existing build must not break. A version that
+/// the user names exactly may be yanked.
+pub(super) fn rejection(
+    settings: &Settings,
+    id: &PackageId,
+    looks: &Looks<'_>,
+) -> Option<Rejection> {
+    if excludes(settings, id, looks.version.as_ref()) {
+        return Some(Rejection::Excluded);
     }
-
-    /// Why a version of `id` is not a candidate; `None` if it is one.
-    ///
-    /// A locked version may be yanked or too new, because an existing build must not break. A version that
-    /// the user names exactly may be yanked.
-    pub(super) fn rejection(&self, id: &PackageId, looks: &Looks<'_>) -> Option<Rejection> {
-        if self.excludes(id, looks.version.as_ref()) {
-            return Some(Rejection::Excluded);
+    if let Some(details) = looks.details {
+        if let (Some(reason), false) = (&details.yanked, looks.is_locked || looks.is_pinned) {
+            return Some(Rejection::Yanked(reason.clone()));
         }
-        if let Some(details) = looks.details {
-            if let (Some(reason), false) = (&details.yanked, looks.is_locked || looks.is_pinned) {
-                return Some(Rejection::Yanked(reason.clone()));
-            }
-            let (runtime, own) = (&self.settings.runtime, self.settings.mu_version.as_ref());
-            if let Some(rejection) = incompatibilities(details, runtime, own).next() {
-                return Some(rejection);
-            }
-        }
-        let limit = self.settings.published_before;
-        let limit = limit.filter(|_| !looks.is_locked && !looks.is_ageless)?;
-        match looks.published {
-            None => Some(Rejection::Undated),
-            Some(published) => (published > limit).then_some(Rejection::TooNew),
+        let (runtime, own) = (&settings.runtime, settings.mu_version.as_ref());
+        if let Some(rejection) = incompatibilities(details, runtime, own).next() {
+            return Some(rejection);
         }
     }
-
-    /// Whether no rule can reject a version that has no details.
-    pub(super) fn pass_plain_versions(&self, id: &PackageId) -> bool {
-        self.settings.published_before.is_none()
-            && !self.settings.exclude.iter().any(|exclusion| exclusion.id == *id)
+    let limit = settings.published_before.filter(|_| !looks.is_locked && !looks.is_ageless)?;
+    match looks.published {
+        None => Some(Rejection::Undated),
+        Some(published) => (published > limit).then_some(Rejection::TooNew),
     }
+}
 
-    fn excludes(&self, id: &PackageId, version: Option<&Version>) -> bool {
-        let mut exclusions = self.settings.exclude.iter().filter(|exclusion| exclusion.id == *id);
-        exclusions.any(|exclusion| match (&exclusion.spec, version) {
-            (None, _) => true,
-            (Some(spec), Some(version)) => spec.accepts(version, true),
-            (Some(_), None) => false,
-        })
-    }
+/// Whether no rule can reject a version of `id` that has no details.
+pub(super) fn pass_plain_versions(settings: &Settings, id: &PackageId) -> bool {
+    settings.published_before.is_none()
+        && !settings.exclude.iter().any(|exclusion| exclusion.id == *id)
+}
+
+fn excludes(settings: &Settings, id: &PackageId, version: Option<&Version>) -> bool {
+    let mut exclusions = settings.exclude.iter().filter(|exclusion| exclusion.id == *id);
+    exclusions.any(|exclusion| match (&exclusion.spec, version) {
+        (None, _) => true,
+        (Some(spec), Some(version)) => spec.accepts(version, true),
+        (Some(_), None) => false,
+    })
 }
 
 /// Everything that prevents a version with these details from being used with a mu of version `own` in this

@@ -19,7 +19,7 @@ use self::channels::Preference;
 use crate::index::releases::{Details, Position, Releases};
 use crate::index::{Candidate, Requirement, Unavailable, Universe, Untagged};
 use crate::reference::{ArtifactDigest, PackageId, Version, VersionSpec};
-use crate::select::filters::{Filters, Looks, Rejection};
+use crate::select::filters::{self, Looks, Rejection};
 use crate::select::positions::PositionSet;
 use crate::select::upgrades::Upgrades;
 use crate::select::{Locked, Override, Settings};
@@ -152,10 +152,9 @@ impl Candidates {
     }
 
     fn filter(&mut self, settings: &Settings, known: &Known<'_>) {
-        let filters = Filters::new(settings);
-        let passes = |position| filters.rejection(&self.id, &self.looks(position)).is_none();
+        let passes = |at| filters::rejection(settings, &self.id, &self.looks(at)).is_none();
         let length = self.releases.len();
-        let allowed = if filters.pass_plain_versions(&self.id) {
+        let allowed = if filters::pass_plain_versions(settings, &self.id) {
             let detailed = self.releases.all_details().map(|(position, _)| position);
             let refused: PositionSet = detailed.filter(|&position| !passes(position)).collect();
             PositionSet::between(0, length).without(&refused)
@@ -177,8 +176,7 @@ impl Candidates {
         details: Arc<Details>,
     ) -> bool {
         let looks = Looks { details: Some(&details), ..self.looks(position) };
-        if !self.allowed.holds(position)
-            || Filters::new(settings).rejection(&self.id, &looks).is_none()
+        if !self.allowed.holds(position) || filters::rejection(settings, &self.id, &looks).is_none()
         {
             return false;
         }
@@ -210,13 +208,13 @@ impl Candidates {
 
     /// Why the installed version cannot be upgraded to the candidate at `position`; `None` if it can.
     pub(super) fn refusal(&self, settings: &Settings, position: Position) -> Option<Rejection> {
-        let unusable = |step| Filters::new(settings).rejection(&self.id, &self.looks(step));
+        let unusable = |step| filters::rejection(settings, &self.id, &self.looks(step));
         self.upgrades.as_ref()?.refusal(&self.releases, position, unusable)
     }
 
     /// Why the version at `position` is not a candidate; `None` if it is.
     pub(super) fn rejection(&self, settings: &Settings, position: Position) -> Option<Rejection> {
-        let rejection = Filters::new(settings).rejection(&self.id, &self.looks(position));
+        let rejection = filters::rejection(settings, &self.id, &self.looks(position));
         rejection.or_else(|| self.refusal(settings, position))
     }
 
