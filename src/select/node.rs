@@ -5,6 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use crate::index::releases::Position;
+use crate::reference::PackageId;
 use crate::select::positions::PositionSet;
 
 /// A node of the graph; cheap to copy and to compare.
@@ -33,10 +34,6 @@ pub(super) struct Need(pub(super) usize);
 /// A capability, by its place in the list of capabilities.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct Capability(pub(super) usize);
-
-/// A package that others replace, by its place in the list of such packages.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(super) struct Role(pub(super) usize);
 
 /// Versions of a package of which at most one is chosen: all of them, or those with one major if the settings
 /// allow several.
@@ -79,7 +76,7 @@ pub(super) enum Kind {
     Met(Need),
     /// What takes the place of a replaceable package: 0 the package itself, 1 nothing, because nothing
     /// requires it, and from 2 on its replacements.
-    Role(Role),
+    Role(PackageId),
     /// Whether a package or a capability that others conflict with is chosen: 0 it is, 1 it is not.
     Apart(Rc<str>),
     /// Which of several edges is followed. Its candidates are their places in a list.

@@ -21,16 +21,13 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
         }
         // The requirement of its package states this already.
         (Kind::Met(_), _) => Some(Vec::new()),
-        (_, Kind::Role(role)) => {
+        (_, Kind::Role(id)) => {
             let taking = group.iter().filter(|link| is_taken(&link.set));
             let versions =
                 taking.fold(PositionSet::empty(), |all, link| all.union(&link.positions));
             let by = world.place(from).filter(|_| !versions.is_empty());
-            let facts = by.map(|by| {
-                let by = Requirer::versions(world.package(by), &versions);
-                Fact::Replaces { by, id: world.packages.replacements.id(*role).clone() }
-            });
-            Some(facts.into_iter().collect())
+            let by = by.map(|by| Requirer::versions(world.package(by), &versions));
+            Some(by.map(|by| Fact::Replaces { by, id: id.clone() }).into_iter().collect())
         }
         _ => None,
     }
@@ -43,7 +40,7 @@ pub(super) fn asked_of(world: &World<'_>, id: &PackageId, asked: &str) -> String
 
 /// Describes a role that several packages would have.
 pub(super) fn clash(world: &World<'_>, node: Node, groups: &[Group]) -> Option<ReplacementClash> {
-    let Kind::Role(role) = world.kind(node) else { return None };
+    let Kind::Role(id) = world.kind(node) else { return None };
     let links = groups.iter().flatten().filter(|link| link.to == node);
     let taking = links.filter(|link| is_taken(&link.set));
     let mut by: Vec<&PackageId> = taking
@@ -52,6 +49,5 @@ pub(super) fn clash(world: &World<'_>, node: Node, groups: &[Group]) -> Option<R
         .collect();
     by.sort_unstable();
     by.dedup();
-    (by.len() > 1)
-        .then(|| ReplacementClash::Several { id: world.packages.replacements.id(*role).clone() })
+    (by.len() > 1).then(|| ReplacementClash::Several { id: id.clone() })
 }

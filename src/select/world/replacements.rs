@@ -10,23 +10,16 @@ use rustc_hash::FxHashMap;
 
 use crate::index::Requirement;
 use crate::reference::PackageId;
-use crate::select::node::{Place, Role};
+use crate::select::node::Place;
 use crate::select::positions::PositionSet;
 
 /// All known replacements.
 #[derive(Debug, Default)]
 pub(in crate::select) struct Replacements {
-    known: Vec<Replaced>,
-    roles: FxHashMap<PackageId, Role>,
+    /// Who replaces each replaceable package.
+    known: FxHashMap<PackageId, Vec<Replacer>>,
     /// The replacements, for a strategy that does not search.
     fixed: Option<BTreeMap<PackageId, PackageId>>,
-}
-
-/// A package that others replace.
-#[derive(Debug)]
-struct Replaced {
-    id: PackageId,
-    by: Vec<Replacer>,
 }
 
 /// A package that replaces another one, in some of its versions.
@@ -71,28 +64,14 @@ impl Replacements {
         self.known.is_empty()
     }
 
-    /// The role of a replaceable package.
-    pub(super) fn role(&self, id: &PackageId) -> Option<Role> {
-        self.roles.get(id).copied()
-    }
-
-    /// The package whose role it is.
-    pub(in crate::select) fn id(&self, Role(index): Role) -> &PackageId {
-        &self.known[index].id
-    }
-
-    /// Who replaces the package whose role it is.
-    pub(super) fn replacers(&self, Role(index): Role) -> &[Replacer] {
-        &self.known[index].by
+    /// Who replaces a package; `None` if nothing does.
+    pub(super) fn replacers(&self, id: &PackageId) -> Option<&[Replacer]> {
+        self.known.get(id).map(Vec::as_slice)
     }
 
     /// Notes that some versions of a package replace another one; returns whether that is new.
     pub(super) fn add(&mut self, id: &PackageId, place: Place, versions: PositionSet) -> bool {
-        let Role(index) = *self.roles.entry(id.clone()).or_insert_with(|| {
-            self.known.push(Replaced { id: id.clone(), by: Vec::new() });
-            Role(self.known.len() - 1)
-        });
-        let by = &mut self.known[index].by;
+        let by = self.known.entry(id.clone()).or_default();
         match by.iter_mut().find(|replacer| replacer.place == place) {
             Some(replacer) if versions.subset_of(&replacer.versions) => return false,
             Some(replacer) => replacer.versions = replacer.versions.union(&versions),

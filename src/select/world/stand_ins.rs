@@ -38,16 +38,16 @@ impl World<'_> {
         for id in self.packages.replaced_by(place, position)? {
             // The manifests of a repository are read one by one.
             self.packages.note_replacer(&id, place, PositionSet::singleton(position));
-            let Some(role) = self.packages.replacements.role(&id) else { continue };
-            let mut by = self.packages.replacements.replacers(role).iter();
-            let index = by.position(|replacer| replacer.place == place);
+            let Some(by) = self.packages.replacements.replacers(&id) else { continue };
+            let index = by.iter().position(|replacer| replacer.place == place);
             let own = NOBODY + 1 + index.unwrap_or_default() as Position;
             let set = PositionSet::singleton(NOBODY).union(&PositionSet::singleton(own));
-            edges.push(Edge { node: self.node(Kind::Role(role)), set });
+            edges.push(Edge { node: self.node(Kind::Role(id)), set });
         }
-        if let Some(role) = self.packages.replacements.role(self.package(place).id()) {
-            let set = PositionSet::singleton(ITSELF);
-            edges.push(Edge { node: self.node(Kind::Role(role)), set });
+        let id = self.package(place).id();
+        if self.packages.replacements.replacers(id).is_some() {
+            let (role, set) = (Kind::Role(id.clone()), PositionSet::singleton(ITSELF));
+            edges.push(Edge { node: self.node(role), set });
         }
         Ok(edges)
     }
@@ -57,9 +57,8 @@ impl World<'_> {
         if self.packages.replacements.is_empty() {
             return None;
         }
-        let role = self.packages.replacements.role(&self.requirement(need).id)?;
-        let ways = 1 + self.packages.replacements.replacers(role).len();
-        let set = PositionSet::between(0, ways as Position);
+        let by = self.packages.replacements.replacers(&self.requirement(need).id)?;
+        let set = PositionSet::between(0, 1 + by.len() as Position);
         Some(Edge { node: self.node(Kind::Met(need)), set })
     }
 
@@ -75,9 +74,9 @@ impl World<'_> {
             return Ok(self.edge_to(place, set));
         };
         let requirement = self.requirement(need).clone();
-        let role = self.packages.replacements.role(&requirement.id);
-        let role = role.expect("there is a way only where something replaces it");
-        let replacer = &self.packages.replacements.replacers(role)[index as usize];
+        let by = self.packages.replacements.replacers(&requirement.id);
+        let by = by.expect("there is a way only where something replaces it");
+        let replacer = &by[index as usize];
         let (place, versions) = (replacer.place, replacer.versions.clone());
         let id = self.package(place).id().clone();
         let (_, set) = self.accepted(&Requirement { id, ..(*requirement).clone() })?;
@@ -95,10 +94,10 @@ impl World<'_> {
         let Some(place) = self.place(edge.node) else { return Ok(vec![edge]) };
         self.note_named(place, &edge.set, Namer::by_name(node), way);
         let mut edges = vec![edge];
-        let role = self.packages.replacements.role(&self.requirement(need).id);
-        if let Some(role) = role.filter(|_| way > 0) {
-            let set = PositionSet::singleton(NOBODY + way);
-            edges.push(Edge { node: self.node(Kind::Role(role)), set });
+        let id = &self.requirement(need).id;
+        if way > 0 && self.packages.replacements.replacers(id).is_some() {
+            let (role, set) = (Kind::Role(id.clone()), PositionSet::singleton(NOBODY + way));
+            edges.push(Edge { node: self.node(role), set });
             edges.extend(self.edge_to_requested(place));
         }
         Ok(edges)
@@ -111,8 +110,7 @@ impl World<'_> {
         need: Need,
         set: &PositionSet,
     ) -> Option<Position> {
-        let role = self.packages.replacements.role(&self.requirement(need).id)?;
-        let by = self.packages.replacements.replacers(role);
+        let by = self.packages.replacements.replacers(&self.requirement(need).id)?;
         set.iter().take_while(|&way| way as usize <= by.len()).min_by_key(|&way| {
             let replacer = way.checked_sub(1).map(|index| &by[index as usize]);
             replacer.map(|replacer| self.package(replacer.place).id())
