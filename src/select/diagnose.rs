@@ -109,7 +109,7 @@ fn in_order(groups: Vec<Group>) -> Vec<Group> {
 fn left_over(node: Node, groups: &[Group]) -> PositionSet {
     let into = groups.iter().filter(|group| group[0].to == node);
     into.fold(PositionSet::full(), |left, group| {
-        let one = group.iter().fold(PositionSet::empty(), |all, link| all.union(&link.set));
+        let one: PositionSet = group.iter().map(|link| &link.set).collect();
         left.intersection(&one)
     })
 }
@@ -181,7 +181,7 @@ fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fa
     if let Some(facts) = stand_ins::tell(world, group) {
         return Ok(facts);
     }
-    if let Some(facts) = supply::tell(world, group)? {
+    if let Some(facts) = supply::tell(world, group) {
         return Ok(facts);
     }
     let Link { from, to, .. } = group[0];

@@ -107,6 +107,13 @@ impl FromIterator<Position> for PositionSet {
     }
 }
 
+/// Collects all that is in any of some sets.
+impl<'s> FromIterator<&'s Self> for PositionSet {
+    fn from_iter<I: IntoIterator<Item = &'s Self>>(sets: I) -> Self {
+        sets.into_iter().fold(Self::default(), |all, one| all.union(one))
+    }
+}
+
 impl VersionSet for PositionSet {
     type V = Position;
 

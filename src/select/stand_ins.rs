@@ -1,8 +1,6 @@
 //! Conflicts about packages that replace others, as facts: what `diagnose` makes of the nodes that represent
 //! them. `explain` puts them into words.
 
-use pubgrub::VersionSet;
-
 use crate::reference::PackageId;
 use crate::select::conflict::{Fact, ReplacementClash, Requirer};
 use crate::select::core::{Group, Link};
@@ -23,8 +21,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
         (Kind::Met(_), _) => Some(Vec::new()),
         (_, Kind::Role(id)) => {
             let taking = group.iter().filter(|link| is_taken(&link.set));
-            let versions =
-                taking.fold(PositionSet::empty(), |all, link| all.union(&link.positions));
+            let versions: PositionSet = taking.map(|link| &link.positions).collect();
             let by = world.place(from).filter(|_| !versions.is_empty());
             let by = by.map(|by| Requirer::versions(world.package(by), &versions));
             Some(by.map(|by| Fact::Replaces { by, id: id.clone() }).into_iter().collect())

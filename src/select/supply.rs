@@ -3,34 +3,33 @@
 
 use pubgrub::VersionSet;
 
-use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::reference::PackageId;
 use crate::select::candidates::Candidates;
 use crate::select::clash;
 use crate::select::conflict::{CapabilityClash, Fact, Requirer};
 use crate::select::core::{Group, Link};
-use crate::select::node::{Capability, Kind, Node, Place};
+use crate::select::node::{Capability, Kind, Node};
 use crate::select::positions::PositionSet;
 use crate::select::world::{Provider, World, is_opponent};
 
 /// The fact of a group that starts or ends at a node without a package; `None` if it does neither.
-pub(super) fn tell(world: &World<'_>, group: &Group) -> Result<Option<Vec<Fact>>, Unavailable> {
+pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
     let Link { from, to, .. } = group[0];
-    let positions = |of: &dyn Fn(&Link) -> PositionSet| {
-        group.iter().fold(PositionSet::empty(), |all, link| all.union(&of(link)))
-    };
     let versions_of = |node: Node, positions: &PositionSet| {
         let package = world.package(world.place(node)?);
         Some(Requirer::versions(package, positions))
     };
-    Ok(Some(match (world.kind(from), world.kind(to)) {
+    // The versions of what the group starts at, if there are any.
+    let some =
+        |positions: &PositionSet| versions_of(from, positions).filter(|_| !positions.is_empty());
+    Some(match (world.kind(from), world.kind(to)) {
         (Kind::Provided(_), Kind::Requested(place)) => {
             vec![Fact::OnlyWhereAsked { id: world.package(*place).id().clone() }]
         }
         (Kind::Requested(_), _) | (_, Kind::Requested(_)) => Vec::new(),
         (Kind::Provided(capability), _) => {
-            let by = versions_of(to, &positions(&|link| link.set.clone()));
+            let by = versions_of(to, &group.iter().map(|link| &link.set).collect());
             let capability = world.packages.capabilities.name(*capability).to_owned();
             by.into_iter().map(|by| Fact::Provides { by, capability: capability.clone() }).collect()
         }
@@ -40,50 +39,46 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Result<Option<Vec<Fact>>
         (_, Kind::Apart(name)) => {
             let (opposing, being): (Vec<&Link>, Vec<&Link>) =
                 group.iter().partition(|link| is_opponent(&link.set));
-            let versions = |links: Vec<&Link>| {
-                let all = links.into_iter();
-                all.fold(PositionSet::empty(), |all, link| all.union(&link.positions))
-            };
-            let (opposing, being) = (versions(opposing), versions(being));
+            let [opposing, being] = [opposing, being].map(|links| -> PositionSet {
+                links.into_iter().map(|link| &link.positions).collect()
+            });
             let mut facts = Vec::new();
             if from == Node::ROOT {
                 facts.push(opposed_by_own(world, name));
-            } else if let Some(by) = versions_of(from, &opposing).filter(|_| !opposing.is_empty()) {
+            } else if let Some(by) = some(&opposing) {
                 facts.push(opposes(world, by, name));
             }
             // The package itself is there because something requires it, which is stated elsewhere.
             let is_it =
                 world.place(from).is_some_and(|at| world.package(at).id().as_str() == &**name);
-            if let Some(by) = versions_of(from, &being).filter(|_| !being.is_empty() && !is_it) {
+            if let Some(by) = some(&being).filter(|_| !is_it) {
                 facts.push(Fact::Provides { by, capability: name.to_string() });
             }
             facts
         }
         (_, Kind::Provided(capability)) => {
             let (mut providing, mut requiring) = (PositionSet::empty(), PositionSet::empty());
+            let providers = world.packages.capabilities.providers(*capability);
             let own = world.place(from);
+            let is_own_place = |index: Position| {
+                let package = providers.get(index as usize).and_then(Provider::package);
+                package.is_some_and(|(place, _)| Some(place) == own)
+            };
             for link in group {
-                let is_own =
-                    link.set.iter().all(|index| is_provider(world, *capability, index, own));
+                let is_own = link.set.iter().all(is_own_place);
                 let into =
                     if is_own && !link.set.is_empty() { &mut providing } else { &mut requiring };
                 *into = into.union(&link.positions);
             }
             let name = world.packages.capabilities.name(*capability).to_owned();
-            let mut facts = Vec::new();
-            if !providing.is_empty() {
-                let by = versions_of(from, &providing).into_iter();
-                facts.extend(by.map(|by| Fact::Provides { by, capability: name.clone() }));
-            }
-            if !requiring.is_empty() {
-                let by = versions_of(from, &requiring).into_iter();
-                facts
-                    .extend(by.map(|by| Fact::RequiresCapability { by, capability: name.clone() }));
-            }
-            facts
+            let provides = some(&providing);
+            let provides = provides.map(|by| Fact::Provides { by, capability: name.clone() });
+            let requires = some(&requiring);
+            let requires = requires.map(|by| Fact::RequiresCapability { by, capability: name });
+            provides.into_iter().chain(requires).collect()
         }
-        _ => return Ok(None),
-    }))
+        _ => return None,
+    })
 }
 
 /// The fact that something conflicts with a package or a capability.
@@ -102,18 +97,6 @@ pub(super) fn opposed_by_own(world: &World<'_>, name: &str) -> Fact {
     let base = &world.request().settings.base;
     let by = Requirer::Roots(by.map(|id| id.short(base).to_owned()).collect());
     opposes(world, by, name)
-}
-
-fn is_provider(
-    world: &World<'_>,
-    capability: Capability,
-    index: u32,
-    place: Option<Place>,
-) -> bool {
-    match world.packages.capabilities.providers(capability).get(index as usize) {
-        Some(Provider::Package(own, _)) => Some(*own) == place,
-        Some(Provider::Local(_)) | None => false,
-    }
 }
 
 /// The fact of a root about a capability: that it is required, or that a package of the workspace provides
