@@ -38,18 +38,18 @@ pub(super) struct Trial<'a> {
 impl<'a> Trial<'a> {
     /// A world as the default strategy sees it.
     pub(super) fn new(universe: &'a dyn Universe, request: &'a Request, cost: usize) -> Self {
-        let mut world = World::new(universe, request);
-        let steps = STEPS + 2 * cost;
-        world.budget.limit(steps);
-        Self { world, steps, cost, is_minimal: false }
+        Self::within(World::new(universe, request), cost, false)
     }
 
     /// A world as the minimal strategy sees it; `request` has no lock.
     pub(super) fn minimal(universe: &'a dyn Universe, request: &'a Request, cost: usize) -> Self {
-        let mut world = World::new(universe, request).without_narrowing_upgrades();
+        Self::within(World::new(universe, request).without_narrowing_upgrades(), cost, true)
+    }
+
+    fn within(mut world: World<'a>, cost: usize, is_minimal: bool) -> Self {
         let steps = STEPS + 2 * cost;
         world.budget.limit(steps);
-        Self { world, steps, cost, is_minimal: true }
+        Self { world, steps, cost, is_minimal }
     }
 
     /// A separate world, to try another request with the same strategy and the steps that are left.
@@ -62,7 +62,7 @@ impl<'a> Trial<'a> {
         let mut trial = new(universe, request, self.cost);
         trial.steps = self.steps;
         if !self.world.packages.may_have_met() {
-            trial.world.packages.suggest(self.world.packages.suggestions().clone());
+            trial.world.packages.suggest(self.world.packages.suggested.clone());
         }
         trial
     }
@@ -234,15 +234,5 @@ impl<'a> Trial<'a> {
         let (line, position) =
             chosen.find(|(line, _)| self.world.package(line.place).id() == id)?;
         Some(self.world.package(line.place).label(position))
-    }
-
-    /// The version in a build list of the same line as the candidate at `position` of the package at `place`.
-    pub(super) fn built(
-        &self,
-        list: &BuildList,
-        place: Place,
-        position: Position,
-    ) -> Option<Position> {
-        list.position(self.world.line(place, position))
     }
 }

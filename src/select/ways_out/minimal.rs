@@ -80,7 +80,9 @@ impl Finder<'_> {
             Some(wish) => lowest(&mut self.trial.world, wish)?.map(|(_, position)| position),
             None => all.first(),
         };
-        let least = least.map(|least| self.trial.built(list, place, least).unwrap_or(least));
+        // If the list has a version of the same line, that one counts.
+        let built = |at| list.position(self.trial.world.line(place, at)).unwrap_or(at);
+        let least = least.map(built);
         let Some(least) = least else {
             return match wish {
                 Some(wish) => self.raise(wish),

@@ -39,8 +39,8 @@ pub(in crate::select) struct Packages<'a> {
     pub(in crate::select) replacements: Replacements,
     /// The package ids and capabilities that something conflicts with.
     pub(super) opponents: FxHashSet<Rc<str>>,
-    /// The releases to try first.
-    suggested: FxHashMap<PackageId, Vec<Position>>,
+    /// The releases to try first, as [`Self::suggest`] was given them last.
+    pub(in crate::select) suggested: FxHashMap<PackageId, Vec<Position>>,
     /// Whether an answer that was given is no longer true.
     pub(super) is_outdated: bool,
 }
@@ -93,11 +93,6 @@ impl<'a> Packages<'a> {
     /// has met is not looked for again.
     pub(in crate::select) fn may_have_met(&self) -> bool {
         self.capabilities.is_any_required() || !self.replacements.is_empty()
-    }
-
-    /// What [`Self::suggest`] was given last.
-    pub(in crate::select) fn suggestions(&self) -> &FxHashMap<PackageId, Vec<Position>> {
-        &self.suggested
     }
 
     /// Sets which releases are tried first, before the newest ones: those of an answer to a similar request.
