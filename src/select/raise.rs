@@ -103,6 +103,7 @@ fn better(world: &World<'_>, node: Node, set: &PositionSet, current: Position) -
 ///
 /// Follows what was read in both directions until nothing changes: what all candidates of a needed package
 /// need is needed too, and a candidate that needs something without candidates cannot be chosen.
+#[derive(Default)]
 struct Possible<'w> {
     edges: FxHashMap<Node, BTreeMap<Position, &'w [Edge]>>,
     dependents: FxHashMap<Node, Vec<(Node, Position, &'w PositionSet)>>,
@@ -113,12 +114,7 @@ struct Possible<'w> {
 impl<'w> Possible<'w> {
     /// What is possible if all of `roots` are needed.
     fn within(world: &'w World<'_>, roots: &[Edge]) -> Self {
-        let mut possible = Self {
-            edges: FxHashMap::default(),
-            dependents: FxHashMap::default(),
-            sets: FxHashMap::default(),
-            changed: VecDeque::new(),
-        };
+        let mut possible = Self::default();
         for (node, position, edges) in world.known_edges() {
             possible.edges.entry(node).or_default().insert(position, edges);
             for edge in edges {

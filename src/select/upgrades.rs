@@ -19,7 +19,8 @@ pub(super) struct Upgrades {
     installed: Vec<Version>,
     /// The channels that steps may be of; `None` if all count.
     channels: Option<Vec<String>>,
-    reachable: PositionSet,
+    /// The reachable versions, and the installed one.
+    pub(super) reachable: PositionSet,
     /// The version before each reachable one; `None` is the installed version.
     steps: FxHashMap<Position, Option<Position>>,
 }
@@ -61,11 +62,6 @@ impl Upgrades {
             .fold(PositionSet::empty(), |set, at| set.union(&PositionSet::singleton(at)));
         let installed = installed.iter().map(|&version| version.clone()).collect();
         Some(Self { installed, channels, reachable, steps })
-    }
-
-    /// The reachable versions, and the installed one.
-    pub(super) fn reachable(&self) -> &PositionSet {
-        &self.reachable
     }
 
     /// The versions between the installed one and the one at `position`.

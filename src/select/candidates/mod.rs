@@ -202,7 +202,7 @@ impl Candidates {
     pub(super) fn narrow_upgrades(&mut self) {
         if let Some(upgrades) = &self.upgrades {
             let revisions = PositionSet::between(self.releases.len(), Position::MAX);
-            self.allowed = self.allowed.intersection(&upgrades.reachable().union(&revisions));
+            self.allowed = self.allowed.intersection(&upgrades.reachable.union(&revisions));
         }
     }
 
