@@ -16,7 +16,7 @@ use crate::index::releases::Position;
 use crate::select::node::{Need, Node, Place};
 use crate::select::positions::PositionSet;
 use crate::select::search::{self, Choices, Verdict};
-use crate::select::world::{ChosenProvider, World};
+use crate::select::world::{ChosenPackage, World};
 
 /// How many steps it may take in addition to as many as were taken so far.
 const STEPS: usize = 2_000;
@@ -39,7 +39,7 @@ pub(super) fn fewest(world: &mut World<'_>, chosen: Choices) -> Result<Choices, 
         let steps = limit.saturating_sub(world.budget.steps());
         world.allow_providers(&known.fixed, fewer as Position)?;
         let answer = search::solve(world, steps);
-        world.allow_any_providers();
+        world.slots = None;
         match answer? {
             Verdict::Chosen(better) => return Ok(better),
             Verdict::Refuted(_) => {}
@@ -97,7 +97,7 @@ impl Brought {
                 let mut nodes = world.nodes_of(place).filter_map(choices);
                 nodes.find(|position| versions.holds(*position))
             });
-            let Some(ChosenProvider::Package(place, position)) = provider else { continue };
+            let Some(ChosenPackage::Candidate(place, position)) = provider else { continue };
             found.brought.insert(place);
             found.visit(world, (place, position), false, &mut seen, &mut needs, &mut open)?;
         }

@@ -7,20 +7,13 @@ use rustc_hash::FxHashMap;
 use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::reference::{PackageId, Version, VersionSpec};
-use crate::select::node::{Need, Node, Place};
-use crate::select::world::{ChosenProvider, World};
+use crate::select::node::{Need, Node};
+use crate::select::world::{ChosenPackage, World};
 use crate::select::{Asker, Chosen, Demand, Demanded, Origin, Replaced, Selection, Warning};
-
-/// A chosen package: the workspace's own, or its place and position in the world.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-enum Target {
-    Local(PackageId),
-    Candidate(Place, Position),
-}
 
 /// A chosen package before it is in the selection.
 struct Draft {
-    target: Target,
+    target: ChosenPackage,
     requested: Vec<Demand>,
     /// Places among the drafts.
     dependencies: Vec<usize>,
@@ -61,22 +54,14 @@ struct Gathering<'g, 'w> {
     choices: &'g dyn Fn(Node) -> Option<Position>,
     drafts: Vec<Draft>,
     /// The place of each target's draft.
-    places: FxHashMap<Target, usize>,
+    places: FxHashMap<ChosenPackage, usize>,
     /// The drafts whose requirements are still to be followed.
     open: Vec<usize>,
-    /// The targets of requirements that were followed before.
-    followed: FxHashMap<Need, Followed>,
+    /// The drafts that meet the requirements that were followed before, and how those are worded.
+    followed: FxHashMap<Need, (usize, Demanded)>,
     /// Replaced packages: what is used instead, and what requires them.
     replaced: BTreeMap<PackageId, (PackageId, Vec<Demand>)>,
     warnings: Vec<Warning>,
-}
-
-/// The target of a requirement, and its wording.
-#[derive(Clone)]
-struct Followed {
-    /// The place of the draft that meets it.
-    draft: usize,
-    what: Demanded,
 }
 
 impl Gathering<'_, '_> {
@@ -97,7 +82,9 @@ impl Gathering<'_, '_> {
             self.follow(by.clone(), *need)?;
         }
         while let Some(draft) = self.open.pop() {
-            let Target::Candidate(place, position) = self.drafts[draft].target else { continue };
+            let ChosenPackage::Candidate(place, position) = self.drafts[draft].target else {
+                continue;
+            };
             let by = self.world.package(place).id().clone();
             let mut dependencies = Vec::new();
             for &need in self.world.packages.needs_of(place, position)?.iter() {
@@ -113,19 +100,17 @@ impl Gathering<'_, '_> {
             }
             // What the settings say besides is not the package's, and not locked.
             let declared = self.world.packages.declared_capabilities(place, position)?;
-            let (provides, requires) = declared;
             let replaces = self.world.packages.declared_replaces(place, position)?;
-            let Draft { target, requested, .. } = &mut self.drafts[draft];
-            let (target, requested) = (target.clone(), std::mem::take(requested));
-            self.drafts[draft] =
-                Draft { target, requested, dependencies, provides, requires, replaces };
+            let draft = &mut self.drafts[draft];
+            (draft.provides, draft.requires) = declared;
+            (draft.replaces, draft.dependencies) = (replaces, dependencies);
         }
         Ok(())
     }
 
     /// Notes that `by` requires something; returns the draft that meets it.
     fn follow(&mut self, by: Asker, need: Need) -> Result<usize, Unavailable> {
-        let Followed { draft, what } = match self.followed.get(&need) {
+        let (draft, what) = match self.followed.get(&need) {
             Some(known) => known.clone(),
             None => {
                 let found = self.find(need)?;
@@ -133,7 +118,7 @@ impl Gathering<'_, '_> {
                 found
             }
         };
-        if matches!(self.drafts[draft].target, Target::Local(_)) {
+        if matches!(self.drafts[draft].target, ChosenPackage::Local(_)) {
             self.check_local(&by, need);
         }
         let demand = Demand { by, what };
@@ -149,15 +134,15 @@ impl Gathering<'_, '_> {
         Ok(draft)
     }
 
-    fn find(&mut self, need: Need) -> Result<Followed, Unavailable> {
+    fn find(&mut self, need: Need) -> Result<(usize, Demanded), Unavailable> {
         let target = self.target(need)?;
         let requirement = self.world.requirement(need);
         let reference = match target {
-            Target::Local(_) => None,
-            Target::Candidate(place, _) => self.world.package(place).reference(requirement),
+            ChosenPackage::Local(_) => None,
+            ChosenPackage::Candidate(place, _) => self.world.package(place).reference(requirement),
         };
         let what = Demanded::Version { spec: requirement.to_string().into(), reference };
-        Ok(Followed { draft: self.draft(target), what })
+        Ok((self.draft(target), what))
     }
 
     fn id(&self, draft: usize) -> &PackageId {
@@ -166,10 +151,7 @@ impl Gathering<'_, '_> {
 
     /// Notes that `by` requires a capability; returns the draft of its provider, unless that is `by` itself.
     fn follow_capability(&mut self, by: Asker, own: &PackageId, name: &str) -> Option<usize> {
-        let target = match self.provider(name)? {
-            ChosenProvider::Package(place, position) => Target::Candidate(place, position),
-            ChosenProvider::Local(local) => Target::Local(local),
-        };
+        let target = self.provider(name)?;
         if own == id_of(self.world, &target) {
             return None;
         }
@@ -179,7 +161,7 @@ impl Gathering<'_, '_> {
         Some(draft)
     }
 
-    fn provider(&self, name: &str) -> Option<ChosenProvider> {
+    fn provider(&self, name: &str) -> Option<ChosenPackage> {
         self.world.packages.capabilities.chosen(name, &|place, versions| {
             let nodes = self.world.nodes_of(place);
             let mut chosen = nodes.filter_map(|node| (self.choices)(node));
@@ -188,7 +170,7 @@ impl Gathering<'_, '_> {
     }
 
     /// The place of a chosen package's draft.
-    fn draft(&mut self, target: Target) -> usize {
+    fn draft(&mut self, target: ChosenPackage) -> usize {
         if let Some(&known) = self.places.get(&target) {
             return known;
         }
@@ -207,17 +189,17 @@ impl Gathering<'_, '_> {
     }
 
     /// What meets a requirement.
-    fn target(&mut self, need: Need) -> Result<Target, Unavailable> {
+    fn target(&mut self, need: Need) -> Result<ChosenPackage, Unavailable> {
         let Some(edge) = self.world.edge_for(need)? else {
             let id = &self.world.requirement(need).id;
             let own = self.world.request().own_package(id);
-            return Ok(Target::Local(own.map_or(id, |(own, _)| own).clone()));
+            return Ok(ChosenPackage::Local(own.map_or(id, |(own, _)| own).clone()));
         };
         let (place, position) = self
             .world
             .reached(edge, self.choices)?
             .expect("whatever is required was chosen, and is a package");
-        Ok(Target::Candidate(place, position))
+        Ok(ChosenPackage::Candidate(place, position))
     }
 
     fn check_local(&mut self, by: &Asker, need: Need) {
@@ -277,14 +259,14 @@ impl Gathering<'_, '_> {
 }
 
 /// The sort key of a selection's packages.
-fn key<'k>(world: &'k World<'_>, target: &'k Target) -> (&'k PackageId, Position) {
+fn key<'k>(world: &'k World<'_>, target: &'k ChosenPackage) -> (&'k PackageId, Position) {
     match target {
-        Target::Local(id) => (id, 0),
-        Target::Candidate(place, position) => (world.package(*place).id(), *position),
+        ChosenPackage::Local(id) => (id, 0),
+        ChosenPackage::Candidate(place, position) => (world.package(*place).id(), *position),
     }
 }
 
-fn id_of<'k>(world: &'k World<'_>, target: &'k Target) -> &'k PackageId {
+fn id_of<'k>(world: &'k World<'_>, target: &'k ChosenPackage) -> &'k PackageId {
     key(world, target).0
 }
 
@@ -299,13 +281,13 @@ fn own_version(world: &World<'_>, id: &PackageId) -> Option<Version> {
 }
 
 /// A chosen package, without its requirers and dependencies.
-fn describe(world: &World<'_>, target: Target, warnings: &mut Vec<Warning>) -> Chosen {
+fn describe(world: &World<'_>, target: ChosenPackage, warnings: &mut Vec<Warning>) -> Chosen {
     match target {
-        Target::Local(id) => {
+        ChosenPackage::Local(id) => {
             let version = own_version(world, &id);
             Chosen { version, ..Chosen::new(id, Origin::Local) }
         }
-        Target::Candidate(place, position) => {
+        ChosenPackage::Candidate(place, position) => {
             let package = world.package(place);
             let id = package.id().clone();
             let version = package.version(position);

@@ -50,7 +50,7 @@ pub(super) fn solve(world: &mut World<'_>, steps: usize) -> Result<Verdict, Unav
     // This search knows what was named before it started.
     world.take_outdated();
     let ranks = Ranks::new(world.request());
-    let limit = world.budget.steps().saturating_add(steps).min(world.budget.most());
+    let limit = world.budget.steps().saturating_add(steps).min(world.budget.most);
     loop {
         world.budget.effort.begin();
         let search = Search { world: RefCell::new(&mut *world), ranks: &ranks, limit };

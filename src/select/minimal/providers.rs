@@ -18,7 +18,7 @@ use crate::select::minimal::provision::{self, Missing};
 use crate::select::minimal::{apart, check, replaced};
 use crate::select::node::{Capability, Line, Place};
 use crate::select::positions::PositionSet;
-use crate::select::world::{ChosenProvider, Provider, World, unfinished};
+use crate::select::world::{ChosenPackage, Provider, World, unfinished};
 
 /// The build list in which every required capability is provided.
 ///
@@ -242,9 +242,9 @@ fn missing(world: &mut World<'_>, list: &BuildList) -> Result<Option<Missing>, U
     for (name, by) in world.own_requires() {
         required.extend(by.values().map(|near| (name.clone(), near.clone(), By::Command)));
     }
-    let mut chosen: Vec<usize> = list.chosen.values().copied().collect();
-    chosen.sort_unstable();
-    for visit in chosen {
+    let mut visits: Vec<usize> = list.chosen.values().copied().collect();
+    visits.sort_unstable();
+    for visit in visits {
         let (place, position) = (list.visits[visit].place, list.visits[visit].position);
         let near = world.package(place).releases().id().clone();
         for name in world.packages.capabilities_of(place, position)?.1 {
@@ -254,7 +254,8 @@ fn missing(world: &mut World<'_>, list: &BuildList) -> Result<Option<Missing>, U
     required.sort_by(|one, two| one.0.cmp(&two.0));
     for (name, near, by) in required {
         let (capability, _) = world.require(&name, &near)?;
-        if provider(world, list, &name).is_none() {
+        let provider = |place, versions: &_| chosen(list, place, versions);
+        if world.packages.capabilities.chosen(&name, &provider).is_none() {
             return Ok(Some(Missing { capability, by }));
         }
     }
@@ -271,7 +272,7 @@ pub(super) fn among(
         let mut lines = chosen.range(Line::all_of(place)).map(|(_, &position)| position);
         lines.find(|&position| versions.holds(position))
     };
-    let ChosenProvider::Package(place, position) =
+    let ChosenPackage::Candidate(place, position) =
         world.packages.capabilities.chosen(name, &in_line)?
     else {
         return None;
@@ -314,20 +315,11 @@ pub(super) fn providing(
             Provider::Package(own, versions) if *own == place => Some(versions),
             _ => None,
         });
-        let versions = versions.fold(PositionSet::empty(), |all, one| all.union(one));
+        let versions: PositionSet = versions.collect();
         let known = providing.entry(place).or_insert_with(PositionSet::full);
         *known = known.intersection(&versions);
     }
     Ok(providing)
-}
-
-/// The provider of a capability, if there is one.
-fn provider(world: &World<'_>, list: &BuildList, name: &str) -> Option<()> {
-    world
-        .packages
-        .capabilities
-        .chosen(name, &|place, versions| chosen(list, place, versions))
-        .map(|_| ())
 }
 
 /// The chosen version of the package at `place` within `versions`.

@@ -12,7 +12,8 @@ use crate::select::node::{Node, Place};
 #[derive(Debug)]
 pub(in crate::select) struct Budget {
     pub(in crate::select) effort: Effort,
-    most: usize,
+    /// How many steps they may take in all.
+    pub(in crate::select) most: usize,
     /// How often something was tried in vain because of each package.
     tried: FxHashMap<Place, usize>,
 }
@@ -39,11 +40,6 @@ impl Budget {
     /// How many steps searches took so far.
     pub(in crate::select) fn steps(&self) -> usize {
         self.effort.steps()
-    }
-
-    /// How many steps they may take in all.
-    pub(in crate::select) fn most(&self) -> usize {
-        self.most
     }
 
     /// Lowers the limit to this many steps; never raises it.

@@ -56,13 +56,13 @@ impl Provider {
     }
 }
 
-/// The provider of a capability among chosen versions.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::select) enum ChosenProvider {
+/// A package that was chosen.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(in crate::select) enum ChosenPackage {
     /// A package of the workspace.
     Local(PackageId),
     /// A version of a package.
-    Package(Place, Position),
+    Candidate(Place, Position),
 }
 
 /// The rank of a provider; the lowest comes first.
@@ -207,15 +207,15 @@ impl Capabilities {
         &self,
         name: &str,
         chosen: &dyn Fn(Place, &PositionSet) -> Option<Position>,
-    ) -> Option<ChosenProvider> {
+    ) -> Option<ChosenPackage> {
         let providers = self.providers(self.find(name)?);
         let mut packages = providers.iter().rev().filter_map(Provider::package);
         let package = packages.find_map(|(place, versions)| {
-            Some(ChosenProvider::Package(place, chosen(place, versions)?))
+            Some(ChosenPackage::Candidate(place, chosen(place, versions)?))
         });
         package.or_else(|| {
             providers.iter().find_map(|provider| match provider {
-                Provider::Local(id) => Some(ChosenProvider::Local(id.clone())),
+                Provider::Local(id) => Some(ChosenPackage::Local(id.clone())),
                 Provider::Package(..) => None,
             })
         })

@@ -39,7 +39,7 @@ use crate::select::{Majors, Request, Root};
 
 pub(super) use self::apart::is_opponent;
 pub(super) use self::budget::Budget;
-pub(super) use self::capabilities::{ChosenProvider, Provider};
+pub(super) use self::capabilities::{ChosenPackage, Provider};
 pub(super) use self::explore::explore;
 pub(super) use self::needs::NeedSet;
 use self::nodes::Nodes;
@@ -72,7 +72,7 @@ pub(super) struct World<'a> {
     /// The sets of those edges, by the node that they lead to.
     raised: FxHashMap<Node, PositionSet>,
     /// How many packages may be there only for what they provide, if that is limited.
-    slots: Option<Position>,
+    pub(super) slots: Option<Position>,
     majors: Majors,
     /// The requirements that were followed ahead of a search.
     pub(super) met_ahead: NeedSet,
@@ -408,5 +408,5 @@ pub(super) fn unfinished(world: &World<'_>) -> Unfinished {
     let others = packages.len().saturating_sub(NAMED);
     let packages = packages.into_iter().take(NAMED).map(|(_, id)| id.clone()).collect();
     let base = world.request().settings.base.clone();
-    Unfinished { steps: world.budget.most(), packages, others, base }
+    Unfinished { steps: world.budget.most, packages, others, base }
 }

@@ -163,11 +163,6 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Allows any number of packages that are there for what they provide.
-    pub(in crate::select) fn allow_any_providers(&mut self) {
-        self.slots = None;
-    }
-
     /// The edge to one of the slots for packages that are there only for what they provide, if their number
     /// is limited.
     fn edge_to_slot(&mut self, place: Place) -> Option<Edge> {
