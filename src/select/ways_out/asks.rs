@@ -9,106 +9,106 @@ use crate::select::clash::three_numbers;
 use crate::select::minimal::requirements::{at_least, compatible};
 use crate::select::node::Place;
 use crate::select::way_out::Ask;
-use crate::select::world::World;
+use crate::select::ways_out::Finder;
 use crate::select::{Request, Root};
 
-/// What roots should require so that a candidate can be chosen; `wish` narrows it in other ways than its
-/// version. `None` if they accept it already, or nothing that they could require would.
-pub(super) fn asks(
-    world: &mut World<'_>,
-    request: &Request,
-    wish: &Requirement,
-    place: Place,
-    position: Position,
-) -> Result<Option<Vec<Ask>>, Unavailable> {
-    let mut asks = Vec::new();
-    for root in &request.roots {
-        for requirement in root.requirements.iter().filter(|one| one.id == wish.id) {
-            let (_, accepted) = world.accepted(requirement)?;
-            if accepted.holds(position) {
-                continue;
+impl Finder<'_> {
+    /// What roots should require so that a candidate can be chosen; `wish` narrows it in other ways than its
+    /// version. `None` if they accept it already, or nothing that they could require would.
+    pub(super) fn asks(
+        &mut self,
+        wish: &Requirement,
+        place: Place,
+        position: Position,
+    ) -> Result<Option<Vec<Ask>>, Unavailable> {
+        let request = self.request;
+        let mut asks = Vec::new();
+        for root in &request.roots {
+            for requirement in root.requirements.iter().filter(|one| one.id == wish.id) {
+                let (_, accepted) = self.trial.world.accepted(requirement)?;
+                if accepted.holds(position) {
+                    continue;
+                }
+                let to = self.accepting(requirement, wish, place, position)?;
+                let Some(to) = to else { return Ok(None) };
+                let version = self.trial.world.package(place).label(position);
+                let from = Some(requirement.clone());
+                let ask = Ask { by: root.by.clone(), from, to, version };
+                // A package may be in two lists of one manifest.
+                if !asks.contains(&ask) {
+                    asks.push(ask);
+                }
             }
-            let to = accepting(world, request, requirement, wish, place, position)?;
-            let Some(to) = to else { return Ok(None) };
-            let version = world.package(place).label(position);
-            let from = Some(requirement.clone());
-            let ask = Ask { by: root.by.clone(), from, to, version };
-            // A package may be in two lists of one manifest.
-            if !asks.contains(&ask) {
-                asks.push(ask);
+        }
+        Ok(Some(asks).filter(|asks| !asks.is_empty()))
+    }
+
+    /// A requirement that accepts a candidate: as close as possible to the current one. Nothing accepts a
+    /// candidate whose manifest rules it out, which may be read only after it was proposed.
+    fn accepting(
+        &mut self,
+        now: &Requirement,
+        wish: &Requirement,
+        place: Place,
+        position: Position,
+    ) -> Result<Option<Requirement>, Unavailable> {
+        let package = self.trial.world.package(place);
+        let pin = VersionSpec::parse(&package.label(position)).unwrap_or(VersionSpec::Latest);
+        // If a requirement is nearly an exact version, the suggestion is one too.
+        let like = match three_numbers(now.spec.as_str()) {
+            Some(three) if three == pin.as_str() => pin.clone(),
+            // A tag says nothing about versions; those that fit the one that is there are the usual choice.
+            _ if matches!(now.spec, VersionSpec::Tag(_)) => compatible(package, position),
+            _ => at_least(package, position, Some(&now.spec)),
+        };
+        // A command can name another channel, but not remove the current one.
+        let narrowed = Requirement {
+            spec: now.spec.clone(),
+            channel: now.channel.as_ref().and(package.channel(position)),
+            app_version: now.app_version.as_ref().and(package.app_version(position)),
+            ..wish.clone()
+        };
+        let mut last = Requirement::new(now.id.clone(), pin.clone());
+        last.prerelease = true;
+        let looser = [
+            Requirement { prerelease: now.prerelease, ..narrowed.clone() },
+            narrowed.clone(),
+            Requirement { prerelease: true, ..now.clone() },
+        ];
+        let others = self.ranges_against(now)?;
+        let others = others.into_iter().map(|spec| Requirement { spec, ..now.clone() });
+        let nearest = [
+            Requirement { spec: like.clone(), ..now.clone() },
+            Requirement { spec: like, ..narrowed.clone() },
+            Requirement { spec: pin, ..narrowed },
+        ];
+        for candidate in looser.into_iter().chain(others).chain(nearest).chain([last]) {
+            if self.trial.world.accepted(&candidate)?.1.holds(position) {
+                return Ok(Some(candidate));
             }
         }
+        Ok(None)
     }
-    Ok(Some(asks).filter(|asks| !asks.is_empty()))
-}
 
-/// A requirement that accepts a candidate: as close as possible to the current one. Nothing accepts a candidate whose manifest
-/// rules it out, which may be read only after it was proposed.
-fn accepting(
-    world: &mut World<'_>,
-    request: &Request,
-    now: &Requirement,
-    wish: &Requirement,
-    place: Place,
-    position: Position,
-) -> Result<Option<Requirement>, Unavailable> {
-    let package = world.package(place);
-    let pin = VersionSpec::parse(&package.label(position)).unwrap_or(VersionSpec::Latest);
-    // If a requirement is nearly an exact version, the suggestion is one too.
-    let like = match three_numbers(now.spec.as_str()) {
-        Some(three) if three == pin.as_str() => pin.clone(),
-        // A tag says nothing about versions; those that fit the one that is there are the usual choice.
-        _ if matches!(now.spec, VersionSpec::Tag(_)) => compatible(package, position),
-        _ => at_least(package, position, Some(&now.spec)),
-    };
-    // A command can name another channel, but not remove the current one.
-    let narrowed = Requirement {
-        spec: now.spec.clone(),
-        channel: now.channel.as_ref().and(package.channel(position)),
-        app_version: now.app_version.as_ref().and(package.app_version(position)),
-        ..wish.clone()
-    };
-    let mut last = Requirement::new(now.id.clone(), pin.clone());
-    last.prerelease = true;
-    let looser = [
-        Requirement { prerelease: now.prerelease, ..narrowed.clone() },
-        narrowed.clone(),
-        Requirement { prerelease: true, ..now.clone() },
-    ];
-    let others = ranges_against(world, request, now)?;
-    let others = others.into_iter().map(|spec| Requirement { spec, ..now.clone() });
-    let nearest = [
-        Requirement { spec: like.clone(), ..now.clone() },
-        Requirement { spec: like, ..narrowed.clone() },
-        Requirement { spec: pin, ..narrowed },
-    ];
-    for candidate in looser.into_iter().chain(others).chain(nearest).chain([last]) {
-        if world.accepted(&candidate)?.1.holds(position) {
-            return Ok(Some(candidate));
+    /// The ranges that other roots require of the same package, and that do not overlap the current one: a
+    /// root that requires the same as they do agrees with them for good.
+    fn ranges_against(&mut self, now: &Requirement) -> Result<Vec<VersionSpec>, Unavailable> {
+        let (_, accepted) = self.trial.world.accepted(now)?;
+        let mut ranges = Vec::new();
+        if accepted.is_empty() {
+            return Ok(ranges);
         }
-    }
-    Ok(None)
-}
-
-/// The ranges that other roots require of the same package, and that do not overlap the current one: a root
-/// that requires the same as they do agrees with them for good.
-fn ranges_against(
-    world: &mut World<'_>,
-    request: &Request,
-    now: &Requirement,
-) -> Result<Vec<VersionSpec>, Unavailable> {
-    let (_, accepted) = world.accepted(now)?;
-    let mut ranges = Vec::new();
-    if accepted.is_empty() {
-        return Ok(ranges);
-    }
-    for other in request.roots.iter().flat_map(|root| &root.requirements) {
-        let is_range = matches!(other.spec, VersionSpec::Range(_));
-        if other.id == now.id && is_range && world.accepted(other)?.1.is_disjoint(&accepted) {
-            ranges.push(other.spec.clone());
+        for other in self.request.roots.iter().flat_map(|root| &root.requirements) {
+            let is_range = matches!(other.spec, VersionSpec::Range(_));
+            if other.id == now.id
+                && is_range
+                && self.trial.world.accepted(other)?.1.is_disjoint(&accepted)
+            {
+                ranges.push(other.spec.clone());
+            }
         }
+        Ok(ranges)
     }
-    Ok(ranges)
 }
 
 /// The roots of a request, with other requirements.

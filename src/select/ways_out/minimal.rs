@@ -15,7 +15,7 @@ use crate::select::positions::PositionSet;
 use crate::select::search::Verdict;
 use crate::select::trial::Trial;
 use crate::select::way_out::{Ask, WayOut};
-use crate::select::ways_out::{Finder, asks, wishes};
+use crate::select::ways_out::{Finder, wishes};
 
 /// How many versions of a package are tried, from the next one up.
 const TRIES: usize = 6;
@@ -123,8 +123,7 @@ impl Finder<'_> {
             let by = self.request.roots.first().map(|root| root.by.clone()).unwrap_or_default();
             return Ok(vec![Ask { by, from: None, to, version }]);
         };
-        if let Some(asks) = asks::asks(&mut self.trial.world, self.request, wish, place, position)?
-        {
+        if let Some(asks) = self.asks(wish, place, position)? {
             return Ok(asks);
         }
         let spec = at_least(self.trial.world.package(place), position, Some(&wish.spec));

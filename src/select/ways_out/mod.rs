@@ -30,6 +30,7 @@ use crate::select::trial::Trial;
 use crate::select::way_out::{Ask, WayOut};
 use crate::select::{Failure, Request, Root, clash, core};
 
+use self::asks::with;
 use self::rules::taking;
 
 /// The most ways out that are searched.
@@ -192,9 +193,7 @@ impl<'a> Finder<'a> {
                 continue;
             }
             let Some(position) = self.try_set(wish, place, &set)? else { continue };
-            if let Some(asks) =
-                asks::asks(&mut self.trial.world, self.request, &looser, place, position)?
-            {
+            if let Some(asks) = self.asks(&looser, place, position)? {
                 self.propose(asks)?;
             }
         }
@@ -275,7 +274,7 @@ impl<'a> Finder<'a> {
         set: &PositionSet,
     ) -> Result<bool, Unavailable> {
         let Some(position) = self.try_set(wish, place, set)? else { return Ok(false) };
-        match asks::asks(&mut self.trial.world, self.request, wish, place, position)? {
+        match self.asks(wish, place, position)? {
             Some(asks) => self.propose(asks),
             None => Ok(false),
         }
@@ -312,15 +311,13 @@ impl<'a> Finder<'a> {
             return Ok(None);
         }
         let roots = others(self.request, &BTreeSet::from([&wish.id]));
-        Ok(match self.trial.search(roots, &set)? {
-            Verdict::Chosen(choices) => self.trial.chosen_in(&choices, place, &set[0].1)?,
-            Verdict::Refuted(_) | Verdict::GivenUp => None,
-        })
+        let Verdict::Chosen(choices) = self.trial.search(roots, &set)? else { return Ok(None) };
+        self.trial.chosen_in(&choices, place, &set[0].1)
     }
 
     /// Adds requirements as a way out, if they work; returns whether they do.
     fn propose(&mut self, asks: Vec<Ask>) -> Result<bool, Unavailable> {
-        if self.trial.is_minimal && self.trial.build(asks::with(self.request, &asks))?.1.is_some() {
+        if self.trial.is_minimal && self.trial.build(with(self.request, &asks))?.1.is_some() {
             return Ok(false);
         }
         let way_out = WayOut::Ask(asks);
@@ -397,9 +394,7 @@ impl<'a> Finder<'a> {
         for (wish, (place, set)) in open.iter().zip(narrowed) {
             let chosen = self.trial.chosen_in(&choices, place, &set)?;
             let Some(position) = chosen else { return Ok(()) };
-            for ask in asks::asks(&mut self.trial.world, self.request, wish, place, position)?
-                .unwrap_or_default()
-            {
+            for ask in self.asks(wish, place, position)?.unwrap_or_default() {
                 if !asks.iter().any(|known: &Ask| (&known.by, &known.from) == (&ask.by, &ask.from))
                 {
                     asks.push(ask);

@@ -3,16 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
 use crate::reference::{PackageId, VersionSpec};
-use crate::select::Root;
 use crate::select::conflict::{Fact, Requirer};
 use crate::select::minimal::requirements::compatible;
-use crate::select::node::Place;
 use crate::select::search::Verdict;
 use crate::select::way_out::{Ask, WayOut};
-use crate::select::ways_out::{Finder, asks};
+use crate::select::ways_out::Finder;
+use crate::select::ways_out::asks::with;
 
 impl Finder<'_> {
     /// Tries to require packages that provide something, and that count only if they are required.
@@ -32,8 +30,9 @@ impl Finder<'_> {
             let any = Requirement::new(id.clone(), VersionSpec::Latest);
             let ask =
                 |to: Requirement, version: String| Ask { by: by.clone(), from: None, to, version };
-            let roots = asks::with(self.request, &[ask(any.clone(), String::new())]);
-            let Some((place, position)) = self.chosen_for(roots, &any)? else { continue };
+            let roots = with(self.request, &[ask(any.clone(), String::new())]);
+            let Verdict::Chosen(choices) = self.trial.search(roots, &[])? else { continue };
+            let Some((place, position)) = self.trial.chosen(&choices, &any)? else { continue };
             let package = self.trial.world.package(place);
             let to = Requirement::new(id.clone(), compatible(package, position));
             let asks = vec![ask(to, package.label(position))];
@@ -61,17 +60,5 @@ impl Finder<'_> {
             }
         }
         Ok(())
-    }
-
-    /// The choice for a requirement with these roots; `None` if their requirements cannot be met.
-    fn chosen_for(
-        &mut self,
-        roots: Vec<Root>,
-        requirement: &Requirement,
-    ) -> Result<Option<(Place, Position)>, Unavailable> {
-        match self.trial.search(roots, &[])? {
-            Verdict::Chosen(choices) => self.trial.chosen(&choices, requirement),
-            Verdict::Refuted(_) | Verdict::GivenUp => Ok(None),
-        }
     }
 }

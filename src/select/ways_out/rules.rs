@@ -9,7 +9,7 @@ use crate::select::conflict::{Clash, Conflict, Fact, ReplacementClash, Requirer}
 use crate::select::filters::Rejection;
 use crate::select::way_out::{Ask, WayOut};
 use crate::select::ways_out::asks::with;
-use crate::select::ways_out::{Finder, MOST, fewest_first};
+use crate::select::ways_out::{Finder, MOST, fewest_first, others};
 use crate::select::world::World;
 use crate::select::{Bundled, Majors, Override, Request};
 
@@ -145,11 +145,8 @@ impl Finder<'_> {
                 Some(Ask { by, from, to, version })
             };
             let asks: Vec<Ask> = wishes.filter_map(ask).collect();
-            let way_out = Some(WayOut::Withdrawn(asks)).filter(|way_out| match way_out {
-                WayOut::Withdrawn(asks) => !asks.is_empty(),
-                _ => false,
-            });
-            self.try_step(way_out)?;
+            let is_any = !asks.is_empty();
+            self.try_step(is_any.then_some(WayOut::Withdrawn(asks)))?;
         }
         Ok(())
     }
@@ -271,11 +268,7 @@ pub(super) fn taking(request: &Request, way_out: &WayOut) -> Request {
         WayOut::Runtime(fact, value) => {
             request.settings.runtime.insert(fact.clone(), value.clone());
         }
-        WayOut::GiveUp(id) => {
-            for root in &mut request.roots {
-                root.requirements.retain(|requirement| requirement.id != *id);
-            }
-        }
+        WayOut::GiveUp(id) => request.roots = others(&request, &BTreeSet::from([id])),
         WayOut::Include(id) => request.settings.exclude.retain(|exclusion| exclusion.id != *id),
         WayOut::AnyAge => request.settings.published_before = None,
         WayOut::Bundle(by, id) => {
