@@ -37,10 +37,15 @@ pub struct Change {
 }
 
 impl Change {
-    /// The request of manifests with these changes.
+    /// The request of manifests with these changes: the roots that are not lists of indirect dependencies, and
+    /// after them one that is.
     pub(in crate::select) fn rewritten(&self, request: &Request) -> Request {
-        let roots = rewritten(&request.roots, &self.asked, &self.indirect);
-        Request { roots, indirect: 1, ..request.clone() }
+        let own = request.roots.iter().zip(&self.asked).map(|(root, asked)| Root {
+            by: root.by.clone(),
+            requirements: asked.iter().flatten().cloned().collect(),
+        });
+        let list = Root { by: IN_USE.to_owned(), requirements: self.indirect.clone() };
+        Request { roots: own.chain([list]).collect(), indirect: 1, ..request.clone() }
     }
 
     /// Both plans in one, this one first.
@@ -55,20 +60,6 @@ impl Change {
 
 /// The requirer, in messages, of versions that no requirement needs but that stay.
 const IN_USE: &str = "what is in use";
-
-/// The roots that require this, and after them one that lists the indirect dependencies.
-pub(super) fn rewritten(
-    roots: &[Root],
-    asked: &[Vec<Option<Requirement>>],
-    indirect: &[Requirement],
-) -> Vec<Root> {
-    let own = roots.iter().zip(asked).map(|(root, asked)| Root {
-        by: root.by.clone(),
-        requirements: asked.iter().flatten().cloned().collect(),
-    });
-    let list = Root { by: IN_USE.to_owned(), requirements: indirect.to_vec() };
-    own.chain([list]).collect()
-}
 
 /// A package that a downgrade lowered or dropped.
 #[derive(Debug, Clone, PartialEq)]

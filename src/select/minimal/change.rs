@@ -8,9 +8,8 @@ use crate::select::minimal::build::{Pick, lowest};
 use crate::select::minimal::requirements::{at_least, indirect, needed};
 use crate::select::minimal::select::select;
 use crate::select::node::Line;
-use crate::select::plan::rewritten;
 use crate::select::world::World;
-use crate::select::{Change, Failure, Lowered, Request, Root};
+use crate::select::{Change, Failure, Lowered, Request, Selection};
 
 /// What happens to versions that nothing needs after a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,18 +22,6 @@ pub(super) enum Idle {
     GoesBut(Line),
 }
 
-/// The requirements that a move is about to write.
-#[derive(Debug)]
-pub(super) struct Draft {
-    /// All requirements after the move: of the roots that are not lists of indirect dependencies, and of one
-    /// root that is.
-    pub(super) roots: Vec<Root>,
-    asked: Vec<Vec<Option<Requirement>>>,
-    indirect: Vec<Requirement>,
-    lowered: Vec<Lowered>,
-    may_go_on: bool,
-}
-
 /// Turns the versions to choose into requirements, and those into a selection.
 pub(super) fn finish(
     universe: &dyn Universe,
@@ -42,16 +29,16 @@ pub(super) fn finish(
     chosen: BTreeMap<Line, Position>,
     idle: Idle,
 ) -> Result<Change, Failure> {
-    draft(world, chosen, Vec::new(), idle)?.select(universe, world.request())
+    selected(draft(world, chosen, Vec::new(), idle)?, universe, world.request())
 }
 
-/// Turns the versions to choose into requirements.
+/// Turns the versions to choose into requirements, which nothing was selected by yet.
 pub(super) fn draft(
     world: &mut World<'_>,
     mut chosen: BTreeMap<Line, Position>,
     mut lowered: Vec<Lowered>,
     idle: Idle,
-) -> Result<Draft, Unavailable> {
+) -> Result<Change, Unavailable> {
     let request = world.request();
     let own = &request.roots[..request.roots.len().saturating_sub(request.indirect)];
     let mut asked = Vec::with_capacity(own.len());
@@ -94,22 +81,17 @@ pub(super) fn draft(
         })
         .collect::<BTreeSet<Requirement>>();
     let indirect: Vec<Requirement> = indirect.into_iter().collect();
-    let roots = rewritten(&request.roots, &asked, &indirect);
-    Ok(Draft { roots, asked, indirect, lowered, may_go_on })
+    Ok(Change { selection: Selection::default(), asked, indirect, lowered, may_go_on })
 }
 
-impl Draft {
-    /// The new requirement.
-    pub(super) fn select(
-        self,
-        universe: &dyn Universe,
-        request: &Request,
-    ) -> Result<Change, Failure> {
-        let Self { roots, asked, indirect, lowered, may_go_on } = self;
-        let request = Request { roots, indirect: 1, ..request.clone() };
-        let selection = select(universe, &request)?;
-        Ok(Change { selection, asked, indirect, lowered, may_go_on })
-    }
+/// A draft, with what its requirements select.
+pub(super) fn selected(
+    draft: Change,
+    universe: &dyn Universe,
+    request: &Request,
+) -> Result<Change, Failure> {
+    let selection = select(universe, &draft.rewritten(request))?;
+    Ok(Change { selection, ..draft })
 }
 
 /// What a root's requirement becomes.

@@ -15,7 +15,7 @@ use crate::index::{Unavailable, Universe};
 use crate::reference::PackageId;
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::minimal::build::{BuildList, By, Pick, is_higher};
-use crate::select::minimal::change::{Idle, draft};
+use crate::select::minimal::change::{Idle, draft, selected};
 use crate::select::minimal::check::{self, Flaw};
 use crate::select::minimal::requirements::required;
 use crate::select::minimal::{apart, providers, replaced};
@@ -41,14 +41,14 @@ pub(super) fn downgrade(
         let kept = search.lower_all(world)?;
         let lowered = search.lowered(world, &kept);
         let draft = draft(world, kept, lowered, Idle::GoesBut(target.line))?;
-        world.ask(draft.roots.clone());
+        world.ask(draft.rewritten(world.request()).roots);
         let built = replaced::build(world, &[])?;
         if let Some(flaw) = check::flaw(world, &built)?
             && search.drop_for_flaw(world, &built, flaw)
         {
             continue;
         }
-        let result = draft.select(universe, world.request());
+        let result = selected(draft, universe, world.request());
         let is_mended = match &result {
             Err(Failure::Conflict(conflict)) => search.drop_for_capability(world, &built, conflict),
             Err(Failure::Unavailable(_) | Failure::Unfinished(_)) => false,
