@@ -47,10 +47,8 @@ fn adopt_one(
     record: &Record,
     (folder, leaf): (&Folder, &str),
 ) -> Result<(), PacksError> {
-    if state.packs.contains_key(&pack.place) || state.pending.contains(&pack.place) {
-        return Ok(());
-    }
-    if is_inside(state, &pack.place) {
+    let is_known = state.packs.contains_key(&pack.place) || state.pending.contains(&pack.place);
+    if is_known || is_inside(state, &pack.place) {
         return Ok(());
     }
     let path = packs.pack_path(&pack.place);

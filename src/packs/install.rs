@@ -156,8 +156,8 @@ pub struct Building<'build> {
     staging: Folder,
     bases: NewBases,
     linker: Linker,
-    /// What was built so far, by its number in the plan.
-    built: Mutex<Vec<Option<Built>>>,
+    /// For each pack that was built so far, by its number in the plan, the parts of its package that it leaves out.
+    built: Mutex<Vec<Option<Vec<Entry>>>>,
 }
 
 impl Building<'_> {
@@ -173,8 +173,8 @@ impl Building<'_> {
     ///
     /// When the disk refuses.
     pub fn build(&self, number: usize, stored: &Stored) -> Result<(), PacksError> {
-        let built = self.build_from(number, stored)?;
-        lock(&self.built)[number] = Some(built);
+        let omitted = self.build_from(number, stored)?;
+        lock(&self.built)[number] = Some(omitted);
         Ok(())
     }
 
@@ -219,14 +219,14 @@ impl Building<'_> {
         bases.move_to(packs, &staging)?;
         let mut folders = Folders::of(packs);
         let built = into_inner(built);
-        for (number, (wanted, built)) in install.into_iter().zip(built).enumerate() {
-            let built = built.expect("every pack was built, as nothing failed");
+        for (number, (wanted, omitted)) in install.into_iter().zip(built).enumerate() {
+            let omitted = omitted.expect("every pack was built, as nothing failed");
             if !bases.holds(&wanted.place) {
                 // Packs are sorted, so no folder that is open here is removed with an older pack.
                 let (folder, leaf) = folders.make_at(&wanted.place)?;
                 trash.replace(folder, leaf, &number.to_string())?;
             }
-            let pack = Pack::new(&wanted, built.omitted);
+            let pack = Pack::new(&wanted, omitted);
             state.packs.insert(wanted.place, pack);
         }
         for place in &remove {
@@ -257,7 +257,7 @@ impl Building<'_> {
         self.build(number, &stored)
     }
 
-    fn build_from(&self, number: usize, stored: &Stored) -> Result<Built, PacksError> {
+    fn build_from(&self, number: usize, stored: &Stored) -> Result<Vec<Entry>, PacksError> {
         let (pack, wanted) = (&self.plan.install[number], &self.plan.wanted);
         let place = self.bases.staged(&pack.place, number);
         let unmade = |error: io::Error| {
@@ -276,7 +276,7 @@ impl Building<'_> {
             let checked = self.linker.check(stored, &self.open(stored, pack)?);
             self.dropped_if_corrupt(pack, checked)?;
             fs::symlink_folder(&stored.folder, &self.staging.path().join(&place))?;
-            return Ok(Built { omitted: Vec::new() });
+            return Ok(Vec::new());
         }
         let folder = self.staging.make_folders(&place);
         let folder = folder.and_then(|()| self.staging.open_folder(&place)).map_err(unmade)?;
@@ -290,7 +290,7 @@ impl Building<'_> {
             fs::write_atomic(&folder.path().join(YAML_NAME), (self.generate)(pack).as_bytes())?;
         }
         let omitted = stored.tree.entries().iter().filter(|entry| !belongs(entry));
-        Ok(Built { omitted: omitted.cloned().collect() })
+        Ok(omitted.cloned().collect())
     }
 
     fn open(&self, stored: &Stored, pack: &WantedPack) -> Result<Folder, PacksError> {
@@ -308,12 +308,6 @@ impl Building<'_> {
         }
         result
     }
-}
-
-/// A pack in staging.
-struct Built {
-    /// The parts of its package that it leaves out.
-    omitted: Vec<Entry>,
 }
 
 fn has_manifest(stored: &Stored) -> bool {

@@ -58,17 +58,16 @@ impl PacksFolder {
         &self,
         locked: impl FnOnce() -> Vec<WantedPack>,
     ) -> Result<State, PacksError> {
-        Ok(self.recognize_by(self.known_state()?, locked)?.0)
+        Ok(self.find_state(locked)?.0)
     }
 
     /// The state, and whether it is new.
-    fn recognize_by(
+    fn find_state(
         &self,
-        known: Option<State>,
         locked: impl FnOnce() -> Vec<WantedPack>,
     ) -> Result<(State, bool), PacksError> {
         let is_vendored = self.is_vendored();
-        let mut state = match known {
+        let mut state = match self.known_state()? {
             Some(state) if !is_vendored => return Ok((state, false)),
             known => known.unwrap_or_default(),
         };
@@ -117,7 +116,7 @@ impl PacksFolder {
         &self,
         locked: impl FnOnce() -> Vec<WantedPack>,
     ) -> Result<(State, bool), PacksError> {
-        let (state, is_news) = self.recognize_by(self.known_state()?, locked)?;
+        let (state, is_news) = self.find_state(locked)?;
         if is_news {
             self.write_state(&state)?;
         }
