@@ -200,26 +200,13 @@ impl Store {
         self.added().remove(digest);
     }
 
-    /// Adds the tree that `fill` writes, if its digest is `expected` (or none is known yet).
+    /// Adds the tree that `fill` writes, if its digest is `expected` (or none is known yet); `fill` returns the package's own
+    /// name and version, as in [`Stored::called`].
     ///
     /// # Errors
     ///
     /// When `fill` fails, the digest differs, or a file operation fails; nothing is kept then.
     pub fn add(
-        &self,
-        expected: Option<&Digest>,
-        fill: impl FnOnce(&mut TreeWriter) -> Result<(), ProviderError>,
-    ) -> Result<Stored, StoreError> {
-        self.add_called(expected, |tree| fill(tree).map(|()| String::new()))
-    }
-
-    /// Adds a tree as [`Store::add`] does; `fill` also returns the package's own name and version, as in
-    /// [`Stored::called`].
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn add_called(
         &self,
         expected: Option<&Digest>,
         fill: impl FnOnce(&mut TreeWriter) -> Result<String, ProviderError>,
@@ -437,7 +424,10 @@ mod tests {
     use mu_provider::ErrorKind;
 
     fn add(store: &Store, expected: Option<&Digest>, content: &str) -> Result<Stored, StoreError> {
-        store.add(expected, |writer| Ok(writer.file(b"a/b", false, &mut content.as_bytes())?))
+        store.add(expected, |writer| {
+            writer.file(b"a/b", false, &mut content.as_bytes())?;
+            Ok(String::new())
+        })
     }
 
     #[test]

@@ -67,7 +67,7 @@ fn one(session: &Session, package: &LockedPackage) -> Result<Stored, CommandErro
     let original =
         original.ok_or_else(|| StoreError::Corrupt { path: session.store.folder().to_owned() })?;
     let changes = changes(session, package, patch, &text, &original)?;
-    let filled = session.store.add_called(package.patched.as_ref(), |tree| {
+    let filled = session.store.add(package.patched.as_ref(), |tree| {
         fill(session, tree, &original, &changes)?;
         Ok(original.called.to_string())
     });

@@ -178,7 +178,7 @@ impl Prepared<'_> {
         let new = new.map(|entry| (tree.join(&entry.path), entry));
         let mut all: Vec<(PathBuf, &Entry)> = old.chain(new).collect();
         all.sort_by(|left, right| left.1.path.cmp(&right.1.path));
-        let added = self.session.store.add_called(None, |writer| {
+        let added = self.session.store.add(None, |writer| {
             all.iter().try_for_each(|(path, entry)| add_entry(writer, path, entry))?;
             Ok(self.stored.called.to_string())
         });

@@ -77,10 +77,10 @@ impl LocalPacks {
             };
             if tree.digest() == *digest {
                 let stored = session.store.add(Some(digest), |writer| {
-                    let mut entries = tree.entries().iter();
-                    entries.try_for_each(|entry| {
-                        add_entry(writer, &place.folder.join(&entry.path), entry)
-                    })
+                    for entry in tree.entries() {
+                        add_entry(writer, &place.folder.join(&entry.path), entry)?;
+                    }
+                    Ok(String::new())
                 });
                 if let Ok(stored) = stored {
                     return Some(stored);

@@ -347,7 +347,7 @@ impl<'run> Fetching<'run> {
         session.events.detail(&|| format!("fetching {what} from {}", route.location.describe()));
         let progress = Work::begin(&session.events, what.as_str());
         let mut manifest = None;
-        let result = session.store.add_called(expected.as_ref(), |tree| {
+        let result = session.store.add(expected.as_ref(), |tree| {
             tree.keep(YAML_NAME);
             route.provider.fetch(&route.location, &release, tree, &progress)?;
             manifest = tree.take_kept().and_then(|bytes| String::from_utf8(bytes).ok());

@@ -67,7 +67,8 @@ pub(crate) fn fetch_release(
     session
         .store
         .add(expected.as_ref(), |tree| {
-            route.provider.fetch(&route.location, release, tree, &progress)
+            route.provider.fetch(&route.location, release, tree, &progress)?;
+            Ok(String::new())
         })
         .map_err(|error| not_fetched(error, &what))
 }
