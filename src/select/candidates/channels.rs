@@ -6,7 +6,7 @@
 use pubgrub::VersionSet;
 
 use super::{Candidates, Known};
-use crate::index::releases::{Position, Releases};
+use crate::index::releases::{Details, Position, Releases};
 use crate::select::filters::Passed;
 use crate::select::positions::PositionSet;
 
@@ -14,7 +14,7 @@ use crate::select::positions::PositionSet;
 #[derive(Debug, Default)]
 pub(super) struct Preference {
     /// The channel whose versions come first, if none is requested.
-    first: Option<String>,
+    pub(super) first: Option<String>,
     /// The channels that are requested from outside.
     asked: Vec<String>,
     /// The releases, the preferred ones first; empty if all are alike.
@@ -30,15 +30,13 @@ impl Preference {
             return Self { first, asked, order: Vec::new() };
         }
         let all = PositionSet::between(0, releases.len());
-        let chosen = |is_meant: &dyn Fn(Position) -> bool| -> PositionSet {
-            releases.all_details().map(|(at, _)| at).filter(|&at| is_meant(at)).collect()
+        let chosen = |is_meant: &dyn Fn(&Details) -> bool| -> PositionSet {
+            let meant = releases.all_details().filter(|(_, details)| is_meant(details));
+            meant.map(|(position, _)| position).collect()
         };
-        let deprecated =
-            chosen(&|at| releases.details(at).is_some_and(|details| details.deprecated.is_some()));
+        let deprecated = chosen(&|details| details.deprecated.is_some());
         let in_channel = match &first {
-            Some(first) => chosen(&|at| {
-                releases.details(at).is_some_and(|details| details.channels.contains(first))
-            }),
+            Some(first) => chosen(&|details| details.channels.contains(first)),
             None => all.clone(),
         };
         // The channel counts before the deprecation: no channel is left because the authors advise against its versions.
@@ -64,11 +62,6 @@ impl Preference {
 }
 
 impl Candidates {
-    /// The channel whose versions come first, if none is requested.
-    pub(in crate::select) fn first_channel(&self) -> Option<&str> {
-        self.preference.first.as_deref()
-    }
-
     /// The channel to show for the candidate at `position`: a requested one, or else the one that comes
     /// first, or else the first that it is in.
     pub(in crate::select) fn told_channel(&self, position: Position) -> Option<String> {

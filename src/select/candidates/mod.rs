@@ -341,12 +341,11 @@ impl Candidates {
             let all = PositionSet::between(0, self.count()).intersection(&self.allowed);
             provided.entry(capability).or_default().extend(all.iter());
         }
-        let default = self.first_channel();
+        let default = self.preference.first.as_ref();
         let is_preferred = |position: &Position| {
             let details = self.releases.details(*position);
-            default.is_some_and(|default| {
-                details.is_some_and(|details| details.channels.iter().any(|one| one == default))
-            })
+            let channels = details.map(|details| &details.channels);
+            channels.zip(default).is_some_and(|(channels, default)| channels.contains(default))
         };
         let sets = provided.into_iter().map(|(capability, positions)| {
             let preferred: PositionSet = positions.iter().copied().filter(is_preferred).collect();
