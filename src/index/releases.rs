@@ -31,9 +31,9 @@ pub struct Releases {
     pub(crate) is_plain: bool,
     /// Whether the listing has everything relevant of every version, so that no manifest has more.
     pub(crate) is_told: bool,
-    /// Whether no rule about age applies.
+    /// Whether no rule about age applies: they are on this machine, and nobody publishes them.
     pub(crate) is_ageless: bool,
-    /// Whether prereleases are chosen as releases are.
+    /// Whether prereleases are chosen as releases are, because no version of a package of another ecosystem is a release.
     pub(crate) counts_prereleases: bool,
     has_revisions: bool,
 }
@@ -246,13 +246,6 @@ impl Releases {
         }
     }
 
-    /// The versions of a package that no rule about age applies to: they are on this machine, and nobody
-    /// publishes them.
-    #[must_use]
-    pub fn ageless(self) -> Self {
-        Self { is_ageless: true, ..self }
-    }
-
     /// The same versions, whose details name packages by the ids that count.
     #[must_use]
     pub fn counted(mut self, aliases: &Aliases) -> Self {
@@ -261,13 +254,6 @@ impl Releases {
             *details = Arc::new(Details::clone(details).counted(aliases));
         }
         self
-    }
-
-    /// The versions of a package of another ecosystem: where all are prereleases, they are chosen as releases are.
-    #[must_use]
-    pub fn foreign(self) -> Self {
-        let counts_prereleases = self.has_only_prereleases();
-        Self { counts_prereleases, ..self }
     }
 
     /// The same versions, in a registry that also has commits, branches and a tip.

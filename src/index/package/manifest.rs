@@ -146,7 +146,7 @@ impl Package {
             let file =
                 newest.and_then(|line| provider.manifest(location, &line, &*progress).ok()?);
             if file.is_some_and(|file| formats::format_of(&self.shown(&file)).is_some()) {
-                self.releases = Arc::new(Arc::unwrap_or_clone(self.releases).foreign());
+                Arc::make_mut(&mut self.releases).counts_prereleases = true;
             }
         }
         self

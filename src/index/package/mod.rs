@@ -63,7 +63,7 @@ pub(super) enum Origin {
 
 impl Package {
     pub(super) fn new(id: &PackageId, mut route: Route, record: Record, origin: Origin) -> Self {
-        let (releases, lines, table) = match record.listing {
+        let (mut releases, lines, table) = match record.listing {
             None => (Releases::absent(id.clone(), record.tried), None, Table::default()),
             Some(mut listing) => {
                 let releases = releases(id, &mut listing, &route);
@@ -74,9 +74,8 @@ impl Package {
             }
         };
         // A folder has one version, whose age only its author knows.
-        let is_ageless =
+        releases.is_ageless =
             route.provider.facts().is_folder || matches!(origin, Origin::Packs | Origin::Installed);
-        let releases = if is_ageless { releases.ageless() } else { releases };
         Self {
             releases: Arc::new(releases),
             route: Arc::new(route),
@@ -230,11 +229,9 @@ fn releases(id: &PackageId, listing: &mut Listing, route: &Route) -> Releases {
     } else {
         Releases::registry
     };
-    let releases = of(id.clone(), wire::entries(id, listing, dated));
-    match releases.has_only_prereleases() && wire::is_foreign(listing) {
-        true => releases.foreign(),
-        false => releases,
-    }
+    let mut releases = of(id.clone(), wire::entries(id, listing, dated));
+    releases.counts_prereleases = releases.has_only_prereleases() && wire::is_foreign(listing);
+    releases
 }
 
 /// Turns a table of plain versions into releases.
