@@ -4,15 +4,13 @@
 //! lock, direct dependencies are raised after the search (`raise`), because the search first decides whatever
 //! conflicts most, direct or not.
 
-use crate::index::{Requirement, Universe};
-use crate::reference::{Version, VersionSpec};
+use crate::index::Universe;
 use crate::select::node::Kind;
 use crate::select::search::{self, Verdict};
 use crate::select::strategy::Strategy;
 use crate::select::world::{World, explore, unfinished};
 use crate::select::{
-    Change, Failure, Move, Request, Selection, WayOut, ahead, core, diagnose, fewest, outcome,
-    raise, ways_out,
+    Failure, Request, Selection, WayOut, ahead, core, diagnose, fewest, outcome, raise, ways_out,
 };
 
 /// The newest versions that fit together, direct dependencies preferred, found by a complete search.
@@ -24,23 +22,6 @@ impl Strategy for Highest {
         let mut world = World::new(universe, request);
         ahead::look(&mut world)?;
         answer(&mut world)
-    }
-
-    fn plan(&self, _: &dyn Universe, _: &Request, _: Move<'_>) -> Result<Option<Change>, Failure> {
-        Ok(None)
-    }
-
-    fn beginning(
-        &self,
-        _: &dyn Universe,
-        _: &Request,
-        _: &Requirement,
-    ) -> Result<Option<VersionSpec>, Failure> {
-        Ok(None)
-    }
-
-    fn unpinned(&self, before: Option<VersionSpec>, _: &Version) -> Option<VersionSpec> {
-        before
     }
 
     fn follows_lock(&self) -> bool {

@@ -24,10 +24,12 @@ pub trait Strategy {
     /// looked up.
     fn plan(
         &self,
-        universe: &dyn Universe,
-        request: &Request,
-        to: Move<'_>,
-    ) -> Result<Option<Change>, Failure>;
+        _universe: &dyn Universe,
+        _request: &Request,
+        _to: Move<'_>,
+    ) -> Result<Option<Change>, Failure> {
+        Ok(None)
+    }
 
     /// The version that a new requirement without a version should start at; `None` if it can stay open, or
     /// if no release meets it.
@@ -37,13 +39,17 @@ pub trait Strategy {
     /// When nothing meets it together with the other requirements, or when something could not be looked up.
     fn beginning(
         &self,
-        universe: &dyn Universe,
-        request: &Request,
-        wish: &Requirement,
-    ) -> Result<Option<VersionSpec>, Failure>;
+        _universe: &dyn Universe,
+        _request: &Request,
+        _wish: &Requirement,
+    ) -> Result<Option<VersionSpec>, Failure> {
+        Ok(None)
+    }
 
     /// What to require after a pin is removed; `before` is the requirement before the pin.
-    fn unpinned(&self, before: Option<VersionSpec>, pinned: &Version) -> Option<VersionSpec>;
+    fn unpinned(&self, before: Option<VersionSpec>, _pinned: &Version) -> Option<VersionSpec> {
+        before
+    }
 
     /// Whether a lock that fits the requirements decides which versions are chosen. Otherwise only the
     /// requirements do: then they also list indirect dependencies, and nothing ever moves to a newer version
