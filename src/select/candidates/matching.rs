@@ -55,18 +55,12 @@ impl Candidates {
     ///
     /// Only something that names the revision makes it a candidate, so a prerelease version is no obstacle.
     pub(super) fn reaches(&self, spec: &VersionSpec, position: Position) -> bool {
-        let version = self.version(position);
+        let is_accepted =
+            || self.version(position).is_some_and(|version| accepts(spec, &version, true));
         match spec {
             VersionSpec::Latest | VersionSpec::Tip => true,
-            VersionSpec::Range(_) => version.is_some_and(|version| spec.accepts(&version, true)),
-            VersionSpec::Commit(commit) => commit
-                .as_range()
-                .zip(version)
-                .is_some_and(|(range, version)| range.matches(&version, true)),
-            VersionSpec::Pin(_) => {
-                self.is_locked(position)
-                    && version.is_some_and(|version| spec.accepts(&version, true))
-            }
+            VersionSpec::Range(_) | VersionSpec::Commit(_) => is_accepted(),
+            VersionSpec::Pin(_) => self.is_locked(position) && is_accepted(),
             VersionSpec::Tag(_) | VersionSpec::Digest(_) => false,
         }
     }
@@ -74,12 +68,6 @@ impl Candidates {
     /// The candidates whose version `spec` accepts.
     fn in_range(&self, spec: &VersionSpec, prereleases: bool) -> PositionSet {
         let length = self.releases.len();
-        let accepts = |version: &Version| match spec {
-            VersionSpec::Commit(commit) => {
-                commit.as_range().is_some_and(|range| range.matches(version, prereleases))
-            }
-            _ => spec.accepts(version, prereleases),
-        };
         let version = |at: usize| self.releases.version(at as Position);
         let span = match spec {
             VersionSpec::Range(range) if self.releases.is_plain => {
@@ -89,7 +77,9 @@ impl Candidates {
         };
         let releases = match span {
             Some(span) => PositionSet::between(span.start as Position, span.end as Position),
-            None => PositionSet::matching(length, |at| accepts(&self.releases.version(at))),
+            None => PositionSet::matching(length, |at| {
+                accepts(spec, &self.releases.version(at), prereleases)
+            }),
         };
         if self.revisions.is_empty() {
             return releases;
@@ -117,5 +107,15 @@ impl Candidates {
             actual.is_some_and(|actual| apps.accepts(wanted, actual))
         });
         in_channel && of_app
+    }
+}
+
+/// Whether a spec accepts a version; digits that may be a commit are a range of versions, too.
+fn accepts(spec: &VersionSpec, version: &Version, prereleases: bool) -> bool {
+    match spec {
+        VersionSpec::Commit(commit) => {
+            commit.as_range().is_some_and(|range| range.matches(version, prereleases))
+        }
+        _ => spec.accepts(version, prereleases),
     }
 }
