@@ -337,18 +337,17 @@ impl Names<'_> {
                 let groups = clash.narrowed.iter();
                 let groups = groups.map(|(what, versions)| format!("{versions} {what}"));
                 lines.push(format!("  {name} has {}", join(&groups.collect::<Vec<_>>(), "and")));
-                lines.extend(clash.source.iter().map(|source| format!("  looked at {source}")));
-                return lines;
+            } else {
+                let note = if clash.only_prereleases { ", all prereleases" } else { "" };
+                // Two versions are near enough to each other.
+                let nearest = match &clash.nearest[..] {
+                    nearest if clash.available.count() > 2 && !nearest.is_empty() => {
+                        format!("; nearest: {}", join(nearest, "and"))
+                    }
+                    _ => String::new(),
+                };
+                lines.push(format!("  {name} has {}{note}{nearest}", clash.available));
             }
-            let note = if clash.only_prereleases { ", all prereleases" } else { "" };
-            // Two versions are near enough to each other.
-            let nearest = match &clash.nearest[..] {
-                nearest if clash.available.count() > 2 && !nearest.is_empty() => {
-                    format!("; nearest: {}", join(nearest, "and"))
-                }
-                _ => String::new(),
-            };
-            lines.push(format!("  {name} has {}{note}{nearest}", clash.available));
         }
         lines.extend(clash.source.iter().map(|source| format!("  looked at {source}")));
         lines
