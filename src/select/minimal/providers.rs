@@ -92,10 +92,8 @@ fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
             })
         };
         let ranked = world.packages.ranked_providers(&doubled.capability).into_iter().rev();
-        let ranked = ranked.filter_map(|(provider, _)| match provider {
-            Provider::Package(place, _) => Some(world.package(*place).id()),
-            Provider::Local(_) => None,
-        });
+        let ranked = ranked.filter_map(|(provider, _)| provider.package());
+        let ranked = ranked.map(|(place, _)| world.package(place).id());
         for id in ranked.filter(|id| provides(id) && is_listed(id)) {
             if !listed.contains(id) {
                 listed.push(id.clone());
@@ -311,11 +309,9 @@ pub(super) fn providing(
             continue;
         }
         let all = world.packages.ranked_providers(name).into_iter();
-        let versions = all.filter_map(|(provider, _)| match provider {
-            Provider::Package(own, versions) if *own == place => Some(versions),
-            _ => None,
-        });
-        let versions: PositionSet = versions.collect();
+        let all = all.filter_map(|(provider, _)| provider.package());
+        let own = all.filter(|(own, _)| *own == place);
+        let versions: PositionSet = own.map(|(_, versions)| versions).collect();
         let known = providing.entry(place).or_insert_with(PositionSet::full);
         *known = known.intersection(&versions);
     }

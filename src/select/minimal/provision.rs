@@ -11,7 +11,7 @@ use crate::select::minimal::facts;
 use crate::select::node::{Capability, Line, Place};
 use crate::select::positions::PositionSet;
 use crate::select::supply;
-use crate::select::world::{Provider, World};
+use crate::select::world::World;
 
 /// A capability that nothing chosen provides.
 pub(super) struct Missing {
@@ -50,10 +50,7 @@ pub(super) fn add_passed(
     let ranked =
         world.packages.ranked_providers(world.packages.capabilities.name(capability)).into_iter();
     let places: BTreeSet<Place> = ranked
-        .filter_map(|(provider, _)| match provider {
-            Provider::Package(place, _) => Some(*place),
-            Provider::Local(_) => None,
-        })
+        .filter_map(|(provider, _)| Some(provider.package()?.0))
         .filter(|place| tried.iter().all(|addition| addition.place != *place))
         .collect();
     for place in places {
