@@ -44,12 +44,7 @@ pub(super) trait Surroundings {
 impl Run {
     /// A run without any request yet.
     pub(super) fn new(mut options: IndexOptions) -> Self {
-        let routes = Routes::new(
-            std::mem::take(&mut options.providers),
-            std::mem::take(&mut options.registries),
-            options.allow_insecure,
-            options.dates,
-        );
+        let routes = Routes::new(&mut options);
         let (commits, plain) = (AskedCommits::default(), PlainReferences::default());
         let asks_all = AtomicBool::new(options.refresh);
         Self { options, routes, commits, plain, asks_all, asked_about: Mutex::default() }

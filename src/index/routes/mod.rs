@@ -20,8 +20,8 @@ use self::hint::{Hint, Hints};
 pub use self::registry::Searchable;
 use self::registry::Serving;
 use crate::index::caches::Caches;
+use crate::index::options::IndexOptions;
 use crate::reference::{PackageId, Protocol, Reference};
-use crate::workspace::Registry;
 use mu_provider::threads::lock;
 
 /// The providers of this program, by name, and those of plugins.
@@ -121,19 +121,16 @@ pub(super) struct Routes {
 const GIT_HOSTS: [&str; 4] = ["github.com", "gitlab.com", "bitbucket.org", "codeberg.org"];
 
 impl Routes {
-    pub(super) fn new(
-        providers: Providers,
-        mut registries: Vec<Registry>,
-        allow_insecure: bool,
-        dates: Dates,
-    ) -> Self {
+    /// Takes providers and registries out of the options.
+    pub(super) fn new(options: &mut IndexOptions) -> Self {
+        let mut registries = std::mem::take(&mut options.registries);
         // Longest first, so that the first match is the one that counts.
         registries.sort_by_key(|registry| std::cmp::Reverse(registry.prefix.len()));
         Self {
-            providers,
+            providers: std::mem::take(&mut options.providers),
             registries: registries.into_iter().map(Serving::from).collect(),
-            allow_insecure,
-            dates,
+            allow_insecure: options.allow_insecure,
+            dates: options.dates,
             hints: Hints::default(),
             plain: Mutex::default(),
             bases: Mutex::default(),
