@@ -69,10 +69,7 @@ impl Cache {
     pub(super) fn open(folder: &Path, provider: &str, root: &SafeUrl) -> Result<Self, FileError> {
         let path = folder.join("index").join(file_name(provider, root));
         let file = fs::open_if_there(&path)?;
-        let near = match &file {
-            Some(file) => Near::read(file).at("read", &path)?,
-            None => Near::default(),
-        };
+        let near = file.as_ref().map(Near::read).transpose().at("read", &path)?.unwrap_or_default();
         let records = near.latest().into_iter().map(|(name, latest)| (name.into(), latest));
         Ok(Self {
             records: records.collect(),
@@ -156,10 +153,8 @@ impl Cache {
         let _lock = Lock::acquire(&lock_path, Sharing::Exclusive, &mut || {})?;
         // Another process may have written after this one read.
         let present = fs::open_if_there(&self.path)?;
-        let near = match &present {
-            Some(file) => Near::read(file).at("read", &self.path)?,
-            None => Near::default(),
-        };
+        let near = present.as_ref().map(Near::read).transpose().at("read", &self.path)?;
+        let near = near.unwrap_or_default();
         let changed = changes.iter().map(Change::part);
         if let (Some(file), true) = (&present, is_worth_rewriting(&near, &changes)) {
             let mut parts = kept(file, &near, &changes).at("read", &self.path)?;
