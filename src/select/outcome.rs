@@ -291,15 +291,18 @@ fn describe(world: &World<'_>, target: ChosenPackage, warnings: &mut Vec<Warning
             let package = world.package(place);
             let id = package.id().clone();
             let version = package.version(position);
-            warnings.extend(package.yanked(position).map(|reason| Warning::Yanked {
+            let details = package.details(position);
+            let yanked = details.and_then(|details| details.yanked.clone());
+            warnings.extend(yanked.map(|reason| Warning::Yanked {
                 id: id.clone(),
                 version: version.clone(),
-                reason: reason.to_owned(),
+                reason,
             }));
-            warnings.extend(package.deprecated(position).map(|reason| Warning::Deprecated {
+            let deprecated = details.and_then(|details| details.deprecated.clone());
+            warnings.extend(deprecated.map(|reason| Warning::Deprecated {
                 id: id.clone(),
                 version: version.clone(),
-                reason: reason.to_owned(),
+                reason,
             }));
             let origin = match package.revision(position) {
                 Some(revision) => Origin::Revision(revision.clone()),
@@ -310,7 +313,7 @@ fn describe(world: &World<'_>, target: ChosenPackage, warnings: &mut Vec<Warning
                 version,
                 commit: package.commit(position).cloned(),
                 channel: package.told_channel(position),
-                copy_of: package.origin(position),
+                copy_of: details.and_then(|details| details.origin.clone()),
                 way: package.way(position),
                 ..Chosen::new(id, origin)
             }

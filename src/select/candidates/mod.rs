@@ -391,21 +391,6 @@ impl Candidates {
         }
     }
 
-    /// The name of the package that the candidate at `position` is a copy of, if it is one.
-    pub(super) fn origin(&self, position: Position) -> Option<String> {
-        self.details(position)?.origin.clone()
-    }
-
-    /// Why the candidate at `position` was withdrawn, if it was.
-    pub(super) fn yanked(&self, position: Position) -> Option<&str> {
-        self.details(position)?.yanked.as_deref()
-    }
-
-    /// What the authors of the candidate at `position` say about its end, if they no longer look after it.
-    pub(super) fn deprecated(&self, position: Position) -> Option<&str> {
-        self.details(position)?.deprecated.as_deref()
-    }
-
     /// The first channel that the candidate at `position` is in.
     pub(super) fn channel(&self, position: Position) -> Option<String> {
         self.details(position)?.channels.first().cloned()

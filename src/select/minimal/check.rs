@@ -113,7 +113,8 @@ fn is_kept(
     let (place, set) = world.accepted(requirement)?;
     let settings = &world.request().settings;
     // Another requirement may have named a yanked version; a requirement that accepts its number is then met.
-    let is_yanked = world.package(place).yanked(chosen).is_some();
+    let details = world.package(place).details(chosen);
+    let is_yanked = details.is_some_and(|details| details.yanked.is_some());
     Ok(set.holds(chosen)
         || is_yanked_pin(world.package(place), settings, requirement, chosen)
         || (is_yanked && world.packages.matching(place, requirement)?.holds(chosen)))
