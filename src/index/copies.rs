@@ -11,12 +11,12 @@ use crate::reference::Version;
 
 /// Whether a version of `package` carries a copy of the package called `name`. What cannot be looked at counts as carrying one.
 pub(super) fn carries(package: &Package, version: &str, name: &str) -> bool {
-    let route = package.route();
+    let route = &package.route;
     if !route.provider.carries_copies(&route.location) {
         return false;
     }
     let position = Version::parse_lenient(version).ok();
-    let Some(position) = position.and_then(|version| package.releases().position(&version)) else {
+    let Some(position) = position.and_then(|version| package.releases.position(&version)) else {
         return true;
     };
     paths(package, Candidate::Release(position))

@@ -25,7 +25,7 @@ fn listed_alike(
     placed: &Release,
 ) -> Result<Option<Release>, PackageError> {
     let version = Version::parse_lenient(&placed.version).ok();
-    let Some(at) = version.and_then(|version| package.releases().position(&version)) else {
+    let Some(at) = version.and_then(|version| package.releases.position(&version)) else {
         return Ok(None);
     };
     let (route, listed) = package.release(Candidate::Release(at))?;
@@ -62,12 +62,12 @@ impl Shared {
             return self.placed(id, &folder, release);
         }
         match self.load_from_registry(id).map(|package| package.by_format(self)) {
-            Ok(package) if package.releases().tried().is_some() => {
+            Ok(package) if package.releases.tried().is_some() => {
                 let releases = (options.elsewhere)(id);
                 if releases.is_empty() {
                     return Ok(package);
                 }
-                let route = Route::clone(package.route());
+                let route = Route::clone(&package.route);
                 let record = self.listed_as(&route, releases)?.record;
                 Ok(Package::new(id, route, record, Origin::Packs))
             }
@@ -100,7 +100,7 @@ impl Shared {
     ) -> Result<Package, PackageError> {
         let route = match self.load_from_registry(id) {
             Ok(package) => {
-                let route = Route::clone(package.route());
+                let route = Route::clone(&package.route);
                 if let Some(listed) = listed_alike(&package, folder, &release)? {
                     // It is the registry's own version, which everyone can get.
                     let record = self.listed_as(&route, vec![listed])?.record;
@@ -243,7 +243,7 @@ impl Shared {
         position: Position,
         own: &Release,
     ) -> Result<(), PackageError> {
-        let (id, route) = (package.id(), Route::clone(package.route()));
+        let (id, route) = (package.id(), Route::clone(&package.route));
         let releases = package.releases_with(position, own)?;
         let cache = self.caches.of(route.provider.name(), &route.location.root);
         let cache = cache.map_err(PackageError::Cache)?;

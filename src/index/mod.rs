@@ -122,7 +122,7 @@ impl Index {
         let known = all.iter().filter_map(|slot| slot.get()?.as_ref().ok());
         let unchanged: FxHashSet<&PackageId> = known
             .filter(|package| package.origin == Origin::Remembered)
-            .filter(|package| self.shared.is_unchanged(package.route()))
+            .filter(|package| self.shared.is_unchanged(&package.route))
             .map(|package| package.id())
             .collect();
         self.forget_remembered(|id| !unchanged.contains(id)) || !providers.is_empty()
@@ -151,7 +151,7 @@ impl Index {
     pub fn is_outdated(&self, id: &PackageId, version: &Version) -> bool {
         self.shared.loaded(id).is_some_and(|package| {
             let is_remembered = package.origin == Origin::Remembered;
-            is_remembered && package.releases().position(version).is_none()
+            is_remembered && package.releases.position(version).is_none()
         })
     }
 
@@ -223,7 +223,7 @@ impl Index {
     ///
     /// When the package cannot be looked up.
     pub fn route(&self, id: &PackageId) -> Result<Arc<Route>, Unavailable> {
-        Ok(Arc::clone(self.shared.package(id)?.route()))
+        Ok(Arc::clone(&self.shared.package(id)?.route))
     }
 
     /// Whether the versions of a requested package are packs of this machine, because no registry has it, or
@@ -258,9 +258,7 @@ impl Index {
 
     /// Whether the listing of a package is only a hint, so that [`Index::confirm`] asks the place itself.
     pub fn is_only_a_hint(&self, id: &PackageId) -> bool {
-        self.shared
-            .loaded(id)
-            .is_none_or(|package| package.route().provider.facts().lines_are_hints)
+        self.shared.loaded(id).is_none_or(|package| package.route.provider.facts().lines_are_hints)
     }
 
     /// If listings are only hints, asks the place itself about a chosen version. Returns whether selection
@@ -306,7 +304,7 @@ impl Index {
     ///
     /// When it could not be looked up.
     pub fn published(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable> {
-        Ok(Arc::clone(self.shared.package(id)?.releases()))
+        Ok(Arc::clone(&self.shared.package(id)?.releases))
     }
 
     /// The entries of a package in its registry that are not versions.
@@ -389,7 +387,7 @@ impl Universe for Index {
             lock(&self.shared.met_local).insert(id.clone());
             return Err(Unavailable::new(id, "it is in the workspace".to_owned()));
         }
-        Ok(Arc::clone(self.shared.package(id)?.releases()))
+        Ok(Arc::clone(&self.shared.package(id)?.releases))
     }
 
     fn revision(

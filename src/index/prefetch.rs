@@ -104,7 +104,7 @@ impl Shared {
             for (releases, position) in versions.iter().rev() {
                 let Some(package) = shared.loaded(releases.id()) else { continue };
                 // Its own place may say something else.
-                let is_hint = package.route().provider.facts().lines_are_hints;
+                let is_hint = package.route.provider.facts().lines_are_hints;
                 if !is_hint && !package.has_read(*position) {
                     drop(package.release(Candidate::Release(*position)));
                 }
@@ -202,7 +202,7 @@ impl Shared {
     fn try_guess(&self, id: &PackageId) {
         let in_vain = &self.guesses.in_vain;
         if in_vain.load(Ordering::Relaxed) < MOST_IN_VAIN
-            && !self.package(id).is_ok_and(|package| package.releases().tried().is_none())
+            && !self.package(id).is_ok_and(|package| package.releases.tried().is_none())
         {
             in_vain.fetch_add(1, Ordering::Relaxed);
         }

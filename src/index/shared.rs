@@ -133,6 +133,6 @@ impl Surroundings for Shared {
     }
 
     fn is_there(&self, id: &PackageId) -> Result<bool, Unavailable> {
-        Ok(self.package(id)?.releases().tried().is_none())
+        Ok(self.package(id)?.releases.tried().is_none())
     }
 }

@@ -35,7 +35,7 @@ impl Shared {
     /// The packages that the cache of the registry of `id` has.
     fn cached(&self, id: &PackageId) -> Option<Vec<PackageId>> {
         let package = self.package(id).ok()?;
-        let route = package.route();
+        let route = &package.route;
         let before_names = id.as_str().strip_suffix(&*route.location.path)?;
         let cache = self.caches.of(route.provider.name(), &route.location.root).ok()?;
         // Missing packages are cached too.
@@ -52,7 +52,7 @@ impl Shared {
     fn in_lower_case(&self, id: &PackageId) -> Option<PackageId> {
         let lower = PackageId::parse(&id.as_str().to_ascii_lowercase()).ok()?;
         let package = (lower != *id).then(|| self.package(&lower))?.ok()?;
-        let is_there = package.releases().tried().is_none();
+        let is_there = package.releases.tried().is_none();
         is_there.then_some(lower)
     }
 

@@ -30,8 +30,8 @@ use mu_provider::threads::lock;
 /// A package and what was looked up about it in this run.
 #[derive(Debug)]
 pub(super) struct Package {
-    releases: Arc<Releases>,
-    route: Arc<Route>,
+    pub(super) releases: Arc<Releases>,
+    pub(super) route: Arc<Route>,
     /// `None` if there is no such package.
     lines: Option<Lines>,
     table: Table,
@@ -123,14 +123,6 @@ impl Package {
         head.version = wire::label(Some(&version.unwrap_or_else(zero)));
         let record = wire::learned(now, found, &fetched).record;
         Ok(Self::new(id, Arc::unwrap_or_clone(package.route), record, Origin::Asked))
-    }
-
-    pub(super) fn releases(&self) -> &Arc<Releases> {
-        &self.releases
-    }
-
-    pub(super) fn route(&self) -> &Arc<Route> {
-        &self.route
     }
 
     pub(super) fn id(&self) -> &PackageId {
