@@ -24,16 +24,6 @@ const MOST_GUESSES: usize = 4_096;
 /// After this many of them were missing, no others are requested.
 const MOST_IN_VAIN: usize = 32;
 
-/// What is needed for an answer about a package, as far as known.
-enum Distance {
-    /// It is in the cache, and fresh.
-    Here,
-    /// It is in the cache, and one request to its registry may confirm that nothing changed.
-    Remembered(Route),
-    /// Its registry must be asked.
-    Away,
-}
-
 /// What is known of a package's place without a request.
 type Registry = (String, SafeUrl);
 
@@ -47,10 +37,13 @@ impl Shared {
             if (self.run.options.is_local)(id) || self.is_known(id) {
                 continue;
             }
-            match self.distance(id) {
-                Distance::Here => here.push(id.clone()),
-                Distance::Away => away.push(id.clone()),
-                Distance::Remembered(route) => {
+            let route = self.run.routes.known(id, Some(&self.caches));
+            match route.and_then(|route| Some((self.times(&route)?, route))) {
+                // Its registry must be asked.
+                None => away.push(id.clone()),
+                Some((times, _)) if self.run.is_fresh_for(id, times) => here.push(id.clone()),
+                // One request to its registry may confirm that nothing changed.
+                Some((_, route)) => {
                     let registry = (route.provider.name().to_owned(), route.location.root.clone());
                     remembered.entry(registry).or_default().push((id.clone(), route));
                 }
@@ -148,16 +141,9 @@ impl Shared {
         unread.for_each(|id| drop(self.package(id)));
     }
 
-    fn distance(&self, id: &PackageId) -> Distance {
-        let Some(route) = self.run.routes.known(id, Some(&self.caches)) else {
-            return Distance::Away;
-        };
-        let cache = self.caches.of(route.provider.name(), &route.location.root).ok();
-        match cache.and_then(|cache| cache.times(&route.location.path)) {
-            None => Distance::Away,
-            Some(times) if self.run.is_fresh_for(id, times) => Distance::Here,
-            Some(_) => Distance::Remembered(route),
-        }
+    /// When the last answer is from that is in the cache, and for how long it is fresh.
+    fn times(&self, Route { provider, location, .. }: &Route) -> Option<(i64, Option<u32>)> {
+        self.caches.of(provider.name(), &location.root).ok()?.times(&location.path)
     }
 
     /// Tells each provider how many packages without cached data will be requested.
