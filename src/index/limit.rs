@@ -38,7 +38,17 @@ impl Shared {
             .values()
             .filter_map(|slot| slot.get()?.as_ref().ok().cloned())
             .collect();
-        let askers = self.first_askers(&packages);
+        // For each required package, as far as known, the requirer that was requested first.
+        let mut askers: FxHashMap<PackageId, &Arc<Package>> = FxHashMap::default();
+        let mut left = LOOKED_INTO;
+        for package in &packages {
+            for id in package.known_requirements(self, &mut left) {
+                let first = askers.entry(id).or_insert(package);
+                if package.order < first.order {
+                    *first = package;
+                }
+            }
+        }
         let mut way = String::new();
         let (mut id, mut before) = (id, usize::MAX);
         for named in 0.. {
@@ -52,23 +62,5 @@ impl Shared {
             way.push_str(&format!(", which `{id}` requires"));
         }
         way
-    }
-
-    /// For each required package, as far as known, the requirer that was requested first.
-    fn first_askers<'p>(
-        &self,
-        packages: &'p [Arc<Package>],
-    ) -> FxHashMap<PackageId, &'p Arc<Package>> {
-        let mut askers: FxHashMap<PackageId, &Arc<Package>> = FxHashMap::default();
-        let mut left = LOOKED_INTO;
-        for package in packages {
-            for id in package.known_requirements(self, &mut left) {
-                let first = askers.entry(id).or_insert(package);
-                if package.order < first.order {
-                    *first = package;
-                }
-            }
-        }
-        askers
     }
 }
