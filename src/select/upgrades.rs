@@ -128,15 +128,15 @@ impl Upgrades {
     /// possible only in another one.
     fn describe(&self, upgrades: &[Upgrade]) -> String {
         let mut all: Vec<String> = Vec::new();
-        let in_channel = upgrades.iter().filter(|one| is_in(one, self.channels.as_deref()));
-        let others = upgrades.iter().filter(|one| !is_in(one, self.channels.as_deref()));
+        let channels = self.channels.as_deref();
+        let in_channel = upgrades.iter().filter(|one| is_in(one, channels));
+        let others = upgrades.iter().filter(|one| !is_in(one, channels));
         for upgrade in in_channel.chain(others) {
             let versions = upgrade.replaces.iter().chain(&upgrade.skips).map(ToString::to_string);
             let range = upgrade.skip_range.as_ref().map(ToString::to_string);
-            let elsewhere =
-                upgrade.channel.as_ref().filter(|_| !is_in(upgrade, self.channels.as_deref()));
-            let place =
-                elsewhere.map(|channel| format!(" in channel {channel}")).unwrap_or_default();
+            let elsewhere = upgrade.channel.as_ref().filter(|_| !is_in(upgrade, channels));
+            let place = elsewhere.map(|channel| format!(" in channel {channel}"));
+            let place = place.unwrap_or_default();
             all.extend(versions.chain(range).map(|text| format!("{text}{place}")));
         }
         match all.split_last() {

@@ -122,27 +122,25 @@ impl Candidates {
         };
         let all = self.releases.all_details().filter(|_| !pins.is_empty());
         let withdrawn = all.filter(|(_, details)| details.yanked.is_some());
-        let pinned = withdrawn.map(|(position, _)| position).filter(|at| is_pinned(*at)).collect();
-        self.pinned = pinned;
+        self.pinned = withdrawn.map(|(at, _)| at).filter(|at| is_pinned(*at)).collect();
     }
 
     /// Finds the candidates that the lock holds.
     fn keep(&mut self, inquiry: Inquiry<'_>, locked: &Locked) -> Result<(), Unavailable> {
         let release = locked.version.as_ref().and_then(|version| self.releases.position(version));
-        let position = match (release, locked.commit.as_deref()) {
-            (Some(release), None) => Some(release),
-            (Some(release), Some(commit))
-                if self.releases.commit(release).is_none_or(|known| **known == *commit) =>
-            {
-                Some(release)
-            }
-            (_, Some(commit)) => match VersionSpec::parse(commit) {
+        let commit = locked.commit.as_deref();
+        let is_it = |commit: &str| {
+            let known = release.and_then(|release| self.releases.commit(release));
+            known.is_none_or(|known| **known == *commit)
+        };
+        let position = match release.filter(|_| commit.is_none_or(is_it)) {
+            Some(release) => Some(release),
+            None => match commit.map(VersionSpec::parse) {
                 // That a place no longer has it matters only if something requires exactly it.
-                Ok(spec @ VersionSpec::Digest(_)) => self.name(inquiry, &spec).ok().flatten(),
-                Ok(spec) => self.name(inquiry, &spec)?,
-                Err(_) => None,
+                Some(Ok(spec @ VersionSpec::Digest(_))) => self.name(inquiry, &spec).ok().flatten(),
+                Some(Ok(spec)) => self.name(inquiry, &spec)?,
+                Some(Err(_)) | None => None,
             },
-            (None, None) => None,
         };
         if let Some(position) = position {
             let reference = locked.reference.clone();
