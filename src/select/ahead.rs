@@ -16,7 +16,7 @@ use crate::select::world::World;
 
 /// Walks the graph level by level.
 pub(super) fn look(world: &mut World<'_>) -> Result<(), Unavailable> {
-    let roots = world.roots().to_vec();
+    let roots = world.roots.to_vec();
     let required = roots.iter().flat_map(|root| &root.requirements);
     let mut wave: Vec<Need> =
         required.map(|requirement| world.packages.need_for(requirement)).collect();

@@ -169,7 +169,7 @@ fn required_by(
     match *world.kind(node) {
         Kind::Line(line) => world.packages.requirements(line.place, position),
         Kind::Root | Kind::OneOf => {
-            let requirements = world.roots().iter().flat_map(|root| &root.requirements);
+            let requirements = world.roots.iter().flat_map(|root| &root.requirements);
             Ok(requirements.cloned().map(Arc::new).collect())
         }
         _ => Ok(Vec::new()),
@@ -248,7 +248,7 @@ fn overridden(world: &World<'_>, nodes: &[Node]) -> Vec<Fact> {
 /// The roots that say what `link` says.
 fn roots(world: &mut World<'_>, link: &Link) -> Result<Vec<String>, Unavailable> {
     let mut names = BTreeSet::new();
-    for root in &world.roots().to_vec() {
+    for root in &world.roots.to_vec() {
         for requirement in &root.requirements {
             let edge = world.edge(requirement)?;
             if edge.is_some_and(|edge| edge.node == link.to && edge.set == link.set) {

@@ -64,7 +64,7 @@ impl Brought {
     /// should.
     fn find(world: &mut World<'_>, chosen: &Choices) -> Result<Option<Self>, Unavailable> {
         let choices = |node: Node| chosen.get(&node).copied();
-        let roots = world.roots().to_vec();
+        let roots = world.roots.to_vec();
         let mut needs: Vec<Need> = Vec::new();
         for requirement in roots.iter().flat_map(|root| &root.requirements) {
             needs.push(world.packages.need_for(requirement));
@@ -72,7 +72,7 @@ impl Brought {
         let mut found = Self::default();
         let mut named: FxHashSet<Place> = FxHashSet::default();
         let mut seen: FxHashSet<(Place, Position)> = FxHashSet::default();
-        let mut open: Vec<String> = world.own_requires().keys().cloned().collect();
+        let mut open: Vec<String> = world.own_requires.keys().cloned().collect();
         let mut met: BTreeSet<String> = BTreeSet::new();
         // First completely for what is required by name, and then for each provider.
         let mut is_core = true;

@@ -67,7 +67,7 @@ struct Gathering<'g, 'w> {
 impl Gathering<'_, '_> {
     /// Follows requirements from the roots to everything that is needed.
     fn walk(&mut self, besides: &[Claim]) -> Result<(), Unavailable> {
-        for root in &self.world.roots().to_vec() {
+        for root in &self.world.roots.to_vec() {
             for requirement in &root.requirements {
                 let need = self.world.packages.need_for(requirement);
                 self.follow(Asker::Root(root.by.clone()), need)?;

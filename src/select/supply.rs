@@ -118,7 +118,7 @@ fn told_by_root(world: &World<'_>, capability: Capability, set: &PositionSet) ->
 
 /// The fact that packages of the workspace require a capability.
 pub(super) fn required_by_own(world: &World<'_>, capability: &str) -> Fact {
-    let by = world.own_requires().get(capability);
+    let by = world.own_requires.get(capability);
     let by = Requirer::Roots(by.into_iter().flat_map(|by| by.keys().cloned()).collect());
     Fact::RequiresCapability { by, capability: capability.to_owned() }
 }
@@ -138,7 +138,7 @@ pub(super) fn describe(world: &World<'_>, capability: &str, is_provided: bool) -
         details.is_some_and(|details| details.provides.iter().any(|one| one == capability))
     };
     let mut rejected = Vec::new();
-    for package in world.packages.all().iter().filter(|_| !is_provided) {
+    for package in world.packages.known.iter().filter(|_| !is_provided) {
         let all = PositionSet::between(0, package.count()).without(package.allowed());
         let barred = all.iter().filter(|&position| provides(package, position)).collect();
         for (rejection, versions) in clash::rejections(world, package, &barred) {

@@ -75,7 +75,7 @@ impl BuildList {
         let mut list = Self::default();
         let mut met = NeedSet::default();
         let mut wave: Vec<(By, Need)> = Vec::new();
-        for (index, root) in world.roots().to_vec().iter().enumerate() {
+        for (index, root) in world.roots.to_vec().iter().enumerate() {
             let needs =
                 root.requirements.iter().map(|one| (By::Root(index), world.packages.need_for(one)));
             wave.extend(needs);

@@ -46,7 +46,7 @@ pub(in crate::select) fn conflict(
 
 /// The first violated requirement of the roots or of a chosen version.
 pub(super) fn flaw(world: &mut World<'_>, list: &BuildList) -> Result<Option<Flaw>, Unavailable> {
-    let mut askers: Vec<By> = (0..world.roots().len()).map(By::Root).collect();
+    let mut askers: Vec<By> = (0..world.roots.len()).map(By::Root).collect();
     let mut chosen: Vec<usize> = list.chosen.values().copied().collect();
     chosen.sort_unstable();
     askers.extend(chosen.into_iter().map(By::Visit));
@@ -93,7 +93,7 @@ fn first_flaw(
 fn required(world: &mut World<'_>, list: &BuildList, by: By) -> Result<Vec<Need>, Unavailable> {
     Ok(match by {
         By::Root(index) => {
-            let requirements = world.roots()[index].requirements.clone();
+            let requirements = world.roots[index].requirements.clone();
             requirements.iter().map(|requirement| world.packages.need_for(requirement)).collect()
         }
         By::Command | By::Capability(_) => Vec::new(),

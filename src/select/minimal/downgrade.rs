@@ -216,7 +216,7 @@ impl<'l> Downgrade<'l> {
                     line.map(|(&line, _)| Pick { line, position: built.visits[visit].position });
                 (asker, asker.map(|asker| name(world, asker)))
             }
-            By::Root(root) => (None, Some(world.roots()[root].by.clone())),
+            By::Root(root) => (None, Some(world.roots[root].by.clone())),
             By::Command | By::Capability(_) => (None, None),
         };
         if !asker.into_iter().chain(of).any(|pick| self.is_suspect(pick)) {

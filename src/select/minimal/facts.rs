@@ -30,7 +30,7 @@ pub(super) fn chain(
         match by {
             By::Root(_) | By::Command => {
                 let name = match by {
-                    By::Root(index) => world.roots()[index].by.clone(),
+                    By::Root(index) => world.roots[index].by.clone(),
                     _ => COMMAND.to_owned(),
                 };
                 let names = vec![name];
@@ -85,7 +85,7 @@ pub(super) fn required(
         details.is_some_and(|details| details.requires.iter().any(|one| one == name))
     });
     match asker {
-        Some(asker) if !world.own_requires().contains_key(name) => {
+        Some(asker) if !world.own_requires.contains_key(name) => {
             let by = requirer(world, &list.visits[asker]);
             (Fact::RequiresCapability { by, capability: name.to_owned() }, Some(asker))
         }

@@ -38,7 +38,7 @@ pub(in crate::select) fn complete(
         Ok(list) => return fewest(world, additions, list),
         result => return result,
     };
-    let asked = world.roots().to_vec();
+    let asked = world.roots.to_vec();
     for id in listed(world, &conflict) {
         let mut roots = asked.clone();
         for root in &mut roots {
@@ -72,7 +72,7 @@ pub(in crate::select) fn completed(
 /// package, and that are in a list of indirect dependencies; the preferred one last.
 fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
     let is_listed = |id: &PackageId| {
-        let mut roots = world.roots().iter();
+        let mut roots = world.roots.iter();
         roots.any(|root| {
             let mut asked = root.requirements.iter();
             asked.any(|one| one.id == *id && world.request().lists(&root.by, one))
@@ -120,7 +120,7 @@ fn fewest(
     if brought.len() < 2 {
         return Ok(list);
     }
-    let mut required: BTreeSet<String> = world.own_requires().keys().cloned().collect();
+    let mut required: BTreeSet<String> = world.own_requires.keys().cloned().collect();
     // What a provider requires may change with its version, or with another provider.
     for (Line { place, .. }, position) in list.positions() {
         if !brought.contains(&place) {
@@ -237,7 +237,7 @@ fn join(all: &mut Conflict, other: Conflict) {
 /// The first capability that a root or a chosen version requires and nothing provides.
 fn missing(world: &mut World<'_>, list: &BuildList) -> Result<Option<Missing>, Unavailable> {
     let mut required = Vec::new();
-    for (name, by) in world.own_requires() {
+    for (name, by) in world.own_requires.iter() {
         required.extend(by.values().map(|near| (name.clone(), near.clone(), By::Command)));
     }
     let mut visits: Vec<usize> = list.chosen.values().copied().collect();
@@ -288,7 +288,7 @@ pub(super) fn providing(
         return Ok(providing);
     }
     let positions = list.positions();
-    let mut required: BTreeSet<String> = world.own_requires().keys().cloned().collect();
+    let mut required: BTreeSet<String> = world.own_requires.keys().cloned().collect();
     for (&Line { place, .. }, &position) in &positions {
         required.extend(world.packages.capabilities_of(place, position)?.1);
     }

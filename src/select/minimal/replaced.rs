@@ -101,7 +101,7 @@ fn each(
     list: &BuildList,
     show: &mut dyn FnMut(By, &Requirement),
 ) -> Result<(), Unavailable> {
-    for (index, root) in world.roots().iter().enumerate() {
+    for (index, root) in world.roots.iter().enumerate() {
         root.requirements.iter().for_each(|one| show(By::Root(index), one));
     }
     for (index, visit) in list.visits.iter().enumerate() {
@@ -117,17 +117,13 @@ pub(super) fn conflict(
     list: &BuildList,
 ) -> Result<Option<Conflict>, Unavailable> {
     let replacers = replacers(world, list)?;
+    let mut stand_ins = world.packages.replacements.fixed.clone().unwrap_or_default();
     for (id, by) in &replacers {
         let names: BTreeSet<&PackageId> =
             by.iter().map(|&visit| world.package(list.visits[visit].place).id()).collect();
         let clash = if names.len() > 1 {
             ReplacementClash::Several { id: id.clone() }
-        } else if world
-            .packages
-            .replacements
-            .stand_ins()
-            .is_some_and(|known| !known.contains_key(id))
-        {
+        } else if !stand_ins.contains_key(id) {
             // Everything that a staying package replaces was found already.
             ReplacementClash::Circle { ids: circle(world, list, &replacers) }
         } else {
@@ -139,7 +135,6 @@ pub(super) fn conflict(
         };
         return told(world, list, id, &visits, clash).map(Some);
     }
-    let mut stand_ins = world.packages.replacements.stand_ins().cloned().unwrap_or_default();
     stand_ins.retain(|id, by| {
         let mut still = replacers.get(id).into_iter().flatten();
         !still.any(|&visit| world.package(list.visits[visit].place).id() == by)

@@ -59,7 +59,7 @@ pub(super) fn needed(
     let mut walked = FxHashSet::default();
     let chosen_of = |line: Line| Some(Pick { line, position: *chosen.get(&line)? });
     let mut open: Vec<Pick> = direct.iter().filter_map(|line| chosen_of(*line)).collect();
-    let own: Vec<String> = world.own_requires().keys().cloned().collect();
+    let own: Vec<String> = world.own_requires.keys().cloned().collect();
     open.extend(own.iter().filter_map(|name| providers::among(world, chosen, name)));
     while let Some(pick) = open.pop() {
         if !walked.insert(pick) {

@@ -73,7 +73,7 @@ fn choices(
     if world.majors() == Majors::One {
         return Ok(choices);
     }
-    let roots = world.roots().to_vec();
+    let roots = world.roots.to_vec();
     let roots = roots.iter().flat_map(|root| &root.requirements);
     let mut required: Vec<Need> =
         roots.map(|requirement| world.packages.need_for(requirement)).collect();

@@ -1,6 +1,8 @@
 //! The smallest conflict: leaves out the requirements of roots, one after the other, as long as the rest
 //! still fails.
 
+use std::borrow::Cow;
+
 use crate::index::Unavailable;
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::minimal::providers;
@@ -25,7 +27,7 @@ pub(in crate::select) fn smallest(
             roots.remove(needed);
         }
         world.ask(roots);
-        world.require_of_own(required);
+        world.own_requires = Cow::Owned(required);
         match providers::complete(world, &[]) {
             Err(Failure::Conflict(smaller)) => (smallest, needed) = (*smaller, 0),
             // If a trial takes too long, the requirement counts as needed.

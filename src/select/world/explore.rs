@@ -33,7 +33,7 @@ pub(in crate::select) fn explore(
     world.notes_askers = true;
     world.edges.clear();
     let mut next = 0;
-    while next < world.packages.all().len() && world.packages.statistics().versions_read < MOST {
+    while next < world.packages.known.len() && world.packages.statistics().versions_read < MOST {
         let place = Place(next);
         // The manifests of a repository would have to be fetched one by one.
         let package = world.package(place);

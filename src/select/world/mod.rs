@@ -61,8 +61,10 @@ pub(super) struct World<'a> {
     /// Whether the requirers of every package are recorded; most searches never need them.
     notes_askers: bool,
     is_explored: bool,
-    roots: Cow<'a, [Root]>,
-    own_requires: Cow<'a, OwnRequires>,
+    /// The roots and their requirements; [`World::ask`] changes them.
+    pub(super) roots: Cow<'a, [Root]>,
+    /// The capabilities that the workspace's own packages require, and which of them do.
+    pub(super) own_requires: Cow<'a, OwnRequires>,
     /// The requirements from outside, of any root.
     direct: BTreeSet<&'a PackageId>,
     /// If given, everything that the root needs.

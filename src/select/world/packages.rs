@@ -32,7 +32,8 @@ pub(in crate::select) struct Packages<'a> {
     channels: BTreeMap<&'a PackageId, Vec<&'a str>>,
     /// Whether versions that cannot be reached by an upgrade are excluded.
     pub(super) narrows_upgrades: bool,
-    known: Vec<Candidates>,
+    /// All packages that were read.
+    pub(in crate::select) known: Vec<Candidates>,
     places: FxHashMap<PackageId, Place>,
     pub(super) needs: Needs,
     pub(in crate::select) capabilities: Capabilities,
@@ -82,11 +83,6 @@ impl<'a> Packages<'a> {
     /// The candidates of a package.
     pub(in crate::select) fn get(&self, Place(index): Place) -> &Candidates {
         &self.known[index]
-    }
-
-    /// All packages that were read.
-    pub(in crate::select) fn all(&self) -> &[Candidates] {
-        &self.known
     }
 
     /// Whether what is chosen may depend on what was read before: a provider or a replacement that only another search

@@ -19,7 +19,7 @@ pub(in crate::select) struct Replacements {
     /// Who replaces each replaceable package.
     known: FxHashMap<PackageId, Vec<Replacer>>,
     /// The replacements, for a strategy that does not search.
-    fixed: Option<BTreeMap<PackageId, PackageId>>,
+    pub(in crate::select) fixed: Option<BTreeMap<PackageId, PackageId>>,
 }
 
 /// A package that replaces another one, in some of its versions.
@@ -38,11 +38,6 @@ impl Replacements {
     /// Whether a strategy sets the replacements.
     pub(super) fn are_fixed(&self) -> bool {
         self.fixed.is_some()
-    }
-
-    /// The replacements that a strategy has set.
-    pub(in crate::select) fn stand_ins(&self) -> Option<&BTreeMap<PackageId, PackageId>> {
-        self.fixed.as_ref()
     }
 
     /// Sets the replacements; returns whether they are new.

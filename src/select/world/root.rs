@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use pubgrub::VersionSet;
 
-use super::{OwnRequires, World};
+use super::World;
 use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::select::Root;
@@ -13,21 +13,6 @@ use crate::select::node::{Edge, Kind, Node};
 use crate::select::positions::PositionSet;
 
 impl World<'_> {
-    /// The roots and their requirements.
-    pub(in crate::select) fn roots(&self) -> &[Root] {
-        &self.roots
-    }
-
-    /// The capabilities that the workspace's own packages require, and which of them do.
-    pub(in crate::select) fn own_requires(&self) -> &OwnRequires {
-        &self.own_requires
-    }
-
-    /// Changes the capabilities that the workspace's own packages require.
-    pub(in crate::select) fn require_of_own(&mut self, required: OwnRequires) {
-        self.own_requires = Cow::Owned(required);
-    }
-
     /// Changes the requirements from outside; everything that was read stays.
     pub(in crate::select) fn ask(&mut self, roots: Vec<Root>) {
         if self.namers.forget(Node::ROOT) {
