@@ -362,19 +362,6 @@ impl Index {
         self.shared.caches.all().iter().try_for_each(|cache| cache.save())
     }
 
-    /// Requests a level of the graph without waiting for the answers.
-    pub fn ask_ahead(&self, level: Level<'_>) {
-        match level {
-            Level::Releases(ids) => self.shared.ask_for_releases(ids, true),
-            Level::Requirements(versions) => {
-                for (releases, position) in versions {
-                    self.shared.ask_for_requirements(releases, *position);
-                }
-            }
-            Level::Chosen(versions) => self.shared.read_lines(versions),
-        }
-    }
-
     /// Requests the releases of packages without waiting for the answers, and not their dependencies.
     pub fn ask_for_releases(&self, ids: &[PackageId]) {
         self.shared.ask_for_releases(ids, false);
@@ -411,7 +398,15 @@ impl Universe for Index {
     }
 
     fn expect(&self, level: Level<'_>) {
-        self.ask_ahead(level);
+        match level {
+            Level::Releases(ids) => self.shared.ask_for_releases(ids, true),
+            Level::Requirements(versions) => {
+                for (releases, position) in versions {
+                    self.shared.ask_for_requirements(releases, *position);
+                }
+            }
+            Level::Chosen(versions) => self.shared.read_lines(versions),
+        }
     }
 
     fn carries_copy(&self, by: &PackageId, version: &str, of: &PackageId) -> bool {

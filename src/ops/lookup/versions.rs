@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::index::releases::{Details, LeftOut, Position, Releases};
-use crate::index::{Candidate, Level};
+use crate::index::{Candidate, Level, Universe as _};
 use crate::lock::Source;
 use crate::manifest::Manifest;
 use crate::ops::explain::failure::unavailable;
@@ -178,7 +178,7 @@ impl Listing<'_> {
         let asked = if sieve.asks_for_details() { &all } else { positions };
         if self.releases.is_repository() {
             let expected = asked.iter().map(|position| (Arc::clone(self.releases), *position));
-            self.session.index().ask_ahead(Level::Requirements(&expected.collect::<Vec<_>>()));
+            self.session.index().expect(Level::Requirements(&expected.collect::<Vec<_>>()));
         }
         let known: Vec<(Position, Option<Details>)> = asked
             .iter()
