@@ -7,7 +7,6 @@ use mu_provider::{ErrorKind, SafeUrl};
 
 use crate::index::cache::{Learned, Record};
 use crate::index::error::PackageError;
-use crate::index::load::ProviderAnswer;
 use crate::index::routes::Route;
 use crate::index::shared::Shared;
 use crate::index::wire;
@@ -78,12 +77,6 @@ impl Shared {
             }
             answer => answer?,
         };
-        Ok(match self.answer(route, listing, remembered.as_ref())? {
-            ProviderAnswer::New(learned) => cache.put(&name, learned),
-            ProviderAnswer::Unchanged(record) => {
-                cache.touch(&name, &record);
-                record
-            }
-        })
+        Ok(cache.put(&name, self.answer(route, listing, remembered.as_ref())?))
     }
 }

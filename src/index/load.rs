@@ -48,12 +48,6 @@ fn listed_alike(
     }
 }
 
-/// What a provider answered.
-pub(super) enum ProviderAnswer {
-    New(Learned),
-    Unchanged(Record),
-}
-
 impl Shared {
     /// The package as its registry lists it; offline, only its installed versions.
     pub(super) fn load(&self, id: &PackageId) -> Result<Package, PackageError> {
@@ -169,17 +163,12 @@ impl Shared {
             }
             other => other,
         };
-        let record = match self.answer(&route, listing, remembered.as_ref())? {
-            ProviderAnswer::New(learned) => cache.put(&name, learned),
-            ProviderAnswer::Unchanged(record) => {
-                let known = remembered.and_then(|known| known.validator);
-                // If a place always has to be asked, the time of the request is useless.
-                if record.max_age != Some(0) || record.validator != known {
-                    cache.touch(&name, &record);
-                }
-                record
-            }
-        };
+        let learned = self.answer(&route, listing, remembered.as_ref())?;
+        let Record { max_age, validator, .. } = &learned.record;
+        let known = remembered.as_ref().and_then(|known| known.validator.as_ref());
+        // If a place always has to be asked, the time of the request is useless.
+        let is_news = learned.is_new() || *max_age != Some(0) || validator.as_ref() != known;
+        let record = if is_news { cache.put(&name, learned) } else { learned.record };
         Ok(Package::new(id, route, record, Origin::Asked))
     }
 
@@ -220,11 +209,10 @@ impl Shared {
     fn load_folder(&self, id: &PackageId, route: Route) -> Result<Package, PackageError> {
         match route.provider.list(&route.location, None, &*self.run.asking(id))? {
             Listing::Found(found) => Package::in_folder(self, id, route, &found),
-            listing => match self.answer(&route, listing, None)? {
-                ProviderAnswer::New(Learned { record, .. }) | ProviderAnswer::Unchanged(record) => {
-                    Ok(Package::new(id, route, record, Origin::Asked))
-                }
-            },
+            listing => {
+                let record = self.answer(&route, listing, None)?.record;
+                Ok(Package::new(id, route, record, Origin::Asked))
+            }
         }
     }
 
@@ -282,7 +270,7 @@ impl Shared {
         route: &Route,
         listing: Listing,
         remembered: Option<&Record>,
-    ) -> Result<ProviderAnswer, PackageError> {
+    ) -> Result<Learned, PackageError> {
         let checked = self.run.options.now;
         // A folder of this machine is read every time.
         let unstated = (route.location.root.scheme() == "file").then_some(0);
@@ -290,18 +278,19 @@ impl Shared {
             (Listing::Unchanged { max_age, validator }, Some(record)) => {
                 let validator = validator.or_else(|| record.validator.clone());
                 let max_age = max_age.or(unstated);
-                ProviderAnswer::Unchanged(Record { checked, max_age, validator, ..record.clone() })
+                let record = Record { checked, max_age, validator, ..record.clone() };
+                Learned::unchanged(record)
             }
             (Listing::Unchanged { .. }, None) => {
                 return Err(PackageError::Unasked(route.location.describe()));
             }
             (Listing::Absent { mut tried }, _) => {
                 tried.extend(route.tried.iter().cloned());
-                ProviderAnswer::New(Learned::absent(checked, &tried, &route.location.root))
+                Learned::absent(checked, &tried, &route.location.root)
             }
             (Listing::Found(found), _) => {
                 let max_age = found.max_age.or(unstated);
-                ProviderAnswer::New(self.learned(&Found { max_age, ..found })?)
+                self.learned(&Found { max_age, ..found })?
             }
         })
     }

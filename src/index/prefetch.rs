@@ -98,7 +98,7 @@ impl Shared {
                 let Some(package) = shared.loaded(releases.id()) else { continue };
                 // Its own place may say something else.
                 let is_hint = package.route.provider.facts().lines_are_hints;
-                if !is_hint && !package.has_read(*position) {
+                if !is_hint && package.known_line(*position).is_none() {
                     drop(package.release(Candidate::Release(*position)));
                 }
             }

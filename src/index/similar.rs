@@ -39,7 +39,7 @@ impl Shared {
         let before_names = id.as_str().strip_suffix(&*route.location.path)?;
         let cache = self.caches.of(route.provider.name(), &route.location.root).ok()?;
         // Missing packages are cached too.
-        let is_there = |name: &&str| cache.find(name).is_some_and(|one| one.listing.is_some());
+        let is_there = |name: &&str| cache.lists(name);
         let ids = cache.names().filter(is_there).filter_map(|name| {
             let id = format!("{before_names}{name}");
             PackageId::parse(&id).ok()

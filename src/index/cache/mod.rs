@@ -125,9 +125,12 @@ impl Cache {
     }
 
     /// Stores the answer about `name`; written by [`Cache::save`].
-    pub(super) fn put(&self, name: &str, learned: Learned) -> Record {
-        self.change(name, Said::Record(learned.written));
-        learned.record
+    pub(super) fn put(&self, name: &str, Learned { record, written }: Learned) -> Record {
+        match written {
+            Some(written) => self.change(name, Said::Record(written)),
+            None => self.touch(name, &record),
+        }
+        record
     }
 
     /// Stores that nothing changed about `name`, and when that was requested.

@@ -39,11 +39,24 @@ pub(in crate::index) struct Listing {
     pub(in crate::index) lines: Lines,
 }
 
-/// A new answer of a registry: in the form for the cache, and in the form that is read from it.
+/// A new answer of a registry: in the form that is read from the cache, and in the form for it.
 #[derive(Debug)]
 pub(in crate::index) struct Learned {
     pub(in crate::index) record: Record,
-    pub(super) written: Written,
+    /// `None` if only times and validator of the record are new.
+    pub(super) written: Option<Written>,
+}
+
+impl Learned {
+    /// Says that a registry has nothing new, and when it was asked.
+    pub(in crate::index) fn unchanged(record: Record) -> Self {
+        Self { record, written: None }
+    }
+
+    /// Whether there is more than times and validator.
+    pub(in crate::index) fn is_new(&self) -> bool {
+        self.written.is_some()
+    }
 }
 
 /// A line that was just fetched.

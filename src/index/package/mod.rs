@@ -24,7 +24,7 @@ use crate::index::routes::Route;
 use crate::index::run::Surroundings;
 use crate::index::universe::Candidate;
 use crate::index::wire;
-use crate::reference::{Aliases, PackageId, Version};
+use crate::reference::{Aliases, PackageId};
 use mu_provider::threads::lock;
 
 /// A package and what was looked up about it in this run.
@@ -120,6 +120,7 @@ impl Package {
         }
         let manifest = package.manifest(around, &Release::default())?;
         let version = manifest.and_then(|manifest| manifest.version);
+        let zero = || semver::Version::new(0, 0, 0).into();
         head.version = wire::label(Some(&version.unwrap_or_else(zero)));
         let record = wire::learned(now, found, &fetched).record;
         Ok(Self::new(id, Arc::unwrap_or_clone(package.route), record, Origin::Asked))
@@ -159,12 +160,8 @@ impl Package {
         Ok((Arc::clone(&self.route), release))
     }
 
-    /// Whether a line was read before.
-    pub(super) fn has_read(&self, position: Position) -> bool {
-        self.known_line(position).is_some()
-    }
-
-    fn known_line(&self, position: Position) -> Option<Arc<Release>> {
+    /// A line that was read before.
+    pub(super) fn known_line(&self, position: Position) -> Option<Arc<Release>> {
         let read = lock(&self.read);
         read.iter().find(|(at, _)| *at == position).map(|(_, release)| Arc::clone(release))
     }
@@ -236,9 +233,4 @@ fn plain(id: &PackageId, Listing { table, lines, .. }: &mut Listing, dated: bool
         (position, Arc::new(details))
     });
     Releases::plain(id.clone(), numbers, published, details.collect(), table.is_told)
-}
-
-/// The version of a folder whose manifest has none.
-fn zero() -> Version {
-    semver::Version::new(0, 0, 0).into()
 }

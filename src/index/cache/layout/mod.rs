@@ -104,7 +104,8 @@ impl Learned {
         let written = Written { near: Arc::new(near), far: Arc::new(far) };
         let far = Far::Bytes(Arc::clone(&written.far));
         let record = decode(&written.near, 0..written.near.len(), far, root);
-        Self { record: record.expect("what was written a moment ago can be read"), written }
+        let record = record.expect("what was written a moment ago can be read");
+        Self { record, written: Some(written) }
     }
 }
 
