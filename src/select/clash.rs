@@ -24,20 +24,20 @@ pub(super) fn describe(
     wanted: &PositionSet,
 ) -> Clash {
     let package = world.package(place);
-    let releases = package.releases();
-    let available = package.allowed().intersection(&PositionSet::between(0, releases.len()));
+    let releases = &package.releases;
+    let available = package.allowed.intersection(&PositionSet::between(0, releases.len()));
     let all = PositionSet::between(0, package.count());
-    let barred = wanted.without(package.allowed()).intersection(&all);
+    let barred = wanted.without(&package.allowed).intersection(&all);
     let tried = releases.tried().map(<[String]>::to_vec);
     let mut rejected = rejections(world, package, &barred);
     if rejected.is_empty() && available.is_empty() {
-        rejected = rejections(world, package, &all.without(package.allowed()));
+        rejected = rejections(world, package, &all.without(&package.allowed));
     }
     let mut prereleases = available.iter().map(|at| releases.version(at).is_prerelease());
     Clash {
-        id: package.id().clone(),
+        id: package.id.clone(),
         needed: None,
-        similar: tried.iter().flat_map(|_| world.universe().similar(package.id())).collect(),
+        similar: tried.iter().flat_map(|_| world.universe().similar(&package.id)).collect(),
         tried,
         nearest: nearest(package, &available, &asked),
         narrowed: narrowed(package, &available, &asked),
@@ -67,7 +67,7 @@ fn narrowed(
 ) -> Vec<(String, FoldedVersions)> {
     let [asked] = asked else { return Vec::new() };
     let [asked] = &asked[..] else { return Vec::new() };
-    let Some(wish) = Requirement::parse(package.id().clone(), asked) else { return Vec::new() };
+    let Some(wish) = Requirement::parse(package.id.clone(), asked) else { return Vec::new() };
     let mut groups: Vec<(String, Vec<Position>)> = Vec::new();
     for position in available.iter() {
         let mut words: Vec<String> = Vec::new();
@@ -104,7 +104,7 @@ fn nearest(package: &Candidates, available: &PositionSet, asked: &[Vec<String>])
         return Vec::new();
     }
     let [asked] = &asked[..] else { return Vec::new() };
-    let Some(wish) = Requirement::parse(package.id().clone(), asked) else { return Vec::new() };
+    let Some(wish) = Requirement::parse(package.id.clone(), asked) else { return Vec::new() };
     if matches!(&wish.spec, VersionSpec::Range(range) if range.is_empty()) {
         return Vec::new();
     }
@@ -133,7 +133,7 @@ pub(super) fn behind(package: &Candidates, spec: &VersionSpec) -> Option<Positio
     // A text with more numbers than a version has means its first three.
     let first = three_numbers(first).unwrap_or(first);
     let wanted = Version::parse_lenient(first).ok()?;
-    let versions = package.releases().versions();
+    let versions = package.releases.versions();
     Some(versions.take_while(|version| *version <= wanted).count() as Position)
 }
 

@@ -167,7 +167,7 @@ pub enum Requirer {
 impl Requirer {
     /// The versions at `positions` of a package.
     pub(super) fn versions(package: &Candidates, positions: &PositionSet) -> Self {
-        Self::Package(package.id().clone(), FoldedVersions::fold(package, positions))
+        Self::Package(package.id.clone(), FoldedVersions::fold(package, positions))
     }
 }
 

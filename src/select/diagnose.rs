@@ -186,7 +186,7 @@ fn tell(world: &mut World<'_>, group: &Group, groups: &[Group]) -> Result<Vec<Fa
     }
     let Link { from, to, .. } = group[0];
     let Some(place) = world.place(to) else { return Ok(Vec::new()) };
-    let id = world.package(place).id().clone();
+    let id = world.package(place).id.clone();
     match (world.kind(from), world.kind(to)) {
         // Nobody writes which major is meant, or what names a revision.
         (Kind::Majors(..) | Kind::Named(..), _) => return Ok(Vec::new()),
@@ -240,7 +240,7 @@ fn overridden(world: &World<'_>, nodes: &[Node]) -> Vec<Fact> {
     packages
         .filter_map(|package| {
             let by = package.instead()?.clone();
-            Some(Fact::Overridden { id: package.id().clone(), by })
+            Some(Fact::Overridden { id: package.id.clone(), by })
         })
         .collect()
 }
@@ -294,7 +294,7 @@ fn clash(
         wanted = wanted.intersection(&matching);
     }
     let mut clash = clash::describe(world, place, asked, &wanted);
-    let barred = wanted.without(world.package(place).allowed());
+    let barred = wanted.without(&world.package(place).allowed);
     if !clash.available.is_empty() && !would_help(node, &barred, groups) {
         clash.rejected.clear();
     }

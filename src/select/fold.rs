@@ -71,7 +71,7 @@ impl Run {
 
 /// Whether a run may skip the version at `position`.
 fn is_silent(package: &Candidates, position: Position) -> bool {
-    !package.allowed().holds(position)
+    !package.allowed.holds(position)
         || package.version(position).is_some_and(|version| version.is_prerelease())
 }
 

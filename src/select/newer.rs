@@ -87,7 +87,7 @@ impl<'a> Ceiling<'a> {
     ) -> Result<Option<Vec<Newer>>, Unavailable> {
         let any = Requirement::new(id.clone(), VersionSpec::Latest);
         let (place, _) = self.trial.world.accepted(&any)?;
-        if self.trial.world.package(place).releases().tried().is_some() {
+        if self.trial.world.package(place).releases.tried().is_some() {
             return Ok(None);
         }
         let mut accepted = Vec::new();
@@ -96,7 +96,7 @@ impl<'a> Ceiling<'a> {
             accepted.push((by.clone(), requirement.to_string(), matching));
         }
         let package = self.trial.world.package(place);
-        let releases = package.releases();
+        let releases = &package.releases;
         let above = (0..releases.len()).filter(|&at| {
             let version = releases.version(at);
             version > *current && !version.is_prerelease()

@@ -85,7 +85,7 @@ impl Gathering<'_, '_> {
             let ChosenPackage::Candidate(place, position) = self.drafts[draft].target else {
                 continue;
             };
-            let by = self.world.package(place).id().clone();
+            let by = self.world.package(place).id.clone();
             let mut dependencies = Vec::new();
             for &need in self.world.packages.needs_of(place, position)?.iter() {
                 let dependency = self.follow(Asker::Package(by.clone()), need)?;
@@ -262,7 +262,7 @@ impl Gathering<'_, '_> {
 fn key<'k>(world: &'k World<'_>, target: &'k ChosenPackage) -> (&'k PackageId, Position) {
     match target {
         ChosenPackage::Local(id) => (id, 0),
-        ChosenPackage::Candidate(place, position) => (world.package(*place).id(), *position),
+        ChosenPackage::Candidate(place, position) => (&world.package(*place).id, *position),
     }
 }
 
@@ -289,7 +289,7 @@ fn describe(world: &World<'_>, target: ChosenPackage, warnings: &mut Vec<Warning
         }
         ChosenPackage::Candidate(place, position) => {
             let package = world.package(place);
-            let id = package.id().clone();
+            let id = package.id.clone();
             let version = package.version(position);
             let details = package.details(position);
             let yanked = details.and_then(|details| details.yanked.clone());

@@ -89,7 +89,7 @@ fn better(world: &World<'_>, node: Node, set: &PositionSet, current: Position) -
         Kind::Line(Line { place, .. }) => {
             let package = world.package(*place);
             match package.revision(current) {
-                Some(_) => set.intersection(&PositionSet::between(0, package.releases().len())),
+                Some(_) => set.intersection(&PositionSet::between(0, package.releases.len())),
                 None => package.preferred_to(set, current),
             }
         }

@@ -157,9 +157,9 @@ impl Ranks {
         if matches!(world.kind(node), Kind::Met(_)) && kept(world, node, set).is_none() {
             // Its possible replacements move first, and are not held back for it.
             Turn::Last
-        } else if self.above.contains(package.id()) {
+        } else if self.above.contains(&package.id) {
             Turn::AboveMoving
-        } else if self.moving.contains(package.id()) {
+        } else if self.moving.contains(&package.id) {
             Turn::Moving
         } else if kept(world, node, set).is_some() {
             Turn::Locked

@@ -14,7 +14,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
     let Link { from, to, .. } = group[0];
     match (world.kind(from), world.kind(to)) {
         (Kind::Met(_), Kind::Requested(place)) => {
-            let id = world.package(*place).id().clone();
+            let id = world.package(*place).id.clone();
             Some(vec![Fact::ReplacesWhereAsked { id }])
         }
         // The requirement of its package states this already.
@@ -42,7 +42,7 @@ pub(super) fn clash(world: &World<'_>, node: Node, groups: &[Group]) -> Option<R
     let taking = links.filter(|link| is_taken(&link.set));
     let mut by: Vec<&PackageId> = taking
         .filter(|link| !matches!(world.kind(link.from), Kind::Met(_)))
-        .filter_map(|link| Some(world.package(world.place(link.from)?).id()))
+        .filter_map(|link| Some(&world.package(world.place(link.from)?).id))
         .collect();
     by.sort_unstable();
     by.dedup();

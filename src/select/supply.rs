@@ -25,7 +25,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
         |positions: &PositionSet| versions_of(from, positions).filter(|_| !positions.is_empty());
     Some(match (world.kind(from), world.kind(to)) {
         (Kind::Provided(_), Kind::Requested(place)) => {
-            vec![Fact::OnlyWhereAsked { id: world.package(*place).id().clone() }]
+            vec![Fact::OnlyWhereAsked { id: world.package(*place).id.clone() }]
         }
         (Kind::Requested(_), _) | (_, Kind::Requested(_)) => Vec::new(),
         (Kind::Provided(capability), _) => {
@@ -50,7 +50,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
             }
             // The package itself is there because something requires it, which is stated elsewhere.
             let is_it =
-                world.place(from).is_some_and(|at| world.package(at).id().as_str() == &**name);
+                world.place(from).is_some_and(|at| world.package(at).id.as_str() == &**name);
             if let Some(by) = some(&being).filter(|_| !is_it) {
                 facts.push(Fact::Provides { by, capability: name.to_string() });
             }
@@ -139,10 +139,10 @@ pub(super) fn describe(world: &World<'_>, capability: &str, is_provided: bool) -
     };
     let mut rejected = Vec::new();
     for package in world.packages.known.iter().filter(|_| !is_provided) {
-        let all = PositionSet::between(0, package.count()).without(package.allowed());
+        let all = PositionSet::between(0, package.count()).without(&package.allowed);
         let barred = all.iter().filter(|&position| provides(package, position)).collect();
         for (rejection, versions) in clash::rejections(world, package, &barred) {
-            rejected.push((package.id().clone(), rejection, versions));
+            rejected.push((package.id.clone(), rejection, versions));
         }
     }
     rejected.sort_by(|one, two| one.0.cmp(&two.0));

@@ -156,8 +156,8 @@ impl<'a> Trial<'a> {
         for (&node, &position) in choices.iter() {
             let Kind::Line(Line { place, .. }) = self.world.kind(node) else { continue };
             let package = self.world.package(*place);
-            if position < package.releases().len() {
-                suggested.entry(package.id().clone()).or_default().push(position);
+            if position < package.releases.len() {
+                suggested.entry(package.id.clone()).or_default().push(position);
             }
         }
         self.world.packages.suggest(suggested);
@@ -231,8 +231,7 @@ impl<'a> Trial<'a> {
     /// The version that a build list has of a package, the highest if there are several.
     pub(super) fn built_of(&self, list: &BuildList, id: &PackageId) -> Option<String> {
         let mut chosen = list.positions().into_iter().rev();
-        let (line, position) =
-            chosen.find(|(line, _)| self.world.package(line.place).id() == id)?;
+        let (line, position) = chosen.find(|(line, _)| self.world.package(line.place).id == *id)?;
         Some(self.world.package(line.place).label(position))
     }
 }

@@ -48,11 +48,14 @@ pub(super) struct Known<'k> {
 /// The candidates of one package.
 #[derive(Debug)]
 pub(super) struct Candidates {
-    id: PackageId,
-    releases: Arc<Releases>,
+    /// The package, as it is required.
+    pub(super) id: PackageId,
+    /// The releases, candidates or not.
+    pub(super) releases: Arc<Releases>,
     /// Rare and large, as the upgrades are: so it takes room only where it is.
     instead: Option<Box<Override>>,
-    allowed: PositionSet,
+    /// The candidates that no rule excludes.
+    pub(super) allowed: PositionSet,
     upgrades: Option<Box<Upgrades>>,
     locked: Vec<LockedCandidate>,
     /// What an earlier answer chose, which is tried first.
@@ -237,24 +240,9 @@ impl Candidates {
             .unwrap_or_default()
     }
 
-    /// The package, as it is required.
-    pub(super) fn id(&self) -> &PackageId {
-        &self.id
-    }
-
     /// The package whose releases are used, if an override says so.
     pub(super) fn instead(&self) -> Option<&Override> {
         self.instead.as_deref()
-    }
-
-    /// The releases, candidates or not.
-    pub(super) fn releases(&self) -> &Arc<Releases> {
-        &self.releases
-    }
-
-    /// The candidates that no rule excludes.
-    pub(super) fn allowed(&self) -> &PositionSet {
-        &self.allowed
     }
 
     /// The revisions without a version tag that no rule excludes.

@@ -29,7 +29,7 @@ pub(super) fn conflict(
         let mut other = None;
         for &visit in chosen.iter().filter(|&&visit| !is_own && by != Some(visit)) {
             let one = &list.visits[visit];
-            if world.package(one.place).id().as_str() == name
+            if world.package(one.place).id.as_str() == name
                 || world.packages.capabilities_of(one.place, one.position)?.0.contains(&name)
             {
                 other = Some(visit);
@@ -61,7 +61,7 @@ fn tell(
     }
     if let Some(other) = other.map(|other| &list.visits[other]) {
         conflict.tell(facts::chain(world, list, other.by, &other.requirement));
-        if world.package(other.place).id().as_str() != name {
+        if world.package(other.place).id.as_str() != name {
             let by = facts::requirer(world, other);
             conflict.tell([Fact::Provides { by, capability: name.to_owned() }]);
         }

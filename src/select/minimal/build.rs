@@ -87,7 +87,7 @@ impl BuildList {
             let package = world.package(place);
             let label = package.label(position);
             let spec = VersionSpec::parse(&label).unwrap_or(VersionSpec::Latest);
-            let requirement = Requirement::new(package.id().clone(), spec);
+            let requirement = Requirement::new(package.id.clone(), spec);
             let requirement = Arc::new(requirement);
             if let Some(visit) = list.note(world, by, requirement, place, position) {
                 let needs = world.packages.needs_of(place, position)?;
@@ -204,7 +204,7 @@ fn find_lowest(
     let (_, set) = packages.accepted(requirement)?;
     let lowest = set.first();
     let package = packages.get(place);
-    if package.allowed().len() < package.count() as usize {
+    if package.allowed.len() < package.count() as usize {
         let matching = packages.matching(place, requirement)?;
         let package = packages.get(place);
         let settings = &packages.request.settings;

@@ -67,8 +67,8 @@ pub(super) fn draft(
         for (line, position) in chosen.extract_if(.., |line, _| !needed.contains(line)) {
             let package = world.package(line.place);
             may_go_on = true;
-            if is_named && !lowered.iter().any(|one| one.id == *package.id()) {
-                let (id, from) = (package.id().clone(), package.label(position));
+            if is_named && !lowered.iter().any(|one| one.id == package.id) {
+                let (id, from) = (package.id.clone(), package.label(position));
                 lowered.push(Lowered { id, from, to: None, because: None });
             }
         }
@@ -77,7 +77,7 @@ pub(super) fn draft(
         .into_iter()
         .map(|Pick { line, position }| {
             let package = world.package(line.place);
-            Requirement::new(package.id().clone(), at_least(package, position, None))
+            Requirement::new(package.id.clone(), at_least(package, position, None))
         })
         .collect::<BTreeSet<Requirement>>();
     let indirect: Vec<Requirement> = indirect.into_iter().collect();
@@ -117,7 +117,7 @@ fn moved(
     let Some(&position) = chosen.get(&line) else { return Ok((None, None)) };
     let mut is_at_chosen = true;
     if position != least {
-        if *world.package(place).id() == requirement.id {
+        if world.package(place).id == requirement.id {
             requirement.spec = at_least(world.package(place), position, Some(&requirement.spec));
         } else {
             is_at_chosen = false;

@@ -179,7 +179,7 @@ fn broken(
 /// What a requirement requires of the package at `place`, which may replace the package that it names.
 fn asked(world: &World<'_>, place: Place, requirement: &Requirement) -> String {
     let asked = requirement.to_string();
-    if *world.package(place).id() == requirement.id {
+    if world.package(place).id == requirement.id {
         return asked;
     }
     stand_ins::asked_of(world, &requirement.id, &asked)

@@ -191,9 +191,9 @@ impl<'l> Downgrade<'l> {
                 return Some(most);
             }
             Some(&most) if is_higher(package, position, most) => most + 1,
-            _ => position.min(package.releases().len()),
+            _ => position.min(package.releases.len()),
         };
-        let lower = package.allowed().last_below(limit)?;
+        let lower = package.allowed.last_below(limit)?;
         let is_same_line = pick.line.major == 0 || package.major(lower) == pick.line.major;
         is_same_line.then_some(lower)
     }
@@ -276,8 +276,7 @@ impl<'l> Downgrade<'l> {
         most.extend(&self.most);
         let is_above = |chosen: &Chosen| {
             let Origin::Release(position) = chosen.origin else { return false };
-            let mut own =
-                most.iter().filter(|(line, _)| *world.package(line.place).id() == chosen.id);
+            let mut own = most.iter().filter(|(line, _)| world.package(line.place).id == chosen.id);
             let was_there = own.clone().next().is_some();
             was_there
                 && own.all(|(line, &most)| is_higher(world.package(line.place), position, most))
@@ -306,7 +305,7 @@ impl<'l> Downgrade<'l> {
         because: &dyn Fn(&PackageId) -> Because,
     ) -> bool {
         let picks = ids.filter_map(|id| {
-            let is_it = |line: &Line| world.package(line.place).id() == id;
+            let is_it = |line: &Line| world.package(line.place).id == *id;
             let (&line, _) = built.chosen.iter().find(|(line, _)| is_it(line))?;
             Some(Pick { line, position: built.position(line)? })
         });
@@ -314,7 +313,7 @@ impl<'l> Downgrade<'l> {
             picks.filter(|&one| self.may_go(one) && self.is_suspect(one)).collect();
         picks.sort_by_key(|&pick| !self.is_moved(pick));
         let Some(&pick) = picks.first() else { return false };
-        self.drop(pick, because(world.package(pick.line.place).id()));
+        self.drop(pick, because(&world.package(pick.line.place).id));
         true
     }
 
@@ -350,12 +349,12 @@ impl<'l> Downgrade<'l> {
                 self.because.get(&Pick { line, position: from }).map(|reason| match reason {
                     Reason::Told(because) => because.clone(),
                     Reason::Needs(needed) => Because::Needs(
-                        world.package(needed.line.place).id().clone(),
+                        world.package(needed.line.place).id.clone(),
                         label(needed.line, needed.position),
                     ),
                 });
             lowered.push(Lowered {
-                id: world.package(line.place).id().clone(),
+                id: world.package(line.place).id.clone(),
                 from: label(line, from),
                 to: to.map(|&to| label(line, to)),
                 because,
@@ -368,5 +367,5 @@ impl<'l> Downgrade<'l> {
 /// A version as text.
 fn name(world: &World<'_>, pick: Pick) -> String {
     let package = world.package(pick.line.place);
-    format!("{} {}", package.id(), package.label(pick.position))
+    format!("{} {}", package.id, package.label(pick.position))
 }

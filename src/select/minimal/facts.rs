@@ -67,7 +67,7 @@ pub(super) fn provides(
     id: &PackageId,
 ) -> Option<Fact> {
     let visit = list.visits.iter().find(|visit| {
-        visit.by == By::Capability(capability) && world.package(visit.place).id() == id
+        visit.by == By::Capability(capability) && world.package(visit.place).id == *id
     })?;
     let capability = world.packages.capabilities.name(capability).to_owned();
     Some(Fact::Provides { by: requirer(world, visit), capability })

@@ -78,7 +78,7 @@ pub(super) fn beginning(
     if world.package(place).revision(newest).is_some() {
         return Ok(None);
     }
-    let releases = world.package(place).releases().len();
+    let releases = world.package(place).releases.len();
     let releases = accepted.intersection(&PositionSet::between(0, releases));
     for position in world.package(place).by_preference(&releases) {
         if providers::completed(&mut world, &[commanded(place, position)])?.is_some() {
@@ -183,7 +183,7 @@ fn raise(
         let ids = only.map_or_else(|| ids(&world, &list), <[PackageId]>::to_vec);
         for id in &ids {
             let before = list.positions();
-            let own = before.iter().filter(|(line, _)| world.package(line.place).id() == id);
+            let own = before.iter().filter(|(line, _)| world.package(line.place).id == *id);
             for (&line, &current) in own.collect::<Vec<_>>() {
                 if let Some(higher) = higher(&mut world, &list, &mut wanted, line, current)? {
                     list = higher;
@@ -197,7 +197,7 @@ fn raise(
 
 fn ids(world: &World<'_>, list: &BuildList) -> Vec<PackageId> {
     let mut ids: Vec<PackageId> =
-        list.chosen.keys().map(|line| world.package(line.place).id().clone()).collect();
+        list.chosen.keys().map(|line| world.package(line.place).id.clone()).collect();
     ids.sort_unstable();
     ids.dedup();
     ids
@@ -215,7 +215,7 @@ fn higher(
     line: Line,
     current: Position,
 ) -> Result<Option<BuildList>, Failure> {
-    let releases = world.package(line.place).releases().len();
+    let releases = world.package(line.place).releases.len();
     let newer = bounds(world, list, line)?;
     let package = world.package(line.place);
     let newer = newer.intersection(&PositionSet::between(current + 1, releases));
@@ -249,8 +249,8 @@ fn bounds(world: &mut World<'_>, list: &BuildList, line: Line) -> Result<Positio
         let visit = &list.visits[visit];
         all.extend(world.packages.requirements(visit.place, visit.position)?);
     }
-    let mut bounds = world.package(line.place).allowed().clone();
-    let id = world.package(line.place).id().clone();
+    let mut bounds = world.package(line.place).allowed.clone();
+    let id = world.package(line.place).id.clone();
     for requirement in all.iter().filter(|one| one.id == id) {
         let (_, set) = world.accepted(requirement)?;
         bounds = bounds.intersection(&set);
@@ -277,7 +277,7 @@ fn newest(
         let same = |at: &Position| world.line(place, *at) == line;
         let provides =
             |at: &Position| providing.get(&place).is_none_or(|providing| providing.holds(*at));
-        let above = package.allowed().iter().filter(|at| *at >= position && provides(at));
+        let above = package.allowed.iter().filter(|at| *at >= position && provides(at));
         let above = above.filter(same);
         let set = above.collect::<PositionSet>().union(&PositionSet::singleton(position));
         edges.push(Edge { node: world.node(Kind::Line(line)), set });

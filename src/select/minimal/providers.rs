@@ -93,7 +93,7 @@ fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
         };
         let ranked = world.packages.ranked_providers(&doubled.capability).into_iter().rev();
         let ranked = ranked.filter_map(|(provider, _)| provider.package());
-        let ranked = ranked.map(|(place, _)| world.package(place).id());
+        let ranked = ranked.map(|(place, _)| &world.package(place).id);
         for id in ranked.filter(|id| provides(id) && is_listed(id)) {
             if !listed.contains(id) {
                 listed.push(id.clone());
@@ -244,7 +244,7 @@ fn missing(world: &mut World<'_>, list: &BuildList) -> Result<Option<Missing>, U
     visits.sort_unstable();
     for visit in visits {
         let (place, position) = (list.visits[visit].place, list.visits[visit].position);
-        let near = world.package(place).releases().id().clone();
+        let near = world.package(place).releases.id().clone();
         for name in world.packages.capabilities_of(place, position)?.1 {
             required.push((name, near.clone(), By::Visit(visit)));
         }
@@ -305,7 +305,7 @@ pub(super) fn providing(
         let Some(Pick { line: Line { place, .. }, .. }) = among(world, &positions, name) else {
             continue;
         };
-        if asked.contains(world.package(place).id()) {
+        if asked.contains(&world.package(place).id) {
             continue;
         }
         let all = world.packages.ranked_providers(name).into_iter();

@@ -53,7 +53,7 @@ fn next(
     let replacers = replacers(world, list)?;
     let mut after = before.clone();
     for (id, by) in &replacers {
-        let id_of = |visit: usize| world.package(list.visits[visit].place).id();
+        let id_of = |visit: usize| &world.package(list.visits[visit].place).id;
         let active = by.iter().copied().filter(|&visit| !replacers.contains_key(id_of(visit)));
         let active = active.min_by_key(|&visit| id_of(visit));
         let Some(visit) = active.filter(|_| !before.contains_key(id)) else { continue };
@@ -87,7 +87,7 @@ fn replacers(world: &mut World<'_>, list: &BuildList) -> Result<Replacers, Unava
     each(world, list, &mut |_, requirement| {
         asked.insert(requirement.id.clone());
     })?;
-    asked.extend(list.chosen.keys().map(|line| world.package(line.place).id().clone()));
+    asked.extend(list.chosen.keys().map(|line| world.package(line.place).id.clone()));
     replacers.retain(|id, _| asked.contains(id));
     for visits in replacers.values_mut() {
         visits.sort_unstable();
@@ -120,7 +120,7 @@ pub(super) fn conflict(
     let mut stand_ins = world.packages.replacements.fixed.clone().unwrap_or_default();
     for (id, by) in &replacers {
         let names: BTreeSet<&PackageId> =
-            by.iter().map(|&visit| world.package(list.visits[visit].place).id()).collect();
+            by.iter().map(|&visit| &world.package(list.visits[visit].place).id).collect();
         let clash = if names.len() > 1 {
             ReplacementClash::Several { id: id.clone() }
         } else if !stand_ins.contains_key(id) {
@@ -137,10 +137,10 @@ pub(super) fn conflict(
     }
     stand_ins.retain(|id, by| {
         let mut still = replacers.get(id).into_iter().flatten();
-        !still.any(|&visit| world.package(list.visits[visit].place).id() == by)
+        !still.any(|&visit| world.package(list.visits[visit].place).id == *by)
     });
     for (id, by) in stand_ins {
-        let of = |visit: &&usize| *world.package(list.visits[**visit].place).id() == by;
+        let of = |visit: &&usize| world.package(list.visits[**visit].place).id == by;
         let chosen = list.chosen.values().filter(of).max().copied();
         let (Some(visit), Some(_)) = (chosen, asker(world, list, &id)?) else { continue };
         let needed = world.package(list.visits[visit].place).label(list.visits[visit].position);
@@ -153,7 +153,7 @@ pub(super) fn conflict(
 /// The packages that replace each other.
 fn circle(world: &World<'_>, list: &BuildList, replacers: &Replacers) -> Vec<PackageId> {
     let by = replacers.values().flatten().map(|&visit| world.package(list.visits[visit].place));
-    let by: BTreeSet<&PackageId> = by.map(|package| package.id()).collect();
+    let by: BTreeSet<&PackageId> = by.map(|package| &package.id).collect();
     replacers.keys().filter(|id| by.contains(id)).cloned().collect()
 }
 

@@ -51,7 +51,7 @@ fn gather(world: &mut World<'_>, list: &BuildList) -> Result<Selection, Unavaila
         for &need in world.packages.needs_of(visit.place, visit.position)?.iter() {
             // A requirement of an older version that nothing can meet is ignored.
             if world.packages.is_own(need) || build::least(world, need)?.is_some() {
-                let id = world.package(visit.place).id().clone();
+                let id = world.package(visit.place).id.clone();
                 besides.push(Claim { by: Asker::Package(id), need });
             }
         }

@@ -247,7 +247,7 @@ impl<'a> Finder<'a> {
     ) -> Result<(Place, PositionSet, PositionSet), Unavailable> {
         let (place, all, now) = self.open(wish)?;
         let end = end(self.trial.world.package(place), wish, &now);
-        let releases = self.trial.world.package(place).releases().len();
+        let releases = self.trial.world.package(place).releases.len();
         let above = all.without(&now).intersection(&PositionSet::between(end, releases));
         Ok((place, above, now))
     }
@@ -356,7 +356,7 @@ impl<'a> Finder<'a> {
             for link in groups.iter().map(|group| &group[0]).filter(|link| link.from == Node::ROOT)
             {
                 let Some(place) = self.trial.world.place(link.to) else { continue };
-                let id = self.trial.world.package(place).id();
+                let id = &self.trial.world.package(place).id;
                 let requirements = self.request.roots.iter().flat_map(|root| &root.requirements);
                 let mut asked = requirements.filter(|one| one.id == *id && !ids.contains(&one.id));
                 more.extend(asked.next().cloned());
@@ -455,7 +455,7 @@ fn others(request: &Request, without: &BTreeSet<&PackageId>) -> Vec<Root> {
 /// Whether the version that is required exactly is there, whether it can be used or not.
 fn exists(package: &Candidates, wish: &Requirement) -> bool {
     let VersionSpec::Pin(pin) = &wish.spec else { return false };
-    package.releases().position(&pin.version().clone().into()).is_some()
+    package.releases.position(&pin.version().clone().into()).is_some()
 }
 
 /// How many numbers of a version, from the first one, are those of the version that is required.

@@ -43,7 +43,7 @@ impl World<'_> {
             return Ok(edges);
         }
         let (mut names, _) = self.packages.capabilities_of(place, position)?;
-        names.push(self.package(place).id().as_str().to_owned());
+        names.push(self.package(place).id.as_str().to_owned());
         for name in &names {
             let Some(opponent) = self.packages.opponents.get(name.as_str()).cloned() else {
                 continue;

@@ -315,8 +315,8 @@ impl Packages<'_> {
                 Rank {
                     is_fetched: true,
                     is_unlocked: package.kept(versions).is_none(),
-                    listed: known.listed.get(package.id()).copied().unwrap_or(usize::MAX),
-                    id: package.id(),
+                    listed: known.listed.get(&package.id).copied().unwrap_or(usize::MAX),
+                    id: &package.id,
                     index,
                 }
             }

@@ -41,7 +41,7 @@ impl Packages<'_> {
         let releases = candidates.filter_map(|(place, position)| {
             let package = self.get(place);
             matches!(package.candidate(position), Candidate::Release(_))
-                .then(|| (Arc::clone(package.releases()), position))
+                .then(|| (Arc::clone(&package.releases), position))
         });
         releases.collect()
     }

@@ -37,8 +37,8 @@ pub(in crate::select) fn explore(
         let place = Place(next);
         // The manifests of a repository would have to be fetched one by one.
         let package = world.package(place);
-        let known = if package.releases().is_repository() { 0 } else { package.releases().len() };
-        let allowed = package.allowed().iter();
+        let known = if package.releases.is_repository() { 0 } else { package.releases.len() };
+        let allowed = package.allowed.iter();
         let versions: Vec<Position> = allowed.take_while(|at| *at < known).collect();
         for position in versions {
             let node = world.node(Kind::Line(world.line(place, position)));
@@ -55,7 +55,7 @@ fn may_have_replacements(world: &World<'_>, node: Node) -> bool {
         Kind::Met(_) | Kind::Role(_) => true,
         Kind::Line(Line { place, .. }) | Kind::Majors(place, _) => {
             let package = world.package(*place);
-            world.packages.replacements.replacers(package.id()).is_some() || package.has_moved()
+            world.packages.replacements.replacers(&package.id).is_some() || package.has_moved()
         }
         _ => false,
     }

@@ -405,7 +405,7 @@ impl<'a> World<'a> {
 pub(super) fn unfinished(world: &World<'_>) -> Unfinished {
     let returns = world.budget.returns(|node| world.place(node)).into_iter();
     let mut packages: Vec<_> =
-        returns.map(|(count, place)| (count, world.package(place).id())).collect();
+        returns.map(|(count, place)| (count, &world.package(place).id)).collect();
     packages.sort_unstable();
     let others = packages.len().saturating_sub(NAMED);
     let packages = packages.into_iter().take(NAMED).map(|(_, id)| id.clone()).collect();

@@ -95,7 +95,7 @@ impl<'a> Packages<'a> {
     /// They decide how soon an answer is found, never whether.
     pub(in crate::select) fn suggest(&mut self, suggested: FxHashMap<PackageId, Vec<Position>>) {
         for package in &mut self.known {
-            package.suggest(suggested.get(package.id()).map(Vec::as_slice).unwrap_or_default());
+            package.suggest(suggested.get(&package.id).map(Vec::as_slice).unwrap_or_default());
         }
         self.suggested = suggested;
     }
@@ -237,12 +237,12 @@ impl<'a> Packages<'a> {
         position: Position,
     ) -> Result<Arc<[Arc<Requirement>]>, Unavailable> {
         let package = &self.known[index];
-        let (releases, candidate) = (package.releases(), package.candidate(position));
+        let (releases, candidate) = (&package.releases, package.candidate(position));
         let mut required = self.universe.requirements(releases, candidate)?;
         let bundled = &self.request.settings.bundled;
-        if bundled.iter().any(|one| one.by == *package.id()) {
+        if bundled.iter().any(|one| one.by == package.id) {
             let others =
-                required.iter().filter(|one| !Bundled::holds(bundled, package.id(), &one.id));
+                required.iter().filter(|one| !Bundled::holds(bundled, &package.id, &one.id));
             required = others.cloned().collect();
         }
         if let Some(details) = self.declared(Place(index), position)?
@@ -261,7 +261,7 @@ impl<'a> Packages<'a> {
         position: Position,
     ) -> Result<Option<Arc<Details>>, Unavailable> {
         let package = self.get(place);
-        let releases = package.releases();
+        let releases = &package.releases;
         if releases.is_told {
             return Ok(None);
         }
@@ -360,7 +360,7 @@ impl<'a> Packages<'a> {
     ) -> Result<(Vec<String>, Vec<String>), Unavailable> {
         let (mut provides, mut requires) = self.declared_capabilities(place, position)?;
         let stated = &self.request.settings.capabilities;
-        for name in stated.of(self.known[place.0].id()) {
+        for name in stated.of(&self.known[place.0].id) {
             if !provides.contains(name) {
                 let own = &self.request.own;
                 self.is_outdated |= self.capabilities.note_provided(own, name, place, position);
@@ -412,7 +412,7 @@ impl<'a> Packages<'a> {
         if let Some(details) = package.details(position) {
             return Ok(read(details));
         }
-        if !package.releases().is_repository() {
+        if !package.releases.is_repository() {
             return Ok(Vec::new());
         }
         let declared = self.declared(place, position)?;
@@ -435,7 +435,7 @@ impl<'a> Packages<'a> {
         position: Position,
     ) -> Result<Vec<PackageId>, Unavailable> {
         let mut replaced = self.declared_replaces(place, position)?;
-        replaced.retain(|id| may_replace(self.request, self.get(place).id(), id));
+        replaced.retain(|id| may_replace(self.request, &self.get(place).id, id));
         Ok(replaced)
     }
 
@@ -458,7 +458,7 @@ impl<'a> Packages<'a> {
         place: Place,
         position: Position,
     ) -> Result<Vec<String>, Unavailable> {
-        let own = self.get(place).id().as_str();
+        let own = self.get(place).id.as_str();
         self.said(place, position, |details| {
             let mut others = details.conflicts.clone();
             others.retain(|name| name != own && !details.provides.contains(name));

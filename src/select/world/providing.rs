@@ -100,7 +100,7 @@ impl World<'_> {
                 package.is_some_and(|(own, versions)| own == place && versions.holds(position))
             }));
         }
-        let near = self.package(place).releases().id().clone();
+        let near = self.package(place).releases.id().clone();
         for name in &requires {
             edges.push(self.edge_to_provider(name, &near, by, position)?);
         }

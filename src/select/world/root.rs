@@ -25,7 +25,7 @@ impl World<'_> {
 
     /// Whether something outside the graph requires the package of `node`.
     pub(in crate::select) fn is_direct(&self, node: Node) -> bool {
-        self.place(node).is_some_and(|place| self.direct.contains(self.package(place).id()))
+        self.place(node).is_some_and(|place| self.direct.contains(&self.package(place).id))
     }
 
     /// What the root needs, narrowed or not.

@@ -44,7 +44,7 @@ impl World<'_> {
             let set = PositionSet::singleton(NOBODY).union(&PositionSet::singleton(own));
             edges.push(Edge { node: self.node(Kind::Role(id)), set });
         }
-        let id = self.package(place).id();
+        let id = &self.package(place).id;
         if self.packages.replacements.replacers(id).is_some() {
             let (role, set) = (Kind::Role(id.clone()), PositionSet::singleton(ITSELF));
             edges.push(Edge { node: self.node(role), set });
@@ -78,7 +78,7 @@ impl World<'_> {
         let by = by.expect("there is a way only where something replaces it");
         let replacer = &by[index as usize];
         let (place, versions) = (replacer.place, replacer.versions.clone());
-        let id = self.package(place).id().clone();
+        let id = self.package(place).id.clone();
         let (_, set) = self.accepted(&Requirement { id, ..(*requirement).clone() })?;
         Ok(self.edge_to(place, set.intersection(&versions)))
     }
@@ -113,7 +113,7 @@ impl World<'_> {
         let by = self.packages.replacements.replacers(&self.requirement(need).id)?;
         set.iter().take_while(|&way| way as usize <= by.len()).min_by_key(|&way| {
             let replacer = way.checked_sub(1).map(|index| &by[index as usize]);
-            replacer.map(|replacer| self.package(replacer.place).id())
+            replacer.map(|replacer| &self.package(replacer.place).id)
         })
     }
 }
