@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::SystemTime;
 
-use mu_provider::{Digest, Folder, Limits, ProviderError, Tree, TreeError, TreeWriter};
+use mu_provider::{Digest, Folder, Limits, ProviderError, Tree, TreeWriter};
 
 use crate::fs::{self, FileError, Lock, Sharing};
 use crate::store::staging::{FILES, LIST, Staged, Staging};
@@ -393,12 +393,6 @@ impl Store {
 
     fn folder_of(&self, digest: &Digest) -> PathBuf {
         self.folder.join(TREES).join(hex(digest))
-    }
-}
-
-impl From<TreeError> for StoreError {
-    fn from(error: TreeError) -> Self {
-        Self::Provider(error.into())
     }
 }
 
