@@ -17,6 +17,7 @@ use crate::packs::hash::{HashError, hash_folder};
 use crate::packs::state::{Pack, State};
 use crate::packs::vendored::Record;
 use crate::packs::wanted::{WantedPack, first_from, from, holds, is_below};
+use crate::store::trees_in;
 
 /// Records wanted packs that are in place, and are the right ones.
 ///
@@ -54,7 +55,7 @@ fn adopt_one(
     let path = packs.pack_path(&pack.place);
     if folder.kind(leaf) == Some(Kind::Symlink) {
         // A link into the store is mu's own, and is created again.
-        let is_own = fs::read_link(&path).is_ok_and(|to| packs.is_in_store(&to));
+        let is_own = fs::read_link(&path).is_ok_and(|to| to.starts_with(trees_in(&packs.cache)));
         return if is_own { Ok(()) } else { Err(PacksError::Link { path }) };
     }
     let Ok(entries) = fs::entries(&path) else { return Ok(()) };

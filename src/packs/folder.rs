@@ -64,11 +64,6 @@ impl PacksFolder {
         tree.is_some_and(|tree| fs::read_link(&self.pack_path(place)).is_ok_and(|to| to == tree))
     }
 
-    /// Whether a path points into the store.
-    pub(super) fn is_in_store(&self, path: &Path) -> bool {
-        path.starts_with(crate::store::trees_in(&self.cache))
-    }
-
     /// The folders that taking the lock will create, innermost first.
     pub fn missing_folders(&self) -> Vec<PathBuf> {
         let own = self.own_folder();
