@@ -116,7 +116,7 @@ impl Index {
         if self.shared.run.options.offline {
             return false;
         }
-        self.shared.run.ask_all();
+        self.shared.run.asks_all.store(true, Ordering::Relaxed);
         let providers = std::mem::take(&mut *lock(&self.shared.providers));
         let all: Vec<Arc<Slot>> = lock(&self.shared.packages).values().cloned().collect();
         let known = all.iter().filter_map(|slot| slot.get()?.as_ref().ok());
@@ -131,7 +131,7 @@ impl Index {
     /// From now on, asks about a package, however recent the last answer is.
     pub fn ask_about(&self, id: &PackageId) {
         if !self.shared.run.options.offline {
-            self.shared.run.ask_about(id);
+            lock(&self.shared.run.asked_about).insert(id.clone());
             self.forget_remembered(|other| other == id);
         }
     }

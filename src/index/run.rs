@@ -14,7 +14,7 @@ use crate::index::options::IndexOptions;
 use crate::index::plain::PlainReferences;
 use crate::index::routes::{Routes, Searchable};
 use crate::index::universe::Unavailable;
-use crate::reference::{Defaults, PackageId, Reference, VersionSpec};
+use crate::reference::{Defaults, PackageId, Reference};
 
 /// The state of a whole run.
 pub(super) struct Run {
@@ -23,9 +23,9 @@ pub(super) struct Run {
     pub(super) commits: AskedCommits,
     pub(super) plain: PlainReferences,
     /// Whether registries are asked, however recent their last answers are.
-    asks_all: AtomicBool,
+    pub(super) asks_all: AtomicBool,
     /// The packages about which they are asked.
-    asked_about: Mutex<HashSet<PackageId>>,
+    pub(super) asked_about: Mutex<HashSet<PackageId>>,
 }
 
 /// What a package must know about the others.
@@ -121,16 +121,6 @@ impl Run {
         self.is_fresh(times) && !is_asked()
     }
 
-    /// From now on, asks registries, however recent their last answers are.
-    pub(super) fn ask_all(&self) {
-        self.asks_all.store(true, Ordering::Relaxed);
-    }
-
-    /// From now on, asks about a package, however recent the last answer is.
-    pub(super) fn ask_about(&self, id: &PackageId) {
-        lock(&self.asked_about).insert(id.clone());
-    }
-
     /// Records the place of a package that `reference` gives, and its requirement; local folders are relative
     /// to `from`.
     pub(super) fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
@@ -150,11 +140,5 @@ impl Run {
         }
         let written = reference.id(&Defaults::default());
         aliases.reference(&written).filter(|_| written != *id)
-    }
-
-    /// Records that `id` is required at `commit`, from the repository of `from`.
-    pub(super) fn declare_beside(&self, id: &PackageId, from: &PackageId, commit: &VersionSpec) {
-        self.routes.hints.inherit(id, from);
-        self.commits.note(id, commit);
     }
 }

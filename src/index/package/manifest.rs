@@ -9,7 +9,7 @@ use mu_provider::{Dependency, DetailedDependency, Location, ManifestFile, Releas
 use super::Package;
 use crate::formats;
 use crate::index::error::PackageError;
-use crate::index::releases::{Details, Position};
+use crate::index::releases::Details;
 use crate::index::run::Surroundings;
 use crate::index::universe::Candidate;
 use crate::index::wire;
@@ -164,11 +164,6 @@ impl Package {
         }
         self.requirements(around, candidate)?;
         Ok(lock(&self.declared).get(&position).cloned())
-    }
-
-    pub(super) fn note_declared(&self, position: Position, details: Option<Arc<Details>>) {
-        let details = details.filter(|details| **details != Details::default());
-        lock(&self.declared).extend(details.map(|details| (position, details)));
     }
 
     /// The data of a manifest that matters to users of the package.

@@ -1,14 +1,14 @@
 //! What the versions and revisions of a package require.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use mu_provider::{Dependency, Release};
 
 use super::Package;
 use super::mistake::About;
 use crate::index::error::PackageError;
-use crate::index::releases::Position;
+use crate::index::releases::{Details, Position};
 use crate::index::run::Surroundings;
 use crate::index::sibling::sibling;
 use crate::index::universe::{Candidate, Requirement};
@@ -32,7 +32,9 @@ impl Package {
                 Some(plain) => Ok(plain),
                 None => {
                     let of_line = || self.of_line(around, position).map_err(Arc::new);
-                    self.slot(position).get_or_init(of_line).clone()
+                    // A second thread waits for the first.
+                    let slot = Arc::clone(lock(&self.requirements).entry(position).or_default());
+                    slot.get_or_init(of_line).clone()
                 }
             },
             Candidate::Revision(untagged) => {
@@ -63,18 +65,14 @@ impl Package {
             Some(dependencies) => dependencies,
             None => {
                 let seen = self.seen(around, &release)?.unwrap_or_default();
-                self.note_declared(position, seen.details);
+                let details = seen.details.filter(|details| **details != Details::default());
+                lock(&self.declared).extend(details.map(|details| (position, details)));
                 seen.dependencies
             }
         };
         let version = self.releases.version(position).to_string();
         let about = About { version: &version, release: &release, line: Some(position) };
         self.settle(around, about, &dependencies)
-    }
-
-    /// The slot for the requirements of a version; a second thread waits for the first.
-    fn slot(&self, position: Position) -> Arc<OnceLock<Requirements>> {
-        Arc::clone(lock(&self.requirements).entry(position).or_default())
     }
 
     /// The packages that its versions require, as far as known without a request. If only their lines tell,
@@ -213,7 +211,8 @@ impl Package {
         let own = self.route.location.folder.as_deref().unwrap_or_default();
         let spec = VersionSpec::parse(commit).ok()?;
         let id = sibling(self.id(), own, folder)?;
-        around.run().declare_beside(&id, self.id(), &spec);
+        around.run().routes.hints.inherit(&id, self.id());
+        around.run().commits.note(&id, &spec);
         Some(Requirement::new(id, spec))
     }
 }

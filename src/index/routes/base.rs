@@ -107,9 +107,8 @@ impl Routes {
         id: &PackageId,
         hint: &Hint,
     ) -> Result<Option<SafeUrl>, RouteError> {
-        let Some(Protocol::Plugin(scheme)) = &hint.protocol else { return Ok(None) };
-        let protocol = Protocol::Plugin(scheme.clone());
-        if !is_bucket_scheme(scheme) || self.is_placed(id, &protocol) {
+        let Some(protocol @ Protocol::Plugin(scheme)) = &hint.protocol else { return Ok(None) };
+        if !is_bucket_scheme(scheme) || self.is_placed(id, protocol) {
             return Ok(None);
         }
         let user = hint.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();

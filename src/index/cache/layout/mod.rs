@@ -157,7 +157,7 @@ pub(super) fn decode(
     let mut table = reader.table(count, texts_at, texts)?;
     // The rest is near lines, one after the other.
     let mut begin = u32::try_from(reader.at).ok()?;
-    for line in table.near_lines() {
+    for (_, line) in &mut table.detailed {
         line.start = begin;
         begin = begin.checked_add(line.length)?;
     }

@@ -111,11 +111,6 @@ impl Table {
         })
     }
 
-    /// The near lines, in the order of the file.
-    pub(super) fn near_lines(&mut self) -> impl Iterator<Item = &mut Line> {
-        self.detailed.iter_mut().map(|(_, line)| line)
-    }
-
     fn before(&self, lines: &Lines, position: usize) -> Option<Row> {
         self.row(lines, position.checked_sub(1)?)
     }
