@@ -44,7 +44,8 @@ impl Namer {
 pub(super) struct Namers {
     /// The candidates that name it.
     known: FxHashMap<Topic, BTreeMap<Namer, PositionSet>>,
-    handed_out: FxHashSet<Topic>,
+    /// What answers were given about.
+    pub(super) handed_out: FxHashSet<Topic>,
 }
 
 impl Namers {
@@ -105,10 +106,5 @@ impl Namers {
             self.handed_out.clear();
         }
         forgot
-    }
-
-    /// Starts again: no answers were given yet.
-    pub(super) fn forget_what_was_handed_out(&mut self) {
-        self.handed_out.clear();
     }
 }

@@ -136,7 +136,7 @@ impl<'a> Trial<'a> {
             world.narrow_root(edges);
         }
         for (place, _) in sets {
-            world.packages.suggest_nothing_of(*place);
+            world.packages.known[place.0].suggest(&[]);
         }
         let before = world.budget.steps();
         let answer = search::solve(world, self.steps / SHARE)?;

@@ -245,12 +245,6 @@ impl Candidates {
         self.instead.as_deref()
     }
 
-    /// The revisions without a version tag that no rule excludes.
-    pub(super) fn allowed_revisions(&self) -> Vec<Position> {
-        let revisions = self.releases.len()..self.count();
-        revisions.filter(|at| self.allowed.holds(*at)).collect()
-    }
-
     /// The number of positions: releases, then revisions.
     pub(super) fn count(&self) -> Position {
         self.releases.len() + self.revisions.len() as Position

@@ -14,8 +14,7 @@ pub(super) fn conflict(
     world: &mut World<'_>,
     list: &BuildList,
 ) -> Result<Option<Conflict>, Unavailable> {
-    let mut chosen: Vec<usize> = list.chosen.values().copied().collect();
-    chosen.sort_unstable();
+    let chosen = list.in_order();
     let own = world.request().own.conflicts.keys();
     let own = own.filter(|name| !world.packages.is_in_workspace(name));
     let mut opposed: Vec<(Option<usize>, String)> = own.map(|name| (None, name.clone())).collect();

@@ -165,6 +165,13 @@ impl BuildList {
         Some(visit)
     }
 
+    /// The visits of chosen versions, in order.
+    pub(super) fn in_order(&self) -> Vec<usize> {
+        let mut chosen: Vec<usize> = self.chosen.values().copied().collect();
+        chosen.sort_unstable();
+        chosen
+    }
+
     /// The chosen version of every line.
     pub(in crate::select) fn positions(&self) -> BTreeMap<Line, Position> {
         self.chosen.iter().map(|(&line, &visit)| (line, self.visits[visit].position)).collect()

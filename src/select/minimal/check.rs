@@ -47,9 +47,7 @@ pub(in crate::select) fn conflict(
 /// The first violated requirement of the roots or of a chosen version.
 pub(super) fn flaw(world: &mut World<'_>, list: &BuildList) -> Result<Option<Flaw>, Unavailable> {
     let mut askers: Vec<By> = (0..world.roots.len()).map(By::Root).collect();
-    let mut chosen: Vec<usize> = list.chosen.values().copied().collect();
-    chosen.sort_unstable();
-    askers.extend(chosen.into_iter().map(By::Visit));
+    askers.extend(list.in_order().into_iter().map(By::Visit));
     for by in askers {
         let mut needs = required(world, list, by)?;
         // Their order matters only if one of them is violated.

@@ -240,9 +240,7 @@ fn missing(world: &mut World<'_>, list: &BuildList) -> Result<Option<Missing>, U
     for (name, by) in world.own_requires.iter() {
         required.extend(by.values().map(|near| (name.clone(), near.clone(), By::Command)));
     }
-    let mut visits: Vec<usize> = list.chosen.values().copied().collect();
-    visits.sort_unstable();
-    for visit in visits {
+    for visit in list.in_order() {
         let (place, position) = (list.visits[visit].place, list.visits[visit].position);
         let near = world.package(place).releases.id().clone();
         for name in world.packages.capabilities_of(place, position)?.1 {

@@ -81,9 +81,7 @@ pub(super) fn doubled(
             providers.push((name.clone(), None, fact, Vec::new()));
         }
     }
-    let mut chosen: Vec<usize> = list.chosen.values().copied().collect();
-    chosen.sort_unstable();
-    for visit in chosen {
+    for visit in list.in_order() {
         let visit = &list.visits[visit];
         for name in world.packages.capabilities_of(visit.place, visit.position)?.0 {
             let fact =

@@ -394,7 +394,7 @@ impl<'a> World<'a> {
     pub(super) fn take_outdated(&mut self) -> bool {
         let is_outdated = std::mem::take(&mut self.packages.is_outdated);
         if is_outdated {
-            self.namers.forget_what_was_handed_out();
+            self.namers.handed_out.clear();
             self.edges.clear();
         }
         is_outdated

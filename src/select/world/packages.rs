@@ -100,11 +100,6 @@ impl<'a> Packages<'a> {
         self.suggested = suggested;
     }
 
-    /// Has the newest release of a package tried first again.
-    pub(in crate::select) fn suggest_nothing_of(&mut self, Place(index): Place) {
-        self.known[index].suggest(&[]);
-    }
-
     /// The place of a package, if it was read.
     pub(in crate::select) fn place(&self, id: &PackageId) -> Option<Place> {
         self.places.get(id).copied()
@@ -345,7 +340,10 @@ impl<'a> Packages<'a> {
             self.is_outdated = true;
             self.needs.forget_meanings();
         }
-        for position in self.known[index].allowed_revisions() {
+        for position in self.known[index].releases.len()..self.known[index].count() {
+            if !self.known[index].allowed.holds(position) {
+                continue;
+            }
             let details = self.known[index].details(position);
             let provides = details.map(|details| details.provides.clone()).unwrap_or_default();
             self.note_all_provided(&provides, place, position);
