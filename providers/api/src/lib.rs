@@ -41,7 +41,9 @@ pub use crate::provider::{
     FOREIGN_MANIFESTS, Facts, Found, Listing, MANIFEST_NAMES, MARKED_MANIFESTS, ManifestFile,
     MarkedManifest, Provider, Soon,
 };
-pub use crate::release::{Dependency, DetailedDependency, Maintainer, Release, Upgrade};
+pub use crate::release::{
+    Dependency, DetailedDependency, Maintainer, Release, Upgrade, json_lines,
+};
 pub use crate::tree::{Entry, Folder, Kind, Limits, Mode, Tree, TreeError, TreeWriter};
 pub use crate::url::{SafeUrl, is_bucket_scheme, secrets_in, without_secrets};
 pub use crate::yanked::{LONGEST_REASON, NO_REASON, Yanked};

@@ -306,6 +306,18 @@ pub struct Found {
     pub leads_to: Vec<String>,
 }
 
+impl Found {
+    /// The lines of the package at `location`, which leads to no others that are known.
+    pub fn new(
+        location: &Location,
+        lines: Vec<u8>,
+        validator: Option<String>,
+        max_age: Option<u32>,
+    ) -> Self {
+        Self { lines, validator, max_age, location: location.clone(), leads_to: Vec::new() }
+    }
+}
+
 /// The names that a manifest of mu's own can have.
 pub const MANIFEST_NAMES: [&str; 2] = ["Mu.yaml", "Mu.json"];
 

@@ -28,7 +28,7 @@ use mu_provider::fs::AtPath as _;
 use mu_provider::http::{Failure, Http};
 use mu_provider::{
     ErrorKind, Facts, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress, Provider,
-    ProviderError, Release, SafeUrl, TreeWriter, fs,
+    ProviderError, Release, SafeUrl, TreeWriter, fs, json_lines,
 };
 use mu_provider_hub::archive::Layout;
 use mu_provider_hub::{Archives, Place};
@@ -215,22 +215,12 @@ impl ExecProvider {
         let Some(lines) = lines else {
             return Err(self.plugin.error("answered `versions` without `lines`"));
         };
-        let mut text = Vec::new();
-        for line in lines {
+        for line in &lines {
             let said = |key| line.get(key).and_then(Value::as_str);
             line::check(said("version"), said("commit"), said("locator"))
                 .map_err(|fault| self.plugin.error(&fault))?;
-            serde_json::to_writer(&mut text, &line).expect("a value is JSON");
-            text.push(b'\n');
         }
-        let location = location.clone();
-        Ok(Listing::Found(Found {
-            lines: text,
-            validator,
-            max_age,
-            location,
-            leads_to: Vec::new(),
-        }))
+        Ok(Listing::Found(Found::new(location, json_lines(lines), validator, max_age)))
     }
 
     /// Copies the files that a plugin has put into `into` to `tree`, or gets them from where it says.

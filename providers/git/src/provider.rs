@@ -8,7 +8,7 @@ use git2::Oid;
 use mu_provider::http::Http;
 use mu_provider::{
     Dates, ErrorKind, Facts, Found, Listing, Location, ManifestFile, Progress, Provider,
-    ProviderError, Release, TreeWriter,
+    ProviderError, Release, TreeWriter, json_lines,
 };
 
 use crate::commit;
@@ -255,12 +255,6 @@ fn found(
     releases: &[Listed<'_>],
     validator: String,
 ) -> Found {
-    let mut lines = Vec::new();
-    for release in releases {
-        serde_json::to_writer(&mut lines, &release.to_release())
-            .expect("a release is only text and numbers");
-        lines.push(b'\n');
-    }
-    let location = settled.location(location);
-    Found { lines, validator: Some(validator), max_age: None, location, leads_to: Vec::new() }
+    let lines = json_lines(releases.iter().map(Listed::to_release));
+    Found::new(&settled.location(location), lines, Some(validator), None)
 }

@@ -120,7 +120,7 @@ impl Repositories {
         };
         // Helm and KUDO accept `v1.2` as a version.
         let lenient = Location { lenient: true, ..location.clone() };
-        Ok(repository.listing(lenient, validator).unwrap_or_else(|| {
+        Ok(repository.listing(&lenient, validator).unwrap_or_else(|| {
             let tried = format!("{url}, which lists no {} `{}`", self.kind.one, location.path);
             Listing::Absent { tried: vec![tried] }
         }))

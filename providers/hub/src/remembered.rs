@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex};
 
 use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::threads::lock;
-use mu_provider::{FileDigest, Found, Listing, Location, ProviderError, Release, SafeUrl, fs};
+use mu_provider::{
+    FileDigest, Found, Listing, Location, ProviderError, Release, SafeUrl, fs, json_lines,
+};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -152,14 +154,14 @@ impl<Of: Serialize + DeserializeOwned> Remembered<Of> {
     }
 
     /// The answer to the question for the package at a location; `None` if there is none.
-    pub fn listing(&self, location: Location, validator: Option<&str>) -> Option<Listing> {
+    pub fn listing(&self, location: &Location, validator: Option<&str>) -> Option<Listing> {
         let Part { lines, digest } = self.package(&location.path)?;
         let max_age = self.max_age;
         if validator == Some(digest) {
             return Some(Listing::Unchanged { max_age, validator: None });
         }
         let (lines, validator) = (lines.to_vec(), Some(digest.to_owned()));
-        Some(Listing::Found(Found { lines, validator, max_age, location, leads_to: Vec::new() }))
+        Some(Listing::Found(Found::new(location, lines, validator, max_age)))
     }
 
     /// Searches the packages, which `line` describes by their names and parts.
@@ -168,11 +170,7 @@ impl<Of: Serialize + DeserializeOwned> Remembered<Of> {
         query: &Query,
         line: impl Fn(&str, Part<'_>) -> Option<CatalogLine>,
     ) -> Hits {
-        let mut lines = Vec::new();
-        for line in self.packages().filter_map(|(name, part)| line(name, part)) {
-            serde_json::to_writer(&mut lines, &line).expect("memory takes everything");
-            lines.push(b'\n');
-        }
+        let lines = json_lines(self.packages().filter_map(|(name, part)| line(name, part)));
         query.search(&*lines).expect("it is in memory")
     }
 

@@ -36,7 +36,7 @@ use mu_provider::http::Http;
 use mu_provider::threads::lock;
 use mu_provider::{
     ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError, Release,
-    SafeUrl, TreeWriter,
+    SafeUrl, TreeWriter, json_lines,
 };
 use mu_provider_hub::Archives;
 use mu_provider_hub::archive::{Scratch, unpack_with};
@@ -246,9 +246,8 @@ impl Provider for OciProvider {
     ) -> Option<Found> {
         // What has a digest is found by it alone, whatever tags there are.
         let only_digests = commits.iter().all(|text| wire::is_digest(text));
-        let (location, leads_to) = (location.clone(), Vec::new());
-        let found = Found { lines: Vec::new(), validator: None, max_age: None, location, leads_to };
-        (only_digests && self.repository(&found.location).is_some()).then_some(found)
+        (only_digests && self.repository(location).is_some())
+            .then(|| Found::new(location, Vec::new(), None, None))
     }
 
     fn carries_copies(&self, location: &Location) -> bool {
@@ -289,8 +288,8 @@ impl Provider for OciProvider {
             return Ok(Listing::Unchanged { max_age: None, validator: None });
         };
         let format = entries.is_empty().then(|| self.format_of(&repository, &tags, progress));
-        let mut lines = Vec::new();
-        for mut release in entries.releases(&location.path, &tags) {
+        let mut releases = entries.releases(&location.path, &tags);
+        for release in &mut releases {
             if let Some(Some(format)) = format {
                 release.versions = format.lenient.then(|| "lenient".to_owned());
                 release.format = Some(format.name.to_owned());
@@ -299,16 +298,9 @@ impl Provider for OciProvider {
                 // Other ecosystems have names of their own, which say nothing here.
                 release.name.clone_from(&location.path);
             }
-            serde_json::to_writer(&mut lines, &release).expect("a release is text and numbers");
-            lines.push(b'\n');
         }
-        Ok(Listing::Found(Found {
-            lines,
-            validator: Some(now.to_text()),
-            max_age: None,
-            location: location.clone(),
-            leads_to: Vec::new(),
-        }))
+        let (lines, validator) = (json_lines(releases), Some(now.to_text()));
+        Ok(Listing::Found(Found::new(location, lines, validator, None)))
     }
 
     fn resolve(

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use mu_provider::catalog::{CatalogLine, Hits, Query};
-use mu_provider::{Location, Progress, ProviderError};
+use mu_provider::{Location, Progress, ProviderError, json_lines};
 use serde::Deserialize;
 
 use crate::OciProvider;
@@ -35,12 +35,8 @@ impl OciProvider {
         progress: &dyn Progress,
     ) -> Result<Option<Hits>, ProviderError> {
         let Some(names) = self.names(location, progress) else { return Ok(None) };
-        let mut lines = Vec::new();
-        for name in names {
-            let line = CatalogLine { name, ..CatalogLine::default() };
-            serde_json::to_writer(&mut lines, &line).expect("memory takes everything");
-            lines.push(b'\n');
-        }
+        let line = |name| CatalogLine { name, ..CatalogLine::default() };
+        let lines = json_lines(names.into_iter().map(line));
         Ok(Some(query.search(&*lines).expect("it is in memory")))
     }
 

@@ -22,7 +22,7 @@ use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::{
     ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError, Release, Silent,
-    TreeWriter,
+    TreeWriter, json_lines,
 };
 use mu_provider_oci::{ImageName, OciProvider};
 
@@ -161,7 +161,7 @@ impl Provider for OlmProvider {
             };
             return Ok(Listing::Absent { tried: vec![tried] });
         };
-        Ok(catalog.listing(location.clone(), validator).unwrap_or_else(|| {
+        Ok(catalog.listing(location, validator).unwrap_or_else(|| {
             let mut tried =
                 format!("{}, which lists no operator `{}`", location.root, location.path);
             if let Some(broken) = catalog.of.broken() {
@@ -188,14 +188,9 @@ impl Provider for OlmProvider {
         if validator == Some(&now) {
             return Ok(Listing::Unchanged { max_age, validator: None });
         }
-        let mut lines = Vec::new();
-        for name in names {
-            let release = Release { name: name.clone(), ..Release::default() };
-            serde_json::to_writer(&mut lines, &release).expect("memory takes everything");
-            lines.push(b'\n');
-        }
-        let (validator, location) = (Some(now), location.clone());
-        Ok(Listing::Found(Found { lines, validator, max_age, location, leads_to: Vec::new() }))
+        let release = |name: &String| Release { name: name.clone(), ..Release::default() };
+        let lines = json_lines(names.iter().map(release));
+        Ok(Listing::Found(Found::new(location, lines, Some(now), max_age)))
     }
 
     fn capabilities(

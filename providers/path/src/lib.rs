@@ -58,14 +58,8 @@ impl Provider for PathProvider {
         if !fs::metadata_if_there(&folder)?.is_some_and(|metadata| metadata.is_dir()) {
             return Ok(Listing::Absent { tried: vec![folder.display().to_string()] });
         }
-        Ok(Listing::Found(Found {
-            // Name, version and dependencies are in the manifest.
-            lines: b"{}\n".to_vec(),
-            validator: None,
-            max_age: None,
-            location: location.clone(),
-            leads_to: Vec::new(),
-        }))
+        // Name, version and dependencies are in the manifest.
+        Ok(Listing::Found(Found::new(location, b"{}\n".to_vec(), None, None)))
     }
 
     fn manifest(

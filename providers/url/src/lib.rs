@@ -21,7 +21,7 @@ use mu_provider::http::Http;
 use mu_provider::threads::lock;
 use mu_provider::{
     ErrorKind, Facts, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress, Provider,
-    ProviderError, Release, SafeUrl, Silent, TreeWriter,
+    ProviderError, Release, SafeUrl, Silent, TreeWriter, json_lines,
 };
 use mu_provider_hub::document::Validator;
 use mu_provider_hub::{Archives, Held, Looked, Packing, Place};
@@ -164,15 +164,8 @@ impl Known {
             size: Some(held.size),
             ..read
         };
-        let mut lines = serde_json::to_vec(&release).expect("a release is text and numbers");
-        lines.push(b'\n');
-        let found = Found {
-            lines,
-            validator: held.validator.to_text(),
-            max_age: held.max_age,
-            location: location.clone(),
-            leads_to: Vec::new(),
-        };
+        let (lines, validator) = (json_lines([&release]), held.validator.to_text());
+        let found = Found::new(location, lines, validator, held.max_age);
         Ok(Self { found, release, manifest, held: Some(held) })
     }
 }
