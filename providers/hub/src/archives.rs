@@ -87,11 +87,11 @@ impl fmt::Debug for Held {
 /// Downloads archives for providers that know their URLs.
 #[derive(Debug)]
 pub struct Archives {
-    http: Arc<Http>,
-    downloads: PathBuf,
+    pub(crate) http: Arc<Http>,
+    pub(crate) downloads: PathBuf,
     largest: u64,
     changed: &'static str,
-    scratch: Scratch,
+    pub(crate) scratch: Scratch,
     /// The folder of downloads, once it was there.
     left: OnceLock<Folder>,
 }
@@ -218,27 +218,35 @@ impl Archives {
         unless: Option<&Unless>,
         progress: &dyn Progress,
     ) -> Result<Archive, ProviderError> {
+        let unreadable = || format!("the digest of the archive `{}` cannot be read", place.url);
+        let wanted = self.expected(release, unreadable)?;
+        let download = self.download(place.insecure, place.guard.clone(), progress);
+        Download { unless, ..download }.get(&place.url, wanted)
+    }
+
+    /// What is known about the archive of a release; `unreadable` is the error if its digest cannot be read.
+    pub(crate) fn expected(
+        &self,
+        release: &Release,
+        unreadable: impl FnOnce() -> String,
+    ) -> Result<ExpectedArchive, ProviderError> {
         let digest = release.archive.as_deref().map(str::parse::<ArchiveDigest>).transpose();
         let digest = digest.map_err(|error| {
-            let text = format!("the digest of the archive `{}` cannot be read", place.url);
-            ProviderError::new(ErrorKind::Integrity, text).because(error)
+            ProviderError::new(ErrorKind::Integrity, unreadable()).because(error)
         })?;
-        let download = Download {
-            http: &self.http,
-            insecure: place.insecure,
-            guard: place.guard.clone(),
-            folder: &self.downloads,
-            left: Folder::open_once(&self.left, || self.downloads.clone()),
-            progress,
-            hides: None,
-            unless,
-        };
-        let wanted = ExpectedArchive {
-            digest,
-            size: release.size,
-            limit: self.largest,
-            changed: self.changed,
-        };
-        download.get(&place.url, wanted)
+        let (size, limit, changed) = (release.size, self.largest, self.changed);
+        Ok(ExpectedArchive { digest, size, limit, changed })
+    }
+
+    /// How archives are got, whatever was there the last time.
+    pub(crate) fn download<'call>(
+        &'call self,
+        insecure: bool,
+        guard: Option<Arc<dyn Guard>>,
+        progress: &'call dyn Progress,
+    ) -> Download<'call> {
+        let left = Folder::open_once(&self.left, || self.downloads.clone());
+        let (http, folder) = (&*self.http, &*self.downloads);
+        Download { http, insecure, guard, folder, left, progress, hides: None, unless: None }
     }
 }

@@ -48,7 +48,7 @@ impl HubProvider {
         let url = location.root.as_folder();
         let kept = self.kept(&url);
         let asking = Asking { limit: LONGEST_CATALOG, ..self.asking(location, progress) };
-        if url.scheme() != "file" && self.options.http.options().offline {
+        if url.scheme() != "file" && self.archives.http.options().offline {
             return search_file(&kept, query)?.ok_or_else(|| not_here(&url));
         }
         let root = self.root(&url, &asking)?;
@@ -91,7 +91,7 @@ impl HubProvider {
             return Ok(Some(in_folder(&file_path(&below(&root.url, CAPABILITIES)?)?)?));
         }
         let kept = self.kept(&url);
-        if !self.options.http.options().offline {
+        if !self.archives.http.options().offline {
             let root = self.root(&url, &asking)?;
             let catalog = below(&root.url, CATALOG)?;
             if !bring(&root, &catalog, &kept, &asking)? {
@@ -115,7 +115,7 @@ impl HubProvider {
             _ => '-',
         };
         let host: String = url.host_and_port().chars().map(plain).collect();
-        self.options.catalogs.join(format!("{host}-{}.jsonl", hash.split_at(16).0))
+        self.catalogs.join(format!("{host}-{}.jsonl", hash.split_at(16).0))
     }
 }
 
@@ -178,12 +178,9 @@ fn bring(
     match asking.read(catalog, validator.as_ref())? {
         DocumentAnswer::Unchanged { .. } => Ok(true),
         DocumentAnswer::Absent | DocumentAnswer::Hidden => Ok(false),
-        DocumentAnswer::Read(mut document) => {
-            if !document.is_aged {
-                document.validator.generation = root.file.generation;
-            }
-            let kept =
-                Kept { validator: document.validator.to_text(), size: document.bytes.len() as u64 };
+        DocumentAnswer::Read(document) => {
+            let validator = document.validator_at(root.file.generation);
+            let kept = Kept { validator, size: document.bytes.len() as u64 };
             let kept = serde_json::to_vec(&kept).expect("a text and a number can be printed");
             fs::write_atomic(path, &document.bytes)?;
             fs::write_atomic(&beside, &kept)?;

@@ -35,11 +35,6 @@ impl Validator {
         serde_json::from_str(text).unwrap_or_default()
     }
 
-    /// A validator that only says that the file is at least as new as a generation of the hub.
-    pub fn of_generation(generation: Option<u64>) -> Self {
-        Self { generation, ..Self::default() }
-    }
-
     /// The text to store, if there is anything to compare.
     pub fn to_text(&self) -> Option<String> {
         if *self == Self::default() {
@@ -77,6 +72,13 @@ pub struct Document {
     pub max_age: Option<u32>,
     /// Whether it came from a cache on the way, and may be older than the hub's file.
     pub is_aged: bool,
+}
+
+impl Document {
+    /// The validator to store, if the hub had this generation before.
+    pub(crate) fn validator_at(&self, generation: Option<u64>) -> Option<String> {
+        self.validator.clone().at(generation.filter(|_| !self.is_aged)).to_text()
+    }
 }
 
 /// The result of requesting a file.

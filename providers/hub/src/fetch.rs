@@ -7,12 +7,12 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use mu_provider::{
-    ArchiveDigest, ErrorKind, Listing, Location, Progress, ProviderError, Release, SafeUrl, Silent,
+    ErrorKind, Listing, Location, Progress, ProviderError, Release, SafeUrl, Silent,
 };
 
 use crate::HubProvider;
 use crate::archive::ArchiveError;
-use crate::download::{Archive, CHANGED, Download, ExpectedArchive};
+use crate::download::{Archive, Download};
 use crate::hub::Hub;
 use crate::memory::Memory;
 use crate::root::Root;
@@ -82,7 +82,7 @@ impl HubProvider {
     /// A hub that has been read already; else what it was when it was read last.
     fn known_or_usual(&self, url: &SafeUrl) -> Arc<Hub> {
         self.hubs.known_or_usual(url, || {
-            Root::remembered(url.clone(), &Memory::new(&self.options.downloads, url))
+            Root::remembered(url.clone(), &Memory::new(&self.archives.downloads, url))
         })
     }
 
@@ -125,17 +125,14 @@ impl HubProvider {
         tried: &mut Tried,
         progress: &dyn Progress,
     ) -> Result<bool, ProviderError> {
-        let wanted = self.wanted(location, release)?;
+        let wanted = self.archives.expected(release, || {
+            let (place, version) = (location.describe(), &release.version);
+            format!("the archive digest of `{place}` {version} cannot be read")
+        })?;
         for url in places {
             let download = Download {
-                http: &self.options.http,
-                insecure: location.insecure,
-                guard: None,
-                folder: &self.options.downloads,
-                left: self.downloads(),
-                progress,
                 hides: (!tried.is_closed).then_some(&tried.is_hidden),
-                unless: None,
+                ..self.archives.download(location.insecure, None, progress)
             };
             if tried.urls.contains(url) {
                 continue;
@@ -161,24 +158,6 @@ impl HubProvider {
             }
         }
         Ok(false)
-    }
-
-    fn wanted(
-        &self,
-        location: &Location,
-        release: &Release,
-    ) -> Result<ExpectedArchive, ProviderError> {
-        let digest = release.archive.as_deref().map(str::parse::<ArchiveDigest>).transpose();
-        let digest = digest.map_err(|error| {
-            let text = format!(
-                "the archive digest of `{}` {} cannot be read",
-                location.describe(),
-                release.version
-            );
-            ProviderError::new(ErrorKind::Integrity, text).because(error)
-        })?;
-        let limit = self.options.largest_archive;
-        Ok(ExpectedArchive { digest, size: release.size, limit, changed: CHANGED })
     }
 
     /// The index entry of a release of which a lock has little.

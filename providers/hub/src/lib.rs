@@ -38,12 +38,12 @@ mod zip;
 use std::collections::BTreeSet;
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::{Http, or_variable};
 use mu_provider::{
-    ErrorKind, Facts, Folder, Found, Listing, Location, Progress, Provider, ProviderError, Release,
+    ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError, Release,
     SafeUrl, Soon, TreeWriter,
 };
 
@@ -57,40 +57,20 @@ use crate::root::{LONGEST_HUB_FILE, Root};
 pub use crate::survey::{Packing, unpack_anyones};
 use mu_provider::threads::lock;
 
-/// The settings of the provider.
-#[derive(Debug, Clone)]
-pub struct HubOptions {
-    /// The client, which also knows whether mu is offline.
-    pub http: Arc<Http>,
-    /// A folder for incomplete downloads, and for the last `hub.json` of each hub; created when needed.
-    pub downloads: PathBuf,
-    /// A folder for the catalogs of hubs on the network; created when needed.
-    pub catalogs: PathBuf,
-    /// The largest archive that is accepted, in bytes.
-    pub largest_archive: u64,
-}
-
-impl HubOptions {
-    /// The usual limits; catalogs are stored beside the downloads.
-    pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>) -> Self {
-        let downloads = downloads.into();
-        let catalogs = downloads.with_file_name("catalogs");
-        Self { http, downloads, catalogs, largest_archive: 4 << 30 }
-    }
-}
+/// The largest archive that is accepted, in bytes.
+const LARGEST_ARCHIVE: u64 = 4 << 30;
 
 /// Serves packages from hubs.
 ///
 /// It reads each hub's `hub.json` once, so create a new one to look again.
 #[derive(Debug)]
 pub struct HubProvider {
-    options: HubOptions,
+    archives: Archives,
+    /// A folder for the catalogs of hubs on the network; created when needed.
+    catalogs: PathBuf,
     hubs: Hubs,
     /// What will be listed of each hub.
     expected: Mutex<HashMap<SafeUrl, Expected>>,
-    scratch: archive::Scratch,
-    /// The folder of downloads, once it was there.
-    downloads: OnceLock<Folder>,
 }
 
 /// Packages of a hub that will be listed, are not in the cache, and were not requested yet.
@@ -102,15 +82,12 @@ struct Expected {
 }
 
 impl HubProvider {
-    /// A provider that has not contacted any hub yet.
-    pub fn new(options: HubOptions) -> Self {
-        Self {
-            options,
-            hubs: Hubs::default(),
-            expected: Mutex::default(),
-            scratch: archive::Scratch::default(),
-            downloads: OnceLock::new(),
-        }
+    /// A provider that has not contacted any hub yet. Incomplete downloads and the last `hub.json` of each hub go into the
+    /// folder `downloads`, and catalogs into one beside it; both are created when needed.
+    pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>) -> Self {
+        let archives = Archives::new(http, downloads, LARGEST_ARCHIVE);
+        let catalogs = archives.downloads.with_file_name("catalogs");
+        Self { archives, catalogs, hubs: Hubs::default(), expected: Mutex::default() }
     }
 
     /// Writes the archive of a release into `into` as it is; it has the expected digest.
@@ -130,14 +107,10 @@ impl HubProvider {
         self.fetch_release(location, release, take, progress)
     }
 
-    fn downloads(&self) -> Option<&Folder> {
-        Folder::open_once(&self.downloads, || self.options.downloads.clone())
-    }
-
     fn root(&self, url: &SafeUrl, asking: &Asking<'_>) -> Result<Arc<Hub>, ProviderError> {
         let asking = Asking { limit: LONGEST_HUB_FILE, ..*asking };
         self.hubs.get(url, || {
-            Root::read(url.clone(), &asking, &Memory::new(&self.options.downloads, url))
+            Root::read(url.clone(), &asking, &Memory::new(&self.archives.downloads, url))
         })
     }
 
@@ -162,14 +135,9 @@ impl HubProvider {
             let tried = vec![Root::hub_file(&root.url)?.to_string(), file.to_string()];
             return Ok(Some(Listing::Absent { tried }));
         };
-        let validator = Validator::of_generation(root.file.generation);
-        Ok(Some(Listing::Found(Found {
-            lines: index::check(lines, &location.path, &file)?,
-            validator: validator.to_text(),
-            max_age: root.max_age,
-            location: location.clone(),
-            leads_to: Vec::new(),
-        })))
+        let lines = index::check(lines, &location.path, &file)?;
+        let validator = Validator::default().at(root.file.generation).to_text();
+        Ok(Some(Listing::Found(Found::new(location, lines, validator, root.max_age))))
     }
 
     /// What will be listed of the hub at `url`.
@@ -188,7 +156,7 @@ impl HubProvider {
         let Some(closure) = root.closure(&location.path) else {
             return self.list_alone(location, None, progress);
         };
-        let request = || self.options.http.get(&closure).insecure(location.insecure);
+        let request = || self.archives.http.get(&closure).insecure(location.insecure);
         // This request runs together with that for the index file.
         request().ahead();
         let mut listing = self.list_alone(location, None, progress);
@@ -235,17 +203,10 @@ impl HubProvider {
             DocumentAnswer::Hidden => {
                 absent(format!("{url}, which answered 403: it does not exist, or {}", needs(&url)))
             }
-            DocumentAnswer::Read(mut document) => {
-                if !document.is_aged {
-                    document.validator.generation = root.file.generation;
-                }
-                Ok(Listing::Found(Found {
-                    lines: index::check(document.bytes, &location.path, &url)?,
-                    validator: document.validator.to_text(),
-                    max_age: document.max_age,
-                    location: location.clone(),
-                    leads_to: Vec::new(),
-                }))
+            DocumentAnswer::Read(document) => {
+                let validator = document.validator_at(root.file.generation);
+                let lines = index::check(document.bytes, &location.path, &url)?;
+                Ok(Listing::Found(Found::new(location, lines, validator, document.max_age)))
             }
         }
     }
@@ -253,7 +214,7 @@ impl HubProvider {
     /// Whether everyone may read the hub, judged by its `hub.json`. If so, a 403 is most likely not about a
     /// missing token.
     fn is_open(&self, root: &Root) -> bool {
-        root.has_file && self.options.http.options().credentials.token(&root.url).is_none()
+        root.has_file && self.archives.http.options().credentials.token(&root.url).is_none()
     }
 
     fn asking<'call>(
@@ -261,7 +222,7 @@ impl HubProvider {
         location: &Location,
         progress: &'call dyn Progress,
     ) -> Asking<'call> {
-        Asking::new(&self.options.http, location, index::LONGEST_FILE, progress)
+        Asking::new(&self.archives.http, location, index::LONGEST_FILE, progress)
     }
 }
 
@@ -320,7 +281,7 @@ impl Provider for HubProvider {
             Soon::Fetch(release) => {
                 let places = self.guess(location, release).unwrap_or_default();
                 if let Some(place) = places.first().filter(|place| place.scheme() != "file") {
-                    self.options.http.get(place).insecure(location.insecure).ahead();
+                    self.archives.http.get(place).insecure(location.insecure).ahead();
                 }
             }
         }
@@ -381,17 +342,10 @@ impl Provider for HubProvider {
             DocumentAnswer::Absent | DocumentAnswer::Hidden => {
                 Ok(Listing::Absent { tried: vec![url.to_string()] })
             }
-            DocumentAnswer::Read(mut document) => {
-                if !document.is_aged {
-                    document.validator.generation = root.file.generation;
-                }
-                Ok(Listing::Found(Found {
-                    lines: index::providers(&document.bytes, &url)?,
-                    validator: document.validator.to_text(),
-                    max_age: document.max_age,
-                    location: location.clone(),
-                    leads_to: Vec::new(),
-                }))
+            DocumentAnswer::Read(document) => {
+                let validator = document.validator_at(root.file.generation);
+                let lines = index::providers(&document.bytes, &url)?;
+                Ok(Listing::Found(Found::new(location, lines, validator, document.max_age)))
             }
         }
     }
@@ -404,7 +358,7 @@ impl Provider for HubProvider {
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
         let take = &mut |archive: download::Archive| {
-            archive.unpack(&self.scratch, archive::Layout::Files, tree)
+            archive.unpack(&self.archives.scratch, archive::Layout::Files, tree)
         };
         self.fetch_release(location, release, take, progress)
     }

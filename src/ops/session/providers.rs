@@ -29,8 +29,8 @@ pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) ->
     #[cfg(feature = "hub")]
     {
         let downloads = environment.cache.join("downloads");
-        let options = mu_provider_hub::HubOptions::new(Arc::clone(http), downloads);
-        providers.add(Arc::new(mu_provider_hub::HubProvider::new(options)));
+        let provider = mu_provider_hub::HubProvider::new(Arc::clone(http), downloads);
+        providers.add(Arc::new(provider));
     }
     #[cfg(feature = "git")]
     {

@@ -9,7 +9,7 @@ use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{
     Folder, Limits, Listing, Location, Provider as _, Release, SafeUrl, Silent, Soon, TreeWriter,
 };
-use mu_provider_hub::{HubOptions, HubProvider};
+use mu_provider_hub::HubProvider;
 use mu_testing::http::{Reply, TestServer};
 use object_store::memory::InMemory;
 use serde_json::json;
@@ -49,7 +49,7 @@ impl Reader {
     fn new() -> Self {
         let downloads = tempfile::tempdir().expect("there is room");
         let http = Http::new(HttpOptions::default());
-        let provider = HubProvider::new(HubOptions::new(http, downloads.path()));
+        let provider = HubProvider::new(http, downloads.path());
         Self { provider, _downloads: downloads }
     }
 

@@ -9,7 +9,7 @@ use mu_provider::{
     Folder, Limits, Listing, Location, Progress, Provider as _, ProviderError, Release, SafeUrl,
     Tree, TreeWriter,
 };
-use mu_provider_hub::{HubOptions, HubProvider};
+use mu_provider_hub::HubProvider;
 use tempfile::TempDir;
 
 /// A provider, its downloads, and what it reported.
@@ -65,17 +65,13 @@ impl Client {
             }
         });
         let options = HttpOptions { watch: Some(watch), ..options };
-        Self {
-            provider: HubProvider::new(HubOptions::new(Http::new(options), downloads.path())),
-            downloads,
-            said,
-        }
+        Self { provider: HubProvider::new(Http::new(options), downloads.path()), downloads, said }
     }
 
     /// The same downloads, as another run of mu sees them.
     pub(crate) fn again(self) -> Self {
-        let options = HubOptions::new(Http::new(options()), self.downloads.path());
-        Self { provider: HubProvider::new(options), ..self }
+        let provider = HubProvider::new(Http::new(options()), self.downloads.path());
+        Self { provider, ..self }
     }
 
     /// Fetches into a new folder.

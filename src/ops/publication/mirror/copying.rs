@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use mu_provider::{Digest, Listing, Progress as _, Provider as _, Release, Silent};
-use mu_provider_hub::{HubOptions, HubProvider};
+use mu_provider_hub::HubProvider;
 
 use super::renaming::Renaming;
 use super::{Changed, Copied, Elsewhere, MirrorRequest, Mirrored, VersionsToCopy};
@@ -43,7 +43,7 @@ impl<'a> Copying<'a> {
         request: &'a MirrorRequest,
     ) -> Self {
         let downloads = session.environment.cache.join("downloads");
-        let provider = HubProvider::new(HubOptions::new(session.http(), downloads));
+        let provider = HubProvider::new(session.http(), downloads);
         let place = target.name.clone();
         let mirrored = Mirrored { place, dry_run: request.dry_run, ..Mirrored::default() };
         let names = BTreeMap::new();
