@@ -16,59 +16,91 @@ mod pack;
 mod repository;
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use mu_formats::helm::FORMAT;
+use mu_formats::helm::{Aliases, FORMAT};
+use mu_formats::{catalog_line, kudo};
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::{
-    ErrorKind, Facts, Listing, Location, Progress, Provider, ProviderError, Release, SafeUrl, Soon,
-    TreeWriter,
+    ErrorKind, Facts, Listing, Location, Progress, Provider, ProviderError, Release, SafeUrl,
+    Silent, Soon, TreeWriter,
 };
 use mu_provider_hub::Archives;
 use mu_provider_hub::archive::Layout;
+use mu_provider_hub::remembered::Indexes;
 
-pub use crate::operators::{KudoOptions, KudoProvider};
+use crate::operators::Operators;
 pub use crate::pack::pack;
-use crate::repository::{CHARTS, Repositories};
+use crate::repository::{CHARTS, Kind, OPERATORS};
 
 /// The largest archive of a chart, in bytes. Helm itself refuses archives of more than a hundred megabytes
 /// when unpacked.
-const LARGEST_ARCHIVE: u64 = 1 << 30;
+const LARGEST_CHART: u64 = 1 << 30;
+
+/// The largest archive of an operator, in bytes: a few templates.
+const LARGEST_OPERATOR: u64 = 64 << 20;
 
 /// The settings of the provider.
 #[derive(Debug, Clone)]
-pub struct HelmOptions {
+pub struct RepositoryOptions {
     /// The client, which also knows whether mu is offline.
     pub http: Arc<Http>,
-    /// A folder for the stored indexes; created when needed.
+    /// A folder for the stored indexes and `operator.yaml`s; created when needed.
     pub indexes: PathBuf,
     /// A folder for incomplete downloads; created when needed.
     pub downloads: PathBuf,
-    /// Downloads charts that an index places in an OCI registry.
-    pub oci: Option<Arc<dyn Provider>>,
-    /// Helm's `repositories.yaml`, if there is one: the short names of repositories.
-    pub repositories: Option<PathBuf>,
 }
 
-/// Serves charts from repositories.
+/// Serves charts, or operators, from repositories.
 ///
 /// It requests each index once, so create a new one to look again.
 #[derive(Debug)]
-pub struct HelmProvider {
-    repositories: Repositories,
+pub struct RepositoryProvider {
+    kind: &'static Kind,
+    http: Arc<Http>,
+    /// The folder of stored indexes.
+    folder: PathBuf,
+    aliases: Option<PathBuf>,
+    /// The short names of repositories, once they were read, and their digest.
+    named: OnceLock<(Aliases, String)>,
+    asked: Indexes<[String; 2]>,
     archives: Archives,
+    /// Downloads charts that an index places in an OCI registry.
     oci: Option<Arc<dyn Provider>>,
+    /// What is known about operators, if it serves these.
+    operators: Option<Operators>,
 }
 
-impl HelmProvider {
-    /// A provider that has not contacted any repository yet.
-    pub fn new(options: HelmOptions) -> Self {
-        let HelmOptions { http, indexes, downloads, oci, repositories } = options;
+impl RepositoryProvider {
+    /// Serves charts of Helm, and has not contacted any repository yet. `oci` downloads charts that an index places in an OCI
+    /// registry; `aliases` is Helm's `repositories.yaml`, if there is one: the short names of repositories.
+    pub fn charts(
+        options: RepositoryOptions,
+        oci: Option<Arc<dyn Provider>>,
+        aliases: Option<PathBuf>,
+    ) -> Self {
+        Self { oci, aliases, ..Self::new(&CHARTS, options, LARGEST_CHART) }
+    }
+
+    /// Serves operators of KUDO, and has not contacted any repository yet.
+    pub fn operators(options: RepositoryOptions) -> Self {
+        let operators = Some(Operators::new(options.indexes.join("operators")));
+        Self { operators, ..Self::new(&OPERATORS, options, LARGEST_OPERATOR) }
+    }
+
+    fn new(kind: &'static Kind, options: RepositoryOptions, largest: u64) -> Self {
+        let RepositoryOptions { http, indexes, downloads } = options;
         Self {
-            repositories: Repositories::new(&CHARTS, Arc::clone(&http), indexes, repositories),
-            archives: Archives::new(http, downloads, LARGEST_ARCHIVE),
-            oci,
+            kind,
+            archives: Archives::new(Arc::clone(&http), downloads, largest),
+            http,
+            folder: indexes,
+            aliases: None,
+            named: OnceLock::new(),
+            asked: Indexes::default(),
+            oci: None,
+            operators: None,
         }
     }
 
@@ -107,17 +139,19 @@ impl HelmProvider {
     }
 }
 
-impl Provider for HelmProvider {
+impl Provider for RepositoryProvider {
     fn name(&self) -> &str {
-        "helm"
+        self.kind.name
     }
 
     fn facts(&self) -> Facts {
+        let are_charts = self.operators.is_none();
         Facts {
-            place: "a chart repository",
+            place: self.kind.place,
             places_are_flat: true,
             // A chart without dependencies in the index carries everything inside.
-            lines_are_complete: true,
+            lines_are_complete: are_charts,
+            lines_are_hints: !are_charts,
             names_are_binding: true,
             lines_are_binding: true,
             ..Facts::default()
@@ -125,21 +159,35 @@ impl Provider for HelmProvider {
     }
 
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
-        self.repositories.probe(location)
+        match self.get(location, &Silent) {
+            Ok(repository) => Ok(repository.is_some()),
+            Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     fn carries_copies(&self, _location: &Location) -> bool {
-        true
+        self.operators.is_none()
     }
 
     fn soon(&self, location: &Location, what: Soon<'_>) {
-        if let Soon::Fetch(release) = what {
-            self.repositories.fetch_ahead(location, release);
+        let Soon::Fetch(release) = what else { return };
+        if self.operators.as_ref().is_some_and(|operators| operators.has(release)) {
+            return;
+        }
+        // What is in an OCI registry is not on a web server.
+        let url = release.urls.first().filter(|url| !url.starts_with("oci://"));
+        let place = url.and_then(|url| Archives::place(location, url).ok());
+        if let Some(place) = place.filter(|place| place.url.scheme() != "file") {
+            self.http.get(&place.url).insecure(place.insecure).ahead();
         }
     }
 
     fn is_unchanged(&self, location: &Location, validator: &str, progress: &dyn Progress) -> bool {
-        self.repositories.is_unchanged(location, validator, progress)
+        // The code that really needs the repository reports the error.
+        let repository = self.get(location, progress).ok().flatten();
+        let part = repository.as_ref().and_then(|repository| repository.package(&location.path));
+        part.is_some_and(|part| part.digest == validator)
     }
 
     fn list(
@@ -148,7 +196,36 @@ impl Provider for HelmProvider {
         validator: Option<&str>,
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
-        self.repositories.list(location, validator, progress)
+        let url = self.url(location)?;
+        let Some(repository) = self.get(location, progress)? else {
+            return Ok(Listing::Absent { tried: vec![url.to_string()] });
+        };
+        // Helm and KUDO accept `v1.2` as a version.
+        let lenient = Location { lenient: true, ..location.clone() };
+        Ok(repository.listing(&lenient, validator).unwrap_or_else(|| {
+            let tried = format!("{url}, which lists no {} `{}`", self.kind.one, location.path);
+            Listing::Absent { tried: vec![tried] }
+        }))
+    }
+
+    fn confirm(
+        &self,
+        location: &Location,
+        release: &Release,
+        progress: &dyn Progress,
+    ) -> Result<Option<Release>, ProviderError> {
+        let Some(operators) = &self.operators else { return Ok(None) };
+        if release.unusable.is_some() || release.dependencies.is_some() {
+            return Ok(None);
+        }
+        match self.text(operators, location, release, progress) {
+            Ok(text) => Ok(Some(kudo::completed(release, &text))),
+            // Other versions may be better.
+            Err(error) if matches!(error.kind(), ErrorKind::Manifest | ErrorKind::NotFound) => {
+                Ok(Some(Release { unusable: Some(error.to_string()), ..release.clone() }))
+            }
+            Err(error) => Err(error),
+        }
     }
 
     fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {
@@ -162,7 +239,13 @@ impl Provider for HelmProvider {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
-        self.repositories.first(location, release, progress, |url| {
+        if let Some(operators) = &self.operators {
+            return match operators.take(release) {
+                Some(held) => held.unpack(tree),
+                None => self.operator(location, release, progress)?.unpack(tree),
+            };
+        }
+        self.first(location, release, progress, |url| {
             let unpacked = match url.strip_prefix("oci://") {
                 Some(place) => self.fetch_artifact(location, release, place, tree, progress),
                 None => {
@@ -183,6 +266,12 @@ impl Provider for HelmProvider {
         query: &Query,
         progress: &dyn Progress,
     ) -> Result<Option<Hits>, ProviderError> {
-        self.repositories.search(location, query, progress)
+        let url = self.url(location)?;
+        let Some(repository) = self.get(location, progress)? else {
+            let what = self.kind.repository;
+            let text = format!("there is no {what}: `{url}` does not exist");
+            return Err(ProviderError::new(ErrorKind::NotFound, text));
+        };
+        Ok(Some(repository.search(query, |_, part| catalog_line(part.lines))))
     }
 }

@@ -6,48 +6,43 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 use mu_formats::kudo::{self, OPERATOR};
-use mu_provider::catalog::{Hits, Query};
 use mu_provider::fs;
-use mu_provider::http::Http;
 use mu_provider::threads::lock;
-use mu_provider::{
-    ErrorKind, Facts, Listing, Location, Progress, Provider, ProviderError, Release, SafeUrl, Soon,
-    TreeWriter,
-};
+use mu_provider::{ErrorKind, Location, Progress, ProviderError, Release};
 use mu_provider_hub::remembered::digest;
 use mu_provider_hub::{Archives, Held, Looked, Packing};
 
-use crate::repository::{OPERATORS, Repositories};
-
-/// The largest archive of an operator, in bytes: a few templates.
-const LARGEST_ARCHIVE: u64 = 64 << 20;
+use crate::RepositoryProvider;
 
 /// How many bytes of archives are kept until they are unpacked.
 const MOST_KEPT: u64 = 64 << 20;
 
-/// The settings of the provider.
-#[derive(Debug, Clone)]
-pub struct KudoOptions {
-    /// The client, which also knows whether mu is offline.
-    pub http: Arc<Http>,
-    /// A folder for the stored indexes and `operator.yaml`s; created when needed.
-    pub indexes: PathBuf,
-    /// A folder for incomplete downloads; created when needed.
-    pub downloads: PathBuf,
-}
-
-/// Serves KUDO operators from repositories.
-///
-/// It requests each index once, so create a new one to look again.
+/// What is known about operators.
 #[derive(Debug)]
-pub struct KudoProvider {
-    repositories: Repositories,
-    archives: Archives,
+pub(crate) struct Operators {
+    /// A folder for their `operator.yaml`s.
     texts: PathBuf,
     kept: Mutex<Kept>,
+}
+
+impl Operators {
+    pub(crate) fn new(texts: PathBuf) -> Self {
+        Self { texts, kept: Mutex::default() }
+    }
+
+    /// Whether the archive of a release is kept.
+    pub(crate) fn has(&self, release: &Release) -> bool {
+        let archive = release.archive.as_ref();
+        archive.is_some_and(|archive| lock(&self.kept).archives.contains_key(archive))
+    }
+
+    /// The archive of a release, if it is kept.
+    pub(crate) fn take(&self, release: &Release) -> Option<Held> {
+        lock(&self.kept).take(release.archive.as_deref())
+    }
 }
 
 /// Archives that were looked into, by their digests.
@@ -72,26 +67,15 @@ impl Kept {
     }
 }
 
-impl KudoProvider {
-    /// A provider that has not contacted any repository yet.
-    pub fn new(options: KudoOptions) -> Self {
-        let KudoOptions { http, indexes, downloads } = options;
-        Self {
-            texts: indexes.join("operators"),
-            repositories: Repositories::new(&OPERATORS, Arc::clone(&http), indexes, None),
-            archives: Archives::new(http, downloads, LARGEST_ARCHIVE),
-            kept: Mutex::default(),
-        }
-    }
-
+impl RepositoryProvider {
     /// Downloads the archive from the first of its URLs that has it, or of those that the index has now.
-    fn archive_of(
+    pub(crate) fn operator(
         &self,
         location: &Location,
         release: &Release,
         progress: &dyn Progress,
     ) -> Result<Held, ProviderError> {
-        self.repositories.first(location, release, progress, |url| {
+        self.first(location, release, progress, |url| {
             let place = Archives::place(location, url)?;
             let wanted = |path: &str| path == OPERATOR;
             let looked =
@@ -104,21 +88,22 @@ impl KudoProvider {
     }
 
     /// The text of the `operator.yaml` in the archive of a release.
-    fn text(
+    pub(crate) fn text(
         &self,
+        operators: &Operators,
         location: &Location,
         release: &Release,
         progress: &dyn Progress,
     ) -> Result<String, ProviderError> {
         let stored =
-            |archive: &str| self.texts.join(format!("{}.yaml", digest(archive.as_bytes())));
+            |archive: &str| operators.texts.join(format!("{}.yaml", digest(archive.as_bytes())));
         let stored = release.archive.as_deref().map(stored);
         if let Some(stored) = &stored
             && let Ok(Some(text)) = fs::read_text_if_there(stored)
         {
             return Ok(text);
         }
-        let mut held = self.archive_of(location, release, progress)?;
+        let mut held = self.operator(location, release, progress)?;
         let text = held.files.remove(OPERATOR).and_then(|bytes| String::from_utf8(bytes).ok());
         let text = text.filter(|text| kudo::is_operator(text)).ok_or_else(|| {
             let version = release.full_version();
@@ -128,101 +113,10 @@ impl KudoProvider {
         })?;
         if let Some(stored) = &stored {
             // It only saves a download: without it, mu goes on.
-            let _ = fs::create_folder(&self.texts)
+            let _ = fs::create_folder(&operators.texts)
                 .and_then(|()| fs::write_atomic(stored, text.as_bytes()));
         }
-        lock(&self.kept).keep(held);
+        lock(&operators.kept).keep(held);
         Ok(text)
-    }
-}
-
-impl Provider for KudoProvider {
-    fn name(&self) -> &str {
-        "kudo"
-    }
-
-    fn facts(&self) -> Facts {
-        Facts {
-            place: "a repository of KUDO operators",
-            places_are_flat: true,
-            names_are_binding: true,
-            lines_are_hints: true,
-            lines_are_binding: true,
-            ..Facts::default()
-        }
-    }
-
-    fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
-        self.repositories.probe(location)
-    }
-
-    fn soon(&self, location: &Location, what: Soon<'_>) {
-        if let Soon::Fetch(release) = what
-            && release
-                .archive
-                .as_ref()
-                .is_none_or(|archive| !lock(&self.kept).archives.contains_key(archive))
-        {
-            self.repositories.fetch_ahead(location, release);
-        }
-    }
-
-    fn is_unchanged(&self, location: &Location, validator: &str, progress: &dyn Progress) -> bool {
-        self.repositories.is_unchanged(location, validator, progress)
-    }
-
-    fn list(
-        &self,
-        location: &Location,
-        validator: Option<&str>,
-        progress: &dyn Progress,
-    ) -> Result<Listing, ProviderError> {
-        self.repositories.list(location, validator, progress)
-    }
-
-    fn confirm(
-        &self,
-        location: &Location,
-        release: &Release,
-        progress: &dyn Progress,
-    ) -> Result<Option<Release>, ProviderError> {
-        if release.unusable.is_some() || release.dependencies.is_some() {
-            return Ok(None);
-        }
-        match self.text(location, release, progress) {
-            Ok(text) => Ok(Some(kudo::completed(release, &text))),
-            // Other versions may be better.
-            Err(error) if matches!(error.kind(), ErrorKind::Manifest | ErrorKind::NotFound) => {
-                Ok(Some(Release { unusable: Some(error.to_string()), ..release.clone() }))
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {
-        Archives::place(location, release.urls.first()?).ok().map(|place| place.url)
-    }
-
-    fn fetch(
-        &self,
-        location: &Location,
-        release: &Release,
-        tree: &mut TreeWriter,
-        progress: &dyn Progress,
-    ) -> Result<(), ProviderError> {
-        let kept = lock(&self.kept).take(release.archive.as_deref());
-        match kept {
-            Some(held) => held.unpack(tree),
-            None => self.archive_of(location, release, progress)?.unpack(tree),
-        }
-    }
-
-    fn search(
-        &self,
-        location: &Location,
-        query: &Query,
-        progress: &dyn Progress,
-    ) -> Result<Option<Hits>, ProviderError> {
-        self.repositories.search(location, query, progress)
     }
 }

@@ -4,20 +4,16 @@
 //! Each repository has one such file: a line that identifies it, and the lines of its packages. The file only
 //! saves work: if it cannot be read or written, mu continues without it.
 
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use mu_formats::helm::{self, Aliases};
-use mu_formats::{FormatError, Index, catalog_line, kudo};
-use mu_provider::catalog::{Hits, Query};
+use mu_formats::{FormatError, Index, kudo};
 use mu_provider::fs;
-use mu_provider::http::Http;
-use mu_provider::{
-    ErrorKind, Listing, Location, Progress, ProviderError, Release, SafeUrl, Silent,
-};
-use mu_provider_hub::Archives;
+use mu_provider::{ErrorKind, Location, Progress, ProviderError, Release, SafeUrl};
 use mu_provider_hub::document::{Asking, DocumentAnswer, Validator};
-use mu_provider_hub::remembered::{Indexes, Remembered, digest};
+use mu_provider_hub::remembered::{Remembered, digest};
+
+use crate::RepositoryProvider;
 
 /// How many places of an archive are tried.
 const MOST_PLACES: usize = 8;
@@ -31,10 +27,14 @@ const FORMAT: u32 = 2;
 /// What repositories have.
 #[derive(Debug)]
 pub(crate) struct Kind {
+    /// The name of its provider.
+    pub(crate) name: &'static str,
     /// What one package is called.
     pub(crate) one: &'static str,
     /// What a repository is called.
-    repository: &'static str,
+    pub(crate) repository: &'static str,
+    /// The same, with an article.
+    pub(crate) place: &'static str,
     /// What its index is called.
     index: &'static str,
     /// What the names of stored indexes end in.
@@ -44,8 +44,10 @@ pub(crate) struct Kind {
 
 /// Charts of Helm.
 pub(crate) const CHARTS: Kind = Kind {
+    name: "helm",
     one: "chart",
     repository: "chart repository",
+    place: "a chart repository",
     index: "an index of charts",
     stored: "charts",
     read: helm::index,
@@ -53,79 +55,19 @@ pub(crate) const CHARTS: Kind = Kind {
 
 /// Operators of KUDO.
 pub(crate) const OPERATORS: Kind = Kind {
+    name: "kudo",
     one: "operator",
     repository: "repository of KUDO operators",
+    place: "a repository of KUDO operators",
     index: "an index of KUDO operators",
     stored: "kudo",
     read: |file, text, _| kudo::index(file, text),
 };
 
-/// The repositories of a run.
-#[derive(Debug)]
-pub(crate) struct Repositories {
-    kind: &'static Kind,
-    http: Arc<Http>,
-    folder: PathBuf,
-    aliases: Option<PathBuf>,
-    /// The short names of repositories, once they were read, and their digest.
-    named: OnceLock<(Aliases, String)>,
-    asked: Indexes<[String; 2]>,
-}
-
 /// A repository, as its index is now; with the digests of the index, and of the short names that it was read with.
 type Repository = Remembered<[String; 2]>;
 
-impl Repositories {
-    pub(crate) fn new(
-        kind: &'static Kind,
-        http: Arc<Http>,
-        folder: PathBuf,
-        aliases: Option<PathBuf>,
-    ) -> Self {
-        Self { kind, http, folder, aliases, named: OnceLock::new(), asked: Indexes::default() }
-    }
-
-    /// Whether there is such a repository.
-    pub(crate) fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
-        match self.get(location, &Silent) {
-            Ok(repository) => Ok(repository.is_some()),
-            Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Whether a package is certainly what `validator` says.
-    pub(crate) fn is_unchanged(
-        &self,
-        location: &Location,
-        validator: &str,
-        progress: &dyn Progress,
-    ) -> bool {
-        // The code that really needs the repository reports the error.
-        let repository = self.get(location, progress).ok().flatten();
-        let part = repository.as_ref().and_then(|repository| repository.package(&location.path));
-        part.is_some_and(|part| part.digest == validator)
-    }
-
-    /// The releases of a package.
-    pub(crate) fn list(
-        &self,
-        location: &Location,
-        validator: Option<&str>,
-        progress: &dyn Progress,
-    ) -> Result<Listing, ProviderError> {
-        let url = self.url(location)?;
-        let Some(repository) = self.get(location, progress)? else {
-            return Ok(Listing::Absent { tried: vec![url.to_string()] });
-        };
-        // Helm and KUDO accept `v1.2` as a version.
-        let lenient = Location { lenient: true, ..location.clone() };
-        Ok(repository.listing(&lenient, validator).unwrap_or_else(|| {
-            let tried = format!("{url}, which lists no {} `{}`", self.kind.one, location.path);
-            Listing::Absent { tried: vec![tried] }
-        }))
-    }
-
+impl RepositoryProvider {
     /// The index entry of a release of which a lock has only little.
     fn listed(
         &self,
@@ -140,17 +82,6 @@ impl Repositories {
             Some(archive) => listed.archive.as_ref() == Some(archive),
             None => listed.full_version().trim_start_matches('v') == version,
         }))
-    }
-
-    /// Requests the archive of a release already, if it is on a web server.
-    pub(crate) fn fetch_ahead(&self, location: &Location, release: &Release) {
-        let url = release.urls.first().filter(|url| !url.starts_with("oci://"));
-        let Some(url) = url else { return };
-        if let Ok(place) = Archives::place(location, url)
-            && place.url.scheme() != "file"
-        {
-            self.http.get(&place.url).insecure(place.insecure).ahead();
-        }
     }
 
     /// What `get` has from the first place of an archive that has it: from those in the release, or else those in the index now.
@@ -188,24 +119,8 @@ impl Repositories {
         })
     }
 
-    /// Searches a repository.
-    pub(crate) fn search(
-        &self,
-        location: &Location,
-        query: &Query,
-        progress: &dyn Progress,
-    ) -> Result<Option<Hits>, ProviderError> {
-        let url = self.url(location)?;
-        let Some(repository) = self.get(location, progress)? else {
-            let what = self.kind.repository;
-            let text = format!("there is no {what}: `{url}` does not exist");
-            return Err(ProviderError::new(ErrorKind::NotFound, text));
-        };
-        Ok(Some(repository.search(query, |_, part| catalog_line(part.lines))))
-    }
-
     /// The URL of the index that lists a package.
-    fn url(&self, location: &Location) -> Result<SafeUrl, ProviderError> {
+    pub(crate) fn url(&self, location: &Location) -> Result<SafeUrl, ProviderError> {
         location.root.as_folder().join("index.yaml").map_err(|error| {
             let what = self.kind.repository;
             let text = format!("`{}` is not the place of a {what}", location.root);
@@ -214,7 +129,7 @@ impl Repositories {
     }
 
     /// The repository of a package; `None` if there is no index.
-    fn get(
+    pub(crate) fn get(
         &self,
         location: &Location,
         progress: &dyn Progress,

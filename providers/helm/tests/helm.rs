@@ -14,7 +14,7 @@ use mu_provider::{
     Digest, ErrorKind, Folder, Found, Limits, Listing, Location, Provider as _, ProviderError,
     Release, SafeUrl, Silent, Tree, TreeWriter,
 };
-use mu_provider_helm::{HelmOptions, HelmProvider};
+use mu_provider_helm::{RepositoryOptions, RepositoryProvider};
 use mu_testing::{Chart, Charts, Files, Nginx, digest_of, tar_gz, write};
 use tempfile::TempDir;
 
@@ -33,26 +33,25 @@ fn web(version: &str) -> Chart {
 }
 
 /// A provider as one run has it, with its cache in `cache`.
-fn provider(cache: &Path) -> HelmProvider {
+fn provider(cache: &Path) -> RepositoryProvider {
     let http = Http::new(HttpOptions {
         first_delay: Duration::ZERO,
         sleep: std::sync::Arc::new(|_| {}),
         ..HttpOptions::default()
     });
-    HelmProvider::new(HelmOptions {
+    let options = RepositoryOptions {
         http,
         indexes: cache.join("charts"),
         downloads: cache.join("downloads"),
-        oci: None,
-        repositories: None,
-    })
+    };
+    RepositoryProvider::charts(options, None, None)
 }
 
 fn at(root: &str, chart: &str) -> Location {
     Location::new(SafeUrl::parse(root).expect("is a URL"), chart)
 }
 
-fn found(provider: &HelmProvider, location: &Location) -> Found {
+fn found(provider: &RepositoryProvider, location: &Location) -> Found {
     match provider.list(location, None, &Silent).expect("the repository answers") {
         Listing::Found(found) => found,
         other => panic!("is not listed: {other:?}"),
@@ -60,7 +59,7 @@ fn found(provider: &HelmProvider, location: &Location) -> Found {
 }
 
 fn fetch(
-    provider: &HelmProvider,
+    provider: &RepositoryProvider,
     location: &Location,
     release: &Release,
 ) -> Result<Tree, ProviderError> {

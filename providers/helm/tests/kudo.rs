@@ -8,7 +8,7 @@ use std::time::Duration;
 use mu_provider::conformance::{Fixture, releases};
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{Digest, Listing, Location, Provider as _, Release, SafeUrl, Silent};
-use mu_provider_helm::{KudoOptions, KudoProvider};
+use mu_provider_helm::{RepositoryOptions, RepositoryProvider};
 use mu_testing::{Chart, Charts, KudoOperator, KudoRepository, Nginx, digest_of, write};
 use tempfile::TempDir;
 
@@ -27,13 +27,13 @@ fn repository() -> TempDir {
 }
 
 /// A provider as one run has it, with its cache in `cache`.
-fn provider(cache: &Path) -> KudoProvider {
+fn provider(cache: &Path) -> RepositoryProvider {
     let http = Http::new(HttpOptions {
         first_delay: Duration::ZERO,
         sleep: std::sync::Arc::new(|_| {}),
         ..HttpOptions::default()
     });
-    KudoProvider::new(KudoOptions {
+    RepositoryProvider::operators(RepositoryOptions {
         http,
         indexes: cache.join("charts"),
         downloads: cache.join("downloads"),

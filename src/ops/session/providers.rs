@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use mu_provider::Provider;
 use mu_provider::http::{Http, Signer};
+use mu_provider_helm::{RepositoryOptions, RepositoryProvider};
 
 use crate::env::Environment;
 use crate::formats;
@@ -49,20 +50,15 @@ pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) ->
     let registries: Option<Arc<dyn Provider>> = Some(registries);
     #[cfg(not(feature = "oci"))]
     let registries: Option<Arc<dyn Provider>> = None;
-    let options = mu_provider_helm::HelmOptions {
-        http: Arc::clone(http),
-        indexes: environment.cache.join("charts"),
-        downloads: environment.cache.join("downloads"),
-        oci: registries.clone(),
-        repositories: Some(formats::helms_repositories(environment)),
-    };
-    providers.add(Arc::new(mu_provider_helm::HelmProvider::new(options)));
-    let options = mu_provider_helm::KudoOptions {
+    let options = RepositoryOptions {
         http: Arc::clone(http),
         indexes: environment.cache.join("charts"),
         downloads: environment.cache.join("downloads"),
     };
-    providers.add(Arc::new(mu_provider_helm::KudoProvider::new(options)));
+    let aliases = Some(formats::helms_repositories(environment));
+    let charts = RepositoryProvider::charts(options.clone(), registries.clone(), aliases);
+    providers.add(Arc::new(charts));
+    providers.add(Arc::new(RepositoryProvider::operators(options)));
     registries.into_iter().for_each(|registries| providers.add(registries));
     #[cfg(feature = "url")]
     providers.add(Arc::new(mu_provider_url::UrlProvider::new(
