@@ -25,24 +25,24 @@ pub(crate) fn find(
     let prefix = revision.to_ascii_lowercase();
     let is_hex = prefix.bytes().all(|digit| digit.is_ascii_hexdigit());
     if !is_hex || !(SHORTEST..=FULL).contains(&prefix.len()) {
-        let text = format!("`{revision}` is not a commit of `{}`", repository.remote());
+        let text = format!("`{revision}` is not a commit of `{}`", repository.remote);
         return Err(ProviderError::new(ErrorKind::NotFound, text)
             .hint(format!("a commit is written with {SHORTEST} to {FULL} hex digits")));
     }
     if let Some(commit) = parse(Some(&prefix)) {
-        if !repository.has_commit(commit) && !repository.is_offline() {
+        if !repository.has_commit(commit) && !repository.offline {
             // A ref to the commit also gives its version, and every server sends the commits of refs.
             repository.advertisement(progress)?;
         }
         repository.ensure(commit, progress)?;
         return Ok(commit);
     }
-    if let Some(commit) = only(repository, &prefix, repository.commits_beginning(&prefix))? {
+    if let Some(commit) = only(repository, &prefix, repository.database.commits_beginning(&prefix))?
+    {
         return Ok(commit);
     }
-    let listed =
-        if repository.is_offline() { None } else { Some(repository.advertisement(progress)?) };
-    let refs = listed.iter().flat_map(|listed| listed.refs());
+    let listed = if repository.offline { None } else { Some(repository.advertisement(progress)?) };
+    let refs = listed.iter().flat_map(|listed| &listed.refs);
     let tips =
         refs.map(|other| other.commit).filter(|commit| commit.to_string().starts_with(&prefix));
     let mut found = only(repository, &prefix, tips.collect())?;
@@ -71,7 +71,7 @@ fn only(
     }
     let text = format!(
         "several commits of `{}` begin with {prefix}: {}",
-        repository.remote(),
+        repository.remote,
         names.join(", ")
     );
     Err(ProviderError::new(ErrorKind::NotFound, text).hint("write more digits"))

@@ -142,7 +142,7 @@ impl Database {
         read(ObjectType::Commit).or_else(|| read(ObjectType::Tag))
     }
 
-    /// How many bytes an object has, 0 if it cannot be read.
+    /// How many bytes an object has, 0 if it cannot be read; reading it reports the problem.
     pub(crate) fn size(&self, oid: Oid) -> u64 {
         self.with_objects(|objects| {
             let header = objects.and_then(|objects| objects.read_header(oid).ok());

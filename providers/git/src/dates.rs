@@ -19,7 +19,7 @@ pub(crate) fn add(
     progress: &dyn Progress,
 ) -> Result<bool, ProviderError> {
     let targets: HashMap<&str, Oid> =
-        listed.refs().iter().map(|other| (&*other.name, other.target)).collect();
+        listed.refs.iter().map(|other| (&*other.name, other.target)).collect();
     let target = |release: &Listed<'_>| targets.get(release.reference).copied();
     let is_version = |release: &&mut Listed<'_>| !release.version.is_empty();
     let wanted: Vec<Oid> =

@@ -45,7 +45,7 @@ impl<'call> Package<'call> {
         let prefix = format!("{}/", self.folder);
         let own =
             |tag: &Ref| tag.tag().is_some_and(|tag| tag.starts_with(&prefix)) && prefix != "/";
-        let tags = listed.refs().iter().filter(|other| other.tag().is_some());
+        let tags = listed.refs.iter().filter(|other| other.tag().is_some());
         // Tags of the folder come first: they take precedence over others with the same name.
         for tag in tags.clone().filter(|tag| own(tag)) {
             let short = &tag.tag().unwrap_or_default()[prefix.len()..];
@@ -62,7 +62,7 @@ impl<'call> Package<'call> {
                 _ => sorted.add_tag(tag, None),
             }
         }
-        for branch in listed.refs() {
+        for branch in &listed.refs {
             sorted.add_branch(branch, listed.default_branch());
         }
         sorted.finish(listed)
@@ -243,7 +243,7 @@ impl<'refs> Sorted<'refs> {
     }
 
     fn finish(self, listed: &Advertisement) -> Vec<Listed<'refs>> {
-        let detached = listed.head().filter(|_| !self.has_tip).map(|head| Listed {
+        let detached = listed.head.filter(|_| !self.has_tip).map(|head| Listed {
             version: "",
             tags: Vec::new(),
             commit: head,

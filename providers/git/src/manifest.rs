@@ -18,7 +18,7 @@ pub(crate) fn read(
     let slash = if folder.is_empty() { "" } else { "/" };
     let place = || {
         let Snapshot { repository, commit, .. } = snapshot;
-        format!("`{}` at commit {commit}, `{folder}{slash}", repository.remote())
+        format!("`{}` at commit {commit}, `{folder}{slash}", repository.remote)
     };
     let inside = |inner: &str| {
         let is_it = |entry: &Entry| entry.name == inner.as_bytes() && entry.kind == Kind::Folder;

@@ -17,10 +17,8 @@ use crate::dates;
 use crate::export::Export;
 use crate::listing::{Listed, Package};
 use crate::manifest;
-use crate::programs::Programs;
 use crate::repositories::{Repositories, Settled};
 use crate::snapshot::Snapshot;
-use crate::transport::Transports;
 
 /// The settings of the provider.
 #[derive(Clone)]
@@ -83,10 +81,7 @@ pub struct GitProvider {
 impl GitProvider {
     /// A provider that has not connected to anything.
     pub fn new(options: GitOptions) -> Self {
-        let programs = Programs::new(&options.variables, &options.cache);
-        let transports = Transports::new(&options.http, programs);
-        let bounds = options.bounds();
-        Self { repositories: Repositories::new(options.cache, options.offline, bounds, transports) }
+        Self { repositories: Repositories::new(options) }
     }
 
     fn settle_release(
@@ -151,7 +146,7 @@ impl Provider for GitProvider {
         let is_dated = location.dates != Dates::Ignored
             && dates::add(&settled.repository, &listed, &mut releases, progress)?;
         if location.dates == Dates::Needed && !is_dated {
-            let remote = settled.repository.remote();
+            let remote = &settled.repository.remote;
             progress.warning(&format!(
                 "it is not known how old the versions of `{remote}` are: its server gives no commits without \
                  their files"

@@ -25,11 +25,13 @@ pub(crate) enum Scheme {
 /// The URL of one repository, checked.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) struct RemoteUrl {
-    scheme: Scheme,
-    url: SafeUrl,
+    pub(crate) scheme: Scheme,
+    /// For connections over http, and for a settled location.
+    pub(crate) url: SafeUrl,
     /// For ssh in scp form: the path as it was written, below the home folder.
     relative: Option<String>,
-    insecure: bool,
+    /// Whether plain http to other machines was allowed.
+    pub(crate) insecure: bool,
 }
 
 /// Hosts whose repositories are the first two segments, with or without `.git`.
@@ -219,20 +221,6 @@ impl RemoteUrl {
         Err(refused(&self.url, "the user name in it may be a token").hint(format!(
             "leave it out; `mu login {host}` stores a token{variable}, and Git's credential helpers are asked"
         )))
-    }
-
-    pub(crate) fn scheme(&self) -> Scheme {
-        self.scheme
-    }
-
-    /// The URL for connections over http, and for a settled location.
-    pub(crate) fn url(&self) -> &SafeUrl {
-        &self.url
-    }
-
-    /// Whether plain http to other machines was allowed.
-    pub(crate) fn insecure(&self) -> bool {
-        self.insecure
     }
 
     /// Host without port, in lower case.

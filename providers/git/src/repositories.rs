@@ -9,6 +9,8 @@ use mu_provider::{ErrorKind, FileDigest, Location, Progress, ProviderError, Sile
 use sha2::{Digest as _, Sha256};
 
 use crate::database::{Bounds, Database};
+use crate::programs::Programs;
+use crate::provider::GitOptions;
 use crate::remote_url::{RemoteUrl, Scheme};
 use crate::repository::Repository;
 use crate::root::{self, Candidate};
@@ -27,7 +29,7 @@ impl Settled {
     /// The location as it is from now on.
     pub(crate) fn location(&self, location: &Location) -> Location {
         Location {
-            root: self.repository.remote().url().clone(),
+            root: self.repository.remote.url.clone(),
             path: String::new(),
             folder: Some(self.folder.clone()),
             ..location.clone()
@@ -47,17 +49,13 @@ pub(crate) struct Repositories {
 }
 
 impl Repositories {
-    pub(crate) fn new(
-        cache: PathBuf,
-        offline: bool,
-        bounds: Bounds,
-        transports: Transports,
-    ) -> Self {
+    pub(crate) fn new(options: GitOptions) -> Self {
+        let programs = Programs::new(&options.variables, &options.cache);
         Self {
-            cache,
-            offline,
-            bounds,
-            transports: Arc::new(transports),
+            transports: Arc::new(Transports::new(&options.http, programs)),
+            bounds: options.bounds(),
+            cache: options.cache,
+            offline: options.offline,
             opened: Mutex::default(),
             settled: Mutex::default(),
         }
@@ -70,7 +68,7 @@ impl Repositories {
         if let Some(repository) = opened.get(&key) {
             return Arc::clone(repository);
         }
-        if remote.scheme() == Scheme::Git && !remote.url().is_loopback() {
+        if remote.scheme == Scheme::Git && !remote.url.is_loopback() {
             progress.warning(&format!(
                 "`{remote}` is neither encrypted nor authenticated: its content may have been changed in transit"
             ));
@@ -158,7 +156,7 @@ impl Repositories {
             candidates.into_iter().map(|candidate| self.settled(candidate, progress)).collect();
         let here = all.iter().find(|settled| match commit {
             Some(commit) => settled.repository.has_commit(commit),
-            None => settled.repository.is_offline() && settled.repository.was_fetched(),
+            None => settled.repository.offline && settled.repository.database.exists(),
         });
         if let Some(settled) = here {
             return Ok(settled.clone());

@@ -53,7 +53,7 @@ pub(crate) fn candidates(location: &Location) -> Result<Vec<Candidate>, Provider
     let lengths = (shortest..=segments.len()).rev();
     let mut found: Vec<Candidate> =
         lengths.clone().map(|length| split(length, "")).collect::<Result<_, _>>()?;
-    if found.first().is_some_and(|longest| longest.remote.scheme() == Scheme::Ssh) {
+    if found.first().is_some_and(|longest| longest.remote.scheme == Scheme::Ssh) {
         for length in lengths.clone() {
             let (repository, folder) = segments.split_at(length);
             let mut url = location.root.as_url().clone();

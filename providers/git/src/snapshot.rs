@@ -67,7 +67,7 @@ impl<'call> Snapshot<'call> {
     }
 
     fn no_folder(&self, path: &str) -> ProviderError {
-        let remote = self.repository.remote();
+        let remote = &self.repository.remote;
         let text = format!("`{remote}` has no folder `{path}` at commit {}", self.commit);
         ProviderError::new(ErrorKind::NotFound, text)
     }
@@ -86,11 +86,6 @@ impl<'call> Snapshot<'call> {
         self.read(oid, ObjectType::Blob, with)
     }
 
-    /// The size of an object in bytes. A missing object has size 0; reading it reports the problem.
-    pub(crate) fn size(&self, oid: Oid) -> u64 {
-        self.repository.size(oid)
-    }
-
     fn root(&self) -> Result<Oid, ProviderError> {
         let tree = self.read(self.commit, ObjectType::Commit, &mut parse_commit)?;
         tree.ok_or_else(|| self.nonsense(self.commit))
@@ -106,7 +101,7 @@ impl<'call> Snapshot<'call> {
     }
 
     fn nonsense(&self, oid: Oid) -> ProviderError {
-        let remote = self.repository.remote();
+        let remote = &self.repository.remote;
         let text = format!("the object {oid} of `{remote}` is not what Git writes");
         ProviderError::new(ErrorKind::Integrity, text)
     }

@@ -68,7 +68,7 @@ type Content = Result<Vec<u8>, ProviderError>;
 
 fn read_ahead(snapshot: &Snapshot<'_>, files: &[File], room: &Room, sender: SyncSender<Content>) {
     for file in files {
-        room.take(snapshot.size(file.oid));
+        room.take(snapshot.repository.database.size(file.oid));
         let content = snapshot.blob(file.oid, &mut |data| data.to_vec());
         let failed = content.is_err();
         if sender.send(content).is_err() || failed {

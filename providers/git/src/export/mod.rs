@@ -77,7 +77,7 @@ impl<'call> Export<'call> {
             let others = and_more(self.pointers.len() - 1);
             self.progress.warning(&format!(
                 "`{first}`{others} of `{}`: only the Git LFS pointer is there, not the file",
-                snapshot.repository.remote()
+                snapshot.repository.remote
             ));
         }
         Ok(())
@@ -92,7 +92,7 @@ impl<'call> Export<'call> {
         at: &[u8],
     ) -> Result<(), ProviderError> {
         let Snapshot { repository, commit, .. } = source.snapshot;
-        self.above.push((repository.remote().key(), commit));
+        self.above.push((repository.remote.key(), commit));
         // Nothing is written before everything is known: a few bytes can name a tree many times.
         self.folder(source, entries, inside, at)?;
         self.write(source)?;
@@ -100,7 +100,7 @@ impl<'call> Export<'call> {
         if *count > 0 {
             self.progress.warning(&format!(
                 "submodules of `{}` stay empty, because `.gitmodules` does not say where they come from: {}{}",
-                repository.remote(),
+                repository.remote,
                 lost.join(", "),
                 and_more(count - lost.len())
             ));
@@ -155,7 +155,7 @@ impl<'call> Export<'call> {
         commit: Oid,
     ) -> Result<(), ProviderError> {
         self.tree.directory(at)?;
-        let remote = source.snapshot.repository.remote();
+        let remote = &source.snapshot.repository.remote;
         let shown = printable(inside);
         let refuse = |why: String| {
             let text = format!("the submodule `{shown}` of `{remote}` is refused: {why}");

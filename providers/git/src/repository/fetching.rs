@@ -153,7 +153,7 @@ impl Repository {
     /// What to request to get `commits`: the refs that lead to them, or else the commits themselves if that
     /// is allowed; `None` if one cannot be requested.
     fn wants(&self, commits: &[Oid], any: bool) -> Option<Vec<Oid>> {
-        let refs = self.listed.get().map(|listed| listed.refs()).unwrap_or_default();
+        let refs = self.listed.get().map(|listed| &*listed.refs).unwrap_or_default();
         let wants: Option<BTreeSet<Oid>> = commits
             .iter()
             .map(|commit| {

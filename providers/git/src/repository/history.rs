@@ -104,8 +104,8 @@ impl Repository {
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
         let listed = self.listed(talk, progress)?;
-        let targets: BTreeSet<Oid> = listed.refs().iter().map(|other| other.target).collect();
-        let commits: BTreeSet<Oid> = listed.refs().iter().map(|other| other.commit).collect();
+        let targets: BTreeSet<Oid> = listed.refs.iter().map(|other| other.target).collect();
+        let commits: BTreeSet<Oid> = listed.refs.iter().map(|other| other.commit).collect();
         if targets.is_empty() {
             return Ok(());
         }

@@ -25,10 +25,11 @@ use crate::wire::Advertisement;
 /// One remote repository.
 #[derive(Debug)]
 pub(crate) struct Repository {
-    remote: RemoteUrl,
+    pub(crate) remote: RemoteUrl,
     transports: Arc<Transports>,
-    offline: bool,
-    database: Database,
+    /// Whether no request to the remote is allowed.
+    pub(crate) offline: bool,
+    pub(crate) database: Database,
     /// Commits without their files, for finding the one that begins so.
     history: Database,
     listed: OnceLock<Arc<Advertisement>>,
@@ -67,7 +68,7 @@ impl Repository {
         history: Database,
     ) -> Self {
         // Repositories on this machine can be read without a network.
-        let offline = offline && remote.scheme() != Scheme::File;
+        let offline = offline && remote.scheme != Scheme::File;
         Self {
             remote,
             transports,
@@ -83,29 +84,10 @@ impl Repository {
         }
     }
 
-    pub(crate) fn remote(&self) -> &RemoteUrl {
-        &self.remote
-    }
-
-    /// Whether no request to the remote is allowed.
-    pub(crate) fn is_offline(&self) -> bool {
-        self.offline
-    }
-
-    /// Whether anything of it was ever fetched.
-    pub(crate) fn was_fetched(&self) -> bool {
-        self.database.exists()
-    }
-
     /// Whether a commit is in the database.
     pub(crate) fn has_commit(&self, commit: Oid) -> bool {
         // A damaged commit is fetched again, so it counts as missing.
         self.database.has_commit(commit).unwrap_or(false)
-    }
-
-    /// The commits in the database that begin so.
-    pub(crate) fn commits_beginning(&self, prefix: &str) -> BTreeSet<Oid> {
-        self.database.commits_beginning(prefix)
     }
 
     fn check_online(&self, what: impl FnOnce() -> String) -> Result<(), ProviderError> {

@@ -7,11 +7,6 @@ use super::Repository;
 use crate::database::ObjectError;
 
 impl Repository {
-    /// How many bytes an object has, 0 if it cannot be read.
-    pub(crate) fn size(&self, oid: Oid) -> u64 {
-        self.database.size(oid)
-    }
-
     /// Reads an object that belongs to `commit`. If the database is damaged, the commit is fetched again
     /// once.
     pub(crate) fn read<T>(

@@ -65,7 +65,7 @@ impl GitCredentials {
         remote: &'call RemoteUrl,
     ) -> impl Iterator<Item = Result<Offer, ProviderError>> + 'call {
         // Nothing is sent over a connection that others can read, so nothing is looked up.
-        let is_safe = remote.url().is_confidential();
+        let is_safe = remote.url.is_confidential();
         let stored = std::iter::once_with(|| self.stored(remote).map(Ok));
         let helped = std::iter::once_with(|| self.ask_helpers(remote).transpose());
         stored.chain(helped).take(if is_safe { 2 } else { 0 }).flatten()
@@ -73,26 +73,26 @@ impl GitCredentials {
 
     fn stored(&self, remote: &RemoteUrl) -> Option<Offer> {
         let credentials = &self.http.options().credentials;
-        let token = credentials.token(remote.url())?;
-        let origin = credentials.origin(remote.url()).unwrap_or_default();
+        let token = credentials.token(&remote.url)?;
+        let origin = credentials.origin(&remote.url).unwrap_or_default();
         Some(Offer { origin, ..offer_token(remote, &token) })
     }
 
     /// The stored token for a remote, if that is on a web server and nobody else can read what is sent there.
     pub(super) fn token(&self, remote: &RemoteUrl) -> Option<Token> {
-        let is_web = matches!(remote.scheme(), Scheme::Https | Scheme::Http);
-        if !is_web || !remote.url().is_confidential() {
+        let is_web = matches!(remote.scheme, Scheme::Https | Scheme::Http);
+        if !is_web || !remote.url.is_confidential() {
             return None;
         }
         let Offer { user, password, .. } = self.stored(remote)?;
-        Some(Token { place: origin(remote.url()), user, password })
+        Some(Token { place: origin(&remote.url), user, password })
     }
 
     /// Remembers whether an offer was accepted, and tells the helper that it came from.
     pub(super) fn judge(&self, remote: &RemoteUrl, offer: &Offer, accepted: bool) {
         if accepted {
             let mut known = lock(&self.accepted);
-            known.insert(origin(remote.url()), offer.authorization());
+            known.insert(origin(&remote.url), offer.authorization());
         }
         if offer.from_helper {
             let verb = if accepted { "approve" } else { "reject" };
@@ -170,7 +170,7 @@ fn offer_token(remote: &RemoteUrl, token: &Secret) -> Offer {
 
 /// The question for Git's helpers, without the empty line at the end.
 fn question(remote: &RemoteUrl, user: Option<&str>) -> String {
-    let url = remote.url();
+    let url = &remote.url;
     let path = remote.path();
     let mut text = format!(
         "protocol={}\nhost={}\npath={}\n",

@@ -32,7 +32,7 @@ pub(super) fn open(
     http: &Arc<Http>,
     credentials: &GitCredentials,
 ) -> Result<Box<dyn Session>, ProviderError> {
-    let mut base = remote.url().as_url().clone();
+    let mut base = remote.url.as_url().clone();
     // A header has the user. Removing it fails only if the URL cannot have a user.
     let _ = base.set_username("");
     let url = SafeUrl::parse(&format!("{}{SERVICE}", base.as_str().trim_end_matches('/')))
@@ -40,7 +40,7 @@ pub(super) fn open(
     let ask = |authorization: &Authorization| {
         common(http.get(&url), remote, authorization).allow(401).send()
     };
-    let mut authorization = credentials.known(remote.url());
+    let mut authorization = credentials.known(&remote.url);
     let mut response = ask(&authorization)?;
     let mut offers = credentials.offers(remote);
     while response.status() == 401 && response.url().is_same_server(&url) {
@@ -83,7 +83,7 @@ fn common<'http>(
         .header("user-agent", USER_AGENT)
         .header("git-protocol", "version=2")
         .authorization(authorization.clone())
-        .insecure(remote.insecure())
+        .insecure(remote.insecure)
 }
 
 /// The error for a repository that requires credentials and accepted none.
@@ -93,7 +93,7 @@ fn unauthorized(
     asked: &SafeUrl,
     shown: &Authorization,
 ) -> ProviderError {
-    let host = remote.url().host_and_port();
+    let host = remote.url.host_and_port();
     if !answered.is_same_server(asked) {
         let place = answered.host_and_port();
         return ProviderError::new(

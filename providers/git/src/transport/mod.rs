@@ -55,13 +55,13 @@ impl Transports {
 
     /// Begins a conversation with `remote`.
     pub(crate) fn open(&self, remote: &RemoteUrl) -> Result<Box<dyn Session>, ProviderError> {
-        if remote.scheme() == Scheme::File {
+        if remote.scheme == Scheme::File {
             return file::open(remote, &self.programs);
         }
         let settings = self.settings();
         let other = settings.instead_of(remote)?;
         let remote = other.as_ref().unwrap_or(remote);
-        match remote.scheme() {
+        match remote.scheme {
             Scheme::Https | Scheme::Http => http::open(remote, &self.http, &self.credentials),
             Scheme::Ssh => ssh::open(remote, &self.programs, settings.ssh_command.as_deref()),
             Scheme::Git => git::open(remote),

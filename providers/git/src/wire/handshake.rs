@@ -151,7 +151,7 @@ mod tests {
                 panic!("is version 0: {zero:?}")
             };
             assert!(capabilities.has("side-band-64k"));
-            assert_eq!(refs.refs().len(), 1);
+            assert_eq!(refs.refs.len(), 1);
             assert_eq!(refs.default_branch(), Some("refs/heads/dev"));
         }
     }
@@ -161,7 +161,7 @@ mod tests {
         let none = format!("{} capabilities^{{}}\0side-band-64k", "0".repeat(40));
         for lines in [&[&*none][..], &[]] {
             let Ok(Handshake::Zero(_, refs)) = read(lines) else { panic!("is version 0") };
-            assert!(refs.refs().is_empty());
+            assert!(refs.refs.is_empty());
         }
     }
 

@@ -35,22 +35,14 @@ impl Ref {
 /// The branches and tags of a remote, sorted by name, and its HEAD.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Advertisement {
-    refs: Vec<Ref>,
-    head: Option<Oid>,
+    /// Branches and tags, sorted by name.
+    pub(crate) refs: Vec<Ref>,
+    /// The commit that HEAD points to.
+    pub(crate) head: Option<Oid>,
     default_branch: Option<String>,
 }
 
 impl Advertisement {
-    /// Branches and tags, sorted by name.
-    pub(crate) fn refs(&self) -> &[Ref] {
-        &self.refs
-    }
-
-    /// The commit that HEAD points to.
-    pub(crate) fn head(&self) -> Option<Oid> {
-        self.head
-    }
-
     /// The full name of HEAD's branch, from the server or guessed by its commit.
     pub(crate) fn default_branch(&self) -> Option<&str> {
         if let Some(branch) = &self.default_branch {
@@ -234,10 +226,10 @@ mod tests {
              {two} refs/tags/v1 peeled:{one}\n{one} refs/heads/dev\n"
         );
         let refs = Advertisement::parse(&text).expect("is a listing");
-        let names: Vec<&str> = refs.refs().iter().map(|other| other.name.as_str()).collect();
+        let names: Vec<&str> = refs.refs.iter().map(|other| other.name.as_str()).collect();
         assert_eq!(names, ["refs/heads/dev", "refs/tags/v1"]);
-        assert_eq!(refs.refs()[1].commit.to_string(), one);
-        assert_eq!(refs.refs()[1].target.to_string(), two);
+        assert_eq!(refs.refs[1].commit.to_string(), one);
+        assert_eq!(refs.refs[1].target.to_string(), two);
         assert_eq!(refs.default_branch(), Some("refs/heads/dev"));
         assert_eq!(Advertisement::parse(&refs.to_text()).expect("is a listing"), refs);
         for (name, commit, is_there) in [

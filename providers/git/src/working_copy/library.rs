@@ -68,7 +68,7 @@ impl WorkingCopies {
             }
             _ => error,
         })?;
-        let mut wants: Vec<Oid> = listed.refs().iter().map(|other| other.target).collect();
+        let mut wants: Vec<Oid> = listed.refs.iter().map(|other| other.target).collect();
         wants.sort_unstable();
         wants.dedup();
         if wants.is_empty() {
@@ -147,7 +147,7 @@ impl WorkingCopies {
 /// Stores what a remote listed, as Git does: its branches as those of `origin`, its tags, and which branch is the usual one.
 fn store(repository: &Repository, listed: &Advertisement) -> Result<(), git2::Error> {
     let mut lines: BTreeMap<String, String> = BTreeMap::new();
-    for other in listed.refs() {
+    for other in &listed.refs {
         let name = match other.branch() {
             Some(branch) => format!("refs/remotes/origin/{branch}"),
             None => other.name.clone(),

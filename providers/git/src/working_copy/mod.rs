@@ -116,7 +116,7 @@ impl WorkingCopies {
         self.refuse_offline(&remote.to_string())?;
         if !self.has_git() {
             let listed = self.transports.open(&remote)?.advertisement()?;
-            let commits = listed.refs().iter().map(|other| other.commit).chain(listed.head());
+            let commits = listed.refs.iter().map(|other| other.commit).chain(listed.head);
             return Ok(commits.map(|commit| commit.to_string()).collect());
         }
         let own = self.tips_with_git(&Access::Own, &remote);
