@@ -95,15 +95,13 @@ impl WorkingCopies {
         if !self.has_git() {
             return self.clone_with_library(into, from, progress);
         }
-        let own = self.clone_with_git(&Access::Own, into, from);
-        let Err(error) = own else { return own };
-        match self.access_instead(&error, &[remote(from.url, true)?])? {
-            Some(access) => {
+        let remotes = || Ok(vec![remote(from.url, true)?]);
+        self.with_tokens(&Access::Own, remotes, |access| {
+            if matches!(access, Access::Tokens(_)) {
                 mu_provider::fs::remove_folder(into)?;
-                self.clone_with_git(&access, into, from)
             }
-            None => Err(error),
-        }
+            self.clone_with_git(access, into, from)
+        })
     }
 
     /// The commits that the branches and tags of a remote lead to now.
@@ -119,12 +117,8 @@ impl WorkingCopies {
             let commits = listed.refs.iter().map(|other| other.commit).chain(listed.head);
             return Ok(commits.map(|commit| commit.to_string()).collect());
         }
-        let own = self.tips_with_git(&Access::Own, &remote);
-        let Err(error) = own else { return own };
-        match self.access_instead(&error, std::slice::from_ref(&remote))? {
-            Some(access) => self.tips_with_git(&access, &remote),
-            None => Err(error),
-        }
+        let remotes = || Ok(vec![remote.clone()]);
+        self.with_tokens(&Access::Own, remotes, |access| self.tips_with_git(access, &remote))
     }
 
     fn refuse_offline(&self, url: &str) -> Result<(), ProviderError> {

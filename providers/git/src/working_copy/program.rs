@@ -106,14 +106,12 @@ impl WorkingCopies {
             command.args(["submodule", "--quiet", "update", "--init", "--recursive"]);
             run(command, &format!("the submodules of `{}` cannot be cloned", from.url))
         };
-        let Err(error) = update(access) else { return Ok(()) };
-        let parent = super::remote(from.url, true)?;
-        let urls = submodules.urls().filter_map(|url| RemoteUrl::submodule(&parent, url).ok());
-        let remotes: Vec<RemoteUrl> = urls.chain([parent.clone()]).collect();
-        match self.access_instead(&error, &remotes)? {
-            Some(access) => update(&access).map(drop),
-            None => Err(error),
-        }
+        let remotes = || {
+            let parent = super::remote(from.url, true)?;
+            let urls = submodules.urls().filter_map(|url| RemoteUrl::submodule(&parent, url).ok());
+            Ok(urls.chain([parent.clone()]).collect())
+        };
+        self.with_tokens(access, remotes, update).map(drop)
     }
 
     pub(super) fn tips_with_git(
@@ -128,23 +126,25 @@ impl WorkingCopies {
         Ok(tips.map(|(commit, _)| commit.to_owned()).collect())
     }
 
-    /// The tokens that mu has for these remotes, if their servers did not accept what `git` had.
-    pub(super) fn access_instead(
+    /// Does `work`, once more with the tokens that mu has for `remotes`, if their servers did not accept what `git` had.
+    pub(super) fn with_tokens<T>(
         &self,
-        error: &ProviderError,
-        remotes: &[RemoteUrl],
-    ) -> Result<Option<Access>, ProviderError> {
-        if !is_refusal(error) {
-            return Ok(None);
-        }
+        first: &Access,
+        remotes: impl FnOnce() -> Result<Vec<RemoteUrl>, ProviderError>,
+        work: impl Fn(&Access) -> Result<T, ProviderError>,
+    ) -> Result<T, ProviderError> {
+        let refusal = match work(first) {
+            Err(error) if is_refusal(&error) => error,
+            done => return done,
+        };
         let mut tokens: Vec<Token> = Vec::new();
-        for remote in remotes {
-            let Some(token) = self.transports.token(remote)? else { continue };
+        for remote in remotes()? {
+            let Some(token) = self.transports.token(&remote)? else { continue };
             if tokens.iter().all(|other| other.place != token.place) {
                 tokens.push(token);
             }
         }
-        Ok(Some(tokens).filter(|tokens| !tokens.is_empty()).map(Access::Tokens))
+        if tokens.is_empty() { Err(refusal) } else { work(&Access::Tokens(tokens)) }
     }
 
     /// `git`, which may fetch what a clone without all files still lacks.
