@@ -46,6 +46,21 @@ pub enum ErrorKind {
     Io,
 }
 
+/// The value, or `None` if it failed with an error of this kind, which is an answer there.
+///
+/// # Errors
+///
+/// Any other error.
+pub fn none_if<T>(
+    result: Result<T, ProviderError>,
+    kind: ErrorKind,
+) -> Result<Option<T>, ProviderError> {
+    match result {
+        Err(error) if error.kind() == kind => Ok(None),
+        result => result.map(Some),
+    }
+}
+
 /// The longest message, in bytes.
 const LONGEST_MESSAGE: usize = 4 << 10;
 

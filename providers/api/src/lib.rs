@@ -34,7 +34,7 @@ mod url;
 mod yanked;
 
 pub use crate::digest::{ArchiveDigest, Digest, DigestError, FileDigest};
-pub use crate::error::{ErrorKind, ProviderError, causes, with_causes};
+pub use crate::error::{ErrorKind, ProviderError, causes, none_if, with_causes};
 pub use crate::location::{Dates, Location};
 pub use crate::progress::{Progress, Silent};
 pub use crate::provider::{

@@ -8,7 +8,7 @@ use git2::Oid;
 use mu_provider::http::Http;
 use mu_provider::{
     Dates, ErrorKind, Facts, Found, Listing, Location, ManifestFile, Progress, Provider,
-    ProviderError, Release, TreeWriter, json_lines,
+    ProviderError, Release, TreeWriter, json_lines, none_if,
 };
 
 use crate::commit;
@@ -110,11 +110,8 @@ impl Provider for GitProvider {
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
         let progress = &mu_provider::Silent;
         let settled = self.repositories.settle(location, None, progress);
-        match settled.and_then(|settled| settled.repository.advertisement(progress)) {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+        let listed = settled.and_then(|settled| settled.repository.advertisement(progress));
+        Ok(none_if(listed, ErrorKind::NotFound)?.is_some())
     }
 
     fn list(
@@ -128,12 +125,8 @@ impl Provider for GitProvider {
             let listed = settled.repository.advertisement(progress)?;
             Ok((settled, listed))
         });
-        let (settled, listed) = match listed {
-            Ok(listed) => listed,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Ok(Listing::Absent { tried: self.repositories.tried(location) });
-            }
-            Err(error) => return Err(error),
+        let Some((settled, listed)) = none_if(listed, ErrorKind::NotFound)? else {
+            return Ok(Listing::Absent { tried: self.repositories.tried(location) });
         };
         let package = Package::new(&settled.folder, location);
         let is_known = |package: Package<'_>| validator == Some(&*package.validator(&listed));

@@ -24,7 +24,7 @@ use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::{
     ErrorKind, Facts, Listing, Location, Progress, Provider, ProviderError, Release, SafeUrl,
-    Silent, Soon, TreeWriter,
+    Silent, Soon, TreeWriter, none_if,
 };
 use mu_provider_hub::Archives;
 use mu_provider_hub::archive::Layout;
@@ -159,11 +159,7 @@ impl Provider for RepositoryProvider {
     }
 
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
-        match self.get(location, &Silent) {
-            Ok(repository) => Ok(repository.is_some()),
-            Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
-            Err(error) => Err(error),
-        }
+        Ok(none_if(self.get(location, &Silent), ErrorKind::Protocol)?.flatten().is_some())
     }
 
     fn carries_copies(&self, _location: &Location) -> bool {
@@ -253,10 +249,7 @@ impl Provider for RepositoryProvider {
                     self.archives.unpack(&place, release, Layout::InFolder, tree, progress)
                 }
             };
-            match unpacked {
-                Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-                unpacked => unpacked.map(Some),
-            }
+            none_if(unpacked, ErrorKind::NotFound)
         })
     }
 

@@ -44,7 +44,7 @@ use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::{Http, or_variable};
 use mu_provider::{
     ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError, Release,
-    SafeUrl, Soon, TreeWriter,
+    SafeUrl, Soon, TreeWriter, none_if,
 };
 
 pub use crate::archives::{Archives, Held, Looked, Place};
@@ -255,19 +255,13 @@ impl Provider for HubProvider {
         let asking =
             Asking { limit: LONGEST_HUB_FILE, ..self.asking(location, &mu_provider::Silent) };
         // Files that are read to find out need not be read again.
-        match self.root(&location.root.as_folder(), &asking) {
-            Ok(root) => return Ok(root.has_file),
-            Err(error) if error.kind() == ErrorKind::Protocol => {}
-            Err(error) => return Err(error),
+        let url = location.root.as_folder();
+        if let Some(root) = none_if(self.root(&url, &asking), ErrorKind::Protocol)? {
+            return Ok(root.has_file);
         }
-        match asking.read(&Root::hub_file(&location.root.as_folder())?, None) {
-            Ok(DocumentAnswer::Read(document)) => Ok(root::version(&document.bytes).is_some()),
-            Ok(
-                DocumentAnswer::Absent | DocumentAnswer::Hidden | DocumentAnswer::Unchanged { .. },
-            ) => Ok(false),
-            Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
-            Err(error) => Err(error),
-        }
+        let answer = none_if(asking.read(&Root::hub_file(&url)?, None), ErrorKind::Protocol)?;
+        let Some(DocumentAnswer::Read(document)) = answer else { return Ok(false) };
+        Ok(root::version(&document.bytes).is_some())
     }
 
     fn soon(&self, location: &Location, what: Soon<'_>) {

@@ -36,7 +36,7 @@ use mu_provider::http::Http;
 use mu_provider::threads::lock;
 use mu_provider::{
     ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError, Release,
-    SafeUrl, TreeWriter, json_lines,
+    SafeUrl, TreeWriter, json_lines, none_if,
 };
 use mu_provider_hub::Archives;
 use mu_provider_hub::archive::{Scratch, unpack_with};
@@ -157,11 +157,7 @@ impl OciProvider {
             let place = repository.blob_at(scheme, archive)?;
             self.archives.unpack(&place, release, layout, tree, progress)
         });
-        match unpacked {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
+        Ok(none_if(unpacked, ErrorKind::NotFound)?.is_some())
     }
 
     /// The index of a package, from wherever the registry has it, with its validator; `None` if it is the same as that of
@@ -228,14 +224,10 @@ impl Provider for OciProvider {
 
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
         let call = Call { allow: vec![401], ..Call::get(LONGEST_GREETING, None) };
-        match self.registry(location).ask(To::Path("v2/"), &call, &mu_provider::Silent) {
-            Ok(answer) => {
-                Ok(!answer.is_absent()
-                    && (answer.api.is_some() || answer.bytes.trim_ascii() == b"{}"))
-            }
-            Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
-            Err(error) => Err(error),
-        }
+        let answer = self.registry(location).ask(To::Path("v2/"), &call, &mu_provider::Silent);
+        Ok(none_if(answer, ErrorKind::Protocol)?.is_some_and(|answer| {
+            !answer.is_absent() && (answer.api.is_some() || answer.bytes.trim_ascii() == b"{}")
+        }))
     }
 
     fn recall(
@@ -332,11 +324,9 @@ impl Provider for OciProvider {
             }
             Some(said) => {
                 let found = said.named(&location.path).map_err(absent)?;
-                let is_version = match self.said(&repository, &found, progress) {
-                    Ok((version, _)) => version.digest == said.digest,
-                    Err(error) if error.kind() == ErrorKind::NotFound => false,
-                    Err(error) => return Err(error),
-                };
+                let version =
+                    none_if(self.said(&repository, &found, progress), ErrorKind::NotFound)?;
+                let is_version = version.is_some_and(|(version, _)| version.digest == said.digest);
                 // A tag can move, so anything but a version is known by its digest.
                 let digest = (!is_version).then(|| said.digest.clone());
                 Ok(Release { commit: digest.clone(), reference: digest, ..found })

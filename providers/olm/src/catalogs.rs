@@ -13,6 +13,7 @@ use mu_provider::fs::{self, RunFolder};
 use mu_provider::http::Http;
 use mu_provider::{
     ErrorKind, FileDigest, Folder, Limits, Location, Progress, ProviderError, SafeUrl, TreeWriter,
+    none_if,
 };
 use mu_provider_hub::document::{Asking, DocumentAnswer, Validator};
 use mu_provider_hub::remembered::{Indexes, Remembered, digest};
@@ -223,10 +224,8 @@ impl Catalogs {
         if validator.is_some() && name.digest() == validator {
             return Ok(Read::Unchanged { max_age: None });
         }
-        let image = match self.oci.image(&name, progress) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Read::Absent),
-            image => image?,
-        };
+        let image = none_if(self.oci.image(&name, progress), ErrorKind::NotFound)?;
+        let Some(image) = image else { return Ok(Read::Absent) };
         if validator == Some(&image.digest) {
             return Ok(Read::Unchanged { max_age: None });
         }

@@ -22,7 +22,7 @@ use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::{
     ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError, Release, Silent,
-    TreeWriter, json_lines,
+    TreeWriter, json_lines, none_if,
 };
 use mu_provider_oci::{ImageName, OciProvider};
 
@@ -130,11 +130,8 @@ impl Provider for OlmProvider {
     }
 
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
-        match self.catalogs.get(location, &Silent) {
-            Ok(catalog) => Ok(catalog.is_some()),
-            Err(error) if error.kind() == ErrorKind::Protocol => Ok(false),
-            Err(error) => Err(error),
-        }
+        let catalog = self.catalogs.get(location, &Silent);
+        Ok(none_if(catalog, ErrorKind::Protocol)?.flatten().is_some())
     }
 
     fn is_unchanged(&self, location: &Location, validator: &str, progress: &dyn Progress) -> bool {
