@@ -3,7 +3,7 @@
 //! The tree decides what a package may contain. This only leaves out folders that belong to tools.
 
 use std::ffi::OsStr;
-use std::fs::{DirEntry, File};
+use std::fs::DirEntry;
 use std::path::Path;
 
 use mu_provider::fs::{self, AtPath as _, FileError};
@@ -38,7 +38,7 @@ fn below(folder: &Path, prefix: &[u8], tree: &mut TreeWriter) -> Result<(), Prov
             tree.symlink(&path, bytes(target.as_os_str()))?;
         } else if kind.is_file() {
             let mut file = fs::open(&on_disk)?;
-            let executable = is_executable(&file).at("look at", &on_disk)?;
+            let executable = fs::is_executable(&file.metadata().at("look at", &on_disk)?);
             let written = tree.file(&path, executable, &mut file);
             written.map_err(|error| match error {
                 TreeError::Content { source, .. } => {
@@ -56,16 +56,4 @@ fn below(folder: &Path, prefix: &[u8], tree: &mut TreeWriter) -> Result<(), Prov
 
 fn bytes(name: &OsStr) -> &[u8] {
     name.as_encoded_bytes()
-}
-
-#[cfg(unix)]
-fn is_executable(file: &File) -> std::io::Result<bool> {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    Ok(file.metadata()?.permissions().mode() & 0o100 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_executable(_file: &File) -> std::io::Result<bool> {
-    Ok(false)
 }

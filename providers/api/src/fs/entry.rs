@@ -120,6 +120,17 @@ pub fn set_permissions(path: &Path, permissions: Permissions) -> Result<(), File
     fs::set_permissions(path, permissions).at("change the permissions of", path)
 }
 
+/// Whether the owner of a file may execute it; on systems without such permissions, nobody may.
+pub fn is_executable(metadata: &Metadata) -> bool {
+    #[cfg(unix)]
+    return std::os::unix::fs::PermissionsExt::mode(&metadata.permissions()) & 0o100 != 0;
+    #[cfg(not(unix))]
+    {
+        let _ = metadata;
+        false
+    }
+}
+
 /// Removes a file; one that is not there is fine.
 ///
 /// # Errors

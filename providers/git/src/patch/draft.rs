@@ -190,17 +190,6 @@ fn read_entry(
     if !metadata.is_file() {
         return Ok(None);
     }
-    let mode = if is_executable(metadata) { Mode::Executable } else { Mode::File };
+    let mode = if fs::is_executable(metadata) { Mode::Executable } else { Mode::File };
     Ok(Some((mode, fs::read(path)?)))
-}
-
-#[cfg(unix)]
-fn is_executable(metadata: &std::fs::Metadata) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    metadata.permissions().mode() & 0o100 != 0
-}
-
-#[cfg(not(unix))]
-fn is_executable(_: &std::fs::Metadata) -> bool {
-    false
 }
