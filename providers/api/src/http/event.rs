@@ -102,28 +102,19 @@ fn is_secret(name: &str) -> bool {
     name != "www-authenticate" && words.iter().any(|word| name.contains(word))
 }
 
-/// Facts about how a request is sent.
-pub(super) struct Way {
+/// A watched request; reports its end when it is dropped.
+pub(super) struct Watched {
+    pub(super) watch: Watch,
+    pub(super) number: u64,
+    pub(super) url: SafeUrl,
     /// Where its token or password comes from, if it has one.
     pub(super) origin: String,
     /// The name of the proxy.
     pub(super) proxy: Option<String>,
-}
-
-/// A watched request; reports its end when it is dropped.
-pub(super) struct Watched {
-    watch: Watch,
-    number: u64,
-    url: SafeUrl,
-    way: Way,
-    is_sent: bool,
+    pub(super) is_sent: bool,
 }
 
 impl Watched {
-    pub(super) fn new(watch: Watch, number: u64, url: SafeUrl, way: Way) -> Self {
-        Self { watch, number, url, way, is_sent: false }
-    }
-
     pub(super) fn sent(&mut self, method: &Method, headers: &HeaderMap) {
         self.is_sent = true;
         (self.watch)(&RequestEvent::Sent {
@@ -132,8 +123,8 @@ impl Watched {
             url: &self.url,
             authorized: headers
                 .contains_key(reqwest::header::AUTHORIZATION)
-                .then_some(self.way.origin.as_str()),
-            proxy: self.way.proxy.as_deref(),
+                .then_some(self.origin.as_str()),
+            proxy: self.proxy.as_deref(),
             headers: Headers(headers),
         });
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub use reqwest::Method;
 use reqwest::header::{AUTHORIZATION, HeaderName, HeaderValue, IF_NONE_MATCH};
 
-use super::event::{Watched, Way};
+use super::event::Watched;
 use super::exchange::{Exchange, Outgoing, Patience, Pending};
 use super::sending::Sending;
 use super::{
@@ -346,7 +346,8 @@ impl<'http> Request<'http> {
         }
         let watched = options.watch.clone().map(|watch| {
             let proxy = options.proxies.of(&to).map(str::to_owned);
-            Watched::new(watch, number as u64, url.clone(), Way { origin, proxy })
+            let (number, url) = (number as u64, url.clone());
+            Watched { watch, number, url, origin, proxy, is_sent: false }
         });
         let outgoing = Outgoing { client: client.clone(), request, patience, watched };
         let mut pending = send(exchange, outgoing);

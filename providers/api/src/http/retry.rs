@@ -10,7 +10,7 @@ use httpdate::HttpDate;
 use super::exchange::ExchangeError;
 use super::{Http, RequestEvent, Response};
 use crate::threads::lock;
-use crate::{ErrorKind, ProviderError, SafeUrl};
+use crate::{ErrorKind, ProviderError, SafeUrl, causes};
 
 /// A failed attempt: the error, and whether another attempt may succeed.
 #[derive(Debug)]
@@ -163,9 +163,7 @@ impl Http {
             (self.options.sleep)(delay);
         }
     }
-}
 
-impl Http {
     /// Whether to wait if a server requests it.
     fn may_wait(&self, delay: Duration) -> bool {
         let mut waits = lock(&self.waits);
@@ -208,11 +206,7 @@ fn retry_after(response: &Response) -> Option<Duration> {
 
 /// The message of the innermost cause: the outer ones only say that a request failed.
 pub(super) fn root_cause(error: &(dyn Error + 'static)) -> String {
-    let mut innermost = error;
-    while let Some(source) = innermost.source() {
-        innermost = source;
-    }
-    innermost.to_string()
+    causes(error).last().unwrap_or(error).to_string()
 }
 
 /// The problem of a certificate in words, if the library's text is hard to understand.
