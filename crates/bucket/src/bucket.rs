@@ -158,12 +158,8 @@ impl Bucket {
     }
 
     /// The variable that says that a bucket is public, so that requests are not signed.
-    pub fn public_variable(&self) -> &'static str {
-        match self.store {
-            Store::S3 => "AWS_SKIP_SIGNATURE",
-            Store::Google => "GOOGLE_SKIP_SIGNATURE",
-            Store::Azure => "AZURE_SKIP_SIGNATURE",
-        }
+    pub fn public_variable(&self) -> String {
+        format!("{}SKIP_SIGNATURE", self.store.variables())
     }
 
     /// A client of the bucket. Sends no request yet.
@@ -184,11 +180,10 @@ impl Bucket {
 
     fn in_s3(&self) -> Result<Arc<dyn ObjectStore>, String> {
         use AmazonS3ConfigKey::{Client, Endpoint, MetadataEndpoint, S3Endpoint};
-        let set = AmazonS3Builder::with_config;
-        let builder = self.configured(AmazonS3Builder::new(), set);
+        let builder = self.configured(AmazonS3Builder::new(), AmazonS3Builder::with_config);
         let of = |key| builder.get_config_value(key);
         let http = may_be_plain(of(&S3Endpoint).or_else(|| of(&Endpoint)));
-        let patience = Patience::with_service(of(&MetadataEndpoint)).telling(self.sending.clone());
+        let patience = Patience::new(of(&MetadataEndpoint), self.sending.clone());
         let store = builder
             .with_config(Client(ClientConfigKey::AllowHttp), http)
             .with_bucket_name(&self.name)
@@ -206,7 +201,7 @@ impl Bucket {
         let store = builder
             .with_config(Client(ClientConfigKey::AllowHttp), http)
             .with_bucket_name(&self.name)
-            .with_http_connector(Patience::default().telling(self.sending.clone()))
+            .with_http_connector(Patience::new(None, self.sending.clone()))
             .build();
         store.map(|store| self.below_prefix(store)).map_err(|error| error.to_string())
     }
@@ -218,7 +213,7 @@ impl Bucket {
         let http = may_be_plain(builder.get_config_value(&Endpoint));
         let mut builder = builder
             .with_config(Client(ClientConfigKey::AllowHttp), http)
-            .with_http_connector(Patience::default().telling(self.sending.clone()));
+            .with_http_connector(Patience::new(None, self.sending.clone()));
         // If Azure runs the program as a service, this URL provides its identity.
         if let Some((_, url)) = self.variables.iter().find(|(name, _)| name == AZURE_IDENTITY) {
             builder = builder.with_config(MsiEndpoint, url);

@@ -24,7 +24,7 @@ const SERVICES: [&str; 3] = ["169.254.169.254", "metadata.google.internal", "met
 const ATTEMPTS: u32 = 3;
 
 /// Connects as usual, but gives up early if there is no metadata service.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Patience {
     connector: ReqwestConnector,
     /// The service that the user names.
@@ -54,16 +54,11 @@ pub enum NoCredentials {
 }
 
 impl Patience {
-    /// With a metadata service at a URL of the user's.
-    pub(crate) fn with_service(url: Option<String>) -> Self {
-        let url = url.and_then(|url| url::Url::parse(&url).ok());
+    /// With a metadata service at a URL of the user's, and what reports how much of a file is sent.
+    pub(crate) fn new(service: Option<String>, sending: Option<Sending>) -> Self {
+        let url = service.and_then(|url| url::Url::parse(&url).ok());
         let service = url.and_then(|url| url.host_str().map(str::to_owned));
-        Self { service, ..Self::default() }
-    }
-
-    /// The same, which says how much of a file is sent.
-    pub(crate) fn telling(self, sending: Option<Sending>) -> Self {
-        Self { sending, ..self }
+        Self { connector: ReqwestConnector::default(), service, sending }
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 
 use mu_provider::http::{HeaderMap, Signed, Signer};
 use mu_provider::threads::lock;
-use mu_provider::{ErrorKind, ProviderError, SafeUrl};
+use mu_provider::{ErrorKind, ProviderError, SafeUrl, causes};
 use object_store::client::{HttpError, HttpErrorKind, HttpRequest};
 use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectStore};
@@ -132,7 +132,7 @@ impl Signer for Buckets {
         let answer = opened.runtime.block_on(opened.store.get_opts(&path, options));
         let taken = lock(&unsent.0).take();
         let Some((wire, headers)) = taken else {
-            let reason = reason(answer.err().as_ref().map(|error| error as &(dyn Error + 'static)));
+            let reason = answer.err().map(|error| reason(&error)).unwrap_or_default();
             opened.without = Some(reason.clone());
             return Err(failed(reason));
         };
@@ -155,16 +155,9 @@ fn hinted(error: ProviderError, url: &SafeUrl) -> ProviderError {
 }
 
 /// Why the client of the store has not come to the request itself: mostly, it has no credentials.
-fn reason(error: Option<&(dyn Error + 'static)>) -> String {
-    let (mut cause, mut innermost) = (error, String::new());
-    while let Some(error) = cause {
-        innermost = error.to_string();
-        if error.is::<NoCredentials>() {
-            break;
-        }
-        cause = error.source();
-    }
-    innermost
+fn reason(error: &(dyn Error + 'static)) -> String {
+    let known = causes(error).find(|cause| cause.is::<NoCredentials>());
+    known.or_else(|| causes(error).last()).unwrap_or(error).to_string()
 }
 
 /// The range of a header, such as `bytes=10-` or `bytes=10-19`.
