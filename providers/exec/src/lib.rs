@@ -58,17 +58,6 @@ pub struct ExecProvider {
     batch: Batch,
 }
 
-/// What a plugin says about itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct About {
-    /// Its name, in its own words.
-    pub name: String,
-    /// Its version, in its own words.
-    pub version: String,
-    /// The schemes of references that it serves.
-    pub schemes: Vec<String>,
-}
-
 impl ExecProvider {
     /// A provider whose program has not been started yet.
     pub fn new(program: Program, http: Arc<Http>) -> Self {
@@ -86,10 +75,8 @@ impl ExecProvider {
     /// # Errors
     ///
     /// When it cannot be started, or does not introduce itself as the protocol requires.
-    pub fn about(&self) -> Result<About, ProviderError> {
-        let running = self.plugin.running()?;
-        let Introduction { name, version, schemes, .. } = &*running.introduction;
-        Ok(About { name: name.clone(), version: version.clone(), schemes: schemes.clone() })
+    pub fn about(&self) -> Result<Introduction, ProviderError> {
+        Ok(Introduction::clone(&*self.plugin.running()?.introduction))
     }
 
     /// The plugin's answer to any question; `None` if it does not know the method.

@@ -23,28 +23,6 @@ const MOST_LINES: usize = 1_000_000;
 /// The longest text of a plugin that is shown, in characters.
 const LONGEST_TEXT: usize = 1_000;
 
-/// A message from mu: a question, or a notification if there is no `id`.
-#[derive(Debug, Serialize)]
-pub(crate) struct Outgoing<'a> {
-    jsonrpc: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    id: Option<u64>,
-    method: &'a str,
-    params: &'a Value,
-}
-
-impl<'a> Outgoing<'a> {
-    /// A question.
-    pub(crate) fn question(id: u64, method: &'a str, params: &'a Value) -> Self {
-        Self { jsonrpc: "2.0", id: Some(id), method, params }
-    }
-
-    /// A notification, which has no answer.
-    pub(crate) fn notification(method: &'a str, params: &'a Value) -> Self {
-        Self { jsonrpc: "2.0", id: None, method, params }
-    }
-}
-
 /// A message from a plugin: an answer, a question or a notification.
 #[derive(Debug, Deserialize)]
 pub struct Incoming {
@@ -129,9 +107,12 @@ impl Failure {
 #[serde(default)]
 pub struct Introduction {
     pub(crate) protocol: u32,
-    pub(crate) name: String,
-    pub(crate) version: String,
-    pub(crate) schemes: Vec<String>,
+    /// Its name, in its own words.
+    pub name: String,
+    /// Its version, in its own words.
+    pub version: String,
+    /// The schemes of references that it serves.
+    pub schemes: Vec<String>,
     pub(crate) concurrency: usize,
     pub(crate) hosts: Vec<String>,
     pub(crate) capabilities: Capabilities,

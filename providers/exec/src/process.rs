@@ -17,11 +17,10 @@ use std::time::{Duration, Instant};
 use mu_provider::fs::FileError;
 use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Progress, ProviderError};
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::group::{Group, Pipes};
-use crate::message::{Failure, Incoming, LONGEST_LINE, Outgoing, Remark, Step, readable};
+use crate::message::{Failure, Incoming, LONGEST_LINE, Remark, Step, readable};
 use crate::record::Record;
 
 /// How much of a plugin's standard error is kept, in bytes.
@@ -209,7 +208,10 @@ impl Process {
         let (sender, events) = channel();
         let is_waited_for =
             lock(&self.shared.waiting).as_mut().map(|waiting| waiting.insert(id, sender)).is_some();
-        let is_sent = is_waited_for && self.shared.send(&Outgoing::question(id, method, params));
+        let is_sent = is_waited_for
+            && self
+                .shared
+                .send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
         if !is_sent {
             return Err(self.gone(method));
         }
@@ -264,7 +266,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        let _ = self.shared.send(&Outgoing::notification("shutdown", &json!({})));
+        let _ = self.shared.send(&json!({"jsonrpc": "2.0", "method": "shutdown", "params": {}}));
         lock(&self.shared.input).take();
         let _ = lock(&self.ended).recv_timeout(FAREWELL);
         self.group.end();
@@ -291,10 +293,10 @@ fn write(mut stdin: ChildStdin, lines: &Receiver<Vec<u8>>) {
 
 impl Shared {
     /// Sends a message; returns whether the process still takes messages.
-    fn send(&self, message: &impl Serialize) -> bool {
+    fn send(&self, message: &Value) -> bool {
         let mut line = serde_json::to_vec(message).expect("a message is plain JSON");
         if let Some(record) = &self.record {
-            record.sent(&line);
+            record.write("sent", &line);
         }
         line.push(b'\n');
         lock(&self.input).as_ref().is_some_and(|input| input.send(line).is_ok())
@@ -319,7 +321,7 @@ impl Shared {
                 continue;
             }
             if let Some(record) = &self.record {
-                record.received(&line);
+                record.write("received", &line);
             }
             let Ok(message) = serde_json::from_slice::<Incoming>(&line) else {
                 let text = readable(&String::from_utf8_lossy(&line[..line.len().min(200)]));

@@ -68,17 +68,8 @@ impl Record {
         }
     }
 
-    /// Records a message that mu sends, as the line that it is.
-    pub(crate) fn sent(&self, line: &[u8]) {
-        self.write("sent", line);
-    }
-
-    /// Records a message of the plugin, as the line that it is.
-    pub(crate) fn received(&self, line: &[u8]) {
-        self.write("received", line);
-    }
-
-    fn write(&self, direction: &str, line: &[u8]) {
+    /// Records a message that was `sent` or `received`, as the line that it is.
+    pub(crate) fn write(&self, direction: &str, line: &[u8]) {
         // The message is parsed and printed again, so that a token can only be written in one way.
         let Ok(message) = serde_json::from_slice::<Value>(line) else { return };
         let mut text = json!({ direction: message }).to_string();
