@@ -18,13 +18,3 @@ pub(crate) struct Known {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) referrers: Option<String>,
 }
-
-impl Known {
-    pub(crate) fn parse(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
-    }
-
-    pub(crate) fn to_text(&self) -> String {
-        serde_json::to_string(self).expect("a few texts can be printed")
-    }
-}

@@ -31,7 +31,7 @@ mod writer;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use mu_provider::catalog::{Hits, Query};
+use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::threads::lock;
 use mu_provider::{
@@ -57,6 +57,9 @@ pub use crate::said::read;
 pub use crate::without_lists::WithoutLists;
 pub use crate::writer::{ForeignArtifact, Pushed, Writer};
 
+/// The largest archive that is accepted, in bytes.
+const LARGEST_ARCHIVE: u64 = 4 << 30;
+
 /// The longest answer of a registry about itself, in bytes.
 const LONGEST_GREETING: u64 = 64 << 10;
 
@@ -77,10 +80,10 @@ pub struct OciProvider {
 impl OciProvider {
     /// A provider that has not contacted any registry yet.
     pub fn new(options: OciOptions) -> Self {
-        let OciOptions { http, downloads, largest_archive, stores, without_lists } = options;
+        let OciOptions { http, downloads, stores, without_lists } = options;
         Self {
             keys: Arc::new(Keys::new(Arc::clone(&http), stores)),
-            archives: Archives::new(Arc::clone(&http), downloads, largest_archive),
+            archives: Archives::new(Arc::clone(&http), downloads, LARGEST_ARCHIVE),
             http,
             without_lists: Arc::new(without_lists),
             registries: Mutex::default(),
@@ -262,7 +265,7 @@ impl Provider for OciProvider {
             let tried = format!("{}, which is not there: {NAMES}", location.describe());
             return Ok(Listing::Absent { tried: vec![tried] });
         };
-        let known = validator.and_then(Known::parse);
+        let known: Option<Known> = validator.and_then(|text| serde_json::from_str(text).ok());
         let etag = known.as_ref().and_then(|known| known.etag.as_deref());
         // Both requests run together, so they take as long as one.
         let (tags, tagged) = std::thread::scope(|scope| {
@@ -291,8 +294,8 @@ impl Provider for OciProvider {
                 release.name.clone_from(&location.path);
             }
         }
-        let (lines, validator) = (json_lines(releases), Some(now.to_text()));
-        Ok(Listing::Found(Found::new(location, lines, validator, None)))
+        let validator = serde_json::to_string(&now).expect("a few texts can be printed");
+        Ok(Listing::Found(Found::new(location, json_lines(releases), Some(validator), None)))
     }
 
     fn resolve(
@@ -364,7 +367,10 @@ impl Provider for OciProvider {
         query: &Query,
         progress: &dyn Progress,
     ) -> Result<Option<Hits>, ProviderError> {
-        self.search_names(location, query, progress)
+        let Some(names) = self.names(location, progress) else { return Ok(None) };
+        let line = |name| CatalogLine { name, ..CatalogLine::default() };
+        let lines = json_lines(names.into_iter().map(line));
+        Ok(Some(query.search(&*lines).expect("it is in memory")))
     }
 
     fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {
@@ -386,7 +392,10 @@ impl Provider for OciProvider {
         }
         // The registry has it under another name now, or a lock does not have its name.
         let (said, place) = self.said(&repository, release, progress)?;
-        let own = said.archive(&place)?;
+        let own = said.release.clone().map_err(|reason| {
+            let text = format!("`{place}` contains no package: {reason}");
+            ProviderError::new(ErrorKind::Integrity, text)
+        })?;
         // If nothing names the content, the digest of the archive does, or that of the whole artifact.
         if let (Some(expected), None) = (&release.archive, &release.digest)
             && own.archive.as_ref() != Some(expected)

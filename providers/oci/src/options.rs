@@ -15,8 +15,6 @@ pub struct OciOptions {
     pub http: Arc<Http>,
     /// A folder for incomplete downloads; created when needed.
     pub downloads: PathBuf,
-    /// The largest archive that is accepted, in bytes.
-    pub largest_archive: u64,
     /// Where to look for passwords, besides mu's own.
     pub stores: Stores,
     /// What earlier runs have learned about registries.
@@ -24,10 +22,9 @@ pub struct OciOptions {
 }
 
 impl OciOptions {
-    /// The usual limits.
+    /// Without passwords of other tools, and without anything from earlier runs.
     pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>) -> Self {
-        let (downloads, stores) = (downloads.into(), Stores::default());
-        let without_lists = WithoutLists::default();
-        Self { http, downloads, largest_archive: 4 << 30, stores, without_lists }
+        let (stores, without_lists) = (Stores::default(), WithoutLists::default());
+        Self { http, downloads: downloads.into(), stores, without_lists }
     }
 }

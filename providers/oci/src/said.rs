@@ -28,18 +28,6 @@ impl Said {
         }
         Ok(release)
     }
-
-    /// The archive and its size.
-    ///
-    /// # Errors
-    ///
-    /// When it is not a version of a package.
-    pub(crate) fn archive(&self, place: &str) -> Result<Release, ProviderError> {
-        self.release.clone().map_err(|reason| {
-            let text = format!("`{place}` contains no package: {reason}");
-            ProviderError::new(ErrorKind::Integrity, text)
-        })
-    }
 }
 
 impl OciProvider {

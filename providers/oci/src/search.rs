@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use mu_provider::catalog::{CatalogLine, Hits, Query};
-use mu_provider::{Location, Progress, ProviderError, json_lines};
+use mu_provider::{Location, Progress};
 use serde::Deserialize;
 
 use crate::OciProvider;
@@ -27,22 +26,13 @@ struct Page {
 }
 
 impl OciProvider {
-    /// The packages below a location whose names contain the words; `None` if the registry does not list them.
-    pub(crate) fn search_names(
-        &self,
-        location: &Location,
-        query: &Query,
-        progress: &dyn Progress,
-    ) -> Result<Option<Hits>, ProviderError> {
-        let Some(names) = self.names(location, progress) else { return Ok(None) };
-        let line = |name| CatalogLine { name, ..CatalogLine::default() };
-        let lines = json_lines(names.into_iter().map(line));
-        Ok(Some(query.search(&*lines).expect("it is in memory")))
-    }
-
     /// The names of the repositories below a location. A registry that refuses is not worth a word: the packages in it are
     /// found by their names.
-    fn names(&self, location: &Location, progress: &dyn Progress) -> Option<BTreeSet<String>> {
+    pub(crate) fn names(
+        &self,
+        location: &Location,
+        progress: &dyn Progress,
+    ) -> Option<BTreeSet<String>> {
         let registry = self.registry(location);
         let guard = RepositoryGuard {
             keys: Arc::clone(&self.keys),
