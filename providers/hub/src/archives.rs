@@ -134,7 +134,7 @@ impl Archives {
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
         let archive = self.get(place, release, None, progress)?;
-        let is_kept = layout == Layout::InFolder && tree.keeps_archive();
+        let is_kept = layout == Layout::InFolder && tree.keeps_archive;
         let unpacked = match is_kept {
             false => archive.unpack(&self.scratch, layout, tree),
             true => {
@@ -142,7 +142,7 @@ impl Archives {
                 let copied = archive.copy(&mut bytes).map_err(ArchiveError::Io);
                 let unpacked =
                     copied.and_then(|()| unpack_with(&self.scratch, &bytes, layout, tree));
-                tree.set_archive(bytes);
+                tree.archive = Some(bytes);
                 unpacked
             }
         };

@@ -61,8 +61,10 @@ pub struct TreeWriter {
     buffer: Vec<u8>,
     /// The file whose content is kept, and its content once it is there.
     kept: Option<(&'static str, Option<Vec<u8>>)>,
-    /// Whether the archive itself is kept, and its bytes once they are there.
-    archive: Option<Option<Vec<u8>>>,
+    /// Whether whoever unpacks an archive of another ecosystem should hand it over, so that the tools there can read it.
+    pub keeps_archive: bool,
+    /// That archive, byte for byte; `None` if the tree does not come from one.
+    pub archive: Option<Vec<u8>>,
 }
 
 impl fmt::Debug for TreeWriter {
@@ -90,6 +92,7 @@ impl TreeWriter {
             archive_bytes: None,
             buffer: Vec::new(),
             kept: None,
+            keeps_archive: false,
             archive: None,
         }
     }
@@ -97,28 +100,6 @@ impl TreeWriter {
     /// Keeps the content of the file at `path`, so that it need not be read from disk again.
     pub fn keep(&mut self, path: &'static str) {
         self.kept = Some((path, None));
-    }
-
-    /// Keeps the archive that the tree comes from, if it is one of another ecosystem, so that the tools there can read it.
-    pub fn keep_archive(&mut self) {
-        self.archive = Some(None);
-    }
-
-    /// Whether whoever unpacks an archive of another ecosystem should hand it over.
-    pub fn keeps_archive(&self) -> bool {
-        self.archive.is_some()
-    }
-
-    /// Hands over the archive, byte for byte.
-    pub fn set_archive(&mut self, archive: Vec<u8>) {
-        if let Some(kept) = &mut self.archive {
-            *kept = Some(archive);
-        }
-    }
-
-    /// The kept archive: `None` if the tree does not come from one of another ecosystem.
-    pub fn take_archive(&mut self) -> Option<Vec<u8>> {
-        self.archive.as_mut()?.take()
     }
 
     /// The kept content: `None` if there was no such file, or if it arrived in pieces.

@@ -24,9 +24,9 @@ pub(crate) fn fetch_archive(
     let _store = session.use_store()?;
     let mut archive = None;
     let tree = session.store.inspect(|tree| {
-        tree.keep_archive();
+        tree.keeps_archive = true;
         way.route.provider.fetch(location, &release, tree, &progress)?;
-        archive = tree.take_archive();
+        archive = tree.archive.take();
         Ok(())
     });
     let tree = tree.map_err(|error| {
