@@ -85,14 +85,9 @@ impl<'call> Package<'call> {
         })
     }
 
-    /// The same package, with publication dates.
-    pub(crate) fn dated(self) -> Self {
-        Self { dated: true, ..self }
-    }
-
-    /// The same package, without publication dates.
-    pub(crate) fn undated(self) -> Self {
-        Self { dated: false, ..self }
+    /// The same package, with publication dates or without.
+    pub(crate) fn with_dates(self, dated: bool) -> Self {
+        Self { dated, ..self }
     }
 
     /// The commits of the other versions, those nearest to `commit` first.

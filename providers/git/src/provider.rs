@@ -131,7 +131,7 @@ impl Provider for GitProvider {
         let package = Package::new(&settled.folder, location);
         let is_known = |package: Package<'_>| validator == Some(&*package.validator(&listed));
         // Dates that nobody needs do no harm.
-        let dated = package.dated();
+        let dated = package.with_dates(true);
         if is_known(package) || is_known(dated) {
             return Ok(Listing::Unchanged { max_age: None, validator: None });
         }
@@ -146,7 +146,7 @@ impl Provider for GitProvider {
             ));
         }
         // If dates are missing, ask for them again next time.
-        let validator = if is_dated { dated } else { package.undated() }.validator(&listed);
+        let validator = package.with_dates(is_dated).validator(&listed);
         Ok(Listing::Found(found(&settled, location, &releases, validator)))
     }
 
@@ -160,7 +160,7 @@ impl Provider for GitProvider {
             commits.iter().map(|commit| commit::parse(Some(commit))).collect();
         let settled = self.repositories.recall(location, &commits?, progress)?;
         let listed = settled.repository.known_advertisement()?;
-        let package = Package::new(&settled.folder, location).undated();
+        let package = Package::new(&settled.folder, location).with_dates(false);
         let validator = package.validator(&listed);
         Some(found(&settled, location, &package.releases(&listed), validator))
     }
@@ -172,7 +172,7 @@ impl Provider for GitProvider {
         version: &str,
     ) -> Option<Vec<Release>> {
         let mut known = None;
-        for settled in self.repositories.candidates(location) {
+        for settled in self.repositories.candidates(location, &mu_provider::Silent) {
             let Some(listed) = settled.repository.known_listing() else { continue };
             let package = Package::new(&settled.folder, location);
             // In most cases the answer stands in one line, and the others need not be understood.

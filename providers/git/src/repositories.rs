@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use git2::Oid;
-use mu_provider::{ErrorKind, FileDigest, Location, Progress, ProviderError, Silent};
+use mu_provider::{ErrorKind, FileDigest, Location, Progress, ProviderError};
 use sha2::{Digest as _, Sha256};
 
 use crate::database::{Bounds, Database};
@@ -117,17 +117,19 @@ impl Repositories {
         commits: &[Oid],
         progress: &dyn Progress,
     ) -> Option<Settled> {
-        let candidates = root::candidates(location).ok()?;
-        let all = candidates.into_iter().map(|candidate| self.settled(candidate, progress));
         let has_all =
             |settled: &Settled| commits.iter().all(|commit| settled.repository.has_commit(*commit));
-        all.into_iter().find(has_all)
+        self.candidates(location, progress).find(has_all)
     }
 
     /// The repositories that a location can mean. Nobody is asked.
-    pub(crate) fn candidates(&self, location: &Location) -> impl Iterator<Item = Settled> {
+    pub(crate) fn candidates(
+        &self,
+        location: &Location,
+        progress: &dyn Progress,
+    ) -> impl Iterator<Item = Settled> {
         let candidates = root::candidates(location).unwrap_or_default();
-        candidates.into_iter().map(|candidate| self.settled(candidate, &Silent))
+        candidates.into_iter().map(|candidate| self.settled(candidate, progress))
     }
 
     /// The URLs that were tried, or would be, to settle a location.

@@ -95,7 +95,7 @@ impl Repository {
             Ok(()) if missing.iter().all(|commit| is_here(&commit)) => {}
             // The server does not send single commits, or does not have them.
             _ => {
-                let history = self.fetch_history_locked(talk, &lock, progress)?;
+                let history = self.fetch_history(talk, &lock, progress)?;
                 let lost =
                     missing.iter().find(|commit| !history.has_commit(**commit).unwrap_or(false));
                 if let Some(commit) = lost {

@@ -20,8 +20,9 @@ impl Repository {
     ) -> Result<BTreeSet<Oid>, ProviderError> {
         self.check_online(|| format!("a commit that begins with {prefix}"))?;
         let mut talk = self.talk();
-        let history = self.fetch_history(&mut talk, progress)?;
-        Ok(history.commits_beginning(prefix))
+        let lock = self.lock(&self.database, progress)?;
+        self.database.prepare(&lock, &self.remote.to_string())?;
+        Ok(self.fetch_history(&mut talk, &lock, progress)?.commits_beginning(prefix))
     }
 
     /// When tags and commits were made, in seconds since 1970, as far as this is known without fetching
@@ -63,17 +64,7 @@ impl Repository {
 
     /// Fetches the history of all branches and tags, without files if the server can leave them out; returns
     /// the database that has it.
-    fn fetch_history(
-        &self,
-        talk: &mut Talk,
-        progress: &dyn Progress,
-    ) -> Result<&Database, ProviderError> {
-        let lock = self.lock(&self.database, progress)?;
-        self.database.prepare(&lock, &self.remote.to_string())?;
-        self.fetch_history_locked(talk, &lock, progress)
-    }
-
-    pub(super) fn fetch_history_locked(
+    pub(super) fn fetch_history(
         &self,
         talk: &mut Talk,
         lock: &Lock,
