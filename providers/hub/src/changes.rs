@@ -7,6 +7,7 @@ use std::ops::RangeInclusive;
 use std::sync::Mutex;
 
 use crate::document::{Asking, DocumentAnswer};
+use crate::hub::Hub;
 use crate::root::{self, Root};
 use crate::wire;
 use mu_provider::threads::lock;
@@ -31,24 +32,18 @@ struct Known {
     useless: bool,
 }
 
-impl Changes {
+impl Hub {
     /// Whether the index file of `name` is certain to be unchanged since `generation`.
-    pub(crate) fn are_none(
-        &self,
-        root: &Root,
-        name: &str,
-        generation: u64,
-        asking: &Asking<'_>,
-    ) -> bool {
-        let Some(current) = root.file.generation else { return false };
+    pub(crate) fn is_unchanged(&self, name: &str, generation: u64, asking: &Asking<'_>) -> bool {
+        let Some(current) = self.file.generation else { return false };
         if generation >= current {
             return generation == current;
         }
-        let Some(log) = root.file.log.as_deref() else { return false };
-        let mut known = lock(&self.0);
+        let Some(log) = self.file.log.as_deref() else { return false };
+        let mut known = lock(&self.changes.0);
         let first = generation + 1;
         if !known.useless && known.since.is_none_or(|since| since > first) {
-            known.useless = known.read_log(root, log, first..=current, asking).is_none();
+            known.useless = known.read_log(self, log, first..=current, asking).is_none();
         }
         !known.useless && known.last.get(name).is_none_or(|last| *last <= generation)
     }

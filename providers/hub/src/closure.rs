@@ -11,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mu_provider::http::Request;
 use mu_provider::{Progress, SafeUrl};
 
-use crate::root::{Root, below};
+use crate::hub::Hub;
+use crate::root::below;
 use crate::wire::{ClosureFile, LARGEST_CLOSURE, closure_path};
 use mu_provider::threads::lock;
 
@@ -33,21 +34,24 @@ pub(crate) struct Closures {
     in_vain: AtomicUsize,
 }
 
-impl Closures {
+impl Hub {
     /// The URL of the closure of the package `name`, if it is worth requesting: no other closure has named
     /// the package yet.
-    pub(crate) fn place(&self, root: &Root, name: &str) -> Option<SafeUrl> {
+    pub(crate) fn closure(&self, name: &str) -> Option<SafeUrl> {
         // A folder answers at once, so asking early gains nothing.
-        let folder = root.file.closures.as_deref().filter(|_| root.url.scheme() != "file")?;
-        if self.in_vain.load(Ordering::Relaxed) >= MOST_IN_VAIN
-            || !self.is_new(name)
-            || self.asked.fetch_add(1, Ordering::Relaxed) >= MOST
+        let folder = self.file.closures.as_deref().filter(|_| self.url.scheme() != "file")?;
+        let Closures { in_vain, asked, .. } = &self.closures;
+        if in_vain.load(Ordering::Relaxed) >= MOST_IN_VAIN
+            || !self.closures.is_new(name)
+            || asked.fetch_add(1, Ordering::Relaxed) >= MOST
         {
             return None;
         }
-        below(&below(&root.url, folder).ok()?.as_folder(), &closure_path(name)).ok()
+        below(&below(&self.url, folder).ok()?.as_folder(), &closure_path(name)).ok()
     }
+}
 
+impl Closures {
     /// Reads the closure from `request`, and returns the packages that no earlier closure has named.
     pub(crate) fn learn(&self, request: &mut Request<'_>, progress: &dyn Progress) -> Vec<String> {
         let Some(mut names) = read(request, progress) else {

@@ -227,7 +227,11 @@ impl<'asked> Asking<'asked> {
 }
 
 /// The path of a `file:` URL.
-pub(crate) fn file_path(url: &SafeUrl) -> Result<PathBuf, ProviderError> {
+///
+/// # Errors
+///
+/// When it is none.
+pub fn file_path(url: &SafeUrl) -> Result<PathBuf, ProviderError> {
     url.as_url().to_file_path().map_err(|()| {
         ProviderError::new(ErrorKind::Refused, format!("`{url}` is not a path on this machine"))
     })

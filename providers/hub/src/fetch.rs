@@ -6,9 +6,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use mu_provider::{
-    ErrorKind, Listing, Location, Progress, ProviderError, Release, SafeUrl, Silent,
-};
+use mu_provider::{ErrorKind, Listing, Location, Progress, ProviderError, Release, SafeUrl};
 
 use crate::HubProvider;
 use crate::archive::ArchiveError;
@@ -68,19 +66,8 @@ impl HubProvider {
         self.known_or_usual(&url).archives(&location.path, release)
     }
 
-    /// Where the archive is by what this machine knows of the hub.
-    pub(crate) fn likely(&self, location: &Location, release: &Release) -> Option<SafeUrl> {
-        let url = location.root.as_folder();
-        if url.scheme() == "file" {
-            // A file here is read without asking anyone. Without it, everything is in its usual place.
-            self.root(&url, &self.asking(location, &Silent)).ok()?;
-        }
-        let places = self.known_or_usual(&url).archives(&location.path, release);
-        places.ok()?.into_iter().next()
-    }
-
     /// A hub that has been read already; else what it was when it was read last.
-    fn known_or_usual(&self, url: &SafeUrl) -> Arc<Hub> {
+    pub(crate) fn known_or_usual(&self, url: &SafeUrl) -> Arc<Hub> {
         self.hubs.known_or_usual(url, || {
             Root::remembered(url.clone(), &Memory::new(&self.archives.downloads, url))
         })

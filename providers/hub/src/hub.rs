@@ -19,7 +19,7 @@ use mu_provider::threads::lock;
 pub(crate) struct Hub {
     root: Root,
     /// What changed between its generations.
-    changes: Changes,
+    pub(crate) changes: Changes,
     /// All its index lines, once they were read at once.
     snapshot: OnceLock<Option<Snapshot>>,
     /// Its closures that were requested.
@@ -44,11 +44,6 @@ impl Hub {
         }
     }
 
-    /// Whether the index file of `name` is certain to be unchanged since `generation`.
-    pub(crate) fn is_unchanged(&self, name: &str, generation: u64, asking: &Asking<'_>) -> bool {
-        self.changes.are_none(&self.root, name, generation, asking)
-    }
-
     /// Whether the snapshot is less work than requesting `packages` packages, or was read already.
     pub(crate) fn is_snapshot_worth_it(&self, packages: u64) -> bool {
         self.snapshot.get().is_some() || snapshot::is_worth_it(&self.root, packages)
@@ -57,11 +52,6 @@ impl Hub {
     /// The snapshot, read once; `None` if it is of no use.
     pub(crate) fn snapshot(&self, asking: &Asking<'_>) -> Option<&Snapshot> {
         self.snapshot.get_or_init(|| snapshot::read(&self.root, asking)).as_ref()
-    }
-
-    /// The URL of the closure of the package `name`, if it is worth requesting.
-    pub(crate) fn closure(&self, name: &str) -> Option<SafeUrl> {
-        self.closures.place(&self.root, name)
     }
 }
 

@@ -44,7 +44,7 @@ use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::{Http, or_variable};
 use mu_provider::{
     ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError, Release,
-    SafeUrl, Soon, TreeWriter, none_if,
+    SafeUrl, Silent, Soon, TreeWriter, none_if,
 };
 
 pub use crate::archives::{Archives, Held, Looked, Place};
@@ -123,7 +123,9 @@ impl HubProvider {
         let url = location.root.as_folder();
         let asking = self.asking(location, progress);
         let root = self.root(&url, &asking)?;
-        if !root.is_snapshot_worth_it(self.expected(&url).packages) {
+        if !root.is_snapshot_worth_it(
+            lock(&self.expected).get(&url).map_or(0, |expected| expected.packages),
+        ) {
             return Ok(None);
         }
         let Some(snapshot) = root.snapshot(&asking) else { return Ok(None) };
@@ -138,12 +140,6 @@ impl HubProvider {
         let lines = index::check(lines, &location.path, &file)?;
         let validator = Validator::default().at(root.file.generation).to_text();
         Ok(Some(Listing::Found(Found::new(location, lines, validator, root.max_age))))
-    }
-
-    /// What will be listed of the hub at `url`.
-    fn expected(&self, url: &SafeUrl) -> Expected {
-        let expected = lock(&self.expected);
-        expected.get(url).copied().unwrap_or_default()
     }
 
     /// Lists a package from its own index file, and learns what it may lead to.
@@ -252,8 +248,7 @@ impl Provider for HubProvider {
     }
 
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
-        let asking =
-            Asking { limit: LONGEST_HUB_FILE, ..self.asking(location, &mu_provider::Silent) };
+        let asking = Asking { limit: LONGEST_HUB_FILE, ..self.asking(location, &Silent) };
         // Files that are read to find out need not be read again.
         let url = location.root.as_folder();
         if let Some(root) = none_if(self.root(&url, &asking), ErrorKind::Protocol)? {
@@ -358,7 +353,13 @@ impl Provider for HubProvider {
     }
 
     fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {
-        self.likely(location, release)
+        let url = location.root.as_folder();
+        if url.scheme() == "file" {
+            // A file here is read without asking anyone. Without it, everything is in its usual place.
+            self.root(&url, &self.asking(location, &Silent)).ok()?;
+        }
+        let places = self.known_or_usual(&url).archives(&location.path, release);
+        places.ok()?.into_iter().next()
     }
 
     fn capabilities(

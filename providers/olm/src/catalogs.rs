@@ -15,7 +15,7 @@ use mu_provider::{
     ErrorKind, FileDigest, Folder, Limits, Location, Progress, ProviderError, SafeUrl, TreeWriter,
     none_if,
 };
-use mu_provider_hub::document::{Asking, DocumentAnswer, Validator};
+use mu_provider_hub::document::{Asking, DocumentAnswer, Validator, file_path};
 use mu_provider_hub::remembered::{Indexes, Remembered, digest};
 use mu_provider_oci::{ImageName, OciProvider};
 use serde::{Deserialize, Serialize};
@@ -325,10 +325,7 @@ fn url_of(root: &SafeUrl) -> Result<SafeUrl, ProviderError> {
 
 /// The path of a `file:` URL, whatever slash is behind it.
 pub(crate) fn path_of(root: &SafeUrl) -> Result<PathBuf, ProviderError> {
-    let path = root.as_url().to_file_path().map_err(|()| {
-        ProviderError::new(ErrorKind::Refused, format!("`{root}` is not a path on this machine"))
-    })?;
-    Ok(path.components().collect())
+    Ok(file_path(root)?.components().collect())
 }
 
 /// The text of a part of a catalog. As in the JSON that OLM reads, what is not UTF-8 spoils no more than its own value.

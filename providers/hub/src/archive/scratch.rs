@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use mu_provider::threads;
+use mu_provider::threads::lock;
 
 use super::inflate::Inflate;
 
@@ -17,15 +17,11 @@ pub struct Scratch(Mutex<Vec<Inflate>>);
 impl Scratch {
     /// Calls `work` with what inflates one archive.
     pub(super) fn lend<T>(&self, work: impl FnOnce(&mut Inflate) -> T) -> T {
-        let mut inflate = self.lock().pop().unwrap_or_default();
+        let mut inflate = lock(&self.0).pop().unwrap_or_default();
         let result = work(&mut inflate);
         if inflate.capacity() <= LARGEST {
-            self.lock().push(inflate);
+            lock(&self.0).push(inflate);
         }
         result
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<Inflate>> {
-        threads::lock(&self.0)
     }
 }
