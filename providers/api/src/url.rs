@@ -7,7 +7,6 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use url::Url;
@@ -130,14 +129,6 @@ impl SafeUrl {
 impl From<Url> for SafeUrl {
     fn from(url: Url) -> Self {
         Self(Arc::new(url))
-    }
-}
-
-impl FromStr for SafeUrl {
-    type Err = url::ParseError;
-
-    fn from_str(text: &str) -> Result<Self, url::ParseError> {
-        Self::parse(text)
     }
 }
 

@@ -199,11 +199,6 @@ impl Registry {
         }
     }
 
-    /// Remembers how it was reached.
-    pub(crate) fn note_scheme(&self, scheme: &'static str) {
-        lock(&self.scheme).get_or_insert(scheme);
-    }
-
     /// The URL of a path of it.
     pub(crate) fn url(&self, scheme: &str, path: &str) -> Result<SafeUrl, ProviderError> {
         let text = format!("{scheme}://{}/{path}", self.host);
@@ -229,7 +224,7 @@ impl Registry {
                     first.get_or_insert(error);
                 }
                 Ok(done) => {
-                    self.note_scheme(scheme);
+                    lock(&self.scheme).get_or_insert(scheme);
                     return Ok(done);
                 }
                 // Somebody answered, and wants to know who asks.

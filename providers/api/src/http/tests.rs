@@ -301,7 +301,7 @@ fn plain_http_to_a_server_that_expects_tls_gets_a_hint() {
     // It closes the connection, as many servers do.
     std::thread::spawn(move || listener.incoming().for_each(drop));
     let http = Http::new(Notes::default().options());
-    let url: SafeUrl = format!("http://{address}/a").parse().expect("is a URL");
+    let url = SafeUrl::parse(&format!("http://{address}/a")).expect("is a URL");
     let error = http.get(&url).send().expect_err("does not answer");
     assert_eq!(error.hints(), [format!("if it expects TLS, write `https://{address}/...`")]);
 }
