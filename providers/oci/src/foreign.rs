@@ -11,7 +11,7 @@ use mu_formats::{
     Artifact, FORMATS, Format, FormatError, Image, Layer, Reading, Texts, same_version,
 };
 use mu_provider::threads::lock;
-use mu_provider::{Progress, ProviderError, Release};
+use mu_provider::{ProviderError, Release};
 use mu_provider_hub::archive::Layout;
 use mu_provider_hub::pick;
 
@@ -63,16 +63,15 @@ impl OciProvider {
     /// The version in the manifest `bytes`, to which `tag` leads, if it has a known format.
     pub(crate) fn foreign(
         &self,
-        repository: &Repository,
+        repository: &Repository<'_>,
         bytes: &[u8],
         tag: &str,
-        progress: &dyn Progress,
     ) -> Result<Option<Found>, ProviderError> {
-        let Some(manifest) = self.of_platform(repository, bytes, progress)? else {
+        let Some(manifest) = repository.of_platform(bytes)? else {
             return Ok(None);
         };
         let found = match marked(&manifest) {
-            None => self.without_annotations(repository, &manifest, progress)?,
+            None => self.without_annotations(repository, &manifest)?,
             found => found,
         };
         let Some((format, artifact, layer)) = found else { return Ok(None) };
@@ -84,11 +83,11 @@ impl OciProvider {
         };
         let texts = match (artifact.in_config, &manifest.config) {
             (true, Some(config)) => {
-                let config = repository.blob(config, LONGEST_MANIFEST, progress)?;
+                let config = repository.blob(config, LONGEST_MANIFEST)?;
                 let text = String::from_utf8_lossy(&config).into_owned();
                 Texts([(format.manifest.to_owned(), text)].into())
             }
-            _ => match self.texts(repository, format, layer, &[], progress)? {
+            _ => match self.texts(repository, format, layer, &[])? {
                 Ok(texts) => texts,
                 Err(reason) => return Ok(Some(Err(reason))),
             },
@@ -114,16 +113,15 @@ impl OciProvider {
     /// What an image is that a builder has made of a package: its labels say so, or there is a manifest among its files.
     fn without_annotations(
         &self,
-        repository: &Repository,
+        repository: &Repository<'_>,
         manifest: &Manifest,
-        progress: &dyn Progress,
     ) -> Result<Option<Marked>, ProviderError> {
         let Some(config) = &manifest.config else { return Ok(None) };
         let is_image = wire::IMAGE_CONFIGS.contains(&&*config.media_type);
         if !is_image || manifest.layers.is_empty() || !wire::is_digest(&config.digest) {
             return Ok(None);
         }
-        let config = repository.blob(config, LONGEST_MANIFEST, progress)?;
+        let config = repository.blob(config, LONGEST_MANIFEST)?;
         let config: serde_json::Value = serde_json::from_slice(&config).unwrap_or_default();
         let labels = config.pointer("/config/Labels");
         let marked = FORMATS.iter().filter_map(|format| {
@@ -139,7 +137,7 @@ impl OciProvider {
             if let Some(at) = manifest.layers.iter().position(is_it) {
                 return Ok(Some((format, artifact, Ok(at))));
             }
-            if let Some(found) = self.uppermost(repository, manifest, format, progress)? {
+            if let Some(found) = self.uppermost(repository, manifest, format)? {
                 return Ok(Some((format, artifact, found)));
             }
         }
@@ -150,10 +148,9 @@ impl OciProvider {
     /// package: the last that has one, unless a later one has removed it.
     fn uppermost(
         &self,
-        repository: &Repository,
+        repository: &Repository<'_>,
         manifest: &Manifest,
         format: &Format,
-        progress: &dyn Progress,
     ) -> Result<Option<Result<usize, String>>, ProviderError> {
         let layers = &manifest.layers;
         let size = layers.iter().try_fold(0_u64, |sum, layer| sum.checked_add(layer.size));
@@ -168,7 +165,7 @@ impl OciProvider {
             if !wire::is_digest(&layer.digest) {
                 return Ok(None);
             }
-            let Ok(texts) = self.texts(repository, format, layer, &removed, progress)? else {
+            let Ok(texts) = self.texts(repository, format, layer, &removed)? else {
                 return Ok(None);
             };
             if let Some(text) = texts.0.get(format.manifest) {
@@ -185,16 +182,15 @@ impl OciProvider {
     /// be unpacked.
     fn texts(
         &self,
-        repository: &Repository,
+        repository: &Repository<'_>,
         format: &Format,
         layer: &Descriptor,
         besides: &[String],
-        progress: &dyn Progress,
     ) -> Result<Result<Texts, String>, ProviderError> {
         let kept = lock(&self.layers).get(&layer.digest);
         let bytes = match kept {
             Some(kept) => kept.to_vec(),
-            None => repository.blob(layer, LARGEST_LAYER, progress)?,
+            None => repository.blob(layer, LARGEST_LAYER)?,
         };
         let names = [format.manifest].into_iter().chain(format.others.iter().copied());
         let names: Vec<&str> = names.chain(besides.iter().map(String::as_str)).collect();
@@ -209,15 +205,12 @@ impl OciProvider {
         lock(&self.layers).keep(&layer.digest, bytes);
         Ok(texts)
     }
+}
 
+impl Repository<'_> {
     /// The format of the packages with these tags, where the meaning of the tags depends on it: some leave numbers out, or all
     /// are prereleases. Judged by the newest of them; `None` if that cannot be found out.
-    pub(crate) fn format_of(
-        &self,
-        repository: &Repository,
-        tags: &[String],
-        progress: &dyn Progress,
-    ) -> Option<&'static Format> {
+    pub(crate) fn format_of(&self, tags: &[String]) -> Option<&'static Format> {
         let has = |tag: &&String, is: fn(&str) -> bool| {
             wire::version_of(tag).is_some_and(|version| is(&version))
         };
@@ -230,20 +223,15 @@ impl OciProvider {
         let has_release = tags.iter().any(|tag| has(&tag, is_release));
         let newest = || tags.iter().rfind(|tag| has(tag, |_| true)).filter(|_| !has_release);
         let tag = short.or_else(newest)?;
-        let bytes = repository.manifest(tag, progress).ok().flatten()?;
-        let manifest = self.of_platform(repository, &bytes, progress).ok().flatten()?;
+        let bytes = self.manifest(tag).ok().flatten()?;
+        let manifest = self.of_platform(&bytes).ok().flatten()?;
         let image = image(&manifest);
         let is_of = |artifact: Artifact| (artifact.find)(&image).is_some();
         FORMATS.iter().find(|format| format.artifact.is_some_and(is_of))
     }
 
     /// The manifest in `bytes`, or that of one of its platforms.
-    fn of_platform(
-        &self,
-        repository: &Repository,
-        bytes: &[u8],
-        progress: &dyn Progress,
-    ) -> Result<Option<Manifest>, ProviderError> {
+    fn of_platform(&self, bytes: &[u8]) -> Result<Option<Manifest>, ProviderError> {
         let Some(index) = Index::parse(bytes) else {
             return Ok(serde_json::from_slice(bytes).ok());
         };
@@ -251,7 +239,7 @@ impl OciProvider {
         let Some(entry) = entry.filter(|entry| wire::is_digest(&entry.digest)) else {
             return Ok(None);
         };
-        let bytes = repository.manifest(&entry.digest, progress)?;
+        let bytes = self.manifest(&entry.digest)?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
 }

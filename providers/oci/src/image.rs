@@ -69,11 +69,31 @@ impl ImageName {
 
 /// An image that was found.
 #[derive(Debug)]
-pub struct Image {
-    repository: Repository,
+pub struct Image<'call> {
+    repository: Repository<'call>,
     manifest: Manifest,
     /// What its manifest is known by.
     pub digest: String,
+}
+
+impl Image<'_> {
+    /// One of its labels.
+    ///
+    /// # Errors
+    ///
+    /// When its config cannot be got, or is not one.
+    pub fn label(&self, key: &str) -> Result<Option<String>, ProviderError> {
+        let Some(config) = &self.manifest.config else { return Ok(None) };
+        let bytes = self.repository.blob(config, LONGEST_MANIFEST)?;
+        let config: Value = serde_json::from_slice(&bytes).map_err(|error| {
+            let place = self.repository.place(&format!("blobs/{}", config.digest));
+            let text = format!("`{place}` is not the config of an image");
+            ProviderError::new(ErrorKind::Protocol, text).because(error)
+        })?;
+        let label =
+            config.get("config").and_then(|config| config.get("Labels")?.get(key)?.as_str());
+        Ok(label.map(str::to_owned))
+    }
 }
 
 impl OciProvider {
@@ -82,9 +102,13 @@ impl OciProvider {
     /// # Errors
     ///
     /// [`ErrorKind::NotFound`] when there is none, and whatever keeps its registry from being asked.
-    pub fn image(&self, name: &ImageName, progress: &dyn Progress) -> Result<Image, ProviderError> {
-        let repository = self.existing(&name.location)?;
-        let bytes = self.manifest_of(&repository, &name.reference, progress)?;
+    pub fn image<'call>(
+        &self,
+        name: &ImageName,
+        progress: &'call dyn Progress,
+    ) -> Result<Image<'call>, ProviderError> {
+        let repository = self.existing(&name.location, progress)?;
+        let bytes = repository.image(&name.reference)?;
         let place = repository.place(&format!("manifests/{}", name.reference));
         let wrong = |error: serde_json::Error| {
             let text = format!("`{place}` is not the manifest of an image");
@@ -102,48 +126,11 @@ impl OciProvider {
                     let text = format!("`{place}` names no image");
                     return Err(ProviderError::new(ErrorKind::Protocol, text));
                 }
-                self.manifest_of(&repository, &digest, progress)?
+                repository.image(&digest)?
             }
         };
         let manifest: Manifest = serde_json::from_slice(&bytes).map_err(wrong)?;
         Ok(Image { digest: wire::digest(&bytes), repository, manifest })
-    }
-
-    fn manifest_of(
-        &self,
-        repository: &Repository,
-        reference: &str,
-        progress: &dyn Progress,
-    ) -> Result<Vec<u8>, ProviderError> {
-        repository.manifest(reference, progress)?.ok_or_else(|| {
-            let place = repository.place(&format!("manifests/{reference}"));
-            let text = format!("there is no image `{reference}` of `{}`", repository.name);
-            ProviderError::new(ErrorKind::NotFound, text)
-                .because(format!("there is nothing at `{place}`"))
-        })
-    }
-
-    /// A label of an image.
-    ///
-    /// # Errors
-    ///
-    /// When its config cannot be got, or is not one.
-    pub fn label(
-        &self,
-        image: &Image,
-        key: &str,
-        progress: &dyn Progress,
-    ) -> Result<Option<String>, ProviderError> {
-        let Some(config) = &image.manifest.config else { return Ok(None) };
-        let bytes = image.repository.blob(config, LONGEST_MANIFEST, progress)?;
-        let config: Value = serde_json::from_slice(&bytes).map_err(|error| {
-            let place = image.repository.place(&format!("blobs/{}", config.digest));
-            let text = format!("`{place}` is not the config of an image");
-            ProviderError::new(ErrorKind::Protocol, text).because(error)
-        })?;
-        let label =
-            config.get("config").and_then(|config| config.get("Labels")?.get(key)?.as_str());
-        Ok(label.map(str::to_owned))
     }
 
     /// Writes the files of an image that are in one of `folders` into `tree`.
@@ -153,10 +140,9 @@ impl OciProvider {
     /// When a layer is missing, damaged or hostile.
     pub fn unpack_image(
         &self,
-        image: &Image,
+        image: &Image<'_>,
         folders: impl IntoIterator<Item = String>,
         tree: &mut TreeWriter,
-        progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
         let Image { repository, manifest, digest } = image;
         if manifest.layers.len() > MOST_LAYERS {
@@ -179,9 +165,21 @@ impl OciProvider {
             };
             repository.registry.by_scheme(|scheme| {
                 let place = repository.blob_at(scheme, &layer.digest)?;
-                self.archives.unpack_layer(&place, &blob, &mut layers, tree, progress)
+                self.archives.unpack_layer(&place, &blob, &mut layers, tree, repository.progress)
             })?;
         }
         Ok(())
+    }
+}
+
+impl Repository<'_> {
+    /// The manifest of an image.
+    fn image(&self, reference: &str) -> Result<Vec<u8>, ProviderError> {
+        self.manifest(reference)?.ok_or_else(|| {
+            let place = self.place(&format!("manifests/{reference}"));
+            let text = format!("there is no image `{reference}` of `{}`", self.name);
+            ProviderError::new(ErrorKind::NotFound, text)
+                .because(format!("there is nothing at `{place}`"))
+        })
     }
 }

@@ -36,7 +36,7 @@ use mu_provider::http::Http;
 use mu_provider::threads::lock;
 use mu_provider::{
     ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError, Release,
-    SafeUrl, TreeWriter, json_lines, none_if,
+    SafeUrl, Silent, TreeWriter, json_lines, none_if,
 };
 use mu_provider_hub::Archives;
 use mu_provider_hub::archive::{Scratch, unpack_with};
@@ -47,11 +47,10 @@ use crate::foreign::Layers;
 pub use crate::foreign::{Marked, marked};
 pub use crate::image::{Image, ImageName};
 use crate::known::Known;
-use crate::listing::Entries;
 pub use crate::options::OciOptions;
 pub use crate::registry::names_of;
 use crate::registry::{Call, Registry, To};
-use crate::repository::{Listed, Repository};
+use crate::repository::Repository;
 use crate::said::Said;
 pub use crate::said::read;
 pub use crate::without_lists::WithoutLists;
@@ -108,7 +107,7 @@ impl OciProvider {
     ///
     /// When no registry can have a repository of that name.
     pub fn writer(&self, location: &Location) -> Result<Writer, ProviderError> {
-        let repository = self.repository_for(location, true).ok_or_else(|| {
+        let repository = self.repository(location, true, &Silent).ok_or_else(|| {
             let text = format!("nothing can be published at `{}`: {NAMES}", location.describe());
             ProviderError::new(ErrorKind::Refused, text)
         })?;
@@ -117,11 +116,12 @@ impl OciProvider {
     }
 
     /// The repository of a package; `None` if registries cannot have one with that name.
-    fn repository(&self, location: &Location) -> Option<Repository> {
-        self.repository_for(location, false)
-    }
-
-    fn repository_for(&self, location: &Location, writes: bool) -> Option<Repository> {
+    fn repository<'call>(
+        &self,
+        location: &Location,
+        writes: bool,
+        progress: &'call dyn Progress,
+    ) -> Option<Repository<'call>> {
         let (name, registry) = (repository::name_of(location)?, self.registry(location));
         let guard = RepositoryGuard {
             keys: Arc::clone(&self.keys),
@@ -129,12 +129,16 @@ impl OciProvider {
             repository: name.clone(),
             writes,
         };
-        Some(Repository { registry, name, guard: Some(Arc::new(guard)) })
+        Some(Repository { registry, name, guard: Some(Arc::new(guard)), progress })
     }
 
     /// The same, as an error if it cannot exist.
-    pub(crate) fn existing(&self, location: &Location) -> Result<Repository, ProviderError> {
-        self.repository(location).ok_or_else(|| {
+    pub(crate) fn existing<'call>(
+        &self,
+        location: &Location,
+        progress: &'call dyn Progress,
+    ) -> Result<Repository<'call>, ProviderError> {
+        self.repository(location, false, progress).ok_or_else(|| {
             let text = format!("there is no `{}`: {}", location.describe(), NAMES);
             ProviderError::new(ErrorKind::NotFound, text)
         })
@@ -143,10 +147,9 @@ impl OciProvider {
     /// Unpacks the archive of a release with a known digest; returns `false` if the registry has no such blob.
     fn unpack(
         &self,
-        repository: &Repository,
+        repository: &Repository<'_>,
         release: &Release,
         tree: &mut TreeWriter,
-        progress: &dyn Progress,
     ) -> Result<bool, ProviderError> {
         let Some(archive) = &release.archive else { return Ok(false) };
         let layout = foreign::layout(release.locator.as_deref());
@@ -158,50 +161,9 @@ impl OciProvider {
         }
         let unpacked = repository.registry.by_scheme(|scheme| {
             let place = repository.blob_at(scheme, archive)?;
-            self.archives.unpack(&place, release, layout, tree, progress)
+            self.archives.unpack(&place, release, layout, tree, repository.progress)
         });
         Ok(none_if(unpacked, ErrorKind::NotFound)?.is_some())
-    }
-
-    /// The index of a package, from wherever the registry has it, with its validator; `None` if it is the same as that of
-    /// `known`.
-    fn entries(
-        &self,
-        repository: &Repository,
-        tags: &[String],
-        tagged: Listed,
-        known: Option<&Known>,
-        progress: &dyn Progress,
-    ) -> Result<Option<(Entries, Known)>, ProviderError> {
-        let mut now = Known { tags: wire::digest(tags.join("\n").as_bytes()), ..Known::default() };
-        let tagged = match tagged {
-            Listed::Unchanged => {
-                let known = known.filter(|known| known.tags == now.tags);
-                if known.is_some_and(|known| known.referrers.is_none()) {
-                    return Ok(None);
-                }
-                repository.tagged_index(None, progress)?
-            }
-            other => other,
-        };
-        let mut entries = Entries::default();
-        let mut has_index = false;
-        if let Listed::Found(index, digest, etag) = tagged {
-            entries.add(&index);
-            has_index = true;
-            (now.index, now.etag) = (Some(digest), etag);
-        }
-        if (!has_index || entries.lack(tags))
-            && let Some(index) = repository.referrers(progress)?
-        {
-            entries.add(&index);
-            now.referrers = Some(wire::digest(&index.to_bytes()));
-        }
-        repository.add_events(&mut entries, tags, progress)?;
-        let is_same = known.is_some_and(|known| {
-            (&known.tags, &known.index, &known.referrers) == (&now.tags, &now.index, &now.referrers)
-        });
-        Ok((!is_same).then_some((entries, now)))
     }
 }
 
@@ -227,7 +189,7 @@ impl Provider for OciProvider {
 
     fn probe(&self, location: &Location) -> Result<bool, ProviderError> {
         let call = Call { allow: vec![401], ..Call::get(LONGEST_GREETING, None) };
-        let answer = self.registry(location).ask(To::Path("v2/"), &call, &mu_provider::Silent);
+        let answer = self.registry(location).ask(To::Path("v2/"), &call, &Silent);
         Ok(none_if(answer, ErrorKind::Protocol)?.is_some_and(|answer| {
             !answer.is_absent() && (answer.api.is_some() || answer.bytes.trim_ascii() == b"{}")
         }))
@@ -241,12 +203,12 @@ impl Provider for OciProvider {
     ) -> Option<Found> {
         // What has a digest is found by it alone, whatever tags there are.
         let only_digests = commits.iter().all(|text| wire::is_digest(text));
-        (only_digests && self.repository(location).is_some())
+        (only_digests && repository::name_of(location).is_some())
             .then(|| Found::new(location, Vec::new(), None, None))
     }
 
     fn carries_copies(&self, location: &Location) -> bool {
-        let Some(repository) = self.repository(location) else { return false };
+        let Some(repository) = self.repository(location, false, &Silent) else { return false };
         let (place, said) = (repository.place(""), lock(&self.said));
         let mut here = said.iter().filter(|((at, _), _)| *at == place).map(|(_, said)| said);
         here.any(|said| {
@@ -261,7 +223,7 @@ impl Provider for OciProvider {
         validator: Option<&str>,
         progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
-        let Some(repository) = self.repository(location) else {
+        let Some(repository) = self.repository(location, false, progress) else {
             let tried = format!("{}, which is not there: {NAMES}", location.describe());
             return Ok(Listing::Absent { tried: vec![tried] });
         };
@@ -269,8 +231,8 @@ impl Provider for OciProvider {
         let etag = known.as_ref().and_then(|known| known.etag.as_deref());
         // Both requests run together, so they take as long as one.
         let (tags, tagged) = std::thread::scope(|scope| {
-            let tagged = scope.spawn(|| repository.tagged_index(etag, progress));
-            let tags = repository.tags(progress);
+            let tagged = scope.spawn(|| repository.tagged_index(etag));
+            let tags = repository.tags();
             (tags, tagged.join())
         });
         let tags = tags?.filter(|tags| !tags.is_empty());
@@ -278,11 +240,11 @@ impl Provider for OciProvider {
             return Ok(Listing::Absent { tried: vec![repository.place("tags/list")] });
         };
         let tagged = tagged.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-        let found = self.entries(&repository, &tags, tagged, known.as_ref(), progress)?;
+        let found = repository.entries(&tags, tagged, known.as_ref())?;
         let Some((entries, now)) = found else {
             return Ok(Listing::Unchanged { max_age: None, validator: None });
         };
-        let format = entries.is_empty().then(|| self.format_of(&repository, &tags, progress));
+        let format = entries.is_empty().then(|| repository.format_of(&tags));
         let mut releases = entries.releases(&location.path, &tags);
         for release in &mut releases {
             if let Some(Some(format)) = format {
@@ -304,7 +266,7 @@ impl Provider for OciProvider {
         revision: &str,
         progress: &dyn Progress,
     ) -> Result<Release, ProviderError> {
-        let repository = self.existing(location)?;
+        let repository = self.existing(location, progress)?;
         let absent = |why: String| {
             let text = format!("there is no tag `{revision}` of `{}`", location.describe());
             ProviderError::new(ErrorKind::NotFound, text).because(why)
@@ -314,7 +276,7 @@ impl Provider for OciProvider {
             return Err(absent("no tag looks like that".to_owned()));
         }
         let place = repository.place(&format!("manifests/{revision}"));
-        match self.said_by(&repository, revision, progress)? {
+        match self.said_by(&repository, revision)? {
             None => Err(absent(format!("there is no `{place}`"))),
             // Nothing else is meant by a digest.
             Some(said) if is_digest => {
@@ -327,8 +289,7 @@ impl Provider for OciProvider {
             }
             Some(said) => {
                 let found = said.named(&location.path).map_err(absent)?;
-                let version =
-                    none_if(self.said(&repository, &found, progress), ErrorKind::NotFound)?;
+                let version = none_if(self.said(&repository, &found), ErrorKind::NotFound)?;
                 let is_version = version.is_some_and(|(version, _)| version.digest == said.digest);
                 // A tag can move, so anything but a version is known by its digest.
                 let digest = (!is_version).then(|| said.digest.clone());
@@ -343,8 +304,8 @@ impl Provider for OciProvider {
         release: &Release,
         progress: &dyn Progress,
     ) -> Result<Option<Release>, ProviderError> {
-        let repository = self.existing(location)?;
-        let (said, _) = self.said(&repository, release, progress)?;
+        let repository = self.existing(location, progress)?;
+        let (said, _) = self.said(&repository, release)?;
         // Later events are not part of it.
         let listed = || release.clone();
         Ok(Some(match said.named(&location.path) {
@@ -375,7 +336,7 @@ impl Provider for OciProvider {
 
     fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {
         let archive = release.archive.as_ref()?;
-        let place = self.repository(location)?.place(&format!("blobs/{archive}"));
+        let place = self.repository(location, false, &Silent)?.place(&format!("blobs/{archive}"));
         SafeUrl::parse(&place).ok()
     }
 
@@ -386,12 +347,12 @@ impl Provider for OciProvider {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
-        let repository = self.existing(location)?;
-        if self.unpack(&repository, release, tree, progress)? {
+        let repository = self.existing(location, progress)?;
+        if self.unpack(&repository, release, tree)? {
             return Ok(());
         }
         // The registry has it under another name now, or a lock does not have its name.
-        let (said, place) = self.said(&repository, release, progress)?;
+        let (said, place) = self.said(&repository, release)?;
         let own = said.release.clone().map_err(|reason| {
             let text = format!("`{place}` contains no package: {reason}");
             ProviderError::new(ErrorKind::Integrity, text)
@@ -409,7 +370,7 @@ impl Provider for OciProvider {
             );
             return Err(ProviderError::new(ErrorKind::Integrity, text));
         }
-        if own.archive != release.archive && self.unpack(&repository, &own, tree, progress)? {
+        if own.archive != release.archive && self.unpack(&repository, &own, tree)? {
             return Ok(());
         }
         let archive = own.archive.unwrap_or_default();

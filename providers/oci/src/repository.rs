@@ -1,12 +1,14 @@
 //! One repository: the tags, manifests and referrers of a package.
 
 use std::collections::BTreeSet;
+use std::fmt;
 use std::sync::Arc;
 
 use mu_provider::http::Guard;
 use mu_provider::{ErrorKind, Location, Progress, ProviderError, SafeUrl};
 use mu_provider_hub::Place;
 
+use crate::known::Known;
 use crate::listing::Entries;
 use crate::registry::{Call, Registry, RegistryAnswer, To, shown};
 use crate::wire::{self, Descriptor, INDEX_TAG, Index, Manifest, ROOT_DIGEST, TagList};
@@ -29,12 +31,18 @@ const MOST_PAGES: usize = 1_000;
 /// How many tags a repository may have.
 const MOST_TAGS: usize = 200_000;
 
-/// A repository.
-#[derive(Debug, Clone)]
-pub(crate) struct Repository {
+/// A repository, and who hears of its requests.
+pub(crate) struct Repository<'call> {
     pub(crate) registry: Arc<Registry>,
     pub(crate) name: String,
     pub(crate) guard: Option<Arc<dyn Guard>>,
+    pub(crate) progress: &'call dyn Progress,
+}
+
+impl fmt::Debug for Repository<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Repository").field("name", &self.name).finish_non_exhaustive()
+    }
 }
 
 /// The most events to request one by one.
@@ -65,7 +73,7 @@ pub(crate) fn name_of(location: &Location) -> Option<String> {
     wire::is_repository(&name).then_some(name)
 }
 
-impl Repository {
+impl Repository<'_> {
     fn call(&self, limit: u64) -> Call {
         Call::get(limit, self.guard.clone())
     }
@@ -94,13 +102,10 @@ impl Repository {
     }
 
     /// All tags; `None` if there is no such repository.
-    pub(crate) fn tags(
-        &self,
-        progress: &dyn Progress,
-    ) -> Result<Option<Vec<String>>, ProviderError> {
+    pub(crate) fn tags(&self) -> Result<Option<Vec<String>>, ProviderError> {
         let path = self.path(&format!("tags/list?n={TAGS_AT_ONCE}"));
         let call = self.call(LONGEST_PAGE);
-        let mut answer = self.registry.ask(To::Path(&path), &call, progress)?;
+        let mut answer = self.registry.ask(To::Path(&path), &call, self.progress)?;
         if answer.is_absent() {
             return Ok(None);
         }
@@ -117,7 +122,7 @@ impl Repository {
             if tags.len() == before {
                 return Err(self.endless(&answer, "a page without new tags, and one more after it"));
             }
-            answer = self.registry.ask(To::Url(&next), &call, progress)?;
+            answer = self.registry.ask(To::Url(&next), &call, self.progress)?;
         }
         Err(self.endless(&answer, &format!("more than {MOST_PAGES} pages of tags")))
     }
@@ -134,14 +139,10 @@ impl Repository {
     }
 
     /// A manifest, by its tag or digest: its bytes, which match their digest.
-    pub(crate) fn manifest(
-        &self,
-        reference: &str,
-        progress: &dyn Progress,
-    ) -> Result<Option<Vec<u8>>, ProviderError> {
+    pub(crate) fn manifest(&self, reference: &str) -> Result<Option<Vec<u8>>, ProviderError> {
         let path = self.path(&format!("manifests/{reference}"));
         let call = self.call(LONGEST_MANIFEST).accepts_manifests();
-        let answer = self.registry.ask(To::Path(&path), &call, progress)?;
+        let answer = self.registry.ask(To::Path(&path), &call, self.progress)?;
         if answer.is_absent() {
             return Ok(None);
         }
@@ -159,12 +160,7 @@ impl Repository {
     }
 
     /// A blob of a manifest, of at most `limit` bytes, with the size and digest in the manifest.
-    pub(crate) fn blob(
-        &self,
-        what: &Descriptor,
-        limit: u64,
-        progress: &dyn Progress,
-    ) -> Result<Vec<u8>, ProviderError> {
+    pub(crate) fn blob(&self, what: &Descriptor, limit: u64) -> Result<Vec<u8>, ProviderError> {
         let Descriptor { digest, size, .. } = what;
         let place = self.place(&format!("blobs/{digest}"));
         let wrong =
@@ -180,7 +176,7 @@ impl Repository {
             return Err(wrong(ErrorKind::Refused, why));
         }
         let path = self.path(&format!("blobs/{digest}"));
-        let answer = self.registry.ask(To::Path(&path), &self.call(limit), progress)?;
+        let answer = self.registry.ask(To::Path(&path), &self.call(limit), self.progress)?;
         if answer.is_absent() {
             return Err(wrong(
                 ErrorKind::NotFound,
@@ -200,18 +196,14 @@ impl Repository {
     }
 
     /// The index at the tag that is for registries without referrers; `etag` is its earlier ETag.
-    pub(crate) fn tagged_index(
-        &self,
-        etag: Option<&str>,
-        progress: &dyn Progress,
-    ) -> Result<Listed, ProviderError> {
+    pub(crate) fn tagged_index(&self, etag: Option<&str>) -> Result<Listed, ProviderError> {
         let path = self.path(&format!("manifests/{INDEX_TAG}"));
         let call = self.call(LONGEST_MANIFEST).accepts_manifests();
         let call = match etag {
             Some(etag) => call.header("if-none-match", etag),
             None => call,
         };
-        let answer = self.registry.ask(To::Path(&path), &call, progress)?;
+        let answer = self.registry.ask(To::Path(&path), &call, self.progress)?;
         if answer.status == 304 && etag.is_some() {
             return Ok(Listed::Unchanged);
         }
@@ -226,11 +218,10 @@ impl Repository {
         &self,
         entries: &mut Entries,
         tags: &[String],
-        progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
         let lost: Vec<&String> = tags.iter().filter(|tag| entries.lacks_event(tag)).collect();
         for tag in lost.into_iter().take(MOST_LOST_EVENTS) {
-            let Some(bytes) = self.manifest(tag, progress)? else { continue };
+            let Some(bytes) = self.manifest(tag)? else { continue };
             let Ok(manifest) = serde_json::from_slice::<Manifest>(&bytes) else { continue };
             let manifests = vec![manifest.entry(&bytes)];
             entries.add(&Index { manifests, ..Index::default() });
@@ -239,10 +230,7 @@ impl Repository {
     }
 
     /// The registry's own list of referrers; `None` if it has none, whatever it answers.
-    pub(crate) fn referrers(
-        &self,
-        progress: &dyn Progress,
-    ) -> Result<Option<Index>, ProviderError> {
+    pub(crate) fn referrers(&self) -> Result<Option<Index>, ProviderError> {
         if self.registry.keeps_no_referrers() {
             return Ok(None);
         }
@@ -254,7 +242,7 @@ impl Repository {
         let mut has_answered = true;
         for _ in 0..MOST_PAGES {
             let to = next.as_ref().map_or(To::Path(&path), To::Url);
-            let answer = match self.registry.ask(to, &call, progress) {
+            let answer = match self.registry.ask(to, &call, self.progress) {
                 Ok(answer) => answer,
                 Err(error) if error.kind() == ErrorKind::Offline => return Err(error),
                 // The repository itself could be read, so a refusal is about the list alone. Anything else may pass.
@@ -281,5 +269,44 @@ impl Repository {
             self.registry.note_no_referrers(has_answered);
         }
         Ok(all)
+    }
+
+    /// The index of a package, from wherever the registry has it, with its validator; `None` if it is the same as that of
+    /// `known`.
+    pub(crate) fn entries(
+        &self,
+        tags: &[String],
+        tagged: Listed,
+        known: Option<&Known>,
+    ) -> Result<Option<(Entries, Known)>, ProviderError> {
+        let mut now = Known { tags: wire::digest(tags.join("\n").as_bytes()), ..Known::default() };
+        let tagged = match tagged {
+            Listed::Unchanged => {
+                let known = known.filter(|known| known.tags == now.tags);
+                if known.is_some_and(|known| known.referrers.is_none()) {
+                    return Ok(None);
+                }
+                self.tagged_index(None)?
+            }
+            other => other,
+        };
+        let mut entries = Entries::default();
+        let mut has_index = false;
+        if let Listed::Found(index, digest, etag) = tagged {
+            entries.add(&index);
+            has_index = true;
+            (now.index, now.etag) = (Some(digest), etag);
+        }
+        if (!has_index || entries.lack(tags))
+            && let Some(index) = self.referrers()?
+        {
+            entries.add(&index);
+            now.referrers = Some(wire::digest(&index.to_bytes()));
+        }
+        self.add_events(&mut entries, tags)?;
+        let is_same = known.is_some_and(|known| {
+            (&known.tags, &known.index, &known.referrers) == (&now.tags, &now.index, &now.referrers)
+        });
+        Ok((!is_same).then_some((entries, now)))
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use mu_provider::threads::lock;
-use mu_provider::{ArchiveDigest, ErrorKind, Progress, ProviderError, Release};
+use mu_provider::{ArchiveDigest, ErrorKind, ProviderError, Release};
 
 use crate::OciProvider;
 use crate::listing;
@@ -34,15 +34,14 @@ impl OciProvider {
     /// The content of a version's manifest, requested once in a run.
     pub(crate) fn said(
         &self,
-        repository: &Repository,
+        repository: &Repository<'_>,
         release: &Release,
-        progress: &dyn Progress,
     ) -> Result<(Arc<Said>, String), ProviderError> {
         let version = release.full_version();
         let mut tried = Vec::new();
         for tag in &wire::tags_of(release) {
             let place = repository.place(&format!("manifests/{tag}"));
-            if let Some(said) = self.said_by(repository, tag, progress)? {
+            if let Some(said) = self.said_by(repository, tag)? {
                 return Ok((said, place));
             }
             tried.push(format!("`{place}`"));
@@ -54,18 +53,17 @@ impl OciProvider {
 
     pub(crate) fn said_by(
         &self,
-        repository: &Repository,
+        repository: &Repository<'_>,
         tag: &str,
-        progress: &dyn Progress,
     ) -> Result<Option<Arc<Said>>, ProviderError> {
         let key = (repository.place(""), tag.to_owned());
         if let Some(known) = lock(&self.said).get(&key) {
             return Ok(Some(Arc::clone(known)));
         }
-        let Some(bytes) = repository.manifest(tag, progress)? else { return Ok(None) };
+        let Some(bytes) = repository.manifest(tag)? else { return Ok(None) };
         let release = match read(&bytes, tag) {
             Err(reason) => {
-                let foreign = self.foreign(repository, &bytes, tag, progress)?;
+                let foreign = self.foreign(repository, &bytes, tag)?;
                 foreign.unwrap_or(Err(reason))
             }
             own => own,

@@ -229,7 +229,7 @@ impl Catalogs {
         if validator == Some(&image.digest) {
             return Ok(Read::Unchanged { max_age: None });
         }
-        let configs = self.oci.label(&image, CONFIGS.0, progress)?;
+        let configs = image.label(CONFIGS.0)?;
         let configs = configs.as_deref().unwrap_or(CONFIGS.1).trim_matches('/');
         let scratch = RunFolder::new(&self.folder.join("images"))?;
         let into = scratch.path().join("image");
@@ -239,7 +239,7 @@ impl Catalogs {
             ProviderError::new(ErrorKind::Io, text).because(error)
         })?;
         let mut tree = TreeWriter::new(opened, Limits::default());
-        self.oci.unpack_image(&image, [configs.to_owned()], &mut tree, progress)?;
+        self.oci.unpack_image(&image, [configs.to_owned()], &mut tree)?;
         tree.finish()?;
         let folder = into.join(configs);
         if fs::metadata_if_there(&folder)?.is_some() {

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use mu_formats::helm;
 use mu_hub::{HubError, Published};
 use mu_provider::publishable::check_line;
-use mu_provider::{Location, Release, SafeUrl, Silent, without_secrets};
+use mu_provider::{Location, Release, SafeUrl, without_secrets};
 use mu_provider_oci::{ForeignArtifact, OciProvider, Pushed, Writer};
 use serde_json::{Map, Value};
 
@@ -81,7 +81,7 @@ impl OciRegistry {
         line: &Map<String, Value>,
         name: &str,
     ) -> Result<Published, CommandError> {
-        let copied = self.writer(name)?.copy(&self.provider, from, release, line, &Silent)?;
+        let copied = self.writer(name)?.copy(&self.provider, from, release, line)?;
         let offered = release.archive.clone().unwrap_or_default();
         published(copied, format!("{name} {}", release.version), offered)
     }

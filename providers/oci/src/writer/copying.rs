@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use mu_provider::{ErrorKind, Location, Progress, ProviderError, Release, Silent};
+use mu_provider::{ErrorKind, Location, ProviderError, Release, Silent};
 use serde_json::{Map, Value};
 
 use super::{Pushed, Writer, annotations};
@@ -42,18 +42,17 @@ impl Writer {
         location: &Location,
         release: &Release,
         line: &Map<String, Value>,
-        progress: &dyn Progress,
     ) -> Result<Pushed, ProviderError> {
-        let source = from.existing(location)?;
-        let (tag, bytes) = self.found(&source, location, release, progress)?;
+        let source = from.existing(location, &Silent)?;
+        let (tag, bytes) = self.found(&source, location, release)?;
         let digest = wire::digest(&bytes);
-        let there = self.repository.manifest(&tag, progress)?.map(|bytes| wire::digest(&bytes));
+        let there = self.repository.manifest(&tag)?.map(|bytes| wire::digest(&bytes));
         if let Some(other) = there.as_ref().filter(|there| **there != digest) {
             return Ok(Pushed::Differs(other.clone()));
         }
         let media_type = match there {
             Some(_) => media_type(&bytes),
-            None => self.manifest_as_it_is(&source, &tag, &bytes, true, progress)?,
+            None => self.manifest_as_it_is(&source, &tag, &bytes, true)?,
         };
         let entry = Descriptor {
             annotations: Some(annotations(line)),
@@ -61,7 +60,7 @@ impl Writer {
         };
         self.list(&entry)?;
         for tag in release.tags.iter().filter(|tag| wire::is_tag(tag)) {
-            let there = self.repository.manifest(tag, progress)?;
+            let there = self.repository.manifest(tag)?;
             if there.is_none_or(|there| there != bytes) {
                 self.put(&media_type, tag, bytes.clone())?;
             }
@@ -86,7 +85,7 @@ impl Writer {
         }
         let parts = [artifact.config, artifact.layer];
         let [config, layer] = parts.map(|(kind, bytes)| Descriptor::of(kind, bytes));
-        let there = self.repository.manifest(&tag, &Silent)?;
+        let there = self.repository.manifest(&tag)?;
         let bytes = match &there {
             Some(bytes) => {
                 let known: Manifest = serde_json::from_slice(bytes).unwrap_or_default();
@@ -129,13 +128,12 @@ impl Writer {
     /// The tag of a version, and the manifest that it leads to.
     fn found(
         &self,
-        source: &Repository,
+        source: &Repository<'_>,
         location: &Location,
         release: &Release,
-        progress: &dyn Progress,
     ) -> Result<(String, Vec<u8>), ProviderError> {
         for tag in wire::tags_of(release) {
-            if let Some(bytes) = source.manifest(&tag, progress)? {
+            if let Some(bytes) = source.manifest(&tag)? {
                 return Ok((tag, bytes));
             }
         }
@@ -150,11 +148,10 @@ impl Writer {
     /// Copies what a manifest names, then the manifest itself; returns its media type.
     fn manifest_as_it_is(
         &self,
-        source: &Repository,
+        source: &Repository<'_>,
         reference: &str,
         bytes: &[u8],
         may_be_index: bool,
-        progress: &dyn Progress,
     ) -> Result<String, ProviderError> {
         let refused = |why: &str| {
             let place = source.place(&format!("manifests/{reference}"));
@@ -165,17 +162,17 @@ impl Writer {
                 return Err(refused("it is an index of too many manifests"));
             }
             for entry in &index.manifests {
-                let inner = source.manifest(&entry.digest, progress)?;
+                let inner = source.manifest(&entry.digest)?;
                 let inner =
                     inner.ok_or_else(|| refused("a manifest that it names does not exist"))?;
-                self.manifest_as_it_is(source, &entry.digest, &inner, false, progress)?;
+                self.manifest_as_it_is(source, &entry.digest, &inner, false)?;
             }
         } else {
             let manifest: Manifest =
                 serde_json::from_slice(bytes).map_err(|_| refused("it is not a manifest"))?;
             for blob in manifest.config.iter().chain(&manifest.layers) {
                 if !self.has_blob(blob)? {
-                    let content = source.blob(blob, LARGEST_BLOB, progress)?;
+                    let content = source.blob(blob, LARGEST_BLOB)?;
                     self.blob(blob, &content, true)?;
                 }
             }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use mu_provider::{ErrorKind, ProviderError, Silent};
+use mu_provider::{ErrorKind, ProviderError};
 
 use super::{REPETITIONS, Writer};
 use crate::listing::{self, Entries};
@@ -26,8 +26,8 @@ impl Writer {
         let mut foreign = BTreeSet::new();
         let mut gone = BTreeSet::new();
         for attempt in 0..ATTEMPTS {
-            let tags = self.repository.tags(&Silent)?.unwrap_or_default();
-            let mut index = match self.repository.tagged_index(None, &Silent)? {
+            let tags = self.repository.tags()?.unwrap_or_default();
+            let mut index = match self.repository.tagged_index(None)? {
                 Listed::Found(index, ..) => index,
                 Listed::Absent | Listed::Unchanged => Index::default(),
             };
@@ -49,7 +49,7 @@ impl Writer {
                 // A registry does not accept an index with manifests that it does not have.
                 let known = gone.len();
                 for entry in &index.manifests {
-                    if self.repository.manifest(&entry.digest, &Silent)?.is_none() {
+                    if self.repository.manifest(&entry.digest)?.is_none() {
                         gone.insert(entry.digest.clone());
                     }
                 }
@@ -88,7 +88,7 @@ impl Writer {
             if !is_missing || foreign.contains(tag) {
                 continue;
             }
-            let manifest = self.repository.manifest(tag, &Silent)?;
+            let manifest = self.repository.manifest(tag)?;
             let entry = manifest.and_then(|bytes| {
                 let manifest: Manifest = serde_json::from_slice(&bytes).ok()?;
                 let entry = manifest.entry(&bytes);

@@ -12,7 +12,7 @@ mod push;
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use mu_provider::{ErrorKind, ProviderError, Silent};
+use mu_provider::{ErrorKind, ProviderError};
 use serde_json::{Map, Value};
 
 pub use self::copying::ForeignArtifact;
@@ -29,7 +29,7 @@ const REPETITIONS: u32 = 6;
 /// A repository that is written to.
 #[derive(Debug)]
 pub struct Writer {
-    pub(crate) repository: Repository,
+    pub(crate) repository: Repository<'static>,
     /// How the registry is called in messages.
     pub(crate) place: String,
 }
@@ -63,12 +63,12 @@ impl Writer {
             return Err(ProviderError::new(ErrorKind::Refused, text));
         }
         let layer = Descriptor::of(ARCHIVE, archive);
-        if let Some(bytes) = self.repository.manifest(&tag, &Silent)? {
+        if let Some(bytes) = self.repository.manifest(&tag)? {
             if let Some(present) = other_than(&bytes, &tag, line, &layer) {
                 return Ok(Pushed::Differs(present));
             }
             let manifest: Manifest = serde_json::from_slice(&bytes).unwrap_or_default();
-            if self.repository.referrers(&Silent)?.is_none() {
+            if self.repository.referrers()?.is_none() {
                 self.list(&manifest.entry(&bytes))?;
             }
             return Ok(Pushed::Same);
@@ -156,7 +156,7 @@ impl Writer {
     /// When the registry cannot be reached, or has something else there.
     pub fn line(&self, version: &str) -> Result<Option<Map<String, Value>>, ProviderError> {
         let tag = wire::tag_of(version);
-        let Some(bytes) = self.repository.manifest(&tag, &Silent)? else { return Ok(None) };
+        let Some(bytes) = self.repository.manifest(&tag)? else { return Ok(None) };
         let own = said::read(&bytes, &tag).map_err(|reason| {
             let text =
                 format!("`{}:{tag}` already exists, and is not a package: {reason}", self.place);
@@ -178,15 +178,15 @@ impl Writer {
     }
 
     fn read(&self) -> Result<(Entries, Vec<String>), ProviderError> {
-        let tags = self.repository.tags(&Silent)?.unwrap_or_default();
+        let tags = self.repository.tags()?.unwrap_or_default();
         let mut entries = Entries::default();
-        if let Listed::Found(index, ..) = self.repository.tagged_index(None, &Silent)? {
+        if let Listed::Found(index, ..) = self.repository.tagged_index(None)? {
             entries.add(&index);
         }
-        if let Some(index) = self.repository.referrers(&Silent)? {
+        if let Some(index) = self.repository.referrers()? {
             entries.add(&index);
         }
-        self.repository.add_events(&mut entries, &tags, &Silent)?;
+        self.repository.add_events(&mut entries, &tags)?;
         Ok((entries, tags))
     }
 

@@ -55,7 +55,7 @@ impl Writer {
             self.blob(layer, blob, again)?;
         }
         self.blob(&Descriptor::empty(), EMPTY_BYTES, again)?;
-        if again || self.repository.manifest(ROOT_DIGEST, &Silent)?.is_none() {
+        if again || self.repository.manifest(ROOT_DIGEST)?.is_none() {
             self.put(wire::MANIFEST, ROOT_DIGEST, ROOT.as_bytes().to_vec())?;
         }
         self.put(wire::MANIFEST, tag, manifest.to_bytes())
