@@ -74,8 +74,4 @@ impl Link for Connection {
     fn explain(&mut self, error: WireError) -> ProviderError {
         describe(&self.remote, error)
     }
-
-    fn is_stateless(&self) -> bool {
-        false
-    }
 }

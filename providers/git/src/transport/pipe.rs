@@ -147,10 +147,6 @@ impl Link for Pipe {
         let code = self.child.wait().ok().and_then(|status| status.code());
         (self.explain)(&self.remote, Ending { code, words: printable_end(&words), error })
     }
-
-    fn is_stateless(&self) -> bool {
-        false
-    }
 }
 
 impl Drop for Pipe {

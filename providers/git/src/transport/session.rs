@@ -54,7 +54,9 @@ pub(super) trait Link: Send + fmt::Debug {
     fn explain(&mut self, error: WireError) -> ProviderError;
 
     /// Whether each request is independent, so that the link survives a conversation of version 0.
-    fn is_stateless(&self) -> bool;
+    fn is_stateless(&self) -> bool {
+        false
+    }
 }
 
 /// The error for a conversation about `remote` that failed with `error`.
