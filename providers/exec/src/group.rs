@@ -4,13 +4,16 @@
 //! also a plugin that is busy and does not see the end of its own input. No process outlives the plugin in its group.
 
 use std::io;
-use std::process::{Child, Command};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use std::sync::Mutex;
 
 use mu_provider::threads::lock;
 
 /// A plugin and what it has started.
 pub(crate) struct Group(Mutex<Option<Members>>);
+
+/// The pipes to a plugin: its standard input, output and error.
+pub(crate) type Pipes = (ChildStdin, ChildStdout, ChildStderr);
 
 /// The processes that mu waits for; until then, their numbers are theirs.
 struct Members {
@@ -36,7 +39,7 @@ impl Group {
             #[cfg(unix)]
             guard,
         };
-        Ok((Self(Mutex::new(Some(members))), Pipes { stdin, stdout, stderr }))
+        Ok((Self(Mutex::new(Some(members))), (stdin, stdout, stderr)))
     }
 
     /// Ends all of them.
@@ -52,35 +55,22 @@ impl Group {
     }
 
     /// Waits until the plugin itself has ended, and ends what it has left. Returns whether this system can wait so.
-    #[cfg(unix)]
     pub(crate) fn outlast(&self) -> bool {
-        use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
+        #[cfg(unix)]
+        {
+            use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
-        let Some(plugin) = lock(&self.0).as_ref().map(|members| Pid::from_child(&members.plugin))
-        else {
-            return true;
-        };
-        // It is only looked at, so that its number stays that of the group.
-        let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
-        while matches!(waitid(WaitId::Pid(plugin), options), Err(rustix::io::Errno::INTR)) {}
-        if let Some(members) = &mut *lock(&self.0) {
-            members.kill();
+            let plugin = lock(&self.0).as_ref().map(|members| Pid::from_child(&members.plugin));
+            let Some(plugin) = plugin else { return true };
+            // It is only looked at, so that its number stays that of the group.
+            let options = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+            while matches!(waitid(WaitId::Pid(plugin), options), Err(rustix::io::Errno::INTR)) {}
+            if let Some(members) = &mut *lock(&self.0) {
+                members.kill();
+            }
         }
-        true
+        cfg!(unix)
     }
-
-    /// Waits until the plugin itself has ended, and ends what it has left. Returns whether this system can wait so.
-    #[cfg(not(unix))]
-    pub(crate) fn outlast(&self) -> bool {
-        false
-    }
-}
-
-/// The pipes to a plugin.
-pub(crate) struct Pipes {
-    pub(crate) stdin: std::process::ChildStdin,
-    pub(crate) stdout: std::process::ChildStdout,
-    pub(crate) stderr: std::process::ChildStderr,
 }
 
 impl Members {

@@ -274,7 +274,7 @@ impl ExecProvider {
 
 impl Provider for ExecProvider {
     fn name(&self) -> &str {
-        self.plugin.name()
+        &self.plugin.program.name
     }
 
     fn facts(&self) -> Facts {

@@ -62,7 +62,7 @@ impl std::fmt::Debug for Program {
 /// A plugin, running or not.
 #[derive(Debug)]
 pub(crate) struct Plugin {
-    program: Program,
+    pub(crate) program: Program,
     state: Mutex<State>,
     gate: Gate,
 }
@@ -90,11 +90,6 @@ pub(crate) struct Running {
 impl Plugin {
     pub(crate) fn new(program: Program) -> Self {
         Self { program, state: Mutex::default(), gate: Gate::default() }
-    }
-
-    /// The plugin's name.
-    pub(crate) fn name(&self) -> &str {
-        &self.program.name
     }
 
     /// What errors call it.

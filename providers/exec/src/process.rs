@@ -19,7 +19,7 @@ use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Progress, ProviderError};
 use serde_json::{Value, json};
 
-use crate::group::{Group, Pipes};
+use crate::group::Group;
 use crate::message::{Failure, Incoming, LONGEST_LINE, Remark, Step, readable};
 use crate::record::Record;
 
@@ -141,16 +141,15 @@ impl Process {
         let mut command = Command::new(program);
         command.env_clear().envs(environment).current_dir(folder);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let (group, Pipes { stdin, stdout, stderr }) =
-            Group::start(&mut command).map_err(|error| {
-                let text = format!("{name} cannot be started: `{}`", program.display());
-                let is_refused = error.kind() == std::io::ErrorKind::PermissionDenied;
-                let refused = ProviderError::new(ErrorKind::Plugin, text).because(error);
-                match is_refused {
-                    true => refused.hint("a program must be executable: `chmod +x` makes it so"),
-                    false => refused,
-                }
-            })?;
+        let (group, (stdin, stdout, stderr)) = Group::start(&mut command).map_err(|error| {
+            let text = format!("{name} cannot be started: `{}`", program.display());
+            let is_refused = error.kind() == std::io::ErrorKind::PermissionDenied;
+            let refused = ProviderError::new(ErrorKind::Plugin, text).because(error);
+            match is_refused {
+                true => refused.hint("a program must be executable: `chmod +x` makes it so"),
+                false => refused,
+            }
+        })?;
         let group = Arc::new(group);
         let (input, lines) = channel();
         let shared = Arc::new(Shared {

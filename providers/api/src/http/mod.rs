@@ -26,7 +26,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io;
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use reqwest::Client;
@@ -45,7 +45,6 @@ pub use self::response::Response;
 pub use self::retry::Failure;
 use self::retry::Waits;
 pub use self::rules::check_lead;
-use crate::threads::lock;
 use crate::{ErrorKind, ProviderError, SafeUrl};
 pub use reqwest::header::HeaderMap;
 
@@ -174,10 +173,6 @@ impl Http {
     /// A request of any kind.
     pub fn request(&self, method: Method, url: &SafeUrl) -> Request<'_> {
         Request::new(self, method, url.clone())
-    }
-
-    fn ahead(&self) -> MutexGuard<'_, HashMap<SafeUrl, Pending>> {
-        lock(&self.ahead)
     }
 
     /// The client for one URL, and the thread that moves its bytes; both are created when first needed.

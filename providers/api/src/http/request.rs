@@ -142,7 +142,7 @@ impl<'http> Request<'http> {
             && self.check().is_ok()
             && let Ok(pending) = self.start(&self.url, Exchange::send_ahead)
         {
-            self.http.ahead().insert(self.url, pending);
+            lock(&self.http.ahead).insert(self.url, pending);
         }
     }
 
@@ -265,7 +265,8 @@ impl<'http> Request<'http> {
     }
 
     fn send_to(&self, url: &SafeUrl) -> Result<Response, Failure> {
-        let ahead = self.http.ahead().remove(url).filter(|_| self.is_plain() && *url == self.url);
+        let ahead =
+            lock(&self.http.ahead).remove(url).filter(|_| self.is_plain() && *url == self.url);
         let pending = match ahead {
             Some(pending) => pending,
             None => self.start(url, Exchange::send)?,

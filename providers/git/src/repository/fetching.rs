@@ -51,7 +51,7 @@ impl Repository {
         }
         self.check_online(|| format!("the commit {commit}"))?;
         lock(&self.wanted).insert(commit);
-        let mut talk = self.talk();
+        let mut talk = lock(&self.talk);
         let batch = {
             let mut wanted = lock(&self.wanted);
             if self.has_commit(commit) {

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use git2::Oid;
 use mu_provider::fs::Lock;
+use mu_provider::threads::lock;
 use mu_provider::{Progress, ProviderError};
 
 use super::{Repository, Talk};
@@ -19,7 +20,7 @@ impl Repository {
         progress: &dyn Progress,
     ) -> Result<BTreeSet<Oid>, ProviderError> {
         self.check_online(|| format!("a commit that begins with {prefix}"))?;
-        let mut talk = self.talk();
+        let mut talk = lock(&self.talk);
         let lock = self.lock(&self.database, progress)?;
         self.database.prepare(&lock, &self.remote.to_string())?;
         Ok(self.fetch_history(&mut talk, &lock, progress)?.commits_beginning(prefix))
@@ -46,7 +47,7 @@ impl Repository {
         if missing.is_empty() || self.offline {
             return Ok(dates);
         }
-        let mut talk = self.talk();
+        let mut talk = lock(&self.talk);
         if !self.with_session(&mut talk, progress, |session| Ok(session.gives_commits_only()))? {
             return Ok(dates);
         }

@@ -63,7 +63,7 @@ impl Repository {
             }
             _ => {}
         }
-        self.listed(&mut self.talk(), progress).inspect_err(|error| {
+        self.listed(&mut lock(&self.talk), progress).inspect_err(|error| {
             let before = self.listings.fetch_add(1, Ordering::SeqCst);
             *failed = Some(FailedListing { before, failure: error.clone() });
         })

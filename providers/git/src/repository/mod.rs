@@ -10,11 +10,10 @@ mod reading;
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use git2::Oid;
 use mu_provider::fs::Lock;
-use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Progress, ProviderError};
 
 use crate::database::Database;
@@ -97,10 +96,6 @@ impl Repository {
         let text =
             format!("{} of `{}` is not in the cache, and mu is offline", what(), self.remote);
         Err(ProviderError::new(ErrorKind::Offline, text))
-    }
-
-    fn talk(&self) -> MutexGuard<'_, Talk> {
-        lock(&self.talk)
     }
 
     fn lock(&self, database: &Database, progress: &dyn Progress) -> Result<Lock, ProviderError> {

@@ -1,6 +1,7 @@
 //! Reads objects, and fetches them again if they are damaged.
 
 use git2::{ObjectType, Oid};
+use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Progress, ProviderError};
 
 use super::Repository;
@@ -49,7 +50,7 @@ impl Repository {
                 .unreadable(commit, error)
                 .hint("without `--offline` it is fetched again"));
         }
-        let mut talk = self.talk();
+        let mut talk = lock(&self.talk);
         if self.has_commit(commit) {
             if self.database.read(oid, kind, &mut |_| ()).is_ok() {
                 return Ok(());
