@@ -279,10 +279,8 @@ impl Database {
     fn index(&self, pack: &mut dyn Read, progress: &dyn Progress) -> Result<(), ReceiveError> {
         let refuse = |text: &str| {
             let place = self.folder.display();
-            ProviderError::new(
-                ErrorKind::Integrity,
-                format!("the pack for `{place}` is refused: {text}"),
-            )
+            let text = format!("the pack for `{place}` is refused: {text}");
+            ProviderError::new(ErrorKind::Integrity, text)
         };
         let broken = |error: git2::Error| match error.class() {
             git2::ErrorClass::Os => {

@@ -76,10 +76,8 @@ impl RemoteUrl {
     pub(crate) fn submodule(parent: &Self, text: &str) -> Result<Self, ProviderError> {
         let refuse = |why: &str| {
             let text = shown(text);
-            ProviderError::new(
-                ErrorKind::Refused,
-                format!("the submodule URL `{text}` of `{parent}` is refused: {why}"),
-            )
+            let text = format!("the submodule URL `{text}` of `{parent}` is refused: {why}");
+            ProviderError::new(ErrorKind::Refused, text)
         };
         if text.starts_with("./") || text.starts_with("../") {
             return parent.relative(text).ok_or_else(|| refuse("it leads out of its host"))?;

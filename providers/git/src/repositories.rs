@@ -177,11 +177,9 @@ impl Repositories {
         }
         Err(unauthorized.unwrap_or_else(|| {
             let place = location.describe();
-            ProviderError::new(
-                ErrorKind::NotFound,
-                format!("there is no Git repository at `{place}`"),
-            )
-            .hint("end the repository's own part with `.git` if it has folders below")
+            let text = format!("there is no Git repository at `{place}`");
+            ProviderError::new(ErrorKind::NotFound, text)
+                .hint("end the repository's own part with `.git` if it has folders below")
         }))
     }
 }

@@ -98,10 +98,8 @@ impl Provider for PathProvider {
 /// The folder of a location.
 fn folder(location: &Location) -> Result<PathBuf, ProviderError> {
     let root = location.root.as_url().to_file_path().map_err(|()| {
-        ProviderError::new(
-            ErrorKind::Protocol,
-            format!("`{}` is not a folder on this machine", location.root),
-        )
+        let text = format!("`{}` is not a folder on this machine", location.root);
+        ProviderError::new(ErrorKind::Protocol, text)
     })?;
     Ok(if location.path.is_empty() { root } else { root.join(&location.path) })
 }
@@ -125,10 +123,8 @@ fn read_manifest(path: &Path) -> Result<Option<String>, ProviderError> {
     let mut text = String::new();
     file.take(LONGEST_MANIFEST + 1).read_to_string(&mut text).at("read", path)?;
     if text.len() as u64 > LONGEST_MANIFEST {
-        return Err(ProviderError::new(
-            ErrorKind::Manifest,
-            format!("`{}` is longer than {LONGEST_MANIFEST} bytes", path.display()),
-        ));
+        let text = format!("`{}` is longer than {LONGEST_MANIFEST} bytes", path.display());
+        return Err(ProviderError::new(ErrorKind::Manifest, text));
     }
     Ok(Some(text))
 }

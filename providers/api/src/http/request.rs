@@ -177,20 +177,15 @@ impl<'http> Request<'http> {
             let Some(location) = self.redirect(&response)? else { return self.judge(response) };
             url = rules::redirected(&url, location, self.insecure)?;
         }
-        Err(ProviderError::new(
-            ErrorKind::Protocol,
-            format!("`{}` redirects more than {REDIRECTS} times, last to `{url}`", self.url),
-        )
-        .into())
+        let text = format!("`{}` redirects more than {REDIRECTS} times, last to `{url}`", self.url);
+        Err(ProviderError::new(ErrorKind::Protocol, text).into())
     }
 
     /// Whether it may be sent.
     fn check(&self) -> Result<(), ProviderError> {
         if self.http.options.offline {
-            return Err(ProviderError::new(
-                ErrorKind::Offline,
-                format!("`{}` was not requested: mu is offline", self.url),
-            ));
+            let text = format!("`{}` was not requested: mu is offline", self.url);
+            return Err(ProviderError::new(ErrorKind::Offline, text));
         }
         if self.url.is_bucket() {
             let has_signer = self.http.options.buckets.is_some();
@@ -493,9 +488,8 @@ impl<'http> Request<'http> {
 
 fn header_value(name: &str, value: &str) -> Result<HeaderValue, ProviderError> {
     HeaderValue::from_str(value).map_err(|_| {
-        ProviderError::new(
-            ErrorKind::Protocol,
-            format!("the value of the `{name}` header has characters that no header can contain"),
-        )
+        let text =
+            format!("the value of the `{name}` header has characters that no header can contain");
+        ProviderError::new(ErrorKind::Protocol, text)
     })
 }

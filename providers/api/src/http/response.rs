@@ -119,10 +119,9 @@ impl Response {
     }
 
     fn too_long(&self, limit: u64) -> ProviderError {
-        ProviderError::new(
-            ErrorKind::Protocol,
-            format!("the answer from `{}` is refused: it is longer than {limit} bytes", self.url),
-        )
+        let text =
+            format!("the answer from `{}` is refused: it is longer than {limit} bytes", self.url);
+        ProviderError::new(ErrorKind::Protocol, text)
     }
 }
 

@@ -98,10 +98,8 @@ impl Failure {
 
     /// A status that means that the server cannot answer now.
     pub(super) fn unavailable(response: &Response) -> Self {
-        let error = ProviderError::new(
-            ErrorKind::Network,
-            format!("`{}` answered {}", response.url(), response.status_text()),
-        );
+        let text = format!("`{}` answered {}", response.url(), response.status_text());
+        let error = ProviderError::new(ErrorKind::Network, text);
         Self { error, may_pass: true, retry_after: retry_after(response) }
     }
 }

@@ -43,11 +43,8 @@ pub(super) fn redirected(
     insecure: bool,
 ) -> Result<SafeUrl, ProviderError> {
     let mut to: Url = from.as_url().join(location).map_err(|error| {
-        ProviderError::new(
-            ErrorKind::Protocol,
-            format!("`{from}` redirects to something that is not a valid URL"),
-        )
-        .because(error)
+        let text = format!("`{from}` redirects to something that is not a valid URL");
+        ProviderError::new(ErrorKind::Protocol, text).because(error)
     })?;
     // Credentials that a server makes up are not the user's. Removing them fails only if the URL cannot have
     // any.
@@ -55,16 +52,12 @@ pub(super) fn redirected(
     let _ = to.set_password(None);
     let to = SafeUrl::from(to);
     if let Some(why) = trespass(from, &to) {
-        return Err(ProviderError::new(
-            ErrorKind::Refused,
-            format!("the redirect from `{from}` to `{to}` is refused: {why}"),
-        ));
+        let text = format!("the redirect from `{from}` to `{to}` is refused: {why}");
+        return Err(ProviderError::new(ErrorKind::Refused, text));
     }
     check_scheme(&to, insecure).map_err(|reason| {
-        let refused = ProviderError::new(
-            ErrorKind::Refused,
-            format!("the redirect from `{from}` to `{to}` is refused"),
-        );
+        let text = format!("the redirect from `{from}` to `{to}` is refused");
+        let refused = ProviderError::new(ErrorKind::Refused, text);
         reason.hints().iter().fold(refused, ProviderError::hint).because(reason.to_string())
     })?;
     Ok(to)

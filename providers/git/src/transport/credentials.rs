@@ -107,11 +107,8 @@ impl GitCredentials {
         let mut question = question(remote, remote.user());
         question.push('\n');
         let answer = self.run("fill", &question).map_err(|reason| {
-            ProviderError::new(
-                ErrorKind::Auth,
-                format!("Git's credential helper for `{remote}` failed"),
-            )
-            .because(reason)
+            let text = format!("Git's credential helper for `{remote}` failed");
+            ProviderError::new(ErrorKind::Auth, text).because(reason)
         })?;
         let value = |key: &str| {
             let mut lines = answer.lines();

@@ -52,12 +52,10 @@ fn explain(remote: &RemoteUrl, ending: Ending) -> ProviderError {
         return describe(remote, error);
     }
     if words.contains("dubious ownership") {
-        return ProviderError::new(
-            ErrorKind::Refused,
-            format!("the Git repository `{remote}` belongs to another user"),
-        )
-        .because(words)
-        .hint("to trust it, `git config --global --add safe.directory` its folder");
+        let text = format!("the Git repository `{remote}` belongs to another user");
+        return ProviderError::new(ErrorKind::Refused, text)
+            .because(words)
+            .hint("to trust it, `git config --global --add safe.directory` its folder");
     }
     let reason = if words.is_empty() { error.to_string() } else { words };
     ProviderError::new(ErrorKind::Io, format!("cannot read the Git repository `{remote}`"))

@@ -96,11 +96,9 @@ fn unauthorized(
     let host = remote.url.host_and_port();
     if !answered.is_same_server(asked) {
         let place = answered.host_and_port();
-        return ProviderError::new(
-            ErrorKind::Auth,
-            format!("`{remote}` redirects to `{place}`, which requires credentials"),
-        )
-        .hint("credentials are not sent to another host: use its URL instead");
+        let text = format!("`{remote}` redirects to `{place}`, which requires credentials");
+        return ProviderError::new(ErrorKind::Auth, text)
+            .hint("credentials are not sent to another host: use its URL instead");
     }
     let variable = or_variable(&host);
     if KNOWN_HOSTS.contains(&remote.host()) && *shown == Authorization::Nothing {
@@ -127,11 +125,9 @@ fn other_kind(remote: &RemoteUrl, response: Response) -> ProviderError {
     let dumb = start.len() == 41
         && start.strip_suffix(b"\t").is_some_and(|oid| oid.iter().all(u8::is_ascii_hexdigit));
     if dumb {
-        return ProviderError::new(
-            ErrorKind::Protocol,
-            format!("`{remote}` is served as plain files, without Git's own service"),
-        )
-        .hint("serve it with `git http-backend`, or use another protocol");
+        let text = format!("`{remote}` is served as plain files, without Git's own service");
+        return ProviderError::new(ErrorKind::Protocol, text)
+            .hint("serve it with `git http-backend`, or use another protocol");
     }
     not_a_repository(remote).because("it answers, but not as a Git repository")
 }

@@ -68,11 +68,10 @@ fn command(
             }
         }
         Variant::Simple if remote.port().is_some() => {
-            return Err(ProviderError::new(
-                ErrorKind::Refused,
-                format!("`{remote}` has a port, and mu does not know whether `{name}` accepts one"),
-            )
-            .hint("set GIT_SSH_VARIANT to the kind of its options: `ssh` or `plink`"));
+            let text =
+                format!("`{remote}` has a port, and mu does not know whether `{name}` accepts one");
+            return Err(ProviderError::new(ErrorKind::Refused, text)
+                .hint("set GIT_SSH_VARIANT to the kind of its options: `ssh` or `plink`"));
         }
         Variant::Simple => {}
     }

@@ -41,11 +41,8 @@ pub(super) fn open_bundle(
     path: &Path,
 ) -> Result<Box<dyn Session>, ProviderError> {
     let unpacked = TempDir::new().map_err(|error| {
-        ProviderError::new(
-            ErrorKind::Io,
-            format!("cannot create a temporary folder to read `{remote}`"),
-        )
-        .because(error)
+        let text = format!("cannot create a temporary folder to read `{remote}`");
+        ProviderError::new(ErrorKind::Io, text).because(error)
     })?;
     let repository = bundle::unpack(remote, path, unpacked.path())?;
     Ok(Box::new(Local { remote: remote.clone(), repository, _unpacked: Some(unpacked) }))

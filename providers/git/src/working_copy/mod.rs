@@ -59,10 +59,8 @@ pub fn is_branch_name(name: &str) -> bool {
 fn remote(text: &str, insecure: bool) -> Result<RemoteUrl, ProviderError> {
     RemoteUrl::parse(text, |_: &SafeUrl| insecure)?.ok_or_else(|| {
         let text = mu_provider::without_secrets(text);
-        ProviderError::new(
-            ErrorKind::Refused,
-            format!("`{text}` is not the URL of a Git repository"),
-        )
+        let text = format!("`{text}` is not the URL of a Git repository");
+        ProviderError::new(ErrorKind::Refused, text)
     })
 }
 
