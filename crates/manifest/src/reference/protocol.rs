@@ -47,120 +47,84 @@ pub enum Protocol {
     Plugin(Box<str>),
 }
 
+/// The schemes, in lower case. What an artifact in a registry is, its media types tell.
+static SCHEMES: [(&str, Protocol); 21] = [
+    ("https", Protocol::Https),
+    ("http", Protocol::Http),
+    ("ssh", Protocol::Ssh),
+    ("git", Protocol::Git),
+    ("git+https", Protocol::GitHttps),
+    ("git+http", Protocol::GitHttp),
+    ("git+ssh", Protocol::GitSsh),
+    ("git+file", Protocol::GitFile),
+    ("helm+https", Protocol::HelmHttps),
+    ("helm+http", Protocol::HelmHttp),
+    ("helm+file", Protocol::HelmFile),
+    ("kudo+https", Protocol::KudoHttps),
+    ("kudo+http", Protocol::KudoHttp),
+    ("kudo+file", Protocol::KudoFile),
+    ("olm+https", Protocol::OlmHttps),
+    ("olm+http", Protocol::OlmHttp),
+    ("olm+file", Protocol::OlmFile),
+    ("oci", Protocol::Oci),
+    ("helm+oci", Protocol::Oci),
+    ("kudo+oci", Protocol::Oci),
+    ("file", Protocol::File),
+];
+
 impl Protocol {
     /// The protocol of a scheme in lower case, which must consist of valid letters.
     pub(super) fn from_scheme(scheme: &str) -> Self {
-        match scheme {
-            "https" => Self::Https,
-            "http" => Self::Http,
-            "ssh" => Self::Ssh,
-            "git" => Self::Git,
-            "git+https" => Self::GitHttps,
-            "git+http" => Self::GitHttp,
-            "git+ssh" => Self::GitSsh,
-            "git+file" => Self::GitFile,
-            "helm+https" => Self::HelmHttps,
-            "helm+http" => Self::HelmHttp,
-            "helm+file" => Self::HelmFile,
-            "kudo+https" => Self::KudoHttps,
-            "kudo+http" => Self::KudoHttp,
-            "kudo+file" => Self::KudoFile,
-            "olm+https" => Self::OlmHttps,
-            "olm+http" => Self::OlmHttp,
-            "olm+file" => Self::OlmFile,
-            // What an artifact in a registry is, its media types tell.
-            "oci" | "helm+oci" | "kudo+oci" => Self::Oci,
-            "file" => Self::File,
-            other => Self::Plugin(other.into()),
-        }
+        let known = SCHEMES.iter().find(|(known, _)| *known == scheme);
+        known.map_or_else(|| Self::Plugin(scheme.into()), |(_, protocol)| protocol.clone())
     }
 
     /// The scheme, such as `git+https`.
     pub fn as_str(&self) -> &str {
-        match self {
-            Self::Https => "https",
-            Self::Http => "http",
-            Self::Ssh => "ssh",
-            Self::Git => "git",
-            Self::GitHttps => "git+https",
-            Self::GitHttp => "git+http",
-            Self::GitSsh => "git+ssh",
-            Self::GitFile => "git+file",
-            Self::HelmHttps => "helm+https",
-            Self::HelmHttp => "helm+http",
-            Self::HelmFile => "helm+file",
-            Self::KudoHttps => "kudo+https",
-            Self::KudoHttp => "kudo+http",
-            Self::KudoFile => "kudo+file",
-            Self::OlmHttps => "olm+https",
-            Self::OlmHttp => "olm+http",
-            Self::OlmFile => "olm+file",
-            Self::Oci => "oci",
-            Self::File => "file",
-            Self::Plugin(scheme) => scheme,
+        if let Self::Plugin(scheme) = self {
+            return scheme;
         }
+        let known = SCHEMES.iter().find(|(_, protocol)| protocol == self);
+        known.expect("each has its scheme in the table").0
+    }
+
+    /// What is before the `+` of its scheme, if anything is, and what is after it; nothing of a plugin's.
+    fn parts(&self) -> (&str, &str) {
+        let scheme = if let Self::Plugin(_) = self { "" } else { self.as_str() };
+        scheme.split_once('+').unwrap_or(("", scheme))
     }
 
     /// Whether only Git uses it.
     pub fn is_git(&self) -> bool {
-        matches!(
-            self,
-            Self::Ssh | Self::Git | Self::GitHttps | Self::GitHttp | Self::GitSsh | Self::GitFile
-        )
+        let (tool, way) = self.parts();
+        tool == "git" || matches!(way, "git" | "ssh")
     }
 
     /// The provider that it names before its `+`, of those that hold packages of another format.
     pub fn provider(&self) -> Option<&'static str> {
-        match self {
-            Self::HelmHttps | Self::HelmHttp | Self::HelmFile => Some("helm"),
-            Self::KudoHttps | Self::KudoHttp | Self::KudoFile => Some("kudo"),
-            Self::OlmHttps | Self::OlmHttp | Self::OlmFile => Some("olm"),
-            _ => None,
-        }
+        let (tool, _) = self.parts();
+        ["helm", "kudo", "olm"].into_iter().find(|provider| *provider == tool)
     }
 
     /// Whether it names something on this machine, so that its path is all there is.
     pub fn is_file(&self) -> bool {
-        matches!(self, Self::GitFile | Self::HelmFile | Self::KudoFile | Self::OlmFile)
+        let (tool, way) = self.parts();
+        !tool.is_empty() && way == "file"
     }
 
     /// Whether it uses http, where many hosts accept a token as the user.
     pub(super) fn is_http(&self) -> bool {
-        matches!(
-            self,
-            Self::Https
-                | Self::Http
-                | Self::GitHttps
-                | Self::GitHttp
-                | Self::HelmHttps
-                | Self::HelmHttp
-                | Self::KudoHttps
-                | Self::KudoHttp
-                | Self::OlmHttps
-                | Self::OlmHttp
-        )
+        matches!(self.parts().1, "https" | "http")
     }
 
     /// The port that need not be written.
     pub(super) fn default_port(&self) -> Option<u16> {
-        match self {
-            Self::Https
-            | Self::GitHttps
-            | Self::HelmHttps
-            | Self::KudoHttps
-            | Self::OlmHttps
-            | Self::Oci => Some(443),
-            Self::Http | Self::GitHttp | Self::HelmHttp | Self::KudoHttp | Self::OlmHttp => {
-                Some(80)
-            }
-            Self::Ssh | Self::GitSsh => Some(22),
-            Self::Git => Some(9418),
-            Self::GitFile
-            | Self::HelmFile
-            | Self::KudoFile
-            | Self::OlmFile
-            | Self::File
-            | Self::Plugin(_) => None,
+        match self.parts().1 {
+            "https" | "oci" => Some(443),
+            "http" => Some(80),
+            "ssh" => Some(22),
+            "git" => Some(9418),
+            _ => None,
         }
     }
 }
