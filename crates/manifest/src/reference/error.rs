@@ -171,16 +171,8 @@ struct Shown {
 struct Escaped(char);
 
 impl Escaped {
-    fn is_harmful(&self) -> bool {
-        self.0.is_control()
-            || matches!(self.0,
-                '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-                | '\u{e0000}'..='\u{e007f}')
-    }
-
     fn width(&self) -> usize {
-        if self.is_harmful() {
+        if is_harmful(self.0) {
             return self.0.escape_default().len();
         }
         self.0.width().unwrap_or(0)
@@ -189,7 +181,7 @@ impl Escaped {
 
 impl fmt::Display for Escaped {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_harmful() {
+        if is_harmful(self.0) {
             return fmt::Display::fmt(&self.0.escape_default(), formatter);
         }
         fmt::Display::fmt(&self.0, formatter)
@@ -197,8 +189,12 @@ impl fmt::Display for Escaped {
 }
 
 /// Whether a character could reverse, hide or overwrite what a terminal shows.
-pub(super) fn is_harmful(character: char) -> bool {
-    Escaped(character).is_harmful()
+pub(crate) fn is_harmful(character: char) -> bool {
+    character.is_control()
+        || matches!(character,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+            | '\u{e0000}'..='\u{e007f}')
 }
 
 /// The text with stars in place of whatever could be a password or a token, and the new position of `at`.

@@ -39,6 +39,7 @@ pub use self::artifact_digest::ArtifactDigest;
 pub use self::base::Base;
 pub use self::commit::Commit;
 pub use self::error::ReferenceError;
+pub(crate) use self::error::is_harmful;
 pub use self::id::{PackageId, needs_base};
 pub use self::name::Name;
 pub use self::pin::Pin;

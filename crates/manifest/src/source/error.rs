@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use mu_provider::{secrets_in, without_secrets};
 
-use super::words::{is_unprintable, printable};
+use super::words::printable;
+use crate::reference::is_harmful;
 
 /// A mistake in a file that a person wrote, with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,7 +24,6 @@ struct Details {
     text: String,
     span: Range<usize>,
     message: String,
-    label: Option<String>,
     related: Option<(Range<usize>, String)>,
     help: Option<String>,
 }
@@ -38,17 +38,9 @@ impl SourceError {
             text: text.to_owned(),
             span: start..end,
             message: shown(&message.into()),
-            label: None,
             related: None,
             help: None,
         }))
-    }
-
-    /// Adds what was expected at the place itself.
-    #[must_use]
-    pub fn label(mut self, label: impl Into<String>) -> Self {
-        self.0.label = Some(shown(&label.into()));
-        self
     }
 
     /// Adds a second place that has to do with it.
@@ -120,10 +112,7 @@ impl SourceError {
         let text = harmless(&details.text, &mut places);
         let [start, end, related_start, related_end] = places;
 
-        let mut primary = AnnotationKind::Primary.span(start..end);
-        if let Some(label) = &details.label {
-            primary = primary.label(label.as_str());
-        }
+        let primary = AnnotationKind::Primary.span(start..end);
         let mut snippet = Snippet::source(text).path(shown_path).fold(true).annotation(primary);
         if let Some((_, label)) = related {
             let context = AnnotationKind::Context.span(related_start..related_end);
@@ -180,7 +169,7 @@ fn harmless<'t>(text: &'t str, places: &mut [usize]) -> Cow<'t, str> {
     let is_kept = |rest: &str, character: char| match character {
         '\n' | '\t' => true,
         '\r' => rest.starts_with("\r\n"),
-        character => !is_unprintable(character),
+        character => !is_harmful(character),
     };
     let secrets = secrets_in(text);
     if secrets.is_empty()

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::node::{Entry, Kind, Node, Style, is_bool, is_number};
+use super::node::{Entry, Kind, Node, Style, is_bool};
 use super::{Document, Format, SourceError, nearest};
 
 /// A parser's error about a text: the wrong bytes, and the reason.
@@ -15,8 +15,6 @@ pub struct Problem {
     pub span: Option<Range<usize>>,
     /// What is wrong.
     pub message: String,
-    /// What was expected at the place.
-    pub label: Option<String>,
     /// What can be done about it.
     pub help: Option<String>,
 }
@@ -24,7 +22,7 @@ pub struct Problem {
 impl Problem {
     /// A problem of the whole text.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { span: None, message: message.into(), label: None, help: None }
+        Self { span: None, message: message.into(), help: None }
     }
 
     /// Narrows it to some bytes of the text.
@@ -146,11 +144,6 @@ impl<'d> Value<'d> {
             }
             _ => Err(self.expected("`true` or `false`")),
         }
-    }
-
-    /// Whether this is an unquoted number.
-    pub fn is_number(self) -> bool {
-        matches!(&self.node.kind, Kind::Scalar { text, style: Style::Plain } if is_number(text))
     }
 
     /// The values of a list.
@@ -350,10 +343,7 @@ impl<'d> Text<'d> {
     /// Converts a parser's error about this text into one that points into the file.
     pub fn problem(&self, problem: Problem) -> SourceError {
         let span = problem.span.map_or_else(|| self.span(), |span| self.place_of(span));
-        let mut error = self.document.error(span, problem.message);
-        if let Some(label) = problem.label {
-            error = error.label(label);
-        }
+        let error = self.document.error(span, problem.message);
         match problem.help {
             Some(help) => error.help(help),
             None => error,
@@ -397,15 +387,11 @@ fn offset_in_source(source: &str, style: Style, text: &str, offset: usize) -> Op
 fn escape_length(rest: &str) -> Option<usize> {
     Some(match rest.as_bytes().get(1)? {
         b'x' => 4,
-        // Two halves of a surrogate pair are one character.
-        b'u' if rest.as_bytes().get(2..4)?.eq_ignore_ascii_case(b"d8")
-            || rest.as_bytes().get(2..4)?.eq_ignore_ascii_case(b"d9")
-            || rest.as_bytes().get(2..4)?.eq_ignore_ascii_case(b"da")
-            || rest.as_bytes().get(2..4)?.eq_ignore_ascii_case(b"db") =>
-        {
-            12
-        }
-        b'u' => 6,
+        b'u' => match rest.as_bytes().get(2..4)? {
+            // Two halves of a surrogate pair are one character.
+            [b'd' | b'D', b'8' | b'9' | b'a' | b'A' | b'b' | b'B'] => 12,
+            _ => 6,
+        },
         b'U' => 10,
         b'\n' | b'\r' => return None,
         _ => 2,

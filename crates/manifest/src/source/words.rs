@@ -5,10 +5,12 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use crate::reference::is_harmful;
+
 /// Escapes characters that could control a terminal or reorder a line: control, zero-width and bidirectional
 /// ones.
 pub fn printable(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_unprintable) {
+    if !text.contains(is_harmful) {
         return Cow::Borrowed(text);
     }
     let mut escaped = String::with_capacity(text.len() + 8);
@@ -17,22 +19,13 @@ pub fn printable(text: &str) -> Cow<'_, str> {
             '\n' => escaped.push_str("\\n"),
             '\t' => escaped.push_str("\\t"),
             '\r' => escaped.push_str("\\r"),
-            character if is_unprintable(character) => {
+            character if is_harmful(character) => {
                 write!(escaped, "\\u{{{:x}}}", u32::from(character)).expect("a String takes all");
             }
             character => escaped.push(character),
         }
     }
     Cow::Owned(escaped)
-}
-
-/// Whether a character could move a terminal's cursor, hide something, or reorder a line.
-pub(super) fn is_unprintable(character: char) -> bool {
-    character.is_control()
-        || matches!(character,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e007f}')
 }
 
 /// The known word that `word` was most likely meant to be, if one is near enough.
