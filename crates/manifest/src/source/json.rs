@@ -45,10 +45,7 @@ impl<'t> Reader<'t> {
 
     fn value(&mut self, depth: usize) -> Result<Node<'t>, Fault> {
         if depth > MAX_DEPTH {
-            return Err(Fault::new(
-                self.at..self.at + 1,
-                format!("nested more than {MAX_DEPTH} levels deep"),
-            ));
+            return Err(Fault::too_deep(self.at..self.at + 1));
         }
         let start = self.at;
         let kind = match self.peek() {
@@ -188,33 +185,27 @@ impl<'t> Reader<'t> {
             Some(b't') => '\t',
             Some(b'u') => {
                 let first = self.hex().ok_or_else(|| bad_escape(start))?;
-                let high_half = (0xd800..0xdc00).contains(&first);
-                if !high_half {
-                    return char::from_u32(first).ok_or_else(|| bad_escape(start));
-                }
-                let low = self.text[self.at..].starts_with("\\u").then(|| {
+                let mut units = vec![first];
+                let is_half = (0xd800..0xdc00).contains(&first);
+                if is_half && self.text[self.at..].starts_with("\\u") {
                     self.at += 2;
-                    self.hex()
-                });
-                let low = low.flatten().filter(|low| (0xdc00..0xe000).contains(low));
-                return low
-                    .and_then(|low| {
-                        char::from_u32(0x10000 + ((first - 0xd800) << 10) + (low - 0xdc00))
-                    })
-                    .ok_or_else(|| bad_escape(start));
+                    units.extend(self.hex());
+                }
+                let character = char::decode_utf16(units).next().and_then(Result::ok);
+                return character.ok_or_else(|| bad_escape(start));
             }
             _ => return Err(bad_escape(start)),
         };
         Ok(plain)
     }
 
-    fn hex(&mut self) -> Option<u32> {
+    fn hex(&mut self) -> Option<u16> {
         let digits = self.text.get(self.at..self.at + 4)?;
         if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return None;
         }
         self.at += 4;
-        u32::from_str_radix(digits, 16).ok()
+        u16::from_str_radix(digits, 16).ok()
     }
 }
 

@@ -104,11 +104,6 @@ impl<'t> Document<'t> {
         breaks.partition_point(|place| *place < offset) + 1
     }
 
-    /// The format it is written in.
-    pub fn format(&self) -> Format {
-        self.format
-    }
-
     /// The outermost value; null for an empty file.
     pub fn root(&self) -> Value<'_> {
         Value::new(self, &self.root)
@@ -164,6 +159,10 @@ struct Fault {
 impl Fault {
     fn new(span: Range<usize>, message: impl Into<String>) -> Self {
         Self { span, message: message.into(), help: None, related: None }
+    }
+
+    fn too_deep(span: Range<usize>) -> Self {
+        Self::new(span, format!("nested more than {MAX_DEPTH} levels deep"))
     }
 
     fn help(mut self, help: &'static str) -> Self {

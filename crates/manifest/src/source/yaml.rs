@@ -68,29 +68,39 @@ impl<'t> Reader<'t> {
 
     fn node(&mut self, event: Event<'t>, span: &Span, depth: usize) -> Result<Node<'t>, Fault> {
         if depth > MAX_DEPTH {
-            return Err(Fault::new(
-                bytes(span),
-                format!("nested more than {MAX_DEPTH} levels deep"),
-            ));
+            return Err(Fault::too_deep(bytes(span)));
         }
-        let (kind, anchor, tag) = match event {
+        let (kind, anchor, span) = match event {
             Event::Alias(id) => return self.alias(id, span, depth),
             Event::Scalar(text, style, anchor, tag) => {
+                refuse_tag(tag.as_deref(), span)?;
                 // The parser reports `~` for an empty value.
                 let text =
                     if span.is_empty() && style == ScalarStyle::Plain { "".into() } else { text };
-                (Kind::Scalar { text, style: style_of(style) }, anchor, tag)
+                (Kind::Scalar { text, style: style_of(style) }, anchor, self.trimmed(bytes(span)))
             }
             Event::SequenceStart(style, anchor, tag) => {
-                return self.list(style, anchor, span, depth, tag.as_deref());
+                refuse_tag(tag.as_deref(), span)?;
+                let (items, end) = self.items(depth)?;
+                let flow = style == StructureStyle::Flow;
+                let last = items.last().map(|item| item.span.end);
+                (Kind::List { items, flow }, anchor, collection_span(span, flow, end, last))
             }
             Event::MappingStart(style, anchor, tag) => {
-                return self.table(style, anchor, span, depth, tag.as_deref());
+                refuse_tag(tag.as_deref(), span)?;
+                let (entries, end) = self.entries(depth)?;
+                let flow = style == StructureStyle::Flow;
+                let last = entries.last().map(|entry| entry.value.span.end);
+                (Kind::Table { entries, flow }, anchor, collection_span(span, flow, end, last))
             }
             _ => return Err(Fault::new(bytes(span), "expected a value")),
         };
-        refuse_tag(tag.as_deref(), span)?;
-        self.remember(anchor, Node { span: self.trimmed(bytes(span)), kind })
+        let node = Node { span, kind };
+        if anchor != 0 {
+            let kept = copy(&mut self.copied, &node, node.span())?;
+            self.anchors.insert(anchor, kept);
+        }
+        Ok(node)
     }
 
     fn alias(&mut self, id: usize, span: &Span, depth: usize) -> Result<Node<'t>, Fault> {
@@ -98,52 +108,31 @@ impl<'t> Reader<'t> {
             return Err(Fault::new(bytes(span), "an alias inside its own anchor"));
         };
         if depth + node.depth() > MAX_DEPTH {
-            return Err(Fault::new(
-                bytes(span),
-                format!("nested more than {MAX_DEPTH} levels deep"),
-            ));
+            return Err(Fault::too_deep(bytes(span)));
         }
         copy(&mut self.copied, node, bytes(span))
     }
 
-    fn list(
-        &mut self,
-        style: StructureStyle,
-        anchor: usize,
-        start: &Span,
-        depth: usize,
-        tag: Option<&yaml::Tag>,
-    ) -> Result<Node<'t>, Fault> {
-        refuse_tag(tag, start)?;
+    /// The items of a list that has begun, and where its end is.
+    fn items(&mut self, depth: usize) -> Result<(Vec<Node<'t>>, usize), Fault> {
         let mut items = Vec::new();
-        let end = loop {
+        loop {
             let (event, span) = self.next()?;
             if event == Event::SequenceEnd {
-                break bytes(&span).end;
+                return Ok((items, bytes(&span).end));
             }
             items.push(self.node(event, &span, depth + 1)?);
-        };
-        let flow = style == StructureStyle::Flow;
-        let last = items.last().map(|item| item.span.end);
-        let span = collection_span(start, flow, end, last);
-        self.remember(anchor, Node { span, kind: Kind::List { items, flow } })
+        }
     }
 
-    fn table(
-        &mut self,
-        style: StructureStyle,
-        anchor: usize,
-        start: &Span,
-        depth: usize,
-        tag: Option<&yaml::Tag>,
-    ) -> Result<Node<'t>, Fault> {
-        refuse_tag(tag, start)?;
+    /// The entries of a map that has begun, and where its end is.
+    fn entries(&mut self, depth: usize) -> Result<(Vec<Entry<'t>>, usize), Fault> {
         let mut entries: Vec<Entry<'t>> = Vec::new();
         let mut seen = super::SeenKeys::default();
-        let end = loop {
+        loop {
             let (event, span) = self.next()?;
             let (key, key_span) = match event {
-                Event::MappingEnd => break bytes(&span).end,
+                Event::MappingEnd => return Ok((entries, bytes(&span).end)),
                 Event::Scalar(key, style, _, tag) => {
                     refuse_tag(tag.as_deref(), &span)?;
                     if style == ScalarStyle::Plain && key == "<<" {
@@ -165,19 +154,7 @@ impl<'t> Reader<'t> {
                 value.span = key_span.end..key_span.end;
             }
             entries.push(Entry { key, key_span, value });
-        };
-        let flow = style == StructureStyle::Flow;
-        let last = entries.last().map(|entry| entry.value.span.end);
-        let span = collection_span(start, flow, end, last);
-        self.remember(anchor, Node { span, kind: Kind::Table { entries, flow } })
-    }
-
-    fn remember(&mut self, anchor: usize, node: Node<'t>) -> Result<Node<'t>, Fault> {
-        if anchor != 0 {
-            let kept = copy(&mut self.copied, &node, node.span())?;
-            self.anchors.insert(anchor, kept);
         }
-        Ok(node)
     }
 
     /// The span without the white space that the parser includes in a scalar.
@@ -231,7 +208,7 @@ fn bytes(span: &Span) -> Range<usize> {
 fn syntax_error(text: &str, error: &yaml::ScanError) -> Fault {
     let at = error.marker().byte_offset().unwrap_or(text.len());
     if *error.kind() == yaml::ErrorKind::RecursionLimitExceeded {
-        return Fault::new(at..at + 1, format!("nested more than {MAX_DEPTH} levels deep"));
+        return Fault::too_deep(at..at + 1);
     }
     let rest = &text[at.min(text.len())..];
     if let Some(quote) = open_quote(text, at).filter(|_| error.info().contains("quoted scalar")) {
