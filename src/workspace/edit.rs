@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use super::read::{self, Kind};
+use super::read::{self, Kind, Layer};
 use super::{CONFIG_FILE, Registry, registry};
 use crate::manifest::edit::EditError;
 use crate::manifest::source::New;
@@ -96,20 +96,14 @@ pub fn set_registry(
     prefix: &str,
     new: &NewRegistry,
 ) -> Result<Set, EditError> {
-    let before = registries(path, text)?;
+    let before = layer(path, text)?.registries;
     let wanted = registry::prefix(prefix).unwrap_or_else(|_| prefix.to_owned());
     let index = before.iter().position(|registry| registry.prefix == wanted);
-    let changed = changed(path, text, |patch, collection| match (collection, index) {
+    let changed = layout::change(path, text, KEY, |patch, collection| match (collection, index) {
         (Some(collection), Some(index)) => replace(patch, collection, index, new),
-        (collection, _) => {
-            let entry = NewEntry { key: Some(wanted.clone()), value: new.value() };
-            match collection {
-                Some(collection) => patch.push(collection, &entry),
-                None => patch.push_collection(KEY, &entry),
-            }
-        }
+        _ => patch.add(KEY, &NewEntry { key: Some(wanted.clone()), value: new.value() }),
     })?;
-    let after = registries(path, &changed)?;
+    let after = layer(path, &changed)?.registries;
     let is_new = |registry: &&Registry| registry.prefix == wanted;
     let others = |all: &[Registry]| {
         all.iter().filter(|registry| !is_new(registry)).cloned().collect::<Vec<_>>()
@@ -136,17 +130,17 @@ pub fn set_registry(
 ///
 /// When the settings are wrong, or the text cannot be changed safely.
 pub fn remove_registry(path: &Path, text: &str, prefix: &str) -> Result<Option<String>, EditError> {
-    let mut expected = registries(path, text)?;
+    let mut expected = layer(path, text)?.registries;
     let wanted = registry::prefix(prefix).unwrap_or_else(|_| prefix.to_owned());
     let Some(index) = expected.iter().position(|registry| registry.prefix == wanted) else {
         return Ok(None);
     };
     expected.remove(index);
-    let changed = changed(path, text, |patch, collection| match collection {
+    let changed = layout::change(path, text, KEY, |patch, collection| match collection {
         Some(collection) => patch.take(collection, index),
         None => Ok(()),
     })?;
-    if registries(path, &changed)? == expected {
+    if layer(path, &changed)?.registries == expected {
         Ok(Some(changed))
     } else {
         Err(EditError::Unsafe { path: path.to_owned() })
@@ -161,25 +155,16 @@ pub fn remove_registry(path: &Path, text: &str, prefix: &str) -> Result<Option<S
 pub fn set_key(path: &Path, text: &str, key: &str, value: &str) -> Result<String, EditError> {
     let changed = match key.split_once('.') {
         Some((map, key)) => {
+            let value = New::Text(value.to_owned());
             layout::change(path, text, map, |patch, collection| match collection {
-                Some(collection) if collection.is_table() => {
-                    patch.set(collection, key, New::Text(value.to_owned()))
-                }
-                collection => {
-                    let value = New::Text(value.to_owned());
-                    let entry = NewEntry { key: Some(key.to_owned()), value };
-                    match collection {
-                        Some(collection) => patch.push(collection, &entry),
-                        None => patch.push_collection(map, &entry),
-                    }
-                }
+                Some(collection) if collection.is_table() => patch.set(collection, key, value),
+                _ => patch.add(map, &NewEntry { key: Some(key.to_owned()), value }),
             })?
         }
         None => layout::set(path, text, key, value)?,
     };
-    let changed = changed.ok_or_else(|| EditError::Unsafe { path: path.to_owned() })?;
     // Reading the new text finds whatever is wrong with the value.
-    registries(path, &changed)?;
+    layer(path, &changed)?;
     Ok(changed)
 }
 
@@ -203,9 +188,10 @@ pub fn remove_patch(path: &Path, text: &str, key: &str) -> Result<Option<String>
         Some(collection) => patch.take(collection, index),
         None => Ok(()),
     })?;
-    match changed {
-        Some(changed) if patches(path, &changed)? == expected => Ok(Some(changed)),
-        _ => Err(EditError::Unsafe { path: path.to_owned() }),
+    if patches(path, &changed)? == expected {
+        Ok(Some(changed))
+    } else {
+        Err(EditError::Unsafe { path: path.to_owned() })
     }
 }
 
@@ -225,9 +211,7 @@ pub fn set_patch(path: &Path, text: &str, key: &str, file: &str) -> Result<Strin
 
 /// What the patches of the file are for, in its order.
 fn patches(path: &Path, text: &str) -> Result<Vec<String>, SourceError> {
-    let folder = path.parent().unwrap_or(path);
-    let layer = read::layer(&Document::read(path, text)?, Kind::Workspace, folder)?;
-    Ok(layer.patches.into_iter().map(|(key, ..)| key).collect())
+    Ok(layer(path, text)?.patches.into_iter().map(|(key, ..)| key).collect())
 }
 
 /// Replaces a registry; if it is in the long form, only the keys that differ.
@@ -260,23 +244,14 @@ fn replace<'d>(
     Ok(())
 }
 
-/// The registries of the file itself, in its order.
-fn registries(path: &Path, text: &str) -> Result<Vec<Registry>, SourceError> {
+/// What the file itself says, in its order.
+fn layer(path: &Path, text: &str) -> Result<Layer, SourceError> {
     let is_config = path.file_name().is_some_and(|name| name == CONFIG_FILE);
     let kind = if is_config { Kind::Config } else { Kind::Workspace };
     let folder = path.parent().unwrap_or(path);
     // Folders are relative to the workspace's root, or to mu's home.
     let folder = if is_config { folder } else { folder.parent().unwrap_or(folder) };
-    Ok(read::layer(&Document::read(path, text)?, kind, folder)?.registries)
-}
-
-fn changed(
-    path: &Path,
-    text: &str,
-    change: impl for<'d> FnOnce(&mut Patch<'d>, Option<Collection<'d>>) -> Result<(), SourceError>,
-) -> Result<String, EditError> {
-    let changed = layout::change(path, text, KEY, change)?;
-    changed.ok_or_else(|| EditError::Unsafe { path: path.to_owned() })
+    read::layer(&Document::read(path, text)?, kind, folder)
 }
 
 #[cfg(test)]

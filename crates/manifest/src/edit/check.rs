@@ -22,14 +22,12 @@ pub(super) fn requirements(
 
 /// Whether two entries require the same, regardless of their lines.
 pub(super) fn says_the_same(left: &Requirement, right: &Requirement) -> bool {
-    let place = |requirement: &Requirement| requirement.reference.with_version(None);
-    place(left) == place(right)
+    let without_version = |entry: &Requirement| {
+        let reference = entry.reference.with_version(None);
+        Requirement { reference, line: 0, ..entry.clone() }
+    };
+    without_version(left) == without_version(right)
         && left.reference.spec() == right.reference.spec()
-        && left.alias == right.alias
-        && left.channel == right.channel
-        && left.app_version == right.app_version
-        && left.prerelease == right.prerelease
-        && left.indirect == right.indirect
 }
 
 /// Whether a section contains what is expected.

@@ -41,16 +41,14 @@ impl Editor {
         about: &str,
     ) -> Result<Option<String>, EditError> {
         let index = self.place(index)?;
-        if let Some(dialect) = self.other_dialect() {
-            let comment =
-                dialect.comment_at(&self.text, index).map(|at| rest_of_line(&self.text, at));
-            let mut notes = comment.into_iter().flat_map(notes);
-            return Ok(notes.find_map(|note| after(note, about)).map(str::to_owned));
-        }
-        let document = Document::read(&self.path, &self.text)?;
-        let collection = Collection::find(&document, section.key());
-        let comment =
-            collection.and_then(|collection| layout::comment(&document, collection, index));
+        let document;
+        let comment = if let Some(dialect) = self.other_dialect() {
+            dialect.comment_at(&self.text, index).map(|at| rest_of_line(&self.text, at))
+        } else {
+            document = Document::read(&self.path, &self.text)?;
+            let collection = Collection::find(&document, section.key());
+            collection.and_then(|collection| layout::comment(&document, collection, index))
+        };
         let mut notes = comment.into_iter().flat_map(notes);
         Ok(notes.find_map(|note| after(note, about)).map(str::to_owned))
     }
@@ -82,7 +80,6 @@ impl Editor {
         }
         let mut can_stand = false;
         let text = step(&self.path, &self.text, section, |patch, collection| {
-            let Some(collection) = collection else { return Ok(()) };
             can_stand = collection.takes_comments()
                 || layout::comment(patch.document(), collection, index).is_some();
             if can_stand {
@@ -105,7 +102,6 @@ pub(super) fn mark(
 ) -> Result<String, EditError> {
     if !on {
         return step(path, text, section, |patch, collection| {
-            let Some(collection) = collection else { return Ok(()) };
             if collection.inner(index).is_table() {
                 patch.unset(collection.inner(index), INDIRECT_KEY)?;
             }
@@ -114,21 +110,19 @@ pub(super) fn mark(
         });
     }
     let opened = opened(path, text, section)?;
-    step(path, opened.as_deref().unwrap_or(text), section, |patch, collection| match collection {
-        Some(collection) if collection.takes_comments() => {
-            set(patch, collection, index, INDIRECT, Some(""));
-            Ok(())
+    step(path, opened.as_deref().unwrap_or(text), section, |patch, collection| {
+        if !collection.takes_comments() {
+            return entry::mark_by_key(patch, collection, index);
         }
-        Some(collection) => entry::mark_by_key(patch, collection, index),
-        None => Ok(()),
+        set(patch, collection, index, INDIRECT, Some(""));
+        Ok(())
     })
 }
 
 /// The text with a section that is in brackets on one line rewritten as lines, if possible.
 fn opened(path: &Path, text: &str, section: Section) -> Result<Option<String>, EditError> {
-    let opened = step(path, text, section, |patch, collection| match collection {
-        Some(collection) if !collection.takes_comments() => patch.unfold(collection),
-        _ => Ok(()),
+    let opened = step(path, text, section, |patch, collection| {
+        if collection.takes_comments() { Ok(()) } else { patch.unfold(collection) }
     });
     match opened {
         Ok(text) => Ok(Some(text)),

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::{EditError, Editor, Section, step};
 use crate::Requirement;
-use crate::source::layout::NewEntry;
+use crate::source::layout::{self, NewEntry};
 use crate::source::render::New;
 use crate::source::{Problem, SourceError};
 
@@ -98,20 +98,6 @@ pub struct Placed {
     pub requirement: Requirement,
 }
 
-/// The dependencies of a section; there is one.
-pub(super) fn requirements(
-    dialect: &dyn Dialect,
-    path: &Path,
-    text: &str,
-    section: Section,
-) -> Result<Vec<Requirement>, SourceError> {
-    if section == Section::DevDependencies {
-        return Ok(Vec::new());
-    }
-    let placed = dialect.requirements(path, text)?;
-    Ok(placed.into_iter().map(|placed| placed.requirement).collect())
-}
-
 impl Editor {
     /// The place in the list of the dependency with the number `index` in its section.
     pub(super) fn place(&self, index: usize) -> Result<usize, EditError> {
@@ -137,10 +123,8 @@ impl Editor {
             expected.push(read);
             return self.accept(section, text, &expected);
         }
-        let text = step(&self.path, &self.text, section, |patch, collection| match collection {
-            Some(collection) => patch.push(collection, &entry),
-            None => patch.push_collection(section.key(), &entry),
-        })?;
+        let key = section.key();
+        let text = layout::change(&self.path, &self.text, key, |patch, _| patch.add(key, &entry))?;
         expected.push(read);
         self.accept(section, text, &expected)
     }
@@ -162,11 +146,8 @@ impl Editor {
         if let Some(text) = changed {
             return self.accept(section, text, &expected);
         }
-        let text = step(&self.path, &self.text, section, |patch, collection| match collection {
-            Some(collection) => {
-                patch.set(collection.inner(place), "version", New::Text(version.clone()))
-            }
-            None => Ok(()),
+        let text = step(&self.path, &self.text, section, |patch, collection| {
+            patch.set(collection.inner(place), "version", New::Text(version))
         })?;
         self.accept(section, text, &expected)
     }

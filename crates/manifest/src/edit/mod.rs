@@ -16,43 +16,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::source::layout::{self, Collection, Patch};
-use super::source::{Document, Problem, SourceError};
+use super::source::{Document, SourceError};
 use super::{Manifest, Requirement};
 use crate::reference::{Defaults, Reference, VersionSpec};
 
 pub use self::dialect::{Change, Dialect, Placed};
-
-/// Why a manifest could not be changed; its text is unchanged.
-#[derive(Debug, thiserror::Error)]
-pub enum EditError {
-    /// The manifest is wrong, or has a layout that mu does not understand.
-    #[error(transparent)]
-    Source(#[from] SourceError),
-    /// The manifest cannot have the change, whatever is written in it.
-    #[error("cannot change `{}`: {message}", .path.display())]
-    Refused {
-        /// The manifest.
-        path: PathBuf,
-        /// Why.
-        message: String,
-        /// What the user can do.
-        help: Option<String>,
-    },
-    /// The changed text would not have meant what was intended.
-    #[error("cannot change `{}` without changing other parts of it; the file was not changed", .path.display())]
-    Unsafe {
-        /// The manifest.
-        path: PathBuf,
-    },
-}
-
-impl EditError {
-    /// A change that the manifest at `path` cannot have.
-    pub fn refused(path: &Path, problem: Problem) -> Self {
-        let Problem { message, help, .. } = problem;
-        Self::Refused { path: path.to_owned(), message, help }
-    }
-}
+pub use super::source::layout::EditError;
 
 /// The text of the manifest at `path` with this `version`.
 ///
@@ -60,8 +29,7 @@ impl EditError {
 ///
 /// When the manifest cannot be read, or changed safely.
 pub fn with_version(path: &Path, text: &str, version: &str) -> Result<String, EditError> {
-    let changed = layout::set(path, text, "version", version)?;
-    changed.ok_or_else(|| EditError::Unsafe { path: path.to_owned() })
+    layout::set(path, text, "version", version)
 }
 
 /// One of the two lists of dependencies.
@@ -138,11 +106,15 @@ impl Editor {
     ///
     /// When the section is wrong.
     pub fn requirements(&self, section: Section) -> Result<Vec<Requirement>, EditError> {
-        if let Some(dialect) = &self.dialect {
-            return Ok(dialect::requirements(&**dialect, &self.path, &self.text, section)?);
+        let Some(dialect) = &self.dialect else {
+            let document = Document::read(&self.path, &self.text)?;
+            return Ok(check::requirements(&document, section)?);
+        };
+        if section == Section::DevDependencies {
+            return Ok(Vec::new());
         }
-        let document = Document::read(&self.path, &self.text)?;
-        Ok(check::requirements(&document, section)?)
+        let placed = dialect.requirements(&self.path, &self.text)?;
+        Ok(placed.into_iter().map(|placed| placed.requirement).collect())
     }
 
     /// Adds a dependency. If the package is already listed, its entry gets the new version, the mark, and the
@@ -242,9 +214,8 @@ impl Editor {
         {
             return self.accept(section, text, &expected);
         }
-        let text = step(&self.path, &self.text, section, |patch, collection| match collection {
-            Some(collection) => patch.take(collection, place),
-            None => Ok(()),
+        let text = step(&self.path, &self.text, section, |patch, collection| {
+            patch.take(collection, place)
         })?;
         self.accept(section, text, &expected)
     }
@@ -279,16 +250,14 @@ impl Editor {
         }
         let mut expected = self.requirements(section)?;
         let mut key = None;
-        let mut text = step(&self.path, &self.text, section, |patch, collection| {
-            let Some(collection) = collection else {
-                return patch.push_collection(section.key(), &entry::in_list(new));
+        let list = section.key();
+        let mut text = layout::change(&self.path, &self.text, list, |patch, collection| {
+            let entry = match collection {
+                Some(collection) if collection.is_table() => entry::in_map(new, &expected),
+                _ => entry::in_list(new),
             };
-            if !collection.is_table() {
-                return patch.push(collection, &entry::in_list(new));
-            }
-            let entry = entry::in_map(new, &expected);
             key.clone_from(&entry.key);
-            patch.push(collection, &entry)
+            patch.add(list, &entry)
         })?;
         if new.indirect {
             text = comment::mark(&self.path, &text, section, expected.len(), true)?;
@@ -315,9 +284,8 @@ impl Editor {
         let mut text = self.text.clone();
         let unmarked = Requirement { indirect: old.indirect, ..wanted.clone() };
         if !check::says_the_same(old, &unmarked) {
-            text = step(&self.path, &text, section, |patch, collection| match collection {
-                Some(collection) => entry::rewrite(patch, collection, index, old, wanted),
-                None => Ok(()),
+            text = step(&self.path, &text, section, |patch, collection| {
+                entry::rewrite(patch, collection, index, old, wanted)
             })?;
         }
         if old.indirect != wanted.indirect {
@@ -343,14 +311,14 @@ impl Editor {
     }
 }
 
-/// The text after a change to a section. It must still be well formed, have the same content under every
-/// other key, and have every comment that the change did not touch.
+/// The text after a change to a section; the same text if the section is not there.
 fn step(
     path: &Path,
     text: &str,
     section: Section,
-    change: impl for<'d> FnOnce(&mut Patch<'d>, Option<Collection<'d>>) -> Result<(), SourceError>,
+    change: impl for<'d> FnOnce(&mut Patch<'d>, Collection<'d>) -> Result<(), SourceError>,
 ) -> Result<String, EditError> {
-    let changed = layout::change(path, text, section.key(), change)?;
-    changed.ok_or_else(|| EditError::Unsafe { path: path.to_owned() })
+    layout::change(path, text, section.key(), |patch, collection| {
+        collection.map_or(Ok(()), |collection| change(patch, collection))
+    })
 }

@@ -1,15 +1,52 @@
 //! Checks whether a change has lost anything: comments, or the content of other keys.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::{Collection, New, Patch, Style};
 use crate::source::node::{Entry, Kind};
-use crate::source::{Document, SourceError};
+use crate::source::{Document, Problem, SourceError};
+
+/// Why a manifest could not be changed; its text is unchanged.
+#[derive(Debug, thiserror::Error)]
+pub enum EditError {
+    /// The manifest is wrong, or has a layout that mu does not understand.
+    #[error(transparent)]
+    Source(#[from] SourceError),
+    /// The manifest cannot have the change, whatever is written in it.
+    #[error("cannot change `{}`: {message}", .path.display())]
+    Refused {
+        /// The manifest.
+        path: PathBuf,
+        /// Why.
+        message: String,
+        /// What the user can do.
+        help: Option<String>,
+    },
+    /// The changed text would not have meant what was intended.
+    #[error("cannot change `{}` without changing other parts of it; the file was not changed", .path.display())]
+    Unsafe {
+        /// The manifest.
+        path: PathBuf,
+    },
+}
+
+impl EditError {
+    /// A change that the manifest at `path` cannot have.
+    pub fn refused(path: &Path, problem: Problem) -> Self {
+        let Problem { message, help, .. } = problem;
+        Self::Refused { path: path.to_owned(), message, help }
+    }
+}
 
 impl<'d> Patch<'d> {
-    /// The text with all changes; `None` if it is no longer well formed, has other content under a key other
-    /// than `key`, or lacks a comment that no change was about.
-    fn apply(&self, key: &str) -> Option<String> {
+    /// The text with all changes. It is an error if it is no longer well formed, has other content under a key
+    /// other than `key`, or lacks a comment that no change was about.
+    fn apply(&self, key: &str) -> Result<String, EditError> {
+        let path = self.document.path.to_owned();
+        self.checked(key).ok_or(EditError::Unsafe { path })
+    }
+
+    fn checked(&self, key: &str) -> Option<String> {
         let changed = self.changed_text();
         let after = Document::read(self.document.path, &changed).ok()?;
         let mut left: Vec<&str> = after.comments().collect();
@@ -57,17 +94,17 @@ impl Document<'_> {
 ///
 /// # Errors
 ///
-/// When the change itself fails. It is `Ok(None)` if the result would have lost something.
+/// When the change itself fails, or would have lost something.
 pub fn change(
     path: &Path,
     text: &str,
     key: &str,
     change: impl for<'d> FnOnce(&mut Patch<'d>, Option<Collection<'d>>) -> Result<(), SourceError>,
-) -> Result<Option<String>, SourceError> {
+) -> Result<String, EditError> {
     let document = Document::read(path, text)?;
     let mut patch = Patch::new(&document);
     change(&mut patch, Collection::find(&document, key))?;
-    Ok(patch.apply(key))
+    patch.apply(key)
 }
 
 /// The text of the file at `path` with `value` under `key` of the outermost map: it replaces a text there, or
@@ -76,7 +113,7 @@ pub fn change(
 /// # Errors
 ///
 /// As [`change`].
-pub fn set(path: &Path, text: &str, key: &str, value: &str) -> Result<Option<String>, SourceError> {
+pub fn set(path: &Path, text: &str, key: &str, value: &str) -> Result<String, EditError> {
     let document = Document::read(path, text)?;
     let mut patch = Patch::new(&document);
     let value = New::Text(value.to_owned());
@@ -87,5 +124,5 @@ pub fn set(path: &Path, text: &str, key: &str, value: &str) -> Result<Option<Str
     } else {
         patch.set(Collection::outermost(&document), key, value)?;
     }
-    Ok(patch.apply(key))
+    patch.apply(key)
 }

@@ -11,7 +11,7 @@ mod geometry;
 
 use std::ops::Range;
 
-pub use self::check::{change, set};
+pub use self::check::{EditError, change, set};
 use self::geometry::{is_flow, is_list};
 use super::node::{Entry, Kind, Node, Style};
 use super::render::{Manner, New, render_key, render_text};
@@ -165,12 +165,21 @@ impl<'d> Patch<'d> {
         changed
     }
 
-    /// Puts one more entry at the end of a list or map.
+    /// Puts one more entry at the end of the list or map under `key` of the outermost map, which may not be there
+    /// yet.
     ///
     /// # Errors
     ///
     /// When its layout is not understood.
-    pub fn push(&mut self, collection: Collection<'d>, new: &NewEntry) -> Result<(), SourceError> {
+    pub fn add(&mut self, key: &str, new: &NewEntry) -> Result<(), SourceError> {
+        match Collection::find(self.document, key) {
+            Some(collection) => self.push(collection, new),
+            None => self.push_collection(key, new),
+        }
+    }
+
+    /// Puts one more entry at the end of a list or map.
+    fn push(&mut self, collection: Collection<'d>, new: &NewEntry) -> Result<(), SourceError> {
         let node = collection.node;
         if let (Kind::Scalar { .. }, false) = (&node.kind, node.is_null()) {
             return Err(self.document.not_understood(node.span()));
@@ -185,11 +194,7 @@ impl<'d> Patch<'d> {
     }
 
     /// Adds a new key with a list or map of one entry at the end of the outermost map.
-    ///
-    /// # Errors
-    ///
-    /// When its layout is not understood.
-    pub fn push_collection(&mut self, key: &str, new: &NewEntry) -> Result<(), SourceError> {
+    fn push_collection(&mut self, key: &str, new: &NewEntry) -> Result<(), SourceError> {
         let root = self.document.node();
         match &root.kind {
             Kind::Table { flow: true, .. } => {
