@@ -36,10 +36,7 @@ pub fn rewritten(text: &str) -> Result<Rewritten, String> {
         let terms = terms(alternative)?;
         prerelease |= terms.iter().any(|term| term.version.pre.is_some());
         is_same &= terms.iter().all(|term| term.is_same);
-        alternatives.extend(spelled_out(&terms)?);
-        if alternatives.len() > MOST_ALTERNATIVES {
-            return Err("excludes too many versions".to_owned());
-        }
+        spell_out(&mut alternatives, terms.iter().map(Term::comparator))?;
     }
     let text = if is_same { text.to_owned() } else { alternatives.join(" || ") };
     match Range::parse(&text) {
@@ -90,6 +87,24 @@ struct Term<'t> {
 }
 
 impl Term<'_> {
+    /// Its operator and version in mu's syntax.
+    fn comparator(&self) -> Result<(&str, String), String> {
+        let operator = match self.operator {
+            "!=" if self.version.numbers.first() == Some(&"x") => {
+                return Err("excludes every version".to_owned());
+            }
+            "=>" => ">=",
+            "=<" => "<=",
+            "==" => "=",
+            other => other,
+        };
+        let version = match &self.last {
+            Some(last) => format!("{} - {}", self.version.written(), last.written()),
+            None => self.version.written(),
+        };
+        Ok((operator, version))
+    }
+
     fn with_prereleases(&self) -> Option<String> {
         let numbers: Vec<&str> =
             self.version.numbers.iter().take_while(|part| **part != "x").copied().collect();
@@ -189,38 +204,30 @@ fn partial(text: &str) -> Result<(Partial<'_>, &str, bool), String> {
     Ok((Partial { numbers: parts, pre }, after, is_same))
 }
 
-/// An alternative in mu's syntax: several alternatives if it leaves out versions in the middle.
-fn spelled_out(terms: &[Term<'_>]) -> Result<Vec<String>, String> {
-    let mut alternatives = vec![Vec::new()];
-    for term in terms {
-        let version = term.version.written();
-        if term.operator == "!=" {
-            if term.version.numbers.first() == Some(&"x") {
-                return Err("excludes every version".to_owned());
-            }
-            let (below, above) = (format!("<{version}"), format!(">{version}"));
-            let mut others = alternatives.clone();
-            alternatives.iter_mut().for_each(|alternative| alternative.push(below.clone()));
-            others.iter_mut().for_each(|alternative| alternative.push(above.clone()));
-            alternatives.append(&mut others);
-            if alternatives.len() > MOST_ALTERNATIVES {
-                return Err("excludes too many versions".to_owned());
-            }
-            continue;
+/// Adds an alternative to others, by the comparators that must all hold; several where it leaves out versions in the middle.
+pub(crate) fn spell_out<'t>(
+    alternatives: &mut Vec<String>,
+    comparators: impl IntoIterator<Item = Result<(&'t str, String), String>>,
+) -> Result<(), String> {
+    let few_enough = |count: usize| match count > MOST_ALTERNATIVES {
+        true => Err("excludes too many versions".to_owned()),
+        false => Ok(()),
+    };
+    let mut own = vec![Vec::new()];
+    for comparator in comparators {
+        let (mut operator, version) = comparator?;
+        let mut others = Vec::new();
+        if operator == "!=" {
+            others.clone_from(&own);
+            others.iter_mut().for_each(|other| other.push(format!(">{version}")));
+            operator = "<";
         }
-        let operator = match term.operator {
-            "=>" => ">=",
-            "=<" => "<=",
-            "==" => "=",
-            other => other,
-        };
-        let text = match &term.last {
-            Some(last) => format!("{version} - {}", last.written()),
-            None => format!("{operator}{version}"),
-        };
-        alternatives.iter_mut().for_each(|alternative| alternative.push(text.clone()));
+        own.iter_mut().for_each(|one| one.push(format!("{operator}{version}")));
+        own.append(&mut others);
+        few_enough(own.len())?;
     }
-    Ok(alternatives.into_iter().map(|terms| terms.join(" ")).collect())
+    alternatives.extend(own.into_iter().map(|comparators| comparators.join(" ")));
+    few_enough(alternatives.len())
 }
 
 impl Partial<'_> {

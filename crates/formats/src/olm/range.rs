@@ -5,8 +5,7 @@
 
 use mu_manifest::reference::{Range, Version};
 
-/// How many alternatives a range may become.
-const MOST_ALTERNATIVES: usize = 64;
+use crate::range::spell_out;
 
 /// Operators, longest first.
 const OPERATORS: [&str; 8] = [">=", "<=", "==", "!=", ">", "<", "=", "!"];
@@ -19,10 +18,7 @@ const OPERATORS: [&str; 8] = [">=", "<=", "==", "!=", ">", "<", "=", "!"];
 pub fn range(text: &str) -> Result<String, String> {
     let mut alternatives: Vec<String> = Vec::new();
     for alternative in text.split("||") {
-        alternatives.extend(spelled_out(&comparators(alternative)?)?);
-        if alternatives.len() > MOST_ALTERNATIVES {
-            return Err("excludes too many versions".to_owned());
-        }
+        spell_out(&mut alternatives, comparators(alternative)?.into_iter().map(Ok))?;
     }
     let text = alternatives.join(" || ");
     match Range::parse(&text) {
@@ -89,25 +85,6 @@ fn add(
         _ => return Err(format!("has `{operator}{version}`, which matches no version in OLM")),
     }
     Ok(())
-}
-
-/// An alternative as mu writes it: several, where versions in the middle are left out.
-fn spelled_out(comparators: &[(&'static str, String)]) -> Result<Vec<String>, String> {
-    let mut alternatives = vec![Vec::new()];
-    for (operator, version) in comparators {
-        let mut others = Vec::new();
-        if *operator == "!=" {
-            others.clone_from(&alternatives);
-            others.iter_mut().for_each(|other| other.push(format!(">{version}")));
-        }
-        let operator = if *operator == "!=" { "<" } else { operator };
-        alternatives.iter_mut().for_each(|one| one.push(format!("{operator}{version}")));
-        alternatives.append(&mut others);
-        if alternatives.len() > MOST_ALTERNATIVES {
-            return Err("excludes too many versions".to_owned());
-        }
-    }
-    Ok(alternatives.into_iter().map(|comparators| comparators.join(" ")).collect())
 }
 
 #[cfg(test)]
