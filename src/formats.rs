@@ -3,12 +3,11 @@
 //! mu's own manifest takes precedence. The crate `mu-formats` reads foreign manifests; this module finds
 //! their files.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use mu_formats::helm::{self, Aliases, Needs};
 use mu_formats::kcl;
-use mu_formats::{FORMATS, Files, Format, FormatError, Reading, Texts};
+use mu_formats::{FORMATS, Format, FormatError, Reading, Texts};
 use mu_provider::Release;
 
 use crate::env::Environment;
@@ -267,9 +266,8 @@ fn texts(format: &Format, path: &Path) -> Result<Texts, ManifestError> {
 }
 
 fn pointed_at(error: &FormatError, path: &Path, texts: &Texts) -> SourceError {
-    let text = texts.text(&error.file).ok().flatten();
     let folder = folder_of(path).unwrap_or(path);
-    error.in_text(&folder.join(&error.file), &text.unwrap_or(Cow::Borrowed("")))
+    error.in_text(&folder.join(&error.file), texts.text(&error.file).unwrap_or_default())
 }
 
 /// The dependencies of the workspace's own chart at `path`, as Helm locks them.

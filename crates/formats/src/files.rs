@@ -1,45 +1,32 @@
-//! The files of a package, wherever they are.
+//! The files of a package, wherever they are: a folder's, a Git tree's, an archive's.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use crate::error::{Fault, FormatError};
-
-/// The files of a package: a folder's, a Git tree's, an archive's.
-pub trait Files {
-    /// The text of a file at the package's top; `None` if it is not there.
-    ///
-    /// # Errors
-    ///
-    /// When it is there, but cannot be read.
-    fn text(&self, name: &str) -> Result<Option<Cow<'_, str>>, FormatError>;
-
-    /// The text of a file at the package's top that makes it a package.
-    ///
-    /// # Errors
-    ///
-    /// When it is not there, or cannot be read.
-    fn manifest(&self, name: &str) -> Result<Cow<'_, str>, FormatError> {
-        let missing = || Fault::new(0..0, format!("there is no `{name}`"));
-        self.text(name)?.ok_or_else(|| FormatError::new(name, "", missing()))
-    }
-
-    /// The names of the files that exist, in order.
-    fn names(&self) -> Vec<String> {
-        Vec::new()
-    }
-}
 
 /// Files that are in memory, by their names.
 #[derive(Debug, Clone, Default)]
 pub struct Texts(pub BTreeMap<String, String>);
 
-impl Files for Texts {
-    fn text(&self, name: &str) -> Result<Option<Cow<'_, str>>, FormatError> {
-        Ok(self.0.get(name).map(|text| Cow::Borrowed(text.as_str())))
+impl Texts {
+    /// The text of a file at the package's top; `None` if it is not there.
+    pub fn text(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
     }
 
-    fn names(&self) -> Vec<String> {
-        self.0.keys().cloned().collect()
+    /// The text of a file at the package's top that makes it a package.
+    pub(crate) fn manifest(&self, name: &str) -> Result<&str, FormatError> {
+        let missing = || Fault::new(0..0, format!("there is no `{name}`"));
+        self.text(name).ok_or_else(|| FormatError::new(name, "", missing()))
+    }
+
+    /// What `read` makes of such a file.
+    pub(crate) fn read<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(&str) -> Result<T, Fault>,
+    ) -> Result<T, FormatError> {
+        let text = self.manifest(name)?;
+        read(text).map_err(|fault| FormatError::new(name, text, fault))
     }
 }

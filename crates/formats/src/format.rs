@@ -11,7 +11,7 @@ use mu_provider::Release;
 use crate::aliases::Aliases;
 use crate::artifact::Artifact;
 use crate::error::FormatError;
-use crate::files::{Files, Texts};
+use crate::files::Texts;
 use crate::manifest::manifest;
 
 /// The `format` in a hub's index for a package that was copied from a Git commit or another place, if that gives the
@@ -51,9 +51,9 @@ pub struct Format {
     /// What its packages look like in an OCI registry, if they can be there.
     pub artifact: Option<Artifact>,
     /// Reads only the name and the version.
-    pub head: fn(&dyn Files) -> Result<Release, FormatError>,
+    pub head: fn(&Texts) -> Result<Release, FormatError>,
     /// Reads a package.
-    pub read: fn(&dyn Files, &Reading<'_>) -> Result<Package, FormatError>,
+    pub read: fn(&Texts, &Reading<'_>) -> Result<Package, FormatError>,
 }
 
 /// The surroundings of the package that is read.
@@ -92,6 +92,15 @@ pub(crate) fn check_name(name: &str, what: &str) -> Result<(), String> {
         return Err(format!("`{name}` is not the name of {what}"));
     }
     Name::parse(name).map(drop).map_err(|error| error.to_string())
+}
+
+/// Adds what is not there yet, and returns whether it was not.
+pub(crate) fn push<T: PartialEq>(all: &mut Vec<T>, one: T) -> bool {
+    let is_new = !all.contains(&one);
+    if is_new {
+        all.push(one);
+    }
+    is_new
 }
 
 impl Format {

@@ -32,7 +32,7 @@ pub use self::aliases::Aliases;
 pub use self::artifact::{Artifact, Image, Layer};
 pub use self::catalog::catalog_line;
 pub use self::error::FormatError;
-pub use self::files::{Files, Texts};
+pub use self::files::Texts;
 pub use self::format::{Format, GIT, Package, Place, Reading};
 pub use self::index::Index;
 pub use self::manifest::{as_listed, manifest, same_version, version_of};

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use mu_provider::{Maintainer, Release};
 
 use crate::error::{Fault, FormatError};
-use crate::files::Files;
-use crate::format::{Format, Package, Place, Reading};
+use crate::files::Texts;
+use crate::format::{Format, Package, Place, Reading, push};
 use crate::node::{self, Node, Reader};
 use crate::range::rewritten;
 
@@ -86,19 +86,17 @@ fn kind<'n>(root: &'n Node<'_>) -> Option<&'n str> {
     (version.starts_with(GROUP) && KINDS.contains(&kind)).then_some(kind)
 }
 
-fn read(files: &dyn Files, name: &str, _around: &Reading<'_>) -> Result<Package, FormatError> {
-    let text = files.manifest(name)?;
-    let read = || {
-        let mut reader = Reader::new(&text);
+fn read(files: &Texts, name: &str, _around: &Reading<'_>) -> Result<Package, FormatError> {
+    files.read(name, |text| {
+        let mut reader = Reader::new(text);
         let root = reader.document()?.ok_or_else(|| Fault::new(0..0, "the file is empty"))?;
         let mut release = release(&root)?;
         let mut places = Vec::new();
         let dependencies = release.dependencies.get_or_insert_default();
         for (index, node) in dependency::list(&root)?.iter().enumerate() {
             let dependency = dependency::read(node)?;
-            if !dependencies.contains(&dependency) {
-                dependencies.push(dependency);
-                let line = mu_manifest::source::line_of(&text, node.span.start);
+            if push(dependencies, dependency) {
+                let line = mu_manifest::source::line_of(text, node.span.start);
                 places.push(Place { line, index });
             }
         }
@@ -106,14 +104,11 @@ fn read(files: &dyn Files, name: &str, _around: &Reading<'_>) -> Result<Package,
             served::add(&mut release.provides, &document);
         }
         Ok(Package { release, places, names: Vec::new() })
-    };
-    read().map_err(|fault| FormatError::new(name, &text, fault))
+    })
 }
 
-fn head(files: &dyn Files, name: &str) -> Result<Release, FormatError> {
-    let text = files.manifest(name)?;
-    let read = || release(&node::read(&text)?);
-    read().map_err(|fault| FormatError::new(name, &text, fault))
+fn head(files: &Texts, name: &str) -> Result<Release, FormatError> {
+    files.read(name, |text| release(&node::read(text)?))
 }
 
 /// What a document says of its package, except for its dependencies.

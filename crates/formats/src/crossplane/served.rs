@@ -2,6 +2,7 @@
 
 use mu_manifest::Capability;
 
+use crate::format::push;
 use crate::node::Node;
 
 /// Adds the kinds that a document defines, in each version that is served.
@@ -9,10 +10,7 @@ pub(super) fn add(provides: &mut Vec<String>, document: &Node<'_>) {
     for found in kinds(document).into_iter().flatten() {
         // Written as capabilities are; nobody can require one that is not valid.
         if let Ok(capability) = Capability::parse(&found) {
-            let text = capability.to_string();
-            if !provides.contains(&text) {
-                provides.push(text);
-            }
+            push(provides, capability.to_string());
         }
     }
 }

@@ -4,7 +4,7 @@ use mu_manifest::reference::Reference;
 use mu_provider::{Dependency, Release};
 
 use crate::error::Fault;
-use crate::format::{Reading, check_name};
+use crate::format::{Reading, check_name, push};
 use crate::node::Node;
 use crate::range::rewritten;
 
@@ -40,14 +40,12 @@ pub(super) fn add(
     };
     let place = match (repository, version) {
         (Repository::Folder(folder), None) => {
-            return Ok(push(release, Dependency::Reference(folder), around));
+            return Ok(depend(release, Dependency::Reference(folder), around));
         }
         (Repository::Folder(folder), Some(_)) => folder,
         (Repository::Url(base), Some(_)) => format!("{base}{name}"),
         (Repository::Inside, _) | (Repository::Url(_), None) => {
-            if !release.bundled.iter().any(|known| known == name) {
-                release.bundled.push(name.to_owned());
-            }
+            push(&mut release.bundled, name.to_owned());
             return Ok(false);
         }
     };
@@ -60,16 +58,16 @@ pub(super) fn add(
         return Err(at.fault(format!("the dependency `{name}` has no valid reference: {error}")));
     }
     let dependency = Dependency::new(reference, range.prerelease);
-    Ok(push(release, dependency, around))
+    Ok(depend(release, dependency, around))
 }
 
-fn push(release: &mut Release, dependency: Dependency, around: &Reading<'_>) -> bool {
+fn depend(release: &mut Release, dependency: Dependency, around: &Reading<'_>) -> bool {
     let dependencies = release.dependencies.get_or_insert_default();
-    let is_new = around.is_own || !dependencies.contains(&dependency);
-    if is_new {
-        dependencies.push(dependency);
+    if !around.is_own {
+        return push(dependencies, dependency);
     }
-    is_new
+    dependencies.push(dependency);
+    true
 }
 
 /// What a `repository` names.
@@ -80,10 +78,6 @@ fn repository(text: &str, around: &Reading<'_>) -> Result<Repository, String> {
         })?;
         return url_of(url);
     }
-    url_of_or_folder(text, around)
-}
-
-fn url_of_or_folder(text: &str, around: &Reading<'_>) -> Result<Repository, String> {
     let Some(path) = text.strip_prefix("file://") else { return url_of(text) };
     let inner = path.trim_start_matches("./");
     let is_inside = !path.starts_with('/') && !inner.split('/').any(|part| part == "..");

@@ -22,7 +22,7 @@ pub use self::lock::{Need, Needs, lock, needs};
 pub use self::pushed::{Pushed, pushed};
 pub use crate::aliases::Aliases;
 use crate::error::FormatError;
-use crate::files::Files;
+use crate::files::Texts;
 use crate::format::{Format, Package, Place, Reading};
 pub use crate::index::{Index, is_index};
 use crate::node::{self, Node};
@@ -56,10 +56,10 @@ fn is_one(text: &str) -> bool {
 /// # Errors
 ///
 /// When there is no `Chart.yaml`, or if it or `requirements.yaml` has something that Helm would reject.
-pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatError> {
+pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError> {
     let text = files.manifest(CHART)?;
-    let in_chart = |fault| FormatError::new(CHART, &text, fault);
-    let root = node::read(&text).map_err(in_chart)?;
+    let in_chart = |fault| FormatError::new(CHART, text, fault);
+    let root = node::read(text).map_err(in_chart)?;
     let (mut release, is_first) = chart::head(&root, None).map_err(in_chart)?;
     let line = |text: &str, node: &Node<'_>| mu_manifest::source::line_of(text, node.span.start);
     let mut places = Vec::new();
@@ -72,11 +72,10 @@ pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatEr
         }
         Ok(())
     };
-    add(CHART, &text, &root)?;
-    if is_first && let Some(text) = files.text(REQUIREMENTS)? {
-        let root =
-            node::read(&text).map_err(|fault| FormatError::new(REQUIREMENTS, &text, fault))?;
-        add(REQUIREMENTS, &text, &root)?;
+    add(CHART, text, &root)?;
+    if is_first && let Some(text) = files.text(REQUIREMENTS) {
+        let root = node::read(text).map_err(|fault| FormatError::new(REQUIREMENTS, text, fault))?;
+        add(REQUIREMENTS, text, &root)?;
     }
     chart::details(&mut release, &root).map_err(in_chart)?;
     release.dependencies.get_or_insert_default();
@@ -88,10 +87,8 @@ pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatEr
 /// # Errors
 ///
 /// When it has none, or is not YAML.
-pub fn head(files: &dyn Files) -> Result<Release, FormatError> {
-    let text = files.manifest(CHART)?;
-    let read = || chart::head(&node::read(&text)?, None);
-    read().map(|(release, _)| release).map_err(|fault| FormatError::new(CHART, &text, fault))
+pub fn head(files: &Texts) -> Result<Release, FormatError> {
+    files.read(CHART, |text| Ok(chart::head(&node::read(text)?, None)?.0))
 }
 
 #[cfg(test)]

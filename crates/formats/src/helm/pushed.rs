@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::chart::{self, CHART, REQUIREMENTS};
 use super::image::{CONFIG, CONTENT};
 use crate::error::{Fault, FormatError};
-use crate::files::Files;
+use crate::files::Texts;
 use crate::node::{self, Node};
 
 /// A chart as an artifact.
@@ -48,12 +48,12 @@ const TEXTS_OF_DEPENDENCIES: [&str; 5] = ["name", "version", "repository", "cond
 /// # Errors
 ///
 /// When it is no chart, or one that Helm would reject.
-pub fn pushed(files: &dyn Files, created: Option<&str>) -> Result<Pushed, FormatError> {
+pub fn pushed(files: &Texts, created: Option<&str>) -> Result<Pushed, FormatError> {
     let text = files.manifest(CHART)?;
-    let in_chart = |fault| FormatError::new(CHART, &text, fault);
-    let root = node::read(&text).map_err(in_chart)?;
+    let in_chart = |fault| FormatError::new(CHART, text, fault);
+    let root = node::read(text).map_err(in_chart)?;
     let (release, is_first) = chart::head(&root, None).map_err(in_chart)?;
-    let mut config = mapping(CHART, &text)?;
+    let mut config = mapping(CHART, text)?;
     as_texts(&mut config, &root, &TEXTS);
     if let (Some(Value::Object(annotations)), Ok(Some(node))) =
         (config.get_mut("annotations"), root.get("annotations"))
@@ -63,10 +63,10 @@ pub fn pushed(files: &dyn Files, created: Option<&str>) -> Result<Pushed, Format
     }
     dependencies(&mut config, &root);
     // Helm takes what an old chart depends on into the same place.
-    if is_first && let Some(text) = files.text(REQUIREMENTS)? {
-        let in_file = |fault| FormatError::new(REQUIREMENTS, &text, fault);
-        let mut requirements = mapping(REQUIREMENTS, &text)?;
-        dependencies(&mut requirements, &node::read(&text).map_err(in_file)?);
+    if is_first && let Some(text) = files.text(REQUIREMENTS) {
+        let in_file = |fault| FormatError::new(REQUIREMENTS, text, fault);
+        let mut requirements = mapping(REQUIREMENTS, text)?;
+        dependencies(&mut requirements, &node::read(text).map_err(in_file)?);
         config.extend(requirements.remove_entry("dependencies"));
     }
     config.retain(|_, value| !value.is_null());

@@ -12,7 +12,7 @@ use toml_edit::Document;
 use super::dependency::{self, Entry, Key};
 use super::{MODULE, parse};
 use crate::error::FormatError;
-use crate::files::Files;
+use crate::files::Texts;
 use crate::format::Reading;
 
 /// The file.
@@ -98,11 +98,10 @@ impl Locked {
 /// # Errors
 ///
 /// As [`super::read`].
-pub fn needs(files: &dyn Files, is_own: bool) -> Result<Vec<Need>, FormatError> {
-    let text = files.manifest(MODULE)?;
+pub fn needs(files: &Texts, is_own: bool) -> Result<Vec<Need>, FormatError> {
     let around = Reading { is_own, aliases: None };
-    let read = || {
-        let document = parse(&text)?;
+    files.read(MODULE, |text| {
+        let document = parse(text)?;
         let mut needs = Vec::new();
         for entry in dependency::all(&document)? {
             let (dependency, key) = entry.read(&around)?;
@@ -111,8 +110,7 @@ pub fn needs(files: &dyn Files, is_own: bool) -> Result<Vec<Need>, FormatError> 
             needs.push(need(&entry, key, reference));
         }
         Ok(needs)
-    };
-    read().map_err(|fault| FormatError::new(MODULE, &text, fault))
+    })
 }
 
 fn need(entry: &Entry<'_>, key: Key, reference: Reference) -> Need {

@@ -17,7 +17,7 @@ use toml_edit::{Document, Item};
 pub use self::lock::{LOCK, Locked, Need, Origin, folders, lock, needs};
 
 use crate::error::{Fault, FormatError};
-use crate::files::Files;
+use crate::files::Texts;
 use crate::format::{Format, Package, Place, Reading};
 
 /// The format of KCL's modules.
@@ -51,10 +51,9 @@ pub const NAMESPACE: &str = "kcl-lang";
 /// # Errors
 ///
 /// When there is no `kcl.mod`, it is not TOML, or its content makes no sense.
-pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatError> {
-    let text = files.manifest(MODULE)?;
-    let read = || {
-        let document = parse(&text)?;
+pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError> {
+    files.read(MODULE, |text| {
+        let document = parse(text)?;
         let mut release = release(&document)?;
         let table = document.get("package");
         let for_people = |key: &str| Some(table?.get(key)?.as_str()?.trim().to_owned());
@@ -62,7 +61,7 @@ pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatEr
         let (mut places, mut names) = (Vec::new(), Vec::new());
         let dependencies = release.dependencies.get_or_insert_default();
         for (index, entry) in dependency::all(&document)?.into_iter().enumerate() {
-            let line = mu_manifest::source::line_of(&text, entry.span.start);
+            let line = mu_manifest::source::line_of(text, entry.span.start);
             let (dependency, _) = entry.read(around)?;
             if let Some(dependency) = dependency.filter(|one| !dependencies.contains(one)) {
                 names.push(entry.own_name(&dependency));
@@ -73,8 +72,7 @@ pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatEr
             }
         }
         Ok(Package { release, places, names })
-    };
-    read().map_err(|fault| FormatError::new(MODULE, &text, fault))
+    })
 }
 
 /// Name and version of a module.
@@ -82,10 +80,8 @@ pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatEr
 /// # Errors
 ///
 /// When it has no name, or is not TOML.
-pub fn head(files: &dyn Files) -> Result<Release, FormatError> {
-    let text = files.manifest(MODULE)?;
-    let read = || release(&parse(&text)?);
-    read().map_err(|fault| FormatError::new(MODULE, &text, fault))
+pub fn head(files: &Texts) -> Result<Release, FormatError> {
+    files.read(MODULE, |text| release(&parse(text)?))
 }
 
 fn parse(text: &str) -> Result<Document<&str>, Fault> {

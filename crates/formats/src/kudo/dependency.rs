@@ -4,7 +4,7 @@ use mu_manifest::reference::{Reference, Version};
 use mu_provider::{Dependency, DetailedDependency, Release};
 
 use crate::error::Fault;
-use crate::format::{Reading, check_name};
+use crate::format::{Reading, check_name, push};
 use crate::node::Node;
 
 /// The kind of such tasks.
@@ -33,9 +33,7 @@ pub(super) fn add(
         if !is_beside || package.ends_with(".tgz") {
             // In an archive, KUDO looks nowhere else.
             let name = package.trim_end_matches('/').rsplit('/').next().unwrap_or(package);
-            if !release.bundled.iter().any(|known| known == name) {
-                release.bundled.push(name.to_owned());
-            }
+            push(&mut release.bundled, name.to_owned());
             return Ok(false);
         }
         Dependency::Reference(package.to_owned())
@@ -46,12 +44,7 @@ pub(super) fn add(
     if let Err(error) = Reference::parse(dependency.reference()) {
         return Err(at.fault(format!("the dependency `{package}` has no valid reference: {error}")));
     }
-    let dependencies = release.dependencies.get_or_insert_default();
-    let is_new = !dependencies.contains(&dependency);
-    if is_new {
-        dependencies.push(dependency);
-    }
-    Ok(is_new)
+    Ok(push(release.dependencies.get_or_insert_default(), dependency))
 }
 
 /// A dependency on an operator in the same repository.

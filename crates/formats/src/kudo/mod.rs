@@ -13,7 +13,7 @@ use mu_provider::Release;
 
 pub use self::index::index;
 use crate::error::{Fault, FormatError};
-use crate::files::{Files, Texts};
+use crate::files::Texts;
 use crate::format::{Format, Package, Place, Reading};
 use crate::node::{self, Node};
 use crate::unedited::Unedited;
@@ -70,23 +70,21 @@ fn is_of_kudo(root: &Node<'_>) -> bool {
 /// # Errors
 ///
 /// When there is no `operator.yaml`, or when it says something that no version of mu can express.
-pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatError> {
-    let text = files.manifest(OPERATOR)?;
-    let read = || {
-        let root = node::read(&text)?;
+pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError> {
+    files.read(OPERATOR, |text| {
+        let root = node::read(text)?;
         let mut release = release(&root)?;
         let mut places = Vec::new();
         for (index, task) in root.list("tasks")?.iter().enumerate() {
             if dependency::add(&mut release, task, around)? {
-                let line = mu_manifest::source::line_of(&text, task.span.start);
+                let line = mu_manifest::source::line_of(text, task.span.start);
                 places.push(Place { line, index });
             }
         }
         operator::details(&mut release, &root)?;
         release.dependencies.get_or_insert_default();
         Ok(Package { release, places, names: Vec::new() })
-    };
-    read().map_err(|fault| FormatError::new(OPERATOR, &text, fault))
+    })
 }
 
 /// Reads only the name and version of an operator.
@@ -94,10 +92,8 @@ pub fn read(files: &dyn Files, around: &Reading<'_>) -> Result<Package, FormatEr
 /// # Errors
 ///
 /// When it has none, or is not YAML.
-pub fn head(files: &dyn Files) -> Result<Release, FormatError> {
-    let text = files.manifest(OPERATOR)?;
-    let read = || release(&node::read(&text)?);
-    read().map_err(|fault| FormatError::new(OPERATOR, &text, fault))
+pub fn head(files: &Texts) -> Result<Release, FormatError> {
+    files.read(OPERATOR, |text| release(&node::read(text)?))
 }
 
 /// What the `operator.yaml` in the archive of a `listed` version adds to its line. If the version cannot be used, the line says

@@ -16,8 +16,8 @@ use super::edges::{BundleVersions, Entry, upgrades, version_in};
 use super::properties;
 use super::{ANNOTATIONS, DEPENDENCIES, MANIFESTS, NAME, PROPERTIES};
 use crate::error::{Fault, FormatError};
-use crate::files::Files;
-use crate::format::{Package, Place, Reading, check_name};
+use crate::files::Texts;
+use crate::format::{Package, Place, Reading, check_name, push};
 
 /// What the annotations of bundles start with.
 const PREFIX: &str = "operators.operatorframework.io.bundle.";
@@ -32,7 +32,7 @@ pub fn is_bundle(text: &str) -> bool {
 /// # Errors
 ///
 /// When it names no package or version, has no ClusterServiceVersion or several, or says something that OLM would not take.
-pub fn read(files: &dyn Files, _around: &Reading<'_>) -> Result<Package, FormatError> {
+pub fn read(files: &Texts, _around: &Reading<'_>) -> Result<Package, FormatError> {
     let mut release = named(files)?;
     let Resources { file, csv, kinds } = resources(files)?;
     let wrong = |file: &str, reason: String| FormatError::new(file, "", Fault::new(0..0, reason));
@@ -49,9 +49,9 @@ pub fn read(files: &dyn Files, _around: &Reading<'_>) -> Result<Package, FormatE
             .map_err(in_csv)?;
     }
     for (file, key) in [(PROPERTIES, "properties"), (DEPENDENCIES, "dependencies")] {
-        let Some(found) = files.text(file)? else { continue };
+        let Some(found) = files.text(file) else { continue };
         let mut result = Ok(());
-        document::read(file, &found, &mut |value| {
+        document::read(file, found, &mut |value| {
             let all = add_all(&mut release, list(&value, key), |kind| match (key, kind) {
                 ("dependencies", "olm.package") => "olm.package.required",
                 ("dependencies", "olm.gvk") => "olm.gvk.required",
@@ -83,7 +83,7 @@ pub fn read(files: &dyn Files, _around: &Reading<'_>) -> Result<Package, FormatE
 /// # Errors
 ///
 /// When it has none.
-pub fn head(files: &dyn Files) -> Result<Release, FormatError> {
+pub fn head(files: &Texts) -> Result<Release, FormatError> {
     let mut release = named(files)?;
     let Resources { file, csv, .. } = resources(files)?;
     release.version =
@@ -92,11 +92,11 @@ pub fn head(files: &dyn Files) -> Result<Release, FormatError> {
 }
 
 /// The package and its channels, from the annotations.
-fn named(files: &dyn Files) -> Result<Release, FormatError> {
+fn named(files: &Texts) -> Result<Release, FormatError> {
     let wrong = |reason: &str| FormatError::new(ANNOTATIONS, "", Fault::new(0..0, reason));
     let found = files.manifest(ANNOTATIONS)?;
     let mut annotations = Value::Null;
-    document::read(ANNOTATIONS, &found, &mut |value| {
+    document::read(ANNOTATIONS, found, &mut |value| {
         if let Some(all) = value.get("annotations") {
             annotations = all.clone();
         }
@@ -114,7 +114,7 @@ fn named(files: &dyn Files) -> Result<Release, FormatError> {
     };
     let channels = channels.split(',').map(str::trim).filter(|channel| !channel.is_empty());
     for channel in channels {
-        properties::push(&mut release.channels, channel.to_owned());
+        push(&mut release.channels, channel.to_owned());
     }
     let default = release.default_channel.clone();
     release.channels.sort_by_key(|channel| Some(channel) != default.as_ref());
@@ -134,19 +134,16 @@ struct Resources {
 const DEFINITION: &str = "CustomResourceDefinition";
 
 /// Reads the resources of a bundle.
-fn resources(files: &dyn Files) -> Result<Resources, FormatError> {
+fn resources(files: &Texts) -> Result<Resources, FormatError> {
     let mut found: Vec<(String, Value)> = Vec::new();
     let mut kinds = Vec::new();
-    for name in files.names() {
-        if !name.starts_with(MANIFESTS) {
-            continue;
-        }
-        let Some(content) = files.text(&name)? else { continue };
+    let within = files.0.iter().filter(|(name, _)| name.starts_with(MANIFESTS));
+    for (name, content) in within {
         // Most of a bundle's resources are long, and none of these kinds.
         if !content.contains(KIND) && !content.contains(DEFINITION) {
             continue;
         }
-        document::read(&name, &content, &mut |value| {
+        document::read(name, content, &mut |value| {
             if Csv::whole(&value).is_some() {
                 found.push((name.clone(), value));
             } else if text(&value, "kind").is_some_and(|kind| kind == DEFINITION) {

@@ -14,7 +14,7 @@ use super::properties::{self, identity};
 use super::range::range;
 use super::resource::{Resource, object};
 use crate::error::{Fault, FormatError};
-use crate::format::check_name;
+use crate::format::{check_name, push};
 
 /// What names are of, in messages.
 const OPERATOR: &str = "an operator";
@@ -216,7 +216,7 @@ impl Package {
             let mut release = bundle.release.clone();
             let entries = entries.get(bundle.name.as_str()).map(Vec::as_slice).unwrap_or_default();
             for (channel, _) in entries {
-                properties::push(&mut release.channels, (*channel).to_owned());
+                push(&mut release.channels, (*channel).to_owned());
             }
             release.upgrade = upgrades(entries, &versions);
             if let Some(text) = self.deprecation(bundle, &release.channels) {

@@ -5,7 +5,8 @@ use mu_provider::{Maintainer, Release};
 use serde_json::Value;
 
 use super::document::{list, text, texts};
-use super::properties::{capability, push};
+use super::properties::capability;
+use crate::format::push;
 
 /// The fact of the runtime that `minKubeVersion` is about.
 const KUBERNETES: &str = "kubernetes";

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::document::{list, text, word};
 use super::range::range;
-use crate::format::check_name;
+use crate::format::{check_name, push};
 
 /// The fact of the runtime that `olm.maxOpenShiftVersion` is about.
 const OPENSHIFT: &str = "openshift";
@@ -119,12 +119,5 @@ pub(super) fn capability(value: &Value, of: &str) -> Result<String, String> {
     match Capability::parse(&capability) {
         Ok(_) => Ok(capability),
         Err(_) => Err(format!("`{of}`: `{capability}` is not GROUP/VERSION/KIND")),
-    }
-}
-
-/// Adds what is not there yet.
-pub(super) fn push<T: PartialEq>(all: &mut Vec<T>, one: T) {
-    if !all.contains(&one) {
-        all.push(one);
     }
 }

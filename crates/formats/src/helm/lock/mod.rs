@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 use super::{CHART, REQUIREMENTS, chart, dependency};
 use crate::aliases::Aliases;
 use crate::error::{Fault, FormatError};
-use crate::files::Files;
+use crate::files::Texts;
 use crate::format::Reading;
 use crate::node::{self, Kind, Node};
 
@@ -47,10 +47,10 @@ pub struct Need {
 /// # Errors
 ///
 /// As [`super::read`].
-pub fn needs(files: &dyn Files, aliases: &Aliases) -> Result<Needs, FormatError> {
+pub fn needs(files: &Texts, aliases: &Aliases) -> Result<Needs, FormatError> {
     let text = files.manifest(CHART)?;
-    let in_chart = |fault| FormatError::new(CHART, &text, fault);
-    let root = node::read(&text).map_err(in_chart)?;
+    let in_chart = |fault| FormatError::new(CHART, text, fault);
+    let root = node::read(text).map_err(in_chart)?;
     let (_, is_first) = chart::head(&root, None).map_err(in_chart)?;
     let mut all = Needs { needs: Vec::new(), lock: "Chart.lock" };
     let around = Reading { is_own: true, aliases: Some(aliases) };
@@ -62,12 +62,12 @@ pub fn needs(files: &dyn Files, aliases: &Aliases) -> Result<Needs, FormatError>
         all.needs.extend(read().map_err(|fault| FormatError::new(file, text, fault))?);
         Ok(())
     };
-    add(CHART, &text, &root)?;
+    add(CHART, text, &root)?;
     if is_first {
-        if let Some(text) = files.text(REQUIREMENTS)? {
+        if let Some(text) = files.text(REQUIREMENTS) {
             let root =
-                node::read(&text).map_err(|fault| FormatError::new(REQUIREMENTS, &text, fault))?;
-            add(REQUIREMENTS, &text, &root)?;
+                node::read(text).map_err(|fault| FormatError::new(REQUIREMENTS, text, fault))?;
+            add(REQUIREMENTS, text, &root)?;
         }
         all.lock = "requirements.lock";
     }
