@@ -100,7 +100,7 @@ impl SearchPath {
             let state = match self.left_out.why(&place.folder) {
                 None => look_at_work(wanted, &place.folder)?,
                 Some(_) if matches!(formats::locate(&place.folder), Ok(None)) => State::Miss,
-                Some(why) => State::PassedOver(Reason::LeftOut { why: why.clone() }),
+                Some(why) => State::PassedOver(Reason::LeftOut(why.clone())),
             };
             return Ok(Candidate { place, state });
         }
@@ -116,15 +116,13 @@ impl SearchPath {
         let head = match formats::load_head(folder) {
             Ok(Some(head)) => head,
             Ok(None) => return State::Miss,
-            Err(error) => {
-                return State::PassedOver(Reason::Broken { message: error.to_string() });
-            }
+            Err(error) => return State::PassedOver(Reason::Broken(error.to_string())),
         };
         if let Some(path) = self.link_on_the_way(folder) {
-            return State::PassedOver(Reason::Link { path });
+            return State::PassedOver(Reason::Link(path));
         }
         if let Some(by) = self.replaced.get(&wanted.id) {
-            return State::PassedOver(Reason::Replaced { by: by.clone() });
+            return State::PassedOver(Reason::Replaced(by.clone()));
         }
         let unknown = Installed::default();
         let installed = self.installed.get(folder).unwrap_or(&unknown);

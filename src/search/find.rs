@@ -57,12 +57,6 @@ impl fmt::Display for Note {
     }
 }
 
-/// The result of searching one package.
-enum Outcome {
-    Found(Box<Found>),
-    Missing(Vec<Candidate>),
-}
-
 impl SearchPath {
     /// Finds a package, or the package that exports an element.
     ///
@@ -74,16 +68,16 @@ impl SearchPath {
     /// is wrong.
     pub fn find(&self, wanted: &Query) -> Result<Found, SearchError> {
         let mut looked_at = match self.look_for(wanted)? {
-            Outcome::Found(found) => return Ok(*found),
-            Outcome::Missing(candidates) => candidates,
+            Ok(found) => return Ok(found),
+            Err(candidates) => candidates,
         };
         let base = wanted.id.base();
         let mut prefix = wanted.id.name().namespace();
         while let Some(package) = prefix {
             let shorter = Query { id: PackageId::new(&base, &package), ..wanted.clone() };
             match self.look_for(&shorter)? {
-                Outcome::Found(found) => return element(wanted, &package, *found, looked_at),
-                Outcome::Missing(candidates) => looked_at.extend(passed_over(candidates)),
+                Ok(found) => return element(wanted, &package, found, looked_at),
+                Err(candidates) => looked_at.extend(passed_over(candidates)),
             }
             prefix = package.namespace();
         }
@@ -96,10 +90,7 @@ impl SearchPath {
     ///
     /// When it is not found, or a manifest in the workspace is wrong.
     pub fn find_package(&self, wanted: &Query) -> Result<Found, SearchError> {
-        match self.look_for(wanted)? {
-            Outcome::Found(found) => Ok(*found),
-            Outcome::Missing(candidates) => Err(SearchError::not_found(wanted, candidates)),
-        }
+        self.look_for(wanted)?.map_err(|candidates| SearchError::not_found(wanted, candidates))
     }
 
     /// Finds the package of the workspace in `folder`, which need not be one of its eight places.
@@ -118,8 +109,8 @@ impl SearchPath {
         Ok(Some(Found { id, place, hit, element: None, passed_over: Vec::new(), notes }))
     }
 
-    /// Searches a package, and its replacement if it is not there itself.
-    fn look_for(&self, wanted: &Query) -> Result<Outcome, SearchError> {
+    /// Searches a package, and its replacement if it is not there itself. What was not found has its candidates.
+    fn look_for(&self, wanted: &Query) -> Result<Result<Found, Vec<Candidate>>, SearchError> {
         let mut wanted = wanted.clone();
         let mut notes = Vec::new();
         let mut looked_at = Vec::new();
@@ -135,12 +126,11 @@ impl SearchPath {
                 notes.extend(unsatisfied(&wanted.id, &place, &hit));
                 let passed_over = passed_over(looked_at).collect();
                 let id = wanted.id;
-                let found = Found { id, place, hit, element: None, passed_over, notes };
-                return Ok(Outcome::Found(Box::new(found)));
+                return Ok(Ok(Found { id, place, hit, element: None, passed_over, notes }));
             }
             // Packages that replace each other lead to nothing.
             let by = self.replaced.get(&wanted.id).filter(|by| !seen.contains(by));
-            let Some(by) = by.cloned() else { return Ok(Outcome::Missing(looked_at)) };
+            let Some(by) = by.cloned() else { return Ok(Err(looked_at)) };
             seen.push(wanted.id.clone());
             notes.push(Note::Replaced { id: wanted.id, by: by.clone() });
             wanted.id = by;

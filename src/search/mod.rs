@@ -30,23 +30,28 @@ pub use self::place::Place;
 pub use self::satisfy::{Installed, Reason};
 use crate::fs;
 use crate::reference::{Defaults, PackageId, Reference, VersionSpec};
-use crate::workspace::LeftOut;
+use crate::workspace::{LeftOut, Namespace};
 
 /// Where to search, and what is known about installed packs.
 #[derive(Debug, Clone)]
 pub struct SearchPath {
-    workspace: PathBuf,
-    namespace: Option<Reference>,
-    /// Of the workspace, of the user, and of the runtime.
-    packs: [PathBuf; 3],
-    /// The store's trees, to which packs may be links.
-    trees: Option<PathBuf>,
-    has_many_majors: bool,
-    installed: BTreeMap<PathBuf, Installed>,
-    replaced: BTreeMap<PackageId, PackageId>,
-    left_out: Arc<LeftOut>,
-    /// Places of the workspace whose packages are in other folders.
-    elsewhere: BTreeMap<PathBuf, PathBuf>,
+    pub(crate) workspace: PathBuf,
+    pub(crate) namespace: Option<Namespace>,
+    /// The packs folders of the workspace, of the user, and of the runtime.
+    pub(crate) packs: [PathBuf; 3],
+    /// The store's trees: a pack of the workspace may be a link there, and nowhere else.
+    pub(crate) trees: Option<PathBuf>,
+    /// Whether packs of other majors, `n@MAJOR`, are looked for, too (`majors: many`).
+    pub(crate) has_many_majors: bool,
+    /// What is known about packs, by their folders: the installed version, commit or tag is not always the one in
+    /// the manifest.
+    pub(crate) installed: BTreeMap<PathBuf, Installed>,
+    /// Which packages were replaced by which: their packs are not hits, and lead to the replacement.
+    pub(crate) replaced: BTreeMap<PackageId, PackageId>,
+    /// Which folders of the workspace contain none of its packages.
+    pub(crate) left_out: Arc<LeftOut>,
+    /// Places of the workspace whose packages are in other folders: the place, then the folder.
+    pub(crate) elsewhere: BTreeMap<PathBuf, PathBuf>,
 }
 
 /// A request.
@@ -70,10 +75,10 @@ impl Query {
 impl SearchPath {
     /// The search path of the workspace at `workspace`, with `~/.mu` and `$MUROOT`.
     ///
-    /// `namespace` is the workspace's: a name, or base and name.
+    /// `namespace` is the workspace's.
     pub fn new(
         workspace: &Path,
-        namespace: Option<&Reference>,
+        namespace: Option<&Namespace>,
         mu_home: &Path,
         mu_root: &Path,
     ) -> Self {
@@ -94,18 +99,6 @@ impl SearchPath {
         }
     }
 
-    /// The packs folders of the workspace, of the user, and of the runtime.
-    pub fn packs(&self) -> &[PathBuf; 3] {
-        &self.packs
-    }
-
-    /// Sets where the store's trees are: a pack of the workspace may be a link there, and nowhere else.
-    #[must_use]
-    pub fn with_store(mut self, trees: PathBuf) -> Self {
-        self.trees = Some(trees);
-        self
-    }
-
     /// The symbolic link in the path of a pack of the workspace, if there is one that mu has not made itself.
     /// A checkout may bring such a link, and nothing below `.mu` is reached through it.
     pub fn link_on_the_way(&self, pack: &Path) -> Option<PathBuf> {
@@ -122,42 +115,5 @@ impl SearchPath {
             path.push(part);
             (path.is_symlink() && !is_own(&path)).then(|| path.clone())
         })
-    }
-
-    /// Also looks for the packs of other majors, `n@MAJOR` (`majors: many`).
-    #[must_use]
-    pub fn with_many_majors(mut self) -> Self {
-        self.has_many_majors = true;
-        self
-    }
-
-    /// Sets which folders of the workspace contain none of its packages.
-    #[must_use]
-    pub fn with_left_out(mut self, left_out: Arc<LeftOut>) -> Self {
-        self.left_out = left_out;
-        self
-    }
-
-    /// Sets which packages of the workspace are found at a place although their folder is another one: the place, then the
-    /// folder.
-    #[must_use]
-    pub fn with_elsewhere(mut self, elsewhere: BTreeMap<PathBuf, PathBuf>) -> Self {
-        self.elsewhere = elsewhere;
-        self
-    }
-
-    /// Sets what is known about packs, by their folders: the installed version, commit or tag is not always
-    /// the one in the manifest.
-    #[must_use]
-    pub fn with_installed(mut self, installed: BTreeMap<PathBuf, Installed>) -> Self {
-        self.installed = installed;
-        self
-    }
-
-    /// Sets which packages were replaced by which: their packs are not hits, and lead to the replacement.
-    #[must_use]
-    pub fn with_replaced(mut self, replaced: BTreeMap<PackageId, PackageId>) -> Self {
-        self.replaced = replaced;
-        self
     }
 }

@@ -4,7 +4,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::SearchPath;
-use crate::reference::{Base, Name, PackageId};
+use crate::reference::PackageId;
+use crate::workspace::Namespace;
 
 /// One of the eight places where a package may be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,23 +57,10 @@ impl SearchPath {
 
     /// The place of a name in the workspace, which need not repeat the workspace's namespace.
     fn unprefixed(&self, id: &PackageId) -> PathBuf {
-        let name = id.name();
-        let Some((base, namespace)) = self.namespace() else {
-            return self.workspace.join(name.as_str());
-        };
-        if base.is_some_and(|base| *base != id.base()) {
-            return self.workspace.join(name.as_str());
+        match Namespace::unprefixed(self.namespace.as_ref(), id) {
+            "" => self.workspace.clone(),
+            place => self.workspace.join(place),
         }
-        if name == *namespace {
-            return self.workspace.clone();
-        }
-        let rest = name.strip_prefix(namespace);
-        self.workspace.join(rest.as_ref().unwrap_or(&name).as_str())
-    }
-
-    fn namespace(&self) -> Option<(Option<&Base>, &Name)> {
-        let namespace = self.namespace.as_ref()?;
-        Some((namespace.base(), namespace.name()))
     }
 }
 

@@ -24,73 +24,49 @@ pub struct Installed {
 pub enum Reason {
     /// It is another version.
     Version {
-        /// The one that is there.
-        found: Version,
-        /// The requested package or version.
-        wanted: VersionSpec,
-    },
-    /// Its manifest has no version.
-    NoVersion {
+        /// The one that is there, if its manifest has one.
+        found: Option<Version>,
         /// The requested package or version.
         wanted: VersionSpec,
     },
     /// It came from another commit, tag or branch.
     Revision {
-        /// The one that it came from.
-        found: String,
+        /// The one that it came from, if that is known.
+        found: Option<String>,
         /// The requested package or version.
         wanted: VersionSpec,
     },
-    /// Its commit, tag or branch is unknown.
-    UnknownRevision {
-        /// The requested package or version.
-        wanted: VersionSpec,
-    },
-    /// Another package took its place.
-    Replaced {
-        /// The other package.
-        by: PackageId,
-    },
-    /// It is in a folder of the workspace where mu does not look for packages.
-    LeftOut {
-        /// Why not.
-        why: Why,
-    },
-    /// It is behind a symbolic link in the packs of the workspace.
-    Link {
-        /// The link.
-        path: PathBuf,
-    },
-    /// Its manifest cannot be read.
-    Broken {
-        /// Why not.
-        message: String,
-    },
+    /// Another package, this one, took its place.
+    Replaced(PackageId),
+    /// It is in a folder of the workspace where mu does not look for packages, and why not.
+    LeftOut(Why),
+    /// It is behind this symbolic link in the packs of the workspace.
+    Link(PathBuf),
+    /// Its manifest cannot be read, and why not.
+    Broken(String),
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Version { found, wanted } => {
+            Self::Version { found: Some(found), wanted } => {
                 write!(formatter, "version {found} does not satisfy `{wanted}`")
             }
-            Self::NoVersion { wanted } => {
+            Self::Version { found: None, wanted } => {
                 write!(formatter, "it has no version that could satisfy `{wanted}`")
             }
-            Self::Revision { found, wanted } => {
+            Self::Revision { found: Some(found), wanted } => {
                 write!(formatter, "it came from `{}`, not from `{wanted}`", printable(found))
             }
-            Self::UnknownRevision { wanted } => {
+            Self::Revision { found: None, wanted } => {
                 write!(formatter, "it is not known to come from `{wanted}`")
             }
-            Self::Replaced { by } => write!(formatter, "replaced by `{by}`"),
-            Self::LeftOut { why } => why.fmt(formatter),
-            Self::Link { path } => {
+            Self::Replaced(by) => write!(formatter, "replaced by `{by}`"),
+            Self::LeftOut(why) => why.fmt(formatter),
+            Self::Link(path) => {
                 write!(formatter, "`{}` is a link, which is not followed", path.display())
             }
-            Self::Broken { message } => {
-                write!(formatter, "its manifest cannot be read: {message}")
-            }
+            Self::Broken(message) => write!(formatter, "its manifest cannot be read: {message}"),
         }
     }
 }
@@ -108,37 +84,30 @@ pub(super) fn objection(
     let version = installed.version.as_ref().or(version);
     let has_version = || version.is_some_and(|version| spec.accepts(version, wanted.prereleases));
     let has_tag = || spec.as_tag().is_some() && spec.as_tag() == installed.reference.as_deref();
-    let wanted = spec.clone();
-    match spec {
-        VersionSpec::Latest | VersionSpec::Tip => None,
-        VersionSpec::Pin(_) | VersionSpec::Range(_) if has_version() || has_tag() => None,
-        VersionSpec::Pin(_) | VersionSpec::Range(_) => Some(match version {
-            Some(found) => Reason::Version { found: found.clone(), wanted },
-            None => Reason::NoVersion { wanted },
-        }),
-        VersionSpec::Tag(_) if has_tag() || has_version() => None,
-        VersionSpec::Tag(_) => Some(revision(installed.reference.as_deref(), wanted)),
-        VersionSpec::Digest(digest) => {
-            let found = installed.commit.as_deref();
-            let objects = found != Some(digest.as_str()) && !has_tag();
-            objects.then(|| revision(found, wanted))
+    let commit = installed.commit.as_deref();
+    let fits = match spec {
+        VersionSpec::Latest | VersionSpec::Tip => true,
+        VersionSpec::Pin(_) | VersionSpec::Range(_) | VersionSpec::Tag(_) => {
+            has_version() || has_tag()
         }
-        VersionSpec::Commit(commit) => {
-            let found = installed.commit.as_deref();
-            let is_commit = || found.is_some_and(|found| commit.matches(found));
+        VersionSpec::Digest(digest) => commit == Some(digest.as_str()) || has_tag(),
+        VersionSpec::Commit(wanted) => {
             let is_version = || {
-                let range = commit.as_range();
+                let range = wanted.as_range();
                 range.zip(version).is_some_and(|(range, version)| range.matches(version, false))
             };
-            let objects = !is_commit() && !has_tag() && !is_version();
-            objects.then(|| revision(found, wanted))
+            commit.is_some_and(|found| wanted.matches(found)) || has_tag() || is_version()
         }
+    };
+    if fits {
+        return None;
     }
-}
-
-fn revision(found: Option<&str>, wanted: VersionSpec) -> Reason {
-    match found {
-        Some(found) => Reason::Revision { found: found.to_owned(), wanted },
-        None => Reason::UnknownRevision { wanted },
-    }
+    let wanted = spec.clone();
+    Some(match spec {
+        VersionSpec::Pin(_) | VersionSpec::Range(_) => {
+            Reason::Version { found: version.cloned(), wanted }
+        }
+        VersionSpec::Tag(_) => Reason::Revision { found: installed.reference.clone(), wanted },
+        _ => Reason::Revision { found: installed.commit.clone(), wanted },
+    })
 }

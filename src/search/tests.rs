@@ -7,6 +7,7 @@ use tempfile::TempDir;
 
 use super::{Installed, Query, Reason, SearchError, SearchPath, State};
 use crate::reference::{Defaults, PackageId, Reference, Version};
+use crate::workspace::Namespace;
 
 /// The places of `hub.mu.com/aws/ec2`, in order.
 const PLACES: [&str; 8] = [
@@ -52,7 +53,10 @@ impl World {
     }
 
     fn search_path(&self) -> SearchPath {
-        let namespace = self.namespace.map(|text| Reference::parse(text).expect("is a namespace"));
+        let namespace = self.namespace.map(|text| {
+            let reference = Reference::parse(text).expect("is a namespace");
+            Namespace { base: reference.base().cloned(), name: reference.name().clone() }
+        });
         SearchPath::new(
             &self.path("w"),
             namespace.as_ref(),
@@ -218,7 +222,7 @@ fn commits_tags_and_branches_are_known_from_the_installation() {
         commit: Some("1895753f53a63c055e7cae81ebe4ea5d5805584f".to_owned()),
         reference: Some("v1".to_owned()),
     };
-    let path = path.with_installed([(world.path(PLACES[2]), installed)].into());
+    let path = SearchPath { installed: [(world.path(PLACES[2]), installed)].into(), ..path };
     check(&path, "aws/ec2#1895753", "hit");
     check(&path, "aws/ec2#1895753f53a63c055e7cae81ebe4ea5d5805584f", "hit");
     check(&path, "aws/ec2#v1", "hit");
@@ -300,7 +304,7 @@ fn other_majors_are_beside_the_highest() {
         .with("w/.mu/packs/aws/ec2@10", "version: 10.1.0")
         .with("w/.mu/packs/aws/ec2@x", "version: 8.0.0")
         .with("w/.mu/packs/aws/vpc@1", "version: 1.0.0");
-    let path = world.search_path().with_many_majors();
+    let path = SearchPath { has_many_majors: true, ..world.search_path() };
     world.check_in(&path, "aws/ec2", "w/.mu/packs/aws/ec2");
     world.check_in(&path, "aws/ec2#^9", "w/.mu/packs/aws/ec2@9");
     world.check_in(&path, "aws/ec2#<12", "w/.mu/packs/aws/ec2@10");
@@ -321,7 +325,7 @@ fn what_was_replaced_leads_to_its_replacement() {
         (id("hub.mu.com/a"), id("hub.mu.com/b")),
         (id("hub.mu.com/b"), id("hub.mu.com/a")),
     ];
-    let path = world.search_path().with_replaced(replaced.into());
+    let path = SearchPath { replaced: replaced.into(), ..world.search_path() };
     let note = "; `hub.mu.com/upbound/family` was replaced by `hub.mu.com/contrib/family`";
     let expected = format!("w/.mu/packs/contrib/family{note}");
     world.check_in(&path, "upbound/family", &expected);
@@ -414,8 +418,10 @@ fn packs_of_the_workspace_behind_links_are_passed_over() {
     };
     put("elsewhere/ec2");
     put("store/trees/1/files");
-    let search =
-        SearchPath::new(&at("w"), None, &at("home"), &at("root")).with_store(at("store/trees"));
+    let search = SearchPath {
+        trees: Some(at("store/trees")),
+        ..SearchPath::new(&at("w"), None, &at("home"), &at("root"))
+    };
     let wanted = Query::new(&Reference::parse("aws/ec2").expect("is one"), &Defaults::default());
     let third = || search.candidates(&wanted).expect("looks").remove(2);
     let link = |target: &str, path: &str| {
@@ -429,7 +435,7 @@ fn packs_of_the_workspace_behind_links_are_passed_over() {
     ] {
         link(target, path);
         let State::PassedOver(reason) = third().state else { panic!("{path} is followed") };
-        assert_eq!(reason, Reason::Link { path: at(path) });
+        assert_eq!(reason, Reason::Link(at(path)));
     }
     // Only mu links a pack to the store.
     link("store/trees/1/files", "w/.mu/packs/hub.mu.com/aws/ec2");

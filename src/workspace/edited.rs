@@ -9,11 +9,12 @@ use mu_formats::helm::Aliases;
 
 use super::edits::{Edit, Edits, State};
 use super::left_out::Why;
+use super::members::place;
 use super::{Member, Workspace, WorkspaceError, in_base};
 use crate::formats;
 use crate::fs;
 use crate::manifest::Warning;
-use crate::reference::Version;
+use crate::reference::{PackageId, Version};
 
 impl Workspace {
     /// The edit whose clone a folder is in.
@@ -44,7 +45,7 @@ impl Workspace {
         let is_used = |member: &Member| {
             self.edit_around(&member.folder).is_none()
                 || is_edit(member)
-                || self.is_found_at(member, &member.place)
+                || self.leads_to(&member.id, &member.place)
         };
         let used: Vec<bool> = self.members.iter().map(is_used).collect();
         let mut used = used.into_iter();
@@ -67,8 +68,7 @@ impl Workspace {
         if !self.members.iter().any(|member| member.folder == folder) {
             self.add_member(edit.folder.clone(), path, aliases)?;
         }
-        let is_there = edit.folder == in_base(&id) || edit.folder == self.unprefixed(&id);
-        let at = (!is_there).then(|| in_base(&id));
+        let at = (!self.leads_to(&id, &edit.folder)).then(|| in_base(&id));
         let defaults = self.settings.defaults_in(&id);
         for member in self.members.iter_mut().filter(|member| member.folder == folder) {
             // It is what it was fetched as: in Git, the name in a manifest is only a name.
@@ -89,7 +89,7 @@ impl Workspace {
         let Ok(root) = fs::canonicalize(&self.root) else { return };
         for (place, link) in links {
             let is_through = |member: &Member| {
-                let wanted = [in_base(&member.id), self.unprefixed(&member.id)];
+                let wanted = [&in_base(&member.id), self.unprefixed(&member.id)];
                 wanted.iter().any(|wanted| below(wanted, place).is_some())
             };
             if !self.members.iter().any(is_through) {
@@ -101,7 +101,7 @@ impl Workspace {
                 let Some(rest) = below(&member.place, &target) else { continue };
                 let at = [place.as_str(), rest].join("/");
                 let at = at.trim_end_matches('/').to_owned();
-                if !self.is_found_at(member, member.found_at()) && self.is_found_at(member, &at) {
+                if !self.leads_to(&member.id, member.found_at()) && self.leads_to(&member.id, &at) {
                     let folder = self.root.join(&at);
                     self.left_out_mut().take(&folder);
                     self.members[index].found_at = Some(at);
@@ -110,9 +110,9 @@ impl Workspace {
         }
     }
 
-    /// Whether references to a member lead to `place`.
-    fn is_found_at(&self, member: &Member, place: &str) -> bool {
-        place == in_base(&member.id) || place == self.unprefixed(&member.id)
+    /// Whether references to a package lead to `place`.
+    pub(super) fn leads_to(&self, id: &PackageId, place: &str) -> bool {
+        place == in_base(id) || place == self.unprefixed(id)
     }
 
     /// Takes packages out of the workspace, and returns them.
@@ -135,8 +135,5 @@ fn below<'p>(place: &'p str, above: &str) -> Option<&'p str> {
 
 /// The place in the workspace of the folder that a link leads to; `None` if it leads elsewhere.
 fn inside(root: &Path, link: &Path) -> Option<String> {
-    let target = fs::canonicalize(link).ok().filter(|target| target.is_dir())?;
-    let parts = target.strip_prefix(root).ok()?.components();
-    let parts: Option<Vec<&str>> = parts.map(|part| part.as_os_str().to_str()).collect();
-    Some(parts?.join("/"))
+    place(root, &fs::canonicalize(link).ok().filter(|target| target.is_dir())?)
 }

@@ -59,13 +59,6 @@ impl Patterns {
     }
 }
 
-/// The files found in one folder.
-#[derive(Debug, Default)]
-struct Found {
-    yaml: Option<PathBuf>,
-    json: Option<PathBuf>,
-}
-
 /// What the walk found.
 pub(super) struct Members {
     /// Pairs of a folder's place in the workspace and the manifest in it, sorted by place.
@@ -87,7 +80,7 @@ pub(super) fn find(
     warnings: &mut Vec<Warning>,
 ) -> Result<Members, ManifestError> {
     let globs = &patterns.globs;
-    let mut found: BTreeMap<String, Found> = BTreeMap::new();
+    let mut found: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
     let mut foreign: BTreeMap<String, PathBuf> = BTreeMap::new();
     let is_foreign = |path: &Path| {
         let is_meant = |format: &&Format| formats.contains(&format.name);
@@ -146,8 +139,7 @@ pub(super) fn find(
             continue;
         }
         match entry.file_name().to_str() {
-            Some(YAML_NAME) => found.entry(place).or_default().yaml = Some(entry.into_path()),
-            Some(JSON_NAME) => found.entry(place).or_default().json = Some(entry.into_path()),
+            Some(name) if is_exact(name) => found.entry(place).or_default().push(entry.into_path()),
             Some(_) if is_foreign(entry.path()) => {
                 foreign.entry(place).or_insert(entry.into_path());
             }
@@ -157,10 +149,15 @@ pub(super) fn find(
     }
     let places: Vec<&str> = found.keys().map(String::as_str).collect();
     warnings.extend(patterns.warnings(root, &places));
-    let mut manifests: BTreeMap<String, PathBuf> = found
-        .into_iter()
-        .map(|(place, found)| Ok((place, found.manifest(root)?)))
-        .collect::<Result<_, ManifestError>>()?;
+    let only = |(place, mut files): (String, Vec<PathBuf>)| match files.pop() {
+        Some(file) if files.is_empty() => Ok((place, file)),
+        file => {
+            let folder = file.as_deref().and_then(Path::parent).unwrap_or(root).to_owned();
+            Err(ManifestError::Both { folder })
+        }
+    };
+    let mut manifests: BTreeMap<String, PathBuf> =
+        found.into_iter().map(only).collect::<Result<_, _>>()?;
     // A manifest at the root always counts. Below it there are charts inside charts, so others count only if
     // the settings say so.
     let at_root = formats::locate(root)?.filter(|path| !path.is_symlink());
@@ -194,18 +191,6 @@ fn is_inside_another(place: &str, is_package: impl Fn(&str) -> bool) -> bool {
             return false;
         }
         above = rest;
-    }
-}
-
-impl Found {
-    fn manifest(self, root: &Path) -> Result<PathBuf, ManifestError> {
-        match (self.yaml, self.json) {
-            (Some(yaml), Some(_)) => {
-                let folder = yaml.parent().unwrap_or(root).to_owned();
-                Err(ManifestError::Both { folder })
-            }
-            (yaml, json) => Ok(yaml.or(json).unwrap_or_default()),
-        }
     }
 }
 
@@ -254,7 +239,7 @@ fn look_at(
 }
 
 /// The folder relative to the root, with slashes; `None` for names that are not UTF-8.
-fn place(root: &Path, folder: &Path) -> Option<String> {
+pub(super) fn place(root: &Path, folder: &Path) -> Option<String> {
     let relative = folder.strip_prefix(root).ok()?;
     let segments: Option<Vec<&str>> =
         relative.components().map(|component| component.as_os_str().to_str()).collect();

@@ -262,8 +262,8 @@ impl Workspace {
     /// The manifest in a folder, if references to the package that it names point there.
     fn manifest_at_its_place(&self, place: &str, folder: &Path) -> Option<PathBuf> {
         let id = Manifest::load_head(folder).ok()??.name?.id(&self.defaults());
-        let is_there = place == in_base(&id) || place == self.unprefixed(&id);
-        let path = is_there.then(|| Manifest::locate(folder).ok().flatten()).flatten();
+        let path =
+            self.leads_to(&id, place).then(|| Manifest::locate(folder).ok().flatten()).flatten();
         // An edit would change the target of a link.
         path.filter(|path| !path.is_symlink())
     }
@@ -324,17 +324,8 @@ impl Workspace {
     }
 
     /// The place of a package in a folder named without its base, and without the namespace.
-    fn unprefixed(&self, id: &PackageId) -> String {
-        let name = id.name();
-        let stripped = self.namespace.as_ref().and_then(|namespace| {
-            let is_other = namespace.base.as_ref().is_some_and(|base| *base != id.base());
-            if is_other { None } else { Some(&namespace.name) }
-        });
-        match stripped {
-            Some(namespace) if *namespace == name => String::new(),
-            Some(namespace) => name.strip_prefix(namespace).unwrap_or(name).to_string(),
-            None => name.to_string(),
-        }
+    fn unprefixed<'i>(&self, id: &'i PackageId) -> &'i str {
+        Namespace::unprefixed(self.namespace.as_ref(), id)
     }
 
     fn left_out_mut(&mut self) -> &mut LeftOut {

@@ -178,3 +178,17 @@ pub struct Namespace {
     /// The leading segments.
     pub name: Name,
 }
+
+impl Namespace {
+    /// The place of a package in a folder named without its base, and without the namespace of the workspace.
+    pub fn unprefixed<'i>(own: Option<&Self>, id: &'i PackageId) -> &'i str {
+        let name = id.name_str();
+        let applies = |own: &&Self| own.base.as_ref().is_none_or(|base| *base == id.base());
+        let rest = own.filter(applies).and_then(|own| name.strip_prefix(own.name.as_str()));
+        match rest {
+            Some("") => "",
+            Some(rest) => rest.strip_prefix('/').unwrap_or(name),
+            None => name,
+        }
+    }
+}

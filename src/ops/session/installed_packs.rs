@@ -86,8 +86,7 @@ pub(crate) fn search_path(session: &Session) -> Result<SearchPath, CommandError>
         let pairs = lock.replaced.iter().map(|replaced| (replaced.id.clone(), replaced.by.clone()));
         replaced.extend(pairs);
     }
-    let search = session.places.search().clone();
-    Ok(search.with_installed(known).with_replaced(replaced))
+    Ok(SearchPath { installed: known, replaced, ..session.places.search().clone() })
 }
 
 fn installed(lock: &Lockfile, packs: &PacksFolder) -> Vec<(PathBuf, Installed)> {

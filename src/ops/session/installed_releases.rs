@@ -117,7 +117,7 @@ impl PacksHere {
 
     /// Where a version of a package is among these packs, as written in a lock.
     pub(crate) fn source(&self, id: &PackageId, version: &str) -> Option<Source> {
-        let [own, user, runtime] = self.places.search().packs();
+        let [own, user, runtime] = &self.places.search().packs;
         if let Some((folder, _)) = self.placed(id) {
             let place = format!("{}{}", Source::IN_WORKSPACE, relative(own, &folder));
             return Some(Source::new(Source::PACK, place));

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use crate::env::Environment;
-use crate::reference::{Name, PackageId, Reference, Version};
+use crate::reference::{PackageId, Reference, Version};
 use crate::search::SearchPath;
 use crate::store::trees_in;
-use crate::workspace::{Majors, Member, Workspace};
+use crate::workspace::{Majors, Member, Namespace, Workspace};
 
 /// A package of the workspace, found by its place.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,8 +34,6 @@ pub struct Places {
     members: Arc<HashMap<PathBuf, LocalPackage>>,
     /// The last parts of the members' folders.
     leaves: Arc<FxHashSet<OsString>>,
-    /// The workspace's namespace, whose name means the workspace itself.
-    namespace: Option<Name>,
 }
 
 impl Places {
@@ -55,28 +53,18 @@ impl Places {
             };
             (found(member), package)
         });
-        let namespace = workspace.namespace.as_ref().and_then(|namespace| {
-            let base = namespace.base.as_ref().map(ToString::to_string).unwrap_or_default();
-            Reference::parse(&format!("{base}{}", namespace.name)).ok()
-        });
         let elsewhere = workspace.members.iter().filter(|member| member.found_at.is_some());
         let elsewhere = elsewhere.map(|member| (found(member), member.folder.clone())).collect();
-        let search = SearchPath::new(
-            &workspace.root,
-            namespace.as_ref(),
-            &environment.mu_home,
-            &environment.mu_root,
-        )
-        .with_left_out(Arc::clone(&workspace.left_out))
-        .with_elsewhere(elsewhere)
-        .with_store(trees_in(&environment.cache));
-        let has_many = workspace.settings.majors == Majors::Many;
-        Self {
-            search: if has_many { search.with_many_majors() } else { search },
-            members: Arc::new(members.collect()),
-            leaves: Arc::new(leaves),
-            namespace: workspace.namespace.as_ref().map(|namespace| namespace.name.clone()),
-        }
+        let Environment { mu_home, mu_root, cache, .. } = environment;
+        let namespace = workspace.namespace.as_ref();
+        let search = SearchPath {
+            trees: Some(trees_in(cache)),
+            has_many_majors: workspace.settings.majors == Majors::Many,
+            left_out: Arc::clone(&workspace.left_out),
+            elsewhere,
+            ..SearchPath::new(&workspace.root, namespace, mu_home, mu_root)
+        };
+        Self { search, members: Arc::new(members.collect()), leaves: Arc::new(leaves) }
     }
 
     /// The package of the workspace whose manifest says that it is `id`, wherever it is.
@@ -96,9 +84,10 @@ impl Places {
     pub fn member_of(&self, id: &PackageId) -> Option<&LocalPackage> {
         // Most packages are not in the workspace: a name has the same end as the folder that it points to.
         let leaf = id.as_str().rsplit_once('/').map_or(id.as_str(), |(_, leaf)| leaf);
-        let is_root = |namespace: &Name| namespace.as_str() == id.name_str();
-        if !self.leaves.contains(OsStr::new(leaf)) && !self.namespace.as_ref().is_some_and(is_root)
-        {
+        // The name of the namespace means the workspace itself.
+        let is_root = |namespace: &Namespace| namespace.name.as_str() == id.name_str();
+        let namespace = self.search.namespace.as_ref();
+        if !self.leaves.contains(OsStr::new(leaf)) && !namespace.is_some_and(is_root) {
             return None;
         }
         self.search.places(id)[..2].iter().find_map(|place| self.members.get(&place.folder))

@@ -87,7 +87,7 @@ pub(crate) fn check_placed(session: &Session, lock: &Lockfile) -> Result<(), Com
 /// The error about a package that no registry had, and that no pack of this machine matches.
 pub(super) fn missing(session: &Session, package: &LockedPackage) -> CommandError {
     let LockedPackage { id, version, source, .. } = package;
-    let [_, user, runtime] = session.places.search().packs();
+    let [_, user, runtime] = &session.places.search().packs;
     let (whose, folder) = match source.place.strip_prefix(Source::IN_RUNTIME) {
         Some(place) => ("the runtime", runtime.join(place)),
         None => {

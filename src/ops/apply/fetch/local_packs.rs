@@ -27,7 +27,7 @@ pub(super) struct LocalPacks(HashSet<OsString>);
 impl LocalPacks {
     /// Reads the packs folders.
     pub(super) fn find(session: &Session) -> Self {
-        let folders = session.places.search().packs().iter();
+        let folders = session.places.search().packs.iter();
         let entries = folders.filter_map(|folder| fs::entries(folder).ok()).flatten();
         // Files are mu's own.
         let may_hold = |entry: &DirEntry| !entry.file_type().is_ok_and(|kind| kind.is_file());
