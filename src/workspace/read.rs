@@ -91,13 +91,13 @@ pub(super) fn layer(
         packages: packages(table)?,
         overrides: overrides(table, kind, folder)?,
         aliases: aliases(table)?,
-        exclude: exclude(table)?,
+        exclude: list(table, "exclude", |text| text.parse(Reference::parse))?,
         patches: workspace_only("patches").map(patches).transpose()?.unwrap_or_default(),
-        bundled: bundled(table)?,
-        formats: formats(table)?,
+        bundled: list(table, "bundled", |text| text.parse(bundled))?,
+        formats: list(table, "formats", |text| text.parse(format))?,
         majors: table.choice("majors")?,
-        minimum_release_age: minimum_release_age(table)?,
-        fresh_for: fresh_for(table)?,
+        minimum_release_age: word(table, "minimumReleaseAge", Cutoff::parse)?,
+        fresh_for: word(table, "freshFor", seconds)?,
         allow_replaces: allow_replaces(table)?,
         link: table.choice("link")?,
         trusted_builds,
@@ -232,6 +232,16 @@ fn entries<'d, T>(
     }
 }
 
+/// A list of texts, if the file has it: an empty one takes the place of another file's.
+fn list<'d, T>(
+    table: Table<'d>,
+    key: &str,
+    read: impl Fn(Text<'d>) -> Result<T, SourceError>,
+) -> Result<Option<Vec<T>>, SourceError> {
+    let list = table.get(key).map(Value::list).transpose()?;
+    list.map(|list| list.map(|value| read(value.text()?)).collect()).transpose()
+}
+
 fn registries(table: Table<'_>, folder: &Path) -> Result<Vec<Registry>, SourceError> {
     let mut registries: Vec<Registry> = Vec::new();
     for entry in entries(table, "registries", Ok)? {
@@ -335,13 +345,6 @@ fn aliases(table: Table<'_>) -> Result<Vec<Alias>, SourceError> {
     })
 }
 
-fn exclude(table: Table<'_>) -> Result<Option<Vec<Reference>>, SourceError> {
-    if table.get("exclude").is_none() {
-        return Ok(None);
-    }
-    table.list("exclude", |value| value.text()?.parse(Reference::parse)).map(Some)
-}
-
 fn patches(value: Value<'_>) -> Result<Vec<(String, Reference, String)>, SourceError> {
     let read = |(key, value): (Text<'_>, Value<'_>)| {
         let package = key.parse(|text| -> Result<_, Problem> {
@@ -370,38 +373,21 @@ fn patches(value: Value<'_>) -> Result<Vec<(String, Reference, String)>, SourceE
     value.entries()?.map(read).collect()
 }
 
-fn bundled(table: Table<'_>) -> Result<Option<Vec<BundledReferences>>, SourceError> {
-    if table.get("bundled").is_none() {
-        return Ok(None);
-    }
-    let read = |value: Value<'_>| {
-        value.text()?.parse(|text| -> Result<_, Problem> {
-            Ok(match text.split_once('>') {
-                Some((by, id)) => (unversioned(by.trim())?, Some(unversioned(id.trim())?)),
-                None => (unversioned(text)?, None),
-            })
-        })
-    };
-    table.list("bundled", read).map(Some)
+fn bundled(text: &str) -> Result<BundledReferences, Problem> {
+    Ok(match text.split_once('>') {
+        Some((by, id)) => (unversioned(by.trim())?, Some(unversioned(id.trim())?)),
+        None => (unversioned(text)?, None),
+    })
 }
 
-fn formats(table: Table<'_>) -> Result<Option<Vec<&'static str>>, SourceError> {
-    if table.get("formats").is_none() {
-        return Ok(None);
-    }
-    let read = |value: Value<'_>| {
-        value.text()?.parse(|text| {
-            let known = FORMATS.iter().find(|format| format.name == text);
-            let mut names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
-            names.dedup();
-            let unknown = || {
-                let help = format!("the formats are: `{}`", names.join("`, `"));
-                Problem::new(format!("`{text}` is not a format that mu reads")).help(help)
-            };
-            known.map(|format| format.name).ok_or_else(unknown)
-        })
-    };
-    table.list("formats", read).map(Some)
+fn format(text: &str) -> Result<&'static str, Problem> {
+    let known = FORMATS.iter().find(|format| format.name == text);
+    known.map(|format| format.name).ok_or_else(|| {
+        let mut names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+        names.dedup();
+        let help = format!("the formats are: `{}`", names.join("`, `"));
+        Problem::new(format!("`{text}` is not a format that mu reads")).help(help)
+    })
 }
 
 fn allow_replaces(table: Table<'_>) -> Result<Vec<(Reference, Reference)>, SourceError> {
@@ -410,25 +396,28 @@ fn allow_replaces(table: Table<'_>) -> Result<Vec<(Reference, Reference)>, Sourc
     })
 }
 
-fn minimum_release_age(table: Table<'_>) -> Result<Option<Cutoff>, SourceError> {
-    table.word("minimumReleaseAge")?.map(|text| text.parse(Cutoff::parse)).transpose()
+fn word<T>(
+    table: Table<'_>,
+    key: &str,
+    read: impl Fn(&str) -> Result<T, Problem>,
+) -> Result<Option<T>, SourceError> {
+    table.word(key)?.map(|text| text.parse(read)).transpose()
 }
 
-fn fresh_for(table: Table<'_>) -> Result<Option<u32>, SourceError> {
-    let seconds = |text: &str| {
-        let seconds = Cutoff::age(text)?;
-        u32::try_from(seconds).map_err(|_| Problem::new(format!("`{text}` is too long")))
-    };
-    table.word("freshFor")?.map(|text| text.parse(seconds)).transpose()
+fn seconds(text: &str) -> Result<u32, Problem> {
+    let seconds = Cutoff::age(text)?;
+    u32::try_from(seconds).map_err(|_| Problem::new(format!("`{text}` is too long")))
+}
+
+fn trust<'d>(table: Table<'d>, key: &str) -> Result<Option<Value<'d>>, SourceError> {
+    let trust = table.get("trust").map(|value| value.table(schema::Trust::KEYS)).transpose()?;
+    Ok(trust.and_then(|trust| trust.get(key)))
 }
 
 /// The packages whose builds may run, and the lines that want them to run without a question.
 fn trusted_builds(table: Table<'_>) -> Result<(Option<Globs>, Vec<usize>), SourceError> {
     let mut unasked = Vec::new();
-    let Some(trust) = table.get("trust") else { return Ok((None, unasked)) };
-    let Some(value) = trust.table(schema::Trust::KEYS)?.get("build") else {
-        return Ok((None, unasked));
-    };
+    let Some(value) = trust(table, "build")? else { return Ok((None, unasked)) };
     if !value.is_table() {
         return Ok((Some(globs(value)?), unasked));
     }
@@ -443,10 +432,7 @@ fn trusted_builds(table: Table<'_>) -> Result<(Option<Globs>, Vec<usize>), Sourc
 }
 
 fn trusted_workspaces(table: Table<'_>, kind: Kind) -> Result<Vec<String>, SourceError> {
-    let Some(trust) = table.get("trust") else { return Ok(Vec::new()) };
-    let Some(value) = trust.table(schema::Trust::KEYS)?.get(TRUSTED_WORKSPACES) else {
-        return Ok(Vec::new());
-    };
+    let Some(value) = trust(table, TRUSTED_WORKSPACES)? else { return Ok(Vec::new()) };
     if kind == Kind::Workspace {
         let message = "a workspace cannot declare itself trusted";
         return Err(value.error(message).help("write it into `~/.mu/config.yaml`"));
