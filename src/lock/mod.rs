@@ -378,7 +378,7 @@ impl Lockfile {
     /// When it cannot be written, or a link leads there.
     pub fn write_edits(&self, root: &Path) -> Result<(), LockError> {
         refuse_links_of_edits(root)?;
-        Ok(fs::write_atomic(&edits_path(root), write::print_edits(self).as_bytes())?)
+        Ok(fs::write_atomic(&edits_path(root), self.print_edits().as_bytes())?)
     }
 
     /// Removes that lock, if there is one.
@@ -394,11 +394,6 @@ impl Lockfile {
     /// Whether the lock in `folder` names many packages, so that reading it takes a while.
     pub fn is_long(folder: &Path) -> bool {
         fs::metadata(&folder.join(FILE_NAME)).is_ok_and(|file| file.len() > LONG)
-    }
-
-    /// The text of the lock.
-    pub fn print(&self) -> String {
-        write::print(self)
     }
 
     /// Writes the lock into `folder`, or removes it there if nothing is locked.

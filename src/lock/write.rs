@@ -18,36 +18,38 @@ const EDITS_HEADER: &str = "\
 # here: Mu.lock, with what the edits add and move. mu names them when it installs.
 ";
 
-/// The text of the lock of edits.
-pub(super) fn print_edits(lock: &Lockfile) -> String {
-    print(lock).replacen(HEADER, EDITS_HEADER, 1)
-}
+impl Lockfile {
+    /// The text of the lock of edits.
+    pub(super) fn print_edits(&self) -> String {
+        self.print().replacen(HEADER, EDITS_HEADER, 1)
+    }
 
-/// The text of a lock.
-pub(super) fn print(lock: &Lockfile) -> String {
-    let mut text = String::from(HEADER);
-    line::print(&mut text, "", "version", &FORMAT.to_string());
-    line::print(&mut text, "", "resolution", &line::print_text(&lock.resolution));
-    if lock.packages.is_empty() && lock.replaced.is_empty() {
-        text.push_str("packages: []\n");
-    } else {
-        text.push_str("packages:\n");
-    }
-    let names = Names::of(lock);
-    let mut replaced = lock.replaced.iter().peekable();
-    for package in &lock.packages {
-        while let Some(before) = replaced.next_if(|replaced| replaced.id < package.id) {
-            replaced_entry(lock, before, &names).print(&mut text);
+    /// The text of the self.
+    pub fn print(&self) -> String {
+        let mut text = String::from(HEADER);
+        line::print(&mut text, "", "version", &FORMAT.to_string());
+        line::print(&mut text, "", "resolution", &line::print_text(&self.resolution));
+        if self.packages.is_empty() && self.replaced.is_empty() {
+            text.push_str("packages: []\n");
+        } else {
+            text.push_str("packages:\n");
         }
-        entry(package, &names).print(&mut text);
+        let names = Names::of(self);
+        let mut replaced = self.replaced.iter().peekable();
+        for package in &self.packages {
+            while let Some(before) = replaced.next_if(|replaced| replaced.id < package.id) {
+                replaced_entry(self, before, &names).print(&mut text);
+            }
+            entry(package, &names).print(&mut text);
+        }
+        for last in replaced {
+            replaced_entry(self, last, &names).print(&mut text);
+        }
+        if let Some(extra) = line::print_list(&self.extra) {
+            line::print(&mut text, "", "extra", &extra);
+        }
+        text
     }
-    for last in replaced {
-        replaced_entry(lock, last, &names).print(&mut text);
-    }
-    if let Some(extra) = line::print_list(&lock.extra) {
-        line::print(&mut text, "", "extra", &extra);
-    }
-    text
 }
 
 /// The names of packages in the file: their id, or, for a folder, their source, which does not depend on
@@ -63,24 +65,20 @@ impl<'lock> Names<'lock> {
         Self(folders.map(|package| (package.id.as_str(), package.source.to_string())).collect())
     }
 
-    fn name(&self, id: &PackageId) -> String {
-        self.by(id.as_str())
-    }
-
-    fn by(&self, text: &str) -> String {
+    fn name(&self, text: &str) -> String {
         self.0.get(text).cloned().unwrap_or_else(|| text.to_owned())
     }
 }
 
 /// The entry of a package.
 fn entry(package: &LockedPackage, names: &Names<'_>) -> WirePackage {
-    let ids = |ids: &[PackageId]| ids.iter().map(|id| names.name(id)).collect();
+    let ids = |ids: &[PackageId]| ids.iter().map(|id| names.name(id.as_str())).collect();
     let requested = |requested: &Requested| {
-        let by = names.by(&requested.by).into();
+        let by = names.name(&requested.by).into();
         Requested { by, spec: Arc::clone(&requested.spec) }.to_string()
     };
     WirePackage {
-        id: names.name(&package.id),
+        id: names.name(package.id.as_str()),
         version: package.version.clone(),
         versioning: package.is_composite.then(|| Versioning::Composite.as_str().to_owned()),
         app_version: package.app_version.clone(),
@@ -125,5 +123,5 @@ fn replaced_entry(lock: &Lockfile, replaced: &ReplacedPackage, names: &Names<'_>
         }
     };
     package.requested.clone_from(&replaced.requested);
-    WirePackage { replaced_by: Some(names.name(&replaced.by)), ..entry(&package, names) }
+    WirePackage { replaced_by: Some(names.name(replaced.by.as_str())), ..entry(&package, names) }
 }

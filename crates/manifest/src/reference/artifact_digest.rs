@@ -1,6 +1,5 @@
 //! Digests of artifacts and archives, as references pin packages to them.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::error::Fault;
@@ -57,11 +56,5 @@ impl ArtifactDigest {
     /// The beginning of a digest, for people: `sha256:2cf24dba5fb0`.
     pub fn shortened(text: &str) -> &str {
         text.get(..SCHEME.len() + 12).unwrap_or(text)
-    }
-}
-
-impl fmt::Display for ArtifactDigest {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(&self.0)
     }
 }

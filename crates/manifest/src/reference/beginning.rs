@@ -39,7 +39,7 @@ impl Range {
 
 impl Alternative {
     fn is_above(&self, version: &semver::Version) -> bool {
-        self.0.iter().any(|comparator| comparator.is_lower() && comparator.version > *version)
+        self.0.iter().any(|comparator| comparator.side.is_lower() && comparator.version > *version)
     }
 
     fn ends_before(&self, version: &semver::Version) -> bool {
@@ -52,7 +52,7 @@ impl Alternative {
 
     /// The lowest of the upper bounds.
     fn end(&self) -> Option<&Comparator> {
-        let ends = self.0.iter().filter(|comparator| !comparator.is_lower());
+        let ends = self.0.iter().filter(|comparator| !comparator.side.is_lower());
         ends.min_by(|one, two| {
             let key = |comparator: &Comparator| comparator.side == Side::AtMost;
             one.version.cmp(&two.version).then(key(one).cmp(&key(two)))
@@ -76,10 +76,6 @@ impl Alternative {
 }
 
 impl Comparator {
-    fn is_lower(&self) -> bool {
-        matches!(self.side, Side::Above | Side::AtLeast)
-    }
-
     /// An upper bound as a person would write it.
     fn written(&self) -> String {
         let operator = if self.side == Side::AtMost { "<=" } else { "<" };

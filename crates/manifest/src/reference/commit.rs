@@ -1,6 +1,5 @@
 //! Commits of a Git repository, with all digits or only the first ones.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::Range;
@@ -40,11 +39,5 @@ impl Commit {
     /// The meaning of decimal digits if there are no commits: any version that starts with them.
     pub fn as_range(&self) -> Option<Range> {
         if self.is_full() { None } else { Range::from_text(&self.0).ok() }
-    }
-}
-
-impl fmt::Display for Commit {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(&self.0)
     }
 }

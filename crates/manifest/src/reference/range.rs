@@ -54,12 +54,8 @@ impl Range {
         // A range is about apps, so it cannot name a prerelease of a revision.
         let hidden = !prereleases
             && version.as_composite().is_some_and(|composite| !composite.revision.pre.is_empty());
-        !hidden && self.matches_semver(leading, prereleases)
-    }
-
-    /// Whether a semantic version is in the range, by the same rule as [`Self::matches`].
-    pub fn matches_semver(&self, version: &semver::Version, prereleases: bool) -> bool {
-        self.alternatives.iter().any(|alternative| alternative.holds(version, prereleases))
+        !hidden
+            && self.alternatives.iter().any(|alternative| alternative.holds(leading, prereleases))
     }
 
     /// Whether no version can be in the range, as in `>=2 <1`.
@@ -139,7 +135,7 @@ pub(super) enum Side {
 }
 
 impl Side {
-    fn is_lower(self) -> bool {
+    pub(super) fn is_lower(self) -> bool {
         matches!(self, Self::Above | Self::AtLeast)
     }
 }

@@ -1,6 +1,5 @@
 //! Tags and branches: any word that Git, a hub or an OCI registry may use to name a version.
 
-use std::fmt;
 use std::sync::Arc;
 
 use super::error::{Fault, is_harmful};
@@ -47,10 +46,4 @@ impl Tag {
 fn may_hold(character: char) -> bool {
     let is_special = matches!(character, '~' | '^' | ':' | '?' | '*' | '[' | '\\' | '|' | ',');
     !is_special && !character.is_whitespace() && !is_harmful(character)
-}
-
-impl fmt::Display for Tag {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(&self.0)
-    }
 }

@@ -141,22 +141,13 @@ impl Version {
     /// Whether it comes before a release. For a composite version, this is so if its app or its revision is a
     /// prerelease.
     pub fn is_prerelease(&self) -> bool {
-        match self.seen() {
-            Seen::Semantic(version) => !version.pre.is_empty(),
-            Seen::Spelt(spelt) => !spelt.version.pre.is_empty(),
-            Seen::Composite(composite) => {
-                !composite.app.pre.is_empty() || !composite.revision.pre.is_empty()
-            }
-        }
+        let is_revision = |composite: &Composite| !composite.revision.pre.is_empty();
+        !self.leading().pre.is_empty() || self.as_composite().is_some_and(is_revision)
     }
 
     /// The semantic version, unless it is a composite one.
     pub fn as_semver(&self) -> Option<&semver::Version> {
-        match self.seen() {
-            Seen::Semantic(version) => Some(version),
-            Seen::Spelt(spelt) => Some(&spelt.version),
-            Seen::Composite(_) => None,
-        }
+        self.as_composite().is_none().then(|| self.leading())
     }
 
     /// The app's version in a composite one, as it was written.

@@ -61,7 +61,8 @@ pub struct Document<'t> {
     text: &'t str,
     format: Format,
     root: Node<'t>,
-    comments: Vec<Comment>,
+    /// The bytes of each comment.
+    comments: Vec<Range<usize>>,
     /// The positions of line breaks, found when a line is first needed.
     breaks: OnceCell<Vec<usize>>,
 }
@@ -120,13 +121,13 @@ impl<'t> Document<'t> {
 
     /// The comments of the file, in order, each from its `#` to the end of its line.
     pub fn comments(&self) -> impl Iterator<Item = &'t str> {
-        self.comments.iter().map(|comment| self.text[comment.span.clone()].trim_end())
+        self.comments.iter().map(|span| self.text[span.clone()].trim_end())
     }
 
     /// The comment that follows byte `end` on its line, if only a comma or space is between.
     pub(crate) fn comment_after(&self, end: usize) -> Option<Range<usize>> {
-        let next = self.comments.partition_point(|comment| comment.span.start < end);
-        let span = self.comments.get(next)?.span.clone();
+        let next = self.comments.partition_point(|span| span.start < end);
+        let span = self.comments.get(next)?.clone();
         let between = &self.text[end..span.start];
         between.chars().all(|c| matches!(c, ' ' | '\t' | ',')).then_some(span)
     }
@@ -140,12 +141,7 @@ pub(crate) fn too_large() -> String {
 /// The result of a reader.
 struct Parsed<'t> {
     root: Node<'t>,
-    comments: Vec<Comment>,
-}
-
-#[derive(Debug)]
-struct Comment {
-    span: Range<usize>,
+    comments: Vec<Range<usize>>,
 }
 
 /// A mistake, before it is known which file it is in.

@@ -12,7 +12,7 @@ use serde_yaml::granit_parser::{
 };
 
 use super::node::{Entry, Kind, Node, Style};
-use super::{Comment, Fault, MAX_COPIED_NODES, MAX_DEPTH, Parsed};
+use super::{Fault, MAX_COPIED_NODES, MAX_DEPTH, Parsed};
 
 pub(super) fn parse(text: &str) -> Result<Parsed<'_>, Fault> {
     let options = yaml::options! {
@@ -48,7 +48,7 @@ struct Reader<'t> {
     anchors: HashMap<usize, Node<'t>>,
     /// Nodes that aliases have copied so far.
     copied: usize,
-    comments: Vec<Comment>,
+    comments: Vec<Range<usize>>,
 }
 
 impl<'t> Reader<'t> {
@@ -60,7 +60,7 @@ impl<'t> Reader<'t> {
                 return Err(Fault::new(end..end, "the file ends too early"));
             };
             match event.map_err(|error| syntax_error(self.text, &error))? {
-                (Event::Comment(..), span) => self.comments.push(Comment { span: bytes(&span) }),
+                (Event::Comment(..), span) => self.comments.push(bytes(&span)),
                 event => return Ok(event),
             }
         }

@@ -60,13 +60,12 @@ impl<'d> Patch<'d> {
     /// The comments that none of the changes touches.
     fn untouched_comments(&self) -> Vec<&'d str> {
         let document = self.document;
-        let spans = document.comments.iter().map(|comment| comment.span.clone());
-        let untouched = spans.filter(|span| {
+        let untouched = document.comments.iter().filter(|span| {
             let meets =
                 |range: &std::ops::Range<usize>| range.start < span.end && span.start < range.end;
             !self.splices.iter().any(|(range, _)| meets(range))
         });
-        untouched.map(|span| document.text[span].trim_end()).collect()
+        untouched.map(|span| document.text[span.clone()].trim_end()).collect()
     }
 }
 

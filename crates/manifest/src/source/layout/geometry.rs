@@ -97,9 +97,8 @@ impl<'t> Document<'t> {
 
     /// The comments that begin in a stretch of the text.
     pub(super) fn comments_in(&self, range: Range<usize>) -> impl Iterator<Item = &Range<usize>> {
-        let first = self.comments.partition_point(|comment| comment.span.start < range.start);
-        let spans = self.comments.iter().skip(first).map(|comment| &comment.span);
-        spans.take_while(move |span| span.start < range.end)
+        let first = self.comments.partition_point(|span| span.start < range.start);
+        self.comments.iter().skip(first).take_while(move |span| span.start < range.end)
     }
 
     /// How far this file indents lists, or maps, below their keys.
