@@ -221,17 +221,6 @@ fn namespace(value: Value<'_>) -> Result<Namespace, SourceError> {
     Ok(Namespace { base: reference.base().cloned(), name: reference.name().clone() })
 }
 
-fn entries<'d, T>(
-    table: Table<'d>,
-    key: &str,
-    read: impl FnMut((Text<'d>, Value<'d>)) -> Result<T, SourceError>,
-) -> Result<Vec<T>, SourceError> {
-    match table.get(key) {
-        Some(value) => value.entries()?.map(read).collect(),
-        None => Ok(Vec::new()),
-    }
-}
-
 /// A list of texts, if the file has it: an empty one takes the place of another file's.
 fn list<'d, T>(
     table: Table<'d>,
@@ -244,8 +233,8 @@ fn list<'d, T>(
 
 fn registries(table: Table<'_>, folder: &Path) -> Result<Vec<Registry>, SourceError> {
     let mut registries: Vec<Registry> = Vec::new();
-    for entry in entries(table, "registries", Ok)? {
-        let (key, value) = entry;
+    let entries: Vec<_> = table.entries("registries", Ok)?;
+    for (key, value) in entries {
         let registry = registry::read(&key, value, folder)?;
         if registries.iter().any(|other| other.prefix == registry.prefix) {
             return Err(key.error(format!("`{}` appears twice", registry.prefix)));
@@ -266,7 +255,8 @@ fn runtime(table: Table<'_>) -> Result<BTreeMap<String, String>, SourceError> {
         };
         Ok(word.map(|word| (key.as_str().to_owned(), word)))
     };
-    Ok(entries(table, "runtime", fact)?.into_iter().flatten().collect())
+    let facts: Vec<_> = table.entries("runtime", fact)?;
+    Ok(facts.into_iter().flatten().collect())
 }
 
 /// The capabilities that the runtime has, if the file says so.
@@ -275,11 +265,12 @@ fn runtime_provides(table: Table<'_>) -> Result<Option<Vec<String>>, SourceError
         PROVIDES => capabilities(value).map(Some),
         _ => Ok(None),
     };
-    Ok(entries(table, "runtime", read)?.into_iter().flatten().next())
+    let all: Vec<_> = table.entries("runtime", read)?;
+    Ok(all.into_iter().flatten().next())
 }
 
 fn packages(table: Table<'_>) -> Result<Vec<(Reference, Vec<String>)>, SourceError> {
-    entries(table, "packages", |(key, value)| {
+    table.entries("packages", |(key, value)| {
         let package = key.parse(unversioned)?;
         let provides = value.table(schema::PackageTable::KEYS)?.get(PROVIDES);
         Ok((package, provides.map(capabilities).transpose()?.unwrap_or_default()))
@@ -296,7 +287,7 @@ fn overrides(
     kind: Kind,
     folder: &Path,
 ) -> Result<Vec<(Reference, Reference)>, SourceError> {
-    entries(table, "overrides", |(key, value)| {
+    table.entries("overrides", |(key, value)| {
         let package = key.parse(unversioned)?;
         let text = value.word()?;
         // As in a map of dependencies: a value without a place is a version of the package itself.
@@ -325,7 +316,7 @@ fn overrides(
 }
 
 fn aliases(table: Table<'_>) -> Result<Vec<Alias>, SourceError> {
-    entries(table, "aliases", |(key, value)| {
+    table.entries("aliases", |(key, value)| {
         let from = key.parse(registry::prefix)?;
         let text = value.text()?;
         let (protocol, to) = text.parse(|text| -> Result<_, Problem> {
@@ -391,7 +382,7 @@ fn format(text: &str) -> Result<&'static str, Problem> {
 }
 
 fn allow_replaces(table: Table<'_>) -> Result<Vec<(Reference, Reference)>, SourceError> {
-    entries(table, "allowReplaces", |(key, value)| {
+    table.entries("allowReplaces", |(key, value)| {
         Ok((key.parse(unversioned)?, value.text()?.parse(unversioned)?))
     })
 }
@@ -456,5 +447,5 @@ fn plugins(
         let program = crate::env::absolute(folder, Path::new(program.text()?.as_str()));
         Ok((name.as_str().to_owned(), program))
     };
-    Ok(entries(table, "plugins", program)?.into_iter().collect())
+    table.entries("plugins", program)
 }

@@ -49,6 +49,7 @@ pub(super) fn manifest(
     let dependencies = requirements("dependencies")?;
     let dev_dependencies = requirements("devDependencies")?;
     let Numbers { versioning, version, versions, written, app_version } = numbers(table, is_own)?;
+    let is_lenient = versions == Versions::Lenient || !is_own;
     let manifest = Manifest {
         name,
         version,
@@ -61,13 +62,13 @@ pub(super) fn manifest(
         mu_version: parsed(table, "muVersion", Range::parse)?,
         description: table.string("description")?,
         authors: authors(table)?,
-        maintainers: people(table.get("maintainers"))?,
+        maintainers: one_or_more(table.get("maintainers"), person)?,
         website: table.string("website")?,
         repository: table.string("repository")?,
         license: table.string("license")?,
         keywords: table.strings("keywords")?,
         readme: table.text("readme")?.map(|text| inner_path(&text)).transpose()?,
-        files: files(table)?,
+        files: table.get("files").map(globs).transpose()?.unwrap_or_else(Globs::all),
         dependencies,
         dev_dependencies,
         replaces: table.list("replaces", |value| value.text()?.parse(unversioned))?,
@@ -77,7 +78,7 @@ pub(super) fn manifest(
         conflicts: table.list("conflicts", |value| value.text()?.parse(unversioned))?,
         channels: table.list("channels", |value| word(&value.text()?))?,
         default_channel: table.text("defaultChannel")?.map(|text| word(&text)).transpose()?,
-        upgrade: upgrade(table, versioning, versions == Versions::Lenient || !is_own)?,
+        upgrade: one_or_more(table.get("upgrade"), |value| upgrade(value, versioning, is_lenient))?,
         exports: exports(table)?,
         build: build(table)?,
         generated: table.flag(GENERATED_KEY)?,
@@ -237,16 +238,19 @@ fn strict_version(text: &str) -> Result<Version, Problem> {
 fn authors(table: Table<'_>) -> Result<Vec<Person>, SourceError> {
     match (table.get("author"), table.get("authors")) {
         (Some(author), Some(_)) => Err(author.error("`author` and `authors` are the same key")),
-        (author, authors) => people(author.or(authors)),
+        (author, authors) => one_or_more(author.or(authors), person),
     }
 }
 
-/// One person or a list of them, each as text or as a map.
-fn people(value: Option<Value<'_>>) -> Result<Vec<Person>, SourceError> {
+/// What one value says, or each of a list.
+fn one_or_more<'d, T>(
+    value: Option<Value<'d>>,
+    read: impl Fn(Value<'d>) -> Result<T, SourceError>,
+) -> Result<Vec<T>, SourceError> {
     match value {
         None => Ok(Vec::new()),
-        Some(value) if value.is_list() => value.list()?.map(person).collect(),
-        Some(value) => Ok(vec![person(value)?]),
+        Some(value) if value.is_list() => value.list()?.map(read).collect(),
+        Some(value) => Ok(vec![read(value)?]),
     }
 }
 
@@ -257,11 +261,6 @@ fn person(value: Value<'_>) -> Result<Person, SourceError> {
     let table = value.table(schema::PersonTable::KEYS)?;
     let name = table.string("name")?.ok_or_else(|| value.error("a person needs `name`"))?;
     Ok(Person { name, email: table.string("email")?, url: table.string("url")? })
-}
-
-fn files(table: Table<'_>) -> Result<Globs, SourceError> {
-    let Some(value) = table.get("files") else { return Ok(Globs::all()) };
-    globs(value)
 }
 
 /// A list of patterns.
@@ -281,45 +280,29 @@ pub fn globs(value: Value<'_>) -> Result<Globs, SourceError> {
 fn inner_path(text: &Text<'_>) -> Result<String, SourceError> {
     let path = text.as_str();
     let leaves = path.split(['/', '\\']).any(|segment| segment == "..");
-    if path.is_empty() || leaves || path.starts_with(['/', '\\']) || path.contains(':') {
-        return Err(text.error("expected a path inside the package"));
-    }
-    Ok(path.to_owned())
+    let is_outside = leaves || path.starts_with(['/', '\\']) || path.contains(':');
+    checked(text, !path.is_empty() && !is_outside, "expected a path inside the package")
+}
+
+/// The text, if it is what it should be.
+fn checked(text: &Text<'_>, is_right: bool, message: &str) -> Result<String, SourceError> {
+    if is_right { Ok(text.as_str().to_owned()) } else { Err(text.error(message)) }
 }
 
 /// One word, such as a channel's name.
 fn word(text: &Text<'_>) -> Result<String, SourceError> {
     let word = text.as_str();
-    if word.is_empty() || word.contains(|c: char| c.is_whitespace() || c.is_control()) {
-        return Err(text.error("expected one word"));
-    }
-    Ok(word.to_owned())
+    let has_blanks = word.contains(|c: char| c.is_whitespace() || c.is_control());
+    checked(text, !word.is_empty() && !has_blanks, "expected one word")
 }
 
 fn constraints(table: Table<'_>) -> Result<BTreeMap<String, Constraint>, SourceError> {
-    let Some(value) = table.get("constraints") else { return Ok(BTreeMap::new()) };
-    let entry = |(key, value): (Text<'_>, Value<'_>)| {
+    table.entries("constraints", |(key, value)| {
         Ok((key.as_str().to_owned(), value.word()?.parse(Constraint::parse)?))
-    };
-    value.entries()?.map(entry).collect()
+    })
 }
 
-/// One `upgrade` map, or a list of them.
 fn upgrade(
-    table: Table<'_>,
-    versioning: Versioning,
-    is_lenient: bool,
-) -> Result<Vec<Upgrade>, SourceError> {
-    match table.get("upgrade") {
-        None => Ok(Vec::new()),
-        Some(value) if value.is_list() => {
-            value.list()?.map(|value| one_upgrade(value, versioning, is_lenient)).collect()
-        }
-        Some(value) => Ok(vec![one_upgrade(value, versioning, is_lenient)?]),
-    }
-}
-
-fn one_upgrade(
     value: Value<'_>,
     versioning: Versioning,
     is_lenient: bool,
@@ -338,13 +321,10 @@ fn one_upgrade(
 }
 
 fn exports(table: Table<'_>) -> Result<BTreeMap<String, Export>, SourceError> {
-    let Some(value) = table.get("exports") else { return Ok(BTreeMap::new()) };
-    let mut exports = BTreeMap::new();
-    for (key, value) in value.entries()? {
+    table.entries("exports", |(key, value)| {
         key.parse(Name::parse)?;
-        exports.insert(key.as_str().to_owned(), export(value)?);
-    }
-    Ok(exports)
+        Ok((key.as_str().to_owned(), export(value)?))
+    })
 }
 
 fn export(value: Value<'_>) -> Result<Export, SourceError> {
@@ -377,20 +357,12 @@ fn build(table: Table<'_>) -> Result<Option<Build>, SourceError> {
         let text = value.text()?;
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let is_name = text.as_str().chars().all(is_word) && !text.as_str().is_empty();
-        match is_name {
-            true => Ok(text.as_str().to_owned()),
-            false => {
-                Err(text.error("an environment variable has a name of letters, digits and `_`"))
-            }
-        }
+        checked(&text, is_name, "an environment variable has a name of letters, digits and `_`")
     })?;
     let tools = table.list("tools", |value| {
         let text = value.text()?;
         let is_name = !text.as_str().is_empty() && !text.as_str().contains(['/', '\\', '\0']);
-        match is_name {
-            true => Ok(text.as_str().to_owned()),
-            false => Err(text.error("a tool is the name of a program, without a folder")),
-        }
+        checked(&text, is_name, "a tool is the name of a program, without a folder")
     })?;
     Ok(Some(Build { command, outputs, env, tools }))
 }

@@ -293,6 +293,22 @@ impl<'d> Table<'d> {
         }
     }
 
+    /// The results of `read` for every entry of the map at `key`; empty if there is no such key.
+    ///
+    /// # Errors
+    ///
+    /// When the value is not a map, or `read` fails.
+    pub fn entries<T, C: Default + FromIterator<T>>(
+        self,
+        key: &str,
+        read: impl FnMut((Text<'d>, Value<'d>)) -> Result<T, SourceError>,
+    ) -> Result<C, SourceError> {
+        match self.get(key) {
+            Some(value) => value.entries()?.map(read).collect(),
+            None => Ok(C::default()),
+        }
+    }
+
     /// The list of texts at `key`.
     ///
     /// # Errors
