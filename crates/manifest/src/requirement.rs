@@ -8,7 +8,7 @@ use mu_provider::{Dependency, DetailedDependency};
 
 use super::Warning;
 use super::schema::LongDependency;
-use super::source::{Problem, SourceError, Text, Value, line_of};
+use super::source::{Problem, SourceError, Table, Text, Value, line_of};
 use crate::reference::{Base, Reference, VersionSpec};
 
 /// The word in the comment behind an entry that only other packages need.
@@ -94,20 +94,16 @@ pub(super) fn read(
     let mut requirements = Vec::with_capacity(entries.len());
     let mut seen = HashMap::new();
     for (key, value) in entries {
-        let read = Written { key, value }.read()?;
-        let package = Requirement::package_key(&read.requirement.reference);
-        let span = read.name.span();
+        let (requirement, name) = Written { key, value }.read()?;
+        let package = Requirement::package_key(&requirement.reference);
+        let span = name.span();
         if let Some(first) = seen.insert(package, span.clone()) {
             let text = value.document().text();
             let (line, again) = (line_of(text, first.start), line_of(text, span.start));
-            let message = if line == again {
-                format!(
-                    "`{}` is listed twice on line {line}",
-                    shown_name(&read.requirement.reference)
-                )
-            } else {
-                let name = shown_name(&read.requirement.reference);
-                format!("`{name}` is listed twice, on lines {line} and {again}")
+            let name = requirement.reference.with_version(None);
+            let message = match line == again {
+                true => format!("`{name}` is listed twice on line {line}"),
+                false => format!("`{name}` is listed twice, on lines {line} and {again}"),
             };
             return Err(value
                 .document()
@@ -115,15 +111,11 @@ pub(super) fn read(
                 .related(first, "first here")
                 .help("keep one of them"));
         }
-        warnings.extend(pointless(&read.requirement, value));
-        warnings.extend(cut_off(&read.requirement, value));
-        requirements.push(read.requirement);
+        warnings.extend(pointless(&requirement, value));
+        warnings.extend(cut_off(&requirement, value));
+        requirements.push(requirement);
     }
     Ok(requirements)
-}
-
-fn shown_name(reference: &Reference) -> String {
-    reference.with_version(None).to_string()
 }
 
 /// Warns that a version is a comment, because there is a space before its `#`.
@@ -161,14 +153,9 @@ struct Written<'d> {
     value: Value<'d>,
 }
 
-struct Read<'d> {
-    requirement: Requirement,
-    /// The text that names the package.
-    name: Text<'d>,
-}
-
 impl<'d> Written<'d> {
-    fn read(self) -> Result<Read<'d>, SourceError> {
+    /// What it says, and the text that names the package.
+    fn read(self) -> Result<(Requirement, Text<'d>), SourceError> {
         let document = self.value.document();
         let (reference, name, table) = if self.value.is_table() {
             let table = self.long_form()?;
@@ -197,10 +184,10 @@ impl<'d> Written<'d> {
             .comment_after(self.value.span().end)
             .is_some_and(|comment| is_indirect_mark(&document.text()[comment]));
         requirement.line = document.line_of(name.span().start);
-        Ok(Read { requirement, name })
+        Ok((requirement, name))
     }
 
-    fn long_form(&self) -> Result<super::source::Table<'d>, SourceError> {
+    fn long_form(&self) -> Result<Table<'d>, SourceError> {
         self.value.table(LongDependency::KEYS).map_err(|error| {
             // `- utils: ^1` in a list is a map with the key `utils`.
             let single = self.key.is_none() && self.value.entries().is_ok_and(|e| e.count() == 1);
@@ -212,10 +199,7 @@ impl<'d> Written<'d> {
         })
     }
 
-    fn long_reference(
-        &self,
-        table: super::source::Table<'d>,
-    ) -> Result<(Reference, Text<'d>), SourceError> {
+    fn long_reference(&self, table: Table<'d>) -> Result<(Reference, Text<'d>), SourceError> {
         let version = table.word("version")?;
         let Some(text) = table.text("ref")? else {
             let (Some(key), Some(version)) = (&self.key, version) else {
