@@ -76,10 +76,6 @@ pub(super) fn refuse_links(root: &Path) -> Result<(), ForeignError> {
 }
 
 /// The same for the files and folders of edits.
-///
-/// # Errors
-///
-/// As [`refuse_links`].
 pub(crate) fn refuse_links_of_edits(root: &Path) -> Result<(), ForeignError> {
     refuse(root, &OF_EDITS)
 }
@@ -102,10 +98,6 @@ fn refuse(root: &Path, known: &[(&str, bool)]) -> Result<(), ForeignError> {
 
 /// Refuses a root that belongs to none of `users`, or in which something that makes it a workspace does.
 /// Files of the superuser are always accepted.
-///
-/// # Errors
-///
-/// [`ForeignError::Owner`].
 #[cfg(unix)]
 pub(super) fn refuse_other_owners(root: &Path, users: &[u32]) -> Result<(), ForeignError> {
     use std::os::unix::fs::MetadataExt as _;
@@ -122,10 +114,6 @@ pub(super) fn refuse_other_owners(root: &Path, users: &[u32]) -> Result<(), Fore
 }
 
 /// On systems without numeric owners, all files count as this user's.
-///
-/// # Errors
-///
-/// None.
 #[cfg(not(unix))]
 pub(super) fn refuse_other_owners(_root: &Path, _users: &[u32]) -> Result<(), ForeignError> {
     Ok(())

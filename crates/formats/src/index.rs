@@ -56,10 +56,6 @@ pub fn is_index(text: &str) -> bool {
 
 impl Entries<'_> {
     /// Reads `text`, the index that came from `file`.
-    ///
-    /// # Errors
-    ///
-    /// When it is not YAML or JSON, or no such index.
     pub(crate) fn index(&self, file: &str, text: &str) -> Result<Index, FormatError> {
         Lines { of: self, index: Index::default(), others: None, has_versions: false }
             .read(text)

@@ -9,10 +9,6 @@ use crate::error::{Fault, FormatError};
 use crate::node::{self, Kind, Node};
 
 /// Hands every document of `text`, the content of `file`, to `take`.
-///
-/// # Errors
-///
-/// When a document cannot be read.
 pub(super) fn read(file: &str, text: &str, take: &mut dyn FnMut(Value)) -> Result<(), FormatError> {
     let mut first = None;
     each(text, take, &mut |_, fault| {
