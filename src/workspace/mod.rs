@@ -31,7 +31,7 @@ pub use self::registry::{Registry, error_at_registry, prefix};
 pub use self::root::{CONFIG_FILE, LOCK_FILE, MU_FOLDER, WORKSPACE_FILE, find_root};
 pub use self::schema::schema;
 pub use self::settings::{
-    Bundled, Exclusion, Link, Majors, Namespace, PatchFile, Resolution, Settings, Trust,
+    Bundled, Exclusion, Link, Majors, Namespace, PatchFile, Resolution, Settings,
 };
 use mu_formats::Reading;
 use mu_formats::helm::Aliases;
@@ -132,22 +132,14 @@ impl Workspace {
         if config.is_some_and(|config| config.trusts(root)) { Ok(()) } else { Err(error.into()) }
     }
 
-    /// Opens the workspace at `root`: reads its settings, those in `mu_home`, and every member's manifest.
+    /// Opens the workspace at `root`: reads its settings, those in `mu_home`, and every member's manifest, with the short names that
+    /// the user has given to chart repositories. No packages are searched in mu's own folders: `mu_home`, and the cache, which may
+    /// be inside the workspace.
     ///
     /// # Errors
     ///
     /// When one of these files is wrong, or two members are the same package.
-    pub fn open(root: &Path, mu_home: &Path) -> Result<Self, WorkspaceError> {
-        Self::open_knowing(root, [mu_home, mu_home], &Aliases::default)
-    }
-
-    /// Like [`Workspace::open`], with the short names that the user has given to chart repositories. No packages are searched in
-    /// mu's own folders: `mu_home`, and the cache, which may be inside the workspace.
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn open_knowing(
+    pub fn open(
         root: &Path,
         [mu_home, cache]: [&Path; 2],
         aliases: &dyn Fn() -> Aliases,

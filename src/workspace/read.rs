@@ -9,7 +9,7 @@ use mu_formats::FORMATS;
 
 use super::members::Patterns;
 use super::settings::{
-    Bundled, Exclusion, FRESH_FOR, Link, Majors, Namespace, PatchFile, Resolution, Settings, Trust,
+    Bundled, Exclusion, FRESH_FOR, Link, Majors, Namespace, PatchFile, Resolution, Settings,
 };
 use super::{Cutoff, Registry, registry, schema};
 use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value};
@@ -172,9 +172,7 @@ impl Layer {
                 .map(|(old, new)| (old.id(&defaults), new.id(&defaults)))
                 .collect(),
             link: self.link.or(below.link).unwrap_or_default(),
-            trust: Trust {
-                build: self.trusted_builds.or(below.trusted_builds).unwrap_or_default(),
-            },
+            trusted_builds: self.trusted_builds.or(below.trusted_builds).unwrap_or_default(),
             base,
             plugins: below.plugins,
         }

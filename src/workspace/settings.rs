@@ -50,8 +50,8 @@ pub struct Settings {
     pub allow_replaces: BTreeMap<PackageId, PackageId>,
     /// How packs are created from the store.
     pub link: Link,
-    /// Packages and workspaces that are trusted.
-    pub trust: Trust,
+    /// Patterns of packages whose `build` may be run.
+    pub trusted_builds: Globs,
     /// Programs of provider plugins, by the plugin's name; from the user's own file alone.
     pub plugins: BTreeMap<String, PathBuf>,
 }
@@ -154,20 +154,6 @@ pub struct PatchFile {
     pub versions: Option<VersionSpec>,
     /// The file with the patch, relative to the workspace's root.
     pub file: String,
-}
-
-/// Packages and workspaces that are trusted.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Trust {
-    /// Patterns of packages whose `build` may be run.
-    pub build: Globs,
-}
-
-impl Trust {
-    /// Whether the build of a package may be run.
-    pub fn may_build(&self, id: &PackageId) -> bool {
-        self.build.matches(id.as_str())
-    }
 }
 
 /// The part of names that the workspace's own folders leave out.

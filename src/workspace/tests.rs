@@ -24,7 +24,8 @@ fn tree(files: &[(&str, &str)]) -> TempDir {
 }
 
 fn open(folder: &TempDir) -> Result<Workspace, WorkspaceError> {
-    Workspace::open(folder.path(), &folder.path().join("home/.mu"))
+    let home = folder.path().join("home/.mu");
+    Workspace::open(folder.path(), [&home, &home], &Aliases::default)
 }
 
 fn opened(folder: &TempDir) -> Workspace {
@@ -143,8 +144,8 @@ fn every_setting_is_read() {
         id("hub.acme.co/contrib/family")
     );
     assert_eq!(settings.link, Link::Hardlink);
-    assert!(settings.trust.may_build(&id("hub.mu.com/acmecorp/elk")));
-    assert!(!settings.trust.may_build(&id("hub.mu.com/acmecorp/elk/deep")));
+    assert!(settings.trusted_builds.matches("hub.mu.com/acmecorp/elk"));
+    assert!(!settings.trusted_builds.matches("hub.mu.com/acmecorp/elk/deep"));
 }
 
 #[test]
@@ -474,6 +475,8 @@ fn a_home_folder_is_only_its_own_package() {
         ("b/Mu.yaml", "broken: ["),
         (".mu/config.yaml", "link: copy\n"),
     ]);
-    let workspace = Workspace::open(folder.path(), &folder.path().join(".mu")).expect("opens");
+    let home = folder.path().join(".mu");
+    let workspace = Workspace::open(folder.path(), [&home, &home], &Aliases::default);
+    let workspace = workspace.expect("opens");
     assert_eq!((workspace.members.len(), workspace.settings.link), (1, Link::Copy));
 }

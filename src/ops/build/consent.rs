@@ -24,8 +24,8 @@ type Agreed = BTreeMap<String, Vec<String>>;
 
 /// Whether the settings name a package as one whose build may run: by its id, or by its name here.
 pub(super) fn is_named(session: &Session, package: &LockedPackage) -> bool {
-    let trust = &session.workspace.settings.trust;
-    trust.may_build(&package.id) || trust.build.matches(session.short_name(&package.id))
+    let trusted = &session.workspace.settings.trusted_builds;
+    trusted.matches(package.id.as_str()) || trusted.matches(session.short_name(&package.id))
 }
 
 /// The error about builds that the settings do not name.

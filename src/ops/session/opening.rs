@@ -49,7 +49,7 @@ impl Session {
         let workspace = match scope {
             Scope::Workspace => {
                 let aliases = || formats::helms_aliases(&environment);
-                Workspace::open_knowing(root, [&environment.mu_home, &environment.cache], &aliases)?
+                Workspace::open(root, [&environment.mu_home, &environment.cache], &aliases)?
             }
             Scope::Global => global(&environment)?,
         };
