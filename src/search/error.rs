@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Candidate, Found, Query, State};
+use super::{Candidate, Query, State};
 use crate::manifest::source::{nearest, printable};
 use crate::manifest::{ManifestError, misspelt};
 use crate::reference::{PackageId, VersionSpec};
@@ -52,21 +52,6 @@ pub struct MissingElement {
 impl SearchError {
     pub(super) fn not_found(wanted: &Query, looked_at: Vec<Candidate>) -> Self {
         Self::NotFound { id: wanted.id.clone(), spec: wanted.spec.clone(), looked_at }
-    }
-
-    pub(super) fn no_export(
-        wanted: &Query,
-        found: Found,
-        element: &str,
-        looked_at: Vec<Candidate>,
-    ) -> Self {
-        let element = Box::new(MissingElement {
-            package: found.id,
-            folder: found.place.folder,
-            element: element.to_owned(),
-            exports: found.hit.exports,
-        });
-        Self::NoExport { id: wanted.id.clone(), element, looked_at }
     }
 
     /// Every place that was searched, with what was there.

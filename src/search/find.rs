@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::candidate::look_at_work;
-use super::{Candidate, Hit, Place, Query, Reason, SearchError, SearchPath, State};
+use super::{Candidate, Hit, MissingElement, Place, Query, Reason, SearchError, SearchPath, State};
 use crate::reference::{Name, PackageId};
 
 /// A package that was found, and what to report about it.
@@ -154,7 +154,13 @@ fn element(
     let name = wanted.id.name();
     let rest = name.strip_prefix(package).expect("a namespace is a prefix of its name");
     if !found.hit.exports.iter().any(|export| export == rest.as_str()) {
-        return Err(SearchError::no_export(wanted, found, rest.as_str(), looked_at));
+        let element = Box::new(MissingElement {
+            package: found.id,
+            folder: found.place.folder,
+            element: rest.to_string(),
+            exports: found.hit.exports,
+        });
+        return Err(SearchError::NoExport { id: wanted.id.clone(), element, looked_at });
     }
     let mut passed: Vec<_> = passed_over(looked_at).collect();
     passed.append(&mut found.passed_over);
