@@ -55,14 +55,6 @@ impl Layered {
         layered
     }
 
-    /// How many nodes, labels and bends there would be.
-    pub(super) fn pieces(nodes: usize, edges: &[Edge]) -> usize {
-        let (back, order) = back_edges(nodes, edges);
-        let layer = longest_paths(nodes, edges, &back, &order);
-        let passed = |edge: &Edge| layer[edge.from].abs_diff(layer[edge.to]).saturating_sub(1);
-        nodes + edges.iter().map(passed).sum::<usize>()
-    }
-
     /// All there is: nodes, labels and bends.
     pub(super) fn all(&self) -> std::ops::Range<usize> {
         0..self.sizes.len()
@@ -101,6 +93,14 @@ impl Layered {
         }
         chain
     }
+}
+
+/// How many nodes, labels and bends there would be. The cost of a layout grows a little faster than this number.
+pub(crate) fn pieces(nodes: usize, edges: &[Edge]) -> usize {
+    let (back, order) = back_edges(nodes, edges);
+    let layer = longest_paths(nodes, edges, &back, &order);
+    let passed = |edge: &Edge| layer[edge.from].abs_diff(layer[edge.to]).saturating_sub(1);
+    nodes + edges.iter().map(passed).sum::<usize>()
 }
 
 /// The edges that close a cycle if you walk from the first node on, and the nodes in an order in which all

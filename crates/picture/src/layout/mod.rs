@@ -10,6 +10,7 @@ mod order;
 mod place;
 
 use self::layers::Layered;
+pub(super) use self::layers::pieces;
 
 /// How large something is, in pixels.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -59,11 +60,6 @@ const MARGIN: f64 = 16.0;
 
 /// Space between two layers, in which edges bend.
 const BEND: f64 = 28.0;
-
-/// How many things a layout would have to place. Its cost grows a little faster than this number.
-pub(super) fn pieces(nodes: usize, edges: &[Edge]) -> usize {
-    Layered::pieces(nodes, edges)
-}
 
 /// Lays out nodes of these sizes. Earlier nodes come first if nothing else decides.
 pub(super) fn layout(sizes: &[Size], edges: &[Edge]) -> Layout {
