@@ -67,7 +67,22 @@ impl Outline {
     ///
     /// When the text is not well formed.
     pub fn parse(path: &Path, text: &str) -> Result<Self, SourceError> {
-        Ok(read::outline(Document::read(path, text)?.root()))
+        let document = Document::read(path, text)?;
+        // A number becomes the text that it is written as.
+        let word = |key: &str| {
+            let mut entries = document.root().entries().ok()?;
+            let (_, value) = entries.find(|(known, _)| known.as_str() == key)?;
+            value.word().ok().map(|text| text.as_str().to_owned())
+        };
+        Ok(Self {
+            name: word("name"),
+            version: word("version"),
+            app_version: word("appVersion"),
+            versioning: word("versioning"),
+            readme: word("readme"),
+            api_version: word("apiVersion"),
+            mu_version: word("muVersion"),
+        })
     }
 
     /// Whether it needs a manifest format or a version of mu that is not this one.

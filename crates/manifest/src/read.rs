@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 
 use super::source::{Document, Problem, SourceError, Table, Text, Value};
 use super::{
-    API_VERSION, Build, Capability, Constraint, Export, Globs, Head, Manifest, Outline, Person,
-    Upgrade, Versioning, Versions, Warning, requirement, schema,
+    API_VERSION, Build, Capability, Constraint, Export, Globs, Head, Manifest, Person, Upgrade,
+    Versioning, Versions, Warning, requirement, schema,
 };
 use crate::reference::{Name, Range, Reference, ReferenceError, Version};
 
@@ -97,24 +97,6 @@ pub(super) fn head(document: &Document<'_>) -> Result<Head, SourceError> {
         exports: exports(table)?.into_keys().collect(),
         generated: table.flag(GENERATED_KEY)?,
     })
-}
-
-/// Reads the identity from a manifest of any format. A number becomes the text that it is written as.
-pub(super) fn outline(root: Value<'_>) -> Outline {
-    let word = |key: &str| {
-        let mut entries = root.entries().ok()?;
-        let (_, value) = entries.find(|(known, _)| known.as_str() == key)?;
-        value.word().ok().map(|text| text.as_str().to_owned())
-    };
-    Outline {
-        name: word("name"),
-        version: word("version"),
-        app_version: word("appVersion"),
-        versioning: word("versioning"),
-        readme: word("readme"),
-        api_version: word("apiVersion"),
-        mu_version: word("muVersion"),
-    }
 }
 
 /// The format is checked first: mu cannot judge anything else in a newer one.

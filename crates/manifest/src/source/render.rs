@@ -36,22 +36,15 @@ impl New {
         match self {
             Self::Text(text) => render_text(text, manner),
             Self::Flag(flag) => flag.to_string(),
-            Self::Lines(pairs) if !manner.flow && manner.format == Format::Yaml => {
-                let plain = Manner { style: Style::Plain, ..manner };
-                let lines = pairs.iter().map(|(key, value)| {
-                    format!("{}: {}", render_key(key, plain), value.render(plain))
-                });
-                lines.collect::<Vec<_>>().join("\n")
-            }
             Self::Table(pairs) | Self::Lines(pairs) => {
-                let inside = Manner { flow: true, style: Style::Plain, ..manner };
-                let pairs: Vec<String> = pairs
-                    .iter()
-                    .map(|(key, value)| {
-                        format!("{}: {}", render_key(key, inside), value.render(inside))
-                    })
-                    .collect();
-                format!("{{{}}}", pairs.join(", "))
+                let can_break = !manner.flow && manner.format == Format::Yaml;
+                let flow = !(can_break && matches!(self, Self::Lines(_)));
+                let inside = Manner { flow, style: Style::Plain, ..manner };
+                let pairs = pairs.iter().map(|(key, value)| {
+                    format!("{}: {}", render_key(key, inside), value.render(inside))
+                });
+                let pairs: Vec<String> = pairs.collect();
+                if flow { format!("{{{}}}", pairs.join(", ")) } else { pairs.join("\n") }
             }
         }
     }
