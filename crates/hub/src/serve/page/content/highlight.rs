@@ -15,7 +15,8 @@ pub(in crate::serve::page) struct Language {
     has_blocks: bool,
     /// What texts stand between.
     quotes: &'static str,
-    words: &'static [&'static str],
+    /// Its words, with a space between them.
+    words: &'static str,
     /// The separator after a key: `:` or `=`.
     key: Option<char>,
     /// Whether lines with this beginning are commands, and all other lines are their output.
@@ -27,130 +28,30 @@ const PLAIN: Language = Language {
     comments: &[],
     has_blocks: false,
     quotes: "\"'",
-    words: &[],
+    words: "",
     key: None,
     is_console: false,
     is_diff: false,
 };
 
-const WORDS_C: &[&str] = &[
-    "abstract",
-    "as",
-    "async",
-    "await",
-    "bool",
-    "boolean",
-    "break",
-    "case",
-    "catch",
-    "chan",
-    "class",
-    "const",
-    "continue",
-    "crate",
-    "default",
-    "defer",
-    "do",
-    "double",
-    "dyn",
-    "else",
-    "enum",
-    "export",
-    "extends",
-    "extern",
-    "false",
-    "final",
-    "float",
-    "fn",
-    "for",
-    "from",
-    "func",
-    "function",
-    "go",
-    "if",
-    "impl",
-    "implements",
-    "import",
-    "in",
-    "int",
-    "interface",
-    "let",
-    "long",
-    "loop",
-    "map",
-    "match",
-    "mod",
-    "move",
-    "mut",
-    "new",
-    "nil",
-    "null",
-    "package",
-    "private",
-    "protected",
-    "pub",
-    "public",
-    "range",
-    "readonly",
-    "ref",
-    "return",
-    "select",
-    "self",
-    "Self",
-    "static",
-    "string",
-    "struct",
-    "super",
-    "switch",
-    "this",
-    "throw",
-    "trait",
-    "true",
-    "try",
-    "type",
-    "typeof",
-    "undefined",
-    "unsafe",
-    "use",
-    "var",
-    "void",
-    "where",
-    "while",
-    "yield",
-];
-const WORDS_SCRIPT: &[&str] = &[
-    "and", "as", "assert", "async", "await", "begin", "break", "case", "class", "continue", "def",
-    "del", "do", "done", "elif", "else", "end", "esac", "except", "export", "False", "fi",
-    "finally", "for", "from", "function", "global", "if", "import", "in", "is", "lambda", "local",
-    "None", "nonlocal", "not", "or", "pass", "raise", "return", "self", "set", "then", "True",
-    "try", "until", "while", "with", "yield",
-];
-const WORDS_DATA: &[&str] = &["true", "false", "null", "yes", "no", "on", "off"];
-const WORDS_DOCKER: &[&str] = &[
-    "ADD",
-    "ARG",
-    "AS",
-    "CMD",
-    "COPY",
-    "ENTRYPOINT",
-    "ENV",
-    "EXPOSE",
-    "FROM",
-    "HEALTHCHECK",
-    "LABEL",
-    "ONBUILD",
-    "RUN",
-    "SHELL",
-    "STOPSIGNAL",
-    "USER",
-    "VOLUME",
-    "WORKDIR",
-];
-const WORDS_SQL: &[&str] = &[
-    "AND", "AS", "BY", "CREATE", "DELETE", "DROP", "FROM", "GROUP", "INDEX", "INSERT", "INTO",
-    "JOIN", "LEFT", "NOT", "NULL", "ON", "OR", "ORDER", "PRIMARY", "SELECT", "SET", "TABLE",
-    "UPDATE", "VALUES", "WHERE",
-];
+const WORDS_C: &str = "\
+    abstract as async await bool boolean break case catch chan class const continue crate \
+    default defer do double dyn else enum export extends extern false final float fn for from \
+    func function go if impl implements import in int interface let long loop map match mod move \
+    mut new nil null package private protected pub public range readonly ref return select self \
+    Self static string struct super switch this throw trait true try type typeof undefined \
+    unsafe use var void where while yield";
+const WORDS_SCRIPT: &str = "\
+    and as assert async await begin break case class continue def del do done elif else end esac \
+    except export False fi finally for from function global if import in is lambda local None \
+    nonlocal not or pass raise return self set then True try until while with yield";
+const WORDS_DATA: &str = "true false null yes no on off";
+const WORDS_DOCKER: &str = "\
+    ADD ARG AS CMD COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK LABEL ONBUILD RUN SHELL \
+    STOPSIGNAL USER VOLUME WORKDIR";
+const WORDS_SQL: &str = "\
+    AND AS BY CREATE DELETE DROP FROM GROUP INDEX INSERT INTO JOIN LEFT NOT NULL ON OR ORDER \
+    PRIMARY SELECT SET TABLE UPDATE VALUES WHERE";
 
 impl Language {
     /// The language with this name, in a code block or as the ending of a file name.
@@ -170,17 +71,15 @@ impl Language {
             "hcl" | "tf" | "terraform" | "tfvars" => Self {
                 comments: &["#", "//"],
                 has_blocks: true,
-                words: &["true", "false", "null", "for", "in", "if"],
+                words: "true false null for in if",
                 key: Some('='),
                 ..PLAIN
             },
             "console" | "shell-session" | "shellsession" | "terminal" => {
                 Self { comments: &["#"], is_console: true, ..PLAIN }
             }
-            "sh" | "bash" | "zsh" | "fish" | "shell" | "make" | "makefile" | "mk" => {
-                Self { comments: &["#"], words: WORDS_SCRIPT, ..PLAIN }
-            }
-            "py" | "python" | "rb" | "ruby" | "pl" | "nix" => {
+            "sh" | "bash" | "zsh" | "fish" | "shell" | "make" | "makefile" | "mk" | "py"
+            | "python" | "rb" | "ruby" | "pl" | "nix" => {
                 Self { comments: &["#"], words: WORDS_SCRIPT, ..PLAIN }
             }
             "dockerfile" | "docker" => Self { comments: &["#"], words: WORDS_DOCKER, ..PLAIN },
@@ -266,7 +165,7 @@ impl Language {
                 is_word(character) || self.key.is_some() && "-./".contains(character)
             };
             let length = rest.find(|end| !fits(end)).unwrap_or(rest.len());
-            let is_known = self.words.contains(&&rest[..length]);
+            let is_known = self.words.split(' ').any(|word| word == &rest[..length]);
             let is_key = self.is_key(&rest[..length], &rest[length..]);
             return (length, (is_known && !is_key).then_some("w"));
         }
