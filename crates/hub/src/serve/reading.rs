@@ -18,11 +18,14 @@ use crate::files::Got;
 use crate::folder::SMALL;
 use crate::root::HUB_FILE;
 
-/// An archive never changes, so nobody needs to request it twice.
-const FOREVER: &str = "public, max-age=31536000, immutable";
+/// What never changes, as an archive: nobody needs to request it twice.
+pub(super) const FOREVER: &str = "public, max-age=31536000, immutable";
 
 /// Changing content may be cached, but is revalidated.
-const ASK_AGAIN: &str = "no-cache";
+pub(super) const ASK_AGAIN: &str = "no-cache";
+
+/// What may not be cached at all.
+pub(super) const NEVER: &str = "no-store";
 
 /// The path for changes, as in `hub.json`.
 pub(super) const API: &str = "api/v1/";

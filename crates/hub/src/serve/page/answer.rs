@@ -10,6 +10,7 @@ use flate2::write::GzEncoder;
 use sha2::{Digest as _, Sha256};
 
 use crate::archive::hex;
+use crate::serve::reading::{ASK_AGAIN, NEVER};
 
 /// What a page may load and do: its own style, script and icon, and requests to its own server.
 const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; \
@@ -18,35 +19,14 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; c
 /// Below this size, in bytes, a text is not worth packing.
 const SMALL: usize = 512;
 
-/// Whether a page may be cached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Keeping {
-    /// For ever: its name changes with its content.
-    Forever,
-    /// It may be cached, but is revalidated.
-    AskAgain,
-    /// Not at all.
-    Never,
-}
-
-impl Keeping {
-    fn header(self) -> &'static str {
-        match self {
-            Self::Forever => "public, max-age=31536000, immutable",
-            Self::AskAgain => "no-cache",
-            Self::Never => "no-store",
-        }
-    }
-}
-
-/// A page of HTML.
+/// A page of HTML; `caching` says whether it may be cached.
 pub(super) fn html(
     asked: &HeaderMap,
     status: StatusCode,
-    keeping: Keeping,
+    caching: &'static str,
     text: &str,
 ) -> Response {
-    let mut response = send(asked, status, keeping, "text/html; charset=utf-8", text.as_bytes());
+    let mut response = send(asked, status, caching, "text/html; charset=utf-8", text.as_bytes());
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(header::REFERRER_POLICY, HeaderValue::from_static("same-origin"));
@@ -59,7 +39,7 @@ pub(super) fn html(
 pub(super) fn send(
     asked: &HeaderMap,
     status: StatusCode,
-    keeping: Keeping,
+    caching: &'static str,
     kind: &'static str,
     text: &[u8],
 ) -> Response {
@@ -79,9 +59,9 @@ pub(super) fn send(
     let mut response = Response::new(Body::from(bytes));
     *response.status_mut() = if is_known { StatusCode::NOT_MODIFIED } else { status };
     let headers = response.headers_mut();
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(keeping.header()));
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
     headers.insert(header::VARY, HeaderValue::from_static("accept, accept-encoding"));
-    if status == StatusCode::OK && keeping != Keeping::Never {
+    if status == StatusCode::OK && caching != NEVER {
         headers.insert(header::ETAG, HeaderValue::try_from(e_tag).expect("are hexadecimal digits"));
     }
     if !is_known {
@@ -100,8 +80,7 @@ pub(super) fn elsewhere(page: &str) -> Option<Response> {
     *response.status_mut() = StatusCode::FOUND;
     let headers = response.headers_mut();
     headers.insert(header::LOCATION, HeaderValue::try_from(page).ok()?);
-    let caching = HeaderValue::from_static(Keeping::AskAgain.header());
-    headers.insert(header::CACHE_CONTROL, caching);
+    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(ASK_AGAIN));
     Some(response)
 }
 

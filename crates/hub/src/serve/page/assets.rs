@@ -7,9 +7,10 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
-use super::answer::{self, Keeping};
+use super::answer;
 use crate::serve::answers::answer_file;
 use crate::serve::problem::Problem;
+use crate::serve::reading::FOREVER;
 use crate::serve::server::Server;
 
 const STYLE: &str = include_str!("../../../assets/page.css");
@@ -50,5 +51,5 @@ pub(super) async fn answer(
         // A file of another server's version, or of a hub with a folder of this name.
         () => return answer_file(State(server), request).await,
     };
-    Ok(answer::send(request.headers(), StatusCode::OK, Keeping::Forever, kind, text.as_bytes()))
+    Ok(answer::send(request.headers(), StatusCode::OK, FOREVER, kind, text.as_bytes()))
 }

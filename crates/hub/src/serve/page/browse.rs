@@ -10,13 +10,13 @@ use axum::response::Response;
 use mu_provider::catalog::CatalogLine;
 
 use super::about::providers;
-use super::answer::Keeping;
 use super::found::{self, Found};
 use super::frame::{CAPABILITIES, Frame, NAMESPACES, PageRequest};
 use crate::names;
 use crate::root::Root;
 use crate::serve::answers::{answer_file, decoded};
 use crate::serve::problem::Problem;
+use crate::serve::reading::ASK_AGAIN;
 use crate::serve::server::Server;
 
 /// How many packages a page lists.
@@ -52,10 +52,7 @@ pub(super) async fn namespace(
     }
     let root = Root::read(&server.files).await?;
     found::date(&server, &root, &mut packages).await;
-    asked.page(
-        Keeping::AskAgain,
-        &NamespacePage { frame: asked.frame(), namespace, packages, total },
-    )
+    asked.page(ASK_AGAIN, &NamespacePage { frame: asked.frame(), namespace, packages, total })
 }
 
 #[derive(Debug, Template)]
@@ -109,5 +106,5 @@ pub(super) async fn capability(
         total,
         required_by: (requiring, total_requiring),
     };
-    asked.page(Keeping::AskAgain, &page)
+    asked.page(ASK_AGAIN, &page)
 }

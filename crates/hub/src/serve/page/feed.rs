@@ -11,7 +11,7 @@ use axum::response::Response;
 use futures_util::StreamExt as _;
 use jiff::Timestamp;
 
-use super::answer::{self, Keeping};
+use super::answer;
 use super::frame::{FEED, FEEDS, PageRequest};
 use super::words::published;
 use crate::derived;
@@ -21,6 +21,7 @@ use crate::names;
 use crate::root::Root;
 use crate::serve::answers::{answer_file, decoded};
 use crate::serve::problem::Problem;
+use crate::serve::reading::ASK_AGAIN;
 use crate::serve::server::Server;
 
 /// How many versions a feed names.
@@ -141,7 +142,7 @@ fn send(
     let text = feed.render().map_err(failed)?;
     let kind = "application/atom+xml; charset=utf-8";
     let mut response =
-        answer::send(&asked.headers, StatusCode::OK, Keeping::AskAgain, kind, text.as_bytes());
+        answer::send(&asked.headers, StatusCode::OK, ASK_AGAIN, kind, text.as_bytes());
     let policy = HeaderValue::from_static("default-src 'none'");
     response.headers_mut().insert(header::CONTENT_SECURITY_POLICY, policy);
     Ok(response)

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::Response;
 
 use super::address::Address;
-use super::answer::{self, Keeping};
+use super::answer;
 use super::assets::Assets;
 use super::content::escaped;
 use crate::names;
@@ -80,9 +80,13 @@ impl PageRequest {
     }
 
     /// Sends a page.
-    pub(super) fn page(&self, keeping: Keeping, page: &impl Template) -> Result<Response, Problem> {
+    pub(super) fn page(
+        &self,
+        caching: &'static str,
+        page: &impl Template,
+    ) -> Result<Response, Problem> {
         let failed = |_| Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "the page cannot be made");
-        Ok(answer::html(&self.headers, StatusCode::OK, keeping, &page.render().map_err(failed)?))
+        Ok(answer::html(&self.headers, StatusCode::OK, caching, &page.render().map_err(failed)?))
     }
 }
 

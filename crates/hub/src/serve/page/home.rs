@@ -8,12 +8,12 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use mu_manifest::reference::Base;
 
-use super::answer::Keeping;
 use super::found::{self, Found};
 use super::frame::{Frame, PageRequest};
 use super::recent::Changed;
 use crate::root::Root;
 use crate::serve::problem::Problem;
+use crate::serve::reading::ASK_AGAIN;
 use crate::serve::search::search as search_catalog;
 use crate::serve::server::Server;
 
@@ -45,7 +45,7 @@ pub(super) async fn first(
     let recent = server.pages.recent.read(&server.files, &root).await?;
     let packages = is_known.then(|| relations.look(|known| known.len()));
     let guide = Guide::of(&asked, recent.first().map(|changed| changed.line.name.as_str()));
-    asked.page(Keeping::AskAgain, &Home { frame: asked.frame(), packages, guide, recent })
+    asked.page(ASK_AGAIN, &Home { frame: asked.frame(), packages, guide, recent })
 }
 
 /// The commands that use this hub, and publish to it.
@@ -172,5 +172,5 @@ pub(super) async fn search(
     let sorts = Sort::ALL
         .map(|one| SortLink { name: one.name(), query: (one != sort).then(|| query(limit, one)) });
     let frame = Frame { words: words.clone(), ..asked.frame() };
-    asked.page(Keeping::AskAgain, &Results { frame, packages, total, sorts: sorts.into(), more })
+    asked.page(ASK_AGAIN, &Results { frame, packages, total, sorts: sorts.into(), more })
 }

@@ -41,9 +41,9 @@ use axum::routing::get;
 pub(super) use self::frame::PageRequest;
 pub(super) use self::pages::Pages;
 
-use self::answer::Keeping;
 use self::frame::Frame;
 use super::problem::Problem;
+use super::reading::NEVER;
 use super::server::Server;
 
 /// The pages, and what belongs to them.
@@ -78,7 +78,7 @@ pub(super) fn for_people(asked: &PageRequest, response: Response) -> Response {
     let page = ProblemPage { frame: asked.frame(), heading, detail, similar: problem.similar() };
     let Ok(text) = page.render() else { return response };
     let (mut parts, _) = response.into_parts();
-    let (page, body) = answer::html(&asked.headers, status, Keeping::Never, &text).into_parts();
+    let (page, body) = answer::html(&asked.headers, status, NEVER, &text).into_parts();
     parts.headers.extend(page.headers);
     Response::from_parts(parts, body)
 }

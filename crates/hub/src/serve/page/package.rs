@@ -8,7 +8,6 @@ use axum::http::StatusCode;
 use axum::response::Response;
 
 use super::about::{About, Related, Required, asked_of, required};
-use super::answer::Keeping;
 use super::content::{Content, Readme};
 use super::found;
 use super::frame::{Frame, PACKAGES, PageRequest};
@@ -22,6 +21,7 @@ use crate::names;
 use crate::root::Root;
 use crate::serve::answers::{answer_file, decoded};
 use crate::serve::problem::Problem;
+use crate::serve::reading::{ASK_AGAIN, NEVER};
 use crate::serve::server::Server;
 
 /// How many versions are shown, unless all are requested.
@@ -116,7 +116,7 @@ pub(super) async fn answer(
         Page { content, requires, ..page }
     });
     // An incomplete page must not be cached.
-    asked.page(if is_known { Keeping::AskAgain } else { Keeping::Never }, &page)
+    asked.page(if is_known { ASK_AGAIN } else { NEVER }, &page)
 }
 
 impl<'asked> Page<'asked> {

@@ -7,7 +7,7 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 
 use super::about::{About, FileRow, Install, Required, download, file_rows, required};
-use super::answer::{self, Keeping};
+use super::answer;
 use super::content::{Content, Readme, Shown};
 use super::frame::{Frame, PageRequest};
 use super::notices::{Notice, Part, Subject, of_version};
@@ -16,6 +16,7 @@ use crate::lines::{Lines, PublishedLine};
 use crate::names::printable;
 use crate::root::Root;
 use crate::serve::problem::Problem;
+use crate::serve::reading::{ASK_AGAIN, FOREVER};
 use crate::serve::server::Server;
 
 /// What a picture may do when a browser shows it alone: nothing.
@@ -96,7 +97,7 @@ pub(super) async fn answer(
             frame,
         }
     });
-    asked.page(Keeping::AskAgain, &page)
+    asked.page(ASK_AGAIN, &page)
 }
 
 /// Redirects to the page of the version with the tag at the beginning of `more`, or to a file in it.
@@ -129,8 +130,7 @@ async fn file(
     let contents = &server.pages.contents;
     let shown = contents.file(&server.files, root, line, path).await?.ok_or_else(missing)?;
     if let Shown::Picture(kind, bytes) = &*shown {
-        let mut response =
-            answer::send(&asked.headers, StatusCode::OK, Keeping::Forever, kind, bytes);
+        let mut response = answer::send(&asked.headers, StatusCode::OK, FOREVER, kind, bytes);
         let headers = response.headers_mut();
         headers.insert(header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
         let resources = header::HeaderName::from_static("cross-origin-resource-policy");
@@ -149,5 +149,5 @@ async fn file(
         download: download(root, line, &frame),
         frame,
     };
-    asked.page(Keeping::AskAgain, &page)
+    asked.page(ASK_AGAIN, &page)
 }
