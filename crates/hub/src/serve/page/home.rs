@@ -10,7 +10,6 @@ use mu_manifest::reference::Base;
 
 use super::found::{self, Found};
 use super::frame::{Frame, PageRequest};
-use super::recent::Changed;
 use crate::root::Root;
 use crate::serve::problem::Problem;
 use crate::serve::reading::ASK_AGAIN;
@@ -30,7 +29,7 @@ struct Home<'asked> {
     /// How many packages there are, if that is known.
     packages: Option<usize>,
     guide: Guide,
-    recent: Arc<Vec<Changed>>,
+    recent: Arc<Vec<Found>>,
 }
 
 /// Answers with the first page.

@@ -3,11 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::StreamExt as _;
-use jiff::Timestamp;
-use mu_provider::catalog::CatalogLine;
 use mu_provider::threads::lock;
 
-use super::words::{Moment, published};
+use super::found::Found;
+use super::words::published;
 use crate::HubError;
 use crate::derived;
 use crate::files::Files;
@@ -19,29 +18,14 @@ const NEWEST: usize = 12;
 
 /// The packages that changed last, as of a generation.
 #[derive(Debug, Default)]
-pub(super) struct Recent(Mutex<Option<(u64, Arc<Vec<Changed>>)>>);
-
-/// A package that changed.
-#[derive(Debug)]
-pub(super) struct Changed {
-    pub(super) line: CatalogLine,
-    /// When its newest release was published.
-    pub(super) published: Option<Timestamp>,
-}
-
-impl Changed {
-    /// When its newest release was published, as seen from now.
-    pub(super) fn moment(&self) -> Option<Moment> {
-        self.published.map(Moment::new)
-    }
-}
+pub(super) struct Recent(Mutex<Option<(u64, Arc<Vec<Found>>)>>);
 
 impl Recent {
     pub(super) async fn read(
         &self,
         files: &Files,
         root: &Root,
-    ) -> Result<Arc<Vec<Changed>>, HubError> {
+    ) -> Result<Arc<Vec<Found>>, HubError> {
         let known = lock(&self.0).clone();
         if let Some((generation, changed)) = known
             && generation == root.generation()
@@ -52,9 +36,9 @@ impl Recent {
         let reading = futures_util::stream::iter(names).map(|name| async move {
             let lines = derived::index(files, root, &name).await.ok()?;
             let line = serde_json::from_str(&derived::catalog_line(&lines)?).ok()?;
-            Some(Changed { line, published: published(lines.latest()?) })
+            Some(Found { line, published: published(lines.latest()?) })
         });
-        let changed: Vec<Option<Changed>> = reading.buffered(NEWEST).collect().await;
+        let changed: Vec<Option<Found>> = reading.buffered(NEWEST).collect().await;
         let changed = Arc::new(changed.into_iter().flatten().collect::<Vec<_>>());
         let mut known = lock(&self.0);
         *known = Some((root.generation(), Arc::clone(&changed)));
