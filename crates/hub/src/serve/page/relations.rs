@@ -45,9 +45,12 @@ pub(super) struct Known {
     /// The generation, and when it was read; `None` before anything was.
     read: Option<(Option<u64>, Instant)>,
     packages: HashMap<Arc<str>, Brief>,
-    dependents: HashMap<Box<str>, BTreeSet<Arc<str>>>,
-    claimants: HashMap<Box<str>, BTreeSet<Arc<str>>>,
+    dependents: ByKey,
+    claimants: ByKey,
 }
+
+/// The packages whose references may lead to a key.
+type ByKey = HashMap<Box<str>, BTreeSet<Arc<str>>>;
 
 /// What the newest version of a package says about others.
 #[derive(Debug, Default)]
@@ -229,7 +232,7 @@ impl Known {
 
     fn leading_to<'known>(
         &'known self,
-        by_key: &'known HashMap<Box<str>, BTreeSet<Arc<str>>>,
+        by_key: &'known ByKey,
         name: &str,
         base: &str,
     ) -> BTreeSet<&'known str> {
@@ -241,48 +244,38 @@ impl Known {
     /// Replaces the brief of a package; with `None`, removes a package that no longer exists.
     pub(super) fn put(&mut self, name: &str, brief: Option<Brief>) {
         if let Some((name, old)) = self.packages.remove_entry(name) {
-            for (by_key, key) in keys(&name, &old) {
-                let by_key = self.by_key(by_key);
-                if let Some(set) = by_key.get_mut(key.as_str()) {
-                    set.remove(&name);
-                    if set.is_empty() {
-                        by_key.remove(key.as_str());
-                    }
-                }
-            }
+            remove(&mut self.dependents, &name, &old.dependencies);
+            remove(&mut self.claimants, &name, &old.replaces);
         }
         let Some(brief) = brief else { return };
         let name: Arc<str> = name.into();
-        for (by_key, key) in keys(&name, &brief) {
-            self.by_key(by_key).entry(key.into()).or_default().insert(Arc::clone(&name));
-        }
+        insert(&mut self.dependents, &name, &brief.dependencies);
+        insert(&mut self.claimants, &name, &brief.replaces);
         self.packages.insert(name, brief);
     }
-
-    fn by_key(&mut self, which: Which) -> &mut HashMap<Box<str>, BTreeSet<Arc<str>>> {
-        match which {
-            Which::Dependents => &mut self.dependents,
-            Which::Claimants => &mut self.claimants,
-        }
-    }
-}
-
-/// A map of what leads to a package.
-#[derive(Debug, Clone, Copy)]
-enum Which {
-    Dependents,
-    Claimants,
 }
 
 /// All that a package's references may be called.
-fn keys(own: &str, brief: &Brief) -> Vec<(Which, String)> {
-    let of = |which: Which, references: &[Box<str>]| -> Vec<(Which, String)> {
-        let targets = references.iter().filter_map(|reference| Target::parse(reference));
-        targets.flat_map(|target| target.keys(own)).map(|key| (which, key)).collect()
-    };
-    let mut keys = of(Which::Dependents, &brief.dependencies);
-    keys.extend(of(Which::Claimants, &brief.replaces));
-    keys
+fn keys(own: &str, references: &[Box<str>]) -> impl Iterator<Item = String> {
+    let targets = references.iter().filter_map(|reference| Target::parse(reference));
+    targets.flat_map(move |target| target.keys(own))
+}
+
+fn insert(by_key: &mut ByKey, own: &Arc<str>, references: &[Box<str>]) {
+    for key in keys(own, references) {
+        by_key.entry(key.into()).or_default().insert(Arc::clone(own));
+    }
+}
+
+fn remove(by_key: &mut ByKey, own: &str, references: &[Box<str>]) {
+    for key in keys(own, references) {
+        if let Some(set) = by_key.get_mut(key.as_str()) {
+            set.remove(own);
+            if set.is_empty() {
+                by_key.remove(key.as_str());
+            }
+        }
+    }
 }
 
 impl Brief {
