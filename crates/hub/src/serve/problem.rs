@@ -11,34 +11,23 @@ use serde_json::json;
 use crate::HubError;
 
 /// Why a request is not answered as its client wishes.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub(super) struct Problem {
-    status: StatusCode,
-    detail: String,
+    pub(super) status: StatusCode,
+    pub(super) detail: String,
     /// After how many seconds to ask again.
     retry_after: Option<u64>,
     /// The methods that the path allows, if the request used another one.
     allow: Option<&'static str>,
     /// The cause, which only the server's log shows.
-    cause: Option<String>,
-    /// Packages with names like the requested one.
-    similar: Vec<String>,
+    pub(super) cause: Option<String>,
+    /// Packages with names like the requested one, for people.
+    pub(super) similar: Vec<String>,
 }
-
-/// The cause of a problem, for the log. It travels with the answer, but the client does not see it.
-#[derive(Debug, Clone)]
-pub(super) struct Cause(pub(super) String);
 
 impl Problem {
     pub(super) fn new(status: StatusCode, detail: impl Into<String>) -> Self {
-        Self {
-            status,
-            detail: detail.into(),
-            retry_after: None,
-            allow: None,
-            cause: None,
-            similar: Vec::new(),
-        }
+        Self { status, detail: detail.into(), ..Self::default() }
     }
 
     pub(super) fn not_found() -> Self {
@@ -48,24 +37,6 @@ impl Problem {
     /// For a method that is not in `allow`.
     pub(super) fn method(allow: &'static str, detail: &str) -> Self {
         Self { allow: Some(allow), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, detail) }
-    }
-
-    pub(super) fn status(&self) -> StatusCode {
-        self.status
-    }
-
-    pub(super) fn detail(&self) -> &str {
-        &self.detail
-    }
-
-    pub(super) fn similar(&self) -> &[String] {
-        &self.similar
-    }
-
-    /// Adds the names of packages that may have been meant, for people.
-    pub(super) fn with_similar(mut self, similar: Vec<String>) -> Self {
-        self.similar = similar;
-        self
     }
 
     pub(super) fn retry_after(mut self, seconds: u64) -> Self {
@@ -87,20 +58,14 @@ impl From<HubError> for Problem {
                 return Self::new(StatusCode::NOT_FOUND, format!("this hub has no {package}"));
             }
             HubError::Busy { .. } => {
-                return Self::new(
-                    StatusCode::SERVICE_UNAVAILABLE,
-                    "too many clients are changing this package at the same time",
-                )
-                .retry_after(1);
+                let detail = "too many clients are changing this package at the same time";
+                return Self::new(StatusCode::SERVICE_UNAVAILABLE, detail).retry_after(1);
             }
             // The details of the server's disks and buckets are private.
             _ => {
-                let mut problem = Self::new(
-                    StatusCode::INTERNAL_SERVER_ERROR,
-                    "the server could not read or write the hub; its log says more",
-                );
-                problem.cause = Some(chain(&error));
-                return problem;
+                let detail = "the server could not read or write the hub; its log says more";
+                let problem = Self::new(StatusCode::INTERNAL_SERVER_ERROR, detail);
+                return Self { cause: Some(chain(&error)), ..problem };
             }
         };
         Self::new(status, chain(&error))
@@ -136,10 +101,7 @@ impl IntoResponse for Problem {
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, seconds.into());
         }
-        if let Some(cause) = &self.cause {
-            response.extensions_mut().insert(Cause(cause.clone()));
-        }
-        // For code that turns the problem into a page.
+        // For the log, and for code that turns the problem into a page; the client does not see all of it.
         response.extensions_mut().insert(self);
         response
     }

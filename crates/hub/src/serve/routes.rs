@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::answers::{Asker, answer_file, json, only_read, too_many};
 use super::connection::Peer;
 use super::metrics::count;
-use super::problem::{Cause, Problem};
+use super::problem::Problem;
 use super::server::Server;
 use super::{host, page, readers, search, writing};
 
@@ -124,7 +124,7 @@ async fn observe(
     if let Some(Asker(name)) = response.extensions().get() {
         put("token", name.as_str().into());
     }
-    if let Some(Cause(cause)) = response.extensions().get() {
+    if let Some(Problem { cause: Some(cause), .. }) = response.extensions().get() {
         put("error", cause.chars().take(LOGGED_ERROR).collect::<String>().into());
     }
     (server.serving.log)(&printed(&Value::Object(line)));

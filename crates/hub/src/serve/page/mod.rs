@@ -72,10 +72,10 @@ struct ProblemPage<'asked> {
 /// Converts a problem to a page; all other answers stay as they are.
 pub(super) fn for_people(asked: &PageRequest, response: Response) -> Response {
     let Some(problem) = response.extensions().get::<Problem>() else { return response };
-    let status = problem.status();
+    let status = problem.status;
     let heading = sentence(&status.canonical_reason().unwrap_or("Error").to_lowercase());
-    let detail = format!("{}.", sentence(problem.detail()));
-    let page = ProblemPage { frame: asked.frame(), heading, detail, similar: problem.similar() };
+    let detail = format!("{}.", sentence(&problem.detail));
+    let page = ProblemPage { frame: asked.frame(), heading, detail, similar: &problem.similar };
     let Ok(text) = page.render() else { return response };
     let (mut parts, _) = response.into_parts();
     let (page, body) = answer::html(&asked.headers, status, NEVER, &text).into_parts();

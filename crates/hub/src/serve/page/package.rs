@@ -89,13 +89,13 @@ pub(super) async fn answer(
     // A mistake in one line does not hide the others.
     let lines = read.map(|read| Lines::parse_all(&read.bytes, name).0).unwrap_or_default();
     let Some(latest) = lines.latest() else {
-        let missing =
-            Problem::new(StatusCode::NOT_FOUND, format!("this hub has no package {name}"));
-        if !asked.is_of_person() {
-            return Err(missing);
+        let detail = format!("this hub has no package {name}");
+        let mut missing = Problem::new(StatusCode::NOT_FOUND, detail);
+        if asked.is_of_person() {
+            let catalog = server.catalog.read(&server.files).await?;
+            missing.similar = found::similar(catalog, name.to_owned()).await;
         }
-        let catalog = server.catalog.read(&server.files).await?;
-        return Err(missing.with_similar(found::similar(catalog, name.to_owned()).await));
+        return Err(missing);
     };
     if let Some(more) = more {
         return version::answer(&server, &asked, &root, &lines, more).await;
