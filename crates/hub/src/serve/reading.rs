@@ -45,13 +45,12 @@ pub(super) async fn file(
     let mut part = None;
     if let Some(range) = text(headers, header::RANGE).filter(|_| method == Method::GET) {
         let Some(meta) = server.files.head(path).await? else { return Err(Problem::not_found()) };
-        match range_of(range, headers, &meta) {
-            RequestedRange::Whole => {}
-            RequestedRange::Part(start, end) => {
-                options.range = Some(GetRange::Bounded(start..end));
-                part = Some((start, end, meta.size));
+        if let Some((start, end)) = range_of(range, headers, &meta) {
+            if start >= end {
+                return Ok(nothing_of(meta.size));
             }
-            RequestedRange::Nothing => return Ok(nothing_of(meta.size)),
+            options.range = Some(GetRange::Bounded(start..end));
+            part = Some((start, end, meta.size));
         }
     }
     options.if_none_match = known(headers);
@@ -155,30 +154,21 @@ fn content_type(path: &str) -> &'static str {
     }
 }
 
-/// The request of a `Range` header.
-enum RequestedRange {
-    /// The whole file: the header is not a byte range, has several, or is for other content.
-    Whole,
-    /// From the first position to behind the last.
-    Part(u64, u64),
-    /// What lies behind the end.
-    Nothing,
-}
-
-fn range_of(range: &str, headers: &HeaderMap, meta: &ObjectMeta) -> RequestedRange {
+/// What a `Range` header requests: from the first position to behind the last, which is nothing if that lies
+/// behind the end. `None` means the whole file: the header is not a byte range, has several, or is for other
+/// content.
+fn range_of(range: &str, headers: &HeaderMap, meta: &ObjectMeta) -> Option<(u64, u64)> {
     if text(headers, header::IF_RANGE).is_some_and(|tag| Some(tag) != meta.e_tag.as_deref()) {
-        return RequestedRange::Whole;
+        return None;
     }
-    let bounds = range.strip_prefix("bytes=").and_then(|range| range.trim().split_once('-'));
-    let Some((first, last)) = bounds else { return RequestedRange::Whole };
+    let (first, last) = range.strip_prefix("bytes=")?.trim().split_once('-')?;
     let size = meta.size;
-    let (start, end) = match (first.parse::<u64>(), last.parse::<u64>()) {
-        (Ok(first), Ok(last)) if first <= last => (first, last.saturating_add(1).min(size)),
-        (Ok(first), _) if last.is_empty() => (first, size),
-        (_, Ok(last)) if first.is_empty() => (size.saturating_sub(last), size),
-        _ => return RequestedRange::Whole,
-    };
-    if start < end { RequestedRange::Part(start, end) } else { RequestedRange::Nothing }
+    match (first.parse::<u64>(), last.parse::<u64>()) {
+        (Ok(first), Ok(last)) if first <= last => Some((first, last.saturating_add(1).min(size))),
+        (Ok(first), _) if last.is_empty() => Some((first, size)),
+        (_, Ok(last)) if first.is_empty() => Some((size.saturating_sub(last), size)),
+        _ => None,
+    }
 }
 
 fn nothing_of(size: u64) -> Response {
