@@ -16,7 +16,7 @@ use mu_provider::threads::lock;
 use super::answers::Asker;
 use super::problem::Problem;
 use super::server::Server;
-use crate::tokens::Tokens;
+use crate::tokens::{Token, Tokens};
 
 /// How long the hub's tokens are cached: a revoked token can read for so long.
 const REMEMBERED: Duration = Duration::from_secs(5);
@@ -55,23 +55,28 @@ pub(super) async fn check(server: &Server, shown: Option<Shown>) -> Result<Optio
     };
     let remembered = lock(&server.readers.0).clone();
     let fresh = remembered.filter(|(read, _)| read.elapsed() < REMEMBERED);
-    if let Some((_, tokens)) = fresh
-        && tokens.find(&secret).is_some()
-    {
-        return found(&tokens, &secret);
-    }
-    // The token may be new.
-    let tokens = Arc::new(Tokens::read(&server.files).await?);
-    *lock(&server.readers.0) = Some((Instant::now(), Arc::clone(&tokens)));
-    found(&tokens, &secret)
+    let tokens = match fresh.filter(|(_, tokens)| tokens.find(&secret).is_some()) {
+        Some((_, tokens)) => tokens,
+        // The token may be new.
+        None => {
+            let tokens = Arc::new(Tokens::read(&server.files).await?);
+            *lock(&server.readers.0) = Some((Instant::now(), Arc::clone(&tokens)));
+            tokens
+        }
+    };
+    Ok(Some(Asker(known(&tokens, &secret)?.name.clone())))
 }
 
-fn found(tokens: &Tokens, secret: &str) -> Result<Option<Asker>, Problem> {
+/// The token that `secret` is, which has not ended.
+pub(super) fn known<'tokens>(
+    tokens: &'tokens Tokens,
+    secret: &str,
+) -> Result<&'tokens Token, Problem> {
     let refuse = |detail| Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
     match tokens.find(secret) {
         None => refuse("this hub does not know the token; it may have been revoked"),
         Some(token) if token.has_ended(jiff::Timestamp::now()) => refuse("the token has expired"),
-        Some(token) => Ok(Some(Asker(token.name.clone()))),
+        Some(token) => Ok(token),
     }
 }
 

@@ -17,7 +17,7 @@ use mu_formats::{FORMATS, GIT};
 use mu_manifest::reference::Name;
 use mu_manifest::rename::Rename;
 use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE};
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
 
@@ -25,6 +25,7 @@ use super::answers::{Asker, decoded, json, too_many};
 use super::connection::Peer;
 use super::metrics::count;
 use super::problem::Problem;
+use super::readers::known;
 use super::reading::e_tags;
 use super::server::Server;
 use super::uploads::{Room, patience};
@@ -81,12 +82,7 @@ async fn token(server: &Server, headers: &HeaderMap) -> Result<Token, Problem> {
         scheme.eq_ignore_ascii_case("bearer").then(|| secret.trim())
     });
     let Some(secret) = secret else { return refuse("expected `Authorization: Bearer TOKEN`") };
-    let tokens = Tokens::read(&server.files).await?;
-    match tokens.find(secret) {
-        None => refuse("this hub does not know the token; it may have been revoked"),
-        Some(token) if token.has_ended(jiff::Timestamp::now()) => refuse("the token has expired"),
-        Some(token) => Ok(token.clone()),
-    }
+    Ok(known(&Tokens::read(&server.files).await?, secret)?.clone())
 }
 
 async fn change(server: Arc<Server>, token: Token, request: Request) -> Result<Response, Problem> {
@@ -274,19 +270,13 @@ struct Patch {
     yanked: Option<Value>,
     tags: Option<Vec<String>>,
     /// `null` takes back that the package moved.
-    #[serde(default, with = "present")]
+    #[serde(default, deserialize_with = "present")]
     moved_to: Option<Option<String>>,
 }
 
 /// Distinguishes `null` from a missing key.
-mod present {
-    use serde::{Deserialize, Deserializer};
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Option<String>>, D::Error> {
-        Option::deserialize(deserializer).map(Some)
-    }
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<String>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
 }
 
 async fn patch(
