@@ -281,7 +281,6 @@ mod tests {
 
     use super::*;
     use crate::Place;
-    use crate::files::Version;
 
     #[tokio::test]
     async fn an_index_file_is_read_again_only_where_it_has_changed() {
@@ -295,7 +294,7 @@ mod tests {
         };
         let path = root.index("a");
         let first = line("1.0.0", "");
-        files.replace(&path, &Version::Absent, first.clone().into()).await.expect("is in memory");
+        files.replace(&path, &None, first.clone().into()).await.expect("is in memory");
         let index = Provided::read(&files, &root, "a").await.expect("is there");
         let before = index.latest();
         for _ in 0..3 {

@@ -61,27 +61,11 @@ pub(crate) struct Odd {
 #[derive(Debug)]
 pub(crate) struct Read {
     pub(crate) bytes: Bytes,
-    pub(crate) version: Version,
+    pub(crate) version: UpdateVersion,
 }
 
-/// Which content of a file somebody has seen.
-#[derive(Debug, Clone)]
-pub(crate) enum Version {
-    /// There was no such file.
-    Absent,
-    /// It was this one.
-    Seen(UpdateVersion),
-}
-
-impl Version {
-    /// The mark that readers know the content by.
-    pub(crate) fn e_tag(&self) -> Option<&str> {
-        match self {
-            Self::Absent => None,
-            Self::Seen(version) => version.e_tag.as_deref(),
-        }
-    }
-}
+/// Which content of a file somebody has seen; `None` if there was no such file.
+pub(crate) type Seen = Option<UpdateVersion>;
 
 /// The result of a conditional read.
 #[derive(Debug)]
@@ -179,10 +163,10 @@ impl Files {
         let Got::Found(result) = self.get(path, GetOptions::default()).await? else {
             return Ok(None);
         };
-        let version = Version::Seen(UpdateVersion {
+        let version = UpdateVersion {
             e_tag: result.meta.e_tag.clone(),
             version: result.meta.version.clone(),
-        });
+        };
         let bytes = result.bytes().await.map_err(|error| self.failed("read", path, error))?;
         Ok(Some(Read { bytes, version }))
     }
@@ -226,7 +210,7 @@ impl Files {
     pub(crate) async fn replace(
         &self,
         path: &str,
-        seen: &Version,
+        seen: &Seen,
         bytes: Bytes,
     ) -> Result<bool, HubError> {
         Ok(self.replace_seen(path, seen, bytes).await?.is_some())
@@ -236,20 +220,20 @@ impl Files {
     pub(crate) async fn replace_seen(
         &self,
         path: &str,
-        seen: &Version,
+        seen: &Seen,
         bytes: Bytes,
-    ) -> Result<Option<Version>, HubError> {
+    ) -> Result<Option<UpdateVersion>, HubError> {
         let location = self.path(path)?;
         let mode = match seen {
-            Version::Absent => PutMode::Create,
+            None => PutMode::Create,
             // It is this writer's turn, so nobody else changes the file.
-            Version::Seen(_) if self.folder.is_some() => PutMode::Overwrite,
-            Version::Seen(version) => PutMode::Update(version.clone()),
+            Some(_) if self.folder.is_some() => PutMode::Overwrite,
+            Some(version) => PutMode::Update(version.clone()),
         };
         let options = PutOptions { mode, ..PutOptions::default() };
         changing();
         match self.store.put_opts(&location, bytes.into(), options).await {
-            Ok(put) => Ok(Some(Version::Seen(put.into()))),
+            Ok(put) => Ok(Some(put.into())),
             Err(Error::AlreadyExists { .. } | Error::Precondition { .. }) => {
                 // A folder in this place counts as no file when reading, and would block writing for ever.
                 if self.folder.as_ref().is_some_and(|folder| folder.join(path).is_dir()) {
@@ -333,7 +317,7 @@ impl Files {
             let read = self.read(path).await?;
             let (bytes, answer) = change(read.as_ref()).await?;
             let Some(bytes) = bytes else { return Ok(answer) };
-            let seen = read.map_or(Version::Absent, |read| read.version);
+            let seen = read.map(|read| read.version);
             if self.replace(path, &seen, bytes).await? {
                 return Ok(answer);
             }

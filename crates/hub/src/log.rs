@@ -5,7 +5,7 @@
 //! to that line of the log.
 
 use crate::HubError;
-use crate::files::{Files, Version};
+use crate::files::Files;
 use crate::root::Root;
 
 /// Lines of a file of the log.
@@ -55,7 +55,7 @@ pub(crate) async fn append(files: &Files, root: &Root, names: &[String]) -> Resu
 /// This leaves a gap, so that readers ask for every index file again, whichever generation they have.
 pub(crate) async fn begin_anew(files: &Files, root: &Root) -> Result<u64, HubError> {
     let mut file = root.generation() / LINES + 1;
-    while !files.replace(&path(root, file), &Version::Absent, "-\n".into()).await? {
+    while !files.replace(&path(root, file), &None, "-\n".into()).await? {
         file += 1;
     }
     Ok(file * LINES + 1)

@@ -22,7 +22,7 @@ use sha2::{Digest as _, Sha256};
 use crate::HubError;
 use crate::archive::hex;
 use crate::derived;
-use crate::files::{self, Files, Version};
+use crate::files::{self, Files, Seen};
 use crate::lines::{Lines, PublishedLine};
 use crate::log;
 use crate::root::{Progress, Root};
@@ -103,16 +103,16 @@ pub(crate) async fn write(
 }
 
 /// Reads the snapshot, and makes sure that an earlier writer cannot finish.
-async fn begin(files: &Files) -> Result<Option<(Snapshot, Version)>, HubError> {
+async fn begin(files: &Files) -> Result<Option<(Snapshot, Seen)>, HubError> {
     let (snapshot, seen) = match files.read(SNAPSHOT_FILE).await? {
-        None => (Snapshot::default(), Version::Absent),
-        Some(read) => (parse(files, &read.bytes).await?.unwrap_or_default(), read.version),
+        None => (Snapshot::default(), None),
+        Some(read) => (parse(files, &read.bytes).await?.unwrap_or_default(), Some(read.version)),
     };
     if files.is_folder() {
         return Ok(Some((snapshot, seen)));
     }
     let marked = files.replace_seen(SNAPSHOT_FILE, &seen, snapshot.print()).await?;
-    Ok(marked.map(|seen| (snapshot, seen)))
+    Ok(marked.map(|seen| (snapshot, Some(seen))))
 }
 
 /// Writes both files; `false` if somebody else has begun after this writer's mark, and has to do it.
@@ -120,13 +120,15 @@ async fn begin(files: &Files) -> Result<Option<(Snapshot, Version)>, HubError> {
 /// A writer that began earlier may still write the digests. So they are written again until they are this
 /// writer's. The current digests are read before the mark is checked: they are not replaced once a later
 /// writer has put its own there.
-async fn end(files: &Files, mark: &Version, rows: Bytes, file: Bytes) -> Result<bool, HubError> {
+async fn end(files: &Files, mark: &Seen, rows: Bytes, file: Bytes) -> Result<bool, HubError> {
     let digests = digests_path(SNAPSHOT_FILE);
     for _ in 0..MOST_EARLIER_WRITERS {
-        let seen = files.read(&digests).await?.map_or(Version::Absent, |read| read.version);
+        let seen = files.read(&digests).await?.map(|read| read.version);
         let is_marked = match files.read(SNAPSHOT_FILE).await? {
-            Some(read) => read.version.e_tag() == mark.e_tag(),
-            None => matches!(mark, Version::Absent),
+            Some(read) => {
+                read.version.e_tag.as_ref() == mark.as_ref().and_then(|mark| mark.e_tag.as_ref())
+            }
+            None => mark.is_none(),
         };
         if !is_marked {
             return Ok(false);

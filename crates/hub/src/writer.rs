@@ -14,7 +14,7 @@ use crate::HubError;
 use crate::archive::{self, Unpacked};
 use crate::closures;
 use crate::derived;
-use crate::files::{Files, Version};
+use crate::files::{Files, Read};
 use crate::lines::{Lines, PublishedLine};
 use crate::log;
 use crate::names;
@@ -71,9 +71,10 @@ impl Change {
     }
 
     /// Whether the index file is not one that it was made for.
-    fn is_outdated(&self, index: &Version) -> bool {
+    fn is_outdated(&self, index: Option<&Read>) -> bool {
+        let e_tag = index.and_then(|index| index.version.e_tag.as_ref());
         let is_any = self.expected.is_empty() || self.expected.iter().any(|one| one == "*");
-        !is_any && !self.expected.iter().any(|one| Some(one.as_str()) == index.e_tag())
+        !is_any && !self.expected.iter().any(|one| Some(one) == e_tag)
     }
 
     /// Changes one line of the package; `is_it` says whether it is the line of the version.
@@ -133,7 +134,7 @@ impl Writer {
             Root::parse(&read.bytes, &self.files)?;
             return Ok(false);
         }
-        self.files.replace(HUB_FILE, &Version::Absent, Root::new().to_bytes()).await
+        self.files.replace(HUB_FILE, &None, Root::new().to_bytes()).await
     }
 
     /// Publishes an archive that was unpacked, with its index line.
@@ -212,7 +213,7 @@ impl Writer {
     async fn change_lines<T>(
         &self,
         name: &str,
-        edit: impl FnMut(&mut Lines, &Version) -> Result<(bool, T), HubError>,
+        edit: impl FnMut(&mut Lines, Option<&Read>) -> Result<(bool, T), HubError>,
     ) -> Result<T, HubError> {
         names::check_name(name)?;
         let _turn = self.files.turn().await?;
@@ -252,7 +253,7 @@ impl Writer {
 
     /// Writes an archive, unless it is already there; `false` if another file is.
     async fn place(&self, path: &str, bytes: &Bytes) -> Result<bool, HubError> {
-        if self.files.replace(path, &Version::Absent, bytes.clone()).await? {
+        if self.files.replace(path, &None, bytes.clone()).await? {
             return Ok(true);
         }
         let present = self.files.read(path).await?;
@@ -264,20 +265,17 @@ impl Writer {
         &self,
         root: &Root,
         name: &str,
-        mut edit: impl FnMut(&mut Lines, &Version) -> Result<(bool, T), HubError>,
+        mut edit: impl FnMut(&mut Lines, Option<&Read>) -> Result<(bool, T), HubError>,
     ) -> Result<T, HubError> {
         let path = root.index(name);
         let marker = Marker::set(&self.files, name).await?;
         let result = self
             .files
             .change_seen(&path, async |read| {
-                let (bytes, index) = match read {
-                    Some(read) => (&*read.bytes, &read.version),
-                    None => (&[][..], &Version::Absent),
-                };
+                let bytes = read.map(|read| &*read.bytes).unwrap_or_default();
                 let mut lines =
                     Lines::parse(bytes, name).map_err(|reason| self.files.broken(&path, reason))?;
-                let (changed, answer) = edit(&mut lines, index)?;
+                let (changed, answer) = edit(&mut lines, read)?;
                 Ok((changed.then(|| lines.to_bytes()), answer))
             })
             .await;
