@@ -43,8 +43,10 @@ const LONGEST_WAIT: Duration = Duration::from_millis(200);
 pub(crate) struct Files {
     store: Arc<dyn ObjectStore>,
     folder: Option<PathBuf>,
-    name: Arc<str>,
-    staging: Arc<Staging>,
+    /// What users call the hub.
+    pub(crate) name: Arc<str>,
+    /// Where its archives are unpacked.
+    pub(crate) staging: Arc<Staging>,
     pub(crate) broken_off_after: Duration,
 }
 
@@ -78,10 +80,6 @@ pub(crate) enum Got {
     Absent,
 }
 
-/// The turn of one writer; it ends when this is dropped.
-#[derive(Debug)]
-pub(crate) struct Turn(#[expect(dead_code, reason = "is held, not looked at")] Option<File>);
-
 impl Files {
     /// The files at `place`; with `make`, its folder is created.
     pub(crate) fn open(place: &Place, make: bool) -> Result<Self, HubError> {
@@ -114,24 +112,15 @@ impl Files {
         })
     }
 
-    /// What users call the hub.
-    pub(crate) fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// The folder where its archives are unpacked.
-    pub(crate) fn staging(&self) -> Arc<Staging> {
-        Arc::clone(&self.staging)
-    }
-
     /// Whether this is a folder of this machine.
     pub(crate) fn is_folder(&self) -> bool {
         self.folder.is_some()
     }
 
-    /// Waits for this writer's turn. In a bucket, all writers write at the same time.
-    pub(crate) async fn turn(&self) -> Result<Turn, HubError> {
-        let Some(folder) = &self.folder else { return Ok(Turn(None)) };
+    /// Waits for this writer's turn, which ends when the locked file is dropped. In a bucket, all writers write
+    /// at the same time.
+    pub(crate) async fn turn(&self) -> Result<Option<File>, HubError> {
+        let Some(folder) = &self.folder else { return Ok(None) };
         let (folder, path) = (folder.clone(), folder.join(LOCK_FILE));
         let shown = path.clone();
         let lock = move || -> Result<File, FileError> {
@@ -140,7 +129,7 @@ impl Files {
             Ok(file)
         };
         match tokio::task::spawn_blocking(lock).await {
-            Ok(result) => Ok(Turn(Some(result?))),
+            Ok(result) => Ok(Some(result?)),
             Err(error) => Err(FileError::new("lock", shown, std::io::Error::other(error)).into()),
         }
     }

@@ -118,8 +118,8 @@ impl Hub {
     pub fn publish(&self, publication: &Publication) -> Result<Published, HubError> {
         let line = PublishedLine::new(publication.line.clone());
         line.check_new()?;
-        let staging = self.writer.files.staging();
-        let unpacked = archive::unpack(&staging, &publication.archive, &line.describe())?;
+        let staging = &self.writer.files.staging;
+        let unpacked = archive::unpack(staging, &publication.archive, &line.describe())?;
         unpacked.check(&line)?;
         unpacked.agrees(&line)?;
         let archive = publication.archive.clone();

@@ -60,7 +60,7 @@ impl Root {
     pub(crate) async fn read(files: &Files) -> Result<Self, HubError> {
         match files.read(HUB_FILE).await? {
             Some(read) => Self::parse(&read.bytes, files),
-            None => Err(HubError::Missing { place: files.name().to_owned() }),
+            None => Err(HubError::Missing { place: files.name.to_string() }),
         }
     }
 

@@ -363,7 +363,7 @@ impl Writer {
     async fn change_root(&self, change: impl Fn(&mut Root)) -> Result<(), HubError> {
         self.files
             .change(HUB_FILE, async |bytes| {
-                let missing = || HubError::Missing { place: self.files.name().to_owned() };
+                let missing = || HubError::Missing { place: self.files.name.to_string() };
                 let bytes = bytes.ok_or_else(missing)?;
                 let mut root = Root::parse(bytes, &self.files)?;
                 change(&mut root);
@@ -374,7 +374,7 @@ impl Writer {
     }
 
     fn not_found(&self, package: &str) -> HubError {
-        HubError::NotFound { place: self.files.name().to_owned(), package: package.to_owned() }
+        HubError::NotFound { place: self.files.name.to_string(), package: package.to_owned() }
     }
 }
 

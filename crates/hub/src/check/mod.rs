@@ -66,10 +66,7 @@ pub(crate) async fn check(
     repair: bool,
     progress: &mut dyn FnMut(&str),
 ) -> Result<Report, HubError> {
-    let _turn = match repair {
-        true => Some(writer.files.turn().await?),
-        false => None,
-    };
+    let _turn = if repair { writer.files.turn().await? } else { None };
     let root = Root::read(&writer.files).await?;
     let pending = BrokenOff::all(&writer.files).await?;
     let mut check = Check {
@@ -225,8 +222,8 @@ impl Check<'_> {
             self.used.insert(place.clone());
             let Some(read) = self.read(&place).await? else { continue };
             self.report.bytes += read.bytes.len() as u64;
-            let result =
-                archive::unpack(&self.writer.files.staging(), &read.bytes, &line.describe());
+            let staging = &self.writer.files.staging;
+            let result = archive::unpack(staging, &read.bytes, &line.describe());
             match result.and_then(|unpacked| unpacked.check(line).map(|()| unpacked)) {
                 Err(error) => self.problem(&place, with_causes(&error)),
                 Ok(unpacked) => {

@@ -153,7 +153,8 @@ async fn publish(
     };
     let described = format!("{} {}", names::printable(name), names::printable(version));
     let copied = query.as_deref().map(|query| Copied::read(query, name)).transpose()?.flatten();
-    let (staging, archive, what) = (server.files.staging(), bytes.clone(), described.clone());
+    let (archive, what) = (bytes.clone(), described.clone());
+    let staging = Arc::clone(&server.files.staging);
     let unpacking =
         tokio::task::spawn_blocking(move || -> Result<(PublishedLine, Unpacked), HubError> {
             let unpacked = archive::unpack(&staging, &archive, &what)?;

@@ -159,9 +159,8 @@ impl Contents {
             Fetched::Absent => Content::default(),
             Fetched::TooLarge => Content::TOO_LARGE,
             Fetched::Whole(bytes) => {
-                let (staging, line, shown) =
-                    (files.staging(), line.clone(), Arc::clone(&self.shown));
-                let key = key.clone();
+                let (staging, shown) = (Arc::clone(&files.staging), Arc::clone(&self.shown));
+                let (line, key) = (line.clone(), key.clone());
                 let unpacked = tokio::task::spawn_blocking(move || {
                     Some(read(&unpack(&staging, &bytes, &line)?, &line, &key, &shown))
                 });
@@ -194,7 +193,8 @@ impl Contents {
             return Ok(Some(known));
         }
         let Fetched::Whole(bytes) = fetch(files, root, line).await? else { return Ok(None) };
-        let (staging, line, path) = (files.staging(), line.clone(), path.to_owned());
+        let staging = Arc::clone(&files.staging);
+        let (line, path) = (line.clone(), path.to_owned());
         let shown = tokio::task::spawn_blocking(move || {
             Some(show(&unpack(&staging, &bytes, &line)?, &line, &path))
         });
