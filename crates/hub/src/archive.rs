@@ -85,28 +85,16 @@ pub(crate) fn unpack_within(
 impl Unpacked {
     /// Checks that a line describes the archive truthfully.
     pub(crate) fn check(&self, line: &PublishedLine) -> Result<(), HubError> {
-        let mismatch = |what, expected: &str, found: String| {
-            Err(HubError::Mismatch {
-                package: line.describe(),
-                what,
-                expected: expected.to_owned(),
-                found,
-            })
-        };
-        if let Some(expected) = line.text("archive")
-            && expected != self.archive.to_string()
-        {
-            return mismatch("digest", expected, self.archive.to_string());
-        }
-        if let Some(expected) = line.text("digest")
-            && expected != self.content.to_string()
-        {
-            return mismatch("content's digest", expected, self.content.to_string());
-        }
-        if let Some(expected) = line.map().get("size").and_then(Value::as_u64)
-            && expected != self.size
-        {
-            return mismatch("size", &expected.to_string(), self.size.to_string());
+        let mismatch = |what, expected: &str, found| mismatch(line, what, expected, found);
+        let size = line.map().get("size").and_then(Value::as_u64).map(|size| size.to_string());
+        for (what, expected, found) in [
+            ("digest", line.text("archive"), self.archive.to_string()),
+            ("content's digest", line.text("digest"), self.content.to_string()),
+            ("size", size.as_deref(), self.size.to_string()),
+        ] {
+            if let Some(expected) = expected.filter(|expected| *expected != found) {
+                return mismatch(what, expected, found);
+            }
         }
         if let Some(format) = line.text("format") {
             return self.check_foreign(line, format);
@@ -139,19 +127,15 @@ impl Unpacked {
         let found = (format.head)(&self.texts(format)?).map_err(|error| {
             refused(&format!("the archive of {}", line.describe()), &error.to_string())
         })?;
-        let mismatch = |what, expected: &str, found: String| {
-            let (package, expected) = (line.describe(), expected.to_owned());
-            Err(HubError::Mismatch { package, what, expected, found })
-        };
         if format.is_named && found.name != line.name() && line.text("origin") != Some(&found.name)
         {
-            return mismatch("name", line.name(), found.name);
+            return mismatch(line, "name", line.name(), found.name);
         }
         let is_version = Version::parse_lenient(&found.version).is_ok_and(|found| {
             Version::parse_lenient(line.version()).is_ok_and(|one| one == found)
         });
         if !is_version && !found.version.is_empty() {
-            return mismatch("version", line.version(), found.version);
+            return mismatch(line, "version", line.version(), found.version);
         }
         Ok(())
     }
@@ -264,6 +248,17 @@ impl Unpacked {
         }
         fs::read(&path).map(Some)
     }
+}
+
+/// The error for an archive that is not what its line says.
+fn mismatch(
+    line: &PublishedLine,
+    what: &'static str,
+    expected: &str,
+    found: String,
+) -> Result<(), HubError> {
+    let (package, expected) = (line.describe(), expected.to_owned());
+    Err(HubError::Mismatch { package, what, expected, found })
 }
 
 /// Which file of a package is its manifest.
