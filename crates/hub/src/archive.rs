@@ -1,6 +1,5 @@
 //! What an archive really contains: unpacked with the same reader that every client uses.
 
-use std::fmt::Write as _;
 use std::path::Path;
 
 use bytes::Bytes;
@@ -43,12 +42,7 @@ pub(crate) fn digest(bytes: &[u8]) -> ArchiveDigest {
 
 /// Bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(2 * bytes.len());
-    for byte in bytes {
-        // Writing to a string never fails.
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// Unpacks an archive into a folder. This takes a while, so run it on a separate thread.

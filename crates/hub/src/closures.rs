@@ -25,12 +25,6 @@ const AT_ONCE: usize = 32;
 /// The names that one dependency can mean in this hub, in order of preference.
 pub(crate) type Meaning = Vec<String>;
 
-/// The closure of a package in the hub.
-struct Below {
-    name: String,
-    closure: BTreeSet<String>,
-}
-
 /// The names that a package's versions depend on, as far as they can be in the same hub.
 pub(crate) fn dependencies(lines: &Lines) -> BTreeSet<Meaning> {
     let mut found = BTreeSet::new();
@@ -85,7 +79,7 @@ pub(crate) async fn write(files: &Files, root: &Root, name: &str) -> Result<(), 
     // Many dependencies with large closures have most names in common.
     let (mut near, mut far) = (BTreeSet::new(), BTreeSet::new());
     while let Some(below) = found.try_next().await? {
-        let Some(Below { name, closure }) = below else { continue };
+        let Some((name, closure)) = below else { continue };
         insert(&mut near, &name);
         closure.iter().for_each(|name| insert(&mut far, name));
     }
@@ -103,13 +97,17 @@ pub(crate) async fn write(files: &Files, root: &Root, name: &str) -> Result<(), 
 }
 
 /// Finds the first package of a meaning that exists, and its closure.
-async fn find(files: &Files, root: &Root, meaning: Meaning) -> Result<Option<Below>, HubError> {
+async fn find(
+    files: &Files,
+    root: &Root,
+    meaning: Meaning,
+) -> Result<Option<(String, BTreeSet<String>)>, HubError> {
     for name in meaning {
         let Some(path) = root.closure(&name) else { return Ok(None) };
         let read = files.read(&path).await?;
         if read.is_some() || files.head(&root.index(&name)).await?.is_some() {
             let closure = read.and_then(|read| parse(&read.bytes)).unwrap_or_default();
-            return Ok(Some(Below { name, closure }));
+            return Ok(Some((name, closure)));
         }
     }
     Ok(None)

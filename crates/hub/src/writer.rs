@@ -348,11 +348,6 @@ impl Writer {
         .await
     }
 
-    /// Records that the hub has closures from now on.
-    pub(crate) async fn keep_closures(&self) -> Result<(), HubError> {
-        self.change_root(Root::keep_closures).await
-    }
-
     /// Sets the generation to one after all lines of the log.
     pub(crate) async fn count_anew(&self) -> Result<(), HubError> {
         let root = Root::read(&self.files).await?;
@@ -360,7 +355,8 @@ impl Writer {
         self.change_root(|root| root.count_from(generation)).await
     }
 
-    async fn change_root(&self, change: impl Fn(&mut Root)) -> Result<(), HubError> {
+    /// Changes `hub.json`.
+    pub(crate) async fn change_root(&self, change: impl Fn(&mut Root)) -> Result<(), HubError> {
         self.files
             .change(HUB_FILE, async |bytes| {
                 let missing = || HubError::Missing { place: self.files.name.to_string() };

@@ -93,7 +93,7 @@ impl Check<'_> {
                 .change(&path, async |bytes| Ok(((bytes != Some(&file)).then(|| file.clone()), ())))
                 .await?;
         }
-        self.writer.keep_closures().await
+        self.writer.change_root(Root::keep_closures).await
     }
 
     /// Removes from a capability's file what the index does not contain. What is missing is added with its

@@ -62,12 +62,8 @@ impl Place {
         let wrong =
             |reason: &str| HubError::Place { place: text.to_owned(), reason: reason.into() };
         if let Some(bucket) = Bucket::parse(text, variables).map_err(|reason| wrong(&reason))? {
-            return Ok(Self {
-                kind: Kind::Bucket(Box::new(bucket)),
-                name: text.trim_end_matches('/').to_owned(),
-                broken_off_after: BROKEN_OFF_AFTER,
-                staging: None,
-            });
+            let name = text.trim_end_matches('/').to_owned();
+            return Ok(Self::new(Kind::Bucket(Box::new(bucket)), name));
         }
         match text.split_once("://") {
             Some(("file", _)) => {
@@ -88,22 +84,19 @@ impl Place {
     /// A folder of this machine, which need not be there yet.
     pub fn folder(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
-        Self {
-            name: path.display().to_string(),
-            kind: Kind::Folder(path),
-            broken_off_after: Duration::ZERO,
-            staging: None,
-        }
+        let name = path.display().to_string();
+        Self::new(Kind::Folder(path), name)
     }
 
     /// An object store that the caller has opened. It must support conditional writes.
     pub fn store(store: Arc<dyn ObjectStore>, name: impl Into<String>) -> Self {
-        Self {
-            kind: Kind::Store(store),
-            name: name.into(),
-            broken_off_after: BROKEN_OFF_AFTER,
-            staging: None,
-        }
+        Self::new(Kind::Store(store), name.into())
+    }
+
+    fn new(kind: Kind, name: String) -> Self {
+        let is_folder = matches!(kind, Kind::Folder(_));
+        let broken_off_after = if is_folder { Duration::ZERO } else { BROKEN_OFF_AFTER };
+        Self { kind, name, broken_off_after, staging: None }
     }
 
     /// Sets the folder of this machine in which archives are unpacked for checking. It is created when
