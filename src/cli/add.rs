@@ -35,18 +35,10 @@ pub(crate) struct Arguments {
     narrowing: Narrowing,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let session = context.open_for_manifest(
-        Scope::Workspace,
-        arguments.package.as_deref(),
-        arguments.dry_run,
-    )?;
-    let request = GetRequest {
-        references: arguments.references.clone(),
-        save: Some(Save { package: arguments.package.clone(), dev: arguments.dev }),
-        update: false,
-        dry_run: arguments.dry_run,
-        narrowing: arguments.narrowing.to_operation(),
-    };
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
+    let Arguments { references, dev, package, dry_run, narrowing } = arguments;
+    let session = context.open_for_manifest(Scope::Workspace, package.as_deref(), dry_run)?;
+    let (save, narrowing) = (Some(Save { package, dev }), narrowing.into_operation());
+    let request = GetRequest { references, save, update: false, dry_run, narrowing };
     change::print(context, &get(&session, &request)?)
 }

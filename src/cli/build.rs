@@ -33,14 +33,10 @@ pub(crate) struct Arguments {
     no_sandbox: bool,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
+    let Arguments { packages, check, no_sandbox } = arguments;
     let session = context.open_to_change(Scope::Workspace)?;
-    let request = BuildRequest {
-        packages: arguments.packages.clone(),
-        check: arguments.check,
-        no_sandbox: arguments.no_sandbox,
-    };
-    let report = build(&session, &request)?;
+    let report = build(&session, &BuildRequest { packages, check, no_sandbox })?;
     context.answer(&report, |report| {
         for one in &report.packages {
             let how = match (one.checked, one.reused) {

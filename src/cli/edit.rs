@@ -79,7 +79,7 @@ pub(super) struct Done {
     ended: Vec<Ended>,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
     if arguments.done {
         return run_done(context, arguments);
     }
@@ -87,11 +87,10 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         let edits = restore(&context.open_for(Scope::Workspace, false)?, name)?;
         return began(context, edits, "restored");
     }
-    match &arguments.references[..] {
+    let Arguments { references, branch, url, at, from_pack, .. } = arguments;
+    match &references[..] {
         [] => {
-            let is_plain =
-                arguments.branch.is_none() && arguments.url.is_none() && arguments.at.is_none();
-            if !is_plain || arguments.from_pack {
+            if branch.is_some() || url.is_some() || at.is_some() || from_pack {
                 let message = "name the package to edit: `mu edit REF`";
                 return Err(CommandError::new(Code::Usage, message).into());
             }
@@ -99,13 +98,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             context.answer(&Edits { edits }, |Edits { edits }| print_list(context, edits))
         }
         [reference] => {
-            let request = BeginRequest {
-                reference: reference.clone(),
-                branch: arguments.branch.clone(),
-                url: arguments.url.clone(),
-                at: arguments.at.clone(),
-                from_pack: arguments.from_pack,
-            };
+            let reference = reference.clone();
+            let request = BeginRequest { reference, branch, url, at, from_pack };
             let edit = begin(&context.open_for(Scope::Workspace, false)?, &request)?;
             began(context, vec![edit], "editing")
         }
@@ -131,7 +125,7 @@ fn began(context: &Context, edits: Vec<Edited>, verb: &str) -> Ending {
             edit.version, edit.folder
         ))?;
     }
-    print_outcome(context, outcome)
+    change::print(context, &outcome?)
 }
 
 /// Brings packs in line with the edits.
@@ -142,22 +136,14 @@ fn install(context: &Context) -> Result<Outcome, CommandError> {
     })
 }
 
-fn print_outcome(context: &Context, outcome: Result<Outcome, CommandError>) -> Ending {
-    change::print(context, &outcome?)
-}
-
-fn run_done(context: &Context, arguments: &Arguments) -> Ending {
-    if arguments.references.is_empty() && !arguments.all {
+fn run_done(context: &Context, arguments: Arguments) -> Ending {
+    let Arguments { references, all, keep, force, .. } = arguments;
+    if references.is_empty() && !all {
         let message = "name the edits to end, or use `--all`";
         let error = CommandError::new(Code::Usage, message);
         return Err(error.hint("`mu edit` lists them").into());
     }
-    let request = DoneRequest {
-        references: arguments.references.clone(),
-        all: arguments.all,
-        keep: arguments.keep,
-        force: arguments.force,
-    };
+    let request = DoneRequest { references, all, keep, force };
     let ended = done(&context.open_to_end()?, &request)?;
     let outcome = install(context);
     if context.shell.is_json() {
@@ -167,7 +153,7 @@ fn run_done(context: &Context, arguments: &Arguments) -> Ending {
     for one in &ended {
         print_ended(context, one)?;
     }
-    print_outcome(context, outcome)
+    change::print(context, &outcome?)
 }
 
 fn print_ended(context: &Context, ended: &Ended) -> Result<(), Stop> {
@@ -193,12 +179,8 @@ fn print_ended(context: &Context, ended: &Ended) -> Result<(), Stop> {
 fn print_list(context: &Context, edits: &[Edited]) -> Result<(), Stop> {
     let mut table = Table::new(&["package", "version", "folder", "state"]);
     for edit in edits {
-        let cells = [
-            context.name(&edit.id).to_owned(),
-            edit.version.clone(),
-            edit.folder.clone(),
-            state_of(edit),
-        ];
+        let (version, folder) = (edit.version.clone(), edit.folder.clone());
+        let cells = [context.name(&edit.id).to_owned(), version, folder, state_of(edit)];
         table.row(cells.map(|cell| (Style::new(), cell)));
     }
     context.table(&table, "nothing is being edited; `mu edit REF` begins")

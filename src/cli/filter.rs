@@ -32,15 +32,10 @@ pub(crate) struct Filter {
 
 impl Filter {
     /// The filter, as operations take it.
-    pub(crate) fn to_versions(&self) -> VersionFilter {
-        VersionFilter {
-            app_version: self.app_version.clone(),
-            revision: self.revision.clone(),
-            version: self.prefix.clone(),
-            channel: self.channel.clone(),
-            mu_version: self.mu_version.clone(),
-            api_version: self.api_version.clone(),
-            runtime: self.runtime.clone(),
-        }
+    pub(crate) fn into_versions(self) -> VersionFilter {
+        let Self { app_version, revision, prefix, channel, mu_version, api_version, runtime } =
+            self;
+        let version = prefix;
+        VersionFilter { app_version, revision, version, channel, mu_version, api_version, runtime }
     }
 }

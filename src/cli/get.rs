@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     package: Option<String>,
     /// Also move everything to its newest version (see `mu update`)
     #[arg(short, long)]
-    update: bool,
+    pub(super) update: bool,
     /// Do not install what only devDependencies need; Mu.lock stays the same
     #[arg(long, conflicts_with_all = ["references", "global"])]
     no_dev: bool,
@@ -68,46 +68,32 @@ pub(crate) struct Narrowing {
 
 impl Narrowing {
     /// The same conditions, as operations take them.
-    pub(crate) fn to_operation(&self) -> narrowed::Narrowing {
-        narrowed::Narrowing {
-            channel: self.channel.clone(),
-            app_version: self.app_version.clone(),
-            revision: self.revision.clone(),
-            prereleases: self.pre,
-        }
+    pub(crate) fn into_operation(self) -> narrowed::Narrowing {
+        let Self { channel, app_version, revision, pre: prereleases } = self;
+        narrowed::Narrowing { channel, app_version, revision, prereleases }
     }
 }
 
-impl Arguments {
-    /// Whether everything moves to its newest version.
-    pub(super) fn moves_all(&self) -> bool {
-        self.update
-    }
-}
-
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
+    let Arguments { references, package, update, dry_run, .. } = arguments;
     let scope = Scope::of(arguments.global);
     let opened = match arguments.save {
-        true => context.open_for_manifest(scope, arguments.package.as_deref(), arguments.dry_run),
-        false => context.open_for(scope, arguments.dry_run),
+        true => context.open_for_manifest(scope, package.as_deref(), dry_run),
+        false => context.open_for(scope, dry_run),
     };
     let mut session = opened.or_else(|error| {
         // If nothing can be written, there may be nothing to install either, and that error is more helpful.
-        if arguments.references.is_empty() {
+        if references.is_empty() {
             check_not_empty(&context.open(scope)?)?;
         }
         Err(error)
     })?;
-    if arguments.references.is_empty() {
+    if references.is_empty() {
         check_not_empty(&session)?;
     }
     session.options.no_dev = arguments.no_dev;
-    let request = GetRequest {
-        references: arguments.references.clone(),
-        save: arguments.save.then(|| Save { package: arguments.package.clone(), dev: false }),
-        update: arguments.update,
-        dry_run: arguments.dry_run,
-        narrowing: arguments.narrowing.to_operation(),
-    };
+    let save = arguments.save.then_some(Save { package, dev: false });
+    let narrowing = arguments.narrowing.into_operation();
+    let request = GetRequest { references, save, update, dry_run, narrowing };
     change::print(context, &get(&session, &request)?)
 }

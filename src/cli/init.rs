@@ -34,13 +34,9 @@ pub(super) struct Answer {
     files: Vec<String>,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let request = InitRequest {
-        name: arguments.name.clone(),
-        workspace: arguments.workspace,
-        namespace: arguments.namespace.clone(),
-    };
-    let begun = init(&context.environment, &request)?;
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
+    let Arguments { name, workspace, namespace } = arguments;
+    let begun = init(&context.environment, &InitRequest { name, workspace, namespace })?;
     if let Some(warning) = &begun.warning {
         context.shell.warning(warning);
     }

@@ -47,21 +47,15 @@ pub(crate) struct Arguments {
     dry_run: bool,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    if arguments.references.is_empty() && !arguments.lock {
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
+    let Arguments { references, lock, to, no_deps, all_versions, namespace, dry_run } = arguments;
+    if references.is_empty() && !lock {
         let error = CommandError::new(Code::Usage, "the command names nothing to copy");
         let error = error.hint("`--lock` copies everything that Mu.lock names");
         return Err(error.hint("`mu mirror acme/web --to PLACE` copies a package").into());
     }
     let session = context.open_in(Scope::Workspace, View::Team)?;
-    let request = MirrorRequest {
-        references: arguments.references.clone(),
-        to: arguments.to.clone(),
-        no_deps: arguments.no_deps,
-        all_versions: arguments.all_versions,
-        namespace: arguments.namespace.clone(),
-        dry_run: arguments.dry_run,
-    };
+    let request = MirrorRequest { references, to, no_deps, all_versions, namespace, dry_run };
     let mirrored = mirror(&session, &request)?;
     for elsewhere in &mirrored.elsewhere {
         session.events.warning(&left(elsewhere));
@@ -83,7 +77,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             printable(&mirrored.place),
             mirrored.present
         ));
-        if arguments.lock && !mirrored.dry_run {
+        if lock && !mirrored.dry_run {
             let place = registry_place(&session, &mirrored.place);
             for (prefix, place) in mirrored.prefixes.iter().zip(place.iter().cycle()) {
                 let next = format!("next: `mu registry add {prefix} {}`", quoted(place));

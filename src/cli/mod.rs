@@ -320,7 +320,7 @@ fn start(
 /// Whether a command is about what registries have now, so that no answer is recent enough.
 fn asks_registries(command: &Command) -> bool {
     match command {
-        Command::Get(arguments) => arguments.moves_all(),
+        Command::Get(arguments) => arguments.update,
         Command::Update(_)
         | Command::Upgrade(_)
         | Command::Downgrade(_)
@@ -335,21 +335,24 @@ fn asks_registries(command: &Command) -> bool {
 
 fn carry_out(context: &Context, command: Command) -> Ending {
     match command {
-        Command::Init(arguments) => init::run(context, &arguments),
-        Command::Get(arguments) => get::run(context, &arguments),
-        Command::Add(arguments) => add::run(context, &arguments),
-        Command::Remove(arguments) => remove::run(context, &arguments),
-        Command::Update(arguments) => update::run(context, &arguments),
-        Command::Upgrade(arguments) => upgrade::run(context, &arguments),
+        Command::Init(arguments) => init::run(context, arguments),
+        Command::Get(arguments) => get::run(context, arguments),
+        Command::Add(arguments) => add::run(context, arguments),
+        Command::Remove(arguments) => remove::run(context, arguments),
+        Command::Update(arguments) => update::run(context, arguments),
+        Command::Upgrade(arguments) => upgrade::run(context, arguments),
         Command::Downgrade(arguments) => upgrade::downgrade(context, &arguments),
-        Command::Pin(arguments) => pin::pin(context, &arguments),
-        Command::Unpin(arguments) => pin::unpin(context, &arguments),
+        Command::Pin(arguments) => pin::pin(context, arguments),
+        Command::Unpin(arguments) => pin::unpin(context, arguments),
         #[cfg(feature = "git")]
         Command::Patch(arguments) => patch::run(context, &arguments),
         #[cfg(feature = "git")]
-        Command::Edit(arguments) => edit::run(context, &arguments),
-        Command::Resolve(arguments) => resolve::run(context, &arguments),
-        Command::WhatIf(arguments) => resolve::run(context, &arguments.explained()),
+        Command::Edit(arguments) => edit::run(context, arguments),
+        Command::Resolve(arguments) => resolve::run(context, arguments),
+        Command::WhatIf(mut arguments) => {
+            arguments.explain = true;
+            resolve::run(context, arguments)
+        }
         Command::Which(arguments) => which::run(context, &arguments),
         Command::List(arguments) => list::run(context, &arguments),
         Command::Tree(arguments) => tree::run(context, &arguments),
@@ -358,24 +361,24 @@ fn carry_out(context: &Context, command: Command) -> Ending {
         Command::Outdated(arguments) => outdated::run(context, &arguments),
         Command::Diff(arguments) => diff::run(context, &arguments),
         Command::Status(arguments) => status::run(context, &arguments),
-        Command::Search(arguments) => search::run(context, &arguments),
+        Command::Search(arguments) => search::run(context, arguments),
         Command::Info(arguments) => info::run(context, &arguments),
-        Command::Versions(arguments) => versions::run(context, &arguments),
+        Command::Versions(arguments) => versions::run(context, arguments),
         Command::Verify(arguments) => verify::run(context, &arguments),
         Command::Fetch(arguments) => fetch::run(context, &arguments),
-        Command::Build(arguments) => build::run(context, &arguments),
+        Command::Build(arguments) => build::run(context, arguments),
         Command::Vendor(arguments) => vendor::run(context, &arguments),
-        Command::Version(arguments) => version::run(context, &arguments),
+        Command::Version(arguments) => version::run(context, arguments),
         #[cfg(feature = "hub")]
-        Command::Pack(arguments) => pack::run(context, &arguments),
+        Command::Pack(arguments) => pack::run(context, arguments),
         #[cfg(feature = "publish")]
-        Command::Publish(arguments) => publish::run(context, &arguments),
+        Command::Publish(arguments) => publish::run(context, arguments),
         #[cfg(feature = "publish")]
-        Command::Yank(arguments) => yank::run(context, &arguments),
+        Command::Yank(arguments) => yank::run(context, arguments),
         #[cfg(feature = "publish")]
-        Command::Tag(arguments) => tag::run(context, &arguments),
+        Command::Tag(arguments) => tag::run(context, arguments),
         #[cfg(feature = "publish")]
-        Command::Mirror(arguments) => mirror::run(context, &arguments),
+        Command::Mirror(arguments) => mirror::run(context, arguments),
         Command::Login(arguments) => login::run(context, &arguments),
         Command::Logout(arguments) => login::run_logout(context, &arguments),
         Command::Registry(command) => registry::run(context, &command),

@@ -50,18 +50,11 @@ pub(crate) struct Arguments {
     pinned: bool,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let session = context.open_in(
-        Scope::Workspace,
-        View::Around(arguments.package.clone().or_else(|| arguments.named.clone())),
-    )?;
-    let request = PackRequest {
-        package: arguments.package.clone().or_else(|| arguments.named.clone()),
-        output: arguments.output.clone(),
-        dry_run: arguments.dry_run,
-        force: arguments.force,
-        pinned: arguments.pinned,
-    };
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
+    let Arguments { package, named, output, dry_run, force, pinned } = arguments;
+    let package = package.or(named);
+    let session = context.open_in(Scope::Workspace, View::Around(package.clone()))?;
+    let request = PackRequest { package, output, dry_run, force, pinned };
     let packed = pack(&session, &request)?;
     if context.shell.is_json() {
         return context.json(&Answer::new(&packed));

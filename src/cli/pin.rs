@@ -46,22 +46,15 @@ pub(crate) struct UnpinArguments {
     dry_run: bool,
 }
 
-pub(crate) fn pin(context: &Context, arguments: &PinArguments) -> Ending {
-    let request = PinRequest {
-        packages: arguments.packages.clone(),
-        commits: arguments.commits,
-        dry_run: arguments.dry_run,
-    };
-    let session = context.open_for(Scope::Workspace, arguments.dry_run)?;
-    change::print(context, &pin::pin(&session, &request)?)
+pub(crate) fn pin(context: &Context, arguments: PinArguments) -> Ending {
+    let PinArguments { packages, commits, dry_run } = arguments;
+    let session = context.open_for(Scope::Workspace, dry_run)?;
+    change::print(context, &pin::pin(&session, &PinRequest { packages, commits, dry_run })?)
 }
 
-pub(crate) fn unpin(context: &Context, arguments: &UnpinArguments) -> Ending {
-    let request = PinRequest {
-        packages: arguments.packages.clone(),
-        commits: false,
-        dry_run: arguments.dry_run,
-    };
-    let session = context.open_for(Scope::Workspace, arguments.dry_run)?;
+pub(crate) fn unpin(context: &Context, arguments: UnpinArguments) -> Ending {
+    let UnpinArguments { packages, dry_run } = arguments;
+    let session = context.open_for(Scope::Workspace, dry_run)?;
+    let request = PinRequest { packages, commits: false, dry_run };
     change::print(context, &pin::unpin(&session, &request)?)
 }

@@ -55,31 +55,24 @@ pub(crate) struct Arguments {
     moved_to: Option<String>,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let package = arguments.package.clone().or_else(|| arguments.named.clone());
-    let view = if arguments.all { View::Team } else { View::Around(package) };
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
+    let Arguments { to, dry_run, all, force, pinned, allow_dirty, moved_to, .. } = arguments;
+    let package = arguments.package.or(arguments.named);
+    let view = if all { View::Team } else { View::Around(package.clone()) };
     let session = context.open_in(Scope::Workspace, view)?;
     session.refuse_edits("mu does not publish")?;
-    let request = PublishRequest {
-        package: arguments.package.clone().or_else(|| arguments.named.clone()),
-        to: arguments.to.clone(),
-        dry_run: arguments.dry_run,
-        all: arguments.all,
-        force: arguments.force,
-        pinned: arguments.pinned,
-        allow_dirty: arguments.allow_dirty,
-        moved_to: arguments.moved_to.clone(),
-    };
+    let request =
+        PublishRequest { package, to, dry_run, all, force, pinned, allow_dirty, moved_to };
     let published = publish(&session, &request)?;
     if context.shell.is_json() {
         return context.json(&Packages { packages: published.iter().map(Package::new).collect() });
     }
     for publishing in &published {
         if let Some(packed) = &publishing.packed {
-            if arguments.dry_run {
+            if dry_run {
                 context.print_table(&pack::files(packed))?;
             }
-            if arguments.dry_run || !context.shell.is_quiet() {
+            if dry_run || !context.shell.is_quiet() {
                 context.line(&context.short(&pack::contents(packed)))?;
             }
         }
@@ -91,7 +84,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             Done::Possible => format!("{id} {version} would be published to {place}"),
         })?;
         if let Some(to) = &publishing.moved_to {
-            let would = if arguments.dry_run { "would record" } else { "says" };
+            let would = if dry_run { "would record" } else { "says" };
             context.line(&format!(
                 "the hub {would} of {id} that it has moved to {}",
                 context.name(to)

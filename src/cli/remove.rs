@@ -35,15 +35,9 @@ pub(crate) struct Arguments {
     dry_run: bool,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let scope = Scope::of(arguments.global);
-    let session =
-        context.open_for_manifest(scope, arguments.package.as_deref(), arguments.dry_run)?;
-    let request = RemoveRequest {
-        references: arguments.references.clone(),
-        package: arguments.package.clone(),
-        all: arguments.all,
-        dry_run: arguments.dry_run,
-    };
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
+    let Arguments { references, package, all, global, dry_run } = arguments;
+    let session = context.open_for_manifest(Scope::of(global), package.as_deref(), dry_run)?;
+    let request = RemoveRequest { references, package, all, dry_run };
     change::print(context, &remove(&session, &request)?)
 }

@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     exclude: Vec<String>,
     /// Also show what requires each version
     #[arg(long)]
-    explain: bool,
+    pub(super) explain: bool,
     /// Show what each strategy would choose, side by side
     #[arg(long, conflicts_with = "explain")]
     compare: bool,
@@ -91,26 +91,19 @@ impl<'a> Side<'a> {
     }
 }
 
-impl Arguments {
-    /// The answer of `mu resolve --explain`.
-    pub(crate) fn explained(self) -> Self {
-        Self { explain: true, ..self }
-    }
-}
-
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;
     let request = WhatIf {
-        references: arguments.references.clone(),
-        with: arguments.with.clone(),
-        without: arguments.without.clone(),
-        installed: arguments.installed.clone(),
-        runtime: arguments.runtime.clone(),
-        mu_version: arguments.mu_version.clone(),
-        exclude: arguments.exclude.clone(),
-        channel: arguments.narrowing.channel.clone(),
-        app_version: arguments.narrowing.app_version.clone(),
-        revision: arguments.narrowing.revision.clone(),
+        references: arguments.references,
+        with: arguments.with,
+        without: arguments.without,
+        installed: arguments.installed,
+        runtime: arguments.runtime,
+        mu_version: arguments.mu_version,
+        exclude: arguments.exclude,
+        channel: arguments.narrowing.channel,
+        app_version: arguments.narrowing.app_version,
+        revision: arguments.narrowing.revision,
         prereleases: arguments.narrowing.pre,
         resolution: None,
         tidies: context.shell.is_json(),

@@ -49,16 +49,15 @@ pub(crate) struct Arguments {
 /// The longest description that is shown; `mu info` shows all of it.
 const LONGEST_DESCRIPTION: usize = 72;
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
     let session = context.open(Scope::Workspace)?;
     if let Some(None) = arguments.provides {
         return list_capabilities(context, &session);
     }
-    let provides = arguments.provides.clone().flatten();
     let request = SearchRequest {
-        provides: provides.clone(),
-        words: arguments.words.clone(),
-        filter: arguments.filter.to_versions(),
+        provides: arguments.provides.flatten(),
+        words: arguments.words,
+        filter: arguments.filter.into_versions(),
         limit: usize::from(arguments.limit),
     };
     let found = search(&session, &request)?;
@@ -67,8 +66,8 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         return context.json(&Answer { packages, total: found.total });
     }
     if found.packages.is_empty() {
-        let words = arguments.words.join(" ");
-        let text = match provides {
+        let words = request.words.join(" ");
+        let text = match request.provides {
             Some(capability) => format!("no package provides `{capability}`"),
             None if Capability::parse(&words).is_ok() => format!(
                 "found nothing for `{words}`; `mu search --provides {words}` lists the packages that provide this capability"

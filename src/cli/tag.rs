@@ -54,18 +54,12 @@ pub(super) struct Answer {
     dry_run: bool,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
+    let Arguments { reference, undo, to, dry_run, .. } = arguments;
     let session = context.open(Scope::Workspace)?;
-    let request = TagRequest {
-        reference: arguments.reference.clone(),
-        tag: arguments.tag.clone(),
-        undo: arguments.undo,
-        to: arguments.to.clone(),
-        dry_run: arguments.dry_run,
-    };
+    let request = TagRequest { reference, tag: arguments.tag, undo, to, dry_run };
     let Marked { name, version, place, changed } = tag(&session, &request)?;
-    let (tag, tagged) = (request.tag, !request.undo);
-    let dry_run = arguments.dry_run;
+    let (tag, tagged) = (request.tag, !undo);
     let answer = Answer { name, version, place, tag, tagged, changed, dry_run };
     context.answer(&answer, |Answer { name, version, place, tag, tagged, changed, dry_run }| {
         let what = match (tagged, changed) {

@@ -46,23 +46,21 @@ pub(crate) struct Arguments {
     narrowing: Narrowing,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let scope = Scope::of(arguments.global);
-    let session = context.open_for(scope, arguments.dry_run)?;
-    if arguments.packages.is_empty() {
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
+    let Arguments { packages, global, installed, diff, dry_run, narrowing } = arguments;
+    let session = context.open_for(Scope::of(global), dry_run)?;
+    if packages.is_empty() {
         check_not_empty(&session)?;
     }
-    let request = UpdateRequest {
-        packages: arguments.packages.clone(),
-        narrowing: arguments.narrowing.to_operation(),
-        installed: arguments.installed.clone(),
-    };
-    let diffs =
-        if arguments.diff { show(context, &session, &request, arguments)? } else { Vec::new() };
-    let outcome = update(&session, &request, arguments.dry_run)?;
+    let narrowing = narrowing.into_operation();
+    let request = UpdateRequest { packages, narrowing, installed };
+    let diffs = if diff { show(context, &session, &request, dry_run)? } else { Vec::new() };
+    let outcome = update(&session, &request, dry_run)?;
     change::note_apps(context, &outcome);
     if context.shell.is_json() {
-        return context.json(&Answer::new(&outcome).with_diffs(&diffs));
+        let mut answer = Answer::new(&outcome);
+        answer.diffs = &diffs;
+        return context.json(&answer);
     }
     change::print(context, &outcome)
 }
@@ -72,7 +70,7 @@ fn show(
     context: &Context,
     session: &Session,
     request: &UpdateRequest,
-    arguments: &Arguments,
+    dry_run: bool,
 ) -> Result<Vec<Difference>, Stop> {
     let before = session.lockfile()?.unwrap_or_default();
     let outcome = update(session, request, true)?;
@@ -86,7 +84,7 @@ fn show(
         }
         diff::print(context, difference, false)?;
     }
-    let asks = !diffs.is_empty() && !arguments.dry_run && !session.options.yes;
+    let asks = !diffs.is_empty() && !dry_run && !session.options.yes;
     if asks && context.shell.can_ask() && !session.events.confirm("Update these packages?") {
         let message = "nothing was updated, as you answered";
         return Err(CommandError::new(Code::Conflict, message).into());

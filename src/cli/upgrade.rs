@@ -49,18 +49,18 @@ pub(crate) struct DowngradeArguments {
     dry_run: bool,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let session = context.open_for(Scope::Workspace, arguments.dry_run)?;
-    if arguments.packages.is_empty() {
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
+    let Arguments { packages, dry_run, narrowing } = arguments;
+    let session = context.open_for(Scope::Workspace, dry_run)?;
+    if packages.is_empty() {
         check_not_empty(&session)?;
     }
-    let narrowing = arguments.narrowing.to_operation();
+    let narrowing = narrowing.into_operation();
     let outcome = if narrowing.is_empty() {
-        upgrade(&session, &arguments.packages, arguments.dry_run)?
+        upgrade(&session, &packages, dry_run)?
     } else {
-        let packages = arguments.packages.clone();
         let request = UpdateRequest { packages, narrowing, ..UpdateRequest::default() };
-        update::upgrade_within(&session, &request, arguments.dry_run)?
+        update::upgrade_within(&session, &request, dry_run)?
     };
     change::note_apps(context, &outcome);
     change::print(context, &outcome)

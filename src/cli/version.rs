@@ -42,15 +42,12 @@ pub(super) struct Answer {
     to: Option<String>,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let request = VersionRequest {
-        package: arguments.package.clone(),
-        change: arguments.change.clone(),
-        dry_run: arguments.dry_run,
-    };
-    let is_question = request.change.is_none() || request.dry_run;
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
+    let Arguments { change, package, dry_run } = arguments;
+    let is_asked = change.is_none();
     let session =
-        context.open_for_manifest(Scope::Workspace, arguments.package.as_deref(), is_question)?;
+        context.open_for_manifest(Scope::Workspace, package.as_deref(), is_asked || dry_run)?;
+    let request = VersionRequest { package, change, dry_run };
     let OwnVersion { name, file, from, to } = version(&session, &request)?;
     if to.is_none() {
         let message = format!("`{}` has no `version`", file.display());
@@ -60,12 +57,12 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     }
     let place = context.shown(&file);
     let answer = Answer { name, file: file.display().to_string(), from, to };
-    let would = if arguments.dry_run { "would write " } else { "" };
+    let would = if dry_run { "would write " } else { "" };
     context.answer(&answer, |Answer { name, from, to, .. }| {
         let to = to.as_deref().unwrap_or_default();
         let name = context.short(name);
         match from {
-            _ if arguments.change.is_none() => context.line(to),
+            _ if is_asked => context.line(to),
             Some(from) if from == to => context.line(&format!("{name} is already {to}")),
             Some(from) => context.line(&format!("{would}{name} {from} → {to} in {place}")),
             None => context.line(&format!("{would}{name} {to} in {place}")),

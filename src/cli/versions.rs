@@ -31,10 +31,10 @@ pub(crate) struct Arguments {
     filter: Filter,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
     let mut session = context.open(Scope::Workspace)?;
     session.options.dated = true;
-    let found = versions(&session, &arguments.reference, &arguments.filter.to_versions())?;
+    let found = versions(&session, &arguments.reference, &arguments.filter.into_versions())?;
     if context.shell.is_json() {
         return context.json(&found);
     }

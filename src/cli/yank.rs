@@ -51,17 +51,12 @@ pub(super) struct Answer {
     dry_run: bool,
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
+    let Arguments { reference, undo, reason, to, dry_run } = arguments;
     let session = context.open(Scope::Workspace)?;
-    let request = YankRequest {
-        reference: arguments.reference.clone(),
-        reason: arguments.reason.clone(),
-        undo: arguments.undo,
-        to: arguments.to.clone(),
-        dry_run: arguments.dry_run,
-    };
+    let request = YankRequest { reference, reason, undo, to, dry_run };
     let Marked { name, version, place, changed } = yank(&session, &request)?;
-    let (yanked, dry_run) = (!arguments.undo, arguments.dry_run);
+    let yanked = !undo;
     let answer = Answer { name, version, place, yanked, changed, dry_run };
     context.answer(&answer, |Answer { name, version, place, yanked, changed, dry_run }| {
         let what = match (yanked, changed) {

@@ -41,7 +41,7 @@ pub(crate) struct Answer<'a> {
     reused: usize,
     /// With `--diff`, what changed in each of the packages.
     #[serde(skip_serializing_if = "<[Difference]>::is_empty")]
-    diffs: &'a [Difference],
+    pub(crate) diffs: &'a [Difference],
     /// With the minimal strategy, the other packages that a downgrade lowered or dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     lowered: Option<Vec<Lowering<'a>>>,
@@ -182,13 +182,6 @@ impl<'a> Answer<'a> {
             diffs: &[],
             lowered: is_minimal.then(|| outcome.lowered.iter().map(Lowering::new).collect()),
         }
-    }
-}
-
-impl<'a> Answer<'a> {
-    /// The same answer, with what changed in each of the packages.
-    pub(crate) fn with_diffs(self, diffs: &'a [Difference]) -> Self {
-        Self { diffs, ..self }
     }
 }
 
