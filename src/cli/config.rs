@@ -24,39 +24,33 @@ pub(crate) enum Command {
     /// List each setting, its value, and where it comes from
     List,
     /// Print the value of a setting
-    Get(GetArguments),
-    /// Set a setting in .mu/workspace.yaml
-    Set(SetArguments),
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
+    #[command(after_help = "\
 Examples:
   mu config get resolution
   mu config get runtime.kubernetes
   mu config get registries")]
-pub(crate) struct GetArguments {
-    /// The setting, as `mu config list` shows it
-    #[arg(value_name = "KEY")]
-    key: String,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
+    Get {
+        /// The setting, as `mu config list` shows it
+        #[arg(value_name = "KEY")]
+        key: String,
+    },
+    /// Set a setting in .mu/workspace.yaml
+    #[command(after_help = "\
 Examples:
   mu config set resolution minimal
   mu config set runtime.kubernetes 1.29.2
   mu config set -g link copy")]
-pub(crate) struct SetArguments {
-    /// The setting, such as `resolution` or `runtime.kubernetes`
-    #[arg(value_name = "KEY")]
-    key: String,
-    /// Its value
-    #[arg(value_name = "VALUE")]
-    value: String,
-    /// Set it in ~/.mu/config.yaml, for every workspace
-    #[arg(short, long)]
-    global: bool,
+    Set {
+        /// The setting, such as `resolution` or `runtime.kubernetes`
+        #[arg(value_name = "KEY")]
+        key: String,
+        /// Its value
+        #[arg(value_name = "VALUE")]
+        value: String,
+        /// Set it in ~/.mu/config.yaml, for every workspace
+        #[arg(short, long)]
+        global: bool,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -84,17 +78,17 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
     let session = context.open_settings()?;
     match command {
         Command::List => list(context, settings(&session)?),
-        Command::Get(arguments) => {
-            let found = Settings { settings: setting(&session, &arguments.key)? };
+        Command::Get { key } => {
+            let found = Settings { settings: setting(&session, key)? };
             context.answer(&found, |found| match found.settings.as_slice() {
-                [one] if one.key == arguments.key => context.line(&one.value),
+                [one] if one.key == *key => context.line(&one.value),
                 several => several.iter().try_for_each(|setting| {
                     context.line(&format!("{}: {}", setting.key, setting.value))
                 }),
             })
         }
-        Command::Set(arguments) => {
-            let file = set(&session, &arguments.key, &arguments.value, arguments.global)?;
+        Command::Set { key, value, global } => {
+            let file = set(&session, key, value, *global)?;
             let wrote = Wrote { file: file.display().to_string() };
             context.answer(&wrote, |_| context.line(&format!("wrote {}", context.shown(&file))))
         }

@@ -381,9 +381,9 @@ fn carry_out(context: &Context, command: Command) -> Ending {
         Command::Mirror(arguments) => mirror::run(context, arguments),
         Command::Login(arguments) => login::run(context, &arguments),
         Command::Logout(arguments) => login::run_logout(context, &arguments),
-        Command::Registry(command) => registry::run(context, &command),
+        Command::Registry(command) => registry::run(context, command),
         #[cfg(feature = "publish")]
-        Command::Hub(command) => hub::run(context, &command),
+        Command::Hub(command) => hub::run(context, command),
         Command::Cache(command) => cache::run(context, &command),
         Command::Config(command) => config::run(context, &command),
         Command::Env(arguments) => config::environment(context, &arguments),

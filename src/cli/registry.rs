@@ -1,11 +1,12 @@
 //! `mu registry`.
 
 use anstyle::Style;
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
+use crate::ops::Session;
 use crate::ops::registry::{add, remove};
 use crate::report::{FAINT, STRONG, Table};
 use crate::workspace;
@@ -23,13 +24,7 @@ pub(crate) enum Command {
     /// List registries, and where each is set
     List,
     /// Set where the packages below a base or a namespace come from
-    Add(AddArguments),
-    /// Remove a registry
-    Remove(RemoveArguments),
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
+    #[command(after_help = "\
 Writes .mu/workspace.yaml. The registry with the longest prefix of a package's id is used. A package keeps its \
 id wherever it comes from.
 
@@ -38,41 +33,41 @@ Examples:
   mu registry add hub.mu.com/acme/ ./hub
   mu registry add hub.mu.com/secret/ https://private.acme.co/ --no-strip
   mu registry add git.acme.co/ --provider git --lenient")]
-pub(crate) struct AddArguments {
-    /// What the ids of its packages start with: BASE/ or BASE/NAMESPACE/
-    #[arg(value_name = "PREFIX")]
-    prefix: String,
-    /// Where it is: a URL, or a folder
-    #[arg(value_name = "URL", required_unless_present = "provider")]
-    url: Option<String>,
-    /// Which provider serves it: hub, git, helm, kudo, oci, olm, path, or a plugin
-    #[arg(long, value_name = "NAME")]
-    provider: Option<String>,
-    /// Allow plain http:// to it
-    #[arg(long)]
-    insecure: bool,
-    /// Read tags such as v1 and 1.28 as versions
-    #[arg(long)]
-    lenient: bool,
-    /// Names are whole there: they include the segments in PREFIX
-    #[arg(long)]
-    no_strip: bool,
-    /// Set it in ~/.mu/config.yaml, for every workspace
-    #[arg(short, long)]
-    global: bool,
-}
-
-#[derive(Debug, Args)]
-#[command(after_help = "\
+    Add {
+        /// What the ids of its packages start with: BASE/ or BASE/NAMESPACE/
+        #[arg(value_name = "PREFIX")]
+        prefix: String,
+        /// Where it is: a URL, or a folder
+        #[arg(value_name = "URL", required_unless_present = "provider")]
+        url: Option<String>,
+        /// Which provider serves it: hub, git, helm, kudo, oci, olm, path, or a plugin
+        #[arg(long, value_name = "NAME")]
+        provider: Option<String>,
+        /// Allow plain http:// to it
+        #[arg(long)]
+        insecure: bool,
+        /// Read tags such as v1 and 1.28 as versions
+        #[arg(long)]
+        lenient: bool,
+        /// Names are whole there: they include the segments in PREFIX
+        #[arg(long)]
+        no_strip: bool,
+        /// Set it in ~/.mu/config.yaml, for every workspace
+        #[arg(short, long)]
+        global: bool,
+    },
+    /// Remove a registry
+    #[command(after_help = "\
 Examples:
   mu registry remove git.acme.co/")]
-pub(crate) struct RemoveArguments {
-    /// The prefix, as `mu registry list` shows it
-    #[arg(value_name = "PREFIX")]
-    prefix: String,
-    /// Remove it from ~/.mu/config.yaml
-    #[arg(short, long)]
-    global: bool,
+    Remove {
+        /// The prefix, as `mu registry list` shows it
+        #[arg(value_name = "PREFIX")]
+        prefix: String,
+        /// Remove it from ~/.mu/config.yaml
+        #[arg(short, long)]
+        global: bool,
+    },
 }
 
 /// What `mu registry add` and `mu registry remove` answer.
@@ -115,23 +110,14 @@ struct Registry<'a> {
     file: String,
 }
 
-pub(crate) fn run(context: &Context, command: &Command) -> Ending {
+pub(crate) fn run(context: &Context, command: Command) -> Ending {
+    let session = context.open_settings()?;
     match command {
-        Command::List => list(context),
-        Command::Add(arguments) => {
-            let session = context.open_settings()?;
-            let added = add(
-                &session,
-                &arguments.prefix,
-                &NewRegistry {
-                    url: arguments.url.clone(),
-                    provider: arguments.provider.clone(),
-                    insecure: arguments.insecure || context.global.allow_insecure,
-                    lenient: arguments.lenient,
-                    no_strip: arguments.no_strip,
-                },
-                arguments.global,
-            )?;
+        Command::List => list(context, &session),
+        Command::Add { prefix, url, provider, insecure, lenient, no_strip, global } => {
+            let insecure = insecure || context.global.allow_insecure;
+            let new = NewRegistry { provider, url, insecure, lenient, no_strip };
+            let added = add(&session, &prefix, &new, global)?;
             let wrote = Wrote {
                 file: added.file.display().to_string(),
                 replaced: added.before.as_ref().map(described),
@@ -144,9 +130,8 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
                 context.line(&format!("wrote {}", wrote.file))
             })
         }
-        Command::Remove(arguments) => {
-            let session = context.open_settings()?;
-            let file = remove(&session, &arguments.prefix, arguments.global)?;
+        Command::Remove { prefix, global } => {
+            let file = remove(&session, &prefix, global)?;
             let wrote = Wrote { file: file.display().to_string(), replaced: None };
             context.answer(&wrote, |wrote| context.line(&format!("wrote {}", wrote.file)))
         }
@@ -167,8 +152,7 @@ fn described(registry: &workspace::Registry) -> String {
     parts.join(", ")
 }
 
-fn list(context: &Context) -> Ending {
-    let session = context.open_settings()?;
+fn list(context: &Context, session: &Session) -> Ending {
     let registries = &session.workspace.settings.registries;
     if context.shell.is_json() {
         let registries = registries.iter().map(|registry| Registry {

@@ -3,7 +3,7 @@
 mod serve;
 pub(super) mod token;
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -33,7 +33,11 @@ A hub is only files: any web server can serve them for reading, and `mu hub serv
 Examples:
   mu hub init /srv/hub
   mu hub init s3://acme-packages/hub")]
-    Init(InitArguments),
+    Init {
+        /// A folder, which is created if necessary, or s3://, gs:// or az://BUCKET/PREFIX
+        #[arg(value_name = "PLACE")]
+        place: String,
+    },
     /// Check every index line and archive of a hub
     #[command(after_help = "\
 Exits with status 1 if there are problems. Leftovers come from interrupted writes and do no harm. --repair removes them, and rebuilds the files that are derived from the index. It never changes an index line, or an archive that an index line names.
@@ -41,27 +45,17 @@ Exits with status 1 if there are problems. Leftovers come from interrupted write
 Examples:
   mu hub check /srv/hub
   mu hub check s3://acme-packages/hub --repair")]
-    Check(CheckArguments),
+    Check {
+        /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
+        #[arg(value_name = "PLACE")]
+        place: String,
+        /// Rebuild the files that are derived from the index, and remove leftovers
+        #[arg(long)]
+        repair: bool,
+    },
     Serve(serve::Arguments),
     #[command(subcommand)]
     Token(token::Command),
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct InitArguments {
-    /// A folder, which is created if necessary, or s3://, gs:// or az://BUCKET/PREFIX
-    #[arg(value_name = "PLACE")]
-    place: String,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct CheckArguments {
-    /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
-    #[arg(value_name = "PLACE")]
-    place: String,
-    /// Rebuild the files that are derived from the index, and remove leftovers
-    #[arg(long)]
-    repair: bool,
 }
 
 /// What `mu hub init` answers.
@@ -99,10 +93,10 @@ struct Finding<'a> {
     repaired: bool,
 }
 
-pub(crate) fn run(context: &Context, command: &Command) -> Ending {
+pub(crate) fn run(context: &Context, command: Command) -> Ending {
     match command {
-        Command::Init(arguments) => init(context, &arguments.place),
-        Command::Check(arguments) => check(context, arguments),
+        Command::Init { place } => init(context, &place),
+        Command::Check { place, repair } => check(context, &place, repair),
         Command::Serve(arguments) => serve::run(context, arguments),
         Command::Token(command) => token::run(context, command),
     }
@@ -118,13 +112,12 @@ fn init(context: &Context, place: &str) -> Ending {
     })
 }
 
-fn check(context: &Context, arguments: &CheckArguments) -> Ending {
+fn check(context: &Context, place: &str, repair: bool) -> Ending {
     let mut begun = 0;
     let mut progress = |_: &str| {
         context.shell.progress(Stage::Checking, begun, 0);
         begun += 1;
     };
-    let (place, repair) = (&arguments.place, arguments.repair);
     let report = hub::check(&context.environment, place, repair, &mut progress)?;
     let findings = report.findings.iter().map(|finding| Finding {
         path: &finding.path,
@@ -144,12 +137,11 @@ fn check(context: &Context, arguments: &CheckArguments) -> Ending {
             .iter()
             .filter(|finding| !finding.is_leftover && !finding.is_repaired)
             .collect();
-        let mut message =
-            format!("{} with the hub at `{}`", count(wrong.len(), "problem"), arguments.place);
+        let mut message = format!("{} with the hub at `{place}`", count(wrong.len(), "problem"));
         for finding in &wrong {
             message.push_str(&format!("\n  {}: {}", finding.path, finding.what));
         }
-        let hint = if arguments.repair {
+        let hint = if repair {
             "restore the right archive or index line from a backup"
         } else {
             "`--repair` rebuilds the files that are derived from the index; it changes no index line and no archive"
@@ -168,7 +160,7 @@ fn check(context: &Context, arguments: &CheckArguments) -> Ending {
             count(usize::try_from(answer.versions).unwrap_or(usize::MAX), "version"),
             size(answer.bytes)
         ))?;
-        if !arguments.repair && !answer.findings.is_empty() {
+        if !repair && !answer.findings.is_empty() {
             context.shell.status("`mu hub check --repair` removes leftovers");
         }
         Ok(())

@@ -77,11 +77,11 @@ fn base(text: &str) -> Result<Base, String> {
     Base::parse(host).map_err(|error| error.to_string())
 }
 
-pub(super) fn run(context: &Context, arguments: &Arguments) -> Ending {
+pub(super) fn run(context: &Context, arguments: Arguments) -> Ending {
     let shell = Arc::clone(&context.shell);
     let serving = Serving {
         listen: arguments.listen,
-        tls: arguments.tls_certificate.clone().zip(arguments.tls_key.clone()),
+        tls: arguments.tls_certificate.zip(arguments.tls_key),
         base: arguments.base.as_ref().map(ToString::to_string),
         largest_archive: arguments.largest_archive << 20,
         changes_per_minute: arguments.changes_per_minute,

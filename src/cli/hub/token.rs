@@ -36,12 +36,22 @@ Examples:
 Examples:
   mu hub token list /srv/hub
   mu hub token list /srv/hub --json")]
-    List(ListArguments),
+    List {
+        /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
+        #[arg(value_name = "PLACE")]
+        place: String,
+    },
     /// Revoke a token
     #[command(after_help = "\
 Examples:
   mu hub token revoke /srv/hub ci")]
-    Revoke(RevokeArguments),
+    Revoke {
+        /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
+        #[arg(value_name = "PLACE")]
+        place: String,
+        /// The token's name
+        name: String,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -61,22 +71,6 @@ pub(crate) struct AddArguments {
     /// When it expires: an age such as `90 days`, or a date
     #[arg(long, value_name = "WHEN")]
     expires: Option<String>,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ListArguments {
-    /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
-    #[arg(value_name = "PLACE")]
-    place: String,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RevokeArguments {
-    /// A folder, or s3://, gs:// or az://BUCKET/PREFIX
-    #[arg(value_name = "PLACE")]
-    place: String,
-    /// The token's name
-    name: String,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -124,29 +118,27 @@ pub(crate) struct Revoked<'a> {
     revoked: &'a str,
 }
 
-pub(super) fn run(context: &Context, command: &Command) -> Ending {
+pub(super) fn run(context: &Context, command: Command) -> Ending {
     match command {
         Command::Add(arguments) => add(context, arguments),
-        Command::List(arguments) => list(context, &arguments.place),
-        Command::Revoke(arguments) => revoke(context, arguments),
+        Command::List { place } => list(context, &place),
+        Command::Revoke { place, name } => revoke(context, &place, &name),
     }
 }
 
-fn add(context: &Context, arguments: &AddArguments) -> Ending {
-    let mut can: Vec<Can> = arguments
-        .can
-        .iter()
-        .map(|what| match what {
-            What::Publish => Can::Publish,
-            What::Yank => Can::Yank,
-            What::Read => Can::Read,
-        })
-        .collect();
+fn add(context: &Context, arguments: AddArguments) -> Ending {
+    let AddArguments { place, name, namespace, can, expires } = arguments;
+    let can = can.into_iter().map(|what| match what {
+        What::Publish => Can::Publish,
+        What::Yank => Can::Yank,
+        What::Read => Can::Read,
+    });
+    let mut can: Vec<Can> = can.collect();
     if can.is_empty() {
         can = vec![Can::Publish, Can::Yank];
     }
     let reads_alone = can.iter().all(|can| *can == Can::Read);
-    let namespaces = match (&arguments.namespace[..], reads_alone) {
+    let namespaces = match (&namespace[..], reads_alone) {
         ([], true) => vec!["*".to_owned()],
         ([], false) => {
             let error = CommandError::new(Code::Usage, "the token needs a namespace");
@@ -159,17 +151,17 @@ fn add(context: &Context, arguments: &AddArguments) -> Ending {
                 .hint("leave out `--namespace`; put packages that only some may read in a separate hub")
                 .into());
         }
-        (namespaces, _) => namespaces.to_vec(),
+        _ => namespace,
     };
-    let expires = arguments.expires.as_deref().map(Cutoff::parse).transpose();
+    let expires = expires.as_deref().map(Cutoff::parse).transpose();
     let expires = expires.map_err(|problem| {
         let message = format!("--expires: {}", problem.message);
         CommandError::new(Code::Usage, message)
             .hint("write `90 days`, or a date such as `2027-11-01`")
     })?;
-    let new = NewToken { name: arguments.name.clone(), namespaces, can, expires };
-    let token = add_token(&context.environment, &arguments.place, new)?;
-    context.answer(&Added { name: &arguments.name, token }, |added| {
+    let new = NewToken { name: name.clone(), namespaces, can, expires };
+    let token = add_token(&context.environment, &place, new)?;
+    context.answer(&Added { name: &name, token }, |added| {
         context.line(&added.token)?;
         context.shell.status("save it now: it is not shown again");
         Ok(())
@@ -200,9 +192,9 @@ fn list(context: &Context, place: &str) -> Ending {
     })
 }
 
-fn revoke(context: &Context, arguments: &RevokeArguments) -> Ending {
-    revoke_token(&context.environment, &arguments.place, &arguments.name)?;
-    context.answer(&Revoked { revoked: &arguments.name }, |revoked| {
+fn revoke(context: &Context, place: &str, name: &str) -> Ending {
+    revoke_token(&context.environment, place, name)?;
+    context.answer(&Revoked { revoked: name }, |revoked| {
         context.line(&format!("revoked `{}`", revoked.revoked))
     })
 }
