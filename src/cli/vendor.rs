@@ -13,7 +13,7 @@ use crate::ops::vendor::olm::subscribe;
 use crate::ops::vendor::{
     Carried, VendoredChart, crossplane, olm, stop_vendoring, vendor, vendor_for_helm,
 };
-use crate::ops::{Code, CommandError, Scope, Session};
+use crate::ops::{Code, CommandError, Outcome, Scope, Session};
 use crate::report::count;
 
 #[derive(Debug, Args)]
@@ -87,10 +87,31 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     check_not_empty(&session)?;
     let dry_run = arguments.dry_run;
     match arguments.tool {
-        Some(Tool::Helm) => vendor_charts(context, &session, dry_run),
-        Some(Tool::Kcl) => vendor_modules(context, &session, dry_run),
-        Some(Tool::Crossplane) => write_crossplane(context, &session, dry_run),
-        Some(Tool::Olm) => write_subscriptions(context, &session, dry_run),
+        Some(Tool::Helm) => answer(context, &vendor_for_helm(&session, dry_run)?, |vendored| {
+            vendored.charts.iter().try_for_each(|chart| print_chart(context, chart, dry_run))
+        }),
+        Some(Tool::Kcl) => answer(context, &vendor_for_kcl(&session, dry_run)?, |vendored| {
+            vendored.modules.iter().try_for_each(|module| print_module(context, module, dry_run))
+        }),
+        Some(Tool::Crossplane) => {
+            answer(context, &vendor_for_crossplane(&session, dry_run)?, |written| {
+                let changed = written.resources.iter().filter(|one| one.changed);
+                let changed = changed.map(|one| format!("{} ({})", one.file, one.package));
+                let is_same = !print_changes(context, changed, written.removed.iter().cloned())?;
+                let what = count(written.resources.len(), "package");
+                say_what_next(context, &what, crossplane::FOLDER, is_same, dry_run);
+                Ok(())
+            })
+        }
+        Some(Tool::Olm) => answer(context, &subscribe(&session, dry_run)?, |subscribed| {
+            let changed = subscribed.subscriptions.iter().filter(|one| one.changed);
+            let changed =
+                changed.map(|one| format!("{} ({} in {})", one.file, one.bundle, one.channel));
+            let is_same = !print_changes(context, changed, subscribed.removed.iter().cloned())?;
+            let what = count(subscribed.subscriptions.len(), "subscription");
+            say_what_next(context, &what, olm::FOLDER, is_same, dry_run);
+            Ok(())
+        }),
         Some(Tool::Kudo) => Err(nothing_for_kudo().into()),
         None => vendor_packs(context, &session, dry_run),
     }
@@ -112,139 +133,82 @@ fn vendor_packs(context: &Context, session: &Session, dry_run: bool) -> Ending {
     Ok(ending)
 }
 
-fn vendor_charts(context: &Context, session: &Session, dry_run: bool) -> Ending {
-    let (outcome, vendored) = vendor_for_helm(session, dry_run)?;
+/// Prints what is in use, and the files of another tool.
+fn answer<A: Serialize + JsonSchema>(
+    context: &Context,
+    (outcome, written): &(Outcome, A),
+    print: impl FnOnce(&A) -> Result<(), Stop>,
+) -> Ending {
     if !context.shell.is_json() {
-        change::print(context, &outcome)?;
+        change::print(context, outcome)?;
     }
-    context.answer(&vendored, |vendored| {
-        vendored.charts.iter().try_for_each(|chart| print_chart(context, chart, dry_run))
-    })
+    context.answer(written, print)
 }
 
 /// Prints how one chart's `charts/` and `Chart.lock` changed.
 fn print_chart(context: &Context, chart: &VendoredChart, dry_run: bool) -> Result<(), Stop> {
     let VendoredChart { name, folder, lock_changed, archives, removed, carried } = chart;
     let prefix = if folder == "." { "charts".to_owned() } else { format!("{folder}/charts") };
-    let mut lines = String::new();
-    for archive in archives.iter().filter(|archive| archive.changed) {
-        lines.push_str(&format!("+ {prefix}/{}\n", archive.file));
-    }
-    for file in removed {
-        lines.push_str(&format!("- {prefix}/{file}\n"));
-    }
-    context.print(&lines)?;
+    let changed = archives.iter().filter(|archive| archive.changed);
+    let changed = changed.map(|archive| format!("{prefix}/{}", archive.file));
+    let removed = removed.iter().map(|file| format!("{prefix}/{file}"));
+    let is_same = !print_changes(context, changed, removed)? && !lock_changed;
     for Carried { inside, name, version, locked } in carried {
         context.shell.status(&format!(
             "note: Helm uses {name} {version} from inside {inside}; Mu.lock has {locked}"
         ));
     }
-    let what = format!("{} in {prefix}", count(archives.len(), "chart"));
-    let lock = format!("the lock of {name}");
-    context.shell.status(&match (lines.is_empty() && !lock_changed, dry_run) {
-        (true, _) => format!("{what} and {lock} are up to date"),
-        (false, true) => format!("{what} and {lock} would fit Mu.lock; nothing was written"),
-        (false, false) => {
-            format!("{what} and {lock} fit Mu.lock; commit them, or run `helm package`")
-        }
-    });
+    let what = format!("{} in {prefix} and the lock of {name}", count(archives.len(), "chart"));
+    say_fit(context, &what, is_same, dry_run, "run `helm package`");
     Ok(())
-}
-
-fn vendor_modules(context: &Context, session: &Session, dry_run: bool) -> Ending {
-    let (outcome, vendored) = vendor_for_kcl(session, dry_run)?;
-    if !context.shell.is_json() {
-        change::print(context, &outcome)?;
-    }
-    context.answer(&vendored, |vendored| {
-        vendored.modules.iter().try_for_each(|module| print_module(context, module, dry_run))
-    })
 }
 
 /// Prints how one module's `vendor` and `kcl.mod.lock` changed.
 fn print_module(context: &Context, module: &VendoredModule, dry_run: bool) -> Result<(), Stop> {
     let VendoredModule { name, folder, lock_changed, folders, removed, differing } = module;
     let prefix = if folder == "." { "vendor".to_owned() } else { format!("{folder}/vendor") };
-    let mut lines = String::new();
-    for one in folders.iter().filter(|one| one.changed) {
-        lines.push_str(&format!("+ {prefix}/{}\n", one.folder));
-    }
-    for one in removed {
-        lines.push_str(&format!("- {prefix}/{one}\n"));
-    }
-    context.print(&lines)?;
+    let changed = folders.iter().filter(|one| one.changed);
+    let changed = changed.map(|one| format!("{prefix}/{}", one.folder));
+    let removed = removed.iter().map(|one| format!("{prefix}/{one}"));
+    let is_same = !print_changes(context, changed, removed)? && !lock_changed;
     for Differing { by, own, name, named, locked } in differing {
         let next = if *own { "; `mu pin` writes that into kcl.mod, which KCL goes by" } else { "" };
         context.shell.status(&format!(
             "note: the kcl.mod of {by} names {name} {named}; Mu.lock has {locked}{next}"
         ));
     }
-    let what = format!("{} in {prefix}", count(folders.len(), "module"));
-    let lock = format!("the kcl.mod.lock of {name}");
-    context.shell.status(&match (lines.is_empty() && !lock_changed, dry_run) {
-        (true, _) => format!("{what} and {lock} are up to date"),
-        (false, true) => format!("{what} and {lock} would fit Mu.lock; nothing was written"),
-        (false, false) => {
-            format!("{what} and {lock} fit Mu.lock; commit them, or use `kcl run --vendor`")
-        }
-    });
+    let what = count(folders.len(), "module");
+    let what = format!("{what} in {prefix} and the kcl.mod.lock of {name}");
+    say_fit(context, &what, is_same, dry_run, "use `kcl run --vendor`");
     Ok(())
 }
 
-fn write_crossplane(context: &Context, session: &Session, dry_run: bool) -> Ending {
-    let (outcome, written) = vendor_for_crossplane(session, dry_run)?;
-    if !context.shell.is_json() {
-        change::print(context, &outcome)?;
-    }
-    context.answer(&written, |written| {
-        let changed = written.resources.iter().filter(|one| one.changed);
-        let changed = changed.map(|one| format!("{} ({})", one.file, one.package));
-        let resources = count(written.resources.len(), "package");
-        let resources = Resources { folder: crossplane::FOLDER, what: resources, dry_run };
-        resources.print(context, changed, &written.removed)
-    })
+/// Prints which files have changed, and which were removed; returns whether there are any.
+fn print_changes(
+    context: &Context,
+    changed: impl Iterator<Item = String>,
+    removed: impl Iterator<Item = String>,
+) -> Result<bool, Stop> {
+    let mut lines: String = changed.map(|file| format!("+ {file}\n")).collect();
+    lines.extend(removed.map(|file| format!("- {file}\n")));
+    context.print(&lines)?;
+    Ok(!lines.is_empty())
 }
 
-/// Writes subscriptions, and says which have changed.
-fn write_subscriptions(context: &Context, session: &Session, dry_run: bool) -> Ending {
-    let (outcome, subscribed) = subscribe(session, dry_run)?;
-    if !context.shell.is_json() {
-        change::print(context, &outcome)?;
-    }
-    context.answer(&subscribed, |subscribed| {
-        let changed = subscribed.subscriptions.iter().filter(|one| one.changed);
-        let changed =
-            changed.map(|one| format!("{} ({} in {})", one.file, one.bundle, one.channel));
-        let subscriptions = count(subscribed.subscriptions.len(), "subscription");
-        let resources = Resources { folder: olm::FOLDER, what: subscriptions, dry_run };
-        resources.print(context, changed, &subscribed.removed)
-    })
+/// Says whether files fit Mu.lock, and what to do with them.
+fn say_fit(context: &Context, what: &str, is_same: bool, dry_run: bool, next: &str) {
+    context.shell.status(&match (is_same, dry_run) {
+        (true, _) => format!("{what} are up to date"),
+        (false, true) => format!("{what} would fit Mu.lock; nothing was written"),
+        (false, false) => format!("{what} fit Mu.lock; commit them, or {next}"),
+    });
 }
 
-/// Resources for a cluster.
-struct Resources {
-    folder: &'static str,
-    what: String,
-    dry_run: bool,
-}
-
-impl Resources {
-    /// Prints which have changed, and what to do next.
-    fn print(
-        &self,
-        context: &Context,
-        changed: impl Iterator<Item = String>,
-        removed: &[String],
-    ) -> Result<(), Stop> {
-        let mut lines: String = changed.map(|line| format!("+ {line}\n")).collect();
-        lines.extend(removed.iter().map(|file| format!("- {file}\n")));
-        context.print(&lines)?;
-        let Self { folder, what, dry_run } = self;
-        context.shell.status(&match (lines.is_empty(), dry_run) {
-            (true, _) => format!("{what} in {folder}: up to date"),
-            (false, true) => format!("{what} in {folder}: nothing was written"),
-            (false, false) => format!("{what} in {folder}; next: `kubectl apply -f {folder}/`"),
-        });
-        Ok(())
-    }
+/// Says what to do with resources for a cluster.
+fn say_what_next(context: &Context, what: &str, folder: &str, is_same: bool, dry_run: bool) {
+    context.shell.status(&match (is_same, dry_run) {
+        (true, _) => format!("{what} in {folder}: up to date"),
+        (false, true) => format!("{what} in {folder}: nothing was written"),
+        (false, false) => format!("{what} in {folder}; next: `kubectl apply -f {folder}/`"),
+    });
 }
