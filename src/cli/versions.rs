@@ -5,6 +5,7 @@ use clap::Args;
 
 use crate::cli::context::{Context, Ending};
 use crate::cli::filter::Filter;
+use crate::cli::info::told;
 use crate::index::releases::LeftOut;
 use crate::ops::Scope;
 use crate::ops::versions::{ListedVersion, VersionList, versions};
@@ -80,15 +81,8 @@ fn emptiness(found: &VersionList) -> String {
 
 fn mark(version: &ListedVersion) -> (Style, String) {
     let mut marks = Vec::new();
-    match version.yanked.as_deref() {
-        Some("") => marks.push("yanked".to_owned()),
-        Some(reason) => marks.push(format!("yanked: {reason}")),
-        None => {}
-    }
-    match version.deprecated.as_deref() {
-        Some("") => marks.push("deprecated".to_owned()),
-        Some(reason) => marks.push(format!("deprecated: {reason}")),
-        None => {}
+    for (what, reason) in [("yanked", &version.yanked), ("deprecated", &version.deprecated)] {
+        marks.extend(reason.as_ref().map(|reason| told(what, reason)));
     }
     if version.prerelease {
         marks.push("prerelease".to_owned());
@@ -105,9 +99,9 @@ fn mark(version: &ListedVersion) -> (Style, String) {
     }
     let style = match version {
         ListedVersion { yanked: Some(_), .. } => BAD,
-        ListedVersion { usable: false, .. } => NOTICE,
-        ListedVersion { deprecated: Some(_), .. } => NOTICE,
-        ListedVersion { moved_to: Some(_), .. } => NOTICE,
+        ListedVersion { usable: false, .. }
+        | ListedVersion { deprecated: Some(_), .. }
+        | ListedVersion { moved_to: Some(_), .. } => NOTICE,
         ListedVersion { locked: true, .. } => GOOD,
         _ => FAINT,
     };

@@ -3,6 +3,7 @@
 use clap::Args;
 
 use crate::cli::context::{Context, Ending, Stop};
+use crate::cli::info::told;
 use crate::ops::Scope;
 use crate::ops::session::locked::version_of;
 use crate::ops::why::{Reasons, Why, why};
@@ -52,8 +53,7 @@ fn print_reasons(context: &Context, why: &Why, reasons: &Reasons) -> Result<(), 
     line(context, &format!("{STRONG}{}{STRONG:#} {}", why.id, version_of(package)))?;
     for (what, reason) in [("yanked", &reasons.yanked), ("deprecated", &reasons.deprecated)] {
         let Some(reason) = reason else { continue };
-        let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-        line(context, &format!("{NOTICE}{what}{}{NOTICE:#}", printable(&reason)))?;
+        line(context, &format!("{NOTICE}{}{NOTICE:#}", printable(&told(what, reason))))?;
     }
     line(context, &format!("{FAINT}from{FAINT:#} {}", package.source))?;
     line(context, &format!("{FAINT}required:{FAINT:#}"))?;
