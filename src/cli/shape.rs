@@ -19,36 +19,12 @@ pub(super) enum Globals {
 }
 
 /// The commands in groups. Commands without a group are shown last.
-const GROUPS: [(&str, &[&str]); 5] = [
-    ("Start", &["init", "get", "add", "remove", "edit"]),
-    (
-        "Versions",
-        &[
-            "update",
-            "upgrade",
-            "downgrade",
-            "pin",
-            "unpin",
-            "patch",
-            "resolve",
-            "what-if",
-            "fetch",
-            "build",
-            "vendor",
-        ],
-    ),
-    (
-        "Inspect",
-        &[
-            "which", "list", "tree", "graph", "why", "outdated", "diff", "status", "search",
-            "info", "versions", "verify",
-        ],
-    ),
-    ("Publish", &["version", "pack", "publish", "yank", "tag", "mirror", "login", "logout", "hub"]),
-    (
-        "Maintain",
-        &["registry", "plugin", "config", "env", "cache", "doctor", "completions", "man", "schema"],
-    ),
+const GROUPS: [(&str, &str); 5] = [
+    ("Start", "init get add remove edit"),
+    ("Versions", "update upgrade downgrade pin unpin patch resolve what-if fetch build vendor"),
+    ("Inspect", "which list tree graph why outdated diff status search info versions verify"),
+    ("Publish", "version pack publish yank tag mirror login logout hub"),
+    ("Maintain", "registry plugin config env cache doctor completions man schema"),
 ];
 
 const HEAD: Style = AnsiColor::Green.on_default().bold();
@@ -97,17 +73,15 @@ fn note(globals: Globals) -> &'static str {
 fn groups(program: &Command) -> String {
     let all: Vec<&Command> =
         program.get_subcommands().filter(|command| !command.is_hide_set()).collect();
+    let all_names = all.iter().map(|command| command.get_name());
     let is_grouped =
-        |command: &&Command| GROUPS.iter().any(|(_, names)| names.contains(&command.get_name()));
-    let others: Vec<&str> = all
-        .iter()
-        .filter(|command| !is_grouped(command))
-        .map(|command| command.get_name())
-        .collect();
+        |name: &&str| GROUPS.iter().any(|(_, names)| names.split(' ').any(|one| one == *name));
+    let others = all_names.filter(|name| !is_grouped(name)).collect::<Vec<_>>().join(" ");
     let width = all.iter().map(|command| command.get_name().len()).max().unwrap_or_default();
     let mut text = String::new();
-    for (title, names) in GROUPS.iter().copied().chain([("Others", others.as_slice())]) {
-        let named = names.iter().filter_map(|name| all.iter().find(|one| one.get_name() == *name));
+    for (title, names) in GROUPS.into_iter().chain([("Others", others.as_str())]) {
+        let named =
+            names.split(' ').filter_map(|name| all.iter().find(|one| one.get_name() == name));
         let lines: Vec<String> = named.map(|command| line(command, width)).collect();
         if !lines.is_empty() {
             text.push_str(&format!("{HEAD}{title}:{HEAD:#}\n{}\n", lines.concat()));
