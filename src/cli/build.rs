@@ -1,11 +1,9 @@
-//! `mu build`, and the hidden command that it runs for each build.
-
-use std::ffi::OsString;
+//! `mu build`.
 
 use clap::Args;
 
 use crate::cli::context::{Context, Ending};
-use crate::ops::build::{BuildRequest, build, confine};
+use crate::ops::build::{BuildRequest, build};
 use crate::ops::{Events as _, Scope};
 use crate::report::count;
 
@@ -62,9 +60,4 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
         }
         Ok(())
     })
-}
-
-/// What `mu __confine` prints, and its exit status; `None` if the arguments are of another command.
-pub(super) fn confined(arguments: &[OsString]) -> Option<(u8, String)> {
-    confine::asked_for(arguments)
 }

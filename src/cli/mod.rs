@@ -69,6 +69,7 @@ use crate::cli::context::{Context, Ending, Stop};
 use crate::cli::global::Global;
 use crate::cli::shape::Globals;
 use crate::env::{Environment, EnvironmentError};
+use crate::ops::build::confine;
 use crate::ops::explain::disk::with_hint;
 use crate::ops::session::no_folder::no_folder;
 use crate::ops::{Code, CommandError};
@@ -225,7 +226,7 @@ enum Command {
 /// Runs the program with the arguments of a process; returns its exit status.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    if let Some((status, text)) = build::confined(&arguments) {
+    if let Some((status, text)) = confine::asked_for(&arguments) {
         return confined(status, &text);
     }
     let environment = Environment::from_process();
