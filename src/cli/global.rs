@@ -118,27 +118,14 @@ impl Global {
 
     /// The options of operations, from flags and the environment.
     pub(crate) fn options(&self, environment: &Environment) -> Result<Options, CommandError> {
-        let usage = |message: String| CommandError::new(Code::Usage, message);
-        let resolution = match (&self.resolution, environment.variable("MU_RESOLUTION")) {
-            (Some(word), _) => Some(word.as_str()),
-            (None, word) => word,
+        let resolution = self.resolution.as_deref().or(environment.variable("MU_RESOLUTION"));
+        let known = |word| {
+            let message = format!("MU_RESOLUTION is `{word}`, and must be `highest` or `minimal`");
+            Resolution::of_word(word).ok_or_else(|| CommandError::new(Code::Usage, message))
         };
-        let resolution = match resolution {
-            Some(word) => {
-                let known = Resolution::of_word(word);
-                Some(known.ok_or_else(|| {
-                    usage(format!("MU_RESOLUTION is `{word}`, and must be `highest` or `minimal`"))
-                })?)
-            }
-            None => None,
-        };
-        let cutoff = match &self.exclude_newer {
-            Some(text) => {
-                let cutoff = Cutoff::parse(text);
-                Some(cutoff.map_err(|problem| misread("--exclude-newer", problem))?)
-            }
-            None => None,
-        };
+        let resolution = resolution.map(known).transpose()?;
+        let cutoff = self.exclude_newer.as_deref().map(Cutoff::parse).transpose();
+        let cutoff = cutoff.map_err(|problem| misread("--exclude-newer", problem))?;
         let registries = self.registry.iter().map(|text| registry(text, &environment.current));
         let only = self.only.iter().map(|text| {
             prefix(text).map_err(|problem| misread(&format!("--only {text}"), problem))
@@ -146,23 +133,18 @@ impl Global {
         let is_set =
             |name| environment.variable(name).is_some_and(|value| value != "0" && value != "false");
         Ok(Options {
-            without_packs: false,
             offline: self.offline || is_set("MU_OFFLINE"),
             refresh: self.refresh,
             locked: self.locked,
             frozen: self.frozen,
             store_readonly: self.store_readonly || is_set("MU_STORE_READONLY"),
-            no_dev: false,
             resolution,
             published_before: cutoff.map(|cutoff| match cutoff {
                 Cutoff::Age(0) => i64::MAX,
                 cutoff => cutoff.moment(environment.now),
             }),
-            dated: false,
-            prereleases: false,
             patience: self.patience,
             allow_edits: self.allow_edits,
-            view: None,
             yes: self.yes,
             allow_insecure: self.allow_insecure,
             jobs: self.jobs.map_or(0, usize::from),
@@ -171,6 +153,7 @@ impl Global {
             most: self.most,
             tells_archives: self.json,
             repeated: self.repeated(),
+            ..Options::default()
         })
     }
 
