@@ -88,16 +88,12 @@ pub(super) fn print(
             // A new file without content.
             Some(hunks) if hunks.is_empty() => {}
             Some(hunks) => {
-                let old = if file.kind == Kind::Added {
-                    "/dev/null".to_owned()
-                } else {
-                    format!("a/{path}")
-                };
-                let new = if file.kind == Kind::Removed {
-                    "/dev/null".to_owned()
-                } else {
-                    format!("b/{path}")
-                };
+                let (mut old, mut new) = (format!("a/{path}"), format!("b/{path}"));
+                match file.kind {
+                    Kind::Added => old = "/dev/null".to_owned(),
+                    Kind::Removed => new = "/dev/null".to_owned(),
+                    Kind::Changed => {}
+                }
                 context.line(&format!("--- {old}\n+++ {new}"))?;
                 let mut text = String::with_capacity(hunks.len());
                 for line in hunks.lines() {
