@@ -261,7 +261,7 @@ pub fn program() -> clap::Command {
 fn clap_color(color: ColorChoice) -> clap::ColorChoice {
     match color {
         ColorChoice::Auto => clap::ColorChoice::Auto,
-        ColorChoice::Always => clap::ColorChoice::Always,
+        ColorChoice::Always | ColorChoice::AlwaysAnsi => clap::ColorChoice::Always,
         ColorChoice::Never => clap::ColorChoice::Never,
     }
 }

@@ -28,21 +28,11 @@ use crate::report::requests::Requests;
 use mu_provider::http::RequestEvent;
 use mu_provider::threads;
 
+pub use anstream::ColorChoice;
+
 pub use crate::report::error::Failure;
 pub use crate::report::table::Table;
 pub use crate::report::text::{count, printable, size};
-
-/// When output is coloured.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum ColorChoice {
-    /// If the stream is a terminal, and `NO_COLOR` is not set.
-    #[default]
-    Auto,
-    /// Always.
-    Always,
-    /// Never.
-    Never,
-}
 
 /// The verbosity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -119,12 +109,11 @@ impl Shell {
     pub fn new(options: ShellOptions) -> Self {
         let choice = match options.color {
             ColorChoice::Auto => None,
-            ColorChoice::Always => Some(anstream::ColorChoice::Always),
-            ColorChoice::Never => Some(anstream::ColorChoice::Never),
+            choice => Some(choice),
         };
         let out = choice.unwrap_or_else(|| AutoStream::choice(&io::stdout()));
         let errors = choice.unwrap_or_else(|| AutoStream::choice(&io::stderr()));
-        let coloured_errors = errors != anstream::ColorChoice::Never;
+        let coloured_errors = errors != ColorChoice::Never;
         let is_said = !options.json && options.verbosity >= Verbosity::Normal;
         Self {
             options,
@@ -163,7 +152,7 @@ impl Shell {
     pub fn print(&self, text: &str) -> io::Result<()> {
         self.progress.done();
         let mut out = threads::lock(&self.out);
-        if out.current_choice() == anstream::ColorChoice::Never && text::is_plain(text) {
+        if out.current_choice() == ColorChoice::Never && text::is_plain(text) {
             // No style must be removed, so it can be written as a whole.
             let mut out = out.as_inner().lock();
             out.write_all(text.as_bytes())?;
@@ -193,7 +182,7 @@ impl Shell {
     /// A style for the answer; plain if it is not coloured.
     pub fn style(&self, style: Style) -> Style {
         let choice = threads::lock(&self.out).current_choice();
-        if choice == anstream::ColorChoice::Never { Style::new() } else { style }
+        if choice == ColorChoice::Never { Style::new() } else { style }
     }
 
     /// Prints a line of the answer.
@@ -281,11 +270,7 @@ impl Shell {
 
     fn to_stderr(&self, text: &str) {
         self.progress.clear();
-        let choice = if self.coloured_errors {
-            anstream::ColorChoice::Always
-        } else {
-            anstream::ColorChoice::Never
-        };
+        let choice = if self.coloured_errors { ColorChoice::Always } else { ColorChoice::Never };
         // There is no way to report that stderr is closed.
         let _ = AutoStream::new(io::stderr(), choice).write_all(text.as_bytes());
     }
