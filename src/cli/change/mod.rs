@@ -4,7 +4,7 @@ mod answer;
 mod written;
 
 use std::collections::{BTreeSet, HashMap};
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 
 use anstyle::Style;
 
@@ -38,7 +38,7 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
         let reason = if reason.is_empty() { brought(outcome, change, &gone_down) } else { reason };
         let by = outcome.newly_replaced.iter().find(|(id, _)| *id == change.id);
         let reason = by.map_or(reason, |(_, by)| format!(" (replaced by {by})"));
-        let (change, reason) = (Shown::new(context, change, styles), context.short(&reason));
+        let (change, reason) = (shown(context, change, styles), context.short(&reason));
         // Writing to a text cannot fail.
         let _ = writeln!(lines, "{change}{faint}{mark}{reason}{faint:#}");
     }
@@ -47,7 +47,7 @@ pub(crate) fn print(context: &Context, outcome: &Outcome) -> Ending {
     for lowered in outcome.lowered.iter().filter(|lowered| !is_listed(&lowered.id)) {
         let (id, from) = (lowered.id.clone(), Some(lowered.from.clone()));
         let change = Change::new(id, from, lowered.to.clone());
-        let (change, reason) = (Shown::new(context, &change, styles), reason(lowered));
+        let (change, reason) = (shown(context, &change, styles), reason(lowered));
         let _ = writeln!(lines, "{change}{faint}{}{faint:#}", context.short(&reason));
     }
     for (id, by) in outcome.newly_replaced.iter().filter(|(id, _)| !is_listed(id)) {
@@ -78,32 +78,17 @@ pub(crate) fn note_apps(context: &Context, outcome: &Outcome) {
     }
 }
 
-/// `+ id 1.0.0`, `- id 1.0.0`, `~ id 1.0.0 → 1.1.0`.
-struct Shown<'c> {
-    change: &'c Change,
-    name: &'c str,
-    /// The styles of faint, new, removed and changed text.
-    styles: [Style; 4],
-}
-
-impl<'c> Shown<'c> {
-    fn new(context: &Context, change: &'c Change, styles: [Style; 4]) -> Self {
-        Self { change, name: context.name(&change.id), styles }
-    }
-}
-
-impl fmt::Display for Shown<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { change, name, styles: [faint, good, bad, notice] } = self;
-        match change.shown() {
-            (None, Some(to)) => write!(out, "{good}+{good:#} {name} {to}"),
-            (Some(from), None) => write!(out, "{bad}-{bad:#} {name} {faint}{from}{faint:#}"),
-            (Some(from), Some(to)) => {
-                let steps: String = change.via.iter().map(|step| format!(" → {step}")).collect();
-                write!(out, "{notice}~{notice:#} {name} {faint}{from}{steps} →{faint:#} {to}")
-            }
-            (None, None) => write!(out, "  {name}"),
+/// `+ id 1.0.0`, `- id 1.0.0`, `~ id 1.0.0 → 1.1.0`, in the styles of faint, new, removed and changed text.
+fn shown(context: &Context, change: &Change, styles: [Style; 4]) -> String {
+    let ([faint, good, bad, notice], name) = (styles, context.name(&change.id));
+    match change.shown() {
+        (None, Some(to)) => format!("{good}+{good:#} {name} {to}"),
+        (Some(from), None) => format!("{bad}-{bad:#} {name} {faint}{from}{faint:#}"),
+        (Some(from), Some(to)) => {
+            let steps: String = change.via.iter().map(|step| format!(" → {step}")).collect();
+            format!("{notice}~{notice:#} {name} {faint}{from}{steps} →{faint:#} {to}")
         }
+        (None, None) => format!("  {name}"),
     }
 }
 
