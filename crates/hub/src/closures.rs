@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _};
-use mu_provider::Dependency;
 use mu_provider_hub::wire::{ClosureFile, LARGEST_CLOSURE};
 
 use crate::HubError;
@@ -29,13 +28,7 @@ pub(crate) type Meaning = Vec<String>;
 pub(crate) fn dependencies(lines: &Lines) -> BTreeSet<Meaning> {
     let mut found = BTreeSet::new();
     for line in lines.iter() {
-        let dependencies = line.map().get("dependencies").and_then(|value| value.as_array());
-        for value in dependencies.into_iter().flatten() {
-            let Ok(dependency) = serde_json::from_value::<Dependency>(value.clone()) else {
-                continue;
-            };
-            found.extend(meaning(dependency.reference(), line.name()));
-        }
+        found.extend(line.references().filter_map(|reference| meaning(&reference, line.name())));
     }
     found
 }

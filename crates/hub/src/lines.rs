@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 use mu_manifest::reference::Version;
+use mu_provider::Dependency;
 use mu_provider::publishable::{self, is_in_archive_name};
 use serde_json::{Map, Value};
 
@@ -65,7 +66,13 @@ impl Lines {
 
     /// The line of a version, as users write it (`APP-REVISION` where versions are composite).
     pub(crate) fn find(&self, version: &str) -> Option<&PublishedLine> {
-        self.position(version).map(|position| &self.0[position])
+        let version = without_build(version);
+        let is_it = |line: &&PublishedLine| without_build(&line.full_version()) == version;
+        self.iter().find(is_it).or_else(|| {
+            // 1.28 and 1.28.0 are one version, in either spelling.
+            let number = Some(Version::parse_lenient(version).ok()?);
+            self.iter().find(|line| line.is_lenient() && line.number() == number)
+        })
     }
 
     pub(crate) fn push(&mut self, line: PublishedLine) {
@@ -95,18 +102,6 @@ impl Lines {
     pub(crate) fn latest(&self) -> Option<&PublishedLine> {
         // Of equal ones, the last.
         self.0.iter().max_by_key(|line| line.standing())
-    }
-
-    fn position(&self, version: &str) -> Option<usize> {
-        let version = without_build(version);
-        let is_it = |line: &PublishedLine| without_build(&line.full_version()) == version;
-        self.0.iter().position(is_it).or_else(|| {
-            // 1.28 and 1.28.0 are one version, in either spelling.
-            let number = Version::parse_lenient(version).ok()?;
-            let lenient =
-                |line: &PublishedLine| line.is_lenient() && line.number().as_ref() == Some(&number);
-            self.0.iter().position(lenient)
-        })
     }
 }
 
@@ -142,7 +137,19 @@ impl PublishedLine {
 
     /// The texts of a list; none if there is no such list.
     pub(crate) fn texts(&self, key: &str) -> impl Iterator<Item = &str> {
-        self.map.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str)
+        self.values(key).filter_map(Value::as_str)
+    }
+
+    fn values(&self, key: &str) -> impl Iterator<Item = &Value> {
+        self.map.get(key).and_then(Value::as_array).into_iter().flatten()
+    }
+
+    /// The references of its valid dependencies, as they were written.
+    pub(crate) fn references(&self) -> impl Iterator<Item = String> {
+        self.values("dependencies").filter_map(|value| {
+            let dependency: Dependency = serde_json::from_value(value.clone()).ok()?;
+            Some(dependency.reference().to_owned())
+        })
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -225,9 +232,7 @@ impl PublishedLine {
         self.texts("tags").try_for_each(names::check_tag)?;
         self.text("yanked").map_or(Ok(()), names::check_reason)?;
         self.text("movedTo").map_or(Ok(()), |to| names::check_moved_to(self.name(), to))?;
-        for dependency in
-            self.map.get("dependencies").and_then(Value::as_array).into_iter().flatten()
-        {
+        for dependency in self.values("dependencies") {
             let reference =
                 dependency.get("ref").unwrap_or(dependency).as_str().unwrap_or_default();
             names::check_dependency(reference)?;

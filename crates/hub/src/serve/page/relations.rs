@@ -9,8 +9,6 @@ use std::time::{Duration, Instant};
 
 use futures_util::StreamExt as _;
 use jiff::Timestamp;
-use mu_provider::Dependency;
-use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::target::{Target, namespace};
@@ -281,13 +279,8 @@ fn remove(by_key: &mut ByKey, own: &str, references: &[Box<str>]) {
 impl Brief {
     /// What a line says about other packages.
     pub(crate) fn of(line: &PublishedLine) -> Self {
-        let dependencies = line.map().get("dependencies").and_then(Value::as_array);
-        let reference = |value: &Value| {
-            let dependency: Dependency = serde_json::from_value(value.clone()).ok()?;
-            Some(dependency.reference().into())
-        };
         Self {
-            dependencies: dependencies.into_iter().flatten().filter_map(reference).collect(),
+            dependencies: line.references().map(Into::into).collect(),
             replaces: line.texts("replaces").map(Into::into).collect(),
             moved_to: line.text("movedTo").map(Into::into),
             requires: line.texts("requires").map(Into::into).collect(),
