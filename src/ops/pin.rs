@@ -9,10 +9,10 @@ use std::collections::BTreeSet;
 
 use crate::index::{Candidate, Revision, Universe as _};
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::apply::dependencies::{self, Dependency, Meant, NewVersion, Unnoted};
+use crate::ops::apply::dependencies::{self, Dependency, NewVersion, Unnoted};
 use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::Requirements;
-use crate::ops::requirements::pins::{MARK, NOTHING, locked_for, pin_of};
+use crate::ops::requirements::pins::{NOTHING, locked_for, pin_of};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::Move;
@@ -136,8 +136,7 @@ fn change(
     decide: impl Fn(&Dependency) -> Result<Option<NewVersion>, CommandError>,
 ) -> Result<Outcome, CommandError> {
     let mut plan = Plan::new(session)?;
-    let meant = Meant { names: &request.packages, mark: MARK };
-    let unnoted = dependencies::change(session, &mut plan.editing, &meant, decide)?;
+    let unnoted = dependencies::change(session, &mut plan.editing, &request.packages, decide)?;
     warn_of_lost(session, &unnoted);
     plan.carry_out(session, Move::Tidy, request.dry_run)
 }

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest;
-use crate::ops::apply::dependencies::{self, Meant, NewVersion, beginning_with};
+use crate::ops::apply::dependencies::{self, NewVersion, beginning_with};
 use crate::ops::apply::plan::Plan;
-use crate::ops::requirements::pins::MARK;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::installed;
 use crate::ops::requirements::{Asked, Requirements};
@@ -207,8 +206,7 @@ fn retarget(
     wanted: &BTreeMap<PackageId, Version>,
     moves_all: bool,
 ) -> Result<(), CommandError> {
-    let meant = Meant { names: &[], mark: MARK };
-    dependencies::change(session, &mut plan.editing, &meant, |dependency| {
+    dependencies::change(session, &mut plan.editing, &[], |dependency| {
         let reference = &dependency.reference;
         let is_ordered =
             matches!(reference.version(), Some(VersionSpec::Range(_) | VersionSpec::Pin(_)));

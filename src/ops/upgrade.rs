@@ -4,10 +4,9 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::lock::Lockfile;
-use crate::ops::apply::dependencies::{self, Dependency, Meant, NewVersion, beginning_with};
+use crate::ops::apply::dependencies::{self, Dependency, NewVersion, beginning_with};
 use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::editing::Editing;
-use crate::ops::requirements::pins::MARK;
 use crate::ops::solve::names;
 use crate::ops::solve::planning::{self, in_use, refuse_frozen, rewrites};
 use crate::ops::solve::resolve::resolve;
@@ -34,16 +33,15 @@ pub fn upgrade(
     if rewrites(session, session.strategy()) {
         return upgrade_by_plan(session, names, dry_run);
     }
-    let extra = session.lockfile()?.unwrap_or_default().extra.clone();
-    let meant = Meant { names, mark: MARK };
     let known = session.lockfile()?.unwrap_or_default();
+    let extra = known.extra.clone();
     // First with open ends, to learn how far everything can move together. Nothing moves down, unless what is in use cannot be
     // used any more.
     let (mut replaced, mut begins_here) = (BTreeMap::new(), true);
     let (newest, open) = loop {
         let open = RefCell::new(BTreeSet::new());
         let mut opened = Editing::default();
-        dependencies::change(session, &mut opened, &meant, |dependency| {
+        dependencies::change(session, &mut opened, names, |dependency| {
             if !moves(dependency) || replaced.contains_key(&dependency.id) {
                 return Ok(None);
             }
@@ -68,10 +66,10 @@ pub fn upgrade(
             break (newest, open);
         }
     };
-    tell(session, &meant, &replaced)?;
+    tell(session, names, &replaced)?;
     // Then with the bounds that lead there.
     let mut editing = Editing::default();
-    dependencies::change(session, &mut editing, &meant, |dependency| {
+    dependencies::change(session, &mut editing, names, |dependency| {
         let version = version_in(&newest, &dependency.id).filter(|_| open.contains(&dependency.id));
         let (Some(version), Some(written)) = (version, dependency.reference.version_text()) else {
             return Ok(None);
@@ -99,14 +97,13 @@ fn upgrade_by_plan(
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
-    let meant = Meant { names, mark: MARK };
     let known = in_use(session, &extra)?;
     // First with open ends, to learn how far each can move.
     let mut replaced = BTreeMap::new();
     let (mut change, open) = loop {
         let open = RefCell::new(BTreeSet::new());
         let mut opened = Editing::default();
-        dependencies::change(session, &mut opened, &meant, |dependency| {
+        dependencies::change(session, &mut opened, names, |dependency| {
             let is_open = moves(dependency) && !replaced.contains_key(&dependency.id);
             let current = version_in(&known, &dependency.id).filter(|_| is_open);
             let Some(current) = current else { return Ok(None) };
@@ -125,7 +122,7 @@ fn upgrade_by_plan(
             break (change, open);
         }
     };
-    tell(session, &meant, &replaced)?;
+    tell(session, names, &replaced)?;
     // Then starting there; what others needed before does not move.
     let requirements = names::collect(session, extra)?;
     for (group, asked) in requirements.grouped(false).into_iter().zip(&mut change.asked) {
@@ -165,11 +162,11 @@ fn keep<'p>(
 /// Warns that ranges of replaced packages do not change, and says what to write instead.
 fn tell(
     session: &Session,
-    meant: &Meant<'_>,
+    names: &[String],
     replaced: &BTreeMap<PackageId, PackageId>,
 ) -> Result<(), CommandError> {
     let upgraded = RefCell::new(BTreeSet::new());
-    dependencies::change(session, &mut Editing::default(), meant, |dependency| {
+    dependencies::change(session, &mut Editing::default(), names, |dependency| {
         upgraded.borrow_mut().insert(dependency.id.clone());
         Ok(None)
     })?;

@@ -9,6 +9,7 @@ use crate::manifest::edit::Section;
 use crate::ops::explain::not_asked_for::required_here;
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
+use crate::ops::requirements::pins::MARK;
 use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::solve::planning::rewrites;
 use crate::ops::{Code, CommandError, Session};
@@ -48,15 +49,8 @@ pub(crate) struct Unnoted {
     pub(crate) member: usize,
 }
 
-/// Which entries are meant, and how the comments after them are marked.
-pub(crate) struct Meant<'a> {
-    /// Local names, names or ids; none means every entry.
-    pub(crate) names: &'a [String],
-    /// What a note in a comment starts with.
-    pub(crate) mark: &'a str,
-}
-
-/// Changes the selected entries as `decide` says; returns those whose new note could not be written.
+/// Changes the entries with these `names` (local names, names or ids; none means every entry) as `decide` says; returns those
+/// whose new note could not be written.
 ///
 /// # Errors
 ///
@@ -64,24 +58,24 @@ pub(crate) struct Meant<'a> {
 pub(crate) fn change(
     session: &Session,
     editing: &mut Editing,
-    meant: &Meant<'_>,
+    names: &[String],
     decide: impl Fn(&Dependency) -> Result<Option<NewVersion>, CommandError>,
 ) -> Result<Vec<Unnoted>, CommandError> {
     let mut unnoted = Vec::new();
-    let mut unseen: Vec<&str> = meant.names.iter().map(String::as_str).collect();
-    let named = named(session, meant.names)?;
+    let mut unseen: Vec<&str> = names.iter().map(String::as_str).collect();
+    let named = named(session, names)?;
     for index in 0..session.workspace.members.len() {
         for section in [Section::Dependencies, Section::DevDependencies] {
             let changed = editing.changed();
             for dependency in
-                listed(session, changed, (index, section), meant, &named, &mut unseen)?
+                listed(session, changed, (index, section), names, &named, &mut unseen)?
             {
                 let Some(new) = decide(&dependency)? else { continue };
                 let mut is_noted = true;
                 let is_changed = editing.change(session, index, |editor| {
                     let changed = editor.set_version_at(section, dependency.number, new.version)?;
                     let note = new.note.as_deref();
-                    is_noted = editor.set_note_at(section, dependency.number, meant.mark, note)?;
+                    is_noted = editor.set_note_at(section, dependency.number, MARK, note)?;
                     Ok(changed)
                 })?;
                 if let Some(before) = new.note.filter(|_| is_changed && !is_noted) {
@@ -161,7 +155,7 @@ fn listed(
     session: &Session,
     changed: &ChangedManifests,
     (index, section): (usize, Section),
-    meant: &Meant<'_>,
+    names: &[String],
     named: &[PackageId],
     unseen: &mut Vec<&str>,
 ) -> Result<Vec<Dependency>, CommandError> {
@@ -177,7 +171,7 @@ fn listed(
         let reference = entry.reference.clone();
         let id = id_in(session, member, &reference);
         let mut is_named = false;
-        for (name, wanted) in meant.names.iter().zip(named) {
+        for (name, wanted) in names.iter().zip(named) {
             let names_it = entry.alias.as_ref() == Some(name) || *wanted == id;
             if names_it {
                 is_named = true;
@@ -186,8 +180,8 @@ fn listed(
         }
         // Indirect dependencies are listed again if moves rewrite requirements, whatever is written.
         let is_free = !entry.indirect || !rewrites(session, session.strategy());
-        if is_named || (meant.names.is_empty() && is_free) {
-            let note = editor.note_at(section, number, meant.mark)?;
+        if is_named || (names.is_empty() && is_free) {
+            let note = editor.note_at(section, number, MARK)?;
             dependencies.push(Dependency { id, number, reference, note, is_named, is_tagged });
         }
     }
