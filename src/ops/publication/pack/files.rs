@@ -10,35 +10,13 @@ use crate::fs::{self, AtPath as _};
 use crate::lock::FILE_NAME;
 use crate::manifest::{JSON_NAME, Manifest, Warning, YAML_NAME, error_at_key};
 use crate::ops::apply::ignore_rules::{OF_PACKAGES, Rules};
+use crate::ops::publication::pack::archive::{Content, Item};
 use crate::ops::{Code, CommandError};
 use crate::packs::is_executable;
 use crate::workspace::Member;
 
 /// What no package contains, at any depth: the data of Git, similar tools, mu and Finder.
 const NEVER: [&str; 6] = [".git", ".mu", ".hg", ".svn", ".jj", ".DS_Store"];
-
-/// A file or link that is packed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Chosen {
-    /// Slash-separated path below the package.
-    pub(super) path: String,
-    /// Where it is.
-    pub(super) place: PathBuf,
-    /// What it is.
-    pub(super) kind: Kind,
-}
-
-/// What is packed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Kind {
-    /// A file.
-    File {
-        /// Whether its owner may execute it.
-        executable: bool,
-    },
-    /// A symbolic link with its target.
-    Link(String),
-}
 
 /// The files of `member` that are packed, without its lock, and warnings for its author.
 ///
@@ -54,7 +32,7 @@ pub(super) fn choose(
     archives: &dyn Fn(&str) -> bool,
     others: &[PathBuf],
     warnings: &mut Vec<String>,
-) -> Result<Vec<Chosen>, CommandError> {
+) -> Result<Vec<Item>, CommandError> {
     let rules = Rules::of(OF_PACKAGES, &member.folder, root, warnings)?;
     let own_manifest = member.manifest_path.file_name().and_then(|name| name.to_str());
     let (manifest, chosen) = (&member.manifest, Vec::new());
@@ -71,7 +49,7 @@ struct Walk<'a> {
     own_manifest: Option<&'a str>,
     archives: &'a dyn Fn(&str) -> bool,
     others: &'a [PathBuf],
-    chosen: Vec<Chosen>,
+    chosen: Vec<Item>,
 }
 
 impl Walk<'_> {
@@ -109,18 +87,18 @@ impl Walk<'_> {
             if path == FILE_NAME || !is_chosen || kind.is_file() && (self.archives)(&path) {
                 continue;
             }
-            let kind = if kind.is_symlink() {
+            let content = if kind.is_symlink() {
                 let target = fs::read_link(&place)?;
                 let Some(target) = target.to_str() else {
                     return Err(no_package(&place, "its target is not UTF-8"));
                 };
-                Kind::Link(target.to_owned())
+                Content::Link(target.to_owned())
             } else if kind.is_file() {
-                Kind::File { executable: is_executable(&place)? }
+                Content::File { executable: is_executable(&place)?, place }
             } else {
                 return Err(no_package(&place, "it is not a file, a folder or a link"));
             };
-            self.chosen.push(Chosen { path, place, kind });
+            self.chosen.push(Item { path, content });
         }
         Ok(())
     }
@@ -132,7 +110,7 @@ impl Walk<'_> {
 }
 
 /// Reports what was probably not intended.
-fn warn(member: &Member, chosen: &[Chosen], warnings: &mut Vec<String>) {
+fn warn(member: &Member, chosen: &[Item], warnings: &mut Vec<String>) {
     for pattern in member.manifest.files.patterns().filter(|pattern| !pattern.starts_with('!')) {
         let Ok(globs) = crate::manifest::Globs::parse([pattern]) else { continue };
         if !chosen.iter().any(|chosen| globs.covers(&chosen.path)) {

@@ -19,7 +19,6 @@ use mu_provider_hub::wire;
 
 pub use self::archive::Archive;
 use self::archive::{Content, Item};
-use self::files::Kind;
 use crate::lock::{FILE_NAME, Lockfile};
 use crate::manifest::Manifest;
 use crate::manifest::edit::{Editor, Section};
@@ -139,19 +138,9 @@ pub(super) fn make(
     let root = &session.workspace.root;
     let mut others = session.folders_of_edits();
     others.extend([session.environment.cache.clone(), session.environment.mu_home.clone()]);
-    let chosen = files::choose(member, root, &is_archive, &others, &mut warnings)?;
-    let paths: Vec<&str> = chosen.iter().map(|chosen| chosen.path.as_str()).collect();
+    let mut items = files::choose(member, root, &is_archive, &others, &mut warnings)?;
+    let paths: Vec<&str> = items.iter().map(|item| item.path.as_str()).collect();
     refuse_secrets(&paths, making.force, &mut warnings)?;
-    let mut items: Vec<Item> = chosen
-        .into_iter()
-        .map(|chosen| {
-            let content = match chosen.kind {
-                Kind::File { executable } => Content::File { place: chosen.place, executable },
-                Kind::Link(target) => Content::Link(target),
-            };
-            Item { path: chosen.path, content }
-        })
-        .collect();
     let mut manifest = member.manifest.clone();
     let part = match lock::cut_or_resolve(session, lock, member) {
         Err(error) if making.may_lack_versions && !making.pinned => {
