@@ -9,6 +9,8 @@ use url::Url;
 
 use crate::lock::Lockfile;
 use crate::manifest::{self, ManifestError, error_at_dependency, error_at_key};
+use crate::ops::publication::lines::{full_version, yanked};
+use crate::ops::publication::target::Target;
 use crate::ops::requirements::names::{Meant, id_in, in_full, meant, written_id};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Requirements, print_extra};
@@ -24,17 +26,26 @@ use crate::workspace::Member;
 /// Packages that are published in this run, with their versions.
 pub(super) type Siblings = BTreeMap<PackageId, Version>;
 
-/// The place that packages are published to, as far as it takes part in checks.
-pub(super) trait There {
+/// The place that `--to` names, for the packages of the base of `member`, and those that are named by it.
+pub(super) struct There<'a> {
+    pub(super) target: Option<&'a Target>,
+    pub(super) member: &'a Member,
+}
+
+impl There<'_> {
     /// The name that a package has there; `None` if others do not look for it there.
-    fn name_of(&self, id: &PackageId) -> Option<String>;
+    fn name_of(&self, id: &PackageId) -> Option<String> {
+        let own = self.target?.own_name(id);
+        own.or_else(|| (id.base() == self.member.id.base()).then(|| id.name_str().to_owned()))
+    }
 
     /// The versions of the package with a name, without withdrawn ones.
-    ///
-    /// # Errors
-    ///
-    /// When the place cannot be read.
-    fn versions(&self, name: &str) -> Result<Vec<Version>, CommandError>;
+    fn versions(&self, name: &str) -> Result<Vec<Version>, CommandError> {
+        let Some(target) = self.target else { return Ok(Vec::new()) };
+        let lines = target.lines(name)?;
+        let lines = lines.iter().filter(|line| yanked(line).is_none());
+        Ok(lines.filter_map(|line| Version::parse(&full_version(line)).ok()).collect())
+    }
 }
 
 /// Checks that no dependency of `member` is patched: others would get it without the patch.
@@ -319,7 +330,7 @@ pub(super) fn dependencies(
     session: &Session,
     member: &Member,
     siblings: &Siblings,
-    there: &dyn There,
+    there: &There<'_>,
 ) -> Result<(), CommandError> {
     let elsewhere = Session::open(
         session.environment.clone(),

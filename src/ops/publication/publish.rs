@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 use crate::lock::{Lockfile, in_order};
 use crate::ops::publication::check::{self, Siblings, There};
 use crate::ops::publication::checkout;
-use crate::ops::publication::lines::{Mark, full_version, yanked};
+use crate::ops::publication::lines::{Mark, full_version};
 use crate::ops::publication::pack::{self, Making, Packed};
 use crate::ops::publication::stated::stated;
 use crate::ops::publication::target::{Target, Upload};
@@ -198,7 +198,7 @@ fn check_dependencies(
     target: &Target,
 ) -> Result<(), CommandError> {
     let member = &session.workspace.members[index];
-    let there = Named { target: request.to.is_some().then_some(target), member };
+    let there = There { target: request.to.is_some().then_some(target), member };
     let checked = check::dependencies(session, member, siblings, &there);
     let Err(error) = checked else { return Ok(()) };
     if let Some(circle) = circle(session, index) {
@@ -213,26 +213,6 @@ fn check_dependencies(
         )),
         _ => error,
     })
-}
-
-/// The place that `--to` names, for the packages of the base of `member`, and those that are named by it.
-struct Named<'a> {
-    target: Option<&'a Target>,
-    member: &'a Member,
-}
-
-impl There for Named<'_> {
-    fn name_of(&self, id: &PackageId) -> Option<String> {
-        let own = self.target?.own_name(id);
-        own.or_else(|| (id.base() == self.member.id.base()).then(|| id.name_str().to_owned()))
-    }
-
-    fn versions(&self, name: &str) -> Result<Vec<Version>, CommandError> {
-        let Some(target) = self.target else { return Ok(Vec::new()) };
-        let lines = target.lines(name)?;
-        let lines = lines.iter().filter(|line| yanked(line).is_none());
-        Ok(lines.filter_map(|line| Version::parse(&full_version(line)).ok()).collect())
-    }
 }
 
 /// Warns if a newer version than that of `member` is already published.
