@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use mu_provider::without_secrets;
-use mu_provider_git::{Kind, Unsaved, checked_url, pushed_to, unsaved};
+use mu_provider_git::{Kind, Unsaved, checked_url, pushed_to, unsaved, work_state};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::begin::copies;
-use super::{find, origin, package_of};
+use super::{find, package_of};
 use crate::fs;
 use crate::manifest::{YAML_NAME, generated_manifest};
 use crate::ops::session::error::quoted;
@@ -257,7 +257,7 @@ fn ways(
     clone: &Path,
     is_checked: bool,
 ) -> Vec<String> {
-    let Some(work) = origin::work_state(clone) else { return Vec::new() };
+    let Ok(work) = work_state(clone) else { return Vec::new() };
     if work.head.as_ref().is_none_or(|head| *head == edit.commit) {
         return Vec::new();
     }

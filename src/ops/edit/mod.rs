@@ -13,6 +13,7 @@ pub use self::begin::{BeginRequest, begin};
 pub use self::done::{DoneRequest, Ended, done, prune_trash};
 pub use self::restore::restore;
 
+use mu_provider_git::{commits_ahead, work_state};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -77,7 +78,7 @@ fn seen(session: &Session, edit: &Edit) -> Result<Edited, CommandError> {
     let state = edit.state(root);
     let folder = root.join(&edit.folder);
     let is_there = matches!(state, State::InUse | State::Kept);
-    let work = if is_there { origin::work_state(&root.join(&edit.clone)) } else { None };
+    let work = is_there.then(|| work_state(&root.join(&edit.clone)).ok()).flatten();
     let work = work.unwrap_or_default();
     Ok(Edited {
         id: package_of(edit)?,
@@ -93,7 +94,7 @@ fn seen(session: &Session, edit: &Edit) -> Result<Edited, CommandError> {
             State::InTrash => Is::InTrash,
             State::Missing => Is::Missing,
         },
-        ahead: is_there.then(|| origin::ahead(root, &folder, &edit.commit)).flatten(),
+        ahead: is_there.then(|| commits_ahead(root, &folder, Some(&edit.commit))).flatten(),
         changed: work.changed,
         trash: edit.trash.clone().filter(|_| state == State::InTrash),
     })

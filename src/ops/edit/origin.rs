@@ -1,4 +1,4 @@
-//! Where the repository of a package is, and what Git knows of a clone.
+//! Where the repository of a package is.
 
 use mu_provider::SafeUrl;
 
@@ -9,8 +9,6 @@ use crate::ops::apply::fetch::{bring_locked, place_of};
 use crate::ops::session::error::quoted;
 use crate::ops::{Code, CommandError, Session};
 use mu_formats::Reading;
-
-pub(super) use mu_provider_git::{WorkState, commits_ahead};
 
 /// Where the source of a package is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -135,14 +133,4 @@ fn unknown(session: &Session, package: &LockedPackage) -> CommandError {
     CommandError::new(Code::NotFound, message)
         .hint(format!("`mu edit {name} --url URL` clones that repository"))
         .hint(format!("`mu edit {name} --from-pack` begins a repository with the installed files"))
-}
-
-/// The state of a clone; nothing if it cannot be read.
-pub(super) fn work_state(clone: &std::path::Path) -> Option<WorkState> {
-    mu_provider_git::work_state(clone).ok()
-}
-
-/// How many commits a clone is ahead of where it began.
-pub(super) fn ahead(root: &std::path::Path, folder: &std::path::Path, base: &str) -> Option<usize> {
-    commits_ahead(root, folder, Some(base))
 }
