@@ -7,15 +7,15 @@ use std::time::{Duration, UNIX_EPOCH};
 use mu_provider::{Digest, Entry, Mode, Tree};
 
 use crate::formats::manifest_names;
-use crate::fs::{self, AtPath as _, Lock, Sharing};
+use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
 use crate::lock::LockedPackage;
 use crate::manifest::Build;
-use crate::ops::apply::fetch::add_entry;
+use crate::ops::apply::fetch::{add_entry, copy_writable};
 use crate::ops::build::confine::{self, Ended, Job};
 use crate::ops::build::consent::shown;
 use crate::ops::build::key::EPOCH;
 use crate::ops::{Code, CommandError, Session};
-use crate::packs::{hash_folder, make_writable};
+use crate::packs::hash_folder;
 use crate::store::Stored;
 
 /// The folder of builds in the cache.
@@ -106,7 +106,8 @@ impl Prepared<'_> {
         for part in [&tree, &temporary, &home, &packs] {
             fs::create_folder(part)?;
         }
-        copy(self.stored, &tree)?;
+        copy_writable(self.stored, &tree)?;
+        set_times(self.stored, &tree)?;
         let mut read = confine::system_folders();
         read.push(packs.clone());
         for (place, folder) in self.dependencies {
@@ -264,20 +265,13 @@ fn is_in(path: &str, output: &str) -> bool {
     path == output || path.strip_prefix(output).is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// Copies a package into a folder, writable, with one time for all files.
-fn copy(stored: &Stored, folder: &Path) -> Result<(), CommandError> {
-    for entry in stored.tree.entries() {
-        let (from, to) = (stored.folder.join(&entry.path), folder.join(&entry.path));
-        fs::create_folder(to.parent().unwrap_or(folder))?;
-        if entry.mode == Mode::Symlink {
-            fs::symlink_file(&fs::read_link(&from)?, &to)?;
-            continue;
-        }
-        fs::copy(&from, &to)?;
-        make_writable(&to, entry.mode)?;
+/// Gives the files of a package in a folder one time.
+fn set_times(stored: &Stored, folder: &Path) -> Result<(), FileError> {
+    for entry in stored.tree.entries().iter().filter(|entry| entry.mode != Mode::Symlink) {
+        let path = folder.join(&entry.path);
         let mut writing = std::fs::OpenOptions::new();
-        let file = fs::open_with(&to, writing.write(true))?;
-        file.set_modified(UNIX_EPOCH + Duration::from_secs(EPOCH)).at("set the time of", &to)?;
+        let file = fs::open_with(&path, writing.write(true))?;
+        file.set_modified(UNIX_EPOCH + Duration::from_secs(EPOCH)).at("set the time of", &path)?;
     }
     Ok(())
 }

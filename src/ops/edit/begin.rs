@@ -15,7 +15,7 @@ use crate::formats;
 use crate::fs;
 use crate::lock::LockedPackage;
 use crate::manifest::{YAML_NAME, generated_manifest};
-use crate::ops::apply::fetch::bring_locked;
+use crate::ops::apply::fetch::{bring_locked, copy_writable};
 use crate::ops::session::events::{Aside, Work};
 use crate::ops::session::locked::find_used;
 use crate::ops::session::providers;
@@ -359,42 +359,11 @@ fn from_pack(
 ) -> Result<String, CommandError> {
     let _store = session.use_store()?;
     let stored = bring_locked(session, package)?;
-    copy(&stored.folder, into)?;
+    fs::create_folder(into)?;
+    copy_writable(&stored, into)?;
     let message = format!("{} {}, as it was published", package.id, package.version);
     mu_provider_git::begin_repository(into, branch, &message)
         .map_err(|error| CommandError::from_error(Code::Io, error))
-}
-
-/// Copies a folder; its files can then be written.
-fn copy(from: &Path, to: &Path) -> Result<(), CommandError> {
-    fs::create_folder(to)?;
-    for entry in fs::entries(from)? {
-        let (path, target) = (entry.path(), to.join(entry.file_name()));
-        let kind = fs::symlink_metadata(&path)?;
-        if kind.is_dir() {
-            copy(&path, &target)?;
-        } else if kind.is_symlink() {
-            fs::symlink_file(&fs::read_link(&path)?, &target)?;
-        } else {
-            fs::copy(&path, &target)?;
-            make_writable(&target, &kind)?;
-        }
-    }
-    Ok(())
-}
-
-#[cfg(unix)]
-fn make_writable(path: &Path, metadata: &std::fs::Metadata) -> Result<(), CommandError> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = metadata.permissions().mode() | 0o200;
-    Ok(fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?)
-}
-
-#[cfg(not(unix))]
-fn make_writable(path: &Path, metadata: &std::fs::Metadata) -> Result<(), CommandError> {
-    let mut permissions = metadata.permissions();
-    permissions.set_readonly(false);
-    Ok(fs::set_permissions(path, permissions)?)
 }
 
 /// Checks that the clone has the package, and returns the version that its manifest says. A repository without a manifest gets

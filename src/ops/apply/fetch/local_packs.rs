@@ -8,12 +8,12 @@ use std::path::Path;
 use mu_provider::{Digest, Entry, Mode, ProviderError, TreeWriter};
 
 use crate::formats;
-use crate::fs;
+use crate::fs::{self, FileError};
 use crate::lock::LockedPackage;
 use crate::manifest::YAML_NAME;
 use crate::ops::Session;
 use crate::ops::apply::fetch::route::used_instead;
-use crate::packs::hash_folder;
+use crate::packs::{hash_folder, make_writable};
 use crate::reference::PackageId;
 use crate::search::Place;
 use crate::store::Stored;
@@ -98,6 +98,21 @@ pub(crate) fn has_or_takes_back(session: &Session, package: &LockedPackage) -> b
         session.store.contains(&digest)
             || LocalPacks::find(session).take_back(session, package, &digest).is_some()
     })
+}
+
+/// Copies a package of the store into a folder, whose files can then be changed.
+pub(crate) fn copy_writable(stored: &Stored, folder: &Path) -> Result<(), FileError> {
+    for entry in stored.tree.entries() {
+        let (from, to) = (stored.folder.join(&entry.path), folder.join(&entry.path));
+        fs::create_folder(to.parent().unwrap_or(folder))?;
+        if entry.mode == Mode::Symlink {
+            fs::symlink_file(&fs::read_link(&from)?, &to)?;
+            continue;
+        }
+        fs::copy(&from, &to)?;
+        make_writable(&to, entry.mode)?;
+    }
+    Ok(())
 }
 
 /// Adds the file or link at `path` to a tree of the store, as the entry.
