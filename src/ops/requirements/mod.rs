@@ -278,14 +278,10 @@ impl Requirements {
         let replaced = lock.replaced.iter().map(|replaced| &replaced.id);
         let packages: BTreeSet<&PackageId> =
             lock.packages.iter().map(|package| &package.id).chain(replaced).collect();
-        for (id, reference) in overrides(session) {
-            if packages.contains(&id) {
-                let spec = reference.to_string();
-                wanted.insert((
-                    id,
-                    Requested { spec: spec.into(), by: Requester::Override.as_str().into() },
-                ));
-            }
+        let overrides = session.workspace.settings.overrides.iter();
+        for (id, reference) in overrides.filter(|(id, _)| packages.contains(id)) {
+            let (spec, by) = (reference.as_str().into(), Requester::Override.as_str().into());
+            wanted.insert((id.clone(), Requested { spec, by }));
         }
         let mut known: BTreeSet<(PackageId, Requested)> = BTreeSet::new();
         let mut provided: BTreeSet<Requested> = BTreeSet::new();
@@ -475,17 +471,6 @@ pub fn is_overridden_alike(session: &Session, package: &LockedPackage) -> bool {
     let now = session.workspace.settings.overrides.get(&package.id).map(ToString::to_string);
     let then = package.requested.iter().find(|requested| Requester::is_override(requested));
     now.as_deref() == then.map(|requested| &*requested.spec)
-}
-
-/// The settings' `overrides`, by the id of the package that is overridden.
-pub fn overrides(session: &Session) -> Vec<(PackageId, Reference)> {
-    session
-        .workspace
-        .settings
-        .overrides
-        .iter()
-        .map(|(id, reference)| (id.clone(), reference.clone()))
-        .collect()
 }
 
 /// The id of a reference outside of manifests, relative to the folder `from`.

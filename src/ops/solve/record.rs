@@ -1,6 +1,6 @@
 //! Turns a selection into a lock: old entries for what did not move, new ones for what did.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -14,13 +14,13 @@ use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::manifest::edit::Section;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::requirements::requester::Requester;
-use crate::ops::requirements::{Requirements, is_overridden_alike, overrides};
+use crate::ops::requirements::{Requirements, is_overridden_alike};
 use crate::ops::session::installed_releases::PacksHere;
 use crate::ops::session::source::source_beside;
 use crate::ops::solve::copies::copies;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{ArtifactDigest, PackageId, Version, VersionSpec};
+use crate::reference::{ArtifactDigest, PackageId, Reference, Version, VersionSpec};
 use crate::select::{Asker, Chosen, Demand, Demanded, Origin, Replaced, Selection, Warning};
 
 /// Turns a selection into a lock. It keeps the old entries of packages that did not move, and uses entries of
@@ -34,8 +34,7 @@ pub(crate) fn record(
     selection: &Selection,
     moves: bool,
 ) -> Result<Option<Resolved>, CommandError> {
-    let overrides: HashMap<PackageId, String> =
-        overrides(session).into_iter().map(|(id, reference)| (id, reference.to_string())).collect();
+    let overrides = &session.workspace.settings.overrides;
     let mut lock = Lockfile {
         resolution: requirements.resolution.as_str().to_owned(),
         packages: Vec::with_capacity(selection.packages.len()),
@@ -113,7 +112,7 @@ pub(crate) fn record(
             package.requires = chosen.requires.clone();
             package.replaces = chosen.replaces.clone();
         }
-        package.requested = requests(chosen, overrides.get(&chosen.id).map(String::as_str));
+        package.requested = requests(&chosen.requested, overrides.get(&chosen.id));
         package.dependencies = dependencies(session, requirements, selection, chosen);
         lock.packages.push(package);
     }
@@ -204,14 +203,15 @@ pub(crate) fn unsatisfied(
     warnings.collect()
 }
 
-/// The requirers of a chosen package and their requirements; `overridden` is the override in the settings.
-fn requests(chosen: &Chosen, overridden: Option<&str>) -> Vec<Requested> {
-    let requested = chosen.requested.iter().map(requested);
+/// The requirers of a package and their requirements; `overridden` is the override in the settings.
+fn requests(demands: &[Demand], overridden: Option<&Reference>) -> Vec<Requested> {
+    let requested = demands.iter().map(requested);
     let mut requested: Vec<Requested> =
         requested.filter(|one| !Requester::is_called_as_move(&one.by)).collect();
-    if let Some(text) = overridden {
-        requested.push(Requested { spec: text.into(), by: Requester::Override.as_str().into() });
-    }
+    requested.extend(overridden.map(|reference| {
+        let (spec, by) = (reference.as_str().into(), Requester::Override.as_str().into());
+        Requested { spec, by }
+    }));
     in_order(&mut requested);
     requested
 }
@@ -275,10 +275,7 @@ fn moved(chosen: &Chosen, to: &str) -> String {
 fn replaced(previous: &Lockfile, selection: &Selection) -> Vec<ReplacedPackage> {
     let replaced = selection.replaced.iter().map(|replaced| {
         let Replaced { id, by, requested } = replaced;
-        let requested = requested.iter().map(self::requested);
-        let mut requested: Vec<Requested> =
-            requested.filter(|one| !Requester::is_called_as_move(&one.by)).collect();
-        in_order(&mut requested);
+        let requested = requests(requested, None);
         let active = previous.find(id).last().filter(|package| package.digest.is_some());
         let kept = active.map(|package| {
             let requested = Vec::new();

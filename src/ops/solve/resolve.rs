@@ -11,7 +11,7 @@ use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::explain::failure::failed;
 use crate::ops::explain::own_conflicts;
 use crate::ops::requirements::requester::Requester;
-use crate::ops::requirements::{Asked, Requirements, overrides};
+use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::words::count;
 use crate::ops::solve::asking::{ask_installed_too, ask_with_news, select};
 use crate::ops::solve::locked_universe::LockedUniverse;
@@ -374,26 +374,20 @@ pub fn request(
     let defaults = session.defaults();
     let root = &session.workspace.root;
     let mut local: BTreeMap<PackageId, Local> = requirements.by_folder.clone();
-    for asked in &requirements.asked {
-        if let Some(member) = session.places.member_of(&asked.requirement.id) {
-            local.insert(asked.requirement.id.clone(), Local { version: member.version.clone() });
-        }
-    }
+    let asked = requirements.asked.iter().map(|asked| &asked.requirement.id);
     // A dependency of a locked package may have been added to the workspace later.
-    for package in &previous.packages {
-        if let Some(member) = session.places.member_of(&package.id) {
-            local.insert(package.id.clone(), Local { version: member.version.clone() });
+    for id in asked.chain(previous.packages.iter().map(|package| &package.id)) {
+        if let Some(member) = session.places.member_of(id) {
+            local.insert(id.clone(), Local { version: member.version.clone() });
         }
     }
     local.extend(requirements.replaced.values().cloned());
-    let overrides = overrides(session)
-        .into_iter()
-        .map(|(id, reference)| {
-            let instead = session.places.id_of(&reference, &defaults, root, &session.workspace);
-            session.index().declare(&instead, &reference, root);
-            (id, Override { id: instead, spec: reference.spec() })
-        })
-        .collect();
+    let overrides = settings.overrides.iter().map(|(id, reference)| {
+        let instead = session.places.id_of(reference, &defaults, root, &session.workspace);
+        session.index().declare(&instead, reference, root);
+        (id.clone(), Override { id: instead, spec: reference.spec() })
+    });
+    let overrides = overrides.collect();
     let locked = previous
         .packages
         .iter()

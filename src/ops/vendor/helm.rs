@@ -19,7 +19,6 @@ use crate::lock::LockedPackage;
 use crate::ops::apply::fetch::fetch_archive;
 use crate::ops::apply::ignore_rules::{OF_HELM, Rules};
 use crate::ops::requirements::names::id_in;
-use crate::ops::requirements::overrides;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::source::relative;
 use crate::ops::vendor::shared::{locked, prepared, refuse_link};
@@ -297,8 +296,8 @@ impl<'run> Run<'run> {
             return Ok(head.version);
         }
         let id = need.requirement.as_ref().map(|one| id_in(self.session, member, &one.reference));
-        let overrides = overrides(self.session);
-        let hint = match overrides.iter().find(|(overridden, _)| Some(overridden) == id.as_ref()) {
+        let overrides = &self.session.workspace.settings.overrides;
+        let hint = match id.and_then(|id| overrides.get_key_value(&id)) {
             Some((id, to)) => format!(
                 "the settings replace `{id}` by `{to}`: take the override away, or let it lead to a chart"
             ),
