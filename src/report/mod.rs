@@ -23,7 +23,7 @@ use serde::Serialize;
 
 use crate::ops::{CommandError, Events, Stage};
 use crate::reference::{Base, Defaults, PackageId};
-use crate::report::progress::ProgressLine;
+use crate::report::progress::{ProgressLine, State};
 use crate::report::requests::Requests;
 use mu_provider::http::RequestEvent;
 use mu_provider::threads;
@@ -262,9 +262,10 @@ impl Shell {
     }
 
     /// Tells about a piece of work, if it is drawn.
-    fn draws(&self, what: &str, tell: impl FnOnce(&str)) {
+    fn draws(&self, what: &str, tell: impl FnOnce(&mut State, &str, Instant)) {
         if self.progress.is_drawn() {
-            tell(&self.short(what));
+            let what = self.short(what);
+            self.progress.change(|state, now| tell(state, &what, now));
         }
     }
 
@@ -293,7 +294,7 @@ impl Events for Shell {
     fn waiting(&self, text: &str) {
         let text = &*self.short(text);
         if self.progress.is_drawn() && self.options.verbosity < Verbosity::Verbose {
-            self.progress.waiting(text);
+            self.progress.change(|state, now| state.waiting(text, now));
         } else if self.options.verbosity >= Verbosity::Normal && !self.options.json {
             self.to_stderr(&format!("{FAINT}waiting: {}{FAINT:#}\n", printable(text)));
         }
@@ -317,19 +318,22 @@ impl Events for Shell {
 
     fn progress(&self, stage: Stage, done: usize, total: usize) {
         self.end_stage(Some(stage));
-        self.progress.step(stage, done, total);
+        // Every package of a run is a step, and most need no request.
+        if self.progress.is_drawn() {
+            self.progress.change(|state, now| state.step(stage, done, total, now));
+        }
     }
 
     fn begins(&self, what: &str) {
-        self.draws(what, |what| self.progress.begins(what));
+        self.draws(what, |state, what, now| state.begins(what, now));
     }
 
-    fn doing(&self, what: &str, now: &str) {
-        self.draws(what, |what| self.progress.doing(what, now));
+    fn doing(&self, what: &str, step: &str) {
+        self.draws(what, |state, what, _| state.doing(what, step));
     }
 
     fn ends(&self, what: &str) {
-        self.draws(what, |what| self.progress.ends(what));
+        self.draws(what, |state, what, _| state.ends(what));
     }
 
     fn request(&self, event: &RequestEvent<'_>) {
@@ -340,7 +344,7 @@ impl Events for Shell {
     }
 
     fn bytes(&self, what: &str, done: u64, total: Option<u64>) {
-        self.draws(what, |what| self.progress.bytes(what, done, total));
+        self.draws(what, |state, what, now| state.bytes(what, done, total, now));
     }
 
     fn detail(&self, text: &dyn Fn() -> String) {

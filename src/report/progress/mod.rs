@@ -18,8 +18,7 @@ use mu_provider::http::RequestEvent;
 use mu_provider::threads::lock;
 
 use self::frame::Screen;
-use self::state::State;
-use crate::ops::Stage;
+pub(super) use self::state::State;
 
 /// How often the line is drawn.
 const TICK: Duration = Duration::from_millis(100);
@@ -74,33 +73,6 @@ impl ProgressLine {
         self.shared.as_ref().is_some_and(|shared| shared.is_terminal)
     }
 
-    /// Counts the steps of a stage, if they are drawn: every package of a run is one, and most need no request.
-    pub(super) fn step(&self, stage: Stage, done: usize, total: usize) {
-        if self.is_drawn() {
-            self.change(|state, now| state.step(stage, done, total, now));
-        }
-    }
-
-    /// Starts a piece of work.
-    pub(super) fn begins(&self, what: &str) {
-        self.change(|state, now| state.begins(what, now));
-    }
-
-    /// Sets the current step of a piece of work.
-    pub(super) fn doing(&self, what: &str, now: &str) {
-        self.change(|state, _| state.doing(what, now));
-    }
-
-    /// Sets how many bytes of a piece of work have arrived.
-    pub(super) fn bytes(&self, what: &str, done: u64, total: Option<u64>) {
-        self.change(|state, now| state.bytes(what, done, total, now));
-    }
-
-    /// Ends a piece of work.
-    pub(super) fn ends(&self, what: &str) {
-        self.change(|state, _| state.ends(what));
-    }
-
     /// Something happened to a request.
     pub(super) fn request(&self, event: &RequestEvent<'_>) {
         let mut line = None;
@@ -113,12 +85,8 @@ impl ProgressLine {
         }
     }
 
-    /// The run waits for something, until anything happens.
-    pub(super) fn waiting(&self, text: &str) {
-        self.change(|state, now| state.waiting(text, now));
-    }
-
-    fn change(&self, change: impl FnOnce(&mut State, Instant)) {
+    /// Changes what is in progress, at the time that `change` is given.
+    pub(super) fn change(&self, change: impl FnOnce(&mut State, Instant)) {
         let Some(shared) = &self.shared else { return };
         let mut drawing = lock(&shared.drawing);
         change(&mut drawing.state, Instant::now());
@@ -132,18 +100,12 @@ impl ProgressLine {
 
     /// Clears the lines, so that other text can be printed.
     pub(super) fn clear(&self) {
-        if let Some(shared) = &self.shared {
-            shared.clear(&mut lock(&shared.drawing));
-        }
+        self.clear_and(|_| {});
     }
 
     /// Clears the lines, because the work is done.
     pub(super) fn done(&self) {
-        if let Some(shared) = &self.shared {
-            let mut drawing = lock(&shared.drawing);
-            shared.clear(&mut drawing);
-            drawing.state.done();
-        }
+        self.clear_and(|drawing| drawing.state.done());
     }
 
     /// Draws nothing while the returned value lives: something else has the terminal.
@@ -153,20 +115,20 @@ impl ProgressLine {
     }
 
     fn set_held(&self, is_held: bool) {
-        if let Some(shared) = &self.shared {
-            let mut drawing = lock(&shared.drawing);
-            shared.clear(&mut drawing);
-            drawing.is_held = is_held;
-        }
+        self.clear_and(|drawing| drawing.is_held = is_held);
     }
 
     /// Ends it for good.
     pub(super) fn end(&self) {
+        self.clear_and(|drawing| drawing.is_over = true);
+        self.shared.iter().for_each(|shared| shared.wake.notify_all());
+    }
+
+    fn clear_and(&self, change: impl FnOnce(&mut Drawing)) {
         if let Some(shared) = &self.shared {
             let mut drawing = lock(&shared.drawing);
             shared.clear(&mut drawing);
-            drawing.is_over = true;
-            shared.wake.notify_all();
+            change(&mut drawing);
         }
     }
 }

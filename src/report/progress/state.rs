@@ -15,7 +15,7 @@ const WINDOW: Duration = Duration::from_secs(3);
 
 /// What is in progress.
 #[derive(Debug, Default)]
-pub(super) struct State {
+pub(in crate::report) struct State {
     /// When the first thing happened.
     started: Option<Instant>,
     pub(super) stage: Option<Counted>,
@@ -62,7 +62,14 @@ struct Request {
 }
 
 impl State {
-    pub(super) fn step(&mut self, stage: Stage, done: usize, total: usize, now: Instant) {
+    /// Counts the steps of a stage.
+    pub(in crate::report) fn step(
+        &mut self,
+        stage: Stage,
+        done: usize,
+        total: usize,
+        now: Instant,
+    ) {
         self.started.get_or_insert(now);
         self.note = None;
         let since = match &self.stage {
@@ -72,19 +79,28 @@ impl State {
         self.stage = Some(Counted { stage, done, total, since });
     }
 
-    pub(super) fn begins(&mut self, what: &str, now: Instant) {
+    /// Starts a piece of work.
+    pub(in crate::report) fn begins(&mut self, what: &str, now: Instant) {
         self.started.get_or_insert(now);
         let (what, shown) = (what.to_owned(), what.to_owned());
         self.work.push(Work { what, shown, since: now, done: 0, total: None });
     }
 
-    pub(super) fn doing(&mut self, what: &str, now: &str) {
+    /// Sets the current step of a piece of work.
+    pub(in crate::report) fn doing(&mut self, what: &str, now: &str) {
         if let Some(work) = self.find(what) {
             now.clone_into(&mut work.shown);
         }
     }
 
-    pub(super) fn bytes(&mut self, what: &str, done: u64, total: Option<u64>, now: Instant) {
+    /// Sets how many bytes of a piece of work have arrived.
+    pub(in crate::report) fn bytes(
+        &mut self,
+        what: &str,
+        done: u64,
+        total: Option<u64>,
+        now: Instant,
+    ) {
         self.note = None;
         if let Some(work) = self.find(what) {
             let more = done.saturating_sub(work.done);
@@ -94,7 +110,8 @@ impl State {
         self.sample(now);
     }
 
-    pub(super) fn ends(&mut self, what: &str) {
+    /// Ends a piece of work.
+    pub(in crate::report) fn ends(&mut self, what: &str) {
         if let Some(index) = self.work.iter().rposition(|work| work.what == what) {
             self.work.remove(index);
         }
@@ -143,7 +160,8 @@ impl State {
         }
     }
 
-    pub(super) fn waiting(&mut self, text: &str, now: Instant) {
+    /// The run waits for something, until anything happens.
+    pub(in crate::report) fn waiting(&mut self, text: &str, now: Instant) {
         self.started.get_or_insert(now);
         self.note = Some((text.to_owned(), now));
     }
