@@ -101,10 +101,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
         runtime: arguments.runtime,
         mu_version: arguments.mu_version,
         exclude: arguments.exclude,
-        channel: arguments.narrowing.channel,
-        app_version: arguments.narrowing.app_version,
-        revision: arguments.narrowing.revision,
-        prereleases: arguments.narrowing.pre,
+        narrowing: arguments.narrowing.to_operation(),
         resolution: None,
         tidies: context.shell.is_json(),
     };

@@ -47,14 +47,6 @@ pub struct Save {
     pub dev: bool,
 }
 
-impl GetRequest {
-    /// Whether it contains more than versions.
-    fn is_narrowing(&self) -> bool {
-        let narrowing = &self.narrowing;
-        narrowing.channel.is_some() || narrowing.app_version.is_some() || narrowing.prereleases
-    }
-}
-
 impl Save {
     fn section(&self) -> Section {
         if self.dev { Section::DevDependencies } else { Section::Dependencies }
@@ -245,7 +237,7 @@ fn narrow(
     dependencies: Vec<manifest::Requirement>,
 ) -> Result<Vec<manifest::Requirement>, CommandError> {
     let narrowing = &request.narrowing;
-    if !request.is_narrowing() || narrowing.revision.is_some() {
+    if narrowing.is_empty() || narrowing.revision.is_some() {
         return Ok(dependencies);
     }
     let narrowing = [narrowing.channel.as_ref(), narrowing.app_version.as_ref()];

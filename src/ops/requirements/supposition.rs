@@ -24,19 +24,26 @@ pub struct WhatIf {
     pub mu_version: Option<String>,
     /// Versions never to pick.
     pub exclude: Vec<String>,
-    /// Only versions in this channel, of the references given here.
-    pub channel: Option<String>,
-    /// Only versions of this app version, of the references given here.
-    pub app_version: Option<String>,
-    /// Only versions of this revision, of the references given here.
-    pub revision: Option<String>,
-    /// Whether prereleases are allowed, for the references given here.
-    pub prereleases: bool,
+    /// The conditions on versions of the references given here.
+    pub narrowing: Narrowing,
     /// The strategy, if not the one in effect.
     pub resolution: Option<Resolution>,
     /// Whether the requirements of the outcome should be those that the minimal strategy would write, which
     /// takes another selection; otherwise they are the given ones.
     pub tidies: bool,
+}
+
+/// The conditions on versions in addition to a reference.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Narrowing {
+    /// Only versions in this channel.
+    pub channel: Option<String>,
+    /// Only versions of this app version, or of one that begins so.
+    pub app_version: Option<String>,
+    /// Only versions of this revision, or of one that begins so.
+    pub revision: Option<String>,
+    /// Whether prereleases are allowed.
+    pub prereleases: bool,
 }
 
 /// Reads facts of the runtime, `NAME=VALUE`.

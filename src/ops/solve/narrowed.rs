@@ -7,23 +7,11 @@ use crate::index::releases::{Position, Releases};
 use crate::index::{Requirement, Universe as _};
 use crate::manifest;
 use crate::ops::explain::failure::unavailable;
+pub use crate::ops::requirements::supposition::Narrowing;
 use crate::ops::session::error::quoted;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::incompatibilities;
-
-/// The conditions on versions in addition to a reference.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Narrowing {
-    /// Only versions in this channel.
-    pub channel: Option<String>,
-    /// Only versions of this app version, or of one that begins so.
-    pub app_version: Option<String>,
-    /// Only versions of this revision, or of one that begins so.
-    pub revision: Option<String>,
-    /// Whether prereleases are allowed.
-    pub prereleases: bool,
-}
 
 impl Narrowing {
     /// Whether it leaves everything as it is.

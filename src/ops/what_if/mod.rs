@@ -15,7 +15,7 @@ use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::{WhatIf, facts, installed, supposed_mu};
 use crate::ops::session::no_folder::no_folder;
-use crate::ops::solve::narrowed::{Narrowing, without_packages};
+use crate::ops::solve::narrowed::without_packages;
 use crate::ops::solve::resolve::resolve_from;
 use crate::ops::solve::{names, planning, replacement_consent};
 use crate::ops::{CommandError, Outcome, Session};
@@ -40,7 +40,11 @@ fn answer(
     request: &WhatIf,
     notes: &mut Vec<String>,
 ) -> Result<Outcome, CommandError> {
-    let narrowing = narrowing_of(request)?;
+    // Without references, the conditions would be about nothing.
+    let WhatIf { references, with, narrowing, .. } = request;
+    if !narrowing.is_empty() && references.is_empty() && with.is_empty() {
+        return Err(without_packages("mu resolve ops/kafka --app-version 2.3"));
+    }
     let previous = session.lockfile()?.unwrap_or_default();
     let mut requirements = supposed(session, request, &previous)?;
     let mut supposed = previous.clone();
@@ -48,8 +52,8 @@ fn answer(
         suppose_installed(&mut Arc::make_mut(&mut supposed).packages, id, installed);
     }
     let mut asked = Vec::new();
-    let given = request.references.iter().map(|text| (Requester::Question, text));
-    for (by, text) in given.chain(request.with.iter().map(|text| (Requester::QuestionToo, text))) {
+    let given = references.iter().map(|text| (Requester::Question, text));
+    for (by, text) in given.chain(with.iter().map(|text| (Requester::QuestionToo, text))) {
         let reference = match Reference::parse(text)? {
             reference if reference.local().is_some() => folder(session, reference)?,
             reference => find_package(session, None, &reference, notes)?,
@@ -60,9 +64,9 @@ fn answer(
             && reference.local().is_none()
             && session.places.member_of(&id).is_none();
         let dependency = manifest::Requirement {
-            channel: request.channel.clone(),
-            app_version: request.app_version.clone(),
-            prerelease: request.prereleases,
+            channel: narrowing.channel.clone(),
+            app_version: narrowing.app_version.clone(),
+            prerelease: narrowing.prereleases,
             ..manifest::Requirement::new(reference)
         };
         let dependency = narrowing.at_revision(session, dependency)?;
@@ -80,7 +84,7 @@ fn answer(
     // References without the workspace's requirements are answered as if only the supposed installation
     // existed.
     let mut base = supposed.clone();
-    if !request.references.is_empty() {
+    if !references.is_empty() {
         let is_supposed = |id: &PackageId| requirements.installed.contains_key(id);
         let packages = supposed.packages.iter().filter(|package| is_supposed(&package.id));
         base = Arc::new(Lockfile { packages: packages.cloned().collect(), ..Lockfile::default() });
@@ -105,20 +109,6 @@ fn folder(session: &Session, reference: Reference) -> Result<Reference, CommandE
     let path = Path::new(reference.local().unwrap_or_default());
     let path = crate::env::absolute(&session.environment.current, path);
     if path.is_dir() { Ok(reference) } else { Err(no_folder(&path)) }
-}
-
-/// The conditions on the versions of the references; without references, they would be about nothing.
-fn narrowing_of(request: &WhatIf) -> Result<Narrowing, CommandError> {
-    let narrowing = Narrowing {
-        channel: request.channel.clone(),
-        app_version: request.app_version.clone(),
-        revision: request.revision.clone(),
-        prereleases: request.prereleases,
-    };
-    if !narrowing.is_empty() && request.references.is_empty() && request.with.is_empty() {
-        return Err(without_packages("mu resolve ops/kafka --app-version 2.3"));
-    }
-    Ok(narrowing)
 }
 
 /// The additional requirements and assumptions, besides the given references.

@@ -5,7 +5,7 @@
 
 use crate::ops::Session;
 use crate::ops::explain::ways_out::command::{narrowing, repeated};
-use crate::ops::requirements::supposition::WhatIf;
+use crate::ops::requirements::supposition::{Narrowing, WhatIf};
 use crate::ops::session::error::quoted;
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::{Ask, WayOut};
@@ -111,12 +111,14 @@ fn suppose(
     let spec = Some(ask.to.spec.clone()).filter(|spec| *spec != VersionSpec::Latest);
     *text = reference.with_version(spec).to_string();
     let is_alone = question.references.len() + question.with.len() == 1;
-    let (channel, app_version) = (ask.to.channel.clone(), ask.to.app_version.clone());
-    let is_said = question.channel == channel
-        && question.app_version == app_version
-        && question.prereleases == ask.to.prerelease;
-    (question.channel, question.app_version) = (channel, app_version);
-    question.prereleases = ask.to.prerelease;
+    let narrowing = Narrowing {
+        channel: ask.to.channel.clone(),
+        app_version: ask.to.app_version.clone(),
+        revision: question.narrowing.revision.clone(),
+        prereleases: ask.to.prerelease,
+    };
+    let is_said = question.narrowing == narrowing;
+    question.narrowing = narrowing;
     (is_said || is_alone).then_some(())
 }
 
@@ -133,12 +135,9 @@ pub(crate) fn command(question: &WhatIf) -> String {
     ] {
         words.extend(texts.iter().map(|text| format!("{flag} {}", quoted(text))));
     }
-    words.extend(question.revision.iter().map(|text| format!("--revision {}", quoted(text))));
+    let Narrowing { channel, app_version, revision, prereleases } = &question.narrowing;
+    words.extend(revision.iter().map(|text| format!("--revision {}", quoted(text))));
     words.extend(question.mu_version.iter().map(|text| format!("--mu-version {}", quoted(text))));
-    let flags = narrowing(
-        question.channel.as_deref(),
-        question.app_version.as_deref(),
-        question.prereleases,
-    );
+    let flags = narrowing(channel.as_deref(), app_version.as_deref(), *prereleases);
     format!("{}{flags}", words.join(" "))
 }
