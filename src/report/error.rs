@@ -1,12 +1,12 @@
 //! How an error is printed: `error: …`, its causes, the line of text, and hints.
 
-use std::error::Error;
-
+use mu_provider::causes;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
 use crate::manifest::source::SourceError;
+use crate::ops::session::error::in_one_line;
 use crate::ops::{Code, CommandError};
 use crate::reference::ReferenceError;
 use crate::report::text::printable;
@@ -16,9 +16,7 @@ use crate::report::{BAD, FAINT, HELP};
 pub(super) fn text(error: &CommandError, coloured: bool, short: &dyn Fn(&str) -> String) -> String {
     let mut text = String::new();
     let mut said = String::new();
-    let mut cause: Option<&(dyn Error + 'static)> = Some(&*error.error);
-    while let Some(current) = cause {
-        cause = current.source();
+    for current in causes(&*error.error) {
         let is_first = text.is_empty();
         if let Some(source) = current.downcast_ref::<SourceError>() {
             // An excerpt of a file has its own heading.
@@ -87,15 +85,7 @@ struct Fault<'a> {
 impl<'a> Failure<'a> {
     /// The error, as it is printed.
     pub fn new(error: &'a CommandError) -> Self {
-        let mut message = error.error.to_string();
-        let mut cause = error.error.source();
-        while let Some(current) = cause {
-            let text = current.to_string();
-            if !message.contains(&text) {
-                message = format!("{message}: {text}");
-            }
-            cause = current.source();
-        }
+        let message = in_one_line(&*error.error);
         let own = error.in_source().and_then(SourceError::help_text);
         let hints: Vec<&str> =
             own.into_iter().chain(error.hints.iter().map(String::as_str)).collect();

@@ -3,15 +3,15 @@
 //! The lock answers the first question. For the second, mu asks registries; without them, the first answer
 //! still holds.
 
-use mu_provider::causes;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
-use crate::index::{Requirement, Unavailable, Universe as _};
+use crate::index::{Requirement, Universe as _};
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::graph::{Graph, Node};
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
+use crate::ops::session::error::in_one_line;
 use crate::ops::session::locked::find_used;
 use crate::ops::solve::ceiling::{asking, look};
 use crate::ops::solve::resolve::request;
@@ -214,7 +214,7 @@ fn reasons(
             Ok((_, None)) => {
                 reasons.unknown = Some(format!("{} no longer lists `{id}`", package.source));
             }
-            Err(error) => reasons.unknown = Some(describe(&error)),
+            Err(error) => reasons.unknown = Some(in_one_line(&error)),
         }
         reasons
     });
@@ -253,15 +253,4 @@ fn obstructed(session: &Session, id: &PackageId, newer: &Newer, tries: bool) -> 
     };
     let (versions, newest) = (versions.to_string(), newer.newest.clone());
     Obstructed { versions, newest, reason, explanation }
-}
-
-/// An error with all its causes, in one line.
-fn describe(error: &Unavailable) -> String {
-    let mut text = error.to_string();
-    for message in causes(&*error.source).map(ToString::to_string) {
-        if !text.contains(&message) {
-            text = format!("{text}: {message}");
-        }
-    }
-    text
 }

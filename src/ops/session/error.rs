@@ -144,6 +144,16 @@ pub(crate) fn place(error: &SourceError) -> serde_json::Value {
     })
 }
 
+/// An error with its causes, in one line. What was said before is not repeated.
+pub(crate) fn in_one_line(error: &(dyn Error + 'static)) -> String {
+    let texts = causes(error).map(ToString::to_string);
+    let joined = texts.reduce(|text, cause| match text.contains(&cause) {
+        true => text,
+        false => format!("{text}: {cause}"),
+    });
+    joined.unwrap_or_default()
+}
+
 /// A message in front of the error that caused it.
 #[derive(Debug)]
 struct Context {
