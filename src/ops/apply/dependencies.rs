@@ -11,6 +11,7 @@ use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::pins::MARK;
 use crate::ops::session::changed_manifests::ChangedManifests;
+use crate::ops::session::locked::ambiguous;
 use crate::ops::solve::planning::rewrites;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
@@ -115,11 +116,7 @@ fn named(session: &Session, names: &[String]) -> Result<Vec<PackageId>, CommandE
         match alike[..] {
             [one] => Ok(one.clone()),
             [] => Ok(id),
-            _ => {
-                let all: Vec<String> = alike.iter().map(|id| format!("`{id}`")).collect();
-                let message = format!("`{name}` could be {}", all.join(" or "));
-                Err(CommandError::new(Code::Usage, message).hint("name one of them in full"))
-            }
+            _ => Err(ambiguous(name, alike)),
         }
     };
     names.iter().map(named).collect()

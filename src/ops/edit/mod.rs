@@ -17,6 +17,7 @@ use mu_provider_git::{commits_ahead, work_state};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::ops::session::locked::ambiguous;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference};
 use crate::workspace::edits::{Edit, Edits, State};
@@ -128,13 +129,6 @@ fn find(session: &Session, edits: &Edits, text: &str) -> Result<usize, CommandEr
             let message = format!("`{id}` is not being edited here");
             Err(CommandError::new(Code::NotFound, message).hint("`mu edit` lists what is"))
         }
-        several => Err(ambiguous(name, several.iter().map(|at| &*edits.edits[*at].id))),
+        several => Err(ambiguous(name, several.iter().map(|at| &edits.edits[*at].id))),
     }
-}
-
-/// The error about a name that several packages have.
-fn ambiguous<'e>(name: &str, ids: impl Iterator<Item = &'e str>) -> CommandError {
-    let ids: Vec<String> = ids.map(|id| format!("`{id}`")).collect();
-    CommandError::new(Code::Usage, format!("`{name}` could be {}", ids.join(" or ")))
-        .hint("name one of them in full")
 }

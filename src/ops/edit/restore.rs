@@ -1,7 +1,8 @@
 //! Takes a clone out of the trash, back to where it was.
 
-use super::{Edited, ambiguous, seen};
+use super::{Edited, seen};
 use crate::fs;
+use crate::ops::session::locked::ambiguous;
 use crate::ops::{Code, CommandError, Session};
 use crate::workspace::edits::{Edit, Edits, State, trash};
 

@@ -67,12 +67,18 @@ pub fn find_locked(
                 None => error.hint("`mu list` shows what is installed"),
             })
         }
-        several => {
-            let names: Vec<String> = several.iter().map(|id| format!("`{id}`")).collect();
-            Err(CommandError::new(Code::Usage, format!("`{name}` could be {}", names.join(" or ")))
-                .hint("name one of them in full"))
-        }
+        several => Err(ambiguous(name, several)),
     }
+}
+
+/// The error about a name that several packages have.
+pub(crate) fn ambiguous(
+    name: &str,
+    ids: impl IntoIterator<Item = impl std::fmt::Display>,
+) -> CommandError {
+    let ids: Vec<String> = ids.into_iter().map(|id| format!("`{id}`")).collect();
+    CommandError::new(Code::Usage, format!("`{name}` could be {}", ids.join(" or ")))
+        .hint("name one of them in full")
 }
 
 /// A locked package's version for people: with its commit if the version says nothing, and with its channel.
