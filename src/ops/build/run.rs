@@ -14,6 +14,7 @@ use crate::ops::apply::fetch::{add_entry, copy_writable};
 use crate::ops::build::confine::{self, Ended, Job};
 use crate::ops::build::consent::shown;
 use crate::ops::build::key::EPOCH;
+use crate::ops::session::words::lines;
 use crate::ops::{Code, CommandError, Session};
 use crate::packs::hash_folder;
 use crate::store::Stored;
@@ -243,15 +244,9 @@ impl Prepared<'_> {
         differing.sort();
         differing.dedup();
         let LockedPackage { id, version, .. } = self.package;
-        let shown: Vec<String> =
-            differing.iter().take(10).map(|path| format!("\n  {path}")).collect();
-        let more = match differing.len() {
-            count if count > 10 => format!("\n  and {} more", count - 10),
-            _ => String::new(),
-        };
         let message = format!(
-            "the build of `{id}` {version} is not reproducible: it was run twice, and these files differ:{}{more}",
-            shown.concat()
+            "the build of `{id}` {version} is not reproducible: it was run twice, and these files differ:{}",
+            lines(&differing, 10)
         );
         Ok(CommandError::new(Code::Integrity, message)
             .hint("dates, random numbers and the order of files are the usual causes; SOURCE_DATE_EPOCH is set for builds")

@@ -12,7 +12,7 @@ use crate::ops::explain::failure::failed;
 use crate::ops::explain::own_conflicts;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
-use crate::ops::session::words::count;
+use crate::ops::session::words::{count, lines};
 use crate::ops::solve::asking::{ask_installed_too, ask_with_news, select};
 use crate::ops::solve::locked_universe::LockedUniverse;
 use crate::ops::solve::overridden::overridden;
@@ -138,19 +138,13 @@ fn outdated(
     differences: &[String],
     is_by_command: bool,
 ) -> Result<CommandError, CommandError> {
-    let mut message = match session.lockfile()? {
+    let message = match session.lockfile()? {
         Some(_) => {
             "Mu.lock does not fit the manifests and settings, and --locked forbids changing it"
         }
         None => "there is no Mu.lock yet, and --locked forbids writing one",
-    }
-    .to_owned();
-    for difference in differences.iter().take(5) {
-        message.push_str(&format!("\n  {difference}"));
-    }
-    if differences.len() > 5 {
-        message.push_str(&format!("\n  and {} more", differences.len() - 5));
-    }
+    };
+    let message = format!("{message}{}", lines(differences, 5));
     let command = if is_by_command { "this command" } else { "`mu get`" };
     Ok(CommandError::new(Code::LockOutdated, message)
         .hint(format!("run {command} without --locked, and commit Mu.lock"))
@@ -404,6 +398,8 @@ pub fn request(
                 .collect(),
         })
         .collect();
+    let exclude = requirements.exclude.iter();
+    let exclude = exclude.map(|one| Exclusion { id: one.id.clone(), spec: one.versions.clone() });
     let (roots, indirect) = requirements.roots();
     Request {
         roots,
@@ -415,7 +411,7 @@ pub fn request(
         own: requirements.own.clone(),
         replaced: requirements.replaced.clone(),
         settings: Settings {
-            exclude: exclusions(requirements),
+            exclude: exclude.collect(),
             overrides,
             bundled: settings.bundled.iter().cloned().collect(),
             replacements: settings.allow_replaces.clone(),
@@ -435,12 +431,4 @@ pub fn request(
             base: defaults.base.clone(),
         },
     }
-}
-
-fn exclusions(requirements: &Requirements) -> Vec<Exclusion> {
-    requirements
-        .exclude
-        .iter()
-        .map(|exclusion| Exclusion { id: exclusion.id.clone(), spec: exclusion.versions.clone() })
-        .collect()
 }

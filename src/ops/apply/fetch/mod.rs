@@ -39,6 +39,7 @@ use crate::ops::apply::identity::{Content, check_all, is_checked};
 use crate::ops::apply::outcome::Fetched;
 use crate::ops::session::events::Work;
 use crate::ops::session::installed_packs::wanted;
+use crate::ops::session::words::lines;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::packs::{State, WantedPack};
@@ -249,15 +250,10 @@ impl<'run> Fetching<'run> {
         if lacking.is_empty() {
             return Ok(());
         }
-        let shown = lacking.iter().take(5).map(|one| format!("\n  {one}"));
-        let more = match lacking.len() {
-            count if count > 5 => format!("\n  and {} more", count - 5),
-            _ => String::new(),
-        };
         let message = format!(
-            "the store in `{}` cannot be written (--store-readonly), and lacks:{}{more}",
+            "the store in `{}` cannot be written (--store-readonly), and lacks:{}",
             self.session.store.folder().display(),
-            shown.collect::<String>()
+            lines(&lacking, 5)
         );
         Err(CommandError::new(Code::NotFound, message)
             .hint("run `mu fetch` with the same Mu.lock where the store can be written")
