@@ -41,14 +41,16 @@ impl Finding {
         Self { subject: subject.into(), found: found.into(), ok: true, advice: None }
     }
 
-    fn advice(mut self, advice: impl Into<String>) -> Self {
-        self.advice = Some(advice.into());
-        self
+    fn failed(
+        subject: impl Into<String>,
+        found: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Self { ok: false, ..Self::new(subject, found).advice(advice) }
     }
 
-    fn failed(mut self) -> Self {
-        self.ok = false;
-        self
+    fn advice(self, advice: impl Into<String>) -> Self {
+        Self { advice: Some(advice.into()), ..self }
     }
 }
 
@@ -68,11 +70,10 @@ pub fn doctor(environment: &Environment, settings: &Result<Session, CommandError
     findings.extend(certificates(environment));
     match settings {
         Ok(session) => findings.extend(registries(session)),
-        Err(error) => findings.push(
-            Finding::new("settings", error.to_string())
-                .failed()
-                .advice("fix the file, and run `mu doctor` again"),
-        ),
+        Err(error) => {
+            let advice = "fix the file, and run `mu doctor` again";
+            findings.push(Finding::failed("settings", error.to_string(), advice));
+        }
     }
     findings
 }
@@ -83,9 +84,10 @@ fn writable(subject: &str, folder: PathBuf) -> Finding {
     let shown = folder.display().to_string();
     match result {
         Ok(_) => Finding::new(subject, shown),
-        Err(error) => Finding::new(subject, format!("{shown}: {}", error.reason()))
-            .failed()
-            .advice("make the folder writable, or set MU_CACHE_DIR and MU_HOME"),
+        Err(error) => {
+            let advice = "make the folder writable, or set MU_CACHE_DIR and MU_HOME";
+            Finding::failed(subject, format!("{shown}: {}", error.reason()), advice)
+        }
     }
 }
 
@@ -139,9 +141,10 @@ fn proxies(environment: &Environment) -> Vec<Finding> {
         let url = SafeUrl::parse(&whole);
         match url.ok().filter(|url| url.as_url().has_host()) {
             Some(url) => Finding::new(name, url.to_string()),
-            None => Finding::new(name, "is not a URL")
-                .failed()
-                .advice("set it to the proxy's URL, such as http://proxy.acme.example:3128"),
+            None => {
+                let advice = "set it to the proxy's URL, such as http://proxy.acme.example:3128";
+                Finding::failed(name, "is not a URL", advice)
+            }
         }
     });
     let mut findings: Vec<Finding> = judged.collect();
@@ -168,19 +171,17 @@ fn certificates(environment: &Environment) -> Vec<Finding> {
                 let found = format!("{file} ({})", count(found, "certificate"));
                 Finding::new("SSL_CERT_FILE", found)
             }
-            Err(why) => Finding::new("SSL_CERT_FILE", format!("{file}: {why}")).failed().advice(
+            Err(why) => Finding::failed(
+                "SSL_CERT_FILE",
+                format!("{file}: {why}"),
                 "set it to a PEM file with the certificates of the authorities that you trust",
             ),
         });
     }
     if let Some(folder) = environment.variable("SSL_CERT_DIR") {
-        let finding = Finding::new("SSL_CERT_DIR", folder);
-        findings.push(match crate::env::absolute(&environment.current, folder.as_ref()).is_dir() {
-            true => finding,
-            false => {
-                Finding::new("SSL_CERT_DIR", format!("{folder}: there is no such folder")).failed()
-            }
-        });
+        let ok = crate::env::absolute(&environment.current, folder.as_ref()).is_dir();
+        let found = if ok { "" } else { ": there is no such folder" };
+        findings.push(Finding { ok, ..Finding::new("SSL_CERT_DIR", format!("{folder}{found}")) });
     }
     findings
 }
@@ -198,21 +199,15 @@ fn registries(session: &Session) -> Vec<Finding> {
             .advice(format!("if your packages are elsewhere: `mu registry add -g {base} URL`")),
         ];
     }
-    let mut findings = Vec::new();
     let mut behind = None;
-    for registry in registries {
-        let (finding, clock) = ask(session, registry);
-        findings.push(finding);
-        behind = behind.or(clock);
-    }
-    if let Some(behind) = behind {
-        findings.push(clock(behind));
-    }
+    let asked = registries.iter().map(|registry| ask(session, registry, &mut behind));
+    let mut findings: Vec<Finding> = asked.collect();
+    findings.extend(behind.map(clock));
     findings
 }
 
-/// Contacts a registry; also returns by how many seconds this machine's clock is behind.
-fn ask(session: &Session, registry: &Registry) -> (Finding, Option<i64>) {
+/// Contacts a registry; the first that answers tells by how many seconds this machine's clock is `behind`.
+fn ask(session: &Session, registry: &Registry, behind: &mut Option<i64>) -> Finding {
     let subject = format!("registry {}", registry.prefix);
     let mut places = session.index().registries().into_iter();
     let place = places.find(|place| place.prefix == registry.prefix);
@@ -220,33 +215,27 @@ fn ask(session: &Session, registry: &Registry) -> (Finding, Option<i64>) {
         Some(Ok(route)) => route,
         Some(Err(error)) => {
             let advice = "`mu registry list` shows where it is set";
-            return (Finding::new(subject, with_causes(&error)).failed().advice(advice), None);
+            return Finding::failed(subject, with_causes(&error), advice);
         }
-        None => return (Finding::new(subject, "is set twice: the last one counts"), None),
+        None => return Finding::new(subject, "is set twice: the last one counts"),
     };
     let root = route.location.root.clone();
     if session.options.offline && root.scheme() != "file" {
-        return (Finding::new(subject, format!("{root} (not contacted: mu is offline)")), None);
+        return Finding::new(subject, format!("{root} (not contacted: mu is offline)"));
     }
     if !route.provider.facts().is_hub {
-        return (probed(session, subject, &route), None);
+        return probed(session, subject, &route);
     }
     let Ok(url) = root.as_folder().join("hub.json") else {
-        return (
-            Finding::new(subject, format!("{root} is not a valid place for a registry")).failed(),
-            None,
-        );
+        let found = format!("{root} is not a valid place for a registry");
+        return Finding { ok: false, ..Finding::new(subject, found) };
     };
     if root.scheme() == "file" {
-        let is_there = url.as_url().to_file_path().is_ok_and(|path| path.is_file());
-        return match is_there {
-            true => (Finding::new(subject, format!("{root} is a hub")), None),
-            false => {
-                let finding =
-                    Finding::new(subject, format!("{root} is not a hub: there is no hub.json"));
-                (finding.failed().advice("`mu hub init DIR` creates a hub"), None)
-            }
-        };
+        if url.as_url().to_file_path().is_ok_and(|path| path.is_file()) {
+            return Finding::new(subject, format!("{root} is a hub"));
+        }
+        let found = format!("{root} is not a hub: there is no hub.json");
+        return Finding::failed(subject, found, "`mu hub init DIR` creates a hub");
     }
     let begin = Instant::now();
     let http = session.http();
@@ -254,28 +243,23 @@ fn ask(session: &Session, registry: &Registry) -> (Finding, Option<i64>) {
     let answer = http.get(&url).insecure(insecure).send();
     let judged = answer.and_then(|answer| {
         let date = answer.header("date").and_then(|text| jiff::fmt::rfc2822::parse(text).ok());
-        let behind = date.map(|date| date.timestamp().as_second() - session.environment.now);
+        let clock = date.map(|date| date.timestamp().as_second() - session.environment.now);
         let bytes = answer.bytes(LONGEST, &Silent).map_err(|failure| failure.into_error())?;
-        Ok((behind, serde_json::from_slice::<serde_json::Value>(&bytes).ok()))
+        *behind = behind.or(clock);
+        Ok(serde_json::from_slice::<serde_json::Value>(&bytes).ok())
     });
-    let token = match session.has_token(&root) {
-        true => ", with a token",
-        false => "",
-    };
+    let token = if session.has_token(&root) { ", with a token" } else { "" };
     match judged {
-        Ok((behind, Some(file))) if file.get("hub").is_some() => {
+        Ok(Some(file)) if file.get("hub").is_some() => {
             let time = begin.elapsed().as_millis();
-            (Finding::new(subject, format!("{root} answers in {time} ms{token}")), behind)
+            Finding::new(subject, format!("{root} answers in {time} ms{token}"))
         }
-        Ok((behind, _)) => {
-            let finding =
-                Finding::new(subject, format!("{url} answers, but is not a hub's description"));
-            (
-                finding.failed().advice("check the URL: `mu registry list` shows where it is set"),
-                behind,
-            )
+        Ok(_) => {
+            let found = format!("{url} answers, but is not a hub's description");
+            let advice = "check the URL: `mu registry list` shows where it is set";
+            Finding::failed(subject, found, advice)
         }
-        Err(error) => (failed(subject, &error, token), None),
+        Err(error) => failed(subject, &error, token),
     }
 }
 
@@ -313,14 +297,15 @@ fn probed(session: &Session, subject: String, route: &Route) -> Finding {
             Finding::new(subject, format!("{root} answers in {time} ms ({kind}){token}"))
         }
         Ok(false) if root.scheme() == "file" => {
-            let finding = Finding::new(subject, format!("there is nothing for `{kind}` at {root}"));
-            finding.failed().advice("check the folder: `mu registry list` shows where it is set")
+            let found = format!("there is nothing for `{kind}` at {root}");
+            let advice = "check the folder: `mu registry list` shows where it is set";
+            Finding::failed(subject, found, advice)
         }
         Ok(false) => {
             let found = format!("{root} answers, but not as `{kind}` does{token}");
             let advice =
                 "check the URL and the provider: `mu registry list` shows where they are set";
-            Finding::new(subject, found).failed().advice(advice)
+            Finding::failed(subject, found, advice)
         }
         Err(error) => failed(subject, &error, token),
     }
@@ -328,19 +313,17 @@ fn probed(session: &Session, subject: String, route: &Route) -> Finding {
 
 /// A registry that could not be asked.
 fn failed(subject: String, error: &ProviderError, token: &str) -> Finding {
-    let finding = Finding::new(subject, format!("{}{token}", with_causes(error))).failed();
-    let advice = error.hints().first().cloned();
-    finding.advice(advice.unwrap_or_else(|| "`mu -v doctor` shows each request".to_owned()))
+    let advice = error.hints().first().map_or("`mu -v doctor` shows each request", String::as_str);
+    Finding::failed(subject, format!("{}{token}", with_causes(error)), advice)
 }
 
 fn clock(behind: i64) -> Finding {
     let seconds = behind.abs();
-    let (off, way) =
-        (format!("{} min", seconds / 60), if behind > 0 { "behind" } else { "ahead of" });
     if seconds <= CLOCK {
         return Finding::new("clock", "agrees with a registry's clock");
     }
-    Finding::new("clock", format!("is {off} {way} a registry's clock"))
-        .failed()
-        .advice("set this machine's clock: certificates and `minimumReleaseAge` depend on it")
+    let way = if behind > 0 { "behind" } else { "ahead of" };
+    let found = format!("is {} min {way} a registry's clock", seconds / 60);
+    let advice = "set this machine's clock: certificates and `minimumReleaseAge` depend on it";
+    Finding::failed("clock", found, advice)
 }
