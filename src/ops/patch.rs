@@ -17,9 +17,9 @@ use crate::ops::apply::plan::Plan;
 use crate::ops::session::error::quoted;
 use crate::ops::session::installed_packs::folder_of;
 use crate::ops::session::locked::find_locked;
-use crate::ops::solve::patches::{is_in_folder, patch_of, path_of, read};
+use crate::ops::solve::patches::{is_in_folder, is_of, patch_of, path_of, read};
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::{PackageId, Reference, Version, VersionSpec};
+use crate::reference::{PackageId, Reference, Version};
 use crate::select::Move;
 use crate::workspace::edit::{remove_patch, set_patch};
 use crate::workspace::{MU_FOLDER, PatchFile};
@@ -268,13 +268,7 @@ fn locked<'l>(
         found => found.unwrap_or_else(|_| session.id_of(reference)),
     };
     let used = lock.used_for(&id);
-    let fits = |package: &&LockedPackage| match reference.version() {
-        None => true,
-        Some(VersionSpec::Commit(commit)) => {
-            package.commit.as_ref().is_some_and(|own| commit.matches(own))
-        }
-        Some(spec) => package.parsed_version().is_some_and(|version| spec.accepts(&version, true)),
-    };
+    let fits = |package: &&LockedPackage| is_of(package, reference.version());
     if let Some(package) = lock.find(used).filter(fits).last() {
         return Ok(package);
     }
@@ -344,19 +338,14 @@ fn file_name(id: &PackageId) -> String {
 
 /// The folder of the working copies.
 fn drafts(session: &Session) -> Result<PathBuf, CommandError> {
-    let folder = session.workspace.root.join(MU_FOLDER).join(DRAFTS);
-    let parts = [folder.parent().map(Path::to_owned), Some(folder.clone())];
-    let is_link = |path: &PathBuf| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
-    match parts.into_iter().flatten().find(is_link) {
-        None => Ok(folder),
-        Some(link) => {
-            let message = format!(
-                "`{}` is a symbolic link, and mu does not write through it",
-                link.display()
-            );
-            Err(CommandError::new(Code::Untrusted, message).hint("remove the link"))
-        }
-    }
+    let around = session.workspace.root.join(MU_FOLDER);
+    let folder = around.join(DRAFTS);
+    let is_link =
+        |path: &&PathBuf| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    let Some(link) = [&around, &folder].into_iter().find(is_link) else { return Ok(folder) };
+    let message =
+        format!("`{}` is a symbolic link, and mu does not write through it", link.display());
+    Err(CommandError::new(Code::Untrusted, message).hint("remove the link"))
 }
 
 /// The settings' file and its text.
@@ -399,15 +388,9 @@ fn write(folder: &Path, files: &Changes) -> Result<(), CommandError> {
 }
 
 fn failed(error: DraftError) -> CommandError {
-    let code = match &error {
-        DraftError::Not(_) => Code::NotFound,
-        _ => Code::Io,
-    };
-    let is_not = matches!(error, DraftError::Not(_));
-    let failed = CommandError::from_error(code, error);
-    if is_not {
-        failed.hint("`mu patch REF` makes a working copy, and says where it is")
-    } else {
-        failed
+    match error {
+        DraftError::Not(_) => CommandError::from_error(Code::NotFound, error)
+            .hint("`mu patch REF` makes a working copy, and says where it is"),
+        _ => CommandError::from_error(Code::Io, error),
     }
 }

@@ -29,15 +29,8 @@ pub(crate) fn patch_of<'s>(
     if is_in_folder(package) {
         return Ok(None);
     }
-    let version = package.parsed_version();
-    let accepts = |patch: &&PatchFile| match &patch.versions {
-        _ if patch.id != package.id => false,
-        None => true,
-        Some(VersionSpec::Commit(commit)) => {
-            package.commit.as_ref().is_some_and(|own| commit.matches(own))
-        }
-        Some(spec) => version.as_ref().is_some_and(|version| spec.accepts(version, true)),
-    };
+    let accepts =
+        |patch: &&PatchFile| patch.id == package.id && is_of(package, patch.versions.as_ref());
     let is_exact = |patch: &PatchFile| {
         matches!(patch.versions, Some(VersionSpec::Pin(_) | VersionSpec::Commit(_)))
     };
@@ -58,6 +51,17 @@ pub(crate) fn patch_of<'s>(
                 "remove one of them from `patches` in `.mu/workspace.yaml`, or narrow its range",
             ))
         }
+    }
+}
+
+/// Whether a locked package is of these versions; `None` means all.
+pub(crate) fn is_of(package: &LockedPackage, versions: Option<&VersionSpec>) -> bool {
+    match versions {
+        None => true,
+        Some(VersionSpec::Commit(commit)) => {
+            package.commit.as_ref().is_some_and(|own| commit.matches(own))
+        }
+        Some(spec) => package.parsed_version().is_some_and(|version| spec.accepts(&version, true)),
     }
 }
 
