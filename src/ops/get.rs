@@ -14,7 +14,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Requirements, print_extra, without};
 use crate::ops::session::error::quoted;
 use crate::ops::session::member;
-use crate::ops::session::no_folder::no_folder;
+use crate::ops::session::no_folder::local_folder;
 use crate::ops::session::source::relative;
 use crate::ops::solve::narrowed::{Narrowing, without_packages};
 use crate::ops::solve::planning::{beginning, refuse_frozen, wish};
@@ -305,10 +305,7 @@ fn seen_from(
     from: &Path,
 ) -> Result<Reference, CommandError> {
     let is_anywhere = folder.starts_with('/') || session.environment.current == from;
-    let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
-    if !folder.is_dir() {
-        return Err(no_folder(&folder));
-    }
+    let folder = local_folder(session, folder)?;
     if has_workspace(session, &folder) {
         let is = if session.workspace.root == folder { "is" } else { "contains" };
         let message = format!("`{}` {is} this workspace, and has no Mu.yaml", folder.display());

@@ -7,7 +7,7 @@ use crate::ops::explain::own_packages::{self, misplaced};
 use crate::ops::requirements::names::as_here;
 use crate::ops::session::error::quoted;
 use crate::ops::session::installed_packs::search_path;
-use crate::ops::session::no_folder::no_folder;
+use crate::ops::session::no_folder::local_folder;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Reference;
 use crate::search::{Candidate, Found, Note, Query, SearchError};
@@ -113,9 +113,8 @@ fn missing(session: &Session, reference: &Reference, error: SearchError) -> Comm
     };
     let get = format!("`mu get {}`", quoted(reference.as_str()));
     if let Some(folder) = reference.local() {
-        let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
-        if !folder.is_dir() {
-            return no_folder(&folder);
+        if let Err(error) = local_folder(session, folder) {
+            return error;
         }
         let message = format!("`{reference}` is not installed here");
         return CommandError::new(Code::NotFound, message).hint(format!("{get} installs it"));

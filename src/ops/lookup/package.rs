@@ -10,7 +10,7 @@ use crate::ops::explain::failure::{self, unavailable};
 use crate::ops::explain::{other_places, own_packages};
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::names::as_here;
-use crate::ops::session::no_folder::no_folder;
+use crate::ops::session::no_folder::local_folder;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference};
 
@@ -34,10 +34,7 @@ pub(super) fn published(session: &Session, text: &str) -> Result<Published, Comm
     }
     let reference = match reference.local() {
         Some(folder) => {
-            let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
-            if !folder.is_dir() {
-                return Err(no_folder(&folder));
-            }
+            local_folder(session, folder)?;
             reference
         }
         None => find_package(session, None, &reference, &mut notes)?,

@@ -1,13 +1,24 @@
 //! The error of a path that should be a folder, but is not, with what is there.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::error::{Code, CommandError};
 use crate::fs;
 use crate::manifest::source::nearest;
+use crate::ops::Session;
 
 /// More folders than this are not listed.
 const LISTED: usize = 8;
+
+/// The folder of this machine that a reference of the command line names.
+///
+/// # Errors
+///
+/// When it is not there.
+pub(crate) fn local_folder(session: &Session, path: &str) -> Result<PathBuf, CommandError> {
+    let folder = crate::env::absolute(&session.environment.current, path.as_ref());
+    if folder.is_dir() { Ok(folder) } else { Err(no_folder(&folder)) }
+}
 
 /// The error of a path that should be a folder, but is not.
 pub(crate) fn no_folder(folder: &Path) -> CommandError {

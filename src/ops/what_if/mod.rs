@@ -2,7 +2,6 @@
 
 pub mod compare;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::lock::{LockedPackage, Lockfile, Source};
@@ -14,7 +13,7 @@ use crate::ops::explain::other_places;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::{WhatIf, facts, installed, supposed_mu};
-use crate::ops::session::no_folder::no_folder;
+use crate::ops::session::no_folder::local_folder;
 use crate::ops::solve::narrowed::without_packages;
 use crate::ops::solve::resolve::resolve_from;
 use crate::ops::solve::{names, planning, replacement_consent};
@@ -54,10 +53,11 @@ fn answer(
     let mut asked = Vec::new();
     let given = references.iter().map(|text| (Requester::Question, text));
     for (by, text) in given.chain(with.iter().map(|text| (Requester::QuestionToo, text))) {
-        let reference = match Reference::parse(text)? {
-            reference if reference.local().is_some() => folder(session, reference)?,
-            reference => find_package(session, None, &reference, notes)?,
-        };
+        let mut reference = Reference::parse(text)?;
+        match reference.local() {
+            Some(folder) => drop(local_folder(session, folder)?),
+            None => reference = find_package(session, None, &reference, notes)?,
+        }
         let id = session.id_of(&reference);
         session.index().ask_about(&id);
         let is_open = reference.version().is_none()
@@ -102,13 +102,6 @@ fn answer(
     let requirements = listed.unwrap_or(outcome.requirements);
     let archives = archives(session, &outcome.lock);
     Ok(Outcome { dry_run: true, requirements, unagreed, archives, ..outcome })
-}
-
-/// A reference to a local folder, which must be there.
-fn folder(session: &Session, reference: Reference) -> Result<Reference, CommandError> {
-    let path = Path::new(reference.local().unwrap_or_default());
-    let path = crate::env::absolute(&session.environment.current, path);
-    if path.is_dir() { Ok(reference) } else { Err(no_folder(&path)) }
 }
 
 /// The additional requirements and assumptions, besides the given references.
