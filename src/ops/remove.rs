@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::manifest::Requirement;
 use crate::manifest::edit::Section;
 use crate::ops::apply::plan::Plan;
 use crate::ops::explain::not_asked_for::{needed, not_asked_for};
@@ -56,14 +57,14 @@ pub fn remove(session: &Session, request: &RemoveRequest) -> Result<Outcome, Com
         let found = find_locked(session, &previous, &reference);
         let id = found.as_ref().map_or_else(|_| session.id_of(&reference), PackageId::clone);
         if !request.all {
-            refuse_several(session, editing.changed(), &targets, text, &id)?;
+            refuse_several(session, &editing.changed, &targets, text, &id)?;
         }
         let mut was_there = false;
         for &index in &targets {
             for section in [Section::Dependencies, Section::DevDependencies] {
                 // A folder may have several names.
                 while let Some(reference) =
-                    find(session, editing.changed(), index, section, text, &id)?
+                    find(session, &editing.changed, index, section, text, &id)
                     && editing
                         .change(session, index, |editor| editor.remove(section, &reference))?
                 {
@@ -108,11 +109,9 @@ fn refuse_several(
     let mut dependents = Vec::new();
     for &index in targets {
         let sections = [Section::Dependencies, Section::DevDependencies];
-        let is_listed = sections.iter().try_fold(false, |listed, &section| {
-            let found = find(session, changed, index, section, text, id)?;
-            Ok::<_, CommandError>(listed || found.is_some())
-        })?;
-        if is_listed {
+        let is_listed =
+            |&section: &Section| find(session, changed, index, section, text, id).is_some();
+        if sections.iter().any(is_listed) {
             dependents.push(session.workspace.members[index].manifest.name.as_str());
         }
     }
@@ -133,14 +132,12 @@ fn find(
     section: Section,
     text: &str,
     wanted: &PackageId,
-) -> Result<Option<Reference>, CommandError> {
+) -> Option<Reference> {
     let member = &session.workspace.members[index];
-    Ok(section
-        .of(changed.manifest(&session.workspace, index))
-        .iter()
-        .find(|dependency| {
-            let id = id_in(session, member, &dependency.reference);
-            dependency.alias.as_deref() == Some(text) || id == *wanted
-        })
-        .map(|dependency| dependency.reference.clone()))
+    let mut listed = section.of(changed.manifest(&session.workspace, index)).iter();
+    let is_meant = |dependency: &&Requirement| {
+        let id = id_in(session, member, &dependency.reference);
+        dependency.alias.as_deref() == Some(text) || id == *wanted
+    };
+    listed.find(is_meant).map(|dependency| dependency.reference.clone())
 }

@@ -52,7 +52,7 @@ pub fn upgrade(
             Ok(Some(NewVersion { version, note: dependency.note.clone() }))
         })?;
         let open = open.into_inner();
-        let requirements = names::collect_changed(session, opened.changed(), extra.clone())?;
+        let requirements = names::collect_changed(session, &opened.changed, extra.clone())?;
         let resolved = resolve(session, &requirements, Update::Packages(open.clone()));
         let newest = match resolved {
             Err(error) if error.code == Code::NoSolution && begins_here => {
@@ -113,7 +113,7 @@ fn upgrade_by_plan(
         })?;
         let open = open.into_inner();
         let ids: Vec<PackageId> = open.iter().cloned().collect();
-        let requirements = names::collect_changed(session, opened.changed(), extra.clone())?;
+        let requirements = names::collect_changed(session, &opened.changed, extra.clone())?;
         let nothing = Update::Nothing;
         let change = planning::plan(session, &requirements, &nothing, None, Move::Raise(&ids))?;
         let change = change.expect("moves rewrite requirements here");

@@ -67,7 +67,7 @@ pub(crate) fn change(
     let named = named(session, names)?;
     for index in 0..session.workspace.members.len() {
         for section in [Section::Dependencies, Section::DevDependencies] {
-            let changed = editing.changed();
+            let changed = &editing.changed;
             for dependency in
                 listed(session, changed, (index, section), names, &named, &mut unseen)?
             {

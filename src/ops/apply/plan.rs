@@ -83,13 +83,13 @@ impl Plan {
         session: &Session,
         extra: &[String],
     ) -> Result<Rc<Requirements>, CommandError> {
-        let changes = self.editing.changes();
+        let changes = self.editing.changes;
         let is_current =
             |known: &(usize, Rc<Requirements>)| known.0 == changes && known.1.extra == extra;
         let known = match self.collected.take().filter(is_current) {
             Some(known) => known,
             None => {
-                let changed = self.editing.changed();
+                let changed = &self.editing.changed;
                 let all = names::collect_changed(session, changed, extra.to_vec())?;
                 (changes, Rc::new(all))
             }
@@ -210,7 +210,7 @@ impl Plan {
         requirements.asked.append(&mut self.once);
         // Where nothing was ever chosen, there is nothing that a frozen lock could hold.
         let only_edits = session.options.frozen
-            && (self.adding.is_some() || self.editing.changes() > 0)
+            && (self.adding.is_some() || self.editing.changes > 0)
             && session.lockfile()?.is_none();
         let mut resolved = match only_edits {
             true => Resolved::default(),
@@ -232,17 +232,17 @@ impl Plan {
             }
             requirements = written;
         }
-        check_kinds(session, self.editing.changed(), &resolved)?;
+        check_kinds(session, &self.editing.changed, &resolved)?;
         let members = &session.workspace.members;
-        let changed = self.editing.changed().iter();
+        let changed = self.editing.changed.iter();
         let mut written: Vec<Written> =
             changed.flat_map(|(at, new)| differences(session, &members[at], new)).collect();
         if let Some(open) = &self.says_newer {
-            written.extend(unchanged(session, self.editing.changed(), open, &written));
+            written.extend(unchanged(session, &self.editing.changed, open, &written));
             note_newer(session, &requirements, &resolved.lock, open, &mut written);
             written.retain(|one| one.is_change() || one.newer.is_some());
         }
-        let edits = self.editing.into_edits();
+        let edits = self.editing.edits;
         let ways = resolved.ways.clone();
         let mut outcome = install(session, &requirements, resolved, &edits, dry_run)?;
         if !self.installed.is_empty() {
@@ -309,7 +309,7 @@ pub(crate) fn narrow(
     let own = &session.workspace.members[member];
     let id = |reference| id_in(session, own, reference);
     let new = id(&dependency.reference);
-    let mut listed = section.of(editing.changed().manifest(&session.workspace, member)).iter();
+    let mut listed = section.of(editing.changed.manifest(&session.workspace, member)).iter();
     let Some(listed) = listed.find(|listed| id(&listed.reference) == new) else { return Ok(None) };
     let set = |new: Option<&String>, old: &Option<String>| match new {
         Some(new) => Some(new.clone()).filter(|new| !new.is_empty()),
@@ -358,7 +358,7 @@ pub(crate) fn add(
     let own = &session.workspace.members[member];
     let id = |reference: &Reference| id_in(session, own, reference);
     let new = id(&dependency.reference);
-    let manifest = editing.changed().manifest(&session.workspace, member);
+    let manifest = editing.changed.manifest(&session.workspace, member);
     let all = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
     if let Some(known) = all.map(|known| &known.reference).find(|known| id(known) == new) {
         dependency.reference = known.with_version(dependency.reference.version().cloned());

@@ -20,10 +20,12 @@ pub struct Edit {
 /// Changes of manifests that are not on disk yet. The session keeps its manifests as they were read.
 #[derive(Debug, Default)]
 pub(crate) struct Editing {
-    edits: Vec<Edit>,
-    changed: ChangedManifests,
-    /// How often a manifest was changed.
-    changes: usize,
+    /// The edits, to be written at the end.
+    pub(crate) edits: Vec<Edit>,
+    /// The manifests that were changed.
+    pub(crate) changed: ChangedManifests,
+    /// How often a manifest was changed: what was collected before the last change is outdated.
+    pub(crate) changes: usize,
 }
 
 impl Editing {
@@ -60,20 +62,5 @@ impl Editing {
             None => self.edits.push(Edit { path, text }),
         }
         Ok(true)
-    }
-
-    /// The manifests that were changed.
-    pub(crate) fn changed(&self) -> &ChangedManifests {
-        &self.changed
-    }
-
-    /// How often a manifest was changed: what was collected before the last change is outdated.
-    pub(crate) fn changes(&self) -> usize {
-        self.changes
-    }
-
-    /// The edits, to be written at the end.
-    pub(crate) fn into_edits(self) -> Vec<Edit> {
-        self.edits
     }
 }
