@@ -71,24 +71,18 @@ impl Graph {
         }
         let mut graph = Self::default();
         let mut by_id: HashMap<PackageId, Vec<Node>> = HashMap::new();
+        let mut add = |name: String, id: Option<&PackageId>, version, is_root| {
+            let (id, edges) = (id.cloned(), Vec::new());
+            graph.vertices.push(Vertex { name, id, version, is_root, edges });
+            graph.vertices.len() - 1
+        };
         for member in &session.workspace.members {
-            by_id.entry(member.id.clone()).or_default().push(graph.vertices.len());
-            graph.vertices.push(Vertex {
-                name: member.manifest.name.to_string(),
-                id: Some(member.id.clone()),
-                version: member.manifest.version.as_ref().map(ToString::to_string),
-                is_root: true,
-                edges: Vec::new(),
-            });
+            let version = member.manifest.version.as_ref().map(ToString::to_string);
+            let node = add(member.manifest.name.to_string(), Some(&member.id), version, true);
+            by_id.entry(member.id.clone()).or_default().push(node);
         }
         if !lock.extra.is_empty() {
-            graph.vertices.push(Vertex {
-                name: Requester::CommandLine.to_string(),
-                id: None,
-                version: None,
-                is_root: true,
-                edges: Vec::new(),
-            });
+            add(Requester::CommandLine.to_string(), None, None, true);
         }
         for package in lock.packages.iter().filter(|package| package.source.is_workspace()) {
             let is_it = |member: &Member| member.place == package.source.place;
@@ -99,14 +93,9 @@ impl Graph {
             }
         }
         for package in lock.packages.iter().filter(|package| !package.source.is_workspace()) {
-            by_id.entry(package.id.clone()).or_default().push(graph.vertices.len());
-            graph.vertices.push(Vertex {
-                name: package.id.to_string(),
-                id: Some(package.id.clone()),
-                version: Some(version_of(package)),
-                is_root: false,
-                edges: Vec::new(),
-            });
+            let version = Some(version_of(package));
+            let node = add(package.id.to_string(), Some(&package.id), version, false);
+            by_id.entry(package.id.clone()).or_default().push(node);
         }
         graph.connect(session, &lock, &requirements, &by_id);
         Ok((graph, lock))
