@@ -31,7 +31,9 @@ fn profile(job: &Job) -> String {
          (allow file-write* (literal \"/dev/null\"))\n",
     );
     let quoted = |path: &Path| {
-        let path = path.canonicalize_or_self();
+        // The path without links is what the system compares.
+        let path = crate::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        let path = path.to_string_lossy();
         format!("\"{}\"", path.replace('\\', "\\\\").replace('"', "\\\""))
     };
     for path in &job.read {
@@ -41,16 +43,4 @@ fn profile(job: &Job) -> String {
         text.push_str(&format!("(allow file-read* file-write* (subpath {}))\n", quoted(path)));
     }
     text
-}
-
-/// The path without links, which is what the system compares.
-trait Canonical {
-    fn canonicalize_or_self(&self) -> String;
-}
-
-impl Canonical for Path {
-    fn canonicalize_or_self(&self) -> String {
-        let path = crate::fs::canonicalize(self).unwrap_or_else(|_| self.to_owned());
-        path.to_string_lossy().into_owned()
-    }
 }
