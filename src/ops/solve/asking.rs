@@ -40,17 +40,22 @@ fn ask<T>(
 ) -> Result<T, Failure> {
     loop {
         let result = question(request);
-        let met = session.index().take_met_local();
-        let known = request.local.len();
-        for id in met {
-            let version = session.places.member_of(&id).and_then(|member| member.version.clone());
-            request.local.entry(id).or_insert(Local { version });
-        }
+        let has_met = meet(session, request);
         let has_forgotten = session.index().forget_recalled();
-        if request.local.len() == known && !has_forgotten {
+        if !has_met && !has_forgotten {
             return result;
         }
     }
+}
+
+/// Adds the packages of the workspace that fetched packages turned out to require; returns whether any is new.
+pub(crate) fn meet(session: &Session, request: &mut Request) -> bool {
+    let known = request.local.len();
+    for id in session.index().take_met_local() {
+        let version = session.places.member_of(&id).and_then(|member| member.version.clone());
+        request.local.entry(id).or_insert(Local { version });
+    }
+    request.local.len() > known
 }
 
 /// Runs selection; offline, the installed packs are added to what the cache has. Also returns the lock of

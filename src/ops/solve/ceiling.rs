@@ -5,8 +5,9 @@ use crate::index::{Requirement, Unavailable};
 use crate::lock::LockedPackage;
 use crate::ops::Session;
 use crate::ops::requirements::requester::Requester;
+use crate::ops::solve::asking::meet;
 use crate::reference::Version;
-use crate::select::{Asking, Ceiling, Local, Newer, Request};
+use crate::select::{Asking, Ceiling, Newer, Request};
 
 /// The requirers of a locked package, and their requirements.
 pub(crate) fn asking(package: &LockedPackage) -> Vec<Asking> {
@@ -29,12 +30,7 @@ pub(crate) fn look<T>(
     let mut request = request.clone();
     loop {
         let result = ask(&mut Ceiling::new(session.index(), &request));
-        let known = request.local.len();
-        for id in session.index().take_met_local() {
-            let version = session.places.member_of(&id).and_then(|member| member.version.clone());
-            request.local.entry(id).or_insert(Local { version });
-        }
-        if request.local.len() == known {
+        if !meet(session, &mut request) {
             return result;
         }
     }

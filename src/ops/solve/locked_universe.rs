@@ -166,12 +166,10 @@ fn requirements(lock: &Lockfile, package: &LockedPackage) -> Option<Arc<[Arc<Req
 
 impl Universe for LockedUniverse<'_> {
     fn releases(&self, id: &PackageId) -> Result<Arc<Releases>, Unavailable> {
-        match self.packages.get(id) {
-            Some(held) => Ok(Arc::clone(&held.releases)),
-            None => match self.replaced.get(id) {
-                Some(nothing) => Ok(Arc::clone(nothing)),
-                None => self.index.releases(id),
-            },
+        let held = self.packages.get(id).map(|held| &held.releases);
+        match held.or_else(|| self.replaced.get(id)) {
+            Some(releases) => Ok(Arc::clone(releases)),
+            None => self.index.releases(id),
         }
     }
 
