@@ -12,13 +12,13 @@ use std::sync::{Arc, Mutex};
 use mu_provider::{Location, Release, SafeUrl};
 use url::Url;
 
-use crate::index::Route;
+use crate::index::{Candidate, Route};
 use crate::lock::{LockedPackage, Lockfile, Source};
 use crate::ops::explain::failure::unavailable;
 use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::session::source::source_beside;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{ArtifactDigest, PackageId, Version};
+use crate::reference::{ArtifactDigest, PackageId};
 use mu_provider::threads::lock;
 
 /// The roots of registries and repositories, by their text in the lock, each read once.
@@ -80,6 +80,16 @@ pub(super) fn way_of(
         None => Route::clone(&*index.route(&id).map_err(|error| unavailable(session, error))?),
     };
     Ok(Way { route, is_moved: true })
+}
+
+/// The same for a package that is not in a folder, as far as it is known without a request.
+fn known_way(session: &Session, package: &LockedPackage, roots: &Roots) -> Option<Way> {
+    let id = used_instead(session, &package.id);
+    let known = session.index().known_route(&id);
+    Some(match in_lock(session, package, &id, known.as_ref(), roots).ok()? {
+        Some(route) => Way { route, is_moved: false },
+        None => Way { route: known?, is_moved: true },
+    })
 }
 
 /// The place that the settings lead a locked package to now.
@@ -275,15 +285,14 @@ pub(super) fn release_of(
         }));
     }
     let id = used_instead(session, &package.id);
+    let index = session.index();
+    let failed = |error| unavailable(session, error);
     let is_repository = way.route.provider.facts().is_repository;
     if let (Some(_), false, Some(digest)) = (&package.commit, is_repository, &release.digest) {
         // A registry with a copy may give a commit another name than Git does, but it has the same content.
-        let failed = |error| unavailable(session, error);
-        let index = session.index();
         let releases = index.published(&id).map_err(failed)?;
         for position in (0..releases.len()).rev() {
-            let candidate = crate::index::Candidate::Release(position);
-            let (_, listed) = index.release(&id, candidate).map_err(failed)?;
+            let (_, listed) = index.release(&id, Candidate::Release(position)).map_err(failed)?;
             if listed.digest.as_ref() == Some(digest) {
                 return Ok(listed);
             }
@@ -293,13 +302,12 @@ pub(super) fn release_of(
     if package.commit.is_some() || !is_repository {
         return Ok(Arc::new(release));
     }
-    let version = package.parsed_version();
-    let found = session.index().published(&id).and_then(|releases| {
-        let at = version.as_ref().and_then(|version: &Version| releases.position(version));
-        at.map(|at| session.index().release(&id, crate::index::Candidate::Release(at))).transpose()
-    });
-    let found = found.map_err(|error| unavailable(session, error))?;
-    Ok(found.map_or_else(|| Arc::new(release), |(_, listed)| listed))
+    let releases = index.published(&id).map_err(failed)?;
+    let at = package.parsed_version().and_then(|version| releases.position(&version));
+    match at {
+        Some(at) => Ok(index.release(&id, Candidate::Release(at)).map_err(failed)?.1),
+        None => Ok(Arc::new(release)),
+    }
 }
 
 /// Where the archives of locked packages are, by their place in the lock, as far as that is known without a request.
@@ -319,12 +327,7 @@ fn archive(session: &Session, package: &LockedPackage, roots: &Roots) -> Option<
     if source.is_workspace() || source.is_pack() || source.is_folder() || package.commit.is_some() {
         return None;
     }
-    let id = used_instead(session, &package.id);
-    let known = session.index().known_route(&id);
-    let way = match in_lock(session, package, &id, known.as_ref(), roots).ok()? {
-        Some(route) => Way { route, is_moved: false },
-        None => Way { route: known?, is_moved: true },
-    };
+    let way = known_way(session, package, roots)?;
     let release = release_of(session, package, &way).ok()?;
     way.route.provider.archive(&way.route.location, &release)
 }
@@ -342,14 +345,7 @@ pub(crate) fn source_now(
     if package.source.is_folder() {
         return Some(source_beside(session, changed, &folder_route(session, package).ok()?));
     }
-    let id = used_instead(session, &package.id);
-    let known = session.index().known_route(&id);
-    let route = in_lock(session, package, &id, known.as_ref(), &Roots::default()).ok()?;
-    let mut route = match (route, known) {
-        (Some(route), _) => route,
-        (None, Some(known)) => known,
-        (None, None) => return None,
-    };
+    let mut route = known_way(session, package, &Roots::default())?.route;
     if route.provider.facts().is_repository && route.location.folder.is_none() {
         // The end of the repository's path is known once something was fetched from it.
         let commits = [package.commit.clone()?];
