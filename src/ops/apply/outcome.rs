@@ -295,23 +295,9 @@ pub(crate) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
         for index in 0..gone.len().max(come.len()) {
             let (from, to) = (gone.get(index), come.get(index));
             let same_version = from.zip(to).is_some_and(|(from, to)| from.version == to.version);
-            let text = |package: &&LockedPackage| match &package.commit {
-                Some(commit) if same_version => {
-                    format!("{} ({})", package.version, commit.get(..7).unwrap_or(commit))
-                }
-                // The digest of an archive or artifact is known before its content is.
-                None if same_version && package.revision().is_some() => {
-                    let digest = package.revision().unwrap_or_default();
-                    format!("{} ({})", package.version, ArtifactDigest::shortened(&digest))
-                }
-                None if same_version => match &package.digest {
-                    Some(digest) => {
-                        let digest = digest.to_string();
-                        format!("{} ({})", package.version, digest.get(..10).unwrap_or(&digest))
-                    }
-                    None => package.version.clone(),
-                },
-                _ => package.version.clone(),
+            let text = |package: &&LockedPackage| match content(package).filter(|_| same_version) {
+                Some(content) => format!("{} ({content})", package.version),
+                None => package.version.clone(),
             };
             let (from, to) = (from.map(text), to.map(text));
             let git = moved(gone.get(index).copied(), come.get(index).copied());
@@ -319,6 +305,16 @@ pub(crate) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
         }
     }
     changes
+}
+
+/// What distinguishes a package from others of its version: the start of its commit or digest.
+fn content(package: &LockedPackage) -> Option<String> {
+    // The digest of an archive or artifact is known before its content is.
+    Some(match (&package.commit, package.revision()) {
+        (Some(commit), _) => commit.get(..7).unwrap_or(commit).to_owned(),
+        (None, Some(digest)) => ArtifactDigest::shortened(&digest).to_owned(),
+        (None, None) => package.digest?.to_string().chars().take(10).collect(),
+    })
 }
 
 /// The branches, tags or commits of a package in a Git repository, if its versions do not show them.
