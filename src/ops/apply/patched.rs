@@ -9,7 +9,7 @@ use mu_provider::{Digest, ErrorKind, Mode, ProviderError, TreeWriter};
 
 #[cfg(feature = "git")]
 use crate::formats;
-use crate::fs;
+use crate::fs::{self, FileError};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::solve::patches::{self, patch_of, path_of};
 use crate::ops::solve::resolved::Resolved;
@@ -177,14 +177,11 @@ fn sha256(content: &[u8]) -> mu_provider::FileDigest {
 }
 
 /// The content of a file, or the target of a link.
-fn content(path: &Path, mode: Mode) -> Result<Vec<u8>, ProviderError> {
-    let read = match mode {
-        Mode::Symlink => {
-            fs::read_link(path).map(|target| target.into_os_string().into_encoded_bytes())
-        }
+pub(crate) fn content(path: &Path, mode: Mode) -> Result<Vec<u8>, FileError> {
+    match mode {
+        Mode::Symlink => Ok(fs::read_link(path)?.into_os_string().into_encoded_bytes()),
         Mode::File | Mode::Executable => fs::read(path),
-    };
-    read.map_err(ProviderError::from)
+    }
 }
 
 /// Writes a package with what a patch changes in it.

@@ -6,8 +6,8 @@ use serde::Serialize;
 use mu_provider::{Entry, Mode};
 
 use crate::formats::manifest_names;
-use crate::fs;
 use crate::ops::CommandError;
+use crate::ops::apply::patched::content;
 use crate::ops::lookup::diff::lines;
 use crate::store::Stored;
 
@@ -126,23 +126,17 @@ fn change(
     };
     let [from_mode, to_mode] = sides.map(|side| side.map(|entry| mode(entry.mode)));
     let [from_size, to_size] = sides.map(|side| side.map(|entry| entry.size));
-    let path = either.path.clone();
-    let (mut added, mut removed, mut hunks) = (None, None, None);
-    if let Some(compared) = compared {
-        (added, removed) = (Some(compared.added), Some(compared.removed));
-        hunks = Some(compared.hunks);
-    }
     Ok(FileChange {
-        path,
+        path: either.path.clone(),
         kind,
         from_mode,
         to_mode,
         from_size,
         to_size,
         content,
-        added,
-        removed,
-        hunks,
+        added: compared.as_ref().map(|compared| compared.added),
+        removed: compared.as_ref().map(|compared| compared.removed),
+        hunks: compared.map(|compared| compared.hunks),
     })
 }
 
@@ -153,11 +147,7 @@ fn is_binary(bytes: &[u8]) -> bool {
 /// The content of a file, or the target of a link.
 fn read(side: Option<(&Stored, &Entry)>) -> Result<Vec<u8>, CommandError> {
     let Some((stored, entry)) = side else { return Ok(Vec::new()) };
-    let path = stored.folder.join(&entry.path);
-    Ok(match entry.mode {
-        Mode::Symlink => fs::read_link(&path)?.as_os_str().as_encoded_bytes().to_vec(),
-        _ => fs::read(&path)?,
-    })
+    Ok(content(&stored.folder.join(&entry.path), entry.mode)?)
 }
 
 fn mode(mode: Mode) -> &'static str {
