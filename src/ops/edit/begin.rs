@@ -119,7 +119,7 @@ fn make(
         (None, commit, target)
     } else {
         let origin = Origin::find(session, package, request.url.as_deref())?;
-        if let Some(edit) = beside(edits, &session.workspace.root, &origin, id, package)? {
+        if let Some(edit) = beside(edits, &session.workspace.root, &origin, package)? {
             if let Some(locked) = package.commit.as_deref().filter(|locked| *locked != edit.commit)
             {
                 let [locked, begun] =
@@ -136,7 +136,7 @@ fn make(
         (Some(origin), commit, target)
     };
     let inside = origin.as_ref().map(|origin| origin.folder.clone()).unwrap_or_default();
-    let said = check_package(session, id, package, origin.as_ref(), &new.join(&inside))?;
+    let said = check_package(session, package, origin.as_ref(), &new.join(&inside))?;
     Ok(Edit {
         tagged: is_tagged(package, said.as_ref()),
         id: id.to_string(),
@@ -216,7 +216,6 @@ fn beside(
     edits: &Edits,
     root: &Path,
     origin: &Origin,
-    id: &PackageId,
     package: &LockedPackage,
 ) -> Result<Option<Edit>, CommandError> {
     let is_same =
@@ -227,8 +226,8 @@ fn beside(
         return Ok(None);
     };
     let tagged = is_tagged(package, loaded.manifest.version.as_ref());
-    let version = package.version.clone();
-    Ok(Some(Edit { id: id.to_string(), folder, version, tagged, ..other.clone() }))
+    let (id, version) = (package.id.to_string(), package.version.clone());
+    Ok(Some(Edit { id, folder, version, tagged, ..other.clone() }))
 }
 
 /// Whether a tag is the version of a locked package: its manifest says another one.
@@ -370,11 +369,11 @@ fn from_pack(
 /// one, which Git ignores.
 fn check_package(
     session: &Session,
-    id: &PackageId,
     package: &LockedPackage,
     origin: Option<&Origin>,
     folder: &Path,
 ) -> Result<Option<Version>, CommandError> {
+    let id = &package.id;
     let name = session.short_name(id);
     let place = origin.map(|origin| joined(&origin.url, &origin.folder)).unwrap_or_default();
     let hint = "`--url URL#FOLDER` names another repository, and the folder in it";
