@@ -19,31 +19,21 @@ fn note(session: &Session, clash: &Clash, oldest: &str) -> Option<String> {
     let releases = session.index().releases(&clash.id).ok()?;
     let published = releases.published(releases.position(&Version::parse(oldest).ok()?)?)?;
     let now = session.environment.now;
-    let mut text = format!("{oldest} was published {} ago", rounded(now - published));
     let cutoff = session.workspace.settings.minimum_release_age;
-    match (session.options.published_before, cutoff) {
+    let rule = match (session.options.published_before, cutoff) {
         (Some(moment), _) => {
-            text.push_str(&format!(
-                "; `--exclude-newer` excludes versions newer than {}",
-                date(moment)
-            ));
+            format!("; `--exclude-newer` excludes versions newer than {}", date(moment))
         }
-        (None, Some(Cutoff::Age(age))) => {
-            let from = date(published + age);
-            let cutoff = Cutoff::Age(age);
-            text.push_str(&format!(
-                "; `minimumReleaseAge: {cutoff}` ({}) allows it from {from} on",
-                file(session)
-            ));
+        (None, Some(cutoff)) => {
+            let effect = match cutoff {
+                Cutoff::Age(age) => format!("allows it from {} on", date(published + age)),
+                Cutoff::Moment(_) => "excludes newer versions".to_owned(),
+            };
+            format!("; `minimumReleaseAge: {cutoff}` ({}) {effect}", file(session))
         }
-        (None, Some(moment)) => {
-            text.push_str(&format!(
-                "; `minimumReleaseAge: {moment}` ({}) excludes newer versions",
-                file(session)
-            ));
-        }
-        (None, None) => {}
-    }
+        (None, None) => String::new(),
+    };
+    let mut text = format!("{oldest} was published {} ago{rule}", rounded(now - published));
     if let Some(newest) = clash.available.runs.last() {
         text.push_str(&format!("; the newest that is old enough is {}", newest.last));
     }
