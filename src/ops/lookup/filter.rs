@@ -53,15 +53,12 @@ impl VersionFilter {
         // `1.` means all that begins so, as `1` does.
         let version = self.version.as_deref().map(|text| text.strip_suffix('.').unwrap_or(text));
         let version = version.map(VersionSpec::parse).transpose();
-        let version = version.map_err(|error| usage("--version", &error))?;
+        let version = version
+            .map_err(|error| CommandError::new(Code::Usage, format!("--version: {error}")))?;
         let mu_version = supposed_mu(self.mu_version.as_deref())?;
         let revision = self.revision.as_deref().map(Revision::parse).transpose()?;
         Ok(Sieve { filter: self, version, revision, mu_version })
     }
-}
-
-fn usage(flag: &str, error: &dyn std::error::Error) -> CommandError {
-    CommandError::new(Code::Usage, format!("{flag}: {error}"))
 }
 
 impl Sieve<'_> {
