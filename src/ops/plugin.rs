@@ -50,25 +50,18 @@ pub fn list(session: &Session) -> Vec<Plugin> {
     let plugins = session.plugins();
     let all: Vec<(String, PathBuf)> = plugins.all().into_iter().collect();
     let look = |(name, path): (String, PathBuf)| {
-        let about = plugins.named(&name).map(|plugin| plugin.about());
-        let path = path.display().to_string();
-        match about {
-            Some(Ok(about)) => Plugin {
-                version: Some(about.version).filter(|version| !version.is_empty()),
-                schemes: about.schemes,
-                problem: None,
-                name,
-                path,
-            },
-            Some(Err(error)) => broken(name, path, error.to_string()),
-            None => broken(name, path, "is not a program that can be run".to_owned()),
-        }
+        let (version, schemes, problem) = match plugins.named(&name).map(|plugin| plugin.about()) {
+            Some(Ok(about)) => (about.version, about.schemes, None),
+            Some(Err(error)) => (String::new(), Vec::new(), Some(error.to_string())),
+            None => {
+                let problem = "is not a program that can be run".to_owned();
+                (String::new(), Vec::new(), Some(problem))
+            }
+        };
+        let version = Some(version).filter(|version| !version.is_empty());
+        Plugin { name, path: path.display().to_string(), version, schemes, problem }
     };
     all.into_iter().map(look).collect()
-}
-
-fn broken(name: String, path: String, problem: String) -> Plugin {
-    Plugin { name, path, version: None, schemes: Vec::new(), problem: Some(problem) }
 }
 
 /// The plugin with this name.
