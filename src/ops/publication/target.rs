@@ -151,9 +151,7 @@ impl Target {
         };
         let name = match &kind {
             Kind::Server(server) => server.root.to_string(),
-            Kind::Files(_) => to.to_owned(),
-            #[cfg(feature = "oci")]
-            Kind::Oci(_) => to.to_owned(),
+            _ => to.to_owned(),
         };
         Ok(Self { kind, name })
     }

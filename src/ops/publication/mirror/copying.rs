@@ -7,7 +7,7 @@ use mu_provider::{Digest, Listing, Progress as _, Provider as _, Release, Silent
 use mu_provider_hub::HubProvider;
 
 use super::renaming::Renaming;
-use super::{Changed, Copied, Elsewhere, MirrorRequest, Mirrored, VersionsToCopy};
+use super::{Changed, Copied, MirrorRequest, Mirrored, VersionsToCopy};
 use crate::index::releases::{Position, Releases};
 use crate::index::{Candidate, Route, Universe as _};
 use crate::lock::in_order;
@@ -32,7 +32,7 @@ pub(super) struct Copying<'a> {
     /// Which package is copied under a name.
     names: BTreeMap<String, PackageId>,
     /// Which namespaces have another name in the mirror.
-    renaming: Option<Renaming>,
+    pub(super) renaming: Option<Renaming>,
     pub(super) mirrored: Mirrored,
 }
 
@@ -49,16 +49,6 @@ impl<'a> Copying<'a> {
         let names = BTreeMap::new();
         let chosen = BTreeMap::new();
         Self { session, target, request, provider, chosen, names, renaming: None, mirrored }
-    }
-
-    /// Copies packages under other names.
-    pub(super) fn rename(&mut self, renaming: Renaming) {
-        self.renaming = Some(renaming);
-    }
-
-    /// Records that a package is not copied.
-    pub(super) fn leave(&mut self, elsewhere: Elsewhere) {
-        self.mirrored.elsewhere.push(elsewhere);
     }
 
     /// Copies these versions, or all versions of these packages, if requested.

@@ -135,7 +135,7 @@ pub fn mirror(session: &Session, request: &MirrorRequest) -> Result<Mirrored, Co
     let versions = versions(&outside, &resolved.lock, is_copied);
     let mut copying = Copying::new(&outside, &target, request);
     if let Some(text) = &request.namespace {
-        copying.rename(Renaming::new(&roots, text)?);
+        copying.renaming = Some(Renaming::new(&roots, text)?);
     }
     let mirrored = copying.run(&versions);
     outside.save_index();
@@ -179,16 +179,12 @@ fn mirror_locked(
     requirements.declare(session);
     let mut copying = Copying::new(session, target, request);
     let mut left: BTreeSet<&PackageId> = BTreeSet::new();
-    for package in &lock.packages {
-        let source = &package.source;
-        if source.is_workspace() {
-            left.insert(&package.id);
-            continue;
-        }
-        if source.is_folder() {
-            left.insert(&package.id);
-            let (provider, place) = (source.provider.clone(), source.place.clone());
-            copying.leave(Elsewhere { id: package.id.clone(), provider, place, reason: None });
+    for package in lock.packages.iter().filter(|package| package.source.is_own()) {
+        left.insert(&package.id);
+        if package.source.is_folder() {
+            let (provider, place) = (package.source.provider.clone(), package.source.place.clone());
+            let elsewhere = Elsewhere { id: package.id.clone(), provider, place, reason: None };
+            copying.mirrored.elsewhere.push(elsewhere);
         }
     }
     copying.run(&versions(session, &lock, |id| !left.contains(id)))

@@ -148,7 +148,7 @@ impl Copying<'_> {
     }
 
     fn leave_at(&mut self, id: &PackageId, route: &Route, reason: Refusal) {
-        self.leave(Elsewhere {
+        self.mirrored.elsewhere.push(Elsewhere {
             id: id.clone(),
             provider: route.provider.name().to_owned(),
             place: route.location.root.to_string(),
