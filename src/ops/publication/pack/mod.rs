@@ -68,8 +68,6 @@ pub struct Packed {
     pub manifest: Manifest,
     /// The archive.
     pub archive: Archive,
-    /// The archive's usual name.
-    pub file_name: String,
     /// Where it was written.
     pub path: Option<PathBuf>,
 }
@@ -162,12 +160,11 @@ pub(super) fn make(
         items.insert(at, Item { path: FILE_NAME.to_owned(), content });
     }
     check_limits(&manifest)?;
-    let file_name = file_name(&manifest)?;
-    let archive = Archive::make(session, &file_name, &items)?;
+    let archive = Archive::make(session, &file_name(&manifest)?, &items)?;
     for warning in warnings {
         session.events.warning(&warning);
     }
-    Ok(Packed { manifest, archive, file_name, path: None })
+    Ok(Packed { manifest, archive, path: None })
 }
 
 /// Packs a tree of the store as it is; errors call it `name`.
