@@ -155,22 +155,11 @@ pub(crate) fn in_one_line(error: &(dyn Error + 'static)) -> String {
 }
 
 /// A message in front of the error that caused it.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{what}")]
 struct Context {
     what: String,
     source: Box<dyn Error + Send + Sync>,
-}
-
-impl fmt::Display for Context {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(&self.what)
-    }
-}
-
-impl Error for Context {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&*self.source)
-    }
 }
 
 impl fmt::Display for CommandError {
