@@ -5,7 +5,6 @@
 //! needed.
 
 pub(crate) mod age;
-mod change_lock;
 pub(crate) mod changed_manifests;
 pub(crate) mod credentials;
 mod edits;
@@ -41,10 +40,10 @@ use crate::env::Environment;
 use crate::fs::create_private_folder;
 use crate::index::{Index, IndexOptions, MOST_PACKAGES, Providers};
 use crate::lock::Lockfile;
-use crate::ops::session::change_lock::ChangeLock;
 use crate::ops::session::credentials::Tokens;
 use crate::ops::session::events::{Aside, Work};
 use crate::ops::session::installed_releases::PacksHere;
+use crate::ops::session::opening::ChangeLock;
 use crate::ops::session::view::{Edited, View};
 use crate::ops::{Events, Places, Stage};
 use crate::packs::PacksFolder;
