@@ -13,7 +13,7 @@ use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::apply::install::install;
 use crate::ops::apply::kinds::check_kinds;
-use crate::ops::apply::rewrite::{Lists, rewrite};
+use crate::ops::apply::rewrite::{List, rewrite};
 use crate::ops::apply::written::{Written, differences, note_newer, unchanged};
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
@@ -131,13 +131,14 @@ impl Plan {
             result => result?,
         };
         let Some(change) = change else { return Ok(()) };
-        rewrite(session, &mut self.editing, &own, &change, Lists::Manifests)?;
+        let in_manifests = |list: List| list.is_some();
+        rewrite(session, &mut self.editing, &own, &change, in_manifests)?;
         if !self.extra.is_empty() {
             let extra = std::mem::take(&mut self.extra);
             let all = self.collect(session, &extra)?;
             if let Some(change) = planning::plan(session, &all, &Update::Nothing, None, to)? {
-                self.extra =
-                    rewrite(session, &mut self.editing, &all, &change, Lists::CommandLine)?;
+                let on_command_line = |list: List| list.is_none();
+                self.extra = rewrite(session, &mut self.editing, &all, &change, on_command_line)?;
             }
         }
         Ok(())
@@ -186,7 +187,7 @@ impl Plan {
         requirements: &Requirements,
         change: &Change,
     ) -> Result<(), CommandError> {
-        self.extra = rewrite(session, &mut self.editing, requirements, change, Lists::All)?;
+        self.extra = rewrite(session, &mut self.editing, requirements, change, |_| true)?;
         self.lowered.extend(change.lowered.iter().cloned());
         Ok(())
     }

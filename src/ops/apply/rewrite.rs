@@ -19,30 +19,10 @@ use crate::select::{Asker, Change, Demanded, Selection};
 use crate::workspace::Member;
 
 /// A list of requirements: of a manifest, or (`None`) of what `mu get` was given.
-type List = Option<(usize, Section)>;
+pub(crate) type List = Option<(usize, Section)>;
 
-/// Which lists are written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Lists {
-    /// The lists of the manifests.
-    Manifests,
-    /// What `mu get` was given.
-    CommandLine,
-    /// All.
-    All,
-}
-
-impl Lists {
-    fn has(self, list: List) -> bool {
-        match self {
-            Self::Manifests => list.is_some(),
-            Self::CommandLine => list.is_none(),
-            Self::All => true,
-        }
-    }
-}
-
-/// Writes the `requirements` after `change`; returns the new list of what `mu get` was given.
+/// Writes the `requirements` after `change` into the lists that `is_written` accepts; returns the new list of what `mu get` was
+/// given.
 ///
 /// # Errors
 ///
@@ -52,13 +32,13 @@ pub(crate) fn rewrite(
     editing: &mut Editing,
     requirements: &Requirements,
     change: &Change,
-    lists: Lists,
+    is_written: impl Fn(List) -> bool,
 ) -> Result<Vec<String>, CommandError> {
     let mut extra = Vec::new();
     let own = requirements.grouped(false);
     for (group, asked) in own.iter().zip(&change.asked) {
         for (old, new) in group.iter().zip(asked) {
-            if lists.has(old.line) {
+            if is_written(old.line) {
                 let new = new.as_ref();
                 write(session, editing, &mut extra, old, new)?;
             }
@@ -71,7 +51,7 @@ pub(crate) fn rewrite(
         let leading = leading(session, requirements, &change.selection, &requirement.id);
         let fits = |asked: &&&Asked| {
             let is_led_to = leading.is_empty() || leading.contains(&asked.line);
-            asked.requirement.id == requirement.id && is_led_to && lists.has(asked.line)
+            asked.requirement.id == requirement.id && is_led_to && is_written(asked.line)
         };
         match listed.iter().find(fits) {
             Some(old) if kept.insert(&old.requirement.id) => {
@@ -79,14 +59,14 @@ pub(crate) fn rewrite(
             }
             Some(_) => {}
             None => {
-                let in_manifests = leading.iter().copied().find(|list| lists.has(*list));
+                let in_manifests = leading.iter().copied().find(|list| is_written(*list));
                 let any = own.iter().flatten().map(|asked| asked.line);
-                let list = in_manifests.or_else(|| any.clone().find(|list| lists.has(*list)));
+                let list = in_manifests.or_else(|| any.clone().find(|list| is_written(*list)));
                 new.push((list.unwrap_or_default(), requirement));
             }
         }
     }
-    for old in listed.iter().filter(|old| lists.has(old.line)) {
+    for old in listed.iter().filter(|old| is_written(old.line)) {
         if !kept.contains(&old.requirement.id) {
             write(session, editing, &mut extra, old, None)?;
         }
