@@ -40,14 +40,6 @@ pub struct BeginRequest {
     pub from_pack: bool,
 }
 
-/// Where a clone goes.
-struct Target {
-    /// The clone, relative to the workspace's root.
-    clone: String,
-    /// The package in it, relative to the workspace's root.
-    folder: String,
-}
-
 /// Begins an edit.
 ///
 /// # Errors
@@ -113,10 +105,10 @@ fn make(
     (new, branch): (&Path, String),
 ) -> Result<Edit, CommandError> {
     let id = &package.id;
-    let (origin, commit, target) = if request.from_pack {
-        let target = target(session, request, id, None)?;
+    let (origin, commit, clone) = if request.from_pack {
+        let clone = target(session, request, id, None)?;
         let commit = from_pack(session, package, new, &branch)?;
-        (None, commit, target)
+        (None, commit, clone)
     } else {
         let origin = Origin::find(session, package, request.url.as_deref())?;
         if let Some(edit) = beside(edits, &session.workspace.root, &origin, package)? {
@@ -131,17 +123,17 @@ fn make(
             }
             return Ok(edit);
         }
-        let target = target(session, request, id, Some(&origin))?;
+        let clone = target(session, request, id, Some(&origin))?;
         let commit = cloned(session, &origin, new, &branch)?;
-        (Some(origin), commit, target)
+        (Some(origin), commit, clone)
     };
     let inside = origin.as_ref().map(|origin| origin.folder.clone()).unwrap_or_default();
     let said = check_package(session, package, origin.as_ref(), &new.join(&inside))?;
     Ok(Edit {
         tagged: is_tagged(package, said.as_ref()),
         id: id.to_string(),
-        folder: target.folder,
-        clone: target.clone,
+        folder: joined(&clone, &inside),
+        clone,
         version: package.version.clone(),
         branch,
         commit,
@@ -235,13 +227,14 @@ fn is_tagged(package: &LockedPackage, said: Option<&Version>) -> bool {
     said.is_some_and(|said| package.parsed_version().as_ref() != Some(said))
 }
 
-/// Where the clone goes: where references find it first, if that is free; else below `.mu/edit`.
+/// Where the clone goes, relative to the workspace's root: where references find it first, if that is free; else below
+/// `.mu/edit`.
 fn target(
     session: &Session,
     request: &BeginRequest,
     id: &PackageId,
     origin: Option<&Origin>,
-) -> Result<Target, CommandError> {
+) -> Result<String, CommandError> {
     let root = &session.workspace.root;
     let inside = origin.map(|origin| origin.folder.as_str()).unwrap_or_default();
     let is_free = |place: &str| is_free(root, place);
@@ -261,7 +254,7 @@ fn target(
                 CommandError::new(Code::Conflict, message).hint("name a folder that is new")
             );
         }
-        return Ok(Target { folder: joined(&clone, inside), clone });
+        return Ok(clone);
     }
     let [in_base, by_name, ..] = session.places.search().places(id);
     let [in_base, by_name] = [in_base, by_name].map(|place| relative(root, &place.folder));
@@ -275,7 +268,7 @@ fn target(
         _ => Vec::new(),
     };
     if let Some(clone) = wanted.into_iter().find(|place| is_free(place)) {
-        return Ok(Target { folder: joined(&clone, inside), clone });
+        return Ok(clone);
     }
     let path = origin.map_or_else(|| id.as_str().to_owned(), |origin| host_and_path(&origin.url));
     let clone = format!("{MU_FOLDER}/{EDIT_FOLDER}/{}", path.replace(':', "+"));
@@ -285,7 +278,7 @@ fn target(
             "look at what is in it, and move it away; or name another folder with `--at FOLDER`",
         ));
     }
-    Ok(Target { folder: joined(&clone, inside), clone })
+    Ok(clone)
 }
 
 /// Whether a clone can go to `place`: nothing is there, and no file or link is on the way.
