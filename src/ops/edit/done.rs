@@ -200,10 +200,11 @@ fn end(
     let clone = root.join(&edit.clone);
     let id = package_of(&edit)?;
     let ways = ways(session, &id, &edit, &clone, !request.keep && !request.force);
+    let ended = Ended { id, clone: edit.clone.clone(), trash: None, kept: request.keep, ways };
     if request.keep {
         edits.edits[at].kept = true;
         edits.write(&root)?;
-        return Ok(Ended { id, clone: edit.clone, trash: None, kept: true, ways });
+        return Ok(ended);
     }
     let with = before.iter().find(|other| other.clone == edit.clone);
     if let Some(with) = with.filter(|with| with.trash.is_some()) {
@@ -212,12 +213,12 @@ fn end(
         edits.edits[at].trash.clone_from(&with.trash);
         edits.edits[at].trashed = trashed;
         edits.write(&root)?;
-        return Ok(Ended { id, clone: edit.clone, trash: with.trash.clone(), kept: false, ways });
+        return Ok(Ended { trash: with.trash.clone(), ..ended });
     }
     if edit.state(&root) == State::Missing {
-        return Ok(Ended { id, clone: edit.clone, trash: None, kept: false, ways: Vec::new() });
+        return Ok(Ended { ways: Vec::new(), ..ended });
     }
-    let name = name_in_trash(&root, &id, session.environment.now);
+    let name = name_in_trash(&root, &ended.id, session.environment.now);
     // The name is known before the folder is there, so that a run that ends in between loses nothing.
     edits.edits[at].trash = Some(name.clone());
     edits.edits[at].trashed = Some(session.environment.now);
@@ -236,7 +237,7 @@ fn end(
     if let Ok(Some(around)) = mu_provider_git::Surroundings::of(&root) {
         around.no_longer_ignore(&clone)?;
     }
-    Ok(Ended { id, clone: edit.clone, trash: Some(name), kept: false, ways })
+    Ok(Ended { trash: Some(name), ..ended })
 }
 
 /// A name that is free in the trash: the package's, and the time.

@@ -1,5 +1,7 @@
 //! Takes a clone out of the trash, back to where it was.
 
+use std::collections::BTreeSet;
+
 use super::{Edited, seen};
 use crate::fs;
 use crate::ops::session::locked::ambiguous;
@@ -15,22 +17,19 @@ pub fn restore(session: &Session, name: &str) -> Result<Vec<Edited>, CommandErro
     let root = &session.workspace.root;
     let mut edits = Edits::read(root)?;
     let in_trash = |edit: &&Edit| edit.state(root) == State::InTrash;
-    let is_named = |edit: &&Edit| {
-        edit.trash.as_deref() == Some(name)
-            || edit.id == name
-            || edit.id.ends_with(&format!("/{name}"))
-    };
-    let named = || edits.edits.iter().filter(in_trash).filter(is_named);
-    let ids: std::collections::BTreeSet<&str> = named().map(|edit| &*edit.id).collect();
-    let is_exact = named().any(|edit| edit.trash.as_deref() == Some(name) || edit.id == name);
-    if ids.len() > 1 && !is_exact {
-        return Err(ambiguous(name, ids.into_iter()));
+    let is_exact = |edit: &&Edit| edit.trash.as_deref() == Some(name) || edit.id == name;
+    let ends_so = |edit: &&Edit| edit.id.ends_with(&format!("/{name}"));
+    let trashed = || edits.edits.iter().filter(in_trash);
+    let mut named: Vec<&Edit> = trashed().filter(is_exact).collect();
+    if named.is_empty() {
+        named.extend(trashed().filter(ends_so));
+        let ids: BTreeSet<&str> = named.iter().map(|edit| &*edit.id).collect();
+        if ids.len() > 1 {
+            return Err(ambiguous(name, ids));
+        }
     }
-    let exact =
-        named().filter(|edit| !is_exact || edit.trash.as_deref() == Some(name) || edit.id == name);
-    let Some(found) = exact.max_by_key(|edit| edit.trashed).cloned() else {
-        let names: Vec<String> =
-            edits.edits.iter().filter(in_trash).filter_map(|edit| edit.trash.clone()).collect();
+    let Some(found) = named.into_iter().max_by_key(|edit| edit.trashed).cloned() else {
+        let names: Vec<String> = trashed().filter_map(|edit| edit.trash.clone()).collect();
         let error = CommandError::new(Code::NotFound, format!("there is no `{name}` in the trash"));
         return Err(match names.is_empty() {
             true => error.hint("the trash is empty"),
