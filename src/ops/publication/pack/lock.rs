@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::lock::{FILE_NAME, Lockfile};
 use crate::manifest::edit::Section;
+use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::solve::names;
 use crate::ops::solve::resolve::resolve;
@@ -23,10 +24,13 @@ pub(super) fn cut_or_resolve(
     lock: &Lockfile,
     member: &Member,
 ) -> Result<Option<Lockfile>, CommandError> {
-    let lacking = match cut(session, lock, member)? {
-        Part::Nothing => return Ok(None),
-        Part::Whole(part) => return Ok(Some(part)),
-        Part::Lacks(id) => id,
+    if member.manifest.dependencies.is_empty() {
+        return Ok(None);
+    }
+    let required = names::collect(session, Vec::new())?;
+    let lacking = match cut(session, &required, lock, member) {
+        Ok(part) => return Ok(Some(part)),
+        Err(lacking) => lacking,
     };
     let unknown = || {
         format!(
@@ -38,37 +42,23 @@ pub(super) fn cut_or_resolve(
     let resolved = resolve(session, &requirements, Update::Nothing)
         .map_err(|error| error.while_doing(unknown()))?;
     session.save_index();
-    match cut(session, &resolved.lock, member)? {
-        Part::Nothing => Ok(None),
-        Part::Whole(part) => Ok(Some(part)),
-        Part::Lacks(_) => {
-            let error = CommandError::new(Code::LockOutdated, unknown());
-            Err(error.hint("run `mu get` first"))
-        }
-    }
+    cut(session, &required, &resolved.lock, member)
+        .map(Some)
+        .map_err(|_| CommandError::new(Code::LockOutdated, unknown()).hint("run `mu get` first"))
 }
 
-/// What a lock says about a package's dependencies.
-enum Part {
-    /// The package has none.
-    Nothing,
-    /// Everything that it depends on.
-    Whole(Lockfile),
-    /// The lock does not name the version of this one.
-    Lacks(PackageId),
-}
-
-/// Cuts `lock` down to what `member` depends on.
+/// Cuts `lock` down to what `member` depends on; `requirements` are those of the manifests.
 ///
 /// # Errors
 ///
-/// When a reference in the lock cannot be read.
-fn cut(session: &Session, lock: &Lockfile, member: &Member) -> Result<Part, CommandError> {
-    if member.manifest.dependencies.is_empty() {
-        return Ok(Part::Nothing);
-    }
+/// A dependency whose version the lock does not name.
+fn cut(
+    session: &Session,
+    requirements: &Requirements,
+    lock: &Lockfile,
+    member: &Member,
+) -> Result<Lockfile, PackageId> {
     let own = Requester::of(member);
-    let requirements = names::collect(session, Vec::new())?;
     let mut direct = BTreeSet::new();
     for asked in requirements.asked.iter().filter(|asked| asked.by == own) {
         let id = &asked.requirement.id;
@@ -77,7 +67,7 @@ fn cut(session: &Session, lock: &Lockfile, member: &Member) -> Result<Part, Comm
             || lock.replacement(id).is_some_and(|one| one.requested.contains(&requested));
         let is_direct = matches!(asked.line, Some((_, Section::Dependencies)));
         if is_direct && !is_locked {
-            return Ok(Part::Lacks(id.clone()));
+            return Err(id.clone());
         }
         direct.extend(Some(id.clone()).filter(|_| is_direct));
     }
@@ -104,5 +94,5 @@ fn cut(session: &Session, lock: &Lockfile, member: &Member) -> Result<Part, Comm
         requested.retain(|requested| askers.contains(&*requested.by));
     }
     let resolution = lock.resolution.clone();
-    Ok(Part::Whole(Lockfile { resolution, packages, replaced, extra: Vec::new() }))
+    Ok(Lockfile { resolution, packages, replaced, extra: Vec::new() })
 }
