@@ -93,7 +93,6 @@ pub(super) fn manifest(
     is_pinned: bool,
 ) -> Result<Vec<String>, CommandError> {
     let manifest = &member.manifest;
-    let fail = |message: String| Err(CommandError::new(Code::Manifest, message));
     if manifest.version.is_none() {
         return Err(CommandError::new(
             Code::Manifest,
@@ -118,7 +117,8 @@ pub(super) fn manifest(
     if let Some(repository) = &manifest.repository
         && without_secrets(repository) != *repository
     {
-        return fail("`repository` contains a secret, which everyone could read".to_owned());
+        let message = "`repository` contains a secret, which everyone could read";
+        return Err(CommandError::new(Code::Manifest, message));
     }
     if let Some(readme) = &manifest.readme
         && !member.folder.join(readme).is_file()
@@ -283,16 +283,13 @@ fn overrides(session: &Session, member: &Member) -> Result<(), CommandError> {
 fn warnings(session: &Session, member: &Member) -> Vec<String> {
     let manifest = &member.manifest;
     let mut warnings = Vec::new();
-    let mut missing = Vec::new();
-    for (key, is_there) in [
-        ("description", manifest.description.is_some()),
-        ("license", manifest.license.is_some()),
-        ("readme", manifest.readme.is_some()),
-    ] {
-        if !is_there {
-            missing.push(format!("`{key}`"));
-        }
-    }
+    let keys = [
+        ("description", manifest.description.is_none()),
+        ("license", manifest.license.is_none()),
+        ("readme", manifest.readme.is_none()),
+    ];
+    let missing = keys.into_iter().filter(|(_, is_missing)| *is_missing);
+    let missing: Vec<String> = missing.map(|(key, _)| format!("`{key}`")).collect();
     if !missing.is_empty() {
         warnings.push(format!("the manifest of `{}` has no {}", manifest.name, missing.join(", ")));
     }
