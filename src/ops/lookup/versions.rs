@@ -117,11 +117,12 @@ pub fn versions(
     };
     let positions: Vec<Position> = (0..releases.len()).filter(is_wanted).collect();
     let shown = listing.through(&sieve, &positions)?;
+    let failed = |error| unavailable(session, error);
     let source = match releases.len() {
         0 => None,
-        _ => Some(listing.source()?),
+        _ => Some(source_of(session, &*session.index().route(&id).map_err(failed)?)),
     };
-    let left_out = session.index().left_out(&id).map_err(|error| unavailable(session, error))?;
+    let left_out = session.index().left_out(&id).map_err(failed)?;
     session.save_index();
     Ok(VersionList {
         id: id.clone(),
@@ -158,13 +159,6 @@ impl Listing<'_> {
             }
             _ => wanted.accepts(&self.releases.version(position), true),
         }
-    }
-
-    /// Where the releases come from.
-    pub(super) fn source(&self) -> Result<Source, CommandError> {
-        let route = self.session.index().route(self.id);
-        let route = route.map_err(|error| unavailable(self.session, error))?;
-        Ok(source_of(self.session, &route))
     }
 
     /// Those of `positions` that pass the rest of a filter, after its conditions on versions.
