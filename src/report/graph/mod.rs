@@ -8,6 +8,8 @@ mod svg;
 
 use std::collections::BTreeMap;
 
+use mu_picture::Edge;
+
 use crate::ops::graph::{Graph, Node, Vertex};
 use crate::report::printable;
 
@@ -15,15 +17,8 @@ pub use self::dot::dot;
 pub use self::mermaid::mermaid;
 pub use self::svg::{MOST_PIECES, svg};
 
-/// One line between two nodes: everything that one requires of the other.
-struct DrawnEdge {
-    from: Node,
-    to: Node,
-    label: String,
-}
-
-/// The edges of a graph, merged for each pair of nodes, in the order of their nodes.
-fn lines(graph: &Graph) -> Vec<DrawnEdge> {
+/// A line between each pair of nodes, for everything that one requires of the other, in the order of their nodes.
+fn lines(graph: &Graph) -> Vec<Edge> {
     let mut labels: BTreeMap<(Node, Node), Vec<String>> = BTreeMap::new();
     for (from, vertex) in graph.vertices.iter().enumerate() {
         for edge in &vertex.edges {
@@ -34,8 +29,7 @@ fn lines(graph: &Graph) -> Vec<DrawnEdge> {
             }
         }
     }
-    let line =
-        |((from, to), labels): (_, Vec<String>)| DrawnEdge { from, to, label: labels.join(", ") };
+    let line = |((from, to), labels): (_, Vec<String>)| Edge { from, to, label: labels.join(", ") };
     labels.into_iter().map(line).collect()
 }
 

@@ -2,7 +2,7 @@
 //!
 //! [`mu_picture`] draws it.
 
-use mu_picture::{Edge, Node, Picture, Style};
+use mu_picture::{Node, Picture, Style};
 
 use crate::ops::graph::Graph;
 use crate::report::graph::{lines, texts};
@@ -20,12 +20,10 @@ pub fn svg(graph: &Graph) -> Result<String, usize> {
         let (name, version) = texts(vertex);
         Node { name, version, is_own: vertex.is_root }
     };
-    let edges = lines(graph).into_iter();
-    let edges = edges.map(|line| Edge { from: line.from, to: line.to, label: line.label });
     let mut picture = Picture {
         title: "Dependency graph".to_owned(),
         nodes: graph.vertices.iter().map(node).collect(),
-        edges: edges.collect(),
+        edges: lines(graph),
         ..Picture::default()
     };
     let pieces = mu_picture::pieces(&picture);
