@@ -55,10 +55,10 @@ pub trait Events: Send + Sync {
     fn defaults(&self, _defaults: &Defaults) {}
 
     /// The operation waits for what `text` says.
-    fn waiting(&self, text: &str);
+    fn waiting(&self, _text: &str) {}
 
     /// `done` of `total` steps of a stage are done; the total may grow.
-    fn progress(&self, stage: Stage, done: usize, total: usize);
+    fn progress(&self, _stage: Stage, _done: usize, _total: usize) {}
 
     /// A piece of work starts that may take long, such as the download of a package. Its name identifies it
     /// in [`Events::doing`], [`Events::bytes`] and [`Events::ends`].
@@ -71,13 +71,13 @@ pub trait Events: Send + Sync {
     fn ends(&self, _what: &str) {}
 
     /// `done` of `total` bytes of one piece of work have arrived.
-    fn bytes(&self, what: &str, done: u64, total: Option<u64>);
+    fn bytes(&self, _what: &str, _done: u64, _total: Option<u64>) {}
 
     /// Something happened to a request.
     fn request(&self, _event: &RequestEvent<'_>) {}
 
     /// A detail for `-v`, which is put into words only then.
-    fn detail(&self, text: &dyn Fn() -> String);
+    fn detail(&self, _text: &dyn Fn() -> String) {}
 
     /// Asks the user a question; returns whether the answer was yes. If there is nobody to ask, it is no.
     fn confirm(&self, _question: &str) -> bool {
@@ -91,10 +91,6 @@ pub struct NoEvents;
 
 impl Events for NoEvents {
     fn warning(&self, _text: &str) {}
-    fn waiting(&self, _text: &str) {}
-    fn progress(&self, _stage: Stage, _done: usize, _total: usize) {}
-    fn bytes(&self, _what: &str, _done: u64, _total: Option<u64>) {}
-    fn detail(&self, _text: &dyn Fn() -> String) {}
 }
 
 /// One piece of work of an operation, as a provider sees it. It ends when this is dropped.
