@@ -27,7 +27,11 @@ pub(crate) fn target(
             .position(|member| {
                 Some(&member.id) == id.as_ref() || member.folder == folder || member.place == name
             })
-            .ok_or_else(|| no_such_member(session, name));
+            .ok_or_else(|| {
+                let message = format!("`{name}` is not a package of this workspace");
+                CommandError::new(Code::NotFound, message)
+                    .hint(format!("its packages are: {}", names(session)))
+            });
     }
     match (around(session)?, members.len()) {
         (Some(index), _) => Ok(index),
@@ -75,11 +79,6 @@ fn left_out(path: &Path, session: &Session) -> CommandError {
         Some(why) => error.hint(why.to_string()),
         None => error.hint("hidden folders are not searched for packages"),
     }
-}
-
-fn no_such_member(session: &Session, name: &str) -> CommandError {
-    CommandError::new(Code::NotFound, format!("`{name}` is not a package of this workspace"))
-        .hint(format!("its packages are: {}", names(session)))
 }
 
 fn names(session: &Session) -> String {

@@ -48,10 +48,9 @@ pub(crate) fn no_folder(folder: &Path) -> CommandError {
 
 /// The folder that was probably meant, or those beside it.
 fn what_is_there(folder: &Path) -> String {
-    let Some(missing) = folder.ancestors().take_while(|at| !at.is_dir()).last() else {
-        return "expected the path of a folder".to_owned();
-    };
-    let (Some(above), Some(name)) = (missing.parent(), missing.file_name()) else {
+    let missing = folder.ancestors().take_while(|at| !at.is_dir()).last();
+    let parts = missing.and_then(|at| Some((at, at.parent()?, at.file_name()?)));
+    let Some((missing, above, name)) = parts else {
         return "expected the path of a folder".to_owned();
     };
     let mut names: Vec<String> = fs::entries(above)
