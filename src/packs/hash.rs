@@ -75,7 +75,8 @@ pub(super) fn file_matches(path: &Path, entry: &Entry) -> bool {
         && hash_file(path).is_ok_and(|(sha256, _)| sha256 == entry.sha256)
 }
 
-fn hash_file(path: &Path) -> Result<(FileDigest, u64), FileError> {
+/// The digest of a file, and its bytes.
+pub(crate) fn hash_file(path: &Path) -> Result<(FileDigest, u64), FileError> {
     let mut file = fs::open(path)?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 64 << 10];

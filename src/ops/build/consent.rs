@@ -4,7 +4,7 @@
 //! whoever takes over a package cannot have a program run in silence.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use mu_provider::Digest;
 
@@ -56,7 +56,7 @@ pub(super) fn ask(
     digest: &Digest,
     build: &Build,
 ) -> Result<(), CommandError> {
-    let path = file(session);
+    let path = session.environment.mu_home.join(FOLDER).join(FILE);
     let mut agreed: Agreed = match fs::read_text_if_there(&path)? {
         Some(text) => serde_json::from_str(&text).unwrap_or_default(),
         None => Agreed::new(),
@@ -115,8 +115,4 @@ pub(super) fn shown(command: &[String]) -> String {
         }
     };
     command.iter().map(word).collect::<Vec<_>>().join(" ")
-}
-
-fn file(session: &Session) -> PathBuf {
-    session.environment.mu_home.join(FOLDER).join(FILE)
 }

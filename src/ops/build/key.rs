@@ -2,17 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use mu_provider::{Digest, FileDigest};
 use sha2::{Digest as _, Sha256};
 
-use crate::fs::{self, AtPath as _};
 use crate::lock::LockedPackage;
 use crate::manifest::Build;
 use crate::ops::build::confine::system_folders;
 use crate::ops::{Code, CommandError, Session};
+use crate::packs::hash_file;
 
 /// The time that builds take for the time of their sources: 1980, the first that every archive format has.
 pub(super) const EPOCH: u64 = 315_532_800;
@@ -91,23 +90,11 @@ pub(super) fn key(
             CommandError::new(Code::NotFound, message)
                 .hint("install it in a folder of the system, such as /usr/local/bin: builds see no other programs")
         })?;
-        add("tool", &(tool, hash(&path)?.to_string()));
+        add("tool", &(tool, hash_file(&path)?.0.to_string()));
     }
     Ok(FileDigest::from_bytes(Sha256::digest(text).into()).to_string())
 }
 
 fn find(tool: &str, path: &str) -> Option<PathBuf> {
     path.split(':').map(|folder| Path::new(folder).join(tool)).find(|path| path.is_file())
-}
-
-fn hash(path: &Path) -> Result<FileDigest, CommandError> {
-    let mut file = fs::open(path)?;
-    let mut hash = Sha256::new();
-    let mut buffer = vec![0; 64 << 10];
-    loop {
-        match file.read(&mut buffer).at("read", path)? {
-            0 => return Ok(FileDigest::from_bytes(hash.finalize().into())),
-            count => hash.update(&buffer[..count]),
-        }
-    }
 }

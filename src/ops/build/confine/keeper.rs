@@ -24,12 +24,11 @@ enum Event {
 pub(super) fn keep(job: &Job, file: &Path) -> Ended {
     let (sender, events) = channel();
     watch_for_the_end_of_mu(sender.clone());
-    let child = match start(job, file) {
+    let mut child = match start(job, file) {
         Ok(child) => child,
         Err(error) => return Ended::NotStarted(error.to_string()),
     };
     let id = child.id();
-    let mut child = child;
     std::thread::spawn(move || {
         let status = child.wait().ok();
         let _ = sender.send(Event::Ended(status));
