@@ -2,7 +2,7 @@
 
 use anstyle::Style;
 
-use crate::report::text::printable;
+use crate::report::text::one_line;
 
 /// Rows of cells under a heading.
 #[derive(Debug, Default)]
@@ -19,10 +19,7 @@ impl Table {
 
     /// Adds a row; foreign text is made safe, and one line, here.
     pub fn row<const COLUMNS: usize>(&mut self, cells: [(Style, String); COLUMNS]) {
-        let safe = cells
-            .into_iter()
-            .map(|(style, text)| (style, printable(&text).replace(['\n', '\t'], " ")));
-        self.rows.push(safe.collect());
+        self.rows.push(cells.map(|(style, text)| (style, one_line(&text))).into());
     }
 
     /// The table without empty columns.

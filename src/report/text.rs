@@ -24,6 +24,11 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Foreign text, safe and on one line.
+pub(super) fn one_line(text: &str) -> String {
+    printable(text).replace(['\n', '\t'], " ")
+}
+
 /// Whether a stream without styles shows a text unchanged.
 pub(super) fn is_plain(text: &str) -> bool {
     let is_plain = |byte: u8| (byte >= b' ' && byte != 0x7f) || byte == b'\n' || byte == b'\t';

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use mu_picture::Edge;
 
 use crate::ops::graph::{Graph, Node, Vertex};
-use crate::report::printable;
+use crate::report::text::one_line;
 
 pub use self::dot::dot;
 pub use self::mermaid::mermaid;
@@ -36,11 +36,6 @@ fn lines(graph: &Graph) -> Vec<Edge> {
 /// A node's name and version, as they are shown.
 fn texts(vertex: &Vertex) -> (String, Option<String>) {
     (one_line(&vertex.name), vertex.version.as_deref().map(one_line))
-}
-
-/// Foreign text, safe and on one line.
-fn one_line(text: &str) -> String {
-    printable(text).replace(['\n', '\t'], " ")
 }
 
 #[cfg(test)]

@@ -85,6 +85,7 @@ impl Screen {
     /// The line for the whole.
     fn first(&self, state: &mut State, now: Instant) -> Option<String> {
         let speed = state.speed(now);
+        let age = |since: Instant| now.saturating_duration_since(since);
         let (what, since) = match (&state.stage, state.work.first(), &state.note) {
             (Some(counted), ..) => {
                 let verb = counted.stage.verb();
@@ -93,14 +94,10 @@ impl Screen {
                     0 => format!("{verb} {}", counted.done),
                     total => format!("{verb} {}/{total}", counted.done),
                 };
-                (what, now.saturating_duration_since(counted.since))
+                (what, age(counted.since))
             }
-            (None, Some(work), _) => {
-                (format!("asking {}", work.shown), now.saturating_duration_since(work.since))
-            }
-            (None, None, Some((_, since))) => {
-                ("waiting".to_owned(), now.saturating_duration_since(*since))
-            }
+            (None, Some(work), _) => (format!("asking {}", work.shown), age(work.since)),
+            (None, None, Some((_, since))) => ("waiting".to_owned(), age(*since)),
             (None, None, None) => {
                 let (host, silent) = state.waited_for(now).first().copied()?;
                 (format!("asking {host}"), silent)
