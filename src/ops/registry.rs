@@ -66,11 +66,7 @@ fn misread(before: &str, word: &str, after: &str, problem: Problem) -> CommandEr
     if without_secrets(&line) == line {
         message.push_str(&format!("\n  {}\n  {:column$}{carets}", line.trim_end(), ""));
     }
-    let error = CommandError::new(Code::Usage, message);
-    match problem.help {
-        Some(help) => error.hint(help),
-        None => error,
-    }
+    problem.help.into_iter().fold(CommandError::new(Code::Usage, message), CommandError::hint)
 }
 
 /// Refuses a registry that nothing could be fetched from: with an unknown protocol or provider, or over plain

@@ -55,9 +55,8 @@ pub(crate) fn failed(
                 let hints = hints.chain(unserved::no_place(session, id));
                 error = hints.fold(error, CommandError::hint);
             }
-            for clash in &conflict.clashes {
-                error = only_pack(session, &clash.id).into_iter().fold(error, CommandError::hint);
-            }
+            let packs = conflict.clashes.iter().filter_map(|clash| only_pack(session, &clash.id));
+            error = packs.fold(error, CommandError::hint);
             if !missing
                 && by.iter().any(|by| Requester::is_called_as_move(by))
                 && remedies.is_empty()

@@ -74,10 +74,9 @@ fn absent(session: &Session, id: &PackageId, tried: &[String]) -> CommandError {
         let place = own_packages::shown(&member.place);
         error = error.hint(format!("the workspace has it in `{place}`; it is not published"));
     }
-    error = other_places::installed(session, id).into_iter().fold(error, CommandError::hint);
-    error = other_places::stripped(session, id).into_iter().fold(error, CommandError::hint);
-    for other in session.index().similar(id) {
-        error = error.hint(format!("did you mean `{other}`?"));
-    }
-    error.hint(failure::absent(session, id))
+    let similar = session.index().similar(id);
+    let similar = similar.into_iter().map(|other| format!("did you mean `{other}`?"));
+    let hints = other_places::installed(session, id).into_iter();
+    let hints = hints.chain(other_places::stripped(session, id)).chain(similar);
+    hints.fold(error, CommandError::hint).hint(failure::absent(session, id))
 }

@@ -161,10 +161,6 @@ impl From<HubError> for CommandError {
             HubError::Store { .. } | HubError::Io { .. } | HubError::File(_) => Code::Io,
         };
         let hint = error.hint();
-        let error = Self::from_error(code, error);
-        match hint {
-            Some(hint) => error.hint(hint),
-            None => error,
-        }
+        hint.into_iter().fold(Self::from_error(code, error), Self::hint)
     }
 }
