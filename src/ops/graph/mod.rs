@@ -138,12 +138,10 @@ impl Graph {
             }
         }
         for package in &lock.packages {
-            let Some(&to) = by_id.get(&package.id).and_then(|nodes| nodes.last()) else { continue };
-            let to = by_id[&package.id]
-                .iter()
-                .copied()
-                .find(|node| self.vertices[*node].version.as_deref() == Some(&version_of(package)))
-                .unwrap_or(to);
+            let nodes = by_id.get(&package.id).map_or(&[][..], Vec::as_slice);
+            let version = Some(version_of(package));
+            let is_it = |node: &&Node| self.vertices[**node].version == version;
+            let Some(&to) = nodes.iter().find(is_it).or(nodes.last()) else { continue };
             let own = package.requested.iter().map(|one| (one, one.spec.to_string()));
             // Requirements on a package that it replaces apply to it.
             let replaced = lock.replaced.iter().filter(|replaced| replaced.by == package.id);
