@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::index::Requirement;
-use crate::lock::{LockedPackage, Lockfile};
+use crate::lock::LockedPackage;
 use crate::manifest;
 use crate::ops::apply::dependencies::{self, NewVersion, beginning_with};
 use crate::ops::apply::plan::Plan;
@@ -11,7 +11,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::installed;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::error::quoted;
-use crate::ops::session::locked::{find_locked, find_used};
+use crate::ops::session::locked::find_used;
 use crate::ops::solve::names;
 use crate::ops::solve::narrowed::{Narrowing, pin, without_packages};
 use crate::ops::solve::planning::{in_use, refuse_frozen, rewrites};
@@ -34,7 +34,15 @@ pub fn update(
     let plan = Plan { installed, ..Plan::new(session)? };
     let texts = match request.narrowing.is_empty() {
         true => request.packages.clone(),
-        false => targets(session, &plan, request)?.into_iter().map(|target| target.text).collect(),
+        false => {
+            let requirements = names::collect(session, plan.extra.clone())?;
+            let asked = |id: &PackageId| {
+                let asked = requirements.asked.iter().map(|asked| &asked.requirement);
+                asked.filter(|asked| asked.id == *id).cloned().collect()
+            };
+            let targets = narrowed(session, &plan, request, asked)?;
+            targets.into_iter().map(|target| target.text).collect()
+        }
     };
     run(session, &Requester::Update, &texts, dry_run, plan)
 }
@@ -56,19 +64,6 @@ struct Target {
     version: Version,
     /// The same as a reference.
     text: String,
-}
-
-/// The newest version of each package that satisfies the conditions and what the workspace requires.
-fn targets(
-    session: &Session,
-    plan: &Plan,
-    request: &UpdateRequest,
-) -> Result<Vec<Target>, CommandError> {
-    let requirements = names::collect(session, plan.extra.clone())?;
-    narrowed(session, plan, request, |id| {
-        let asked = requirements.asked.iter().map(|asked| &asked.requirement);
-        asked.filter(|asked| asked.id == *id).cloned().collect()
-    })
 }
 
 /// The newest version of each package that satisfies the conditions, and that `asked` accept in addition to
@@ -178,26 +173,6 @@ fn check_met(selection: &Selection, wishes: &[Asked]) -> Result<(), CommandError
     Ok(())
 }
 
-/// Lowers requirements of the workspace's manifests that forbid the versions that `texts` name; a range keeps
-/// its form.
-fn lower(
-    session: &Session,
-    plan: &mut Plan,
-    known: &Lockfile,
-    texts: &[String],
-) -> Result<(), CommandError> {
-    let mut wanted: BTreeMap<PackageId, Version> = BTreeMap::new();
-    for text in texts {
-        let reference = Reference::parse(text)?;
-        if let Some(VersionSpec::Pin(pin)) = reference.version() {
-            let version = Version::parse(&pin.version().to_string())?;
-            let id = find_locked(session, known, &reference)?;
-            wanted.insert(known.used_for(&id).clone(), version);
-        }
-    }
-    retarget(session, plan, &wanted, false)
-}
-
 /// Makes the requirements in the workspace's manifests start at these versions; a range keeps its form.
 /// Requirements that accept them already stay, unless `moves_all` is set.
 fn retarget(
@@ -235,18 +210,19 @@ pub fn downgrade(
 ) -> Result<Outcome, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let known = in_use(session, &lock.extra)?;
+    let mut wanted = BTreeMap::new();
     for text in texts {
         let reference = Reference::parse(text)?;
         let id = find_used(session, &known, &reference)?;
+        let Some(VersionSpec::Pin(pin)) = reference.version() else { continue };
+        let version = Version::parse(&pin.version().to_string())?;
         let locked = known.find(&id).last();
         let now = locked.and_then(LockedPackage::parsed_version);
-        let (Some(VersionSpec::Pin(pin)), Some(now)) = (reference.version(), now) else { continue };
-        let wanted = Version::parse(&pin.version().to_string())?;
-        if now < wanted {
+        if let Some(now) = now.filter(|now| *now < version) {
             let message = format!("`{id}` is at {now}, and {pin} is newer");
             let asked = locked.into_iter().flat_map(|package| &package.requested);
             let asked = asked.filter_map(|one| Requirement::parse(id.clone(), &one.spec));
-            let is_allowed = asked.into_iter().all(|one| one.spec.accepts(&wanted, true));
+            let is_allowed = asked.into_iter().all(|one| one.spec.accepts(&version, true));
             let hint = match is_allowed {
                 true => format!("`mu update {}` moves there", quoted(reference.as_str())),
                 false => format!(
@@ -256,10 +232,11 @@ pub fn downgrade(
             };
             return Err(CommandError::new(Code::Usage, message).hint(hint));
         }
+        wanted.insert(id, version);
     }
     let mut plan = Plan::new(session)?;
     if !rewrites(session, session.strategy()) {
-        lower(session, &mut plan, &known, texts)?;
+        retarget(session, &mut plan, &wanted, false)?;
     }
     run(session, &Requester::Downgrade, texts, dry_run, plan)
 }
