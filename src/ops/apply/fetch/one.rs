@@ -15,7 +15,7 @@ use crate::ops::{CommandError, Session};
 use crate::reference::PackageId;
 use crate::store::{StoreError, Stored};
 
-/// Brings one locked package into the store, from where the settings lead it; returns its place too.
+/// Brings one locked package into the store, from where the settings lead it.
 ///
 /// # Errors
 ///
@@ -24,16 +24,15 @@ use crate::store::{StoreError, Stored};
 pub(crate) fn fetch_locked(
     session: &Session,
     package: &LockedPackage,
-) -> Result<(Stored, Route), CommandError> {
+) -> Result<Stored, CommandError> {
     let way = way_of(session, package, &Roots::default())?;
     if let Some(digest) = &package.digest
         && let Some(stored) = session.store.find(digest)?
     {
-        return Ok((stored, way.route));
+        return Ok(stored);
     }
     let release = release_of(session, package, &way)?;
-    let stored = fetch_release(session, &package.id, &way.route, &release)?;
-    Ok((stored, way.route))
+    fetch_release(session, &package.id, &way.route, &release)
 }
 
 /// Brings one locked package into the store, as it was published.

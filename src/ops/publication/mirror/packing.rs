@@ -65,7 +65,7 @@ impl Copying<'_> {
                 continue;
             }
             if !self.request.dry_run {
-                let (stored, _) = fetch_locked(self.session, package)?;
+                let stored = fetch_locked(self.session, package)?;
                 if !is_pinned && is_there(&stored.digest.to_string()) {
                     self.mirrored.present += 1;
                     continue;
