@@ -8,7 +8,7 @@ use mu_provider::SafeUrl;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::lock::{LockedPackage, Lockfile, Requested, Source};
+use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::apply::written::Written;
 use crate::ops::requirements::Requirements;
 use crate::ops::session::words::count;
@@ -343,12 +343,7 @@ fn is_same(left: &LockedPackage, right: &LockedPackage) -> bool {
         && left.commit == right.commit
         && left.artifact == right.artifact
         && (left.archive == right.archive || !left.source.is_archive())
-        && is_same_kind(&left.source, &right.source)
+        // Which registry or repository it comes from does not matter, because the content is the locked one.
+        && (left.source == right.source || !left.source.is_own() && !right.source.is_own())
         && (left.digest == right.digest || left.digest.is_none() || right.digest.is_none())
-}
-
-/// Whether two packages come from the same kind of place. Which registry or repository does not matter,
-/// because the content is the locked one.
-fn is_same_kind(left: &Source, right: &Source) -> bool {
-    left == right || !left.is_own() && !right.is_own()
 }

@@ -113,7 +113,7 @@ fn headline(session: &Session, conflict: &Conflict, missing: bool) -> String {
             format!("no version of {name} meets the requirements")
         }
         (true, _) => "some packages or versions do not exist".to_owned(),
-        (false, []) if missing_capability(conflict) => {
+        (false, []) if conflict.capabilities.iter().any(|clash| !clash.is_provided) => {
             "nothing provides what is required".to_owned()
         }
         (false, [clash]) if clash.asked.len() == 1 && clash.needed.is_none() => {
@@ -121,11 +121,6 @@ fn headline(session: &Session, conflict: &Conflict, missing: bool) -> String {
         }
         (false, _) => "no versions fit together".to_owned(),
     }
-}
-
-/// Whether something requires a capability that nothing provides, and nothing else is wrong.
-fn missing_capability(conflict: &Conflict) -> bool {
-    conflict.clashes.is_empty() && conflict.capabilities.iter().any(|clash| !clash.is_provided)
 }
 
 /// The factor by which the hint for a stopped search raises the number of steps.

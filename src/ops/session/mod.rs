@@ -244,11 +244,6 @@ impl Session {
         if self.options.jobs > 0 { self.options.jobs } else { 16 }
     }
 
-    /// The number of parallel requests: they are small, so only latency counts.
-    fn question_jobs(&self) -> usize {
-        if self.options.jobs > 0 { self.options.jobs } else { 50 }
-    }
-
     /// The number of parallel jobs while computing or writing files for so many items.
     pub fn disk_jobs(&self, items: usize) -> usize {
         static CORES: LazyLock<usize> =
@@ -332,7 +327,8 @@ impl Session {
             allow_insecure: self.options.allow_insecure,
             dates: self.age_rule().dates(self.options.dated),
             now: self.environment.now,
-            jobs: self.question_jobs(),
+            // Requests are small, so only latency counts.
+            jobs: if self.options.jobs > 0 { self.options.jobs } else { 50 },
             most: self.most_packages(),
             progress: Arc::new(Aside(Arc::clone(&events))),
             begin: Box::new(move |what| Box::new(Work::begin(&events, what))),
