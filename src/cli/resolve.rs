@@ -101,7 +101,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
         runtime: arguments.runtime,
         mu_version: arguments.mu_version,
         exclude: arguments.exclude,
-        narrowing: arguments.narrowing.to_operation(),
+        narrowing: arguments.narrowing.into_operation(),
         resolution: None,
         tidies: context.shell.is_json(),
     };
