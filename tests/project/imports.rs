@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::read;
 use super::tidy::{is_test, texts, without_tests};
 
 /// The floors of `ops`, from the lowest to the highest; above them are the verbs.
@@ -269,6 +270,36 @@ fn a_floor_of_the_operations_uses_only_those_below_it() {
         }
     }
     assert!(FLOORS.iter().all(|floor| seen.contains(floor)), "{seen:?}");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Verbs that share helpers share a folder, in which only the verbs can be reached from outside.
+#[test]
+fn no_verb_uses_another_one_of_its_folder() {
+    let crates = Crate::all();
+    let program = &crates[""];
+    let verb = |file: usize| {
+        let [first, folder, verb, ..] = &program.files[file].module[..] else { return None };
+        let is_shared = FLOORS.contains(&folder.as_str());
+        if first != "ops" || is_shared {
+            return None;
+        }
+        let around = read(&format!("src/ops/{folder}/mod.rs"));
+        let is_public = around.contains(&format!("pub mod {verb};"));
+        let is_verb = read(&program.files[file].path).contains("\npub fn ");
+        (is_public && is_verb).then_some((folder.as_str(), verb.as_str()))
+    };
+    let (mut wrong, mut verbs) = (Vec::new(), BTreeSet::new());
+    for (from, imported) in program.imports().iter().enumerate() {
+        let Some(own) = verb(from) else { continue };
+        verbs.insert(own);
+        for other in imported.iter().filter(|other| verb(**other).is_some_and(|other| other != own))
+        {
+            let (from, to) = (&program.files[from].path, &program.files[*other].path);
+            wrong.push(format!("{from} uses {to}"));
+        }
+    }
+    assert!(verbs.len() > 8, "{verbs:?}");
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use crate::index::releases::{Details, Position};
 use crate::ops::lookup::filter::VersionFilter;
-use crate::ops::lookup::versions::Listing;
+use crate::ops::lookup::listing::Listing;
 use crate::ops::requirements::supposition::{facts, supposed_mu};
 use crate::ops::session::age::{Age, AgeRule};
 use crate::ops::{CommandError, Session};

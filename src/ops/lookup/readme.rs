@@ -2,7 +2,7 @@
 
 use crate::fs;
 use crate::manifest::{JSON_NAME, Manifest, YAML_NAME};
-use crate::ops::lookup::info::fetched;
+use crate::ops::lookup::chosen::fetched;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
 use crate::store::Stored;

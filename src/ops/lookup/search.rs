@@ -12,7 +12,7 @@ use crate::manifest::Capability;
 use crate::ops::explain::failure::{at_default_base, unavailable};
 use crate::ops::lookup::filter::{Sieve, VersionFilter};
 use crate::ops::lookup::here::Here;
-use crate::ops::lookup::versions::Listing;
+use crate::ops::lookup::listing::Listing;
 use crate::ops::session::events::Work;
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};

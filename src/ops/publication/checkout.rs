@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::ops::publication::pack::Packed;
+use crate::ops::publication::packing::Packed;
 use crate::ops::session::error::quoted;
 use crate::ops::{Code, CommandError};
 

@@ -9,10 +9,13 @@ pub mod hub;
 #[cfg(feature = "publish")]
 mod lines;
 #[cfg(feature = "publish")]
+mod marked;
+#[cfg(feature = "publish")]
 pub mod mirror;
 #[cfg(all(feature = "publish", feature = "oci"))]
 mod oci;
 pub mod pack;
+mod packing;
 #[cfg(feature = "publish")]
 pub mod publish;
 #[cfg(feature = "publish")]

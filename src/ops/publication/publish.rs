@@ -14,8 +14,7 @@ use crate::lock::{Lockfile, in_order};
 use crate::ops::publication::check::{self, Siblings, There};
 use crate::ops::publication::checkout;
 use crate::ops::publication::lines::{Mark, full_version};
-use crate::ops::publication::pack::{self, Making, Packed};
-use crate::ops::publication::stated::stated;
+use crate::ops::publication::packing::{self, Making, Packed};
 use crate::ops::publication::target::{Target, Upload};
 use crate::ops::requirements::names::id_in;
 use crate::ops::session::error::quoted;
@@ -125,7 +124,7 @@ fn one(
         let message = format!("`{id}` cannot have moved to itself");
         return Err(CommandError::new(Code::Usage, message));
     }
-    pack::refuse_foreign(member)?;
+    packing::refuse_foreign(member)?;
     let mut doubts = check::manifest(session, member, request.pinned)?;
     check::not_patched(session, member, lock)?;
     if let Some(to) = &request.to {
@@ -140,7 +139,7 @@ fn one(
     if published.is_none() {
         check_dependencies(session, request, index, siblings, &target)?;
     }
-    let packed = pack::make(session, index, lock, making)?;
+    let packed = packing::make(session, index, lock, making)?;
     let answer = |done, packed| {
         let moved_to = moved_to.cloned();
         Publishing { packed, id, version: version.clone(), place, done, moved_to }
@@ -308,42 +307,4 @@ fn own_dependencies(session: &Session, index: usize) -> Vec<usize> {
     let dependencies = members[index].manifest.dependencies.iter();
     let ids = dependencies.map(|one| id_in(session, &members[index], &one.reference));
     ids.filter_map(|id| members.iter().position(|other| other.id == id)).collect()
-}
-
-/// The published version that a reference of the command line names: the hub, the name there, the version.
-///
-/// # Errors
-///
-/// When the reference names no version, or its hub does not accept changes.
-pub(super) fn named(
-    session: &Session,
-    text: &str,
-    to: Option<&str>,
-) -> Result<(Target, String, String), CommandError> {
-    let reference = crate::reference::Reference::parse(text)?;
-    let written = reference.version_text().unwrap_or_default();
-    let version = match reference.version() {
-        Some(crate::reference::VersionSpec::Pin(pin)) => pin.version().to_string(),
-        // Of a package with lenient versions, `1.28` is one; the hub says if it has no such version.
-        Some(crate::reference::VersionSpec::Range(_))
-            if crate::reference::Version::parse_lenient(written).is_ok() =>
-        {
-            written.trim_start_matches('v').to_owned()
-        }
-        Some(spec) if spec.is_pinned() => written.to_owned(),
-        _ => {
-            let message = format!("`{text}` does not name a single version");
-            return Err(CommandError::new(Code::Usage, message)
-                .hint("write the version after the name, such as `acme/web#1.2.0`"));
-        }
-    };
-    let id = reference.id(&session.defaults());
-    session.index().declare(&id, &reference, &session.environment.current);
-    let stated = if to.is_none() { stated(session, &reference, &id)? } else { None };
-    let (target, name) = match stated {
-        Some(found) => found,
-        None => Target::find(session, to, &id)?,
-    };
-    session.index().outdate(&id);
-    Ok((target, name, version))
 }

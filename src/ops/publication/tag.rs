@@ -1,8 +1,7 @@
 //! `tag`: adds a tag to a published version.
 
 use crate::ops::publication::lines::Mark;
-use crate::ops::publication::publish::named;
-use crate::ops::publication::yank::Marked;
+use crate::ops::publication::marked::{Marked, named};
 use crate::ops::{CommandError, Session};
 
 /// The version to tag.

@@ -5,8 +5,8 @@
 use mu_provider::NO_REASON;
 
 use crate::ops::publication::lines::Mark;
-use crate::ops::publication::publish::named;
-use crate::ops::publication::target::Target;
+pub use crate::ops::publication::marked::Marked;
+use crate::ops::publication::marked::named;
 use crate::ops::{CommandError, Session};
 
 /// The version to withdraw.
@@ -22,34 +22,6 @@ pub struct YankRequest {
     pub to: Option<String>,
     /// Whether this is a dry run.
     pub dry_run: bool,
-}
-
-/// The result.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Marked {
-    /// The package's name at the hub.
-    pub name: String,
-    /// The version.
-    pub version: String,
-    /// The hub.
-    pub place: String,
-    /// Whether this changed anything.
-    pub changed: bool,
-}
-
-impl Marked {
-    /// Changes the version that is named so at `target`, unless this is a dry run.
-    pub(super) fn new(
-        (target, name, version): (Target, String, String),
-        mark: Mark<'_>,
-        dry_run: bool,
-    ) -> Result<Self, CommandError> {
-        let changed = match dry_run {
-            true => target.would_mark(&name, &version, mark)?,
-            false => target.mark(&name, &version, mark)?,
-        };
-        Ok(Self { name, version, place: target.name, changed })
-    }
 }
 
 /// Withdraws a version, or undoes that.

@@ -13,7 +13,7 @@ use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::source::Document;
 use crate::manifest::{JSON_NAME, YAML_NAME};
 use crate::ops::apply::fetch::bring_locked;
-use crate::ops::lookup::info::fetched;
+use crate::ops::lookup::chosen::fetched;
 use crate::ops::session::error::quoted;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::PackageId;

@@ -18,7 +18,7 @@ use crate::lock::LockedPackage;
 use crate::manifest::Manifest;
 use crate::ops::apply::fetch::{fetch_archive, fetch_locked};
 use crate::ops::publication::lines::{IndexLine, Mark, full_version};
-use crate::ops::publication::pack::archive_of;
+use crate::ops::publication::packing::archive_of;
 use crate::ops::publication::target::Upload;
 use crate::ops::{CommandError, Session};
 use crate::reference::{Name, PackageId, Reference, Version, VersionSpec};

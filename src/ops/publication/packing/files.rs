@@ -10,7 +10,7 @@ use crate::fs::{self, AtPath as _};
 use crate::lock::FILE_NAME;
 use crate::manifest::{JSON_NAME, Manifest, Warning, YAML_NAME, error_at_key};
 use crate::ops::apply::ignore_rules::{OF_PACKAGES, Rules};
-use crate::ops::publication::pack::archive::{Content, Item};
+use crate::ops::publication::packing::archive::{Content, Item};
 use crate::ops::{Code, CommandError};
 use crate::packs::is_executable;
 use crate::workspace::Member;

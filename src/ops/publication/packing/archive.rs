@@ -116,7 +116,7 @@ impl Archive {
     /// # Errors
     ///
     /// When it cannot be written.
-    pub(super) fn save(&self, path: &Path) -> Result<(), FileError> {
+    pub(in crate::ops::publication) fn save(&self, path: &Path) -> Result<(), FileError> {
         let mut bytes = self.read().at("read the archive for", path)?;
         fs::copy_atomic(path, &mut bytes)
     }

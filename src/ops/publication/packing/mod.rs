@@ -1,4 +1,4 @@
-//! `pack`: creates the archive of a package, with the same bytes from the same files on every machine.
+//! Creates the archive of a package, with the same bytes from the same files on every machine.
 //!
 //! `files.rs` chooses the files, `earlier.rs` knows archives that were made earlier, `secrets.rs` knows which ones should not leave this machine, `lock.rs` cuts
 //! the lock down to the package, `archive.rs` writes and reads back.
@@ -9,7 +9,6 @@ mod files;
 mod lock;
 mod secrets;
 
-use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 #[cfg(feature = "publish")]
@@ -24,29 +23,13 @@ use crate::manifest::Manifest;
 use crate::manifest::edit::{Editor, Section};
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::pins::{locked_for, pin_of};
-use crate::ops::session::member;
 use crate::ops::{Code, CommandError, Session};
 #[cfg(feature = "publish")]
 use crate::store::Stored;
 use crate::workspace::Member;
 
 /// What every gzip'd file begins with.
-const GZIP: [u8; 2] = [0x1f, 0x8b];
-
-/// What is packed, and how.
-#[derive(Debug, Clone, Default)]
-pub struct PackRequest {
-    /// The package; `None` means the one around the current folder.
-    pub package: Option<String>,
-    /// The archive's file, or the folder for it; `None` means the current folder.
-    pub output: Option<PathBuf>,
-    /// Whether this is a dry run.
-    pub dry_run: bool,
-    /// Whether files that look like secrets are packed too.
-    pub force: bool,
-    /// Whether dependencies are written with their locked versions.
-    pub pinned: bool,
-}
+pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// How an archive is made.
 #[derive(Debug, Clone, Copy, Default)]
@@ -72,31 +55,6 @@ pub struct Packed {
     pub path: Option<PathBuf>,
 }
 
-/// Packs a package of the workspace.
-///
-/// # Errors
-///
-/// When the manifest has no version, a file looks like a secret, a reader would refuse the archive, or
-/// something cannot be read or written.
-pub fn pack(session: &Session, request: &PackRequest) -> Result<Packed, CommandError> {
-    let index = member::target(session, request.package.as_deref(), "mu pack PACKAGE")?;
-    refuse_foreign(&session.workspace.members[index])?;
-    let lock = session.lockfile()?.unwrap_or_default();
-    let file_name = file_name(&session.workspace.members[index].manifest)?;
-    let path = output(session, request.output.as_deref(), &file_name);
-    if !request.dry_run {
-        replaces_nothing_else(&path)?;
-    }
-    let (force, pinned, not) = (request.force, request.pinned, Some(&*path));
-    let making = Making { force, pinned, not, may_lack_versions: false };
-    let mut packed = make(session, index, &lock, making)?;
-    if !request.dry_run {
-        packed.archive.save(&path)?;
-        packed.path = Some(path);
-    }
-    Ok(packed)
-}
-
 /// Refuses a package of another ecosystem, whose own tools pack and publish it, whatever it lacks for mu.
 ///
 /// # Errors
@@ -116,7 +74,8 @@ pub(super) fn refuse_foreign(member: &Member) -> Result<(), CommandError> {
 ///
 /// # Errors
 ///
-/// As [`pack`].
+/// When the manifest has no version, a file looks like a secret, a reader would refuse the archive, or
+/// something cannot be read.
 pub(super) fn make(
     session: &Session,
     index: usize,
@@ -204,7 +163,7 @@ fn check_limits(manifest: &Manifest) -> Result<(), CommandError> {
 }
 
 /// The usual name of a package's archive.
-fn file_name(manifest: &Manifest) -> Result<String, CommandError> {
+pub(super) fn file_name(manifest: &Manifest) -> Result<String, CommandError> {
     if manifest.version.is_none() {
         let message =
             format!("the manifest of `{}` has no `version`, which an archive needs", manifest.name);
@@ -214,32 +173,6 @@ fn file_name(manifest: &Manifest) -> Result<String, CommandError> {
     }
     let path = wire::archive_path(manifest.name.name().as_str(), &manifest.to_release());
     Ok(path.rsplit('/').next().unwrap_or(&path).to_owned())
-}
-
-fn output(session: &Session, output: Option<&Path>, file_name: &str) -> PathBuf {
-    let current = &session.environment.current;
-    let Some(output) = output else { return current.join(file_name) };
-    let path = crate::env::absolute(current, output);
-    let is_folder = path.is_dir() || output.to_string_lossy().ends_with('/');
-    if is_folder { path.join(file_name) } else { path }
-}
-
-/// Refuses to overwrite a file that is not an archive: it may be somebody's only copy.
-fn replaces_nothing_else(path: &Path) -> Result<(), CommandError> {
-    if path.is_symlink() {
-        let message =
-            format!("`{}` is a symbolic link, and mu does not write through links", path.display());
-        return Err(CommandError::new(Code::Usage, message)
-            .hint("name another file with `--output`, or remove the link"));
-    }
-    let mut beginning = [0; 2];
-    let read = crate::fs::open(path).ok().and_then(|mut file| file.read_exact(&mut beginning).ok());
-    if path.is_file() && (read.is_none() || beginning != GZIP) {
-        let message = format!("`{}` already exists, and is not an archive", path.display());
-        return Err(CommandError::new(Code::Usage, message)
-            .hint("name another file with `--output`, or remove this one"));
-    }
-    Ok(())
 }
 
 fn refuse_secrets(

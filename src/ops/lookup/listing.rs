@@ -1,0 +1,226 @@
+//! The versions of a package that a question is about, and what is known about each.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::index::releases::{Details, Position, Releases};
+use crate::index::{Candidate, Level, Universe as _};
+use crate::manifest::Manifest;
+use crate::ops::explain::failure::unavailable;
+use crate::ops::lookup::filter::Sieve;
+use crate::ops::lookup::here::Here;
+use crate::ops::session::age::Age;
+use crate::ops::session::json;
+use crate::ops::{CommandError, Session};
+use crate::reference::{AppVersioning, ArtifactDigest, PackageId, Version, VersionSpec};
+
+/// One version, as it is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ListedVersion {
+    /// The version.
+    pub version: String,
+    /// The version of the software that it contains.
+    pub app_version: Option<String>,
+    /// Whether it is a prerelease.
+    pub prerelease: bool,
+    /// The channels that it is in.
+    pub channels: Vec<String>,
+    /// Names that point to it.
+    pub tags: Vec<String>,
+    /// Why it was withdrawn, empty if no reason was given; `false` if it was not.
+    #[serde(serialize_with = "json::yanked")]
+    #[schemars(schema_with = "json::yanked_schema")]
+    pub yanked: Option<String>,
+    /// Why its authors no longer maintain it, empty without a reason; `false` if they do.
+    #[serde(serialize_with = "json::yanked")]
+    #[schemars(schema_with = "json::yanked_schema")]
+    pub deprecated: Option<String>,
+    /// When it was published, RFC 3339; none if that is not known.
+    pub published: Option<String>,
+    /// Its commit (Git).
+    pub commit: Option<String>,
+    /// The manifest format that it has, if it says so.
+    pub api_version: Option<String>,
+    /// The range of mu versions that can use it.
+    pub mu_version: Option<String>,
+    /// Whether it can be used here: by this mu (or that of `--mu-version`), in the runtime, as far as that is known, and by the
+    /// settings, which may exclude it or want it to be older.
+    pub usable: bool,
+    /// Why it cannot be used here, if it cannot: `needs kubernetes >=1.25, but it is 1.24`.
+    pub reasons: Vec<String>,
+    /// The package that took its place.
+    pub moved_to: Option<PackageId>,
+    /// Whether it is in `Mu.lock`.
+    pub locked: bool,
+}
+
+impl ListedVersion {
+    /// The beginning of its commit.
+    pub fn short_commit(&self) -> Option<&str> {
+        self.commit.as_deref().map(|commit| commit.get(..7).unwrap_or(commit))
+    }
+
+    /// The day on which it was published, in words where only its repository knows.
+    pub fn published_on(&self) -> &str {
+        match (&self.published, &self.commit) {
+            (Some(moment), _) => moment.get(..10).unwrap_or(moment),
+            (None, Some(_)) => "unknown",
+            (None, None) => "",
+        }
+    }
+}
+
+/// A package whose versions are examined.
+pub(super) struct Listing<'session> {
+    pub(super) session: &'session Session,
+    pub(super) id: &'session PackageId,
+    pub(super) releases: &'session Arc<Releases>,
+    pub(super) here: Here,
+}
+
+impl Listing<'_> {
+    pub(super) fn is_named(&self, position: Position, wanted: &VersionSpec) -> bool {
+        let details = self.releases.details(position);
+        match wanted {
+            VersionSpec::Latest => true,
+            VersionSpec::Commit(commit) => {
+                self.releases.commit(position).is_some_and(|known| commit.matches(known))
+            }
+            VersionSpec::Digest(digest) => {
+                self.releases.commit(position).is_some_and(|known| **known == *digest.as_str())
+            }
+            VersionSpec::Tag(tag) => {
+                details.is_some_and(|details| details.tags.iter().any(|name| name == tag.as_str()))
+                    || wanted.accepts(&self.releases.version(position), true)
+            }
+            _ => wanted.accepts(&self.releases.version(position), true),
+        }
+    }
+
+    /// Those of `positions` that pass the rest of a filter, after its conditions on versions.
+    pub(super) fn through(
+        &self,
+        sieve: &Sieve<'_>,
+        positions: &[Position],
+    ) -> Result<Vec<ListedVersion>, CommandError> {
+        let all: Vec<Position> = (0..self.releases.len()).collect();
+        // Whether app versions are words or numbers depends on all of them.
+        let asked = if sieve.asks_for_details() { &all } else { positions };
+        if self.releases.is_repository() {
+            let expected = asked.iter().map(|position| (Arc::clone(self.releases), *position));
+            self.session.index().expect(Level::Requirements(&expected.collect::<Vec<_>>()));
+        }
+        let known: Vec<(Position, Option<Details>)> = asked
+            .iter()
+            .map(|&position| Ok((position, self.details(position)?)))
+            .collect::<Result<_, CommandError>>()?;
+        let app_version = |position: Position, details: &Option<Details>| {
+            let composite = self.releases.version(position).app().map(str::to_owned);
+            composite.or_else(|| details.as_ref()?.app_version.clone())
+        };
+        let app_versions: Vec<String> = known
+            .iter()
+            .filter_map(|(position, details)| app_version(*position, details))
+            .collect();
+        let apps = AppVersioning::of(app_versions.iter().map(String::as_str));
+        let mut shown = Vec::new();
+        for (position, details) in &known {
+            let app_version = app_version(*position, details);
+            let passes = sieve.passes_details(details.as_ref(), app_version.as_deref(), apps);
+            if positions.binary_search(position).is_ok() && passes {
+                shown.push(self.describe(*position, details.as_ref(), app_version)?);
+            }
+        }
+        Ok(shown)
+    }
+
+    /// What is known about a version: from the index, or from its manifest if the index has nothing.
+    pub(super) fn details(&self, position: Position) -> Result<Option<Details>, CommandError> {
+        if let Some(details) = self.releases.details(position) {
+            return Ok(Some(details.clone()));
+        }
+        match self.session.index().manifest(self.id, Candidate::Release(position)) {
+            Ok(manifest) => Ok(manifest.as_ref().map(of_manifest)),
+            Err(error) => {
+                let error = unavailable(self.session, error);
+                if error.code != crate::ops::Code::Manifest {
+                    return Err(error);
+                }
+                let version = self.releases.version(position);
+                self.session.events.warning(&format!(
+                    "the manifest of `{}` {version} cannot be read, so only its version is shown",
+                    self.id
+                ));
+                Ok(None)
+            }
+        }
+    }
+
+    /// Whether a version is in `Mu.lock`.
+    fn is_locked(&self, version: &Version) -> Result<bool, CommandError> {
+        Ok(self.session.lockfile()?.is_some_and(|lock| {
+            lock.find(self.id).any(|package| package.parsed_version().as_ref() == Some(version))
+        }))
+    }
+
+    /// What is known of the age of a version, as rules about that see it.
+    pub(super) fn age(&self, position: Position) -> Result<Age, CommandError> {
+        let is_exempt =
+            self.releases.is_ageless || self.is_locked(&self.releases.version(position))?;
+        Ok(match self.releases.published(position) {
+            _ if is_exempt => Age::Exempt,
+            None => Age::Unknown,
+            Some(published) => Age::Since(published),
+        })
+    }
+
+    pub(super) fn describe(
+        &self,
+        position: Position,
+        details: Option<&Details>,
+        app_version: Option<String>,
+    ) -> Result<ListedVersion, CommandError> {
+        let version = self.releases.version(position);
+        let (_, release) = self
+            .session
+            .index()
+            .release(self.id, Candidate::Release(position))
+            .map_err(|error| unavailable(self.session, error))?;
+        let locked = self.is_locked(&version)?;
+        let reasons = self.here.reasons(self.id, &version, details, self.age(position)?);
+        let details = details.cloned().unwrap_or_default();
+        Ok(ListedVersion {
+            version: version.to_string(),
+            usable: reasons.is_empty(),
+            reasons,
+            app_version,
+            prerelease: version.is_prerelease(),
+            channels: details.channels,
+            tags: details.tags,
+            yanked: details.yanked,
+            deprecated: release.deprecated.reason(),
+            published: release.published.clone(),
+            commit: release.commit.clone().filter(|commit| !ArtifactDigest::is_one(commit)),
+            api_version: details.api_version,
+            mu_version: details.mu_version,
+            moved_to: details.moved_to,
+            locked,
+        })
+    }
+}
+
+/// The part of a manifest that an index line would have and that is shown.
+pub(super) fn of_manifest(manifest: &Manifest) -> Details {
+    let constraints = manifest.constraints.iter();
+    Details {
+        app_version: manifest.app_version.clone(),
+        api_version: manifest.api_version.clone(),
+        mu_version: manifest.mu_version.as_ref().map(ToString::to_string),
+        channels: manifest.channels.clone(),
+        constraints: constraints.map(|(fact, value)| (fact.clone(), value.to_string())).collect(),
+        ..Details::default()
+    }
+}
