@@ -31,14 +31,6 @@ struct LineKeys<'line> {
     app_version: Value,
 }
 
-impl<'line> LineKeys<'line> {
-    /// The version, with its app version if that is a part of it.
-    fn into_key(self) -> (Cow<'line, str>, Option<String>) {
-        let is_composite = self.versioning == "composite";
-        (self.version, is_composite.then(|| self.app_version.to_string()))
-    }
-}
-
 /// What to do about a damaged index file.
 const DAMAGED: &str = "the hub is damaged: ask its operator to run `mu hub check`";
 
@@ -80,7 +72,10 @@ pub fn check(bytes: Vec<u8>, name: &str, url: &SafeUrl) -> Result<Vec<u8>, Provi
         if parsed.version.is_empty() {
             return Err(fail(ErrorKind::Integrity, "has no version"));
         }
-        match versions.entry(parsed.into_key()) {
+        // An app version counts only if it is a part of the version.
+        let is_composite = parsed.versioning == "composite";
+        let app_version = is_composite.then(|| parsed.app_version.to_string());
+        match versions.entry((parsed.version, app_version)) {
             Entry::Vacant(entry) => drop(entry.insert((index + 1, line))),
             Entry::Occupied(entry) => {
                 let (first, other) = entry.get();

@@ -169,7 +169,8 @@ impl OciProvider {
                 return Ok(None);
             };
             if let Some(text) = texts.0.get(format.manifest) {
-                return Ok(is_one(format, text).then_some(Ok(at)));
+                let is_one = format.is_one.is_none_or(|is_one| is_one(text));
+                return Ok(is_one.then_some(Ok(at)));
             }
             if removed.iter().any(|name| texts.0.contains_key(name)) {
                 return Ok(None);
@@ -251,11 +252,6 @@ pub fn marked(manifest: &Manifest) -> Option<Marked> {
         let artifact = format.artifact.as_ref()?;
         Some((format, artifact, (artifact.find)(&image)?))
     })
-}
-
-/// Whether a text is a manifest of a format.
-fn is_one(format: &Format, text: &str) -> bool {
-    format.is_one.is_none_or(|is_one| is_one(text))
 }
 
 /// How to read the archive of a version, according to its format.

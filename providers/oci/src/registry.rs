@@ -83,10 +83,6 @@ impl Call {
         Self { method, headers, body, allow: Vec::new(), limit, guard }
     }
 
-    pub(crate) fn method(self, method: Method) -> Self {
-        Self { method, ..self }
-    }
-
     pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.headers.push((name, value.into()));
         self

@@ -90,7 +90,8 @@ impl Writer {
     /// Whether the repository has a blob.
     pub(super) fn has_blob(&self, what: &Descriptor) -> Result<bool, ProviderError> {
         let path = self.repository.path(&format!("blobs/{}", what.digest));
-        let call = Call::get(u64::MAX, self.repository.guard.clone()).method(Method::HEAD);
+        let guard = self.repository.guard.clone();
+        let call = Call { method: Method::HEAD, ..Call::get(u64::MAX, guard) };
         Ok(self.repository.registry.ask(To::Path(&path), &call, &Silent)?.status == 200)
     }
 
@@ -121,8 +122,7 @@ impl Writer {
 
     fn pushes(&self, method: Method) -> Call {
         let guard = self.repository.guard.clone();
-        let call = Call::get(LONGEST_ANSWER, guard).method(method);
-        Call { allow: REASONED.to_vec(), ..call }
+        Call { method, allow: REASONED.to_vec(), ..Call::get(LONGEST_ANSWER, guard) }
     }
 
     /// The error for an answer, with the registry's reason.
