@@ -11,7 +11,6 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 use mu::manifest::ManifestError;
 use mu::workspace::{Workspace, WorkspaceError};
-use mu_formats::Aliases;
 
 static FOLDER: LazyLock<tempfile::TempDir> = LazyLock::new(|| {
     let folder = tempfile::tempdir().expect("a temporary folder can be made");
@@ -29,7 +28,7 @@ fuzz_target!(|text: &str| {
     ] {
         fs::write(&path, text).expect("can be written");
         fs::write(&other, "").expect("can be written");
-        match Workspace::open(&root, [&home, &home], &Aliases::default) {
+        match Workspace::open(&root, [&home, &home], &|| Default::default()) {
             Ok(_) => {}
             Err(WorkspaceError::Manifest(ManifestError::Source(error))) => {
                 assert!(text.get(error.span()).is_some() || text.len() > 1 << 20);
