@@ -12,8 +12,8 @@ use mu_provider::Release;
 
 use crate::env::Environment;
 use crate::fs;
-use crate::manifest::edit::{self, Change, EditError, Editor};
-use crate::manifest::source::{MAX_BYTES, SourceError};
+use crate::manifest::edit::{Change, EditError, Editor};
+use crate::manifest::source::{MAX_BYTES, SourceError, layout};
 use crate::manifest::{
     Head, JSON_NAME, Loaded, Manifest, ManifestError, YAML_NAME, read_text_if_there,
 };
@@ -146,7 +146,7 @@ pub fn is_edited(path: &Path, environment: &Environment) -> bool {
 ///
 /// # Errors
 ///
-/// As [`edit::with_version`].
+/// When the manifest cannot be read, or changed safely.
 pub fn with_version(
     path: &Path,
     text: &str,
@@ -156,7 +156,7 @@ pub fn with_version(
     let dialect = format_of(path).map(|format| (format.dialect)(&helms_aliases(environment)));
     let changed = dialect.and_then(|dialect| dialect.change(text, &Change::Version(version)));
     match changed {
-        None => edit::with_version(path, text, version),
+        None => layout::set(path, text, "version", version),
         Some(changed) => changed.map_err(|problem| EditError::refused(path, problem)),
     }
 }
@@ -308,7 +308,7 @@ pub fn helms_head(folder: &Path) -> Result<Option<Release>, ManifestError> {
 
 /// Where Helm stores the short names of repositories.
 pub fn helms_repositories(environment: &Environment) -> PathBuf {
-    let set = |name: &str| environment.variables.get(name).filter(|value| !value.is_empty());
+    let set = |name: &str| environment.variable(name);
     if let Some(file) = set("HELM_REPOSITORY_CONFIG") {
         return file.into();
     }

@@ -23,15 +23,6 @@ use crate::reference::{Defaults, Reference, VersionSpec};
 pub use self::dialect::{Change, Dialect, Placed};
 pub use super::source::layout::EditError;
 
-/// The text of the manifest at `path` with this `version`.
-///
-/// # Errors
-///
-/// When the manifest cannot be read, or changed safely.
-pub fn with_version(path: &Path, text: &str, version: &str) -> Result<String, EditError> {
-    layout::set(path, text, "version", version)
-}
-
 /// One of the two lists of dependencies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Section {
