@@ -65,12 +65,17 @@ impl Field for Vec<String> {
 }
 
 macro_rules! entry {
-    ($($(#[$about:meta])* $key:literal $field:ident: $kind:ty,)*) => {
+    ($($(#[$about:meta])* $key:literal $field:ident: $kind:ty $(= $default:ident)?,)*) => {
         /// One chosen package as it is written.
         #[derive(Debug, Default, JsonSchema)]
         #[schemars(deny_unknown_fields)]
         pub(super) struct WirePackage {
-            $($(#[$about])* #[schemars(rename = $key)] pub(super) $field: $kind,)*
+            $(
+                $(#[$about])*
+                $(#[schemars($default)])?
+                #[schemars(rename = $key)]
+                pub(super) $field: $kind,
+            )*
         }
 
         impl WirePackage {
@@ -109,74 +114,52 @@ entry! {
     /// The chosen version.
     "version" version: String,
     /// `composite`, if the version consists of app version and revision.
-    #[schemars(default)]
-    "versioning" versioning: Option<String>,
+    "versioning" versioning: Option<String> = default,
     /// The version of the software that it contains.
-    #[schemars(default)]
-    "appVersion" app_version: Option<String>,
+    "appVersion" app_version: Option<String> = default,
     /// The channel that it was chosen from, if it is in one.
-    #[schemars(default)]
-    "channel" channel: Option<String>,
+    "channel" channel: Option<String> = default,
     /// `hub+URL`, `git+URL`, `path+REL`, `workspace+REL`, `pack+` and a place in a packs folder of this machine, or a plugin's
     /// name and `+URL`.
     "source" source: String,
     /// Git: the folder inside the repository.
-    #[schemars(default)]
-    "folder" folder: Option<String>,
+    "folder" folder: Option<String> = default,
     /// Git: the commit.
-    #[schemars(default)]
-    "commit" commit: Option<String>,
+    "commit" commit: Option<String> = default,
     /// The requested tag or branch.
-    #[schemars(default)]
-    "ref" reference: Option<String>,
+    "ref" reference: Option<String> = default,
     /// OCI: the digest of the artifact that the requested tag led to.
-    #[schemars(default)]
-    "artifact" artifact: Option<String>,
+    "artifact" artifact: Option<String> = default,
     /// `h1:` and the digest of the content.
-    #[schemars(default)]
-    "digest" digest: Option<String>,
+    "digest" digest: Option<String> = default,
     /// `h1:` and the digest of the content together with what `mu build` made of it.
-    #[schemars(default)]
-    "built" built: Option<String>,
+    "built" built: Option<String> = default,
     /// `sha256:` and the digest of the archive.
-    #[schemars(default)]
-    "archive" archive: Option<String>,
+    "archive" archive: Option<String> = default,
     /// `sha256:` and the digest of the patch that is applied to the content.
-    #[schemars(default)]
-    "patch" patch: Option<String>,
+    "patch" patch: Option<String> = default,
     /// `h1:` and the digest of the content with the patch.
-    #[schemars(default)]
-    "patched" patched: Option<String>,
+    "patched" patched: Option<String> = default,
     /// Where the archive is, if it is not in the usual place.
-    #[schemars(default)]
-    "url" url: Option<String>,
+    "url" url: Option<String> = default,
     /// Text that its provider needs to find it again.
-    #[schemars(default)]
-    "locator" locator: Option<String>,
+    "locator" locator: Option<String> = default,
     /// `SPEC by REQUIRER`.
-    #[schemars(default)]
-    "requested" requested: Vec<String>,
+    "requested" requested: Vec<String> = default,
     /// Ids.
-    #[schemars(default)]
-    "dependencies" dependencies: Vec<String>,
+    "dependencies" dependencies: Vec<String> = default,
     /// Capabilities that it provides.
-    #[schemars(default)]
-    "provides" provides: Vec<String>,
+    "provides" provides: Vec<String> = default,
     /// Capabilities that it requires.
-    #[schemars(default)]
-    "requires" requires: Vec<String>,
+    "requires" requires: Vec<String> = default,
     /// What it needs of the runtime: `FACT RANGE`.
-    #[schemars(default)]
-    "constraints" constraints: Vec<String>,
+    "constraints" constraints: Vec<String> = default,
     /// The range of mu versions that can use it.
-    #[schemars(default)]
-    "muVersion" mu_version: Option<String>,
+    "muVersion" mu_version: Option<String> = default,
     /// Ids of the packages that it replaces, wherever they are required.
-    #[schemars(default)]
-    "replaces" replaces: Vec<String>,
+    "replaces" replaces: Vec<String> = default,
     /// The id of the package that took its place.
-    #[schemars(default)]
-    "replacedBy" replaced_by: Option<String>,
+    "replacedBy" replaced_by: Option<String> = default,
 }
 
 impl WirePackage {
