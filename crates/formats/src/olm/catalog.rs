@@ -52,19 +52,12 @@ struct Package {
     default_channel: Option<String>,
     channels: Vec<Channel>,
     bundles: Vec<Bundle>,
-    /// The texts about the package itself (under an empty name), channels, and bundles.
-    deprecated: BTreeMap<(Subject, String), String>,
+    /// The texts about the package itself (under an empty name), channels, and bundles, by their schemas.
+    deprecated: BTreeMap<(String, String), String>,
     /// The names of bundles that say no version.
     nameless: Vec<String>,
     /// Why nothing of it can be used.
     broken: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Subject {
-    Package,
-    Channel,
-    Bundle,
 }
 
 /// A bundle of a catalog.
@@ -266,14 +259,15 @@ impl Package {
 
     /// Why a bundle is deprecated: itself, all of its channels, or the package.
     fn deprecation(&self, bundle: &Bundle, channels: &[String]) -> Option<&str> {
-        let of = |subject: Subject, name: &str| self.deprecated.get(&(subject, name.to_owned()));
+        let of =
+            |schema: &str, name: &str| self.deprecated.get(&(schema.to_owned(), name.to_owned()));
         let all_channels = || {
-            let mut texts = channels.iter().map(|channel| of(Subject::Channel, channel));
+            let mut texts = channels.iter().map(|channel| of("olm.channel", channel));
             let first = texts.next()??;
             texts.all(|text| text.is_some()).then_some(first)
         };
-        let own = of(Subject::Bundle, &bundle.name).or_else(all_channels);
-        own.or_else(|| of(Subject::Package, "")).map(String::as_str)
+        let own = of("olm.bundle", &bundle.name).or_else(all_channels);
+        own.or_else(|| of("olm.package", "")).map(String::as_str)
     }
 }
 
@@ -311,15 +305,12 @@ fn entry(value: &Value) -> Option<Entry> {
     })
 }
 
-fn deprecation(value: &Value) -> Option<((Subject, String), String)> {
+fn deprecation(value: &Value) -> Option<((String, String), String)> {
     let reference = value.get("reference")?;
-    let subject = match text(reference, "schema")?.as_str() {
-        "olm.package" => (Subject::Package, String::new()),
-        "olm.channel" => (Subject::Channel, text(reference, "name")?),
-        "olm.bundle" => (Subject::Bundle, text(reference, "name")?),
-        _ => return None,
-    };
-    Some((subject, text(value, "message").unwrap_or_default()))
+    let schema = text(reference, "schema")?;
+    let is_package = schema == "olm.package";
+    let name = if is_package { String::new() } else { text(reference, "name")? };
+    Some(((schema, name), text(value, "message").unwrap_or_default()))
 }
 
 /// A bundle; `None` if nobody could name its version.
