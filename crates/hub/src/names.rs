@@ -70,25 +70,21 @@ pub(crate) fn check_app_version(version: &str) -> Result<(), HubError> {
 
 /// Checks a tag.
 pub fn check_tag(tag: &str) -> Result<(), HubError> {
-    let refuse = |reason: &str| refused(&format!("the tag `{}`", printable(tag)), reason);
     // A tag becomes part of a path, like the segments of a name.
     let parsed = VersionSpec::parse(tag).ok().filter(|_| Name::parse(tag).is_ok());
-    match parsed {
-        None => Err(refuse("expected letters, digits, `_`, `-`, `.` and `/`, such as `stable`")),
-        Some(VersionSpec::Tag(_)) => Ok(()),
-        Some(VersionSpec::Commit(_)) => {
-            Err(refuse("it looks like a commit; use a word, such as `stable`"))
-        }
-        Some(VersionSpec::Digest(_)) => {
-            Err(refuse("it looks like a digest; use a word, such as `stable`"))
-        }
+    let reason = match parsed {
+        None => "expected letters, digits, `_`, `-`, `.` and `/`, such as `stable`",
+        Some(VersionSpec::Tag(_)) => return Ok(()),
+        Some(VersionSpec::Commit(_)) => "it looks like a commit; use a word, such as `stable`",
+        Some(VersionSpec::Digest(_)) => "it looks like a digest; use a word, such as `stable`",
         Some(VersionSpec::Latest | VersionSpec::Tip) => {
-            Err(refuse("the word is reserved; use another, such as `stable`"))
+            "the word is reserved; use another, such as `stable`"
         }
         Some(VersionSpec::Pin(_) | VersionSpec::Range(_)) => {
-            Err(refuse("it looks like a version; use a word, such as `stable`"))
+            "it looks like a version; use a word, such as `stable`"
         }
-    }
+    };
+    Err(refused(&format!("the tag `{}`", printable(tag)), reason))
 }
 
 /// Checks a dependency: a folder exists only on its author's machine.

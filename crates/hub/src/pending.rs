@@ -12,7 +12,7 @@ pub(crate) const FOLDER: &str = "pending/";
 /// The marker of one write.
 #[derive(Debug)]
 pub(crate) struct Marker {
-    path: String,
+    pub(crate) path: String,
 }
 
 /// The markers that other writers left.
@@ -29,10 +29,6 @@ impl Marker {
         let path = format!("{FOLDER}{:016x}{:016x}.txt", files::random(), files::random());
         files.write(&path, format!("{name}\n").into()).await?;
         Ok(Self { path })
-    }
-
-    pub(crate) fn path(&self) -> &str {
-        &self.path
     }
 
     /// Records that everything is written.

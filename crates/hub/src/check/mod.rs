@@ -291,15 +291,10 @@ impl Check<'_> {
             .collect();
         let paths: BTreeSet<&String> = present.keys().chain(expected.keys()).collect();
         let none = BTreeSet::new();
-        let mut differing = Vec::new();
         for path in paths {
             let expected = expected.get(path).unwrap_or(&none);
             let present = present.get(path).unwrap_or(&none);
-            let names: Vec<&String> = expected.symmetric_difference(present).collect();
-            differing.push((path.clone(), names.into_iter().cloned().collect::<Vec<_>>()));
-        }
-        for (path, names) in differing {
-            self.derived(&path, &names, "disagrees with the index about");
+            self.derived(path, expected.symmetric_difference(present).cloned());
         }
         Ok(())
     }
@@ -338,12 +333,9 @@ impl Check<'_> {
             return Ok(());
         };
         let names: BTreeSet<&String> = present.keys().chain(self.catalog.keys()).collect();
-        let differing: Vec<String> = names
-            .into_iter()
-            .filter(|name| present.get(*name) != self.catalog.get(*name))
-            .cloned()
-            .collect();
-        self.derived(CATALOG_FILE, &differing, "disagrees with the index about");
+        let differs = |name: &&String| present.get(*name) != self.catalog.get(*name);
+        let differing: Vec<String> = names.into_iter().filter(differs).cloned().collect();
+        self.derived(CATALOG_FILE, differing);
         Ok(())
     }
 
@@ -371,25 +363,22 @@ impl Check<'_> {
         };
         let names: BTreeSet<String> =
             keys.iter().filter(differs).map(|(name, _)| name.clone()).collect();
-        let names: Vec<String> = names.into_iter().collect();
-        self.derived(SNAPSHOT_FILE, &names, "disagrees with the index about");
+        self.derived(SNAPSHOT_FILE, names);
         Ok(())
     }
 
     /// Reports a derived file that is wrong about `names`. It may be wrong about packages that are known to
     /// be out of date.
-    fn derived(&mut self, path: &str, names: &[String], what: &str) {
-        let wrong: Vec<&String> = names
-            .iter()
-            .filter(|name| !self.behind.contains(*name) && !self.broken.contains(*name))
-            .collect();
+    fn derived(&mut self, path: &str, names: impl IntoIterator<Item = String>) {
+        let is_wrong = |name: &String| !self.behind.contains(name) && !self.broken.contains(name);
+        let wrong: Vec<String> = names.into_iter().filter(is_wrong).collect();
         let Some(first) = wrong.first() else { return };
         let more = match wrong.len() {
             1 => String::new(),
             count => format!(" and {} more", count - 1),
         };
-        let what = format!("it {what} {}{more}", names::printable(first));
-        let wrong: Vec<String> = wrong.into_iter().cloned().collect();
+        let first = names::printable(first);
+        let what = format!("it disagrees with the index about {first}{more}");
         self.wrong.extend(wrong);
         self.problem(path, what);
     }

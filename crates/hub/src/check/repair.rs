@@ -28,7 +28,7 @@ impl Check<'_> {
     ) -> Result<(), HubError> {
         let files = &self.writer.files;
         let marker = Marker::set(files, "").await?;
-        let now = files.head(marker.path()).await?.map(|meta| meta.last_modified);
+        let now = files.head(&marker.path).await?.map(|meta| meta.last_modified);
         let mut kept = BTreeSet::new();
         for meta in orphans {
             let age = now.map(|now| (now - meta.last_modified).to_std().unwrap_or_default());

@@ -13,7 +13,6 @@ use super::readers::Readers;
 use super::uploads::Uploads;
 use crate::files::Files;
 use crate::root::Root;
-use crate::writer::Writer;
 use crate::{HubError, Place};
 
 /// Takes a line of the access log, which is a JSON object.
@@ -52,7 +51,6 @@ impl fmt::Debug for Serving {
 /// What all requests share.
 pub(super) struct Server {
     pub(super) files: Files,
-    pub(super) writer: Writer,
     /// The hub's folders, which never change.
     pub(super) root: Root,
     pub(super) catalog: Catalog,
@@ -72,7 +70,6 @@ impl Server {
         files.keep_private();
         Ok(Self {
             root: Root::read(&files).await?,
-            writer: Writer { files: files.clone() },
             files,
             catalog: Catalog::default(),
             pages: Pages::default(),

@@ -332,7 +332,7 @@ async fn write<T: Send + 'static>(
     server: &Server,
     change: impl AsyncFnOnce(Writer) -> Result<T, HubError> + Send + 'static,
 ) -> Result<T, Problem> {
-    let (writer, runtime) = (server.writer.clone(), Handle::current());
+    let (writer, runtime) = (Writer { files: server.files.clone() }, Handle::current());
     let writing = tokio::task::spawn_blocking(move || runtime.block_on(change(writer)));
     match writing.await {
         Ok(result) => Ok(result?),

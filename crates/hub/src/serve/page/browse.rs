@@ -51,7 +51,7 @@ pub(super) async fn namespace(
         return Err(Problem::new(StatusCode::NOT_FOUND, detail));
     }
     let root = Root::read(&server.files).await?;
-    found::date(&server, &root, &mut packages).await;
+    found::date(&server.pages.relations, &server.files, &root, &mut packages).await;
     asked.page(ASK_AGAIN, &NamespacePage { frame: asked.frame(), namespace, packages, total })
 }
 
@@ -98,7 +98,7 @@ pub(super) async fn capability(
             described.push(Found::of(CatalogLine { name, ..CatalogLine::default() }));
         }
     }
-    found::date(&server, &root, &mut described).await;
+    found::date(&server.pages.relations, &server.files, &root, &mut described).await;
     let page = CapabilityPage {
         frame: asked.frame(),
         capability,

@@ -1,12 +1,15 @@
 //! Packages in a list: their catalog entries, and the publication time of their newest versions.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use jiff::Timestamp;
 use mu_provider::catalog::CatalogLine;
 
+use super::relations::Relations;
 use super::words::Moment;
+use crate::files::Files;
 use crate::root::Root;
-use crate::serve::server::Server;
 
 /// A package in a list.
 #[derive(Debug)]
@@ -83,10 +86,14 @@ fn nearest(name: &str, known: impl Iterator<Item = String>) -> Vec<String> {
     near.into_iter().map(|(_, name)| name).take(3).collect()
 }
 
-/// Adds the publication time of each package, as far as the server knows it already.
-pub(super) async fn date(server: &Server, root: &Root, packages: &mut [Found]) {
-    let relations = &server.pages.relations;
-    relations.refresh(&server.files, root).await;
+/// Adds the publication time of each package, as far as `relations` know it already.
+pub(super) async fn date(
+    relations: &Arc<Relations>,
+    files: &Files,
+    root: &Root,
+    packages: &mut [Found],
+) {
+    relations.refresh(files, root).await;
     relations.look(|known| {
         for package in packages {
             package.published = known.find(&package.line.name).and_then(|brief| brief.published);

@@ -164,7 +164,7 @@ pub(super) async fn search(
     let total = answer.total.unwrap_or(answer.packages.len());
     let mut packages: Vec<Found> = answer.packages.into_iter().map(Found::of).collect();
     let root = Root::read(&server.files).await?;
-    found::date(&server, &root, &mut packages).await;
+    found::date(&server.pages.relations, &server.files, &root, &mut packages).await;
     sort.sort(&mut packages);
     packages.truncate(limit);
     let more = (limit < most && packages.len() < total).then(|| query(most, sort));
