@@ -294,7 +294,7 @@ fn start(
         let always = clap::ColorChoice::Always;
         let help = shape::shaped(Cli::command(), Globals::Named, always).render_help();
         if shell.is_json() {
-            shell.json(&usage::Help::new(&help.to_string())).map_err(Stop::Closed)?;
+            shell.json(&usage::help_answer(&help.to_string())).map_err(Stop::Closed)?;
         } else {
             shell.print(&help.ansi().to_string()).map_err(Stop::Closed)?;
         }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::cli::Cli;
 use crate::cli::global;
@@ -18,7 +18,7 @@ pub(super) fn refused(mut error: clap::Error, arguments: &[OsString], color: Col
     if error.kind() == ErrorKind::DisplayVersion && is_json {
         let shell = Shell::new(ShellOptions { json: true, color, ..Default::default() });
         // If the stream is closed, nobody reads an error either.
-        let _ = shell.json(&Version { version: &crate::cli::VERSION });
+        let _ = shell.json(&json!({ "version": *crate::cli::VERSION }));
         return 0;
     }
     if !error.use_stderr() && is_json {
@@ -34,24 +34,9 @@ pub(super) fn refused(mut error: clap::Error, arguments: &[OsString], color: Col
     if error.use_stderr() { Code::Usage.exit_status() } else { 0 }
 }
 
-/// What `--version` answers under `--json`.
-#[derive(Serialize)]
-struct Version<'a> {
-    /// The version of mu.
-    version: &'a str,
-}
-
 /// What `--help` answers under `--json`.
-#[derive(Serialize)]
-pub(super) struct Help<'a> {
-    /// The text.
-    help: &'a str,
-}
-
-impl<'a> Help<'a> {
-    pub(super) fn new(text: &'a str) -> Self {
-        Self { help: text.trim_end() }
-    }
+pub(super) fn help_answer(text: &str) -> Value {
+    json!({ "help": text.trim_end() })
 }
 
 /// Prints a text that helps; returns the exit status.
@@ -59,7 +44,7 @@ pub(super) fn help(text: &str, arguments: &[OsString], color: ColorChoice) -> u8
     let json = is_json(arguments);
     let shell = Shell::new(ShellOptions { json, color, ..Default::default() });
     // If the stream is closed, nobody reads an error either.
-    let _ = if json { shell.json(&Help::new(text)) } else { shell.print(text) };
+    let _ = if json { shell.json(&help_answer(text)) } else { shell.print(text) };
     0
 }
 
