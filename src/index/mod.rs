@@ -100,14 +100,8 @@ impl Index {
     /// Forgets answers without a request, if more than commits are now required; returns whether there were
     /// any. A caller that has the releases must start again.
     pub fn forget_recalled(&self) -> bool {
-        let mut packages = lock(&self.shared.packages);
-        let before = packages.len();
-        packages.retain(|id, slot| {
-            let is_recalled =
-                matches!(slot.get(), Some(Ok(package)) if package.origin == Origin::Recalled);
-            !is_recalled || self.shared.run.commits.alone(id).is_some()
-        });
-        packages.len() < before
+        let commits = &self.shared.run.commits;
+        self.forget(Origin::Recalled, |id| commits.alone(id).is_none())
     }
 
     /// From now on, asks registries however recent their last answers are, and forgets those that were used without a
@@ -125,14 +119,14 @@ impl Index {
             .filter(|package| self.shared.is_unchanged(&package.route))
             .map(|package| package.id())
             .collect();
-        self.forget_remembered(|id| !unchanged.contains(id)) || !providers.is_empty()
+        self.forget(Origin::Remembered, |id| !unchanged.contains(id)) || !providers.is_empty()
     }
 
     /// From now on, asks about a package, however recent the last answer is.
     pub fn ask_about(&self, id: &PackageId) {
         if !self.shared.run.options.offline {
             lock(&self.shared.run.asked_about).insert(id.clone());
-            self.forget_remembered(|other| other == id);
+            self.forget(Origin::Remembered, |other| other == id);
         }
     }
 
@@ -155,11 +149,11 @@ impl Index {
         })
     }
 
-    fn forget_remembered(&self, is_one: impl Fn(&PackageId) -> bool) -> bool {
+    fn forget(&self, origin: Origin, is_one: impl Fn(&PackageId) -> bool) -> bool {
         let mut packages = lock(&self.shared.packages);
         let before = packages.len();
         packages.retain(|id, slot| match slot.get() {
-            Some(Ok(package)) => package.origin != Origin::Remembered || !is_one(id),
+            Some(Ok(package)) => package.origin != origin || !is_one(id),
             _ => true,
         });
         packages.len() < before

@@ -149,10 +149,8 @@ impl Requirement {
 
     /// Parses the printed form of a requirement; `None` for any other text.
     pub fn parse(id: PackageId, text: &str) -> Option<Self> {
-        let (text, prerelease) = match text.strip_suffix(PRERELEASES) {
-            Some(rest) => (rest, true),
-            None => (text, false),
-        };
+        let prerelease = text.ends_with(PRERELEASES);
+        let text = text.strip_suffix(PRERELEASES).unwrap_or(text);
         let (text, channel) = match text.rsplit_once(CHANNEL) {
             Some((rest, channel)) => (rest, Some(channel.to_owned())),
             None => (text, None),

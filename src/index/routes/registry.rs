@@ -101,7 +101,7 @@ impl Routes {
     fn place<'r>(&self, registry: &'r Registry) -> Result<(&'r str, SafeUrl), RouteError> {
         let root = match &registry.url {
             Some(url) => url.clone(),
-            None => self.web_root(host_of(&registry.prefix))?,
+            None => self.web_root(registry.prefix.split('/').next().unwrap_or_default())?,
         };
         let text = root.as_url().as_str();
         let artifacts = ["oci://", "helm+oci://", "kudo+oci://"];
@@ -185,9 +185,4 @@ impl Routes {
     fn serving<'id>(&self, id: &'id PackageId) -> Option<(&Serving, &'id str)> {
         self.registries.iter().find_map(|serving| Some((serving, serving.registry.rest_of(id)?)))
     }
-}
-
-/// The host and port at the start of the ids of a registry's packages.
-fn host_of(prefix: &str) -> &str {
-    prefix.split_once('/').map_or(prefix, |(host, _)| host)
 }
