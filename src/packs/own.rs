@@ -37,8 +37,7 @@ impl Installation<'_> {
         let mut there = Vec::new();
         let replaced = self.install.iter().map(|pack| &pack.place).chain(&self.remove);
         for place in replaced.filter(|place| self.state.packs.contains_key(*place)) {
-            let kind = folders.kind(place)?;
-            match kind {
+            match folders.kind(place)? {
                 // Replacing a link loses nothing that it leads to.
                 None | Some(Kind::Symlink) => {}
                 Some(Kind::Folder) => there.push(place),
