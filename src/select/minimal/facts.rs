@@ -27,35 +27,32 @@ pub(super) fn chain(
     let (mut by, mut requirement) = (by, requirement);
     loop {
         let (id, asked) = (requirement.id.clone(), vec![requirement.to_string()]);
-        match by {
-            By::Root(_) | By::Command => {
-                let name = match by {
-                    By::Root(index) => world.roots[index].by.clone(),
-                    _ => COMMAND.to_owned(),
-                };
-                let names = vec![name];
-                facts.push(Fact::Requires { by: Requirer::Roots(names), id, asked });
-                facts.reverse();
-                return facts;
+        let (fact, next) = match by {
+            By::Root(index) => {
+                let by = Requirer::Roots(vec![world.roots[index].by.clone()]);
+                (Fact::Requires { by, id, asked }, None)
+            }
+            By::Command => {
+                let by = Requirer::Roots(vec![COMMAND.to_owned()]);
+                (Fact::Requires { by, id, asked }, None)
             }
             By::Capability(capability) => {
                 facts.extend(provides(world, list, capability, &requirement.id));
                 let (required, asker) = required(world, list, capability);
-                facts.push(required);
                 // The package that requires it may in turn be there because of the provider.
-                let Some(asker) = asker.filter(|asker| told.insert(*asker)) else {
-                    facts.reverse();
-                    return facts;
-                };
-                let visit = &list.visits[asker];
-                (by, requirement) = (visit.by, &visit.requirement);
+                (required, asker.filter(|asker| told.insert(*asker)))
             }
             By::Visit(visit) => {
-                let visit = &list.visits[visit];
-                facts.push(Fact::Requires { by: requirer(world, visit), id, asked });
-                (by, requirement) = (visit.by, &visit.requirement);
+                let by = requirer(world, &list.visits[visit]);
+                (Fact::Requires { by, id, asked }, Some(visit))
             }
-        }
+        };
+        facts.push(fact);
+        let Some(visit) = next else {
+            facts.reverse();
+            return facts;
+        };
+        (by, requirement) = (list.visits[visit].by, &list.visits[visit].requirement);
     }
 }
 

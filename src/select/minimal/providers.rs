@@ -139,11 +139,8 @@ fn fewest(
     }
     // The world knows the replacements in the list that was built last.
     let providers = list.visits.iter().filter(is_brought);
-    let providers = providers.map(|visit| Addition {
-        place: visit.place,
-        position: visit.position,
-        by: visit.by,
-    });
+    let providers =
+        providers.map(|&Visit { place, position, by, .. }| Addition { place, position, by });
     let all: Vec<Addition> = additions.iter().copied().chain(providers).collect();
     Ok(replaced::build(world, &all)?)
 }
