@@ -41,19 +41,16 @@ pub(super) fn describe(
         tried,
         nearest: nearest(package, &available, &asked),
         narrowed: narrowed(package, &available, &asked),
-        notes: asked.iter().flatten().filter_map(|asked| too_many_numbers(asked)).collect(),
+        notes: (asked.iter().flatten())
+            .filter_map(|asked| three_numbers(asked))
+            .map(|three| format!("a version has three numbers, such as {three}"))
+            .collect(),
         source: None,
         available: FoldedVersions::fold(package, &available),
         only_prereleases: prereleases.all(|is_prerelease| is_prerelease),
         rejected,
         asked,
     }
-}
-
-/// The problem with a version that has too many numbers.
-fn too_many_numbers(asked: &str) -> Option<String> {
-    let three = three_numbers(asked)?;
-    Some(format!("a version has three numbers, such as {three}"))
 }
 
 /// More channels or app versions than this are not listed.

@@ -30,11 +30,6 @@ impl PositionSet {
         Self { intervals }
     }
 
-    /// The positions below `length` for which `accepts` holds.
-    pub(super) fn matching(length: Position, mut accepts: impl FnMut(Position) -> bool) -> Self {
-        (0..length).filter(|&position| accepts(position)).collect()
-    }
-
     /// Whether it is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.intervals.is_empty()

@@ -77,9 +77,11 @@ impl Candidates {
         };
         let releases = match span {
             Some(span) => PositionSet::between(span.start as Position, span.end as Position),
-            None => PositionSet::matching(length, |at| {
-                accepts(spec, &self.releases.version(at), prereleases)
-            }),
+            None => {
+                let is_accepted =
+                    |at: &Position| accepts(spec, &self.releases.version(*at), prereleases);
+                (0..length).filter(is_accepted).collect()
+            }
         };
         if self.revisions.is_empty() {
             return releases;

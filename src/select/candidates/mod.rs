@@ -160,7 +160,7 @@ impl Candidates {
             let refused: PositionSet = detailed.filter(|&position| !passes(position)).collect();
             PositionSet::between(0, length).without(&refused)
         } else {
-            PositionSet::matching(length, passes)
+            (0..length).filter(|&position| passes(position)).collect()
         };
         let channels = self.preference.of_upgrades(known);
         let upgrades = Upgrades::from(&self.releases, &allowed, known.installed, channels);

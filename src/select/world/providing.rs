@@ -163,13 +163,6 @@ impl World<'_> {
         Ok(())
     }
 
-    /// The edge to one of the slots for packages that are there only for what they provide, if their number
-    /// is limited.
-    fn edge_to_slot(&mut self, place: Place) -> Option<Edge> {
-        let set = PositionSet::between(0, self.slots?);
-        Some(Edge { node: self.node(Kind::Brought(place)), set })
-    }
-
     /// What a requirer of a package needs: it is chosen, and something requires it in turn.
     pub(super) fn edges_of_asker(&mut self, place: Place, asker: Position) -> Vec<Edge> {
         let Some((edge, way)) = self.namers.edge_to_namer(Topic::Package(place), asker) else {
@@ -181,7 +174,10 @@ impl World<'_> {
             edges.push(self.edge_to_some(capability, |provider| {
                 provider.package().is_some_and(|(own, _)| own == place)
             }));
-            edges.extend(self.edge_to_slot(place));
+            if let Some(most) = self.slots {
+                let set = PositionSet::between(0, most);
+                edges.push(Edge { node: self.node(Kind::Brought(place)), set });
+            }
         }
         edges.extend(above.and_then(|above| self.edge_to_requested(above)));
         edges

@@ -31,7 +31,14 @@ impl World<'_> {
     /// What the root needs, narrowed or not.
     pub(super) fn edges_of_root(&mut self) -> Result<Vec<Edge>, Unavailable> {
         if let Some(edges) = self.narrowed_root.clone() {
-            self.note_asked_by_root(&edges);
+            // Nothing else has to require what the root was narrowed to.
+            for edge in &edges {
+                if self.notes_askers
+                    && let Some(place) = self.place(edge.node)
+                {
+                    self.note_namer(Topic::Package(place), Namer::by_name(Node::ROOT), 0);
+                }
+            }
             return Ok(edges);
         }
         let roots = self.roots.clone();
@@ -56,18 +63,6 @@ impl World<'_> {
             self.edges.clear();
         }
         self.narrowed_root = Some(edges);
-    }
-
-    /// Notes that nothing else has to require what the root was narrowed to.
-    fn note_asked_by_root(&mut self, edges: &[Edge]) {
-        if !self.notes_askers {
-            return;
-        }
-        for edge in edges {
-            if let Some(place) = self.place(edge.node) {
-                self.note_namer(Topic::Package(place), Namer::by_name(Node::ROOT), 0);
-            }
-        }
     }
 
     /// Makes the root need one of several edges, in addition to what it was narrowed to.
