@@ -11,7 +11,6 @@ mod provision;
 mod rules;
 mod unfinished;
 
-use std::cell::Cell;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -94,13 +93,13 @@ struct Finder<'a> {
     is_second_step: bool,
     ways: Vec<WayOut>,
     /// How many more requests may be tried in separate worlds.
-    trials: Cell<usize>,
+    trials: usize,
 }
 
 impl<'a> Finder<'a> {
     fn new(request: &'a Request, conflict: &'a Conflict, trial: Trial<'a>) -> Self {
-        let trials = Cell::new(TRIALS);
-        Self { request, conflict, trial, is_second_step: false, ways: Vec::new(), trials }
+        let ways = Vec::new();
+        Self { request, conflict, trial, is_second_step: false, ways, trials: TRIALS }
     }
 
     /// Looks for single changes that help.

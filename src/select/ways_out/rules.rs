@@ -180,11 +180,11 @@ impl Finder<'_> {
             let Some(conflict) = trial.conflict()? else { continue };
             let mut finder = Finder {
                 is_second_step: true,
-                trials: self.trials.clone(),
+                trials: self.trials,
                 ..Finder::new(&request, &conflict, trial)
             };
             finder.look_once()?;
-            self.trials.set(finder.trials.get());
+            self.trials = finder.trials;
             self.trial.share_steps_of(&finder.trial);
             for second in fewest_first(finder.ways) {
                 let is_anew =
@@ -210,8 +210,8 @@ impl Finder<'_> {
 
     /// Whether another request could be met.
     pub(super) fn holds(&mut self, request: &Request) -> Result<bool, Unavailable> {
-        let Some(left) = self.trials.get().checked_sub(1) else { return Ok(false) };
-        self.trials.set(left);
+        let Some(left) = self.trials.checked_sub(1) else { return Ok(false) };
+        self.trials = left;
         let mut trial = self.trial.of(request);
         let holds = trial.holds()?;
         self.trial.share_steps_of(&trial);
