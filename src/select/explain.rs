@@ -430,16 +430,13 @@ fn telling(words: &[String]) -> Vec<String> {
 
 /// `a`, `a or b`, `a, b, c or 4 others`; of several, `in channel fast` says enough.
 fn alternatives(words: &[String]) -> String {
-    if let [_, _, ..] = words {
-        let plain = |word: &String| word.strip_prefix(ANY_THAT).unwrap_or(word).to_owned();
-        return alternatives_of(&words.iter().map(plain).collect::<Vec<_>>());
-    }
-    alternatives_of(words)
-}
-
-fn alternatives_of(words: &[String]) -> String {
+    let plain = |word: &String| match words.len() {
+        1 => word.clone(),
+        _ => word.strip_prefix(ANY_THAT).unwrap_or(word).to_owned(),
+    };
+    let words: Vec<String> = words.iter().map(plain).collect();
     if words.len() <= ALTERNATIVES + 1 {
-        return join(words, "or");
+        return join(&words, "or");
     }
     let (named, rest) = words.split_at(ALTERNATIVES);
     format!("{} or {} others", named.join(", "), rest.len())
