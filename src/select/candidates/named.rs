@@ -22,20 +22,18 @@ impl Candidates {
             return Ok(None);
         }
         let is_repository = self.releases.is_repository();
-        if let VersionSpec::Digest(digest) = spec {
-            let locked = self.locked_at(Some(digest.as_str()), |known| known == digest.as_str());
-            if !locked.is_empty() {
-                return Ok(Some(locked));
+        // A locked candidate needs no request, unless the name is a tag.
+        let locked = match spec {
+            VersionSpec::Digest(digest) => {
+                self.locked_at(Some(digest.as_str()), |known| known == digest.as_str())
             }
-        }
-        if let VersionSpec::Commit(commit) = spec
-            && self.releases.has_revisions()
-        {
-            // A locked candidate needs no request, unless the name is a tag.
-            let locked = self.locked_at(spec.as_tag(), |known| commit.matches(known));
-            if !locked.is_empty() {
-                return Ok(Some(locked));
+            VersionSpec::Commit(commit) if self.releases.has_revisions() => {
+                self.locked_at(spec.as_tag(), |known| commit.matches(known))
             }
+            _ => PositionSet::default(),
+        };
+        if !locked.is_empty() {
+            return Ok(Some(locked));
         }
         let name = if *spec == VersionSpec::Latest { &VersionSpec::Tip } else { spec };
         let named: PositionSet = self.name(inquiry, name)?.into_iter().collect();

@@ -111,17 +111,6 @@ impl Capabilities {
         &self.known[index].all
     }
 
-    /// The places of the providers that `is_meant` selects, as candidates of the capability's node.
-    pub(super) fn positions(
-        &self,
-        capability: Capability,
-        is_meant: impl Fn(&Provider) -> bool,
-    ) -> PositionSet {
-        let providers = self.providers(capability).iter().enumerate();
-        let meant = providers.filter(|(_, provider)| is_meant(provider));
-        meant.map(|(index, _)| index as Position).collect()
-    }
-
     /// Returns all possible providers of a capability, as candidates of its node.
     pub(super) fn hand_out(&mut self, Capability(index): Capability) -> PositionSet {
         let known = &mut self.known[index];

@@ -79,7 +79,9 @@ impl World<'_> {
         capability: Capability,
         is_meant: impl Fn(&Provider) -> bool,
     ) -> Edge {
-        let set = self.packages.capabilities.positions(capability, is_meant);
+        let providers = self.packages.capabilities.providers(capability).iter();
+        let meant = (0..).zip(providers).filter(|(_, provider)| is_meant(provider));
+        let set = meant.map(|(index, _)| index).collect();
         Edge { node: self.node(Kind::Provided(capability)), set }
     }
 
