@@ -216,31 +216,24 @@ pub(super) fn details(id: &PackageId, release: &Release) -> Details {
             .collect(),
         origin: release.origin.clone(),
         moved_to: moved_to(id, release),
-        upgrade: {
-            let step = if is_composite(release) { composite_step } else { step };
-            release.upgrade.iter().map(|one| upgrade(one, step)).collect()
-        },
+        upgrade: (release.upgrade.iter()).map(|one| upgrade(one, is_composite(release))).collect(),
     }
 }
 
-fn upgrade(upgrade: &mu_provider::Upgrade, step: fn(&str) -> Option<Version>) -> Upgrade {
+fn upgrade(upgrade: &mu_provider::Upgrade, is_composite: bool) -> Upgrade {
     let range = upgrade.skip_range.as_deref();
+    // Only a package whose versions leave numbers out can have such a version here.
+    let lenient = |text: &str| Version::parse_lenient(text).ok();
+    let step = |text: &str| match is_composite {
+        true => Version::parse_composite(text).ok().or_else(|| lenient(text)),
+        false => lenient(text),
+    };
     Upgrade {
         channel: upgrade.channel.clone(),
         replaces: upgrade.replaces.as_deref().and_then(step),
         skips: upgrade.skips.iter().filter_map(|text| step(text)).collect(),
         skip_range: range.and_then(|text| VersionSpec::parse(text).ok()),
     }
-}
-
-/// A version in `upgrade` of a package whose versions are composite.
-fn composite_step(text: &str) -> Option<Version> {
-    Version::parse_composite(text).ok().or_else(|| step(text))
-}
-
-/// A version in `upgrade`. Only a package whose versions leave numbers out can have such a version there.
-fn step(text: &str) -> Option<Version> {
-    Version::parse_lenient(text).ok()
 }
 
 /// The package that replaced `id`, according to its line; `None` if that is not a package.
