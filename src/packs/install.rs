@@ -245,16 +245,14 @@ impl Building<'_> {
             let left = built.iter().enumerate().filter(|(_, built)| built.is_none());
             left.map(|(number, _)| number).collect()
         };
-        at_once(threads, &left, |number| self.find_and_build(*number))
-    }
-
-    fn find_and_build(&self, number: usize) -> Result<(), PacksError> {
-        let wanted = &self.plan.install[number];
-        let stored = self.store.find(&wanted.digest)?.ok_or_else(|| StoreError::Corrupt {
-            path: self.store.folder().join(wanted.digest.to_string()),
-        })?;
-        (self.check)(wanted, &stored)?;
-        self.build(number, &stored)
+        at_once(threads, &left, |&number| {
+            let wanted = &self.plan.install[number];
+            let stored = self.store.find(&wanted.digest)?.ok_or_else(|| StoreError::Corrupt {
+                path: self.store.folder().join(wanted.digest.to_string()),
+            })?;
+            (self.check)(wanted, &stored)?;
+            self.build(number, &stored)
+        })
     }
 
     fn build_from(&self, number: usize, stored: &Stored) -> Result<Vec<Entry>, PacksError> {
