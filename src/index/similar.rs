@@ -17,19 +17,16 @@ impl Shared {
         if let Some(known) = lock(&self.similar).get(id) {
             return known.clone();
         }
-        let similar = self.find_similar(id);
-        lock(&self.similar).insert(id.clone(), similar.clone());
-        similar
-    }
-
-    fn find_similar(&self, id: &PackageId) -> Vec<PackageId> {
-        let cached = self.cached(id).unwrap_or_default();
+        let mut known = self.cached(id).unwrap_or_default();
         let listed = self.listed(id);
         // A registry's list supersedes its cache.
-        if !listed.is_empty() {
-            return nearest(id, listed);
+        match listed.is_empty() {
+            true => known.extend(self.in_lower_case(id)),
+            false => known = listed,
         }
-        nearest(id, cached.into_iter().chain(self.in_lower_case(id)))
+        let similar = nearest(id, known);
+        lock(&self.similar).insert(id.clone(), similar.clone());
+        similar
     }
 
     /// The packages that the cache of the registry of `id` has.
