@@ -2,11 +2,11 @@
 
 use crate::reference::{Base, PackageId};
 use crate::select::candidates::Candidates;
+use crate::select::effort::Statistics;
 use crate::select::filters::Rejection;
 use crate::select::fold::FoldedVersions;
 use crate::select::positions::PositionSet;
 use crate::select::request::Override;
-use crate::select::statistics::Statistics;
 use crate::select::world::World;
 
 /// Requirements that cannot hold together, but could without any one of them.

@@ -14,6 +14,15 @@ pub const STEPS: usize = 1_000_000;
 /// After this many package conflicts, every later choice counts for one step more.
 const WEIGHT: usize = 4_096;
 
+/// The cost of a search. The same question costs the same on every machine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Packages whose releases were looked at.
+    pub packages_read: usize,
+    /// Versions whose requirements were looked at.
+    pub versions_read: usize,
+}
+
 /// The cost of the searches so far.
 #[derive(Debug, Default)]
 pub(super) struct Effort {

@@ -31,7 +31,6 @@ mod request;
 mod search;
 mod selection;
 mod stand_ins;
-mod statistics;
 mod strategies;
 mod strategy;
 mod supply;
@@ -43,7 +42,7 @@ mod ways_out;
 mod world;
 
 pub use conflict::{CapabilityClash, Clash, Conflict, Fact, ReplacementClash, Requirer};
-pub use effort::STEPS;
+pub use effort::{STEPS, Statistics};
 pub use filters::{Passed, Rejection, incompatibilities};
 pub use fold::{FoldedVersions, Run};
 pub use highest::Highest;
@@ -57,7 +56,6 @@ pub use request::{
 pub use selection::{
     Asker, Chosen, Demand, Demanded, Failure, Origin, Replaced, Selection, Warning,
 };
-pub use statistics::Statistics;
 pub use strategies::strategy_named;
 pub use strategy::Strategy;
 pub use unfinished::Unfinished;
