@@ -37,13 +37,12 @@ use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 use mu_provider::http::{Http, HttpOptions, Watch};
 
 use crate::env::Environment;
-use crate::fs::create_private_folder;
+use crate::fs::{Lock, create_private_folder};
 use crate::index::{Index, IndexOptions, MOST_PACKAGES, Providers};
 use crate::lock::Lockfile;
 use crate::ops::session::credentials::Tokens;
 use crate::ops::session::events::{Aside, Work};
 use crate::ops::session::installed_releases::PacksHere;
-use crate::ops::session::opening::ChangeLock;
 use crate::ops::session::view::{Edited, View};
 use crate::ops::{Events, Places, Stage};
 use crate::packs::PacksFolder;
@@ -151,6 +150,20 @@ pub struct Session {
     view: View,
     /// Held while the packs, the lock and the manifests may change.
     lock: Option<ChangeLock>,
+}
+
+/// Held while packs, lock and manifests may change.
+struct ChangeLock {
+    packs: PacksFolder,
+    /// Folders that are new.
+    made: Vec<PathBuf>,
+    _lock: Lock,
+}
+
+impl Drop for ChangeLock {
+    fn drop(&mut self) {
+        self.packs.remove_traces(&self.made);
+    }
 }
 
 impl Session {

@@ -7,28 +7,13 @@ use std::sync::Arc;
 use mu_provider::threads;
 
 use super::view::View;
-use super::{Session, packs_of};
+use super::{ChangeLock, Session, packs_of};
 use crate::env::Environment;
 use crate::formats;
-use crate::fs::{self, Lock};
+use crate::fs;
 use crate::lock::Lockfile;
 use crate::ops::{Code, CommandError, Events, Options, Scope};
-use crate::packs::PacksFolder;
 use crate::workspace::{MU_FOLDER, Workspace, find_root};
-
-/// Held while packs, lock and manifests may change.
-pub(super) struct ChangeLock {
-    packs: PacksFolder,
-    /// Folders that are new.
-    made: Vec<PathBuf>,
-    _lock: Lock,
-}
-
-impl Drop for ChangeLock {
-    fn drop(&mut self) {
-        self.packs.remove_traces(&self.made);
-    }
-}
 
 impl Session {
     /// Opens the workspace around the current folder, or the global packs; with the packages that are edited here, unless the
