@@ -240,10 +240,10 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         context.line(&in_line(description))?;
     }
     if let Some(reason) = &version.yanked {
-        context.line(&format!("{BAD}{}{BAD:#}", in_line(&told("yanked", reason))))?;
+        context.line(&format!("{BAD}{}{BAD:#}", in_line(&with_reason("yanked", reason))))?;
     }
     if let Some(reason) = &version.deprecated {
-        let text = in_line(&told("deprecated", reason));
+        let text = in_line(&with_reason("deprecated", reason));
         context.line(&format!("{NOTICE}{text}{NOTICE:#}"))?;
     }
     for reason in &version.reasons {
@@ -263,7 +263,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
 }
 
 /// What happened to a version, and the reason if there is one.
-pub(super) fn told(what: &str, reason: &str) -> String {
+pub(super) fn with_reason(what: &str, reason: &str) -> String {
     if reason.is_empty() { what.to_owned() } else { format!("{what}: {reason}") }
 }
 

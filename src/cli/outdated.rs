@@ -4,7 +4,7 @@ use anstyle::Style;
 use clap::Args;
 
 use crate::cli::context::{Context, Ending, Packages};
-use crate::cli::info::told;
+use crate::cli::info::with_reason;
 use crate::ops::Scope;
 use crate::ops::get::check_not_empty;
 use crate::ops::outdated::{Outdated, outdated};
@@ -55,8 +55,8 @@ fn note(package: &Outdated) -> String {
         reasons.push(reason.to_owned());
     }
     for (what, reason) in [("yanked", &package.yanked), ("deprecated", &package.deprecated)] {
-        let told = reason.as_ref().map(|reason| told(what, reason));
-        reasons.extend(told.map(|told| format!("{} is {told}", package.current)));
+        let marks = reason.as_ref().map(|reason| with_reason(what, reason));
+        reasons.extend(marks.map(|mark| format!("{} is {mark}", package.current)));
     }
     reasons.extend(package.unusable.iter().map(|reason| format!("{} {reason}", package.current)));
     reasons.extend(package.moved_to.iter().map(|to| format!("moved to {to}")));

@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::cli::context::{Context, Ending};
 use crate::cli::filter::Filter;
 use crate::cli::global::within;
-use crate::cli::info::told;
+use crate::cli::info::with_reason;
 use crate::lock::Source;
 use crate::manifest::Capability;
 use crate::ops::search::{FoundPackage, SearchRequest, capabilities, search};
@@ -123,7 +123,7 @@ fn state(package: &FoundPackage) -> String {
     };
     let line = &package.line;
     for (what, happened) in [("yanked", &line.yanked), ("deprecated", &line.deprecated)] {
-        marks.extend(happened.reason().map(|reason| told(what, &reason)));
+        marks.extend(happened.reason().map(|reason| with_reason(what, &reason)));
     }
     if let Some(usability) = &package.usability {
         marks.extend(usability.reasons.iter().cloned());

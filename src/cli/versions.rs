@@ -5,7 +5,7 @@ use clap::Args;
 
 use crate::cli::context::{Context, Ending};
 use crate::cli::filter::Filter;
-use crate::cli::info::told;
+use crate::cli::info::with_reason;
 use crate::index::releases::LeftOut;
 use crate::ops::Scope;
 use crate::ops::versions::{ListedVersion, VersionList, versions};
@@ -82,7 +82,7 @@ fn emptiness(found: &VersionList) -> String {
 fn mark(version: &ListedVersion) -> (Style, String) {
     let mut marks = Vec::new();
     for (what, reason) in [("yanked", &version.yanked), ("deprecated", &version.deprecated)] {
-        marks.extend(reason.as_ref().map(|reason| told(what, reason)));
+        marks.extend(reason.as_ref().map(|reason| with_reason(what, reason)));
     }
     if version.prerelease {
         marks.push("prerelease".to_owned());

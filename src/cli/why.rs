@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::cli::context::{Context, Ending, Stop};
-use crate::cli::info::told;
+use crate::cli::info::with_reason;
 use crate::ops::Scope;
 use crate::ops::session::locked::version_of;
 use crate::ops::why::{Reasons, Why, why};
@@ -53,13 +53,13 @@ fn print_reasons(context: &Context, why: &Why, reasons: &Reasons) -> Result<(), 
     line(context, &format!("{STRONG}{}{STRONG:#} {}", why.id, version_of(package)))?;
     for (what, reason) in [("yanked", &reasons.yanked), ("deprecated", &reasons.deprecated)] {
         let Some(reason) = reason else { continue };
-        line(context, &format!("{NOTICE}{}{NOTICE:#}", printable(&told(what, reason))))?;
+        line(context, &format!("{NOTICE}{}{NOTICE:#}", printable(&with_reason(what, reason))))?;
     }
     line(context, &format!("{FAINT}from{FAINT:#} {}", package.source))?;
     line(context, &format!("{FAINT}required:{FAINT:#}"))?;
     for asker in &reasons.requested {
         let is_exact = VersionSpec::parse(&asker.spec).is_ok_and(|spec| spec.is_pinned());
-        let decides = !is_exact && asker.least.as_ref() == Some(&reasons.version);
+        let decides = !is_exact && asker.lowest.as_ref() == Some(&reasons.version);
         let note = if decides { " (at least this version)" } else { "" };
         line(context, &format!("  {} by {}{note}", asker.spec, asker.by))?;
     }

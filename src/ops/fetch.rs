@@ -60,8 +60,8 @@ pub fn fill(session: &Session) -> Result<Filled, CommandError> {
     if let Some(requirements) = requirements.filter(|_| no_dev) {
         resolved.left_out = development::only(&requirements, &resolved.lock);
     }
-    let elsewhere = elsewhere(session, &resolved.lock);
-    resolved.left_out.extend(elsewhere);
+    let absent = absent_folders(session, &resolved.lock);
+    resolved.left_out.extend(absent);
     let left_out = resolved.left_out.iter().map(|index| &resolved.lock.packages[*index]);
     let left_out = left_out.map(|package| format!("{} {}", package.id, package.version)).collect();
     let _store = session.use_store()?;
@@ -73,12 +73,12 @@ pub fn fill(session: &Session) -> Result<Filled, CommandError> {
 }
 
 /// The places in the lock of packages that are read where they are, and are not here: a lock is enough to fetch the others.
-fn elsewhere(session: &Session, lock: &Lockfile) -> Vec<usize> {
+fn absent_folders(session: &Session, lock: &Lockfile) -> Vec<usize> {
     let root = session.lock_folder();
-    let is_elsewhere = |(_, package): &(usize, &crate::lock::LockedPackage)| {
+    let is_absent = |(_, package): &(usize, &crate::lock::LockedPackage)| {
         let source = &package.source;
         let folder = crate::env::absolute(root, source.place.as_ref());
         source.is_placed() || source.is_folder() && !folder.is_dir()
     };
-    lock.packages.iter().enumerate().filter(is_elsewhere).map(|(index, _)| index).collect()
+    lock.packages.iter().enumerate().filter(is_absent).map(|(index, _)| index).collect()
 }

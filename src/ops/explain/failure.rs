@@ -262,7 +262,7 @@ pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError
             hints.extend(own_packages::warning(session, &error.id));
             hints.extend(installed(session, &error.id));
             if is_nowhere(session, &error.id) {
-                hints.extend(elsewhere(&error.id));
+                hints.extend(at_another_base(&error.id));
             }
             let lock = session.lockfile().ok().flatten();
             if lock.is_some_and(|lock| lock.find(&error.id).next().is_some()) {
@@ -313,7 +313,7 @@ pub(crate) fn at_default_base(session: &Session, error: CommandError) -> Command
 }
 
 /// What to do if packages are not at the default base.
-fn elsewhere(id: &PackageId) -> [String; 2] {
+fn at_another_base(id: &PackageId) -> [String; 2] {
     let (base, name) = (id.base(), id.name());
     [
         format!("a reference without a host, such as `{name}`, is looked up at `{base}`"),

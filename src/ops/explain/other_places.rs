@@ -60,7 +60,7 @@ pub(crate) fn only_pack(session: &Session, id: &PackageId) -> Option<String> {
             release.version
         ));
     }
-    let [first, ..] = &here.elsewhere(id)[..] else { return None };
+    let [first, ..] = &here.of_user_and_runtime(id)[..] else { return None };
     let place = here.source(id, &first.version)?.place;
     session.index().is_pack(id).then(|| {
         format!(

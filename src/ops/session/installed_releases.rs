@@ -54,7 +54,7 @@ impl PacksHere {
     }
 
     /// The versions of a package among the packs of the user and of the runtime, each once.
-    pub(crate) fn elsewhere(&self, id: &PackageId) -> Vec<Release> {
+    pub(crate) fn of_user_and_runtime(&self, id: &PackageId) -> Vec<Release> {
         let mut releases: Vec<Release> = Vec::new();
         for (_, release) in self.found(id, self.first_elsewhere()) {
             if !releases.iter().any(|known| known.version == release.version) {

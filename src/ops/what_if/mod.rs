@@ -45,7 +45,7 @@ fn answer(
         return Err(without_packages("mu resolve ops/kafka --app-version 2.3"));
     }
     let previous = session.lockfile()?.unwrap_or_default();
-    let mut requirements = supposed(session, request, &previous)?;
+    let mut requirements = with_assumptions(session, request, &previous)?;
     let mut supposed = previous.clone();
     for (id, installed) in &requirements.installed {
         suppose_installed(&mut Arc::make_mut(&mut supposed).packages, id, installed);
@@ -105,7 +105,7 @@ fn answer(
 }
 
 /// The additional requirements and assumptions, besides the given references.
-fn supposed(
+fn with_assumptions(
     session: &Session,
     request: &WhatIf,
     previous: &Lockfile,

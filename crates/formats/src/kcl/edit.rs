@@ -234,7 +234,7 @@ fn said(reference: &Reference) -> Result<EntryVersion, Problem> {
         VersionSpec::Commit(commit) if is_git => Ok(EntryVersion::Commit(commit.as_str().to_owned())),
         VersionSpec::Tag(_) => Ok(EntryVersion::Tag(text.to_owned())),
         VersionSpec::Pin(_) => Ok(EntryVersion::Least(text.trim_start_matches('=').to_owned())),
-        VersionSpec::Range(_) if !is_git => least(text).ok_or_else(|| {
+        VersionSpec::Range(_) if !is_git => after_caret(text).ok_or_else(|| {
             Problem::new(format!("`kcl.mod` cannot say `{text}`"))
                 .help("it says the least version that will do, within its major: write `^` and that version")
         }),
@@ -254,7 +254,7 @@ fn meant(reference: &Reference) -> Result<EntryVersion, Problem> {
 }
 
 /// The version after a caret.
-fn least(text: &str) -> Option<EntryVersion> {
+fn after_caret(text: &str) -> Option<EntryVersion> {
     let version = text.trim().strip_prefix('^')?.trim();
     Version::parse_lenient(version).ok()?;
     Some(EntryVersion::Least(version.to_owned()))

@@ -48,7 +48,7 @@ pub(super) async fn answer(
     request: Request,
 ) -> Response {
     if !request.uri().path().starts_with("/api/v1/packages/") {
-        return elsewhere().into_response();
+        return unknown_path().into_response();
     }
     if !matches!(*request.method(), Method::PUT | Method::PATCH) {
         let detail = "expected PUT with an archive, or PATCH with what to change";
@@ -88,7 +88,7 @@ async fn token(server: &Server, headers: &HeaderMap) -> Result<Token, Problem> {
 async fn change(server: Arc<Server>, token: Token, request: Request) -> Result<Response, Problem> {
     let path = decoded(request.uri().path()).ok_or_else(Problem::not_found)?;
     let package = path.strip_prefix("/api/v1/packages/").and_then(|rest| rest.rsplit_once('/'));
-    let Some((name, version)) = package else { return Err(elsewhere()) };
+    let Some((name, version)) = package else { return Err(unknown_path()) };
     names::check_name(name)?;
     match *request.method() {
         Method::PUT => {
@@ -99,7 +99,7 @@ async fn change(server: Arc<Server>, token: Token, request: Request) -> Result<R
     }
 }
 
-fn elsewhere() -> Problem {
+fn unknown_path() -> Problem {
     let detail = "expected `api/v1/packages/NAME/VERSION` or `api/v1/search`";
     Problem::new(StatusCode::NOT_FOUND, detail)
 }

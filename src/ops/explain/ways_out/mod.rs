@@ -4,8 +4,8 @@
 
 mod command;
 mod pending;
+mod question;
 mod remedy;
-mod supposed;
 mod wording;
 
 use crate::ops::CommandError;
@@ -32,7 +32,7 @@ pub(crate) fn longer(session: &Session, requirements: &Requirements, steps: usiz
     let flag = "--patience";
     let command = match &requirements.question {
         Some(question) => {
-            let (command, flags) = (supposed::command(question), repeated(session, &[flag]));
+            let (command, flags) = (question::command(question), repeated(session, &[flag]));
             format!("{command} {flag} {steps}{flags}")
         }
         None => {

@@ -9,8 +9,8 @@ use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::explain::ways_out::command::{ADD, Command, narrowing};
 use crate::ops::explain::ways_out::pending::as_before;
+use crate::ops::explain::ways_out::question;
 use crate::ops::explain::ways_out::remedy::{ANY_AGE, Change, Kind, Remedy, meaning};
-use crate::ops::explain::ways_out::supposed;
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::pins::{MARK, NOTHING};
 use crate::ops::requirements::requester::Requester;
@@ -47,11 +47,11 @@ impl Wording<'_> {
     /// How to use a way out: with the same question and other assumptions, if the failed command only asks.
     pub(super) fn remedy(&self, way_out: &WayOut) -> Option<Remedy> {
         let question = self.requirements.question.as_ref();
-        let again = question.and_then(|question| supposed::again(self.session, question, way_out));
+        let again = question.and_then(|question| question::again(self.session, question, way_out));
         let Some(command) = again else {
             // The command excludes it too, so that other settings alone would not help.
             let is_excluded = |id: &PackageId| {
-                question.is_some_and(|question| supposed::excludes(self.session, question, id))
+                question.is_some_and(|question| question::excludes(self.session, question, id))
             };
             let is_of_both = matches!(way_out, WayOut::Include(id) if is_excluded(id));
             return if is_of_both { None } else { self.change(way_out) };

@@ -75,7 +75,7 @@ pub(super) fn send(
 }
 
 /// Redirects to another page for now; `None` if its address does not fit a header.
-pub(super) fn elsewhere(page: &str) -> Option<Response> {
+pub(super) fn redirect(page: &str) -> Option<Response> {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::FOUND;
     let headers = response.headers_mut();

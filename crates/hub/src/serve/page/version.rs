@@ -112,7 +112,7 @@ fn tagged(asked: &PageRequest, lines: &Lines, more: &str) -> Option<Response> {
         "" => frame.version(line.name(), &version),
         path => frame.file(line.name(), &version, path),
     };
-    answer::elsewhere(&page)
+    answer::redirect(&page)
 }
 
 /// Answers with a picture, or with a page that shows another file.

@@ -13,12 +13,11 @@ use crate::workspace::Resolution;
 
 /// The command that assumes a way out; none if no assumption can express it.
 pub(super) fn again(session: &Session, question: &WhatIf, way_out: &WayOut) -> Option<String> {
-    let mut supposed = Supposed { session, question: question.clone(), flags: Vec::new() };
-    supposed.take(way_out)?;
-    let without: Vec<&str> = supposed.flags.iter().map(|(flag, _)| *flag).collect();
-    let flags: String =
-        supposed.flags.iter().map(|(flag, value)| format!(" {flag} {value}")).collect();
-    Some(format!("{}{flags}{}", command(&supposed.question), repeated(session, &without)))
+    let mut next = NextQuestion { session, question: question.clone(), flags: Vec::new() };
+    next.take(way_out)?;
+    let without: Vec<&str> = next.flags.iter().map(|(flag, _)| *flag).collect();
+    let flags: String = next.flags.iter().map(|(flag, value)| format!(" {flag} {value}")).collect();
+    Some(format!("{}{flags}{}", command(&next.question), repeated(session, &without)))
 }
 
 /// Whether a question excludes a package.
@@ -28,14 +27,14 @@ pub(super) fn excludes(session: &Session, question: &WhatIf, id: &PackageId) -> 
 }
 
 /// A question to ask again.
-struct Supposed<'a> {
+struct NextQuestion<'a> {
     session: &'a Session,
     question: WhatIf,
     /// Flags with other values than before.
     flags: Vec<(&'static str, &'static str)>,
 }
 
-impl Supposed<'_> {
+impl NextQuestion<'_> {
     /// Supposes a way out.
     fn take(&mut self, way_out: &WayOut) -> Option<()> {
         let session = self.session;
