@@ -165,6 +165,9 @@ pub enum Requirer {
 }
 
 impl Requirer {
+    /// The name of the command that wants a version, in facts; the caller puts the real name there.
+    pub const COMMAND: &'static str = "this command";
+
     /// The versions at `positions` of a package.
     pub(super) fn versions(package: &Candidates, positions: &PositionSet) -> Self {
         Self::Package(package.id.clone(), FoldedVersions::fold(package, positions))

@@ -46,9 +46,9 @@ pub use effort::{STEPS, Statistics};
 pub use filters::{Passed, Rejection, incompatibilities};
 pub use fold::{FoldedVersions, Run};
 pub use highest::Highest;
-pub use minimal::{COMMAND, Minimal, beginning_at};
+pub use minimal::Minimal;
 pub use newer::{Asking, Ceiling, Newer, Obstacle};
-pub use plan::{Because, Change, Lowered, Move};
+pub use plan::{Because, Change, Lowered, Move, beginning_at};
 pub use request::{
     Bundled, Exclusion, Installed, Local, Locked, Majors, Override, OwnCapabilities, Request, Root,
     Settings, StatedCapabilities, Update,

@@ -1,7 +1,7 @@
 //! What a command wants to move, and how that changes the requirements. Plain data; a strategy works it out.
 
 use crate::index::Requirement;
-use crate::reference::{PackageId, VersionSpec};
+use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Request, Root, Selection};
 
 /// What a command wants to do with versions that are already chosen.
@@ -87,4 +87,45 @@ pub enum Because {
     Capability(String),
     /// It conflicts with this package, or this package with it.
     Conflicts(PackageId),
+}
+
+/// A specification that starts at `version` and otherwise says what `before` said; without `before`, that
+/// version or later.
+///
+/// Only a pin has no room for other versions, and a composite version can be named only as a whole, so that
+/// its revision counts.
+pub fn beginning_at(before: Option<&VersionSpec>, version: &Version) -> VersionSpec {
+    match (before, version.as_semver()) {
+        (_, None)
+        | (Some(VersionSpec::Pin(_) | VersionSpec::Commit(_) | VersionSpec::Digest(_)), _) => {
+            parsed(&version.in_full().to_string())
+        }
+        (Some(VersionSpec::Range(range)), Some(semver)) => {
+            parsed(range.beginning_at(semver).as_str())
+        }
+        (_, Some(semver)) => parsed(&format!(">={semver}")),
+    }
+}
+
+fn parsed(text: &str) -> VersionSpec {
+    VersionSpec::parse(text).unwrap_or(VersionSpec::Latest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_bound_looks_like_the_old_one() {
+        let check = |before: &str, expected: &str| {
+            let before = VersionSpec::parse(before).expect("is a version");
+            let version = Version::parse("1.5.0").expect("is a version");
+            assert_eq!(beginning_at(Some(&before), &version).as_str(), expected);
+        };
+        check("^1.2", "^1.5.0");
+        check("1.2.0", "1.5.0");
+        check(">=1.2 <2", ">=1.5.0 <2");
+        check("latest", ">=1.5.0");
+        check("tip", ">=1.5.0");
+    }
 }

@@ -16,9 +16,7 @@ use crate::ops::solve::names;
 use crate::ops::solve::resolve::{is_settled, request, resolve};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
-use crate::select::{
-    COMMAND, Change, Fact, Failure, Move, Request, Requirer, Root, Strategy, Update,
-};
+use crate::select::{Change, Fact, Failure, Move, Request, Requirer, Root, Strategy, Update};
 
 /// Whether moves rewrite requirements: with a strategy that does not follow the lock, if anything may change.
 pub(crate) fn rewrites(session: &Session, strategy: &dyn Strategy) -> bool {
@@ -209,10 +207,10 @@ fn name_command(failure: &mut Failure, wish: &Asked) {
     let Failure::Conflict(conflict) = failure else { return };
     for fact in &mut conflict.facts {
         let Fact::Requires { by: Requirer::Roots(names), id, asked } = fact else { continue };
-        if *id == wish.requirement.id && names.iter().any(|name| name == COMMAND) {
+        if *id == wish.requirement.id && names.iter().any(|name| name == Requirer::COMMAND) {
             *asked = vec![wish.requirement.to_string()];
         }
-        for known in names.iter_mut().filter(|known| *known == COMMAND) {
+        for known in names.iter_mut().filter(|known| *known == Requirer::COMMAND) {
             wish.by.as_str().clone_into(known);
         }
     }

@@ -12,9 +12,6 @@ use crate::select::positions::PositionSet;
 use crate::select::supply;
 use crate::select::world::World;
 
-/// The name of the command that wants a version, in facts; the caller puts the real name there.
-pub const COMMAND: &str = "this command";
-
 /// The chain of facts from a root down to a requirement.
 pub(super) fn chain(
     world: &World<'_>,
@@ -33,7 +30,7 @@ pub(super) fn chain(
                 (Fact::Requires { by, id, asked }, None)
             }
             By::Command => {
-                let by = Requirer::Roots(vec![COMMAND.to_owned()]);
+                let by = Requirer::Roots(vec![Requirer::COMMAND.to_owned()]);
                 (Fact::Requires { by, id, asked }, None)
             }
             By::Capability(capability) => {

@@ -21,11 +21,9 @@ pub(super) mod smallest;
 
 use crate::index::{Requirement, Universe};
 use crate::reference::{Version, VersionSpec};
+use crate::select::plan::beginning_at;
 use crate::select::strategy::Strategy;
 use crate::select::{Change, Failure, Move, Request, Selection, WayOut, ways_out};
-
-pub use self::facts::COMMAND;
-pub use self::requirements::beginning_at;
 
 /// The lowest versions that meet everything reachable.
 #[derive(Debug, Clone, Copy, Default)]

@@ -9,11 +9,12 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::index::Unavailable;
 use crate::index::releases::Position;
-use crate::reference::{Version, VersionSpec};
+use crate::reference::VersionSpec;
 use crate::select::candidates::Candidates;
 use crate::select::minimal::build::{Pick, is_higher, least};
 use crate::select::minimal::providers;
 use crate::select::node::Line;
+use crate::select::plan::beginning_at;
 use crate::select::world::World;
 
 /// The lines in addition to `direct` that must be listed, so that the build list is `chosen`.
@@ -160,24 +161,6 @@ pub(in crate::select) fn at_least(
     }
 }
 
-/// A specification that starts at `version` and otherwise says what `before` said; without `before`, that
-/// version or later.
-///
-/// Only a pin has no room for other versions, and a composite version can be named only as a whole, so that
-/// its revision counts.
-pub fn beginning_at(before: Option<&VersionSpec>, version: &Version) -> VersionSpec {
-    match (before, version.as_semver()) {
-        (_, None)
-        | (Some(VersionSpec::Pin(_) | VersionSpec::Commit(_) | VersionSpec::Digest(_)), _) => {
-            parse(&version.in_full().to_string())
-        }
-        (Some(VersionSpec::Range(range)), Some(semver)) => {
-            parse(range.beginning_at(semver).as_str())
-        }
-        (_, Some(semver)) => parse(&format!(">={semver}")),
-    }
-}
-
 /// The versions that are compatible with the candidate at `position`, starting there.
 pub(in crate::select) fn compatible(package: &Candidates, position: Position) -> VersionSpec {
     match package.version(position) {
@@ -188,23 +171,4 @@ pub(in crate::select) fn compatible(package: &Candidates, position: Position) ->
 
 fn parse(text: &str) -> VersionSpec {
     VersionSpec::parse(text).unwrap_or(VersionSpec::Latest)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_new_bound_looks_like_the_old_one() {
-        let check = |before: &str, expected: &str| {
-            let before = VersionSpec::parse(before).expect("is a version");
-            let version = Version::parse("1.5.0").expect("is a version");
-            assert_eq!(beginning_at(Some(&before), &version).as_str(), expected);
-        };
-        check("^1.2", "^1.5.0");
-        check("1.2.0", "1.5.0");
-        check(">=1.2 <2", ">=1.5.0 <2");
-        check("latest", ">=1.5.0");
-        check("tip", ">=1.5.0");
-    }
 }
