@@ -18,28 +18,43 @@ pub(crate) type Pipes = (ChildStdin, ChildStdout, ChildStderr);
 /// The processes that mu waits for; until then, their numbers are theirs.
 struct Members {
     plugin: Child,
+    /// It leads the group.
     #[cfg(unix)]
     guard: Option<Child>,
 }
 
 impl Group {
-    /// Starts a plugin in a group of its own, which Ctrl-C does not reach. Its pipes are still in the child.
+    /// Starts a plugin in a group of its own, which Ctrl-C does not reach. Its pipes are still in the child. The guard is there
+    /// first, so there is no moment at which mu can end and leave a plugin behind.
     pub(crate) fn start(command: &mut Command) -> io::Result<(Self, Pipes)> {
         #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(command, 0);
-        let mut plugin = command.spawn()?;
-        let pipes = (plugin.stdin.take(), plugin.stdout.take(), plugin.stderr.take());
-        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
-            return Err(io::Error::other("it was started without pipes"));
-        };
+        let mut guard = guard();
         #[cfg(unix)]
-        let guard = guard(&plugin);
+        {
+            let group = guard.as_ref().and_then(|guard| i32::try_from(guard.id()).ok());
+            std::os::unix::process::CommandExt::process_group(command, group.unwrap_or(0));
+        }
+        let started = command.spawn();
+        #[cfg(unix)]
+        if let (Err(_), Some(guard)) = (&started, &mut guard) {
+            // It ends with its input.
+            let _ = guard.wait();
+        }
+        let mut plugin = started?;
+        let pipes = (plugin.stdin.take(), plugin.stdout.take(), plugin.stderr.take());
         let members = Members {
             plugin,
             #[cfg(unix)]
             guard,
         };
-        Ok((Self(Mutex::new(Some(members))), (stdin, stdout, stderr)))
+        let group = Self(Mutex::new(Some(members)));
+        match pipes {
+            (Some(stdin), Some(stdout), Some(stderr)) => Ok((group, (stdin, stdout, stderr))),
+            _ => {
+                group.end();
+                Err(io::Error::other("it was started without pipes"))
+            }
+        }
     }
 
     /// Ends all of them.
@@ -79,20 +94,20 @@ impl Members {
         {
             use rustix::process::{Pid, Signal, kill_process_group};
 
-            let _ = kill_process_group(Pid::from_child(&self.plugin), Signal::KILL);
+            let leader = self.guard.as_ref().unwrap_or(&self.plugin);
+            let _ = kill_process_group(Pid::from_child(leader), Signal::KILL);
         }
     }
 }
 
-/// Starts the guard of a plugin's group. Without one, a plugin sees that mu has ended only at the end of its input.
+/// Starts the guard of a group, which it leads. Without one, a plugin sees that mu has ended only at the end of its input.
 #[cfg(unix)]
-fn guard(plugin: &Child) -> Option<Child> {
+fn guard() -> Option<Child> {
     use std::os::unix::process::CommandExt as _;
     use std::process::Stdio;
 
-    let group = i32::try_from(plugin.id()).ok()?;
     let mut command = Command::new("/bin/sh");
     command.args(["-c", "read -r _; kill -s KILL 0"]).env_clear().current_dir("/");
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    command.process_group(group).spawn().ok()
+    command.process_group(0).spawn().ok()
 }
