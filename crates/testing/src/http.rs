@@ -172,7 +172,8 @@ impl TestServer {
         format!("http://{}/{}", self.host(), path.trim_start_matches('/'))
     }
 
-    /// Closes each connection at once from now on, as if the server was not there.
+    /// Refuses all connections from now on, as if the server was not there.
+    #[cfg(unix)]
     pub fn refuse(&self) {
         self.listener.refuse();
     }

@@ -9,7 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 pub(crate) struct Listener {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,
-    refusing: Arc<AtomicBool>,
+    /// The socket itself, which keeps the port.
+    socket: TcpListener,
     stopped: Arc<AtomicBool>,
 }
 
@@ -18,9 +19,12 @@ impl Listener {
         Self::on(0, serve)
     }
 
-    /// Takes the port of a server that has ended, and closes each connection at once.
+    /// Takes the port of a server that has ended, and refuses all connections.
+    #[cfg(unix)]
     pub(crate) fn instead_of(port: u16) -> Self {
-        Self::on(port, drop)
+        let taken = Self::on(port, drop);
+        taken.refuse();
+        taken
     }
 
     fn on(port: u16, serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
@@ -29,11 +33,10 @@ impl Listener {
         let started = Self {
             address,
             connections: Arc::default(),
-            refusing: Arc::default(),
+            socket: listener.try_clone().expect("can be shared"),
             stopped: Arc::default(),
         };
         let connections = Arc::clone(&started.connections);
-        let refusing = Arc::clone(&started.refusing);
         let stopped = Arc::clone(&started.stopped);
         let serve = Arc::new(serve);
         std::thread::spawn(move || {
@@ -42,9 +45,6 @@ impl Listener {
                     return;
                 }
                 let Ok(stream) = stream else { return };
-                if refusing.load(Ordering::SeqCst) {
-                    continue;
-                }
                 connections.fetch_add(1, Ordering::SeqCst);
                 let serve = Arc::clone(&serve);
                 std::thread::spawn(move || serve(stream));
@@ -70,10 +70,11 @@ impl Listener {
         })
     }
 
-    /// Closes each connection at once from now on. The port stays taken, so no other test's server answers at
-    /// it.
+    /// Refuses all connections from now on. The port stays taken, so no other test's server answers at it.
+    #[cfg(unix)]
     pub(crate) fn refuse(&self) {
-        self.refusing.store(true, Ordering::SeqCst);
+        let stopped = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+        stopped.expect("a socket can stop listening");
     }
 
     pub(crate) fn address(&self) -> SocketAddr {

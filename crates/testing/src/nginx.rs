@@ -77,7 +77,7 @@ impl Nginx {
         log.lines().filter(is_ours).map(str::to_owned).collect()
     }
 
-    /// Ends nginx. Each connection to its port is closed at once, so no other test's server answers at it.
+    /// Ends nginx. Its port stays taken, so no other test's server answers at it.
     pub fn refuse(&mut self) {
         self.process.kill().expect("it runs");
         self.process.wait().expect("it ends");

@@ -60,7 +60,8 @@ impl HttpServer {
         self.server.host()
     }
 
-    /// Closes each connection at once from now on, as if the server was not there.
+    /// Refuses all connections from now on, as if the server was not there.
+    #[cfg(unix)]
     pub fn refuse(&self) {
         self.server.refuse();
     }
@@ -140,7 +141,8 @@ impl Daemon {
         format!("git://{}/", self.listener.address())
     }
 
-    /// Closes each connection at once from now on, as if the server was not there.
+    /// Refuses all connections from now on, as if the server was not there.
+    #[cfg(unix)]
     pub fn refuse(&self) {
         self.listener.refuse();
     }
