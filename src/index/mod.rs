@@ -324,7 +324,7 @@ impl Index {
         let package = self.shared.package(id)?;
         let (_, release) =
             package.release(candidate).map_err(|error| Unavailable::new(id, error))?;
-        package.manifest(&*self.shared, &release).map_err(|error| Unavailable::new(id, error))
+        package.manifests(&*self.shared).read(&release).map_err(|error| Unavailable::new(id, error))
     }
 
     /// The packages of the workspace that were requested since the last call.

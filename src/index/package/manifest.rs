@@ -1,15 +1,16 @@
-//! Data of a package's manifests that its lines lack.
+//! Reads a package's manifests, for the data that its lines lack.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use mu_formats::{Reading, helm};
-use mu_provider::{Dependency, DetailedDependency, Location, ManifestFile, Release};
+use mu_provider::{Dependency, DetailedDependency, Location, ManifestFile, Progress, Release};
 
 use super::Package;
 use crate::formats;
 use crate::index::error::PackageError;
 use crate::index::releases::Details;
+use crate::index::routes::Route;
 use crate::index::run::Surroundings;
 use crate::index::universe::Candidate;
 use crate::index::wire;
@@ -25,89 +26,80 @@ pub(super) struct Seen {
     pub(super) dependencies: Vec<Dependency>,
 }
 
-impl Package {
+/// Reads the manifests of a package.
+pub(in crate::index) struct Manifests<'p> {
+    id: &'p PackageId,
+    route: &'p Route,
+    around: &'p dyn Surroundings,
+}
+
+impl Manifests<'_> {
     /// The manifest of a release, if its place can show it without a fetch of the whole package.
-    pub(in crate::index) fn manifest(
+    pub(in crate::index) fn read(
         &self,
-        around: &dyn Surroundings,
         release: &Release,
     ) -> Result<Option<Manifest>, PackageError> {
-        let progress = around.run().asking(self.id());
-        let file = self.route.provider.manifest(&self.route.location, release, &*progress)?;
-        let Some(file) = file.filter(|file| formats::is_manifest_text(&file.name, &file.text))
-        else {
-            return Ok(None);
-        };
-        self.parse(around, release, &file).map(Some)
+        let progress = self.around.run().asking(self.id);
+        let file = self.file(release, &*progress)?;
+        file.map(|file| self.parse(release, &file)).transpose()
     }
 
-    fn parse(
+    /// The file of a release's manifest, if that is text.
+    fn file(
         &self,
-        around: &dyn Surroundings,
         release: &Release,
-        file: &ManifestFile,
-    ) -> Result<Manifest, PackageError> {
+        progress: &dyn Progress,
+    ) -> Result<Option<ManifestFile>, PackageError> {
+        let file = self.route.provider.manifest(&self.route.location, release, progress)?;
+        Ok(file.filter(|file| formats::is_manifest_text(&file.name, &file.text)))
+    }
+
+    fn parse(&self, release: &Release, file: &ManifestFile) -> Result<Manifest, PackageError> {
         let version = match (&release.version, &release.commit) {
             (version, Some(commit)) if version.is_empty() => commit.clone(),
             (version, _) => version.clone(),
         };
-        let path = self.shown(file);
+        let path = self.route.shown(file);
         let read = match formats::format_of(&path) {
             Some(format) => {
                 let beside = file.beside.iter().cloned();
                 // Only charts have short names for repositories.
                 let is_chart = format.name == helm::FORMAT.name;
-                let aliases = is_chart.then(|| (around.run().options.helms_aliases)());
+                let aliases = is_chart.then(|| (self.around.run().options.helms_aliases)());
                 let reading = Reading { is_own: false, aliases: aliases.as_ref() };
                 formats::parse(format, &path, &file.text, beside, &reading)
             }
             None => Manifest::parse_published(&path, &file.text),
         };
         read.map_err(|source| match &*version {
-            "" => PackageError::ManifestInFolder { id: self.id().clone(), source },
-            _ => PackageError::Manifest { id: self.id().clone(), version, source },
+            "" => PackageError::ManifestInFolder { id: self.id.clone(), source },
+            _ => PackageError::Manifest { id: self.id.clone(), version, source },
         })
-    }
-
-    /// Where a manifest is, for messages.
-    pub(super) fn shown(&self, file: &ManifestFile) -> PathBuf {
-        match self.folder() {
-            Some(folder) => folder.join(&file.name),
-            None => PathBuf::from(format!("{}/{}", self.route.location.describe(), file.name)),
-        }
     }
 
     /// The data of a release's manifest that selection needs. If another mu is needed to read it, only that
     /// is returned.
-    pub(super) fn seen(
-        &self,
-        around: &dyn Surroundings,
-        release: &Release,
-    ) -> Result<Option<Seen>, PackageError> {
-        let progress = around.run().asking(self.id());
-        let (provider, location) = (&self.route.provider, &self.route.location);
-        let aliases = &around.run().options.defaults.aliases;
+    pub(super) fn seen(&self, release: &Release) -> Result<Option<Seen>, PackageError> {
+        let progress = self.around.run().asking(self.id);
+        let Route { provider, location, .. } = self.route;
+        let aliases = &self.around.run().options.defaults.aliases;
         let of_line = |details: Details, dependencies: Vec<Dependency>| {
             let details = Some(Arc::new(details.counted(aliases)));
             Ok(Some(Seen { version: None, details, dependencies }))
         };
         if let Some(own) = provider.confirm(location, release, &*progress)? {
-            let details = wire::details(self.id(), &own);
+            let details = wire::details(self.id, &own);
             return of_line(details, own.dependencies.unwrap_or_default());
         }
         if let (Some(dependencies), true) = (&release.dependencies, provider.facts().has_revisions)
         {
-            return of_line(wire::details(self.id(), release), dependencies.clone());
+            return of_line(wire::details(self.id, release), dependencies.clone());
         }
-        let file = provider.manifest(location, release, &*progress)?;
-        let Some(file) = file.filter(|file| formats::is_manifest_text(&file.name, &file.text))
-        else {
-            return Ok(None);
-        };
-        let manifest = match self.parse(around, release, &file) {
+        let Some(file) = self.file(release, &*progress)? else { return Ok(None) };
+        let manifest = match self.parse(release, &file) {
             Ok(manifest) => manifest,
             Err(error) => {
-                let shown = self.shown(&file);
+                let shown = self.route.shown(&file);
                 let is_own = formats::format_of(&shown).is_none();
                 let known = is_own.then(|| Outline::parse(&shown, &file.text).ok()).flatten();
                 let details = match known.filter(Outline::is_of_another_mu) {
@@ -134,6 +126,33 @@ impl Package {
         }))
     }
 
+    /// The data of a manifest that matters to users of the package.
+    fn details(&self, manifest: &Manifest) -> Details {
+        let defaults = wire::inherited(self.id);
+        Details {
+            app_version: manifest.app_version.clone(),
+            api_version: manifest.api_version.clone(),
+            mu_version: manifest.mu_version.as_ref().map(ToString::to_string),
+            constraints: (manifest.constraints.iter())
+                .map(|(fact, constraint)| (fact.clone(), constraint.to_string()))
+                .collect(),
+            provides: manifest.provides.iter().map(ToString::to_string).collect(),
+            requires: manifest.requires.iter().map(ToString::to_string).collect(),
+            replaces: manifest.replaces.iter().map(|reference| reference.id(&defaults)).collect(),
+            conflicts: (manifest.conflicts.iter())
+                .flat_map(|one| wire::conflicting(&one.to_string(), &one.id(&defaults)))
+                .collect(),
+            ..Details::default()
+        }
+    }
+}
+
+impl Package {
+    /// What reads its manifests.
+    pub(in crate::index) fn manifests<'p>(&'p self, around: &'p dyn Surroundings) -> Manifests<'p> {
+        Manifests { id: self.id(), route: &self.route, around }
+    }
+
     /// The same package, as its format wants it. In a repository only a manifest says what that is, and it is read only if all
     /// versions are prereleases: those of another ecosystem are chosen as releases are.
     pub(in crate::index) fn by_format(mut self, around: &dyn Surroundings) -> Self {
@@ -145,7 +164,7 @@ impl Package {
             // What cannot be read now is reported once it is needed.
             let file =
                 newest.and_then(|line| provider.manifest(location, &line, &*progress).ok()?);
-            if file.is_some_and(|file| formats::format_of(&self.shown(&file)).is_some()) {
+            if file.is_some_and(|file| formats::format_of(&self.route.shown(&file)).is_some()) {
                 Arc::make_mut(&mut self.releases).counts_prereleases = true;
             }
         }
@@ -164,26 +183,6 @@ impl Package {
         }
         self.requirements(around, candidate)?;
         Ok(lock(&self.declared).get(&position).cloned())
-    }
-
-    /// The data of a manifest that matters to users of the package.
-    fn details(&self, manifest: &Manifest) -> Details {
-        let defaults = wire::inherited(self.id());
-        Details {
-            app_version: manifest.app_version.clone(),
-            api_version: manifest.api_version.clone(),
-            mu_version: manifest.mu_version.as_ref().map(ToString::to_string),
-            constraints: (manifest.constraints.iter())
-                .map(|(fact, constraint)| (fact.clone(), constraint.to_string()))
-                .collect(),
-            provides: manifest.provides.iter().map(ToString::to_string).collect(),
-            requires: manifest.requires.iter().map(ToString::to_string).collect(),
-            replaces: manifest.replaces.iter().map(|reference| reference.id(&defaults)).collect(),
-            conflicts: (manifest.conflicts.iter())
-                .flat_map(|one| wire::conflicting(&one.to_string(), &one.id(&defaults)))
-                .collect(),
-            ..Details::default()
-        }
     }
 }
 

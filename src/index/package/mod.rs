@@ -1,13 +1,13 @@
 //! One package as a run knows it: its releases, and what was looked up about them.
 
 mod confirm;
+mod dependent;
 mod manifest;
 mod mistake;
 mod requirements;
 mod revision;
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::{Dates, Found, Location, Release};
@@ -118,7 +118,7 @@ impl Package {
         if !head.version.is_empty() {
             return Ok(package);
         }
-        let manifest = package.manifest(around, &Release::default())?;
+        let manifest = package.manifests(around).read(&Release::default())?;
         let version = manifest.and_then(|manifest| manifest.version);
         let zero = || semver::Version::new(0, 0, 0).into();
         head.version = wire::label(Some(&version.unwrap_or_else(zero)));
@@ -128,12 +128,6 @@ impl Package {
 
     pub(super) fn id(&self) -> &PackageId {
         self.releases.id()
-    }
-
-    /// The folder of a package that is a local folder.
-    fn folder(&self) -> Option<PathBuf> {
-        let is_folder = self.route.provider.facts().is_folder;
-        is_folder.then(|| self.route.location.root.as_url().to_file_path().ok()).flatten()
     }
 
     /// Where a candidate is, and what is known about it.

@@ -220,7 +220,7 @@ impl Package {
         if let Some(known) = self.known_revision(&commit) {
             return Ok(known);
         }
-        let seen = self.seen(around, &release)?.unwrap_or_default();
+        let seen = self.manifests(around).seen(&release)?.unwrap_or_default();
         let is_repository = self.releases.is_repository();
         // In a repository, only the manifest of a commit says which version it is.
         let listed = || wire::version_of(&release, self.route.location.lenient);

@@ -11,10 +11,12 @@ mod registry;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use mu_provider::{Dates, Location, Progress, Provider, ProviderError, SafeUrl, is_bucket_scheme};
+use mu_provider::{
+    Dates, Location, ManifestFile, Progress, Provider, ProviderError, SafeUrl, is_bucket_scheme,
+};
 
 use self::hint::{Hint, Hints};
 pub use self::registry::Searchable;
@@ -102,6 +104,22 @@ pub struct Route {
     pub location: Location,
     /// Where the package was looked for before it was taken to be there.
     pub tried: Vec<String>,
+}
+
+impl Route {
+    /// The folder of a package that is a local folder.
+    pub(super) fn folder(&self) -> Option<PathBuf> {
+        let is_folder = self.provider.facts().is_folder;
+        is_folder.then(|| self.location.root.as_url().to_file_path().ok()).flatten()
+    }
+
+    /// Where a manifest is, for messages.
+    pub(super) fn shown(&self, file: &ManifestFile) -> PathBuf {
+        match self.folder() {
+            Some(folder) => folder.join(&file.name),
+            None => PathBuf::from(format!("{}/{}", self.location.describe(), file.name)),
+        }
+    }
 }
 
 /// Finds routes, and remembers the results of probing bases.

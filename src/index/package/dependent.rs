@@ -1,0 +1,118 @@
+//! What the dependencies of a version or revision mean: requirements of packages.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use mu_provider::{Dependency, Release};
+
+use super::Package;
+use crate::index::error::PackageError;
+use crate::index::releases::Position;
+use crate::index::run::Surroundings;
+use crate::index::sibling::sibling;
+use crate::index::universe::Requirement;
+use crate::index::wire;
+use crate::reference::{Defaults, PackageId, VersionSpec};
+
+/// A version or revision of a package, whose dependencies become requirements.
+pub(super) struct Dependent<'r> {
+    pub(super) package: &'r Package,
+    pub(super) around: &'r dyn Surroundings,
+    /// The version, or the commit, for messages.
+    pub(super) version: &'r str,
+    /// The data from its place.
+    pub(super) release: &'r Release,
+    /// Where its line is, if it has one.
+    pub(super) line: Option<Position>,
+}
+
+impl Dependent<'_> {
+    /// What its dependencies leave out: an override fills in what the original package would, and
+    /// a package in a folder what the name in its manifest says, because nothing else could come from a
+    /// folder.
+    fn defaults(&self) -> Result<Defaults, PackageError> {
+        let options = &self.around.run().options;
+        let inherited = |id: &PackageId| {
+            let aliases = options.defaults.aliases.clone();
+            Defaults { aliases, ..wire::inherited(id) }
+        };
+        if let Some(other) = options.instead_of.get(self.package.id()) {
+            return Ok(inherited(other));
+        }
+        if self.package.route.folder().is_none() {
+            return Ok(inherited(self.package.id()));
+        }
+        let manifest = self.package.manifests(self.around).read(self.release)?;
+        let own = manifest.map(|manifest| manifest.name.id(&options.defaults));
+        Ok(own.map_or_else(|| options.defaults.clone(), |own| inherited(&own)))
+    }
+
+    /// Turns dependencies as they are written into requirements of packages.
+    pub(super) fn settle(
+        &self,
+        dependencies: &[Dependency],
+    ) -> Result<Arc<[Arc<Requirement>]>, PackageError> {
+        let Self { package, around, .. } = *self;
+        let mut requirements = Vec::with_capacity(dependencies.len());
+        let defaults = self.defaults()?;
+        for dependency in dependencies {
+            let mut declared = wire::declared(&defaults, dependency)
+                .map_err(|source| self.no_reference(dependency, source))?;
+            let commit = self.release.commit.as_deref();
+            if let (Some(folder), Some(commit)) = (declared.reference.local(), commit) {
+                let Some(beside) = self.beside(folder, commit) else {
+                    return Err(self.no_folder(dependency, folder));
+                };
+                // A written version must also be that of the commit.
+                if declared.reference.version().is_some() {
+                    declared.requirement.id = beside.id.clone();
+                    requirements.push(Arc::new(declared.requirement));
+                }
+                requirements.push(Arc::new(beside));
+                continue;
+            }
+            let options = &around.run().options;
+            if declared.reference.base().is_none() && declared.reference.local().is_none() {
+                around.run().routes.hints.inherit(&declared.requirement.id, package.id());
+                if let Some(fallback) = &declared.fallback {
+                    around.run().routes.hints.inherit(fallback, package.id());
+                }
+            }
+            if let Some(fallback) = declared.fallback
+                && !(options.is_local)(&declared.requirement.id)
+                && !around.is_there(&declared.requirement.id)?
+            {
+                declared.requirement.id = fallback;
+            }
+            if declared.reference.local().is_none() && (options.is_local)(&declared.requirement.id)
+            {
+                // A folder of the workspace is one package, whatever name a reference uses.
+                declared.requirement.id = (options.own_name)(declared.requirement.id);
+            }
+            let from = match (declared.reference.local(), package.route.folder()) {
+                (Some(folder), None) => return Err(self.no_folder(dependency, folder)),
+                (Some(folder), Some(from)) => {
+                    let folder = crate::env::absolute(&from, Path::new(folder));
+                    declared.requirement.id = PackageId::local(&folder);
+                    from
+                }
+                (None, _) => PathBuf::new(),
+            };
+            around.run().declare(&declared.requirement.id, &declared.reference, &from);
+            requirements.push(Arc::new(declared.requirement));
+        }
+        Ok(Arc::from(requirements))
+    }
+
+    /// What a local folder in the manifest of a commit means: the package there, of the same commit; `None`
+    /// if it is not in the repository.
+    fn beside(&self, folder: &str, commit: &str) -> Option<Requirement> {
+        let Self { package, around, .. } = *self;
+        let own = package.route.location.folder.as_deref().unwrap_or_default();
+        let spec = VersionSpec::parse(commit).ok()?;
+        let id = sibling(package.id(), own, folder)?;
+        around.run().routes.hints.inherit(&id, package.id());
+        around.run().commits.note(&id, &spec);
+        Some(Requirement::new(id, spec))
+    }
+}
