@@ -154,8 +154,8 @@ impl Shared {
             let progress = self.run.asking(id);
             route.provider.list(&route.location, validator, &*progress)?
         };
-        if let Listing::Found(found) = &listing {
-            self.follow(id, &route, &found.leads_to);
+        if let (Listing::Found(found), Some(prefetcher)) = (&listing, self.prefetcher.upgrade()) {
+            prefetcher.follow(id, &route, &found.leads_to);
         }
         let listing = match listing {
             Listing::Found(found) if route.provider.facts().manifests_are_in_archives => {

@@ -2,8 +2,8 @@
 //! and in memory.
 //!
 //! This is where selection's questions become I/O. [`Index`] is the entry point; `shared.rs` requests each
-//! package once a run, `load.rs` loads one, `prefetch.rs` requests ahead with a small pool. Which version to
-//! choose is not decided here.
+//! package once a run, `load.rs` loads one, and the prefetcher in `prefetch.rs`, which the index owns, requests ahead with a
+//! small pool. Which version to choose is not decided here.
 
 // Data of registries and of the cache never leads to an unchecked index.
 #![deny(clippy::indexing_slicing)]
@@ -42,6 +42,7 @@ use crate::fs::FileError;
 #[cfg(feature = "publish")]
 use crate::index::cache::Record;
 use crate::index::package::Origin;
+use crate::index::prefetch::Prefetcher;
 use crate::index::releases::{Details, LeftOut, Position, Releases};
 use crate::index::shared::{Shared, Slot};
 use crate::manifest::Manifest;
@@ -66,12 +67,14 @@ pub use self::wire::moved_to;
 #[derive(Debug)]
 pub struct Index {
     shared: Arc<Shared>,
+    prefetcher: Arc<Prefetcher>,
 }
 
 impl Index {
     /// An index that has requested nothing yet.
     pub fn new(options: IndexOptions) -> Self {
-        Self { shared: Shared::new(options) }
+        let prefetcher = Prefetcher::new(options);
+        Self { shared: Arc::clone(&prefetcher.shared), prefetcher }
     }
 
     /// Records the place of a package that `reference` gives, and its requirement; local folders are relative
@@ -344,7 +347,7 @@ impl Index {
 
     /// Stops requesting packages that others may lead to: the choice is made.
     pub fn forget_guesses(&self) {
-        self.shared.pool.forget_guesses();
+        self.prefetcher.pool.forget_guesses();
     }
 
     /// Writes what was learned to the cache folder.
@@ -358,7 +361,7 @@ impl Index {
 
     /// Requests the releases of packages without waiting for the answers, and not their dependencies.
     pub fn ask_for_releases(&self, ids: &[PackageId]) {
-        self.shared.ask_for_releases(ids, false);
+        self.prefetcher.ask_for_releases(ids, false);
     }
 }
 
@@ -392,15 +395,7 @@ impl Universe for Index {
     }
 
     fn expect(&self, level: Level<'_>) {
-        match level {
-            Level::Releases(ids) => self.shared.ask_for_releases(ids, true),
-            Level::Requirements(versions) => {
-                for (releases, position) in versions {
-                    self.shared.ask_for_requirements(releases, *position);
-                }
-            }
-            Level::Chosen(versions) => self.shared.read_lines(versions),
-        }
+        self.prefetcher.expect(level);
     }
 
     fn carries_copy(&self, by: &PackageId, version: &str, of: &PackageId) -> bool {
@@ -439,6 +434,6 @@ impl Universe for Index {
 
 impl Drop for Index {
     fn drop(&mut self) {
-        self.shared.pool.end();
+        self.prefetcher.pool.end();
     }
 }

@@ -1,18 +1,20 @@
-//! Requests ahead of time: for levels of the graph, it uses all threads of the pool for the network, and one
+//! Requests ahead of time: for levels of the graph, the prefetcher uses all threads of its pool for the network, and one
 //! of them for the local data of each level, besides one for each registry that has not changed.
 //!
-//! It decides nothing: if an answer is not there yet, it is requested as if nothing had been requested ahead.
+//! The index owns it. It decides nothing: if an answer is not there yet, it is requested as if nothing had been requested ahead.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 
 use mu_provider::{SafeUrl, Soon};
 
+use crate::index::options::IndexOptions;
+use crate::index::pool::Pool;
 use crate::index::releases::{Position, Releases};
 use crate::index::routes::Route;
 use crate::index::shared::Shared;
-use crate::index::universe::Candidate;
+use crate::index::universe::{Candidate, Level};
 use crate::reference::PackageId;
 
 /// Fewer packages than this are read without another thread, if they are on this machine.
@@ -27,21 +29,56 @@ const MOST_IN_VAIN: usize = 32;
 /// What is known of a package's place without a request.
 type Registry = (String, SafeUrl);
 
-impl Shared {
+/// Requests what will be needed, in threads of its own.
+#[derive(Debug)]
+pub(super) struct Prefetcher {
+    pub(super) shared: Arc<Shared>,
+    pub(super) pool: Pool,
+    /// How many packages were requested because another may lead to them.
+    guesses: AtomicUsize,
+    /// How many of them were missing.
+    in_vain: AtomicUsize,
+}
+
+impl Prefetcher {
+    /// One that has requested nothing yet.
+    pub(super) fn new(options: IndexOptions) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            pool: Pool::new(options.jobs),
+            shared: Arc::new(Shared::new(options, Weak::clone(this))),
+            guesses: AtomicUsize::new(0),
+            in_vain: AtomicUsize::new(0),
+        })
+    }
+
+    /// Requests what a level of the graph needs, without waiting for the answers.
+    pub(super) fn expect(self: &Arc<Self>, level: Level<'_>) {
+        match level {
+            Level::Releases(ids) => self.ask_for_releases(ids, true),
+            Level::Requirements(versions) => {
+                for (releases, position) in versions {
+                    self.ask_for_requirements(releases, *position);
+                }
+            }
+            Level::Chosen(versions) => self.read_lines(versions),
+        }
+    }
+
     /// Requests the releases of packages without waiting for the answers; `leads_on` says that their
     /// dependencies will be requested, too.
     pub(super) fn ask_for_releases(self: &Arc<Self>, ids: &[PackageId], leads_on: bool) {
+        let shared = &self.shared;
         let (mut here, mut away) = (Vec::new(), Vec::new());
         let mut remembered: HashMap<Registry, Vec<(PackageId, Route)>> = HashMap::new();
         for id in ids {
-            if (self.run.options.is_local)(id) || self.is_known(id) {
+            if (shared.run.options.is_local)(id) || shared.is_known(id) {
                 continue;
             }
-            let route = self.run.routes.known(id, Some(&self.caches));
+            let route = shared.run.routes.known(id, Some(&shared.caches));
             match route.and_then(|route| Some((self.times(&route)?, route))) {
                 // Its registry must be asked.
                 None => away.push(id.clone()),
-                Some((times, _)) if self.run.is_fresh_for(id, times) => here.push(id.clone()),
+                Some((times, _)) if shared.run.is_fresh_for(id, times) => here.push(id.clone()),
                 // One request to its registry may confirm that nothing changed.
                 Some((_, route)) => {
                     let registry = (route.provider.name().to_owned(), route.location.root.clone());
@@ -58,26 +95,22 @@ impl Shared {
             self.ask(id);
         }
         for packages in remembered.into_values() {
-            let shared = Arc::clone(self);
-            self.pool.run(move || shared.ask_for_changed(packages));
+            let prefetcher = Arc::clone(self);
+            self.pool.run(move || prefetcher.ask_for_changed(packages));
         }
         if here.len() >= MANY {
-            let shared = Arc::clone(self);
-            self.pool.run(move || shared.read_from_the_end(&here));
+            let prefetcher = Arc::clone(self);
+            self.pool.run(move || prefetcher.read_from_the_end(&here));
         }
     }
 
     /// Requests the requirements of a version, if that needs a request.
-    pub(super) fn ask_for_requirements(
-        self: &Arc<Self>,
-        releases: &Arc<Releases>,
-        position: Position,
-    ) {
-        let package = self.loaded(releases.id());
+    fn ask_for_requirements(&self, releases: &Arc<Releases>, position: Position) {
+        let package = self.shared.loaded(releases.id());
         if package.is_some_and(|package| package.is_complete()) {
             return;
         }
-        let (shared, releases) = (Arc::clone(self), Arc::clone(releases));
+        let (shared, releases) = (Arc::clone(&self.shared), Arc::clone(releases));
         self.pool.run(move || {
             // A failure is kept with the answer, and returned when the answer is needed.
             if let Ok(package) = shared.package(releases.id()) {
@@ -88,11 +121,11 @@ impl Shared {
 
     /// Reads the lines of versions from the last on, while another thread reads them from the first on; only
     /// if there are many.
-    pub(super) fn read_lines(self: &Arc<Self>, versions: &[(Arc<Releases>, Position)]) {
+    fn read_lines(&self, versions: &[(Arc<Releases>, Position)]) {
         if versions.len() < MANY {
             return;
         }
-        let (shared, versions) = (Arc::clone(self), versions.to_vec());
+        let (shared, versions) = (Arc::clone(&self.shared), versions.to_vec());
         self.pool.run(move || {
             for (releases, position) in versions.iter().rev() {
                 let Some(package) = shared.loaded(releases.id()) else { continue };
@@ -106,17 +139,17 @@ impl Shared {
     }
 
     /// Requests a package in the next free thread.
-    fn ask(self: &Arc<Self>, id: PackageId) {
-        let shared = Arc::clone(self);
+    fn ask(&self, id: PackageId) {
+        let shared = Arc::clone(&self.shared);
         self.pool.run(move || drop(shared.package(&id)));
     }
 
     /// Requests the packages of one registry that may have changed in all threads, and reads the others in
     /// this one.
-    fn ask_for_changed(self: &Arc<Self>, packages: Vec<(PackageId, Route)>) {
+    fn ask_for_changed(&self, packages: Vec<(PackageId, Route)>) {
         let mut unchanged = Vec::with_capacity(packages.len());
         for (id, route) in packages {
-            if self.is_unchanged(&route) {
+            if self.shared.is_unchanged(&route) {
                 unchanged.push(id);
             } else {
                 self.ask(id);
@@ -125,25 +158,24 @@ impl Shared {
         self.read_from_the_end(&unchanged);
     }
 
-    /// Whether a package is as in its last answer, as far as that can be told without a request for it alone.
-    pub(super) fn is_unchanged(&self, Route { provider, location, .. }: &Route) -> bool {
-        let cache = self.caches.of(provider.name(), &location.root).ok();
-        let validator = cache.and_then(|cache| cache.validator(&location.path));
-        validator.is_some_and(|validator| {
-            provider.is_unchanged(location, &validator, self.run.progress())
-        })
-    }
-
     /// Starts with the last, because the thread that needs them starts with the first; when the two meet, all
     /// are read.
     fn read_from_the_end(&self, ids: &[PackageId]) {
-        let unread = ids.iter().rev().take_while(|id| !self.is_known(id));
-        unread.for_each(|id| drop(self.package(id)));
+        let unread = ids.iter().rev().take_while(|id| !self.shared.is_known(id));
+        unread.for_each(|id| drop(self.shared.package(id)));
     }
 
     /// When the last answer is from that is in the cache, and for how long it is fresh.
     fn times(&self, Route { provider, location, .. }: &Route) -> Option<(i64, Option<u32>)> {
-        self.caches.of(provider.name(), &location.root).ok()?.times(&location.path)
+        self.shared.caches.of(provider.name(), &location.root).ok()?.times(&location.path)
+    }
+
+    /// The most likely place of a package, if nothing of it is in the cache.
+    fn unknown_route(&self, id: &PackageId) -> Option<Route> {
+        let Shared { run, caches, .. } = &*self.shared;
+        let route = run.routes.presumed(id, Some(caches))?;
+        let cache = caches.of(route.provider.name(), &route.location.root).ok()?;
+        cache.times(&route.location.path).is_none().then_some(route)
     }
 
     /// Tells each provider how many packages without cached data will be requested.
@@ -161,12 +193,8 @@ impl Shared {
     }
 
     /// Requests packages that the one at `route` may lead to, when there is nothing else to do.
-    pub(super) fn follow(&self, id: &PackageId, route: &Route, names: &[String]) {
-        let (Some(prefix), Some(shared)) =
-            (id.as_str().strip_suffix(route.location.path.as_str()), self.this.upgrade())
-        else {
-            return;
-        };
+    pub(super) fn follow(self: &Arc<Self>, id: &PackageId, route: &Route, names: &[String]) {
+        let Some(prefix) = id.as_str().strip_suffix(route.location.path.as_str()) else { return };
         for name in names {
             let Ok(id) = PackageId::parse(&format!("{prefix}{name}")) else { continue };
             // A registry lists only its own packages.
@@ -175,22 +203,21 @@ impl Shared {
                     == (route.provider.name(), &route.location.root)
             });
             if is_its_own
-                && !self.is_known(&id)
-                && !(self.run.options.is_local)(&id)
-                && self.guesses.made.fetch_add(1, Ordering::Relaxed) < MOST_GUESSES
+                && !self.shared.is_known(&id)
+                && !(self.shared.run.options.is_local)(&id)
+                && self.guesses.fetch_add(1, Ordering::Relaxed) < MOST_GUESSES
             {
-                let shared = Arc::clone(&shared);
-                self.pool.guess(move || shared.try_guess(&id));
+                let prefetcher = Arc::clone(self);
+                self.pool.guess(move || prefetcher.try_guess(&id));
             }
         }
     }
 
     fn try_guess(&self, id: &PackageId) {
-        let in_vain = &self.guesses.in_vain;
-        if in_vain.load(Ordering::Relaxed) < MOST_IN_VAIN
-            && !self.package(id).is_ok_and(|package| package.releases.tried().is_none())
+        if self.in_vain.load(Ordering::Relaxed) < MOST_IN_VAIN
+            && !self.shared.package(id).is_ok_and(|package| package.releases.tried().is_none())
         {
-            in_vain.fetch_add(1, Ordering::Relaxed);
+            self.in_vain.fetch_add(1, Ordering::Relaxed);
         }
     }
 }

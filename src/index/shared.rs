@@ -1,4 +1,4 @@
-//! What the index and its pool share: each package of a run, requested once, however many threads need it.
+//! What the index and its prefetcher share: each package of a run, requested once, however many threads need it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -12,18 +12,17 @@ use crate::index::capability::Question;
 use crate::index::error::PackageError;
 use crate::index::options::IndexOptions;
 use crate::index::package::Package;
-use crate::index::pool::Pool;
+use crate::index::prefetch::Prefetcher;
 use crate::index::routes::Route;
 use crate::index::run::{Run, Surroundings};
 use crate::index::universe::Unavailable;
 use crate::reference::PackageId;
 use mu_provider::threads::lock;
 
-/// What the index and its pool share.
+/// What the index and its prefetcher share.
 pub(crate) struct Shared {
-    /// Itself, for the tasks of the pool.
-    pub(super) this: Weak<Self>,
-    pub(super) pool: Pool,
+    /// Told what the answers of registries may lead to.
+    pub(super) prefetcher: Weak<Prefetcher>,
     pub(super) run: Run,
     pub(super) caches: Caches,
     pub(super) packages: Mutex<FxHashMap<PackageId, Arc<Slot>>>,
@@ -33,7 +32,6 @@ pub(crate) struct Shared {
     pub(super) similar: Mutex<HashMap<PackageId, Vec<PackageId>>>,
     /// Whether a version of a package carries a copy of another one.
     pub(super) copies: Mutex<HashMap<(PackageId, String, PackageId), bool>>,
-    pub(super) guesses: Guesses,
     pub(super) uses_installed: AtomicBool,
     /// Why no more requests are sent.
     pub(super) first_too_many: OnceLock<Arc<PackageError>>,
@@ -44,13 +42,6 @@ pub(crate) struct Shared {
 /// A requested package; a second thread waits for the first.
 pub(super) type Slot = OnceLock<Result<Arc<Package>, Arc<PackageError>>>;
 
-/// How many packages were requested because another may lead to them.
-#[derive(Debug, Default)]
-pub(super) struct Guesses {
-    pub(super) made: AtomicUsize,
-    pub(super) in_vain: AtomicUsize,
-}
-
 impl fmt::Debug for Shared {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Shared").field("routes", &self.run.routes).finish_non_exhaustive()
@@ -59,10 +50,9 @@ impl fmt::Debug for Shared {
 
 impl Shared {
     /// A run without any request yet.
-    pub(super) fn new(options: IndexOptions) -> Arc<Self> {
-        Arc::new_cyclic(|this| Self {
-            this: Weak::clone(this),
-            pool: Pool::new(options.jobs),
+    pub(super) fn new(options: IndexOptions, prefetcher: Weak<Prefetcher>) -> Self {
+        Self {
+            prefetcher,
             caches: Caches::new(options.cache.clone()),
             run: Run::new(options),
             packages: Mutex::default(),
@@ -70,12 +60,11 @@ impl Shared {
             met_local: Mutex::default(),
             similar: Mutex::default(),
             copies: Mutex::default(),
-            guesses: Guesses::default(),
             uses_installed: AtomicBool::new(false),
             first_too_many: OnceLock::new(),
             asked: AtomicUsize::new(0),
             answered: AtomicUsize::new(0),
-        })
+        }
     }
 
     /// Whether a package was requested.
@@ -88,11 +77,13 @@ impl Shared {
         lock(&self.packages).get(id)?.get()?.as_ref().ok().cloned()
     }
 
-    /// The most likely place of a package, if nothing of it is in the cache.
-    pub(super) fn unknown_route(&self, id: &PackageId) -> Option<Route> {
-        let route = self.run.routes.presumed(id, Some(&self.caches))?;
-        let cache = self.caches.of(route.provider.name(), &route.location.root).ok()?;
-        cache.times(&route.location.path).is_none().then_some(route)
+    /// Whether a package is as in its last answer, as far as that can be told without a request for it alone.
+    pub(super) fn is_unchanged(&self, Route { provider, location, .. }: &Route) -> bool {
+        let cache = self.caches.of(provider.name(), &location.root).ok();
+        let validator = cache.and_then(|cache| cache.validator(&location.path));
+        validator.is_some_and(|validator| {
+            provider.is_unchanged(location, &validator, self.run.progress())
+        })
     }
 
     /// The package, requested at most once.
