@@ -1,5 +1,7 @@
 //! Why there is no selection, as data. `diagnose` finds the reason, `explain` puts it into words.
 
+use std::collections::BTreeSet;
+
 use crate::reference::{Base, PackageId};
 use crate::select::candidates::Candidates;
 use crate::select::effort::Statistics;
@@ -42,6 +44,32 @@ impl Conflict {
                 self.facts.push(fact);
             }
         }
+    }
+
+    /// The first package of which several requirers need different versions.
+    pub(super) fn pulled_apart(&self) -> Option<&Clash> {
+        self.clashes.iter().find(|clash| {
+            let is_apart = clash.asked.len() > 1 || clash.needed.is_some();
+            is_apart && clash.tried.is_none() && self.is_of_several(&clash.id)
+        })
+    }
+
+    /// Whether a package, or several roots, require a package.
+    fn is_of_several(&self, id: &PackageId) -> bool {
+        // A command's requirement is meant to replace the one in the manifest, so the two do not count as two.
+        let mut roots: BTreeSet<&String> = BTreeSet::new();
+        let mut requirers = self.facts.iter().filter_map(|fact| match fact {
+            Fact::Requires { by, id: of, .. } if of == id => Some(by),
+            _ => None,
+        });
+        requirers.any(|by| match by {
+            Requirer::Package(..) => true,
+            Requirer::Roots(names) => {
+                // No package has a space in its name.
+                roots.extend(names.iter().filter(|name| !name.contains(' ')));
+                roots.len() > 1
+            }
+        })
     }
 }
 

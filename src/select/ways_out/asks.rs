@@ -9,29 +9,31 @@ use crate::select::clash::three_numbers;
 use crate::select::minimal::requirements::{at_least, compatible};
 use crate::select::node::Place;
 use crate::select::way_out::Ask;
-use crate::select::ways_out::Finder;
+use crate::select::world::World;
 use crate::select::{Request, Root};
 
-impl Finder<'_> {
-    /// What roots should require so that a candidate can be chosen; `wish` narrows it in other ways than its
-    /// version. `None` if they accept it already, or nothing that they could require would.
-    pub(super) fn asks(
-        &mut self,
-        wish: &Requirement,
-        place: Place,
-        position: Position,
-    ) -> Result<Option<Vec<Ask>>, Unavailable> {
-        let request = self.request;
+/// A candidate that should be chosen.
+pub(super) struct Goal<'w> {
+    /// What it is chosen instead of, or as; narrows it in other ways than its version.
+    pub(super) wish: &'w Requirement,
+    pub(super) place: Place,
+    pub(super) position: Position,
+}
+
+impl Goal<'_> {
+    /// What roots should require so that the candidate can be chosen. `None` if they accept it already, or
+    /// nothing that they could require would.
+    pub(super) fn asks(&self, world: &mut World<'_>) -> Result<Option<Vec<Ask>>, Unavailable> {
         let mut asks = Vec::new();
-        for root in &request.roots {
-            for requirement in root.requirements.iter().filter(|one| one.id == wish.id) {
-                let (_, accepted) = self.trial.world.accepted(requirement)?;
-                if accepted.holds(position) {
+        for root in &world.request().roots {
+            for requirement in root.requirements.iter().filter(|one| one.id == self.wish.id) {
+                let (_, accepted) = world.accepted(requirement)?;
+                if accepted.holds(self.position) {
                     continue;
                 }
-                let to = self.accepting(requirement, wish, place, position)?;
+                let to = self.accepting(requirement, world)?;
                 let Some(to) = to else { return Ok(None) };
-                let version = self.trial.world.package(place).label(position);
+                let version = world.package(self.place).label(self.position);
                 let from = Some(requirement.clone());
                 let ask = Ask { by: root.by.clone(), from, to, version };
                 // A package may be in two lists of one manifest.
@@ -43,16 +45,29 @@ impl Finder<'_> {
         Ok(Some(asks).filter(|asks| !asks.is_empty()))
     }
 
-    /// A requirement that accepts a candidate: as close as possible to the current one. Nothing accepts a
+    /// What a root should require so that the candidate is the minimum.
+    pub(super) fn least_asks(&self, world: &mut World<'_>) -> Result<Vec<Ask>, Unavailable> {
+        if let Some(asks) = self.asks(world)? {
+            return Ok(asks);
+        }
+        let package = world.package(self.place);
+        let spec = at_least(package, self.position, Some(&self.wish.spec));
+        let mut roots = world.request().roots.iter();
+        let asker = roots.find(|root| root.requirements.contains(self.wish));
+        let by = asker.map(|root| root.by.clone()).unwrap_or_default();
+        let to = Requirement { spec, ..self.wish.clone() };
+        let (from, version) = (Some(self.wish.clone()), package.label(self.position));
+        Ok(vec![Ask { by, from, to, version }])
+    }
+
+    /// A requirement that accepts the candidate: as close as possible to the current one. Nothing accepts a
     /// candidate whose manifest rules it out, which may be read only after it was proposed.
     fn accepting(
-        &mut self,
+        &self,
         now: &Requirement,
-        wish: &Requirement,
-        place: Place,
-        position: Position,
+        world: &mut World<'_>,
     ) -> Result<Option<Requirement>, Unavailable> {
-        let package = self.trial.world.package(place);
+        let (package, position) = (world.package(self.place), self.position);
         let pin = VersionSpec::parse(&package.label(position)).unwrap_or(VersionSpec::Latest);
         // If a requirement is nearly an exact version, the suggestion is one too.
         let like = match three_numbers(now.spec.as_str()) {
@@ -66,7 +81,7 @@ impl Finder<'_> {
             spec: now.spec.clone(),
             channel: now.channel.as_ref().and(package.channel(position)),
             app_version: now.app_version.as_ref().and(package.app_version(position)),
-            ..wish.clone()
+            ..self.wish.clone()
         };
         let mut last = Requirement::new(now.id.clone(), pin.clone());
         last.prerelease = true;
@@ -75,7 +90,7 @@ impl Finder<'_> {
             narrowed.clone(),
             Requirement { prerelease: true, ..now.clone() },
         ];
-        let others = self.ranges_against(now)?;
+        let others = ranges_against(now, world)?;
         let others = others.into_iter().map(|spec| Requirement { spec, ..now.clone() });
         let nearest = [
             Requirement { spec: like.clone(), ..now.clone() },
@@ -83,32 +98,32 @@ impl Finder<'_> {
             Requirement { spec: pin, ..narrowed },
         ];
         for candidate in looser.into_iter().chain(others).chain(nearest).chain([last]) {
-            if self.trial.world.accepted(&candidate)?.1.holds(position) {
+            if world.accepted(&candidate)?.1.holds(position) {
                 return Ok(Some(candidate));
             }
         }
         Ok(None)
     }
+}
 
-    /// The ranges that other roots require of the same package, and that do not overlap the current one: a
-    /// root that requires the same as they do agrees with them for good.
-    fn ranges_against(&mut self, now: &Requirement) -> Result<Vec<VersionSpec>, Unavailable> {
-        let (_, accepted) = self.trial.world.accepted(now)?;
-        let mut ranges = Vec::new();
-        if accepted.is_empty() {
-            return Ok(ranges);
-        }
-        for other in self.request.roots.iter().flat_map(|root| &root.requirements) {
-            let is_range = matches!(other.spec, VersionSpec::Range(_));
-            if other.id == now.id
-                && is_range
-                && self.trial.world.accepted(other)?.1.is_disjoint(&accepted)
-            {
-                ranges.push(other.spec.clone());
-            }
-        }
-        Ok(ranges)
+/// The ranges that other roots require of the same package, and that do not overlap the current one: a root
+/// that requires the same as they do agrees with them for good.
+fn ranges_against(
+    now: &Requirement,
+    world: &mut World<'_>,
+) -> Result<Vec<VersionSpec>, Unavailable> {
+    let (_, accepted) = world.accepted(now)?;
+    let mut ranges = Vec::new();
+    if accepted.is_empty() {
+        return Ok(ranges);
     }
+    for other in world.request().roots.iter().flat_map(|root| &root.requirements) {
+        let is_range = matches!(other.spec, VersionSpec::Range(_));
+        if other.id == now.id && is_range && world.accepted(other)?.1.is_disjoint(&accepted) {
+            ranges.push(other.spec.clone());
+        }
+    }
+    Ok(ranges)
 }
 
 /// The roots of a request, with other requirements.

@@ -15,6 +15,7 @@ use crate::select::positions::PositionSet;
 use crate::select::search::Verdict;
 use crate::select::trial::Trial;
 use crate::select::way_out::{Ask, WayOut};
+use crate::select::ways_out::asks::Goal;
 use crate::select::ways_out::{Finder, wishes};
 
 /// How many versions of a package are tried, from the next one up.
@@ -100,7 +101,10 @@ impl Finder<'_> {
         tried.extend(above.iter().take(TRIES));
         tried.extend(target.filter(|target| above.holds(*target) && !tried.contains(target)));
         for position in tried {
-            let asks = self.least_asks(id, wish, place, position)?;
+            let asks = match wish {
+                Some(wish) => Goal { wish, place, position }.least_asks(&mut self.trial.world)?,
+                None => vec![self.new_ask(id, place, position)],
+            };
             if self.propose(asks)? {
                 return Ok(true);
             }
@@ -108,29 +112,12 @@ impl Finder<'_> {
         Ok(false)
     }
 
-    /// What roots should require so that a candidate is the minimum.
-    fn least_asks(
-        &mut self,
-        id: &PackageId,
-        wish: Option<&Requirement>,
-        place: Place,
-        position: Position,
-    ) -> Result<Vec<Ask>, Unavailable> {
-        let version = self.trial.world.package(place).label(position);
-        let Some(wish) = wish else {
-            let package = self.trial.world.package(place);
-            let to = Requirement::new(id.clone(), at_least(package, position, None));
-            let by = self.request.roots.first().map(|root| root.by.clone()).unwrap_or_default();
-            return Ok(vec![Ask { by, from: None, to, version }]);
-        };
-        if let Some(asks) = self.asks(wish, place, position)? {
-            return Ok(asks);
-        }
-        let spec = at_least(self.trial.world.package(place), position, Some(&wish.spec));
-        let asker = self.request.roots.iter().find(|root| root.requirements.contains(wish));
-        let by = asker.map(|root| root.by.clone()).unwrap_or_default();
-        let to = Requirement { spec, ..wish.clone() };
-        Ok(vec![Ask { by, from: Some(wish.clone()), to, version }])
+    /// Requires a candidate as the minimum of a package that no root requires.
+    fn new_ask(&self, id: &PackageId, place: Place, position: Position) -> Ask {
+        let package = self.trial.world.package(place);
+        let to = Requirement::new(id.clone(), at_least(package, position, None));
+        let by = self.request.roots.first().map(|root| root.by.clone()).unwrap_or_default();
+        Ask { by, from: None, to, version: package.label(position) }
     }
 }
 

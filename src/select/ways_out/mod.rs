@@ -8,7 +8,9 @@
 mod asks;
 mod minimal;
 mod provision;
+mod reach;
 mod rules;
+mod together;
 mod unfinished;
 
 use std::cmp::Reverse;
@@ -22,26 +24,23 @@ use crate::reference::{PackageId, VersionSpec};
 use crate::select::candidates::Candidates;
 use crate::select::conflict::{Conflict, Fact, Requirer};
 use crate::select::minimal::select::without_lock;
-use crate::select::node::{Node, Place};
+use crate::select::node::Place;
 use crate::select::positions::PositionSet;
 use crate::select::search::Verdict;
 use crate::select::trial::Trial;
 use crate::select::way_out::{Ask, WayOut};
-use crate::select::{Failure, Request, Root, clash, core};
+use crate::select::{Failure, Request, Root, clash};
 
-use self::asks::with;
+use self::asks::{Goal, with};
+use self::reach::Reach;
 use self::rules::taking;
 
 /// The most ways out that are searched.
 const MOST: usize = 3;
 /// The most requirements of the user that are tried one by one.
 const WISHES: usize = 8;
-/// The most requirements that are relaxed together.
-const TOGETHER: usize = 4;
 /// The most requests that are tried in separate worlds.
 const TRIALS: usize = 40;
-/// How many facts are examined to find what else prevents a solution.
-const EFFORT: usize = 20_000;
 
 /// The ways out of a conflict of the default strategy.
 pub(super) fn of_highest(
@@ -140,10 +139,10 @@ impl<'a> Finder<'a> {
         self.lift_rules(true)?;
         self.give_up(wishes)?;
         if !is_raised && !self.is_done() {
-            self.ask_together(wishes, true)?;
+            self.relax(wishes, true)?;
         }
         if self.ways.is_empty() && !self.is_second_step {
-            self.ask_together(wishes, false)?;
+            self.relax(wishes, false)?;
         }
         self.allow_majors()?;
         self.look_for_pairs()?;
@@ -160,18 +159,6 @@ impl<'a> Finder<'a> {
         if !self.is_done() && !self.ways.contains(&way_out) {
             self.ways.push(way_out);
         }
-    }
-
-    /// The candidates that the wish would accept if its version did not matter, and those that it accepts
-    /// now.
-    fn open(
-        &mut self,
-        wish: &Requirement,
-    ) -> Result<(Place, PositionSet, PositionSet), Unavailable> {
-        let any = Requirement { spec: VersionSpec::Latest, ..wish.clone() };
-        let (place, now) = self.trial.world.accepted(wish)?;
-        let (_, all) = self.trial.world.accepted(&any)?;
-        Ok((place, all, now))
     }
 
     /// Tries prereleases and other channels, if those are missing.
@@ -192,7 +179,8 @@ impl<'a> Finder<'a> {
                 continue;
             }
             let Some(position) = self.try_set(wish, place, &set)? else { continue };
-            if let Some(asks) = self.asks(&looser, place, position)? {
+            let goal = Goal { wish: &looser, place, position };
+            if let Some(asks) = goal.asks(&mut self.trial.world)? {
                 self.propose(asks)?;
             }
         }
@@ -201,8 +189,9 @@ impl<'a> Finder<'a> {
 
     /// Tries newer versions than the wish accepts: those of the next major first.
     fn raise(&mut self, wish: &Requirement) -> Result<bool, Unavailable> {
-        let (place, above, now) = self.above(wish)?;
-        let (_, all, _) = self.open(wish)?;
+        let reach = Reach::of(wish, &mut self.trial.world)?;
+        let above = reach.above(&self.trial.world);
+        let Reach { place, all, now, .. } = reach;
         if let Some(meant) = meant(self.trial.world.package(place), wish)
             && self.try_asking(wish, place, &PositionSet::singleton(meant))?
         {
@@ -239,24 +228,11 @@ impl<'a> Finder<'a> {
         Ok(!far.is_empty() && self.try_asking(wish, place, &far)?)
     }
 
-    /// The releases above everything that is accepted now, and the accepted ones.
-    fn above(
-        &mut self,
-        wish: &Requirement,
-    ) -> Result<(Place, PositionSet, PositionSet), Unavailable> {
-        let (place, all, now) = self.open(wish)?;
-        let end = end(self.trial.world.package(place), wish, &now);
-        let releases = self.trial.world.package(place).releases.len();
-        let above = all.without(&now).intersection(&PositionSet::between(end, releases));
-        Ok((place, above, now))
-    }
-
     /// Tries older versions than the wish accepts.
     fn lower(&mut self, wish: &Requirement) -> Result<bool, Unavailable> {
-        let (place, all, now) = self.open(wish)?;
-        let end = end(self.trial.world.package(place), wish, &now);
-        let below = all.without(&now).intersection(&PositionSet::between(0, end));
-        let nearest = below.last().filter(|_| now.is_empty()).map(PositionSet::singleton);
+        let reach = Reach::of(wish, &mut self.trial.world)?;
+        let (place, below) = (reach.place, reach.below(&self.trial.world));
+        let nearest = below.last().filter(|_| reach.now.is_empty()).map(PositionSet::singleton);
         if let Some(nearest) = nearest
             && self.try_asking(wish, place, &nearest)?
         {
@@ -273,7 +249,7 @@ impl<'a> Finder<'a> {
         set: &PositionSet,
     ) -> Result<bool, Unavailable> {
         let Some(position) = self.try_set(wish, place, set)? else { return Ok(false) };
-        match self.asks(wish, place, position)? {
+        match (Goal { wish, place, position }).asks(&mut self.trial.world)? {
             Some(asks) => self.propose(asks),
             None => Ok(false),
         }
@@ -328,78 +304,9 @@ impl<'a> Finder<'a> {
         Ok(true)
     }
 
-    /// Relaxes several requirements at once: those of this conflict, and those that then prevent a solution.
-    fn ask_together(
-        &mut self,
-        wishes: &[Requirement],
-        only_raise: bool,
-    ) -> Result<(), Unavailable> {
-        let mut open: Vec<Requirement> = wishes.to_vec();
-        for _ in 0..TOGETHER {
-            let mut sets = Vec::new();
-            for wish in &open {
-                let (place, all, now) =
-                    if only_raise { self.above(wish)? } else { self.open(wish)? };
-                sets.push((place, all.union(&now), now));
-            }
-            let ids: BTreeSet<&PackageId> = open.iter().map(|wish| &wish.id).collect();
-            let roots = others(self.request, &ids);
-            let wide: Vec<_> = sets.iter().map(|(place, all, _)| (*place, all.clone())).collect();
-            let proof = match self.trial.search(roots.clone(), &wide)? {
-                Verdict::Chosen(_) => return self.narrow_together(&open, roots, &sets),
-                Verdict::Refuted(proof) => proof,
-                Verdict::GivenUp => return Ok(()),
-            };
-            let groups = core::smallest(&proof, EFFORT);
-            let mut more = Vec::new();
-            for link in groups.iter().map(|group| &group[0]).filter(|link| link.from == Node::ROOT)
-            {
-                let Some(place) = self.trial.world.place(link.to) else { continue };
-                let id = &self.trial.world.package(place).id;
-                let requirements = self.request.roots.iter().flat_map(|root| &root.requirements);
-                let mut asked = requirements.filter(|one| one.id == *id && !ids.contains(&one.id));
-                more.extend(asked.next().cloned());
-            }
-            if more.is_empty() || open.len() + more.len() > WISHES {
-                return Ok(());
-            }
-            open.extend(more);
-        }
-        Ok(())
-    }
-
-    /// Relaxes only those requirements that must be relaxed, of some that can be relaxed together.
-    fn narrow_together(
-        &mut self,
-        open: &[Requirement],
-        roots: Vec<Root>,
-        sets: &[(Place, PositionSet, PositionSet)],
-    ) -> Result<(), Unavailable> {
-        let mut sets: Vec<(Place, PositionSet, PositionSet)> = sets.to_vec();
-        for index in 0..sets.len() {
-            let mut tried = sets.clone();
-            tried[index].1 = tried[index].2.clone();
-            let narrowed: Vec<_> =
-                tried.iter().map(|(place, set, _)| (*place, set.clone())).collect();
-            if !tried[index].1.is_empty()
-                && matches!(self.trial.search(roots.clone(), &narrowed)?, Verdict::Chosen(_))
-            {
-                sets = tried;
-            }
-        }
-        let narrowed: Vec<_> = sets.iter().map(|(place, set, _)| (*place, set.clone())).collect();
-        let Verdict::Chosen(choices) = self.trial.search(roots, &narrowed)? else { return Ok(()) };
-        let mut asks = Vec::new();
-        for (wish, (place, set)) in open.iter().zip(narrowed) {
-            let chosen = self.trial.chosen_in(&choices, place, &set)?;
-            let Some(position) = chosen else { return Ok(()) };
-            for ask in self.asks(wish, place, position)?.unwrap_or_default() {
-                if !asks.iter().any(|known: &Ask| (&known.by, &known.from) == (&ask.by, &ask.from))
-                {
-                    asks.push(ask);
-                }
-            }
-        }
+    /// Tries to relax several requirements at once.
+    fn relax(&mut self, wishes: &[Requirement], only_raise: bool) -> Result<(), Unavailable> {
+        let asks = together::asks(&mut self.trial, wishes, only_raise)?;
         if !asks.is_empty() {
             self.propose(asks)?;
         }
@@ -472,12 +379,4 @@ fn meant(package: &Candidates, wish: &Requirement) -> Option<Position> {
     let three = clash::three_numbers(wish.spec.as_str())?;
     let position = clash::behind(package, &wish.spec)?.checked_sub(1)?;
     (package.label(position) == three).then_some(position)
-}
-
-/// The position after everything that is required, even if nothing there matches.
-fn end(package: &Candidates, wish: &Requirement, now: &PositionSet) -> Position {
-    if let Some(last) = now.last() {
-        return last + 1;
-    }
-    clash::behind(package, &wish.spec).unwrap_or(0)
 }

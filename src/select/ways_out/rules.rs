@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::index::{Requirement, Unavailable};
 use crate::reference::{PackageId, VersionSpec};
-use crate::select::conflict::{Clash, Conflict, Fact, ReplacementClash, Requirer};
+use crate::select::conflict::{Conflict, Fact, ReplacementClash, Requirer};
 use crate::select::filters::Rejection;
 use crate::select::way_out::{Ask, WayOut};
 use crate::select::ways_out::asks::with;
@@ -67,30 +67,7 @@ impl Finder<'_> {
         if self.request.settings.majors == Majors::Many || self.is_second_step {
             return Ok(());
         }
-        let conflict = self.conflict;
-        // A command's requirement is meant to replace the one in the manifest, so the two do not count as two.
-        let is_of_others = |id: &PackageId| {
-            let mut roots: BTreeSet<&String> = BTreeSet::new();
-            let mut requirers = conflict.facts.iter().filter_map(|fact| match fact {
-                Fact::Requires { by, id: of, .. } if of == id => Some(by),
-                _ => None,
-            });
-            requirers.any(|by| match by {
-                Requirer::Package(..) => true,
-                Requirer::Roots(names) => {
-                    // No package has a space in its name.
-                    roots.extend(names.iter().filter(|name| !name.contains(' ')));
-                    roots.len() > 1
-                }
-            })
-        };
-        let is_pulled_apart = |clash: &&Clash| {
-            let is_apart = clash.asked.len() > 1 || clash.needed.is_some();
-            is_apart && clash.tried.is_none() && is_of_others(&clash.id)
-        };
-        let Some(clash) = conflict.clashes.iter().find(is_pulled_apart) else {
-            return Ok(());
-        };
+        let Some(clash) = self.conflict.pulled_apart() else { return Ok(()) };
         let way_out = WayOut::ManyMajors(clash.id.clone());
         let holds = match self.trial.holds_with(Majors::Many)? {
             Some(holds) => holds,
