@@ -90,11 +90,13 @@ fn better(world: &World<'_>, node: Node, set: &PositionSet, current: Position) -
             let package = world.package(*place);
             match package.revision(current) {
                 Some(_) => set.intersection(&PositionSet::between(0, package.releases.len())),
-                None => package.preferred_to(set, current),
+                None => package.preference.above(set, current),
             }
         }
         // A higher major may be in another channel.
-        Kind::Majors(place, _) if world.package(*place).has_preferences() => PositionSet::default(),
+        Kind::Majors(place, _) if world.package(*place).preference.is_any() => {
+            PositionSet::default()
+        }
         _ => set.intersection(&PositionSet::between(current + 1, Position::MAX)),
     }
 }

@@ -214,7 +214,7 @@ fn preferred(world: &World<'_>, node: Node, set: &PositionSet) -> Option<Positio
                 let newest = package.newest(&versions.iter().filter(major).collect())?;
                 Some(majors.binary_search(&package.major(newest)).ok()? as Position)
             };
-            if package.has_preferences() { within() } else { set.last() }
+            if package.preference.is_any() { within() } else { set.last() }
         }
         Kind::Root | Kind::Named(..) | Kind::OneOf | Kind::Requested(_) => set.last(),
         Kind::Provided(capability) => world.packages.preferred_provider(*capability, set),

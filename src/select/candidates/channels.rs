@@ -12,7 +12,9 @@ use crate::select::positions::PositionSet;
 
 /// What channels mean for the candidates of a package.
 #[derive(Debug, Default)]
-pub(super) struct Preference {
+pub(in crate::select) struct Preference {
+    /// How many releases there are.
+    length: Position,
     /// The channel whose versions come first, if none is requested.
     pub(super) first: Option<String>,
     /// The channels that are requested from outside.
@@ -24,12 +26,13 @@ pub(super) struct Preference {
 impl Preference {
     pub(super) fn of(releases: &Releases, known: &Known<'_>) -> Self {
         let asked: Vec<String> = known.channels.iter().map(|&one| one.to_owned()).collect();
+        let length = releases.len();
         let default = || releases.default_channel().map(ToOwned::to_owned);
         let first = if asked.is_empty() { known.channel.clone().or_else(default) } else { None };
         if releases.all_details().next().is_none() {
-            return Self { first, asked, order: Vec::new() };
+            return Self { length, first, asked, order: Vec::new() };
         }
-        let all = PositionSet::between(0, releases.len());
+        let all = PositionSet::between(0, length);
         let chosen = |is_meant: &dyn Fn(&Details) -> bool| -> PositionSet {
             let meant = releases.all_details().filter(|(_, details)| is_meant(details));
             meant.map(|(position, _)| position).collect()
@@ -48,7 +51,7 @@ impl Preference {
         if order.len() < 2 {
             order.clear();
         }
-        Self { first, asked, order }
+        Self { length, first, asked, order }
     }
 
     /// The channels whose upgrade steps count: the requested ones, or that of the installed version. `None` if the steps of
@@ -58,6 +61,44 @@ impl Preference {
             false => Some(self.asked.clone()),
             true => known.channel.clone().map(|channel| vec![channel]),
         }
+    }
+
+    /// Whether anything but their versions decides between releases.
+    pub(in crate::select) fn is_any(&self) -> bool {
+        !self.order.is_empty()
+    }
+
+    /// The newest of the preferred releases within `set`.
+    pub(super) fn newest(&self, set: &PositionSet) -> Option<Position> {
+        let order = self.order.iter();
+        let mut preferred =
+            order.filter_map(|these| set.intersection(these).last_below(self.length));
+        preferred.next().or_else(|| set.last_below(self.length))
+    }
+
+    /// The releases within `set`, the preferred ones first.
+    pub(in crate::select) fn sorted(&self, set: &PositionSet) -> Vec<Position> {
+        let releases = set.intersection(&PositionSet::between(0, self.length));
+        if self.order.is_empty() {
+            return releases.iter().rev().collect();
+        }
+        let order = self.order.iter();
+        order
+            .flat_map(|these| releases.intersection(these).iter().rev().collect::<Vec<_>>())
+            .collect()
+    }
+
+    /// The releases within `set` that are preferred to the one at `current`.
+    pub(in crate::select) fn above(&self, set: &PositionSet, current: Position) -> PositionSet {
+        let above = PositionSet::between(current + 1, self.length);
+        let mut preferred = PositionSet::default();
+        for these in &self.order {
+            if these.holds(current) {
+                return preferred.union(&these.intersection(&above)).intersection(set);
+            }
+            preferred = preferred.union(these);
+        }
+        set.intersection(&above)
     }
 }
 
@@ -69,44 +110,6 @@ impl Candidates {
         let Preference { first, asked, .. } = &self.preference;
         let mut meant = asked.iter().chain(first).filter(|one| channels.contains(one));
         meant.next().or_else(|| channels.first()).cloned()
-    }
-
-    /// The newest of the preferred releases within `set`.
-    pub(super) fn newest_release(&self, set: &PositionSet) -> Option<Position> {
-        let length = self.releases.len();
-        let order = self.preference.order.iter();
-        let mut preferred = order.filter_map(|these| set.intersection(these).last_below(length));
-        preferred.next().or_else(|| set.last_below(length))
-    }
-
-    /// The releases within `set`, the preferred ones first.
-    pub(in crate::select) fn by_preference(&self, set: &PositionSet) -> Vec<Position> {
-        let releases = set.intersection(&PositionSet::between(0, self.releases.len()));
-        if self.preference.order.is_empty() {
-            return releases.iter().rev().collect();
-        }
-        let order = self.preference.order.iter();
-        order
-            .flat_map(|these| releases.intersection(these).iter().rev().collect::<Vec<_>>())
-            .collect()
-    }
-
-    /// The releases within `set` that are preferred to the one at `current`.
-    pub(in crate::select) fn preferred_to(
-        &self,
-        set: &PositionSet,
-        current: Position,
-    ) -> PositionSet {
-        let length = self.releases.len();
-        let above = PositionSet::between(current + 1, length);
-        let mut preferred = PositionSet::default();
-        for these in &self.preference.order {
-            if these.holds(current) {
-                return preferred.union(&these.intersection(&above)).intersection(set);
-            }
-            preferred = preferred.union(these);
-        }
-        set.intersection(&above)
     }
 
     /// Why the release at `current` is preferred to the newer one at `position`.
@@ -128,10 +131,5 @@ impl Candidates {
             }
             _ => Passed::Deprecated,
         })
-    }
-
-    /// Whether preferences between releases depend on anything but their versions.
-    pub(in crate::select) fn has_preferences(&self) -> bool {
-        !self.preference.order.is_empty()
     }
 }

@@ -4,11 +4,12 @@
 //! version tag, which exist only because something names them: a commit, a tag, a branch, the lock.
 
 mod channels;
+mod listing;
 mod matching;
 mod named;
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use pubgrub::VersionSet;
@@ -16,6 +17,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use self::channels::Preference;
+use self::listing::Listing;
 use crate::index::releases::{Details, Position, Releases};
 use crate::index::{Candidate, Requirement, Unavailable, Universe, Untagged};
 use crate::reference::{ArtifactDigest, PackageId, Version, VersionSpec};
@@ -62,7 +64,7 @@ pub(super) struct Candidates {
     suggested: SmallVec<[Position; 1]>,
     /// Withdrawn versions that are there because someone outside the graph names exactly them.
     pinned: PositionSet,
-    preference: Preference,
+    pub(super) preference: Preference,
     revisions: Vec<Untagged>,
     /// The versions that are not candidates because of their manifests, and why.
     refused: FxHashMap<Position, Arc<Details>>,
@@ -303,62 +305,10 @@ impl Candidates {
         }
     }
 
-    /// The capabilities that versions provide: in which versions, and in which versions of the default
-    /// channel if those are fewer.
-    /// `stated` are those that all of its versions provide besides.
-    pub(super) fn provided(
-        &self,
-        stated: &[String],
-    ) -> Vec<(String, PositionSet, Option<PositionSet>)> {
-        let mut provided: BTreeMap<&str, Vec<Position>> = BTreeMap::new();
-        let detailed = self.releases.all_details();
-        for (position, details) in detailed.filter(|(position, _)| self.allowed.holds(*position)) {
-            for capability in &details.provides {
-                provided.entry(capability).or_default().push(position);
-            }
-        }
-        for capability in stated {
-            let all = PositionSet::between(0, self.count()).intersection(&self.allowed);
-            provided.entry(capability).or_default().extend(all.iter());
-        }
+    /// What the listing says of the candidates.
+    pub(super) fn listing(&self) -> Listing<'_> {
         let default = self.preference.first.as_ref();
-        let is_preferred = |position: &Position| {
-            let details = self.releases.details(*position);
-            let channels = details.map(|details| &details.channels);
-            channels.zip(default).is_some_and(|(channels, default)| channels.contains(default))
-        };
-        let sets = provided.into_iter().map(|(capability, positions)| {
-            let preferred: PositionSet = positions.iter().copied().filter(is_preferred).collect();
-            let versions: PositionSet = positions.into_iter().collect();
-            let is_part = !preferred.is_empty() && preferred != versions;
-            (capability.to_owned(), versions, is_part.then_some(preferred))
-        });
-        sets.collect()
-    }
-
-    /// The packages that versions replace, and in which versions.
-    pub(super) fn replaced(&self) -> Vec<(PackageId, PositionSet)> {
-        let mut replaced: BTreeMap<&PackageId, Vec<Position>> = BTreeMap::new();
-        for (position, details) in self.releases.all_details() {
-            if !details.replaces.is_empty() && self.allowed.holds(position) {
-                for id in &details.replaces {
-                    replaced.entry(id).or_default().push(position);
-                }
-            }
-        }
-        let sets = replaced.into_iter();
-        sets.map(|(id, positions)| (id.clone(), positions.into_iter().collect())).collect()
-    }
-
-    /// What some versions conflict with: package ids and capabilities.
-    pub(super) fn opponents(&self) -> Vec<String> {
-        let all = self.releases.all_details().flat_map(|(_, details)| &details.conflicts);
-        all.cloned().collect()
-    }
-
-    /// Whether any version declares that the package has moved.
-    pub(super) fn has_moved(&self) -> bool {
-        self.releases.all_details().any(|(_, details)| details.moved_to.is_some())
+        Listing { releases: &self.releases, allowed: &self.allowed, default }
     }
 
     pub(super) fn details(&self, position: Position) -> Option<&Details> {
@@ -408,7 +358,7 @@ impl Candidates {
 
     /// The newest of the preferred candidates within `set`: a release if there is one, or else a revision.
     pub(super) fn newest(&self, set: &PositionSet) -> Option<Position> {
-        self.newest_release(set).or_else(|| {
+        self.preference.newest(set).or_else(|| {
             set.iter().max_by_key(|&position| {
                 let revision = self.revision(position);
                 let version = revision.and_then(|revision| revision.version.as_ref());

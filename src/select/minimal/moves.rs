@@ -80,7 +80,7 @@ pub(super) fn beginning(
     }
     let releases = world.package(place).releases.len();
     let releases = accepted.intersection(&PositionSet::between(0, releases));
-    for position in world.package(place).by_preference(&releases) {
+    for position in world.package(place).preference.sorted(&releases) {
         if providers::completed(&mut world, &[commanded(place, position)])?.is_some() {
             return Ok(Some(compatible(world.package(place), position)));
         }
@@ -220,8 +220,8 @@ fn higher(
     let package = world.package(line.place);
     let newer = newer.intersection(&PositionSet::between(current + 1, releases));
     // If other versions are preferred only because of their channel, that is no reason to move.
-    let newer = newer.intersection(&package.preferred_to(&newer, current));
-    for position in package.by_preference(&newer) {
+    let newer = newer.intersection(&package.preference.above(&newer, current));
+    for position in package.preference.sorted(&newer) {
         wanted.push(commanded(line.place, position));
         if let Some(tried) = providers::completed(world, wanted)?
             && !lowers(world, list, &tried)

@@ -55,7 +55,8 @@ fn may_have_replacements(world: &World<'_>, node: Node) -> bool {
         Kind::Met(_) | Kind::Role(_) => true,
         Kind::Line(Line { place, .. }) | Kind::Majors(place, _) => {
             let package = world.package(*place);
-            world.packages.replacements.replacers(&package.id).is_some() || package.has_moved()
+            world.packages.replacements.replacers(&package.id).is_some()
+                || package.listing().has_moved()
         }
         _ => false,
     }

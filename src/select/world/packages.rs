@@ -145,20 +145,21 @@ impl<'a> Packages<'a> {
         }
         let place = Place(self.known.len());
         self.places.insert(id.clone(), place);
-        for (name, versions, preferred) in package.provided(request.settings.capabilities.of(id)) {
+        let listing = package.listing();
+        for (name, versions, preferred) in listing.provided(request.settings.capabilities.of(id)) {
             for versions in preferred.into_iter().chain([versions]) {
                 self.is_outdated |=
                     self.capabilities.add_provider(&request.own, &name, place, versions);
             }
         }
         if !self.replacements.are_fixed() {
-            for (replaced, versions) in package.replaced() {
+            for (replaced, versions) in listing.replaced() {
                 if may_replace(request, id, &replaced) {
                     self.note_replacer(&replaced, place, versions);
                 }
             }
         }
-        let opponents = package.opponents();
+        let opponents = listing.opponents();
         self.known.push(package);
         for opponent in opponents {
             self.note_opponent(&opponent);
