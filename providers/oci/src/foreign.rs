@@ -5,7 +5,7 @@
 //! requirements.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use mu_formats::{
     Artifact, FORMATS, Format, FormatError, Image, Layer, Reading, Texts, same_version,
@@ -15,7 +15,6 @@ use mu_provider::{ProviderError, Release};
 use mu_provider_hub::archive::Layout;
 use mu_provider_hub::pick;
 
-use crate::OciProvider;
 use crate::repository::{LONGEST_MANIFEST, Repository};
 use crate::said::short;
 use crate::wire::{self, CREATED_KEY, Descriptor, Index, Manifest};
@@ -59,19 +58,20 @@ pub type Marked = (&'static Format, &'static Artifact, Result<usize, String>);
 /// A version, or why it is not a version of a package.
 type Found = Result<Release, String>;
 
-impl OciProvider {
+/// The artifacts that other tools have pushed to a repository.
+pub(crate) struct Foreign<'call> {
+    pub(crate) repository: &'call Repository<'call>,
+    pub(crate) layers: &'call Mutex<Layers>,
+}
+
+impl Foreign<'_> {
     /// The version in the manifest `bytes`, to which `tag` leads, if it has a known format.
-    pub(crate) fn foreign(
-        &self,
-        repository: &Repository<'_>,
-        bytes: &[u8],
-        tag: &str,
-    ) -> Result<Option<Found>, ProviderError> {
-        let Some(manifest) = repository.of_platform(bytes)? else {
+    pub(crate) fn version(&self, bytes: &[u8], tag: &str) -> Result<Option<Found>, ProviderError> {
+        let Some(manifest) = self.repository.of_platform(bytes)? else {
             return Ok(None);
         };
         let found = match marked(&manifest) {
-            None => self.without_annotations(repository, &manifest)?,
+            None => self.without_annotations(&manifest)?,
             found => found,
         };
         let Some((format, artifact, layer)) = found else { return Ok(None) };
@@ -83,11 +83,11 @@ impl OciProvider {
         };
         let texts = match (artifact.in_config, &manifest.config) {
             (true, Some(config)) => {
-                let config = repository.blob(config, LONGEST_MANIFEST)?;
+                let config = self.repository.blob(config, LONGEST_MANIFEST)?;
                 let text = String::from_utf8_lossy(&config).into_owned();
                 Texts([(format.manifest.to_owned(), text)].into())
             }
-            _ => match self.texts(repository, format, layer, &[])? {
+            _ => match self.texts(format, layer, &[])? {
                 Ok(texts) => texts,
                 Err(reason) => return Ok(Some(Err(reason))),
             },
@@ -111,17 +111,13 @@ impl OciProvider {
     }
 
     /// What an image is that a builder has made of a package: its labels say so, or there is a manifest among its files.
-    fn without_annotations(
-        &self,
-        repository: &Repository<'_>,
-        manifest: &Manifest,
-    ) -> Result<Option<Marked>, ProviderError> {
+    fn without_annotations(&self, manifest: &Manifest) -> Result<Option<Marked>, ProviderError> {
         let Some(config) = &manifest.config else { return Ok(None) };
         let is_image = wire::IMAGE_CONFIGS.contains(&&*config.media_type);
         if !is_image || manifest.layers.is_empty() || !wire::is_digest(&config.digest) {
             return Ok(None);
         }
-        let config = repository.blob(config, LONGEST_MANIFEST)?;
+        let config = self.repository.blob(config, LONGEST_MANIFEST)?;
         let config: serde_json::Value = serde_json::from_slice(&config).unwrap_or_default();
         let labels = config.pointer("/config/Labels");
         let marked = FORMATS.iter().filter_map(|format| {
@@ -137,7 +133,7 @@ impl OciProvider {
             if let Some(at) = manifest.layers.iter().position(is_it) {
                 return Ok(Some((format, artifact, Ok(at))));
             }
-            if let Some(found) = self.uppermost(repository, manifest, format)? {
+            if let Some(found) = self.uppermost(manifest, format)? {
                 return Ok(Some((format, artifact, found)));
             }
         }
@@ -148,7 +144,6 @@ impl OciProvider {
     /// package: the last that has one, unless a later one has removed it.
     fn uppermost(
         &self,
-        repository: &Repository<'_>,
         manifest: &Manifest,
         format: &Format,
     ) -> Result<Option<Result<usize, String>>, ProviderError> {
@@ -165,7 +160,7 @@ impl OciProvider {
             if !wire::is_digest(&layer.digest) {
                 return Ok(None);
             }
-            let Ok(texts) = self.texts(repository, format, layer, &removed)? else {
+            let Ok(texts) = self.texts(format, layer, &removed)? else {
                 return Ok(None);
             };
             if let Some(text) = texts.0.get(format.manifest) {
@@ -183,15 +178,14 @@ impl OciProvider {
     /// be unpacked.
     fn texts(
         &self,
-        repository: &Repository<'_>,
         format: &Format,
         layer: &Descriptor,
         besides: &[String],
     ) -> Result<Result<Texts, String>, ProviderError> {
-        let kept = lock(&self.layers).get(&layer.digest);
+        let kept = lock(self.layers).get(&layer.digest);
         let bytes = match kept {
             Some(kept) => kept.to_vec(),
-            None => repository.blob(layer, LARGEST_LAYER)?,
+            None => self.repository.blob(layer, LARGEST_LAYER)?,
         };
         let names = [format.manifest].into_iter().chain(format.others.iter().copied());
         let names: Vec<&str> = names.chain(besides.iter().map(String::as_str)).collect();
@@ -203,7 +197,7 @@ impl OciProvider {
             }
             Err(error) => Err(format!("its files cannot be read: {error}")),
         };
-        lock(&self.layers).keep(&layer.digest, bytes);
+        lock(self.layers).keep(&layer.digest, bytes);
         Ok(texts)
     }
 }

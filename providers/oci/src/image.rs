@@ -4,6 +4,7 @@
 //! not looked at.
 
 use mu_provider::{ErrorKind, Location, Progress, ProviderError, Release, SafeUrl, TreeWriter};
+use mu_provider_hub::Archives;
 use mu_provider_hub::archive::Layers;
 use serde_json::{Map, Value};
 
@@ -71,45 +72,22 @@ impl ImageName {
 #[derive(Debug)]
 pub struct Image<'call> {
     repository: Repository<'call>,
+    /// What downloads its layers.
+    archives: &'call Archives,
     manifest: Manifest,
     /// What its manifest is known by.
     pub digest: String,
 }
 
-impl Image<'_> {
-    /// One of its labels.
-    ///
-    /// # Errors
-    ///
-    /// When its config cannot be got, or is not one.
-    pub fn label(&self, key: &str) -> Result<Option<String>, ProviderError> {
-        let Some(config) = &self.manifest.config else { return Ok(None) };
-        let bytes = self.repository.blob(config, LONGEST_MANIFEST)?;
-        let config: Value = serde_json::from_slice(&bytes).map_err(|error| {
-            let place = self.repository.place(&format!("blobs/{}", config.digest));
-            let text = format!("`{place}` is not the config of an image");
-            ProviderError::new(ErrorKind::Protocol, text).because(error)
-        })?;
-        let label =
-            config.get("config").and_then(|config| config.get("Labels")?.get(key)?.as_str());
-        Ok(label.map(str::to_owned))
-    }
-}
-
-impl OciProvider {
-    /// Finds an image; of one for many platforms, that for Linux on amd64, or the first.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::NotFound`] when there is none, and whatever keeps its registry from being asked.
-    pub fn image<'call>(
-        &self,
-        name: &ImageName,
-        progress: &'call dyn Progress,
-    ) -> Result<Image<'call>, ProviderError> {
-        let repository = self.existing(&name.location, progress)?;
-        let bytes = repository.image(&name.reference)?;
-        let place = repository.place(&format!("manifests/{}", name.reference));
+impl<'call> Image<'call> {
+    /// The image that a tag or digest leads to.
+    fn find(
+        repository: Repository<'call>,
+        reference: &str,
+        archives: &'call Archives,
+    ) -> Result<Self, ProviderError> {
+        let bytes = repository.image(reference)?;
+        let place = repository.place(&format!("manifests/{reference}"));
         let wrong = |error: serde_json::Error| {
             let text = format!("`{place}` is not the manifest of an image");
             ProviderError::new(ErrorKind::Protocol, text).because(error)
@@ -130,21 +108,38 @@ impl OciProvider {
             }
         };
         let manifest: Manifest = serde_json::from_slice(&bytes).map_err(wrong)?;
-        Ok(Image { digest: wire::digest(&bytes), repository, manifest })
+        Ok(Self { digest: wire::digest(&bytes), repository, archives, manifest })
     }
 
-    /// Writes the files of an image that are in one of `folders` into `tree`.
+    /// One of its labels.
+    ///
+    /// # Errors
+    ///
+    /// When its config cannot be got, or is not one.
+    pub fn label(&self, key: &str) -> Result<Option<String>, ProviderError> {
+        let Some(config) = &self.manifest.config else { return Ok(None) };
+        let bytes = self.repository.blob(config, LONGEST_MANIFEST)?;
+        let config: Value = serde_json::from_slice(&bytes).map_err(|error| {
+            let place = self.repository.place(&format!("blobs/{}", config.digest));
+            let text = format!("`{place}` is not the config of an image");
+            ProviderError::new(ErrorKind::Protocol, text).because(error)
+        })?;
+        let label =
+            config.get("config").and_then(|config| config.get("Labels")?.get(key)?.as_str());
+        Ok(label.map(str::to_owned))
+    }
+
+    /// Writes those of its files that are in one of `folders` into `tree`.
     ///
     /// # Errors
     ///
     /// When a layer is missing, damaged or hostile.
-    pub fn unpack_image(
+    pub fn unpack(
         &self,
-        image: &Image<'_>,
         folders: impl IntoIterator<Item = String>,
         tree: &mut TreeWriter,
     ) -> Result<(), ProviderError> {
-        let Image { repository, manifest, digest } = image;
+        let Self { repository, archives, manifest, digest } = self;
         if manifest.layers.len() > MOST_LAYERS {
             let text = format!("the image {digest} of `{}` has too many layers", repository.name);
             return Err(ProviderError::new(ErrorKind::Refused, text));
@@ -165,10 +160,26 @@ impl OciProvider {
             };
             repository.registry.by_scheme(|scheme| {
                 let place = repository.blob_at(scheme, &layer.digest)?;
-                self.archives.unpack_layer(&place, &blob, &mut layers, tree, repository.progress)
+                archives.unpack_layer(&place, &blob, &mut layers, tree, repository.progress)
             })?;
         }
         Ok(())
+    }
+}
+
+impl OciProvider {
+    /// Finds an image; of one for many platforms, that for Linux on amd64, or the first.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::NotFound`] when there is none, and whatever keeps its registry from being asked.
+    pub fn image<'call>(
+        &'call self,
+        name: &ImageName,
+        progress: &'call dyn Progress,
+    ) -> Result<Image<'call>, ProviderError> {
+        let repository = self.existing(&name.location, progress)?;
+        Image::find(repository, &name.reference, &self.archives)
     }
 }
 

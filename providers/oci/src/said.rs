@@ -6,6 +6,7 @@ use mu_provider::threads::lock;
 use mu_provider::{ArchiveDigest, ErrorKind, ProviderError, Release};
 
 use crate::OciProvider;
+use crate::foreign::Foreign;
 use crate::listing;
 use crate::repository::Repository;
 use crate::wire::{self, ARCHIVE, Descriptor, Manifest, PACKAGE};
@@ -63,8 +64,8 @@ impl OciProvider {
         let Some(bytes) = repository.manifest(tag)? else { return Ok(None) };
         let release = match read(&bytes, tag) {
             Err(reason) => {
-                let foreign = self.foreign(repository, &bytes, tag)?;
-                foreign.unwrap_or(Err(reason))
+                let foreign = Foreign { repository, layers: &self.layers };
+                foreign.version(&bytes, tag)?.unwrap_or(Err(reason))
             }
             own => own,
         };

@@ -239,7 +239,7 @@ impl Catalogs {
             ProviderError::new(ErrorKind::Io, text).because(error)
         })?;
         let mut tree = TreeWriter::new(opened, Limits::default());
-        self.oci.unpack_image(&image, [configs.to_owned()], &mut tree)?;
+        image.unpack([configs.to_owned()], &mut tree)?;
         tree.finish()?;
         let folder = into.join(configs);
         if fs::metadata_if_there(&folder)?.is_some() {

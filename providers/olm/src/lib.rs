@@ -84,8 +84,7 @@ impl OlmProvider {
             );
             return Err(ProviderError::new(ErrorKind::Integrity, text));
         }
-        let image = self.oci.image(&name, progress)?;
-        self.oci.unpack_image(&image, FOLDERS.map(str::to_owned), tree)?;
+        self.oci.image(&name, progress)?.unpack(FOLDERS.map(str::to_owned), tree)?;
         Ok(true)
     }
 
