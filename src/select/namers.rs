@@ -60,6 +60,22 @@ impl Namers {
         self.handed_out.contains(&topic)
     }
 
+    /// Remembers that a candidate of `by` names some revisions of a package; returns whether that is too late
+    /// for an answer that was given.
+    pub(super) fn note_all(
+        &mut self,
+        place: Place,
+        revisions: impl Iterator<Item = Position>,
+        by: Namer,
+        candidate: Position,
+    ) -> bool {
+        let mut is_late = false;
+        for revision in revisions {
+            is_late |= self.note(Topic::Revision(place, revision), by, candidate);
+        }
+        is_late
+    }
+
     /// One position for each node that names something; `None` if the root does, because nothing more is
     /// needed then.
     pub(super) fn of(&mut self, topic: Topic) -> Option<PositionSet> {

@@ -5,7 +5,7 @@
 //! provider of that capability, needs it to be chosen. So a conflict holds in both directions, whichever of
 //! the two is chosen first.
 
-use super::World;
+use super::presence::Presence;
 use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::select::node::{Edge, Kind, Place};
@@ -21,7 +21,7 @@ pub(in crate::select) fn is_opponent(set: &PositionSet) -> bool {
     !set.holds(THERE)
 }
 
-impl World<'_> {
+impl Presence<'_, '_> {
     /// The edges of a chosen candidate: nothing that it conflicts with is chosen, and nothing that conflicts
     /// with it.
     pub(super) fn edges_apart(
@@ -37,26 +37,26 @@ impl World<'_> {
                 true => PositionSet::default(),
                 false => std::iter::once(ABSENT).collect(),
             };
-            edges.push(Edge { node: self.node(Kind::Apart(opponent)), set });
+            edges.push(Edge { node: self.nodes.node(Kind::Apart(opponent)), set });
         }
         if self.packages.opponents.is_empty() {
             return Ok(edges);
         }
         let (mut names, _) = self.packages.capabilities_of(place, position)?;
-        names.push(self.package(place).id.as_str().to_owned());
+        names.push(self.packages.get(place).id.as_str().to_owned());
         for name in &names {
             let Some(opponent) = self.packages.opponents.get(name.as_str()).cloned() else {
                 continue;
             };
             let set = std::iter::once(THERE).collect();
-            edges.push(Edge { node: self.node(Kind::Apart(opponent)), set });
+            edges.push(Edge { node: self.nodes.node(Kind::Apart(opponent)), set });
         }
         Ok(edges)
     }
 
     /// What the workspace's own packages conflict with.
     pub(super) fn edges_apart_of_own(&mut self) -> Vec<Edge> {
-        let own = &self.request().own.conflicts;
+        let own = &self.packages.request.own.conflicts;
         let mut edges = Vec::new();
         for name in own.keys() {
             if self.packages.is_in_workspace(name) {
@@ -64,7 +64,7 @@ impl World<'_> {
             }
             let opponent = self.packages.note_opponent(name);
             let set = std::iter::once(ABSENT).collect();
-            edges.push(Edge { node: self.node(Kind::Apart(opponent)), set });
+            edges.push(Edge { node: self.nodes.node(Kind::Apart(opponent)), set });
         }
         edges
     }

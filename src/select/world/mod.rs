@@ -13,6 +13,7 @@ mod explore;
 mod needs;
 mod nodes;
 mod packages;
+mod presence;
 mod providing;
 mod replacements;
 mod root;
@@ -44,6 +45,7 @@ pub(super) use self::explore::explore;
 pub(super) use self::needs::NeedSet;
 use self::nodes::Nodes;
 pub(super) use self::packages::Packages;
+use self::presence::Presence;
 use self::replacements::Replacements;
 pub(super) use self::stand_ins::is_taken;
 
@@ -75,7 +77,6 @@ pub(super) struct World<'a> {
     raised: FxHashMap<Node, PositionSet>,
     /// How many packages may be there only for what they provide, if that is limited.
     pub(super) slots: Option<Position>,
-    majors: Majors,
     /// The requirements that were followed ahead of a search.
     pub(super) met_ahead: NeedSet,
 }
@@ -86,7 +87,7 @@ impl<'a> World<'a> {
         Self {
             packages: Packages::new(universe, request),
             budget: Budget::new(request.settings.patience.unwrap_or(STEPS)),
-            nodes: Nodes::new(),
+            nodes: Nodes::new(request.settings.majors),
             edges: FxHashMap::default(),
             namers: Namers::default(),
             notes_askers: false,
@@ -98,7 +99,6 @@ impl<'a> World<'a> {
             one_of: Vec::new(),
             raised: FxHashMap::default(),
             slots: None,
-            majors: request.settings.majors,
             met_ahead: NeedSet::default(),
         }
     }
@@ -199,11 +199,15 @@ impl<'a> World<'a> {
                 let mut edges = self.edges_of(required, node, position)?;
                 edges.extend(self.naming_edge(place, position));
                 edges.extend(self.edges_of_capabilities(place, node, position)?);
-                edges.extend(self.edges_of_roles(place, position)?);
-                edges.extend(self.edges_apart(place, position)?);
+                let mut presence = self.presence();
+                edges.extend(presence.edges_of_roles(place, position)?);
+                edges.extend(presence.edges_apart(place, position)?);
                 Ok(edges)
             }
-            Kind::Majors(place, set) => Ok(vec![self.choice_edge(place, &set, position)]),
+            Kind::Majors(place, set) => {
+                let package = self.packages.get(place);
+                Ok(vec![self.nodes.choice_edge(place, package, &set, position)])
+            }
             Kind::Named(place, revision) => {
                 let topic = Topic::Revision(place, revision);
                 let found = self.namers.edge_to_namer(topic, position);
@@ -245,7 +249,9 @@ impl<'a> World<'a> {
         for need in required {
             if self.packages.is_own(need) {
                 let own = request.own_package(&self.requirement(need).id);
-                edges.extend(own.into_iter().flat_map(|(own, _)| self.edges_of_local(own)));
+                edges.extend(
+                    own.into_iter().flat_map(|(own, _)| self.presence().edges_of_local(own)),
+                );
                 continue;
             }
             let (place, set) = self.packages.meaning(need)?;
@@ -254,7 +260,9 @@ impl<'a> World<'a> {
                 self.note_namer(Topic::Package(place), Namer::by_name(by), position);
             }
             if by == Node::ROOT && matches!(self.requirement(need).spec, VersionSpec::Pin(_)) {
-                self.note_pinned(place, &set);
+                let pinned = set.iter().filter(|&at| self.packages.get(place).is_only_pinned(at));
+                let root = Namer::by_name(Node::ROOT);
+                self.packages.is_outdated |= self.namers.note_all(place, pinned, root, 0);
             }
             if let Some(edge) = self.edge_to_ways(need) {
                 edges.push(edge);
@@ -283,23 +291,11 @@ impl<'a> World<'a> {
         self.packages.is_outdated |= self.namers.note(topic, by, candidate);
     }
 
-    /// Notes that the root names the withdrawn versions in `set`.
-    fn note_pinned(&mut self, place: Place, set: &PositionSet) {
-        let package = self.packages.get(place);
-        let pinned: Vec<Position> = set.iter().filter(|&at| package.is_only_pinned(at)).collect();
-        for position in pinned {
-            self.note_namer(Topic::Revision(place, position), Namer::by_name(Node::ROOT), 0);
-        }
-    }
-
     /// Notes that a candidate of `by` names the revisions in `set`.
     fn note_named(&mut self, place: Place, set: &PositionSet, by: Namer, candidate: Position) {
         let package = self.packages.get(place);
-        let mut is_late = false;
-        for revision in set.iter().filter(|&named| package.revision(named).is_some()) {
-            is_late |= self.namers.note(Topic::Revision(place, revision), by, candidate);
-        }
-        self.packages.is_outdated |= is_late;
+        let revisions = set.iter().filter(|&at| package.revision(at).is_some());
+        self.packages.is_outdated |= self.namers.note_all(place, revisions, by, candidate);
     }
 
     /// The edge for a requirement; `None` if the workspace itself has the package.
@@ -323,31 +319,12 @@ impl<'a> World<'a> {
 
     /// The edge to some candidates of a package.
     pub(super) fn edge_to(&mut self, place: Place, set: PositionSet) -> Edge {
-        if self.majors == Majors::One {
-            return Edge { node: self.node(Kind::Line(Line { place, major: 0 })), set };
-        }
-        let majors = self.package(place).majors(&set);
-        match majors.as_slice() {
-            [] => Edge { node: self.node(Kind::Line(Line { place, major: 0 })), set },
-            [major] => Edge { node: self.node(Kind::Line(Line { place, major: *major })), set },
-            several => {
-                let all = PositionSet::between(0, several.len() as Position);
-                Edge { node: self.node(Kind::Majors(place, set)), set: all }
-            }
-        }
+        self.nodes.edge_to(place, self.packages.get(place), set)
     }
 
-    /// The candidates that an edge ends at: those of one major, if it goes through a choice among majors.
-    pub(super) fn choice_edge(
-        &mut self,
-        place: Place,
-        set: &PositionSet,
-        choice: Position,
-    ) -> Edge {
-        let major = self.package(place).majors(set)[choice as usize];
-        let package = self.package(place);
-        let set = set.iter().filter(|&position| package.major(position) == major).collect();
-        Edge { node: self.node(Kind::Line(Line { place, major })), set }
+    /// What is there once something is chosen.
+    fn presence(&mut self) -> Presence<'_, 'a> {
+        Presence { packages: &mut self.packages, nodes: &mut self.nodes }
     }
 
     /// The candidate that an edge leads to by `choices`.
@@ -365,7 +342,9 @@ impl<'a> World<'a> {
             }
             let Some(choice) = choice else { return Ok(None) };
             edge = match self.kind(edge.node).clone() {
-                Kind::Majors(place, set) => self.choice_edge(place, &set, choice),
+                Kind::Majors(place, set) => {
+                    self.nodes.choice_edge(place, self.packages.get(place), &set, choice)
+                }
                 _ => return Ok(self.place(edge.node).map(|place| (place, choice))),
             };
         }
@@ -373,21 +352,18 @@ impl<'a> World<'a> {
 
     /// How many majors of a package may be chosen.
     pub(super) fn majors(&self) -> Majors {
-        self.majors
+        self.nodes.majors
     }
 
     /// Changes how many majors of a package may be chosen; everything that was read stays.
     pub(super) fn allow(&mut self, majors: Majors) {
-        self.majors = majors;
+        self.nodes.majors = majors;
         self.edges.clear();
     }
 
     /// The line of a candidate.
     pub(super) fn line(&self, place: Place, position: Position) -> Line {
-        match self.majors {
-            Majors::One => Line { place, major: 0 },
-            Majors::Many => Line { place, major: self.package(place).major(position) },
-        }
+        self.nodes.line(place, self.package(place), position)
     }
 
     /// Whether edges that were handed out lack a revision, or what names it. The call resets this.

@@ -2,11 +2,17 @@
 
 use rustc_hash::FxHashMap;
 
-use crate::select::node::{Kind, Line, Node, Place};
+use crate::index::releases::Position;
+use crate::select::Majors;
+use crate::select::candidates::Candidates;
+use crate::select::node::{Edge, Kind, Line, Node, Place};
+use crate::select::positions::PositionSet;
 
 /// All nodes; the first is the root.
 #[derive(Debug)]
 pub(super) struct Nodes {
+    /// How many majors of a package may be chosen: they decide which lines it has.
+    pub(super) majors: Majors,
     kinds: Vec<Kind>,
     by_kind: FxHashMap<Kind, Node>,
     /// The nodes of each package at which its candidates are chosen.
@@ -15,8 +21,9 @@ pub(super) struct Nodes {
 
 impl Nodes {
     /// Only the root.
-    pub(super) fn new() -> Self {
+    pub(super) fn new(majors: Majors) -> Self {
         Self {
+            majors,
             kinds: vec![Kind::Root],
             by_kind: FxHashMap::from_iter([(Kind::Root, Node::ROOT)]),
             of_packages: FxHashMap::default(),
@@ -45,5 +52,42 @@ impl Nodes {
     /// The nodes of a package at which its candidates are chosen.
     pub(super) fn of_package(&self, place: Place) -> impl Iterator<Item = Node> {
         self.of_packages.get(&place).into_iter().flatten().copied()
+    }
+
+    /// The line of a candidate of the package at `place`.
+    pub(super) fn line(&self, place: Place, package: &Candidates, position: Position) -> Line {
+        match self.majors {
+            Majors::One => Line { place, major: 0 },
+            Majors::Many => Line { place, major: package.major(position) },
+        }
+    }
+
+    /// The edge to some candidates of the package at `place`.
+    pub(super) fn edge_to(&mut self, place: Place, package: &Candidates, set: PositionSet) -> Edge {
+        if self.majors == Majors::One {
+            return Edge { node: self.node(Kind::Line(Line { place, major: 0 })), set };
+        }
+        let majors = package.majors(&set);
+        match majors.as_slice() {
+            [] => Edge { node: self.node(Kind::Line(Line { place, major: 0 })), set },
+            [major] => Edge { node: self.node(Kind::Line(Line { place, major: *major })), set },
+            several => {
+                let all = PositionSet::between(0, several.len() as Position);
+                Edge { node: self.node(Kind::Majors(place, set)), set: all }
+            }
+        }
+    }
+
+    /// The edge to the candidates of one major of the package at `place`, by the choice among the majors of `set`.
+    pub(super) fn choice_edge(
+        &mut self,
+        place: Place,
+        package: &Candidates,
+        set: &PositionSet,
+        choice: Position,
+    ) -> Edge {
+        let major = package.majors(set)[choice as usize];
+        let set = set.iter().filter(|&position| package.major(position) == major).collect();
+        Edge { node: self.node(Kind::Line(Line { place, major })), set }
     }
 }

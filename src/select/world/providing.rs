@@ -73,18 +73,6 @@ impl World<'_> {
         Ok(Edge { node: self.node(Kind::Provided(capability)), set })
     }
 
-    /// The edge to the providers of a capability that `is_meant` selects.
-    fn edge_to_some(
-        &mut self,
-        capability: Capability,
-        is_meant: impl Fn(&Provider) -> bool,
-    ) -> Edge {
-        let providers = self.packages.capabilities.providers(capability).iter();
-        let meant = (0..).zip(providers).filter(|(_, provider)| is_meant(provider));
-        let set = meant.map(|(index, _)| index).collect();
-        Edge { node: self.node(Kind::Provided(capability)), set }
-    }
-
     /// What the candidate at `position` needs because of the capabilities that it provides and requires.
     pub(super) fn edges_of_capabilities(
         &mut self,
@@ -93,35 +81,12 @@ impl World<'_> {
         position: Position,
     ) -> Result<Vec<Edge>, Unavailable> {
         let (provides, requires) = self.packages.capabilities_of(place, position)?;
-        let request = self.request();
-        let mut edges = Vec::new();
-        for name in &provides {
-            let capability = self.packages.capabilities.find_or_add(&request.own, name);
-            edges.push(self.edge_to_some(capability, |provider| {
-                let package = provider.package();
-                package.is_some_and(|(own, versions)| own == place && versions.holds(position))
-            }));
-        }
+        let mut edges = self.presence().edges_of_provided(&provides, place, position);
         let near = self.package(place).releases.id().clone();
         for name in &requires {
             edges.push(self.edge_to_provider(name, &near, by, position)?);
         }
         Ok(edges)
-    }
-
-    /// The effect of requiring a package of the workspace: it is the provider of what it provides.
-    pub(super) fn edges_of_local(&mut self, id: &PackageId) -> Vec<Edge> {
-        let own = &self.request().own;
-        let provided = own.provides.iter().filter(|(_, by)| by.contains(id));
-        let mut edges = Vec::new();
-        for (name, _) in provided {
-            let capability = self.packages.capabilities.find_or_add(own, name);
-            edges.push(self.edge_to_some(
-                capability,
-                |provider| matches!(provider, Provider::Local(own) if own == id),
-            ));
-        }
-        edges
     }
 
     /// What a candidate of a capability needs: one of the versions that provide it, and something that
@@ -173,7 +138,7 @@ impl World<'_> {
         let above = self.place(edge.node);
         let mut edges = vec![edge];
         if let Some(capability) = way {
-            edges.push(self.edge_to_some(capability, |provider| {
+            edges.push(self.presence().edge_to_some(capability, |provider| {
                 provider.package().is_some_and(|(own, _)| own == place)
             }));
             if let Some(most) = self.slots {

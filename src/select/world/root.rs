@@ -46,7 +46,7 @@ impl World<'_> {
         let required = required.map(|requirement| self.packages.need_for(requirement)).collect();
         let mut edges = self.edges_of(required, Node::ROOT, 0)?;
         edges.extend(self.edges_of_own()?);
-        edges.extend(self.edges_apart_of_own());
+        edges.extend(self.presence().edges_apart_of_own());
         Ok(edges)
     }
 

@@ -8,6 +8,7 @@
 use pubgrub::VersionSet;
 
 use super::World;
+use super::presence::Presence;
 use crate::index::releases::Position;
 use crate::index::{Requirement, Unavailable};
 use crate::select::namers::Namer;
@@ -24,7 +25,7 @@ pub(in crate::select) fn is_taken(set: &PositionSet) -> bool {
     !set.holds(ITSELF) && !set.is_empty()
 }
 
-impl World<'_> {
+impl Presence<'_, '_> {
     /// The edges of a chosen candidate: it has its own place, and the places of what it replaces.
     pub(super) fn edges_of_roles(
         &mut self,
@@ -42,16 +43,18 @@ impl World<'_> {
             let index = by.iter().position(|replacer| replacer.place == place);
             let own = NOBODY + 1 + index.unwrap_or_default() as Position;
             let set = PositionSet::singleton(NOBODY).union(&PositionSet::singleton(own));
-            edges.push(Edge { node: self.node(Kind::Role(id)), set });
+            edges.push(Edge { node: self.nodes.node(Kind::Role(id)), set });
         }
-        let id = &self.package(place).id;
+        let id = &self.packages.get(place).id;
         if self.packages.replacements.replacers(id).is_some() {
             let (role, set) = (Kind::Role(id.clone()), PositionSet::singleton(ITSELF));
-            edges.push(Edge { node: self.node(role), set });
+            edges.push(Edge { node: self.nodes.node(role), set });
         }
         Ok(edges)
     }
+}
 
+impl World<'_> {
     /// The edge to the ways to meet a requirement on a replaceable package; `None` if nothing replaces it.
     pub(super) fn edge_to_ways(&mut self, need: Need) -> Option<Edge> {
         if self.packages.replacements.is_empty() {
