@@ -41,6 +41,7 @@ pub const IN_CACHE: &[&str] = &[
     "operators",
     "packs",
     "plugins",
+    "registries",
     "store",
 ];
 

@@ -54,6 +54,7 @@
 //! | `CACHE/charts/` | `providers/helm` |
 //! | `CACHE/operators/` | `providers/olm` |
 //! | `CACHE/registries/` | `providers/oci` |
+//! | `CACHE/plugins/` | `providers/exec` |
 //! | `CACHE/hub-staging/` | `mu-hub` |
 //! | `hub.json`, `index/`, `packs/` and the rest of a hub | `crates/hub/`, the crate `mu-hub`; read by `providers/hub` |
 //!

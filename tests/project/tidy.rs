@@ -318,6 +318,23 @@ fn the_map_names_every_module() {
     }
 }
 
+/// `mu cache clean` removes only the parts that it knows, and mu makes a folder private only if it knows all that is in it.
+#[test]
+fn every_part_of_the_cache_is_known() {
+    let known: BTreeSet<&str> = mu::env::IN_CACHE.iter().copied().collect();
+    for page in ["src/lib.rs", "docs/ARCHITECTURE.md"] {
+        let text = read(page);
+        let named = text.split("`CACHE/").skip(1).filter_map(|rest| rest.split('/').next());
+        assert_eq!(named.collect::<BTreeSet<_>>(), known, "the files on disk in {page}");
+    }
+    for (path, text) in texts("rs") {
+        let joined = without_tests(&text).split("environment.cache.join(\"").skip(1);
+        for part in joined.filter_map(|rest| rest.split(['"', '/']).next()) {
+            assert!(known.contains(part), "{path} writes into `{part}` of the cache");
+        }
+    }
+}
+
 /// The page that shows how data flows names the files of one command: some forty can be read in an afternoon.
 #[test]
 fn the_way_of_a_command_is_short() {
