@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use super::node::{Entry, Kind, Node, Style, is_number};
+use super::node::{Entry, Kind, Node, Style};
 use super::{Fault, MAX_DEPTH, Parsed, SeenKeys};
 
 pub(super) fn parse(text: &str) -> Result<Parsed<'_>, Fault> {
@@ -214,16 +214,19 @@ fn bad_escape(start: usize) -> Fault {
 }
 
 fn is_json_number(word: &str) -> bool {
-    let digits = word.strip_prefix('-').unwrap_or(word);
-    let starts_well = match digits.as_bytes() {
-        [b'0'] => true,
-        [b'0', next, ..] => !next.is_ascii_digit(),
-        [first, ..] => first.is_ascii_digit(),
-        [] => false,
+    let are_digits =
+        |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let unsigned = word.strip_prefix('-').unwrap_or(word);
+    let (decimal, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((decimal, exponent)) => {
+            (decimal, Some(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
+        }
+        None => (unsigned, None),
     };
-    starts_well
-        && !digits.ends_with('.')
-        && !digits.contains("0x")
-        && !digits.contains(".e")
-        && is_number(word)
+    let (whole, fraction) = match decimal.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (decimal, None),
+    };
+    (whole == "0" || !whole.starts_with('0'))
+        && [Some(whole), fraction, exponent].into_iter().flatten().all(are_digits)
 }

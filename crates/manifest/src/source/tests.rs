@@ -145,6 +145,19 @@ fn mistakes_are_said_with_their_place() {
 }
 
 #[test]
+fn numbers_in_json_are_those_of_its_specification() {
+    for number in ["0", "-0", "10", "-0.50E+07", "10e-1", "1e400"] {
+        let text = format!("[{number}]");
+        assert!(Document::read(Path::new("a.json"), &text).is_ok(), "{number}");
+    }
+    for number in ["1.E5", "1.e5", "0o7", "-0o7", "0x7", "1.", ".5", "+1", "-01", "1e", "1e+", "-"]
+    {
+        let expected = "a.json:1:2: this is not JSON: expected a value";
+        check_error("a.json", &format!("[{number}]"), expected);
+    }
+}
+
+#[test]
 fn hostile_files_are_refused() {
     let deep = "[".repeat(100_000);
     for path in ["a.yaml", "a.json"] {
