@@ -111,7 +111,7 @@ fn split(host: &str) -> Option<(&str, &str)> {
         None => host.find(':').unwrap_or(host.len()),
     };
     let (name, port) = host.split_at(end);
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.');
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let is_name = name.starts_with('[') || name.bytes().all(fits) && !name.starts_with(['-', '.']);
     let is_port = port.is_empty()
         || port
@@ -185,6 +185,8 @@ mod tests {
             ("127.0.0.1:80", None, false, "http://127.0.0.1/a/b"),
             ("[::1]:8080", None, false, "http://[::1]:8080/a/b"),
             ("hub", None, false, "https://hub/a/b"),
+            ("my_hub.acme.co:8443", None, true, "my_hub.acme.co:8443/a/b"),
+            ("localhost:8080", Some("my_hub.acme.co/"), false, "my_hub.acme.co/a/b"),
             ("127.0.0.1:8080", Some("hub.acme.co/"), false, "hub.acme.co/a/b"),
             ("127.0.0.1:8080", Some("hub.mu.com/"), false, "a/b"),
         ] {

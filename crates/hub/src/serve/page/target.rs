@@ -46,7 +46,7 @@ impl<'text> Target<'text> {
 /// The host with its slash, and the rest.
 fn split_base(text: &str) -> Option<(Option<&str>, &str)> {
     let end = text.find('/')? + 1;
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b".-:[]/".contains(&byte);
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:[]/".contains(&byte);
     let is_host = text[..end].bytes().all(fits) && !text.starts_with(['.', '-', '/']);
     is_host.then_some((Some(&text[..end]), &text[end..]))
 }
@@ -69,6 +69,8 @@ mod tests {
             ("http://localhost:80/a#x", Some((Some("localhost:80/"), "a", "x"))),
             ("https://localhost/a", Some((Some("localhost/"), "a", ""))),
             ("localhost:80/a", Some((Some("localhost:80/"), "a", ""))),
+            ("my_hub.acme.co/a", Some((Some("my_hub.acme.co/"), "a", ""))),
+            ("https://_hub/a", Some((Some("_hub/"), "a", ""))),
             ("git+https://host/a", None),
             ("oci://host/a", None),
             ("../a", None),
