@@ -5,6 +5,7 @@
 //! its files are needed. Archives have no folder at their top.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -54,9 +55,11 @@ struct Kept {
 
 impl Kept {
     fn keep(&mut self, held: Held) {
-        if self.bytes.saturating_add(held.size) <= MOST_KEPT {
+        let is_small = self.bytes.saturating_add(held.size) <= MOST_KEPT;
+        // Two threads may look into the same archive at once.
+        if is_small && let Entry::Vacant(entry) = self.archives.entry(held.digest.to_string()) {
             self.bytes += held.size;
-            self.archives.insert(held.digest.to_string(), held);
+            entry.insert(held);
         }
     }
 
@@ -118,5 +121,40 @@ impl RepositoryProvider {
         }
         lock(&operators.kept).keep(held);
         Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use mu_provider::http::{Http, HttpOptions};
+    use mu_provider::{SafeUrl, Silent};
+    use mu_provider_hub::Place;
+    use mu_testing::{KudoOperator, KudoRepository};
+
+    use super::*;
+
+    #[test]
+    fn an_archive_that_two_threads_look_into_counts_once() {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let operator = KudoOperator::new("kafka", "1.3.0");
+        KudoRepository::new(folder.path(), "").add(&operator);
+        let http = Http::new(HttpOptions::default());
+        let archives = Archives::new(http, folder.path().join("downloads"), 1 << 20);
+        let url = format!("file://{}/{}", folder.path().display(), operator.file());
+        let url = SafeUrl::parse(&url).expect("is a URL");
+        let place = Place { url, insecure: false, guard: None };
+        let (release, wanted) = (Release::default(), |path: &str| path == OPERATOR);
+        let look = || match archives.look(&place, Packing::Tar, &release, None, &wanted, &Silent) {
+            Ok(Looked::Held(held)) => *held,
+            other => panic!("it is there: {other:?}"),
+        };
+        let mut kept = Kept::default();
+        let held = look();
+        let (size, digest) = (held.size, held.digest.to_string());
+        kept.keep(held);
+        kept.keep(look());
+        assert_eq!(kept.bytes, size);
+        assert!(kept.take(Some(&digest)).is_some());
+        assert_eq!(kept.bytes, 0);
     }
 }
