@@ -43,7 +43,8 @@ pub fn size(bytes: u64) -> String {
     }
     let mut value = bytes as f64 / 1024.0;
     let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
+    // What would be rounded to 1024.0 is one of the next unit.
+    while value >= 1023.95 && unit + 1 < UNITS.len() {
         value /= 1024.0;
         unit += 1;
     }
@@ -71,6 +72,10 @@ mod tests {
         assert_eq!(
             (size(1023), size(1536), size(5 << 30)),
             ("1023 B".into(), "1.5 KiB".into(), "5.0 GiB".into())
+        );
+        assert_eq!(
+            (size((1 << 20) - 1), size((1 << 30) - 1), size(u64::MAX)),
+            ("1.0 MiB".into(), "1.0 GiB".into(), "16777216.0 TiB".into())
         );
     }
 }
