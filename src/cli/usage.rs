@@ -75,10 +75,7 @@ fn for_programs(text: &str) -> CommandError {
 /// Commands of other tools, and the commands of mu that do the same.
 const WORDS: &[(&[&str], &str)] = &[
     (&["new", "create"], "`mu init` starts a package"),
-    (
-        &["sync", "fetch", "download", "restore"],
-        "`mu get` installs what Mu.yaml and Mu.lock require",
-    ),
+    (&["sync", "download", "restore"], "`mu get` installs what Mu.yaml and Mu.lock require"),
     (&["ci"], "`mu get --locked` installs exactly what Mu.lock names"),
     (&["lock"], "`mu get` writes Mu.lock, and `mu update` moves it to newer versions"),
     (&["show", "view"], "`mu info REF` shows a package"),
@@ -92,9 +89,15 @@ const WORDS: &[(&[&str], &str)] = &[
         &["run", "exec", "dlx", "x"],
         "mu does not run programs; `mu which REF` prints the folder of a package",
     ),
+    #[cfg(feature = "git")]
+    (
+        &["link"],
+        "`mu edit REF` clones the repository of a package into the workspace, where it takes the package's place",
+    ),
+    #[cfg(not(feature = "git"))]
     (
         &["edit", "link", "patch"],
-        "mu has no such command yet; a folder in the workspace with the package's name takes its place: `git clone URL NAME`",
+        "this mu has no such command; a folder in the workspace with the package's name takes its place: `git clone URL NAME`",
     ),
 ];
 
@@ -150,6 +153,17 @@ mod tests {
         let error = for_programs(&error.to_string());
         assert_eq!(error.to_string(), message);
         assert_eq!(error.hints, hints);
+    }
+
+    #[test]
+    fn words_of_other_tools_are_no_commands() {
+        let program = Cli::command();
+        for command in program.get_subcommands() {
+            for name in std::iter::once(command.get_name()).chain(command.get_all_aliases()) {
+                let is_listed = WORDS.iter().any(|(words, _)| words.contains(&name));
+                assert!(!is_listed, "mu has `{name}`, so nobody sees its tip");
+            }
+        }
     }
 
     #[test]
