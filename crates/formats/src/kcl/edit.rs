@@ -218,10 +218,7 @@ fn value(reference: &Reference) -> Result<Value, Problem> {
 }
 
 fn is_git(reference: &Reference) -> bool {
-    reference.protocol().is_some_and(|protocol| {
-        let text = protocol.to_string();
-        text.starts_with("git") || text.starts_with("ssh")
-    })
+    reference.protocol().is_some_and(Protocol::is_git)
 }
 
 /// The version in the form that `kcl.mod` can have.

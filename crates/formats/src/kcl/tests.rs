@@ -182,6 +182,8 @@ fn what_it_cannot_say_is_refused() {
     for (text, expected) in [
         ("oci://ghcr.io/kcl-lang/a#>=1 <3", "`kcl.mod` cannot say `>=1 <3`"),
         ("helm+https://charts.example/a#^1", "a KCL module cannot depend on"),
+        ("gitlab://git.example/a#^1", "a KCL module cannot depend on"),
+        ("sshfs://git.example/a", "a KCL module cannot depend on"),
         ("git+https://git.example/a#^1", "`kcl.mod` cannot say `^1`"),
         ("oci://other.example/k8s#^1", "there is another dependency called `k8s`"),
     ] {
