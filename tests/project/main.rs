@@ -9,6 +9,7 @@ mod demo;
 mod dependencies;
 mod generated;
 mod imports;
+mod objects;
 mod releasing;
 mod sessions;
 mod tidy;
