@@ -46,29 +46,24 @@ impl Conflict {
         }
     }
 
-    /// The first package of which several requirers need different versions.
+    /// The first package of which several packages or roots need different versions.
     pub(super) fn pulled_apart(&self) -> Option<&Clash> {
+        // A command's requirement is meant to replace the one in the manifest, so the two do not count as two.
+        let is_of_several = |id: &PackageId| {
+            let mut roots: BTreeSet<&String> = BTreeSet::new();
+            self.facts.iter().any(|fact| match fact {
+                Fact::Requires { by: Requirer::Package(..), id: of, .. } => of == id,
+                Fact::Requires { by: Requirer::Roots(names), id: of, .. } if of == id => {
+                    // No package has a space in its name.
+                    roots.extend(names.iter().filter(|name| !name.contains(' ')));
+                    roots.len() > 1
+                }
+                _ => false,
+            })
+        };
         self.clashes.iter().find(|clash| {
             let is_apart = clash.asked.len() > 1 || clash.needed.is_some();
-            is_apart && clash.tried.is_none() && self.is_of_several(&clash.id)
-        })
-    }
-
-    /// Whether a package, or several roots, require a package.
-    fn is_of_several(&self, id: &PackageId) -> bool {
-        // A command's requirement is meant to replace the one in the manifest, so the two do not count as two.
-        let mut roots: BTreeSet<&String> = BTreeSet::new();
-        let mut requirers = self.facts.iter().filter_map(|fact| match fact {
-            Fact::Requires { by, id: of, .. } if of == id => Some(by),
-            _ => None,
-        });
-        requirers.any(|by| match by {
-            Requirer::Package(..) => true,
-            Requirer::Roots(names) => {
-                // No package has a space in its name.
-                roots.extend(names.iter().filter(|name| !name.contains(' ')));
-                roots.len() > 1
-            }
+            is_apart && clash.tried.is_none() && is_of_several(&clash.id)
         })
     }
 }

@@ -10,7 +10,6 @@ mod minimal;
 mod provision;
 mod reach;
 mod rules;
-mod together;
 mod unfinished;
 
 use std::cmp::Reverse;
@@ -306,7 +305,7 @@ impl<'a> Finder<'a> {
 
     /// Tries to relax several requirements at once.
     fn relax(&mut self, wishes: &[Requirement], only_raise: bool) -> Result<(), Unavailable> {
-        let asks = together::asks(&mut self.trial, wishes, only_raise)?;
+        let asks = reach::asks_together(&mut self.trial, wishes, only_raise)?;
         if !asks.is_empty() {
             self.propose(asks)?;
         }
