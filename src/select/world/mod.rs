@@ -363,7 +363,10 @@ impl<'a> World<'a> {
 
     /// The line of a candidate.
     pub(super) fn line(&self, place: Place, position: Position) -> Line {
-        self.nodes.line(place, self.package(place), position)
+        match self.nodes.majors {
+            Majors::One => Line { place, major: 0 },
+            Majors::Many => Line { place, major: self.package(place).major(position) },
+        }
     }
 
     /// Whether edges that were handed out lack a revision, or what names it. The call resets this.

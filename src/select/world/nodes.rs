@@ -54,28 +54,18 @@ impl Nodes {
         self.of_packages.get(&place).into_iter().flatten().copied()
     }
 
-    /// The line of a candidate of the package at `place`.
-    pub(super) fn line(&self, place: Place, package: &Candidates, position: Position) -> Line {
-        match self.majors {
-            Majors::One => Line { place, major: 0 },
-            Majors::Many => Line { place, major: package.major(position) },
-        }
-    }
-
     /// The edge to some candidates of the package at `place`.
     pub(super) fn edge_to(&mut self, place: Place, package: &Candidates, set: PositionSet) -> Edge {
-        if self.majors == Majors::One {
-            return Edge { node: self.node(Kind::Line(Line { place, major: 0 })), set };
+        let majors = match self.majors {
+            Majors::One => Vec::new(),
+            Majors::Many => package.majors(&set),
+        };
+        if majors.len() > 1 {
+            let all = PositionSet::between(0, majors.len() as Position);
+            return Edge { node: self.node(Kind::Majors(place, set)), set: all };
         }
-        let majors = package.majors(&set);
-        match majors.as_slice() {
-            [] => Edge { node: self.node(Kind::Line(Line { place, major: 0 })), set },
-            [major] => Edge { node: self.node(Kind::Line(Line { place, major: *major })), set },
-            several => {
-                let all = PositionSet::between(0, several.len() as Position);
-                Edge { node: self.node(Kind::Majors(place, set)), set: all }
-            }
-        }
+        let major = majors.first().copied().unwrap_or_default();
+        Edge { node: self.node(Kind::Line(Line { place, major })), set }
     }
 
     /// The edge to the candidates of one major of the package at `place`, by the choice among the majors of `set`.
