@@ -215,10 +215,15 @@ impl Shared {
         use signal_hook::consts::SIGINT;
         use signal_hook::flag;
 
-        // The second one ends the process whatever this thread does.
-        let flag = || Arc::clone(&self.interrupted);
-        let _ = flag::register_conditional_default(SIGINT, flag())
-            .and_then(|_| flag::register(SIGINT, flag()));
+        // Until all is registered, an interrupt ends the process at once, as it would without this; afterwards the
+        // second one does, whatever this thread does. No interrupt is lost in between.
+        let ends = Arc::new(AtomicBool::new(true));
+        let registered = flag::register_conditional_default(SIGINT, Arc::clone(&ends))
+            .and_then(|_| flag::register(SIGINT, Arc::clone(&self.interrupted)))
+            .and_then(|_| flag::register(SIGINT, Arc::clone(&ends)));
+        if registered.is_ok() {
+            ends.store(false, Ordering::SeqCst);
+        }
     }
 
     #[cfg(not(unix))]
