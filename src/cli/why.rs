@@ -59,7 +59,7 @@ fn print_reasons(context: &Context, why: &Why, reasons: &Reasons) -> Result<(), 
     line(context, &format!("{FAINT}required:{FAINT:#}"))?;
     for asker in &reasons.requested {
         let is_exact = VersionSpec::parse(&asker.spec).is_ok_and(|spec| spec.is_pinned());
-        let decides = !is_exact && asker.lowest.as_ref() == Some(&reasons.version);
+        let decides = !is_exact && asker.least.as_ref() == Some(&reasons.version);
         let note = if decides { " (at least this version)" } else { "" };
         line(context, &format!("  {} by {}{note}", asker.spec, asker.by))?;
     }

@@ -95,7 +95,7 @@ pub struct Asker {
     /// What it requires.
     pub spec: String,
     /// The lowest version that it accepts, if there is one.
-    pub lowest: Option<String>,
+    pub least: Option<String>,
 }
 
 /// Newer versions, and what prevents them.
@@ -170,7 +170,7 @@ fn reasons(
         let asker = |one: &Requested| Asker {
             by: one.by.to_string(),
             spec: one.spec.to_string(),
-            lowest: None,
+            least: None,
         };
         let mut reasons = Reasons {
             version: package.version.clone(),
@@ -188,10 +188,10 @@ fn reasons(
         }
         let asking = asking(package);
         let found = look(session, &request, |ceiling| {
-            let mut lowest = Vec::new();
+            let mut least = Vec::new();
             for requested in &package.requested {
                 let requirement = Requirement::parse(id.clone(), &requested.spec);
-                lowest.push(match requirement.filter(|_| !Requester::is_override(requested)) {
+                least.push(match requirement.filter(|_| !Requester::is_override(requested)) {
                     Some(requirement) => ceiling.least(&requirement)?,
                     None => None,
                 });
@@ -200,13 +200,13 @@ fn reasons(
                 Some(version) => ceiling.newer(id, &version, &asking, tries)?,
                 None => Some(Vec::new()),
             };
-            Ok((lowest, newer))
+            Ok((least, newer))
         });
         match found {
-            Ok((lowest, Some(newer))) => {
+            Ok((least, Some(newer))) => {
                 (reasons.yanked, reasons.deprecated) = withdrawn(session, package);
-                for (asker, lowest) in reasons.requested.iter_mut().zip(lowest) {
-                    asker.lowest = lowest;
+                for (asker, least) in reasons.requested.iter_mut().zip(least) {
+                    asker.least = least;
                 }
                 let newer = newer.iter().map(|newer| obstructed(session, id, newer, tries));
                 reasons.newer = newer.collect();
