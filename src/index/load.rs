@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use mu_provider::threads::lock;
-use mu_provider::{Dates, ErrorKind, Found, Listing, ProviderError, Release};
+use mu_provider::{Dates, ErrorKind, Found, Listing, ProviderError, Release, json_lines};
 
 use crate::index::cache::{Learned, Record};
 use crate::index::error::PackageError;
@@ -179,7 +179,7 @@ impl Shared {
         route: &Route,
         mut found: Found,
     ) -> Result<Found, PackageError> {
-        let mut lines = Vec::new();
+        let mut releases = Vec::new();
         for line in found.lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
             let Ok(mut release) = serde_json::from_slice::<Release>(line) else { continue };
             if release.dependencies.is_none() {
@@ -190,10 +190,9 @@ impl Shared {
                 }
                 release.dependencies.get_or_insert_default();
             }
-            serde_json::to_writer(&mut lines, &release).expect("a release is text and numbers");
-            lines.push(b'\n');
+            releases.push(release);
         }
-        found.lines = lines;
+        found.lines = json_lines(releases);
         Ok(found)
     }
 
@@ -245,19 +244,7 @@ impl Shared {
 
     /// The answer that a registry with these releases would give.
     fn listed_as(&self, route: &Route, releases: Vec<Release>) -> Result<Learned, PackageError> {
-        let mut lines = Vec::new();
-        for release in releases {
-            serde_json::to_writer(&mut lines, &release).expect("a release is text and numbers");
-            lines.push(b'\n');
-        }
-        let location = route.location.clone();
-        self.learned(&Found {
-            lines,
-            validator: None,
-            max_age: None,
-            location,
-            leads_to: Vec::new(),
-        })
+        self.learned(&Found::new(&route.location, json_lines(releases), None, None))
     }
 
     fn learned(&self, found: &Found) -> Result<Learned, PackageError> {

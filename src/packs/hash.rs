@@ -60,7 +60,8 @@ pub fn hash_folder(folder: &Path, skip: &HashSet<std::path::PathBuf>) -> Result<
             });
         } else if entry.file_type().is_file() {
             let (sha256, size) = hash_file(path)?;
-            let mode = if is_executable(path)? { Mode::Executable } else { Mode::File };
+            let is_executable = fs::is_executable(&fs::metadata(path)?);
+            let mode = if is_executable { Mode::Executable } else { Mode::File };
             entries.push(Entry { path: relative, mode, sha256, size });
         } else {
             return Err(kind());
@@ -89,18 +90,4 @@ pub(crate) fn hash_file(path: &Path) -> Result<(FileDigest, u64), FileError> {
         size += count as u64;
         hash.update(&buffer[..count]);
     }
-}
-
-/// Whether the owner of a file may execute it.
-#[cfg(unix)]
-pub(crate) fn is_executable(path: &Path) -> Result<bool, FileError> {
-    use std::os::unix::fs::PermissionsExt as _;
-    let metadata = fs::metadata(path)?;
-    Ok(metadata.permissions().mode() & 0o100 != 0)
-}
-
-/// Whether the owner of a file may execute it.
-#[cfg(not(unix))]
-pub(crate) fn is_executable(_path: &Path) -> Result<bool, FileError> {
-    Ok(false)
 }

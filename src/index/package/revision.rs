@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mu_provider::{Dependency, ErrorKind, Release};
+use mu_provider::{Dependency, ErrorKind, Release, none_if};
 
 use super::Package;
 use super::requirements::Requirements;
@@ -77,11 +77,8 @@ impl Package {
         name: &str,
     ) -> Result<Option<Release>, PackageError> {
         let progress = around.run().asking(self.id());
-        match self.route.provider.resolve(&self.route.location, name, &*progress) {
-            Ok(release) => Ok(Some(release)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error.into()),
-        }
+        let found = self.route.provider.resolve(&self.route.location, name, &*progress);
+        Ok(none_if(found, ErrorKind::NotFound)?)
     }
 
     /// What has this digest, however it is called.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use mu_manifest::reference::Version;
-use mu_provider::{ArchiveDigest, Release, Yanked};
+use mu_provider::{ArchiveDigest, Release, Yanked, json_lines};
 use serde_json::Value;
 
 use super::NAME;
@@ -166,10 +166,7 @@ impl Catalog {
                 if is_now { now } else { before }.insert(name.clone());
             }
             let lines = index.packages.entry(name).or_default();
-            for release in releases {
-                serde_json::to_writer(&mut *lines, &release).expect("memory takes everything");
-                lines.push(b'\n');
-            }
+            lines.extend(json_lines(releases));
         }
         let ranked = kinds.into_iter().map(|(kind, [now, before])| {
             let all = now.iter().chain(before.difference(&now)).cloned().collect();

@@ -12,7 +12,6 @@ use crate::manifest::{JSON_NAME, Manifest, Warning, YAML_NAME, error_at_key};
 use crate::ops::apply::ignore_rules::{OF_PACKAGES, Rules};
 use crate::ops::publication::packing::archive::{Content, Item};
 use crate::ops::{Code, CommandError};
-use crate::packs::is_executable;
 use crate::workspace::Member;
 
 /// What no package contains, at any depth: the data of Git, similar tools, mu and Finder.
@@ -94,7 +93,7 @@ impl Walk<'_> {
                 };
                 Content::Link(target.to_owned())
             } else if kind.is_file() {
-                Content::File { executable: is_executable(&place)?, place }
+                Content::File { executable: fs::is_executable(&fs::metadata(&place)?), place }
             } else {
                 return Err(no_package(&place, "it is not a file, a folder or a link"));
             };
