@@ -38,7 +38,6 @@ mod wanted;
 pub use crate::packs::error::PacksError;
 pub use crate::packs::folder::PacksFolder;
 pub(crate) use crate::packs::hash::hash_file;
-#[cfg(feature = "hub")]
 pub use crate::packs::hash::{HashError, hash_folder};
 pub use crate::packs::install::{Building, Check, Installation};
 pub(crate) use crate::packs::link::make_writable;
