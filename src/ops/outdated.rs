@@ -165,10 +165,8 @@ fn obstacles(
             asked.iter().map(|(by, asked)| format!("{asked} by {by}")).collect()
         }
         Obstacle::Nothing => vec![format!("{newest} would fit by itself")],
-        Obstacle::Unknown if session.strategy().follows_lock() => {
-            vec![format!("{newest} may fit: that was not tried to the end")]
-        }
-        Obstacle::Unknown => vec![format!("nothing requires {newest}")],
+        Obstacle::Unknown => vec![format!("{newest} may fit: that was not tried to the end")],
+        Obstacle::NotAsked => vec![format!("nothing requires {newest}")],
         _ => Some(first.in_short(&session.defaults().base))
             .filter(|text| !text.is_empty())
             .into_iter()

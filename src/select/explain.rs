@@ -97,6 +97,7 @@ impl Newer {
             }
             Obstacle::Nothing => vec![format!("{versions} would fit")],
             Obstacle::Unknown => vec![format!("{versions} may fit")],
+            Obstacle::NotAsked => vec![format!("nothing requires {versions}")],
         }
     }
 
@@ -137,7 +138,7 @@ impl Newer {
                     false => facts.join(", "),
                 }
             }
-            Obstacle::Nothing | Obstacle::Unknown => String::new(),
+            Obstacle::Nothing | Obstacle::NotAsked | Obstacle::Unknown => String::new(),
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::select::node::Place;
 use crate::select::positions::PositionSet;
 use crate::select::search::Verdict;
 use crate::select::trial::Trial;
-use crate::select::{Passed, Request, Root};
+use crate::select::{Passed, Request, Root, Strategy};
 
 /// Versions above the chosen one, and what prevents them.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +42,8 @@ pub enum Obstacle {
     Conflict(Box<Conflict>),
     /// Nothing prevents it: it would fit.
     Nothing,
+    /// Nothing requires it, and the strategy moves nothing without a requirement.
+    NotAsked,
     /// It was not tried, or that took too long.
     Unknown,
 }
@@ -53,12 +55,14 @@ pub type Asking = (String, Requirement);
 pub struct Ceiling<'a> {
     trial: Trial<'a>,
     request: &'a Request,
+    /// Whether versions that no requirement prevents are tried.
+    tries: bool,
 }
 
 impl<'a> Ceiling<'a> {
-    /// Examines what could be chosen for a request.
-    pub fn new(universe: &'a dyn Universe, request: &'a Request) -> Self {
-        Self { trial: Trial::new(universe, request, 0), request }
+    /// Examines what `strategy` could choose for a request.
+    pub fn new(universe: &'a dyn Universe, request: &'a Request, strategy: &dyn Strategy) -> Self {
+        Self { trial: Trial::new(universe, request, 0), request, tries: strategy.follows_lock() }
     }
 
     /// The lowest version that a requirement accepts.
@@ -71,9 +75,8 @@ impl<'a> Ceiling<'a> {
         Ok(least.map(|(place, position)| self.trial.world.package(place).label(position)))
     }
 
-    /// What prevents each release of `id` above `current`, the newest first. `tries` says whether versions
-    /// that no requirement prevents are tried. Prereleases are not counted. Empty if the package does not
-    /// exist.
+    /// What prevents each release of `id` above `current`, the newest first. Prereleases are not counted.
+    /// `None` if the package does not exist.
     ///
     /// # Errors
     ///
@@ -83,7 +86,6 @@ impl<'a> Ceiling<'a> {
         id: &PackageId,
         current: &Version,
         asking: &[Asking],
-        tries: bool,
     ) -> Result<Option<Vec<Newer>>, Unavailable> {
         let any = Requirement::new(id.clone(), VersionSpec::Latest);
         let (place, _) = self.trial.world.accepted(&any)?;
@@ -101,6 +103,7 @@ impl<'a> Ceiling<'a> {
             let version = releases.version(at);
             version > *current && !version.is_prerelease()
         });
+        let open = if self.tries { Obstacle::Unknown } else { Obstacle::NotAsked };
         let mut found: Vec<(Obstacle, Vec<Position>)> = Vec::new();
         let own = releases.position(current);
         for position in above {
@@ -110,7 +113,7 @@ impl<'a> Ceiling<'a> {
             let rule = || package.rejection(&self.request.settings, position).map(Obstacle::Rule);
             let passed = || package.passed(position, own?).map(Obstacle::Passed);
             let obstacle = match against.is_empty() {
-                true => rule().or_else(passed).unwrap_or(Obstacle::Unknown),
+                true => rule().or_else(passed).unwrap_or_else(|| open.clone()),
                 false => Obstacle::Asked(against),
             };
             match found.iter_mut().find(|(known, _)| *known == obstacle) {
@@ -119,7 +122,7 @@ impl<'a> Ceiling<'a> {
             }
         }
         let open = found.iter_mut().find(|(obstacle, _)| *obstacle == Obstacle::Unknown);
-        if let Some((obstacle, positions)) = open.filter(|_| tries)
+        if let Some((obstacle, positions)) = open
             && let Some(&newest) = positions.last()
         {
             *obstacle = self.try_it(id, place, newest)?;

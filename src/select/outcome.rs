@@ -280,6 +280,12 @@ fn own_version(world: &World<'_>, id: &PackageId) -> Option<Version> {
     }
 }
 
+/// Whether the lock names this version.
+fn is_locked(world: &World<'_>, id: &PackageId, version: Option<&Version>) -> bool {
+    let mut locked = world.request().locked.iter();
+    locked.any(|locked| locked.id == *id && locked.version.as_ref() == version)
+}
+
 /// A chosen package, without its requirers and dependencies.
 fn describe(world: &World<'_>, target: ChosenPackage, warnings: &mut Vec<Warning>) -> Chosen {
     match target {
@@ -296,6 +302,7 @@ fn describe(world: &World<'_>, target: ChosenPackage, warnings: &mut Vec<Warning
             warnings.extend(yanked.map(|reason| Warning::Yanked {
                 id: id.clone(),
                 version: version.clone(),
+                is_locked: is_locked(world, &id, version.as_ref()),
                 reason,
             }));
             let deprecated = details.and_then(|details| details.deprecated.clone());

@@ -186,12 +186,14 @@ pub enum Warning {
         /// The requirement.
         requirement: Requirement,
     },
-    /// The lock holds a version that was withdrawn later; it stays.
+    /// A version that was withdrawn is chosen nevertheless.
     Yanked {
         /// The package.
         id: PackageId,
         /// Its version.
         version: Option<Version>,
+        /// Whether it stays because it is locked.
+        is_locked: bool,
         /// Why; empty if no reason was given.
         reason: String,
     },

@@ -165,7 +165,6 @@ fn reasons(
     let requirements = Requirements::collect(session, lock.extra.clone())?;
     requirements.declare(session);
     let request = request(session, &requirements, lock, Update::Nothing);
-    let tries = session.strategy().follows_lock();
     let packages = lock.find(id).map(|package| {
         let asker = |one: &Requested| Asker {
             by: one.by.to_string(),
@@ -187,7 +186,7 @@ fn reasons(
             return reasons;
         }
         let asking = asking(package);
-        let found = look(session, &request, |ceiling| {
+        let found = look(session, &request, requirements.strategy(), |ceiling| {
             let mut least = Vec::new();
             for requested in &package.requested {
                 let requirement = Requirement::parse(id.clone(), &requested.spec);
@@ -197,7 +196,7 @@ fn reasons(
                 });
             }
             let newer = match package.parsed_version() {
-                Some(version) => ceiling.newer(id, &version, &asking, tries)?,
+                Some(version) => ceiling.newer(id, &version, &asking)?,
                 None => Some(Vec::new()),
             };
             Ok((least, newer))
@@ -208,8 +207,7 @@ fn reasons(
                 for (asker, least) in reasons.requested.iter_mut().zip(least) {
                     asker.least = least;
                 }
-                let newer = newer.iter().map(|newer| obstructed(session, id, newer, tries));
-                reasons.newer = newer.collect();
+                reasons.newer = newer.iter().map(|newer| obstructed(session, id, newer)).collect();
             }
             Ok((_, None)) => {
                 reasons.unknown = Some(format!("{} no longer lists `{id}`", package.source));
@@ -233,7 +231,7 @@ fn withdrawn(session: &Session, package: &LockedPackage) -> (Option<String>, Opt
 }
 
 /// What prevents newer versions, or what would move there if nothing does.
-fn obstructed(session: &Session, id: &PackageId, newer: &Newer, tries: bool) -> Obstructed {
+fn obstructed(session: &Session, id: &PackageId, newer: &Newer) -> Obstructed {
     let versions = &newer.versions;
     let moves = format!("`mu update {}` moves up", session.short_name(id));
     let (reason, moves) = match &newer.obstacle {
@@ -242,8 +240,8 @@ fn obstructed(session: &Session, id: &PackageId, newer: &Newer, tries: bool) -> 
         Obstacle::Asked(_) => (Reason::Asked, None),
         Obstacle::Conflict(_) => (Reason::Conflict, None),
         Obstacle::Nothing => (Reason::Lock, Some(format!("{versions} would fit: {moves}"))),
-        Obstacle::Unknown if tries => (Reason::Unknown, None),
-        Obstacle::Unknown => {
+        Obstacle::Unknown => (Reason::Unknown, None),
+        Obstacle::NotAsked => {
             (Reason::NotAsked, Some(format!("nothing requires {versions}: {moves}")))
         }
     };

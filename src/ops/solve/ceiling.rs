@@ -7,7 +7,7 @@ use crate::ops::Session;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::solve::asking::meet;
 use crate::reference::Version;
-use crate::select::{Asking, Ceiling, Newer, Request};
+use crate::select::{Asking, Ceiling, Newer, Request, Strategy};
 
 /// The requirers of a locked package, and their requirements.
 pub(crate) fn asking(package: &LockedPackage) -> Vec<Asking> {
@@ -25,11 +25,12 @@ pub(crate) fn asking(package: &LockedPackage) -> Vec<Asking> {
 pub(crate) fn look<T>(
     session: &Session,
     request: &Request,
+    strategy: &dyn Strategy,
     mut ask: impl FnMut(&mut Ceiling<'_>) -> Result<T, Unavailable>,
 ) -> Result<T, Unavailable> {
     let mut request = request.clone();
     loop {
-        let result = ask(&mut Ceiling::new(session.index(), &request));
+        let result = ask(&mut Ceiling::new(session.index(), &request, strategy));
         if !meet(session, &mut request) {
             return result;
         }
@@ -45,9 +46,9 @@ pub(crate) fn obstacle(
     newest: &str,
 ) -> Option<Newer> {
     let version = package.parsed_version()?;
-    let tries = session.strategy().follows_lock();
-    let newer =
-        look(session, request, |ceiling| ceiling.newer(&package.id, &version, asking, tries));
+    let newer = look(session, request, session.strategy(), |ceiling| {
+        ceiling.newer(&package.id, &version, asking)
+    });
     // If it cannot be found out now, it was not an obstacle a moment ago.
     let mut newer = newer.ok().flatten().unwrap_or_default();
     let first = newer.iter().position(|newer| newer.newest == newest).unwrap_or_default();

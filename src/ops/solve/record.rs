@@ -429,7 +429,7 @@ fn describe(requirements: &Requirements, warning: &Warning) -> String {
                 "`{id}` is used from the workspace {version}, although {by} requires {requirement}"
             )
         }
-        Warning::Yanked { id, version, reason } => {
+        Warning::Yanked { id, version, is_locked, reason } => {
             let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
             let mut asked = requirements.asked.iter().filter(|asked| asked.requirement.id == *id);
             let pin = asked.find(|asked| {
@@ -439,9 +439,7 @@ fn describe(requirements: &Requirements, warning: &Warning) -> String {
             });
             let why = match pin {
                 Some(pin) => format!("it is used because {} requires exactly this version", pin.by),
-                None if requirements.strategy().follows_lock() => {
-                    "it stays because Mu.lock names it".to_owned()
-                }
+                None if *is_locked => "it stays because Mu.lock names it".to_owned(),
                 None => "it is used because it is exactly the lowest version of a requirement"
                     .to_owned(),
             };
