@@ -12,11 +12,12 @@ use crate::ops::apply::install::{
     answer, check_held, examine, make_packs, record, would_be, write,
 };
 use crate::ops::apply::outcome::{EditInUse, changes};
+use crate::ops::explain::own_conflicts;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Edit;
 use crate::ops::session::installed_packs::named;
 use crate::ops::solve::names;
-use crate::ops::solve::resolve::{hold, resolve_from};
+use crate::ops::solve::resolve::{hold, request, resolve_from};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::PackageId;
@@ -118,9 +119,14 @@ fn with_edits(
     let resolved = if needs.strategy().follows_lock() {
         let added = overlaid(team, known, false);
         let moved = overlaid(team, known, true);
-        let mut held = hold(here, &needs, &added)?;
+        own_conflicts::check(here, &needs.changed)?;
+        needs.declare(here);
+        let hold = |lock: &Arc<Lockfile>| {
+            hold(here, &needs, lock, &mut request(here, &needs, lock, Update::Nothing))
+        };
+        let mut held = hold(&added)?;
         if held.is_none() && moved != added {
-            held = hold(here, &needs, &moved)?;
+            held = hold(&moved)?;
         }
         match held {
             Some(held) => held,

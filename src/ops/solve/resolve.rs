@@ -73,7 +73,7 @@ pub fn resolve_from(
         && !has_folders
         && !supposes_more_than_a_lock(requirements)
         && !has_excluded(requirements, &previous)
-        && (requirements.strategy().follows_lock() || is_settled(session, requirements, &previous));
+        && is_settled(session, requirements, &previous);
     if is_fine && update == Update::Nothing && requirements.discarded.is_empty() {
         let mut warnings = unsatisfied(session, requirements, &previous);
         warnings.extend(overridden(&previous));
@@ -172,7 +172,8 @@ fn has_excluded(requirements: &Requirements, lock: &Lockfile) -> bool {
     })
 }
 
-/// The lock that `requirements` need, if the packages of `previous` have all of it; sends no request about any of these.
+/// The lock that `requirements` need, if the packages of `previous` have all that the `request` with it needs; sends no request
+/// about any of these.
 ///
 /// # Errors
 ///
@@ -181,15 +182,16 @@ pub(crate) fn hold(
     session: &Session,
     requirements: &Requirements,
     previous: &Arc<Lockfile>,
+    request: &mut Request,
 ) -> Result<Option<Resolved>, CommandError> {
-    own_conflicts::check(session, &requirements.changed)?;
-    requirements.declare(session);
-    let strategy = requirements.strategy();
-    let mut request = request(session, requirements, previous, Update::Nothing);
     let held = LockedUniverse::new(session, previous);
-    let Ok(selection) = select(session, strategy, &held, &mut request) else { return Ok(None) };
-    let nothing = Lockfile::default();
-    record(session, requirements, Arc::clone(previous), &nothing, &selection, false)
+    match select(session, requirements.strategy(), &held, request) {
+        Ok(selection) => {
+            let nothing = Lockfile::default();
+            record(session, requirements, Arc::clone(previous), &nothing, &selection, false)
+        }
+        Err(_) => Ok(None),
+    }
 }
 
 /// Runs selection. With a strategy that follows the lock, first with everything locked kept and no requests
@@ -234,12 +236,13 @@ fn choose_once(
     let mut request = request(session, requirements, &previous, update);
     let stays = request.update == Update::Nothing;
     let may_hold = !supposes_more_than_a_lock(requirements);
-    if follows_lock && stays && may_hold && !previous.packages.is_empty() {
-        let held = LockedUniverse::new(session, &previous);
-        if let Ok(selection) = select(session, strategy, &held, &mut request) {
-            let nothing = Lockfile::default();
-            return record(session, requirements, previous, &nothing, &selection, false);
-        }
+    if follows_lock
+        && stays
+        && may_hold
+        && !previous.packages.is_empty()
+        && let Some(held) = hold(session, requirements, &previous, &mut request)?
+    {
+        return Ok(Some(held));
     }
     let failure =
         |request: &Request, failure| failed(session, requirements, strategy, request, failure);
@@ -299,9 +302,13 @@ fn is_of_another_strategy(requirements: &Requirements, lock: &Lockfile) -> bool 
     !lock.resolution.is_empty() && lock.resolution != requirements.resolution.as_str()
 }
 
-/// Whether a lock of a strategy that does not follow it proves by itself that it has the lowest versions:
-/// each is the start of some requirement, and each requirement of a root starts at the locked version.
+/// Whether a lock that fits the requirements proves by itself that it has the right versions. With a strategy that follows the
+/// lock, it does. Otherwise they must be the lowest: each is the start of some requirement, and each requirement of a root
+/// starts at the locked version.
 pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfile) -> bool {
+    if requirements.strategy().follows_lock() {
+        return true;
+    }
     let settings = &session.workspace.settings;
     let is_filtered = !requirements.runtime.is_empty()
         || settings.minimum_release_age.is_some()
@@ -310,7 +317,7 @@ pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfil
         || settings.overrides.keys().any(|id| lock.find(id).next().is_some())
         || !lock.replaced.is_empty();
     let is_other = is_of_another_strategy(requirements, lock) || lock.resolution.is_empty();
-    if is_filtered || is_other || requirements.strategy().follows_lock() {
+    if is_filtered || is_other {
         return false;
     }
     let roots: BTreeSet<&str> = requirements.asked.iter().map(|asked| asked.by.as_str()).collect();
