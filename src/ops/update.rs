@@ -7,14 +7,13 @@ use crate::lock::LockedPackage;
 use crate::manifest;
 use crate::ops::apply::dependencies::{self, NewVersion, beginning_with};
 use crate::ops::apply::plan::Plan;
+use crate::ops::requirements::Asked;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::installed;
-use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::error::quoted;
 use crate::ops::session::locked::find_used;
-use crate::ops::solve::names;
 use crate::ops::solve::narrowed::{Narrowing, pin, without_packages};
-use crate::ops::solve::planning::{in_use, refuse_frozen, rewrites};
+use crate::ops::solve::planning::{refuse_frozen, rewrites};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{Move, Selection, Update};
@@ -31,16 +30,11 @@ pub fn update(
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
     let installed = installed(session, &request.installed)?;
-    let plan = Plan { installed, ..Plan::new(session)? };
+    let mut plan = Plan { installed, ..Plan::new(session)? };
     let texts = match request.narrowing.is_empty() {
         true => request.packages.clone(),
         false => {
-            let requirements = names::collect(session, plan.extra.clone())?;
-            let asked = |id: &PackageId| {
-                let asked = requirements.asked.iter().map(|asked| &asked.requirement);
-                asked.filter(|asked| asked.id == *id).cloned().collect()
-            };
-            let targets = narrowed(session, &plan, request, asked)?;
+            let targets = narrowed(session, &mut plan, request, true)?;
             targets.into_iter().map(|target| target.text).collect()
         }
     };
@@ -66,25 +60,28 @@ struct Target {
     text: String,
 }
 
-/// The newest version of each package that satisfies the conditions, and that `asked` accept in addition to
-/// its reference.
+/// The newest version of each package that satisfies the conditions and its reference, and, if `within` is set, what roots
+/// require.
 fn narrowed(
     session: &Session,
-    plan: &Plan,
+    plan: &mut Plan,
     request: &UpdateRequest,
-    asked: impl Fn(&PackageId) -> Vec<Requirement>,
+    within: bool,
 ) -> Result<Vec<Target>, CommandError> {
     if request.packages.is_empty() {
         return Err(without_packages("mu update ops/kafka --app-version 2.3"));
     }
-    Requirements::collect(session, plan.extra.clone())?.declare(session);
-    let known = in_use(session, &plan.extra)?;
+    let requirements = plan.collect(session, &plan.extra.clone())?;
+    requirements.declare(session);
+    let known = plan.in_use(session)?;
     let target = |text: &String| {
         let reference = Reference::parse(text)?;
         let id = find_used(session, &known, &reference)?;
-        let mut all = asked(&id);
-        all.push(Requirement::new(id.clone(), reference.spec()));
-        let version = request.narrowing.newest(session, &id, &all.iter().collect::<Vec<_>>())?;
+        let own = Requirement::new(id.clone(), reference.spec());
+        let asked = requirements.asked.iter().map(|asked| &asked.requirement);
+        let asked = asked.filter(|asked| within && asked.id == id);
+        let all: Vec<&Requirement> = asked.chain([&own]).collect();
+        let version = request.narrowing.newest(session, &id, &all)?;
         let text = reference.with_version(Some(pin(&version)?)).to_string();
         Ok(Target { id, version, text })
     };
@@ -103,7 +100,7 @@ pub fn upgrade_within(
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
     let mut plan = Plan::new(session)?;
-    let targets = narrowed(session, &plan, request, |_| Vec::new())?;
+    let targets = narrowed(session, &mut plan, request, false)?;
     let wanted = targets.iter().map(|target| (target.id.clone(), target.version.clone())).collect();
     retarget(session, &mut plan, &wanted, true)?;
     let texts: Vec<String> = targets.into_iter().map(|target| target.text).collect();
@@ -123,7 +120,7 @@ fn run(
         plan.move_everything(session)?;
         return plan.conclude(session, Update::Everything, dry_run);
     }
-    let known = in_use(session, &plan.extra)?;
+    let known = plan.in_use(session)?;
     let mut newest = Vec::new();
     let mut wishes: Vec<Asked> = Vec::new();
     for text in texts {
@@ -208,8 +205,8 @@ pub fn downgrade(
     texts: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
-    let lock = session.lockfile()?.unwrap_or_default();
-    let known = in_use(session, &lock.extra)?;
+    let mut plan = Plan::new(session)?;
+    let known = plan.in_use(session)?;
     let mut wanted = BTreeMap::new();
     for text in texts {
         let reference = Reference::parse(text)?;
@@ -234,7 +231,6 @@ pub fn downgrade(
         }
         wanted.insert(id, version);
     }
-    let mut plan = Plan::new(session)?;
     if !rewrites(session, session.strategy()) {
         retarget(session, &mut plan, &wanted, false)?;
     }

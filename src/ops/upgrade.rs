@@ -2,14 +2,16 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use crate::index::Requirement;
 use crate::lock::Lockfile;
 use crate::ops::apply::dependencies::{self, Dependency, NewVersion, beginning_with};
 use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::editing::Editing;
 use crate::ops::solve::names;
-use crate::ops::solve::planning::{self, in_use, refuse_frozen, rewrites};
-use crate::ops::solve::resolve::resolve;
+use crate::ops::solve::planning::{self, refuse_frozen, rewrites};
+use crate::ops::solve::resolve::{is_locked_as, resolve};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, VersionSpec};
 use crate::select::{Move, Update, beginning_at};
@@ -38,11 +40,12 @@ pub fn upgrade(
     // First with open ends, to learn how far everything can move together. Nothing moves down, unless what is in use cannot be
     // used any more.
     let (mut replaced, mut begins_here) = (BTreeMap::new(), true);
-    let (newest, open) = loop {
+    let (mut resolved, opened, open) = loop {
         let open = RefCell::new(BTreeSet::new());
         let mut opened = Editing::default();
         dependencies::change(session, &mut opened, names, |dependency| {
-            if !moves(dependency) || replaced.contains_key(&dependency.id) {
+            let is_own = session.places.member_of(&dependency.id).is_some();
+            if !moves(dependency) || is_own || replaced.contains_key(&dependency.id) {
                 return Ok(None);
             }
             open.borrow_mut().insert(dependency.id.clone());
@@ -54,20 +57,21 @@ pub fn upgrade(
         let open = open.into_inner();
         let requirements = names::collect_changed(session, &opened.changed, extra.clone())?;
         let resolved = resolve(session, &requirements, Update::Packages(open.clone()));
-        let newest = match resolved {
+        let resolved = match resolved {
             Err(error) if error.code == Code::NoSolution && begins_here => {
                 begins_here = false;
                 continue;
             }
-            resolved => resolved?.lock,
+            resolved => resolved?,
         };
-        let pairs = newest.replaced.iter().map(|replaced| (&replaced.id, &replaced.by));
+        let pairs = resolved.lock.replaced.iter().map(|replaced| (&replaced.id, &replaced.by));
         if !keep(&mut replaced, &open, pairs) {
-            break (newest, open);
+            break (resolved, requirements, open);
         }
     };
     tell(session, names, &replaced)?;
-    // Then with the bounds that lead there.
+    // Then the bounds that lead there.
+    let newest = Arc::clone(&resolved.lock);
     let mut editing = Editing::default();
     dependencies::change(session, &mut editing, names, |dependency| {
         let version = version_in(&newest, &dependency.id).filter(|_| open.contains(&dependency.id));
@@ -81,12 +85,16 @@ pub fn upgrade(
         let version = VersionSpec::parse(&version)?;
         Ok(Some(NewVersion { version: Some(version), note: dependency.note.clone() }))
     })?;
-    let says_newer = Some(open.clone());
-    Plan { editing, extra, says_newer, ..Plan::default() }.conclude(
-        session,
-        Update::Packages(open),
-        dry_run,
-    )
+    let mut plan = Plan { editing, extra, says_newer: Some(open.clone()), ..Plan::default() };
+    let update = Update::Packages(open);
+    let written = plan.restate(session, &opened, &mut resolved, &update, |written| {
+        let mut new = written.asked.iter().filter(|asked| !opened.asked.contains(asked));
+        new.all(|asked| {
+            let Requirement { id, spec, .. } = &asked.requirement;
+            newest.find(id).last().is_some_and(|package| is_locked_as(package, spec))
+        })
+    })?;
+    plan.finish(session, &written, resolved, &update, dry_run)
 }
 
 /// Upgrades if moves rewrite requirements: each goes to its newest release, and its needs follow only as far
@@ -96,8 +104,8 @@ fn upgrade_by_plan(
     names: &[String],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
-    let extra = session.lockfile()?.unwrap_or_default().extra.clone();
-    let known = in_use(session, &extra)?;
+    let mut plan = Plan::new(session)?;
+    let known = plan.in_use(session)?;
     // First with open ends, to learn how far each can move.
     let mut replaced = BTreeMap::new();
     let (mut change, open) = loop {
@@ -113,7 +121,7 @@ fn upgrade_by_plan(
         })?;
         let open = open.into_inner();
         let ids: Vec<PackageId> = open.iter().cloned().collect();
-        let requirements = names::collect_changed(session, &opened.changed, extra.clone())?;
+        let requirements = names::collect_changed(session, &opened.changed, plan.extra.clone())?;
         let nothing = Update::Nothing;
         let change = planning::plan(session, &requirements, &nothing, None, Move::Raise(&ids))?;
         let change = change.expect("moves rewrite requirements here");
@@ -124,7 +132,7 @@ fn upgrade_by_plan(
     };
     tell(session, names, &replaced)?;
     // Then starting there; what others needed before does not move.
-    let requirements = names::collect(session, extra)?;
+    let requirements = plan.collect(session, &plan.extra.clone())?;
     for (group, asked) in requirements.grouped(false).into_iter().zip(&mut change.asked) {
         for (old, new) in group.into_iter().zip(asked) {
             let id = &old.requirement.id;
@@ -139,7 +147,7 @@ fn upgrade_by_plan(
             };
         }
     }
-    let mut plan = Plan { says_newer: Some(open.clone()), ..Plan::default() };
+    plan.says_newer = Some(open.clone());
     plan.take(session, &requirements, &change)?;
     plan.conclude(session, Update::Packages(open), dry_run)
 }
@@ -165,6 +173,9 @@ fn tell(
     names: &[String],
     replaced: &BTreeMap<PackageId, PackageId>,
 ) -> Result<(), CommandError> {
+    if replaced.is_empty() {
+        return Ok(());
+    }
     let upgraded = RefCell::new(BTreeSet::new());
     dependencies::change(session, &mut Editing::default(), names, |dependency| {
         upgraded.borrow_mut().insert(dependency.id.clone());

@@ -210,6 +210,27 @@ fn versions_are_chosen_once() {
 }
 
 #[test]
+fn no_move_chooses_twice() {
+    let sandbox = sandbox(LIST);
+    sandbox.mu(&["get"]).ok();
+    sandbox.publish(&[Package::new("aws/ec2", "1.4.0"), Package::new("aws/ec2", "2.1.0")]);
+    let moves: [(&[&str], _); 6] = [
+        (&["update", "aws/ec2"], "aws/ec2 1.3.0 → 1.4.0"),
+        (&["downgrade", "aws/ec2#1.3.0"], "aws/ec2 1.4.0 → 1.3.0"),
+        (&["upgrade"], "aws/ec2 1.3.0 → 2.1.0"),
+        (&["pin", "aws/ec2"], "aws/ec2"),
+        (&["unpin", "aws/ec2"], "aws/ec2"),
+        (&["remove", "aws/ec2"], "- aws/ec2 2.1.0"),
+    ];
+    for (arguments, says) in moves {
+        let run = sandbox.mu(&[&["-v"], arguments].concat()).ok().says(&[says]);
+        assert!(run.stderr.matches("chose among").count() <= 1, "{arguments:?}: {}", run.stderr);
+        // What was written is what was chosen for.
+        sandbox.mu(&["-v", "get", "--locked"]).ok().does_not_say(&["chose among"]);
+    }
+}
+
+#[test]
 fn what_a_manifest_asked_for_before_is_not_locked_any_more() {
     let sandbox = sandbox(LIST);
     sandbox.mu(&["get"]).ok();

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
+use std::sync::Arc;
 
 use crate::formats;
 use crate::lock::Lockfile;
@@ -49,6 +50,8 @@ pub(crate) struct Plan {
     pub(crate) installed: BTreeMap<PackageId, Installed>,
     /// What [`Self::collect`] returned last, after so many changes of manifests.
     pub(crate) collected: Option<(usize, Rc<Requirements>)>,
+    /// What [`Self::in_use`] returned.
+    pub(crate) in_use: Option<Arc<Lockfile>>,
 }
 
 /// Dependencies that a manifest will require, still without a version.
@@ -95,6 +98,30 @@ impl Plan {
             }
         };
         Ok(Rc::clone(&self.collected.insert(known).1))
+    }
+
+    /// What is in use before the plan changes anything: the lock, or the result of the manifests if moves rewrite those, unless
+    /// they contradict themselves.
+    ///
+    /// # Errors
+    ///
+    /// When the lock cannot be read, or a registry cannot be reached.
+    pub(crate) fn in_use(&mut self, session: &Session) -> Result<Arc<Lockfile>, CommandError> {
+        if !rewrites(session, session.strategy()) {
+            return Ok(session.lockfile()?.unwrap_or_default());
+        }
+        if let Some(known) = &self.in_use {
+            return Ok(Arc::clone(known));
+        }
+        let requirements = self.collect(session, &self.extra.clone())?;
+        let known = match resolve(session, &requirements, Update::Nothing) {
+            Ok(resolved) => resolved.lock,
+            Err(error) => match session.lockfile()? {
+                Some(lock) if error.code == Code::NoSolution => lock,
+                _ => return Err(error),
+            },
+        };
+        Ok(Arc::clone(self.in_use.insert(known)))
     }
 
     /// Tidies the manifests, if their requirements are the state, and carries the plan out; `to` is
@@ -217,22 +244,55 @@ impl Plan {
             true => Resolved::default(),
             false => resolve(session, &requirements, update.clone())?,
         };
-        warn_of_unasked(session, &update, &resolved.lock);
         if let Some(adding) = self.adding.take() {
             adding.write(session, &mut self.editing, &resolved.lock)?;
-            let written = Rc::unwrap_or_clone(self.collect(session, &self.extra.clone())?);
-            let written = Requirements { discarded: requirements.discarded.clone(), ..written };
-            let is_in_manifest = |asked: &&Asked| asked.line.is_some();
-            let mut before = requirements.asked.iter().filter(is_in_manifest);
-            if before.all(|asked| written.asked.contains(asked)) {
-                // A requirement without a version gets the chosen one.
-                restate(session, &mut resolved, &requirements, &written);
-            } else {
-                // The manifest's earlier requirement no longer applies.
-                resolved = resolve(session, &written, update)?;
-            }
-            requirements = written;
+            let before = std::mem::take(&mut requirements);
+            requirements = self.restate(session, &before, &mut resolved, &update, |written| {
+                // Else the manifest's earlier requirement no longer applies.
+                let mut in_manifests = before.asked.iter().filter(|asked| asked.line.is_some());
+                in_manifests.all(|asked| written.asked.contains(asked))
+            })?;
         }
+        self.finish(session, &requirements, resolved, &update, dry_run)
+    }
+
+    /// The requirements of the manifests as they are now, and the lock for them: what was resolved for `before`, with the new
+    /// words, if `is_met` says that these accept nothing else; else it is resolved again.
+    ///
+    /// # Errors
+    ///
+    /// As [`resolve`].
+    pub(crate) fn restate(
+        &mut self,
+        session: &Session,
+        before: &Requirements,
+        resolved: &mut Resolved,
+        update: &Update,
+        is_met: impl FnOnce(&Requirements) -> bool,
+    ) -> Result<Requirements, CommandError> {
+        let written = Rc::unwrap_or_clone(self.collect(session, &self.extra.clone())?);
+        let written = Requirements { discarded: before.discarded.clone(), ..written };
+        match is_met(&written) {
+            true => restate(session, resolved, before, &written),
+            false => *resolved = resolve(session, &written, update.clone())?,
+        }
+        Ok(written)
+    }
+
+    /// Installs what was resolved for the requirements of the manifests as they are now, and writes these.
+    ///
+    /// # Errors
+    ///
+    /// As [`install`].
+    pub(crate) fn finish(
+        self,
+        session: &Session,
+        requirements: &Requirements,
+        resolved: Resolved,
+        update: &Update,
+        dry_run: bool,
+    ) -> Result<Outcome, CommandError> {
+        warn_of_unasked(session, update, &resolved.lock);
         check_kinds(session, &self.editing.changed, &resolved)?;
         let members = &session.workspace.members;
         let changed = self.editing.changed.iter();
@@ -240,12 +300,12 @@ impl Plan {
             changed.flat_map(|(at, new)| differences(session, &members[at], new)).collect();
         if let Some(open) = &self.says_newer {
             written.extend(unchanged(session, &self.editing.changed, open, &written));
-            note_newer(session, &requirements, &resolved.lock, open, &mut written);
+            note_newer(session, requirements, &resolved.lock, open, &mut written);
             written.retain(|one| one.is_change() || one.newer.is_some());
         }
         let edits = self.editing.edits;
         let ways = resolved.ways.clone();
-        let mut outcome = install(session, &requirements, resolved, &edits, dry_run)?;
+        let mut outcome = install(session, requirements, resolved, &edits, dry_run)?;
         if !self.installed.is_empty() {
             outcome.suppose_installed(&self.installed);
             outcome = outcome.by_way_of(&ways);

@@ -3,16 +3,12 @@
 //! A strategy that follows the lock does not change requirements, nor does any strategy if nothing may
 //! change: then all of these return nothing, and send no request.
 
-use std::sync::Arc;
-
 use crate::index::Universe;
-use crate::lock::Lockfile;
 use crate::manifest;
 use crate::ops::explain::failure::failed;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::solve::asking::{ask_installed_too, ask_with_news};
-use crate::ops::solve::names;
 use crate::ops::solve::resolve::{is_settled, request, resolve};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
@@ -144,26 +140,6 @@ pub(crate) fn resolve_newest(
     }));
     let newest = Requirements { asked, ..requirements.clone() };
     resolve(session, &newest, everything)
-}
-
-/// What is in use: the lock, or the result of the manifests if moves rewrite those, unless they contradict
-/// themselves.
-///
-/// # Errors
-///
-/// When the lock cannot be read, or a registry cannot be reached.
-pub(crate) fn in_use(session: &Session, extra: &[String]) -> Result<Arc<Lockfile>, CommandError> {
-    if !rewrites(session, session.strategy()) {
-        return Ok(session.lockfile()?.unwrap_or_default());
-    }
-    let requirements = names::collect(session, extra.to_vec())?;
-    match resolve(session, &requirements, Update::Nothing) {
-        Ok(resolved) => Ok(resolved.lock),
-        Err(error) => match session.lockfile()? {
-            Some(lock) if error.code == Code::NoSolution => Ok(lock),
-            _ => Err(error),
-        },
-    }
 }
 
 /// Asks a strategy about requirements that its moves rewrite.
