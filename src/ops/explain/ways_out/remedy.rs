@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ops::Session;
+use crate::ops::requirements::requester::Requester;
 use crate::reference::PackageId;
 use crate::select::{Ask, WayOut};
 
@@ -182,10 +183,9 @@ fn requiring(session: &Session, asks: &[Ask]) -> String {
     }
     let groups = groups.into_iter().map(|(by, changes)| {
         let changes = changes.join(", and ");
-        // No package has a space in its name.
-        match by.starts_with("mu ") {
-            true => format!("ask `{by}` for {changes}"),
-            false => format!("in {by}, require {changes}"),
+        match Requester::called(by) {
+            Requester::Member(_) => format!("in {by}, require {changes}"),
+            _ => format!("ask `{by}` for {changes}"),
         }
     });
     groups.collect::<Vec<_>>().join(", and ")
