@@ -111,7 +111,7 @@ impl Environment {
         self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// The same environment, started in `folder` (`-C`).
+    /// This environment, started in `folder` (`-C`).
     #[must_use]
     pub fn started_in(mut self, folder: &Path) -> Self {
         self.current = absolute(&self.current, folder);

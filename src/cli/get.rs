@@ -67,7 +67,7 @@ pub(crate) struct Narrowing {
 }
 
 impl Narrowing {
-    /// The same conditions, as operations take them.
+    /// These conditions, as operations take them.
     pub(crate) fn into_operation(self) -> narrowed::Narrowing {
         let Self { channel, app_version, revision, pre: prereleases } = self;
         narrowed::Narrowing { channel, app_version, revision, prereleases }

@@ -14,7 +14,7 @@ use crate::ops::{Code, CommandError, Options};
 use crate::report::{ColorChoice, ShellOptions, Verbosity};
 use crate::workspace::{Cutoff, Registry, Resolution, prefix};
 
-/// Their heading in help.
+/// The heading of the options in help that every command takes.
 pub(super) const HEADING: &str = "Global options";
 
 /// The flags that every command takes.

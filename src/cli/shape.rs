@@ -12,9 +12,9 @@ use crate::cli::topics;
 /// How the options that every command takes are shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Globals {
-    /// All of them.
+    /// All of these options are shown.
     Shown,
-    /// Where to find them.
+    /// Only where to find these options is shown.
     Named,
 }
 

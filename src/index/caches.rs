@@ -61,7 +61,7 @@ impl Caches {
         })
     }
 
-    /// Those that could be opened.
+    /// The caches that could be opened.
     pub(super) fn all(&self) -> Vec<Arc<Cache>> {
         let opened = lock(&self.opened);
         let slots = opened.values().flatten();

@@ -23,7 +23,7 @@ const MANY: usize = 16;
 /// The most packages that a run requests because another may lead to them.
 const MOST_GUESSES: usize = 4_096;
 
-/// After this many of them were missing, no others are requested.
+/// After this many guessed packages were missing, no others are requested because of a guess.
 const MOST_IN_VAIN: usize = 32;
 
 /// What is known of a package's place without a request.
@@ -36,12 +36,12 @@ pub(super) struct Prefetcher {
     pub(super) pool: Pool,
     /// How many packages were requested because another may lead to them.
     guesses: AtomicUsize,
-    /// How many of them were missing.
+    /// How many of the guessed packages were missing.
     in_vain: AtomicUsize,
 }
 
 impl Prefetcher {
-    /// One that has requested nothing yet.
+    /// Creates a prefetcher that has requested nothing yet.
     pub(super) fn new(options: IndexOptions) -> Arc<Self> {
         Arc::new_cyclic(|this| Self {
             pool: Pool::new(options.jobs),

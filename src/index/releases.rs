@@ -175,7 +175,7 @@ pub struct Upgrade {
 }
 
 impl Details {
-    /// The same, with the ids that count where an alias of the settings covers those that are named.
+    /// These details, with the ids that count where an alias of the settings covers those that are named.
     #[must_use]
     pub fn counted(mut self, aliases: &Aliases) -> Self {
         for id in self.replaces.iter_mut().chain(&mut self.moved_to) {
@@ -246,7 +246,7 @@ impl Releases {
         }
     }
 
-    /// The same versions, whose details name packages by the ids that count.
+    /// These versions, whose details name packages by the ids that count.
     #[must_use]
     pub fn counted(mut self, aliases: &Aliases) -> Self {
         for (_, details) in self.details.iter_mut().filter(|(_, details)| details.names_packages())
@@ -256,7 +256,7 @@ impl Releases {
         self
     }
 
-    /// The same versions, in a registry that also has commits, branches and a tip.
+    /// These versions, in a registry that also has commits, branches and a tip.
     #[must_use]
     pub fn with_revisions(self) -> Self {
         Self { has_revisions: true, ..self }

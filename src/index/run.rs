@@ -115,7 +115,7 @@ impl Run {
         self.options.offline || is_recent
     }
 
-    /// The same for an answer about a package.
+    /// As [`Self::is_fresh`], for an answer about a package.
     pub(super) fn is_fresh_for(&self, id: &PackageId, times: (i64, Option<u32>)) -> bool {
         let is_asked = || !self.options.offline && lock(&self.asked_about).contains(id);
         self.is_fresh(times) && !is_asked()

@@ -381,7 +381,7 @@ impl Lockfile {
         Ok(fs::write_atomic(&edits_path(root), self.print_edits().as_bytes())?)
     }
 
-    /// Removes that lock, if there is one.
+    /// Removes the lock of edits, if there is one.
     ///
     /// # Errors
     ///

@@ -24,7 +24,7 @@ impl Lockfile {
         self.print().replacen(HEADER, EDITS_HEADER, 1)
     }
 
-    /// The text of the self.
+    /// The text of the lock.
     pub fn print(&self) -> String {
         let mut text = String::from(HEADER);
         line::print(&mut text, "", "version", &FORMAT.to_string());

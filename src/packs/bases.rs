@@ -38,7 +38,7 @@ impl NewBases {
         base(place).is_some_and(|base| self.bases.contains(base))
     }
 
-    /// Moves all of them from staging into place, each as a whole.
+    /// Moves all bases from staging into place, each as a whole.
     pub(super) fn move_to(&self, packs: &PacksFolder, staging: &Folder) -> Result<(), PacksError> {
         let target = packs.make()?;
         for base in &self.bases {

@@ -111,7 +111,7 @@ impl PacksFolder {
     ///
     /// # Errors
     ///
-    /// As there, and when the state cannot be written.
+    /// As [`PacksFolder::recognized`], and when the state cannot be written.
     pub fn recognize(
         &self,
         locked: impl FnOnce() -> Vec<WantedPack>,

@@ -164,7 +164,7 @@ pub(super) fn lines(entries: &[Entry]) -> Vec<String> {
     entries.iter().map(Entry::line).collect()
 }
 
-/// The entries of such lines, without sizes.
+/// The entries of lines that a digest is over, without sizes.
 pub(super) fn entries(lines: &[String]) -> Option<Vec<Entry>> {
     lines.iter().map(|line| Entry::from_line(line, 0)).collect()
 }

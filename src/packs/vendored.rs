@@ -18,8 +18,8 @@ use crate::packs::wanted::{WantedPack, is_below};
 
 const FILE: &str = "vendored.json";
 
-/// The same record for packs that are not vendored, in mu's own folder: it exists if a pack leaves something
-/// out.
+/// The name of the record of what packs leave out that are not vendored, in mu's own folder: it exists if a
+/// pack leaves something out.
 const PARTIAL: &str = "partial.json";
 
 /// The newest format this program writes and reads.

@@ -95,13 +95,13 @@ fn is_empty(warnings: &&BTreeSet<String>) -> bool {
 pub const STRONG: Style = Style::new().bold();
 /// Dim, for what can be skipped.
 pub const FAINT: Style = Style::new().dimmed();
-/// For what was added or is fine.
+/// Green, for what was added or is fine.
 pub const GOOD: Style = AnsiColor::Green.on_default();
-/// For what was removed or is wrong.
+/// Bold red, for what was removed or is wrong.
 pub const BAD: Style = AnsiColor::Red.on_default().bold();
-/// For what changed or deserves a look.
+/// Yellow, for what changed or deserves a look.
 pub const NOTICE: Style = AnsiColor::Yellow.on_default();
-/// For hints.
+/// Cyan, for hints.
 pub const HELP: Style = AnsiColor::Cyan.on_default();
 
 impl Shell {

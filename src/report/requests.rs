@@ -35,7 +35,7 @@ struct Open {
 }
 
 impl Requests {
-    /// `with_headers`: whether headers are printed, too.
+    /// Creates the log of requests; `with_headers` says whether headers are printed, too.
     pub(super) fn new(with_headers: bool) -> Self {
         Self { log: Mutex::default(), with_headers }
     }

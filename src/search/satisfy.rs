@@ -24,14 +24,14 @@ pub struct Installed {
 pub enum Reason {
     /// It is another version.
     Version {
-        /// The one that is there, if its manifest has one.
+        /// The version that is there, if its manifest has one.
         found: Option<Version>,
         /// The requested package or version.
         wanted: VersionSpec,
     },
     /// It came from another commit, tag or branch.
     Revision {
-        /// The one that it came from, if that is known.
+        /// The commit, tag or branch that it came from, if that is known.
         found: Option<String>,
         /// The requested package or version.
         wanted: VersionSpec,

@@ -121,7 +121,7 @@ pub enum Fact {
     Conflicts {
         /// The package; as a root, one of the workspace.
         by: Requirer,
-        /// The other one.
+        /// The package that it conflicts with.
         with: PackageId,
     },
     /// A package conflicts with every provider of a capability.
@@ -216,12 +216,12 @@ pub struct Clash {
     pub source: Option<String>,
     /// All of its versions that are candidates.
     pub available: FoldedVersions,
-    /// Whether all of those are prereleases.
+    /// Whether all available versions are prereleases.
     pub only_prereleases: bool,
     /// The channels or app versions that exist, if one is required, and in which versions.
     pub narrowed: Vec<(String, FoldedVersions)>,
     /// Versions that would have helped, and why they are not candidates.
     pub rejected: Vec<(Rejection, FoldedVersions)>,
-    /// More about those versions, as sentences, if known.
+    /// More about the rejected versions, as sentences, if known.
     pub notes: Vec<String>,
 }

@@ -16,13 +16,13 @@ const LINES: usize = 16;
 const CLASHES: usize = 4;
 /// The most reasons why versions are excluded that are listed for one package.
 const REASONS: usize = 6;
-/// More names than this are counted.
+/// More names than this are counted, not listed.
 const LIST: usize = 8;
 /// The spec that accepts any version.
 const ANY: &str = "latest";
 /// The start of a spec that accepts any version, but narrows it by channel or app version.
 const ANY_THAT: &str = "latest ";
-/// More alternatives than this are counted.
+/// More alternatives than this are counted, not listed.
 const ALTERNATIVES: usize = 3;
 
 impl Conflict {
@@ -413,7 +413,7 @@ fn reason(rejection: &Rejection, versions: &FoldedVersions) -> String {
 }
 
 impl Rejection {
-    /// The same of one version, as the end of a sentence that it begins.
+    /// This reason for one version, as the end of a sentence that the version begins.
     pub fn of_one(&self) -> String {
         reason(self, &FoldedVersions { runs: vec![Run::of("")] })
     }

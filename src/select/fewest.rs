@@ -18,10 +18,10 @@ use crate::select::positions::PositionSet;
 use crate::select::search::{self, Choices, Verdict};
 use crate::select::world::{ChosenPackage, World};
 
-/// How many steps it may take in addition to as many as were taken so far.
+/// How many steps leaving out packages may take, in addition to as many as were taken so far.
 const STEPS: usize = 2_000;
 
-/// The same choice, or one with fewer packages that are there only for what they provide.
+/// The choice `chosen`, or one with fewer packages that are there only for what they provide.
 pub(super) fn fewest(world: &mut World<'_>, chosen: Choices) -> Result<Choices, Unavailable> {
     if !world.packages.capabilities.is_any_required() {
         return Ok(chosen);

@@ -19,11 +19,11 @@ pub struct FoldedVersions {
 /// Versions in a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Run {
-    /// The lowest.
+    /// The lowest version.
     pub first: String,
-    /// The highest; the same as the lowest if there is one version.
+    /// The highest version; the same as the lowest if there is one version.
     pub last: String,
-    /// How many there are.
+    /// How many versions there are.
     pub count: usize,
 }
 

@@ -13,7 +13,7 @@ use crate::select::positions::PositionSet;
 pub(super) struct Node(pub(super) u32);
 
 impl Node {
-    /// All requirements from outside.
+    /// The node of all requirements from outside.
     pub(super) const ROOT: Self = Self(0);
 }
 
@@ -67,7 +67,7 @@ pub(super) enum Kind {
     /// Which of a few slots a package takes that is there only for what it provides. Its candidates are the
     /// slots.
     Brought(Place),
-    /// One of those slots. Its candidates are packages.
+    /// One of the slots for packages that are there only for what they provide. Its candidates are packages.
     Slot(Position),
     /// What provides a capability. Its candidates are the possible providers.
     Provided(Capability),

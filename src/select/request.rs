@@ -101,12 +101,12 @@ pub struct Installed {
 /// Which locked packages may move although nothing forces them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Update {
-    /// None.
+    /// No package.
     #[default]
     Nothing,
-    /// These, to the newest version that fits; others only as far as these force them.
+    /// These packages, to the newest version that fits; others only as far as these force them.
     Packages(BTreeSet<PackageId>),
-    /// All.
+    /// All packages.
     Everything,
 }
 

@@ -35,7 +35,7 @@ pub(super) type Choices = SelectedDependencies<Node, Position>;
 
 /// The result of a search.
 pub(super) enum Verdict {
-    /// These fit together.
+    /// These candidates fit together.
     Chosen(Choices),
     /// Nothing fits together, and this is why.
     Refuted(Proof),

@@ -67,7 +67,7 @@ impl<'a> Trial<'a> {
         trial
     }
 
-    /// Has no more steps left than a trial [`Self::of`] this one.
+    /// Leaves this trial no more steps than a trial [`Self::of`] `other` has.
     pub(super) fn share_steps_of(&mut self, other: &Trial<'_>) {
         self.steps = self.steps.min(other.steps);
     }

@@ -111,7 +111,7 @@ impl Store {
         }
     }
 
-    /// The same store, which is only read: nothing is created, locked or removed in its folder.
+    /// This store, which is only read: nothing is created, locked or removed in its folder.
     #[must_use]
     pub fn read_only(self, readonly: bool) -> Self {
         Self { readonly, ..self }
@@ -243,7 +243,7 @@ impl Store {
         Ok(result?)
     }
 
-    /// Also returns whether `staged` has become the tree.
+    /// As [`Self::add`], with the staging folder `staged`; also returns whether that has become the tree.
     fn add_from(
         &self,
         staged: &Staged<'_>,

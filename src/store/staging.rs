@@ -22,7 +22,7 @@ pub(super) struct Staging {
     next: AtomicU32,
 }
 
-/// Its folder, which is removed with it.
+/// The staging folder of a run, which is removed with this.
 #[derive(Debug)]
 enum Made {
     /// In the store.

@@ -35,7 +35,7 @@ impl NewRegistry {
     ///
     /// # Errors
     ///
-    /// Which of the two is wrong, and what is wrong with it.
+    /// Whether the prefix or the URL is wrong, and what is wrong with it.
     pub fn check(&self, prefix: &str, folder: &Path) -> Result<(), (Part, Problem)> {
         registry::prefix(prefix).map_err(|problem| (Part::Prefix, problem))?;
         let url = self.url.as_ref().map(|url| registry::place(url, folder));
@@ -54,7 +54,7 @@ impl NewRegistry {
         ]
     }
 
-    /// Only the URL, if nothing else is set.
+    /// The registry as a value of the settings: only the URL, if nothing else is set.
     fn value(&self) -> New {
         let pairs = self.pairs().into_iter().filter_map(|(key, value)| Some((key, value?)));
         let mut pairs: Vec<_> = pairs.collect();

@@ -59,7 +59,7 @@ pub struct Edit {
     /// Its name in the trash, if it is there or about to be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trash: Option<String>,
-    /// When it was put there, in seconds since 1970.
+    /// When it was put into the trash, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trashed: Option<i64>,
 }

@@ -75,7 +75,7 @@ pub(super) fn refuse_links(root: &Path) -> Result<(), ForeignError> {
     refuse(root, &KNOWN)
 }
 
-/// The same for the files and folders of edits.
+/// Refuses a root in which a file or folder of edits is a link, or of the wrong kind.
 pub(crate) fn refuse_links_of_edits(root: &Path) -> Result<(), ForeignError> {
     refuse(root, &OF_EDITS)
 }

@@ -21,7 +21,7 @@ pub struct Registry {
     pub provider: Option<String>,
     /// Where it is, with a slash at the end; taken from the prefix if none was given.
     pub url: Option<SafeUrl>,
-    /// Whether that is written as a folder relative to the file's workspace.
+    /// Whether the place is written as a folder relative to the file's workspace.
     pub is_relative: bool,
     /// Whether plain http to another machine is allowed.
     pub insecure: bool,
@@ -59,8 +59,8 @@ impl Registry {
         }
     }
 
-    /// The name of a package there: the rest of its id after the prefix, or its whole name; empty for a
-    /// package whose id is the prefix itself. `None` for a package that is not below the prefix.
+    /// The name of a package in the registry: the rest of its id after the prefix, or its whole name; empty
+    /// for a package whose id is the prefix itself. `None` for a package that is not below the prefix.
     pub fn rest_of<'i>(&self, id: &'i PackageId) -> Option<&'i str> {
         let text = id.as_str();
         let rest = text
@@ -69,12 +69,12 @@ impl Registry {
         Some(if self.strip { rest } else { id.name_str() })
     }
 
-    /// The part of its packages' ids before their names there.
+    /// The part of the ids of the registry's packages before their names.
     pub fn before_names(&self) -> &str {
         if self.strip { &self.prefix } else { self.base() }
     }
 
-    /// The segments of names that are left out there, with a slash at the end; empty if there are none.
+    /// The segments that names in the registry leave out, with a slash at the end; empty if there are none.
     pub fn left_out(&self) -> &str {
         if self.strip { self.prefix.strip_prefix(self.base()).unwrap_or_default() } else { "" }
     }

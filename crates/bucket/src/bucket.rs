@@ -129,7 +129,7 @@ impl Bucket {
         Ok(Some(Self { store, name: name.to_owned(), prefix, variables, sending: None }))
     }
 
-    /// The same, which says how much of a file is sent.
+    /// This bucket, which says how much of a file is sent.
     #[must_use]
     pub fn telling(self, sending: Sending) -> Self {
         Self { sending: Some(sending), ..self }

@@ -54,7 +54,8 @@ pub enum NoCredentials {
 }
 
 impl Patience {
-    /// With a metadata service at a URL of the user's, and what reports how much of a file is sent.
+    /// Creates this with a metadata service at a URL of the user's, and what reports how much of a file is
+    /// sent.
     pub(crate) fn new(service: Option<String>, sending: Option<Sending>) -> Self {
         let url = service.and_then(|url| url::Url::parse(&url).ok());
         let service = url.and_then(|url| url.host_str().map(str::to_owned));

@@ -50,7 +50,7 @@ impl Drop for Piece {
     }
 }
 
-/// The same body, which reports how much of it is sent.
+/// The body, which then reports how much of it is sent.
 pub(crate) async fn watched(
     body: HttpRequestBody,
     sending: &Sending,

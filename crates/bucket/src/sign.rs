@@ -64,7 +64,7 @@ impl fmt::Debug for Buckets {
 }
 
 impl Buckets {
-    /// No bucket is open yet. `variables` are those of the environment.
+    /// Creates a signer with no open bucket. `variables` are those of the environment.
     pub fn new<'variable>(
         variables: impl IntoIterator<Item = (&'variable str, &'variable str)>,
     ) -> Self {

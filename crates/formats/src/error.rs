@@ -37,7 +37,7 @@ impl FormatError {
         }
     }
 
-    /// The same, pointing into `text`, which was read from `path`.
+    /// This error, pointing into `text`, which was read from `path`.
     pub fn in_text(&self, path: &Path, text: &str) -> SourceError {
         SourceError::new(path, text, self.span.clone(), self.reason.clone())
     }

@@ -20,7 +20,7 @@ impl Texts {
         self.text(name).ok_or_else(|| FormatError::new(name, "", missing()))
     }
 
-    /// What `read` makes of such a file.
+    /// What `read` makes of a file at the package's top that makes it a package.
     pub(crate) fn read<T>(
         &self,
         name: &str,

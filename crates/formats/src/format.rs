@@ -33,14 +33,14 @@ pub struct Format {
     pub kind: &'static str,
     /// The file at the package's top that makes a folder a package.
     pub manifest: &'static str,
-    /// Other files at its top that its reader looks into.
+    /// Other files at the package's top that its reader looks into.
     pub others: &'static [&'static str],
     /// Whether its manifests say a name and a version that the package is known by.
     pub is_named: bool,
-    /// A folder, with a slash, whose files its reader looks into, too.
+    /// A folder, with a slash, whose files the reader also looks into.
     pub folder: Option<&'static str>,
-    /// Whether a text is that of such a manifest, where others have a file of that name, too. A manifest with a mistake in it is
-    /// still one.
+    /// Whether a text is a manifest of this format, where other tools have files of that name. A manifest
+    /// with a mistake in it is still one.
     pub is_one: Option<fn(&str) -> bool>,
     /// Whether versions may leave numbers out: `1.28`.
     pub lenient: bool,
@@ -77,12 +77,12 @@ pub struct Place {
 /// What a foreign manifest says.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Package {
-    /// The same as the line of an index.
+    /// What it says, as the line of an index.
     pub release: Release,
     /// Where each of its dependencies is written.
     pub places: Vec<Place>,
-    /// The name that each of its dependencies has there, if that is not the one of the package; left out by formats without
-    /// such names.
+    /// The name that each of its dependencies has in the manifest, if that is not the one of the package;
+    /// left out by formats without such names.
     pub names: Vec<Option<String>>,
 }
 

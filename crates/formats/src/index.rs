@@ -21,13 +21,13 @@ pub struct Index {
 
 /// What the entries of an index are.
 pub(crate) struct Entries<'a> {
-    /// Their format.
+    /// The format of the entries.
     pub(crate) format: &'static str,
-    /// What they are called.
+    /// What the entries are called.
     pub(crate) called: &'static str,
-    /// The key that has the version of one.
+    /// The key that has the version of an entry.
     pub(crate) version: &'static str,
-    /// A key that entries of another format have in its place, and why those are not read.
+    /// A key that entries of another format have in place of `version`, and why those are not read.
     pub(crate) other: (&'static str, &'static str),
     /// Whether one can be called so.
     pub(crate) is_name: fn(&str) -> bool,

@@ -6,10 +6,10 @@ use mu_manifest::Requirement;
 use mu_manifest::edit::{Dialect, Placed};
 use mu_manifest::source::{New, Problem, SourceError};
 
-/// The dependencies of such manifests.
+/// The dependencies of manifests that mu reads and does not edit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unedited {
-    /// Where they are, in words.
+    /// Where the dependencies are, in words.
     pub(crate) place: &'static str,
     /// What a person does there to add the package with this name.
     pub(crate) add: fn(&str) -> String,

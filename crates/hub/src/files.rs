@@ -35,7 +35,7 @@ pub(crate) const LINK: &str = "it is a link, and links in a hub's folder are not
 /// How often a write is tried if others change the file in between.
 const ATTEMPTS: u32 = 1_000;
 
-/// The longest wait before such a write is tried again.
+/// The longest wait before a write is tried again because others changed the file in between.
 const LONGEST_WAIT: Duration = Duration::from_millis(200);
 
 /// The files of one hub.
@@ -74,9 +74,9 @@ pub(crate) type Seen = Option<UpdateVersion>;
 pub(crate) enum Got {
     /// The file.
     Found(Box<GetResult>),
-    /// It has not changed for this reader.
+    /// The file has not changed for this reader.
     Unchanged,
-    /// There is none.
+    /// There is no such file.
     Absent,
 }
 

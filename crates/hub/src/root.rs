@@ -35,9 +35,9 @@ const SNAPSHOT_GENERATION: &str = "snapshotGeneration";
 /// The progress of a derived file that is not written at every change.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Progress {
-    /// It contains every change up to this generation.
+    /// The file contains every change up to this generation.
     pub(crate) generation: u64,
-    /// How long it is.
+    /// How long the file is, in bytes.
     pub(crate) bytes: u64,
 }
 

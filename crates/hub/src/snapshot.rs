@@ -41,10 +41,10 @@ const LEFT_OUT: [&str; 10] = [
     "repository",
 ];
 
-/// How many changes there must be, at least, before it is written again.
+/// How many changes there must be, at least, before a snapshot is written again.
 const FEWEST_CHANGES: u64 = 32;
 
-/// How many of its bytes may be rewritten for each change: about 16 lines.
+/// How many bytes of a snapshot may be rewritten for each change: about 16 lines.
 const BYTES_OF_A_CHANGE: u64 = 1_600;
 
 /// The longest that is read, in bytes.

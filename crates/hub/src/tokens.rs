@@ -51,7 +51,7 @@ pub struct Token {
     hash: String,
     /// The packages that it is for: those in these namespaces, or with these names. `*` means every package.
     pub namespaces: Vec<String>,
-    /// For what.
+    /// What it allows.
     pub can: Vec<Can>,
     /// When it was made.
     pub created: Timestamp,
@@ -65,11 +65,11 @@ pub struct Token {
 pub struct NewToken {
     /// The name that its owner gives it.
     pub name: String,
-    /// For which packages.
+    /// The packages that it is for: namespaces, or names of packages.
     pub namespaces: Vec<String>,
-    /// For what.
+    /// What it allows.
     pub can: Vec<Can>,
-    /// Now.
+    /// When it is made: now.
     pub created: Timestamp,
     /// When it ends.
     pub expires: Option<Timestamp>,

@@ -27,18 +27,18 @@ use crate::snapshot;
 pub enum Published {
     /// The version is there now.
     New,
-    /// It was already there, with the same content.
+    /// The version was already there, with the same content.
     Same,
 }
 
 /// What to do with the tags of a version. At most one version of a package has a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Tags {
-    /// These, and no others.
+    /// The version has these tags, and no others.
     Set(Vec<String>),
-    /// These too.
+    /// The version has these tags in addition.
     Add(Vec<String>),
-    /// Not these any more.
+    /// The version no longer has these tags.
     Remove(Vec<String>),
 }
 

@@ -58,7 +58,7 @@ impl Globs {
         Ok(globs)
     }
 
-    /// Everything.
+    /// Patterns that match every path.
     pub fn all() -> Self {
         Self::parse(["**"]).expect("`**` is a pattern")
     }

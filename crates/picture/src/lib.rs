@@ -36,7 +36,7 @@ pub struct Edge {
 pub struct Picture {
     /// Its description, for readers who cannot see it.
     pub title: String,
-    /// The same in sentences.
+    /// Its description in sentences, for readers who cannot see it.
     pub description: String,
     /// The boxes; earlier ones come first if nothing else decides.
     pub nodes: Vec<Node>,
@@ -47,8 +47,8 @@ pub struct Picture {
 /// Where the colours come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
-    /// They are in the picture, for light and dark.
+    /// The picture has its own colours, for light and dark.
     Own,
-    /// The page around the picture defines them, for the same classes.
+    /// The page around the picture defines the colours, for the same classes.
     OfPage,
 }

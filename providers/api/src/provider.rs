@@ -347,7 +347,7 @@ pub const MARKED_MANIFESTS: [MarkedManifest; 2] = [
 pub struct MarkedManifest {
     /// The file that makes a folder a package.
     pub name: &'static str,
-    /// What that file contains.
+    /// What the file `name` contains, and files of other programs under the same name do not.
     pub marker: &'static str,
     /// Other files that belong to it.
     pub others: &'static [&'static str],

@@ -18,7 +18,7 @@ pub(crate) type Pipes = (ChildStdin, ChildStdout, ChildStderr);
 /// The processes that mu waits for; until then, their numbers are theirs.
 struct Members {
     plugin: Child,
-    /// It leads the group.
+    /// The process that leads the group.
     #[cfg(unix)]
     guard: Option<Child>,
 }
@@ -57,7 +57,7 @@ impl Group {
         }
     }
 
-    /// Ends all of them.
+    /// Ends the plugin, and what it has started.
     pub(crate) fn end(&self) {
         let Some(mut members) = lock(&self.0).take() else { return };
         members.kill();

@@ -29,15 +29,15 @@ pub struct Incoming {
     /// For an answer, the number of the question; for a question, any value that the plugin chooses.
     #[serde(default)]
     pub(crate) id: Option<Value>,
-    /// Of a question or a notification.
+    /// The method of a question or a notification.
     #[serde(default)]
     pub(crate) method: Option<String>,
     #[serde(default)]
     pub(crate) params: Value,
-    /// Of an answer.
+    /// The result in an answer.
     #[serde(default)]
     pub result: Value,
-    /// Of an answer in place of a result.
+    /// The failure in an answer that has no result.
     #[serde(default)]
     pub error: Option<Failure>,
 }
@@ -82,7 +82,7 @@ impl Failure {
         Duration::try_from_secs_f64(self.data.retry_after?).ok()
     }
 
-    /// As the error of a provider; `plugin` is the program's name.
+    /// This failure as the error of a provider; `plugin` is the program's name.
     pub fn into_error(self, plugin: &str) -> ProviderError {
         let kind = match self.data.kind.as_str() {
             "not-found" => ErrorKind::NotFound,
@@ -142,7 +142,7 @@ impl Default for VersionsCapability {
     }
 }
 
-/// Its answer about several packages.
+/// The answer of a plugin about several packages.
 #[derive(Debug, Deserialize)]
 pub struct Packages {
     packages: Vec<Value>,
@@ -169,7 +169,7 @@ impl Packages {
     }
 }
 
-/// Its answer about one package.
+/// The answer of a plugin about one package.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Package {
@@ -189,7 +189,7 @@ pub struct Package {
     pub(crate) error: Option<Failure>,
 }
 
-/// Its answer to a request for files.
+/// The answer of a plugin to a request for files.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Fetched {

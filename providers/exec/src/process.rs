@@ -26,7 +26,7 @@ use crate::record::Record;
 /// How much of a plugin's standard error is kept, in bytes.
 const LONGEST_WORDS: usize = 1 << 20;
 
-/// How many of its last lines an error shows.
+/// How many of the last lines of a plugin's standard error an error shows.
 const LAST_LINES: usize = 5;
 
 /// How long the rest of its standard error is waited for after its last answer.

@@ -52,7 +52,7 @@ pub(crate) struct Bounds {
     pub(crate) building: Duration,
 }
 
-/// So many pieces of a pack may wait to be looked through.
+/// How many pieces of a pack may wait to be looked through.
 const AHEAD: usize = 8;
 
 /// Bytes of a pack whose objects the slowest machine builds in a second. Usual machines are ten times as fast

@@ -85,7 +85,7 @@ impl<'call> Package<'call> {
         })
     }
 
-    /// The same package, with publication dates or without.
+    /// This package, with publication dates or without.
     pub(crate) fn with_dates(self, dated: bool) -> Self {
         Self { dated, ..self }
     }

@@ -64,7 +64,7 @@ enum Place {
 /// The beginning of a delta: the sizes of its base and its result.
 #[derive(Default)]
 struct Sizes {
-    /// Which of the two the next bits belong to, and where.
+    /// Which of the two sizes the next bits belong to, and where.
     known: usize,
     shift: u32,
     sizes: [u64; 2],
@@ -73,7 +73,7 @@ struct Sizes {
 const NEXT: Place = Place::Object { kind: 0, size: 0, shift: 0 };
 
 impl PackScan {
-    /// For a pack whose deltas have results of at most `largest` bytes.
+    /// Creates a scan of a pack whose deltas have results of at most `largest` bytes.
     pub(crate) fn new(largest: u64) -> Self {
         Self {
             largest,

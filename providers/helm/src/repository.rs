@@ -33,7 +33,7 @@ pub(crate) struct Kind {
     pub(crate) one: &'static str,
     /// What a repository is called.
     pub(crate) repository: &'static str,
-    /// The same, with an article.
+    /// What a repository is called, with an article.
     pub(crate) place: &'static str,
     /// What its index is called.
     index: &'static str,

@@ -34,7 +34,7 @@ pub struct Place {
 /// What is at the URL of an archive.
 #[derive(Debug)]
 pub enum Looked {
-    /// The same as the last time.
+    /// What was there the last time.
     Unchanged {
         /// For how many seconds it need not be requested again.
         max_age: Option<u32>,
@@ -103,7 +103,7 @@ impl Archives {
         Self { http, downloads: downloads.into(), largest, changed: CHANGED, scratch, left }
     }
 
-    /// The same, with the hint for an archive that is not the expected one.
+    /// These archives, with the hint for an archive that is not the expected one.
     #[must_use]
     pub fn hinting(self, changed: &'static str) -> Self {
         Self { changed, ..self }

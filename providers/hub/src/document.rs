@@ -18,13 +18,13 @@ pub struct Validator {
     /// The server's name for these bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     etag: Option<String>,
-    /// When they changed: the server's words, or seconds and nanoseconds.
+    /// When the file changed: the server's words, or seconds and nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     modified: Option<String>,
-    /// Their size, if `modified` alone is not enough.
+    /// The size of the file, if `modified` alone is not enough.
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
-    /// The hub's generation before they were read. They are at least as new as that.
+    /// The hub's generation before the file was read, which is at least as new as that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<u64>,
 }
@@ -43,7 +43,7 @@ impl Validator {
         Some(serde_json::to_string(self).expect("a few optional texts can be printed"))
     }
 
-    /// The same validator, for bytes that are at least as new as `generation`.
+    /// This validator, for bytes that are at least as new as `generation`.
     pub fn at(self, generation: Option<u64>) -> Self {
         Self { generation, ..self }
     }

@@ -133,7 +133,7 @@ pub(crate) struct Download<'call> {
     pub(crate) guard: Option<Arc<dyn Guard>>,
     /// Where large downloads are stored until they are complete.
     pub(crate) folder: &'call Path,
-    /// That folder, if it exists: only then can there be a file from an earlier attempt.
+    /// The folder of large downloads, if it exists: only then can there be a file from an earlier attempt.
     pub(crate) left: Option<&'call Folder>,
     pub(crate) progress: &'call dyn Progress,
     /// Whether 403 means that nothing is there, and whether the server answered so.

@@ -25,7 +25,7 @@ struct Tried {
     failure: Option<ProviderError>,
     /// Whether reading the hub needs credentials. If not, 403 most likely means that a file is missing.
     is_closed: bool,
-    /// Whether that was said.
+    /// Whether a server answered 403 while reading the hub seemed to need no credentials.
     is_hidden: Cell<bool>,
 }
 

@@ -77,7 +77,7 @@ pub struct HubProvider {
 #[derive(Debug, Clone, Copy, Default)]
 struct Expected {
     packages: u64,
-    /// Whether their dependencies will be listed too.
+    /// Whether the dependencies of these packages will be listed too.
     leads_on: bool,
 }
 

@@ -115,7 +115,7 @@ impl<Of: Serialize + DeserializeOwned> Remembered<Of> {
         Self { format, url, validator, max_age, of, packages, lines }
     }
 
-    /// The same, which need not be requested again for so many seconds.
+    /// This index, which need not be requested again for so many seconds.
     #[must_use]
     pub fn fresh_for(self, max_age: Option<u32>) -> Self {
         Self { max_age, ..self }

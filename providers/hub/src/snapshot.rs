@@ -20,14 +20,15 @@ use crate::wire::{SNAPSHOT_ROW, SnapshotHead, digests_path};
 /// How many bytes both files may have together, inflated.
 const MOST_BYTES: u64 = 256 << 20;
 
-/// The largest size of both files together, as they are sent, if the hub gives no size, in bytes.
+/// The largest size of the two files of a snapshot together, as they are sent, if the hub gives no size, in
+/// bytes.
 const MOST_SENT: u64 = 64 << 20;
 
-/// How many times larger the decompressed file may be. Index lines without digests reach twenty, and rarely
+/// How many times larger a decompressed snapshot may be. Index lines without digests reach twenty, and rarely
 /// fifty.
 const LARGEST_RATIO: u64 = 100;
 
-/// Both sizes may always exceed the claimed ones by this much, because the hub continues to publish.
+/// How far a snapshot may always exceed the claimed sizes, in bytes, because the hub continues to publish.
 const SLACK: u64 = 64 << 10;
 
 /// How many bytes of a snapshot are about as much work as one request.

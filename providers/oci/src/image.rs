@@ -111,7 +111,7 @@ impl<'call> Image<'call> {
         Ok(Self { digest: wire::digest(&bytes), repository, archives, manifest })
     }
 
-    /// One of its labels.
+    /// The label of the image with this key.
     ///
     /// # Errors
     ///

@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Known {
     /// The digest of the tags.
     pub(crate) tags: String,
-    /// That of the index with a tag, if there is one.
+    /// The digest of the index with a tag, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) index: Option<String>,
-    /// The registry's ETag for it.
+    /// The registry's ETag for the index.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) etag: Option<String>,
     /// The digest of the registry's list of referrers, if it has one.

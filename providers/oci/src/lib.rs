@@ -132,7 +132,7 @@ impl OciProvider {
         Some(Repository { registry, name, guard: Some(Arc::new(guard)), progress })
     }
 
-    /// The same, as an error if it cannot exist.
+    /// The repository of a package, or an error if registries cannot have one with that name.
     pub(crate) fn existing<'call>(
         &self,
         location: &Location,

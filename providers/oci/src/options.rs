@@ -22,7 +22,7 @@ pub struct OciOptions {
 }
 
 impl OciOptions {
-    /// Without passwords of other tools, and without anything from earlier runs.
+    /// Creates options without passwords of other tools, and without anything from earlier runs.
     pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>) -> Self {
         let (stores, without_lists) = (Stores::default(), WithoutLists::default());
         Self { http, downloads: downloads.into(), stores, without_lists }

@@ -34,7 +34,7 @@ pub(crate) struct Registry {
     scheme: Mutex<Option<&'static str>>,
     /// Whether it was found to keep no lists of referrers.
     keeps_no_referrers: AtomicBool,
-    /// The same of earlier runs.
+    /// The registries that earlier runs found to keep no lists of referrers.
     without_lists: Arc<WithoutLists>,
 }
 

@@ -15,14 +15,14 @@ use sha2::{Digest as _, Sha256};
 pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 /// An image index.
 pub const INDEX: &str = "application/vnd.oci.image.index.v1+json";
-/// Docker's media types for the same things.
+/// Docker's media types for an image manifest and an image index.
 pub const DOCKER: [&str; 2] = [
     "application/vnd.docker.distribution.manifest.v2+json",
     "application/vnd.docker.distribution.manifest.list.v2+json",
 ];
 /// A version of a package of mu.
 pub const PACKAGE: &str = "application/vnd.mu.package.v1";
-/// Its archive, as hubs have it.
+/// The archive of a package of mu, as hubs have it.
 pub const ARCHIVE: &str = "application/vnd.mu.package.v1.tar+gzip";
 /// Something that happened to a version after it was published.
 pub const EVENT: &str = "application/vnd.mu.event.v1";
@@ -30,9 +30,9 @@ pub const EVENT: &str = "application/vnd.mu.event.v1";
 pub const IMAGE_CONFIGS: [&str; 2] =
     ["application/vnd.oci.image.config.v1+json", "application/vnd.docker.container.image.v1+json"];
 
-/// The config, and the layer of what has none: two bytes.
+/// The config, and the layer of what has none: two bytes, [`EMPTY_BYTES`].
 pub const EMPTY: &str = "application/vnd.oci.empty.v1+json";
-/// These two bytes.
+/// The two bytes that content of the type [`EMPTY`] consists of.
 pub const EMPTY_BYTES: &[u8] = b"{}";
 
 /// The annotation with the index line of a version, without the archive's digest.

@@ -12,7 +12,7 @@ use mu_provider_hub::remembered::digest;
 /// For how many seconds a registry is not asked again.
 const DAY: i64 = 24 * 60 * 60;
 
-/// Where it is remembered, and what time it is.
+/// Where to remember registries that keep no lists of referrers, and what time it is.
 #[derive(Debug, Clone, Default)]
 pub struct WithoutLists {
     /// A folder with a file for each registry; created when needed. Without one, nothing is remembered.

@@ -53,7 +53,7 @@ pub(crate) type Catalog = Remembered<Head>;
 /// What is known of a catalog besides its packages.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Head {
-    /// Of all that the catalog was read from, where it has no validator.
+    /// The digest of all that the catalog was read from, where it has no validator.
     digest: String,
     /// The packages that provide each kind.
     pub(crate) kinds: BTreeMap<String, Vec<String>>,

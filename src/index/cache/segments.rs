@@ -32,9 +32,9 @@ const FRAME_HEAD: usize = 4 + 1 + 4 + 4 + 4;
 pub(super) struct Near {
     pub(super) bytes: Vec<u8>,
     pub(super) frames: Vec<Frame>,
-    /// How many segments there are.
+    /// How many segments the file has.
     pub(super) segments: usize,
-    /// The place of the next one.
+    /// The place of the next segment.
     pub(super) end: u64,
 }
 

@@ -153,8 +153,8 @@ impl Package {
         Manifests { id: self.id(), route: &self.route, around }
     }
 
-    /// The same package, as its format wants it. In a repository only a manifest says what that is, and it is read only if all
-    /// versions are prereleases: those of another ecosystem are chosen as releases are.
+    /// This package, as its format wants it. In a repository only a manifest says what the format is, and it
+    /// is read only if all versions are prereleases: those of another ecosystem are chosen as releases are.
     pub(in crate::index) fn by_format(mut self, around: &dyn Surroundings) -> Self {
         let releases = &self.releases;
         if releases.is_repository() && !releases.is_empty() && releases.has_only_prereleases() {

@@ -55,7 +55,7 @@ pub(super) enum Origin {
     Recalled,
     /// No request was sent, because the last answer is recent; its registry may know more by now.
     Remembered,
-    /// They are packs of this machine.
+    /// The versions are packs of this machine.
     Packs,
     /// Its registry cannot be asked, and nothing but what is installed is known.
     Installed,
@@ -90,7 +90,7 @@ impl Package {
         }
     }
 
-    /// The same package, whose details name packages by the ids that count.
+    /// This package, whose details name packages by the ids that count.
     pub(super) fn counted(mut self, aliases: &Aliases) -> Self {
         if !aliases.is_empty() {
             self.releases = Arc::new(Arc::unwrap_or_clone(self.releases).counted(aliases));

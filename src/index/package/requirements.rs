@@ -11,7 +11,7 @@ use crate::index::universe::{Candidate, Requirement};
 use crate::reference::PackageId;
 use mu_provider::threads::lock;
 
-/// What one of them requires, once that was looked up.
+/// What a version requires, once that was looked up.
 pub(super) type Requirements = Result<Arc<[Arc<Requirement>]>, Arc<PackageError>>;
 
 impl Package {

@@ -45,7 +45,7 @@ impl Providers {
         self.built_in.insert(provider.name().to_owned(), provider);
     }
 
-    /// The same with plugins, which serve what no provider of this program serves.
+    /// These providers with plugins, which serve what no provider of this program serves.
     #[must_use]
     pub fn with_plugins(self, plugins: Arc<dyn Plugins>) -> Self {
         Self { plugins: Some(plugins), ..self }

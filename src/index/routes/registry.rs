@@ -33,7 +33,7 @@ impl From<Registry> for Serving {
 }
 
 impl RouteError {
-    /// The same, with the settings that name the missing provider.
+    /// This error, with the settings that name the missing provider.
     fn set_in(self, registry: &Registry) -> Self {
         let file = registry.defined_in.display().to_string();
         match self {

@@ -27,7 +27,7 @@ use crate::select::Update;
 ///
 /// # Errors
 ///
-/// As there.
+/// As [`install`](super::install::install).
 pub(super) fn install(
     session: &Session,
     requirements: &Requirements,

@@ -89,8 +89,8 @@ fn written_in_full(
     format!("{place}{version}")
 }
 
-/// The same package by its name in the workspace, if it is one of the workspace's and the reference uses
-/// another name; written in full for `member`.
+/// The reference with the package's name in the workspace, if it is one of the workspace's and the reference
+/// uses another name; written in full for `member`.
 fn by_own_name(
     session: &Session,
     member: Option<&Member>,

@@ -75,7 +75,7 @@ fn kind(session: &Session, resolved: &Resolved, id: &PackageId) -> Option<Option
     }
 }
 
-/// The same, as the place of a locked package says.
+/// The format of the version of a locked package, as its place says.
 fn listed(session: &Session, package: &LockedPackage) -> Option<Option<String>> {
     let index = session.index();
     let releases = index.published(&package.id).ok()?;

@@ -14,7 +14,7 @@ pub(super) fn notes(session: &Session, clash: &Clash) -> Vec<String> {
     young.filter_map(|(_, versions)| note(session, clash, &versions.runs.first()?.first)).collect()
 }
 
-/// Describes `oldest`, the first of them that the rule will allow.
+/// Describes `oldest`, the first too new version that the rule will allow.
 fn note(session: &Session, clash: &Clash, oldest: &str) -> Option<String> {
     let releases = session.index().releases(&clash.id).ok()?;
     let published = releases.published(releases.position(&Version::parse(oldest).ok()?)?)?;

@@ -71,7 +71,7 @@ pub(crate) fn check(session: &Session, changed: &ChangedManifests) -> Result<(),
     Ok(())
 }
 
-/// All that conflict.
+/// Every pair of the workspace's packages in which one conflicts with the other.
 fn apart(session: &Session) -> Vec<Apart> {
     let members = &session.workspace.members;
     let mut all = Vec::new();

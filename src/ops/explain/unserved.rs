@@ -70,7 +70,7 @@ pub(crate) fn plain_http(session: &Session, id: &PackageId) -> Option<String> {
     })
 }
 
-/// That the folder which the settings name for a package is not there.
+/// The sentence that the folder which the settings name for a package is not there; `None` if it is.
 pub(crate) fn no_place(session: &Session, id: &PackageId) -> Option<String> {
     let entry = session.workspace.settings.registry(id)?;
     // The format comes first: `olm+file://`.

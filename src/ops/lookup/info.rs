@@ -33,7 +33,7 @@ pub struct Info {
     pub source: Source,
     /// The version that everything else describes: the newest of the requested ones.
     pub version: ListedVersion,
-    /// The newest version that can be used here, if that one cannot.
+    /// The newest version that can be used here, if `version` cannot.
     pub newest_usable: Option<String>,
     /// The format of the package, if it is not mu's: `helm`.
     pub format: Option<String>,
@@ -41,15 +41,15 @@ pub struct Info {
     pub bundled: Vec<String>,
     /// Its author's description of it.
     pub about: About,
-    /// How many versions there are.
+    /// How many versions the package has.
     pub total: usize,
-    /// How many of them were withdrawn.
+    /// How many versions were withdrawn.
     pub yanked: usize,
-    /// What the registry lists besides, and cannot be read as a version.
+    /// What the registry lists besides versions, and cannot be read as one.
     pub left_out: Vec<LeftOut>,
     /// The channel to use if none is requested.
     pub default_channel: Option<String>,
-    /// The oldest and the newest of them, if there are any.
+    /// The oldest and the newest version, if there are any.
     pub span: Option<(String, String)>,
     /// The versions in `Mu.lock` that are not the workspace's own.
     pub locked: Vec<String>,

@@ -100,7 +100,7 @@ impl Listing<'_> {
         }
     }
 
-    /// Those of `positions` that pass the rest of a filter, after its conditions on versions.
+    /// The versions at `positions` that pass the rest of a filter, after its conditions on versions.
     pub(super) fn through(
         &self,
         sieve: &Sieve<'_>,

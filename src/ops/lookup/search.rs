@@ -418,7 +418,8 @@ fn filtered(
     Ok(found)
 }
 
-/// That something happened to a release, if there is a reason, which may be empty.
+/// The mark of a release that something happened to for this reason, which may be empty; no mark without a
+/// reason.
 fn stated(reason: Option<String>) -> Yanked {
     reason.map_or(Yanked::No, Yanked::Reason)
 }

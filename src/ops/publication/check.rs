@@ -33,7 +33,7 @@ pub(super) struct There<'a> {
 }
 
 impl There<'_> {
-    /// The name that a package has there; `None` if others do not look for it there.
+    /// The name that a package has at the place; `None` if others do not look for it there.
     fn name_of(&self, id: &PackageId) -> Option<String> {
         let own = self.target?.own_name(id);
         own.or_else(|| (id.base() == self.member.id.base()).then(|| id.name_str().to_owned()))

@@ -121,7 +121,7 @@ impl Requirements {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As [`Self::collect`].
     pub(crate) fn collect_changed(
         session: &Session,
         changed: &ChangedManifests,

@@ -66,7 +66,7 @@ impl Requester {
         matches!(self, Self::Update | Self::Downgrade)
     }
 
-    /// Whether the text in a lock or message is the name of such a command.
+    /// Whether the text in a lock or message is the name of a command for which [`Self::is_move`] holds.
     pub fn is_called_as_move(text: &str) -> bool {
         TEXTS.iter().any(|(requester, known)| requester.is_move() && *known == text)
     }

@@ -89,7 +89,8 @@ impl Session {
         self.view == View::Here && !self.edited.is_empty()
     }
 
-    /// The same workspace as this machine uses it, with these manifests of its members. Its lock is `previous`.
+    /// This session in the workspace as this machine uses it, with these manifests of its members. Its lock
+    /// is `previous`.
     pub(crate) fn with_edits<'m>(
         &self,
         changed: impl Iterator<Item = (usize, &'m Manifest)>,

@@ -146,7 +146,7 @@ pub struct Session {
     known_names: Mutex<BTreeMap<PackageId, bool>>,
     /// The packages that only this machine uses instead of locked ones.
     pub(crate) edited: Vec<Edited>,
-    /// Whether these count among the workspace's packages.
+    /// Whether packages that only this machine uses count among the workspace's.
     view: View,
     /// Held while the packs, the lock and the manifests may change.
     lock: Option<ChangeLock>,

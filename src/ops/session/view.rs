@@ -8,10 +8,10 @@ use crate::workspace::Member;
 /// Which packages count as the workspace's.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum View {
-    /// Also those that only this machine uses.
+    /// Also packages that only this machine uses.
     #[default]
     Here,
-    /// Those that everyone has.
+    /// Only packages that everyone has.
     Team,
     /// As [`View::Here`] if this package, or without one the package around the current folder, is only used here; else as
     /// [`View::Team`].

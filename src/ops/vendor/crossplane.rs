@@ -58,7 +58,7 @@ pub struct CrossplaneResource {
 ///
 /// # Errors
 ///
-/// As `prepared`; when no such package is locked, or two would have one name; when something else is in the place of a file.
+/// As [`vendor`](super::vendor); when no such package is locked, or two would have one name; when something else is in the place of a file.
 pub fn vendor_for_crossplane(
     session: &Session,
     dry_run: bool,

@@ -88,7 +88,7 @@ pub struct Carried {
 ///
 /// # Errors
 ///
-/// As `prepared`; when the workspace has no chart, or a dependency is not available as an archive.
+/// As [`vendor`](super::vendor); when the workspace has no chart, or a dependency is not available as an archive.
 pub fn vendor_for_helm(
     session: &Session,
     dry_run: bool,

@@ -96,7 +96,7 @@ pub struct Differing {
 ///
 /// # Errors
 ///
-/// As `prepared`; when the workspace has no KCL module, or KCL cannot have two modules of one name.
+/// As [`vendor`](super::vendor); when the workspace has no KCL module, or KCL cannot have two modules of one name.
 pub fn vendor_for_kcl(
     session: &Session,
     dry_run: bool,

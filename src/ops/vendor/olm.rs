@@ -49,7 +49,7 @@ pub struct Subscription {
 ///
 /// # Errors
 ///
-/// As `prepared`; when no operator is locked, or two have one name, or one is in no channel; when something else is in the
+/// As [`vendor`](super::vendor); when no operator is locked, or two have one name, or one is in no channel; when something else is in the
 /// place of a file.
 pub fn subscribe(session: &Session, dry_run: bool) -> Result<(Outcome, Subscribed), CommandError> {
     let outcome = prepared(session, dry_run)?;

@@ -105,7 +105,7 @@ pub(super) struct Resources<'run> {
 }
 
 impl<'run> Resources<'run> {
-    /// Those that `mu vendor --for TOOL` writes into `folder`.
+    /// The resources that `mu vendor --for TOOL` writes into `folder`.
     ///
     /// # Errors
     ///

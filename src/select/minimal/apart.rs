@@ -42,7 +42,7 @@ pub(super) fn conflict(
     Ok(None)
 }
 
-/// The reasons why both were chosen, and the conflict between them.
+/// The reasons why both packages were chosen, and the conflict between them.
 fn tell(
     world: &World<'_>,
     list: &BuildList,

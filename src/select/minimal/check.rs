@@ -59,7 +59,7 @@ pub(super) fn flaw(world: &mut World<'_>, list: &BuildList) -> Result<Option<Fla
     Ok(None)
 }
 
-/// The first violated one of some requirements.
+/// The first requirement of some that is violated.
 fn first_flaw(
     world: &mut World<'_>,
     list: &BuildList,

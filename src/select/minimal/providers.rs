@@ -106,7 +106,7 @@ fn listed(world: &World<'_>, conflict: &Conflict) -> Vec<PackageId> {
 /// The most build lists to try to find one with fewer providers.
 const TRIES: usize = 32;
 
-/// The same build list, or one in which fewer packages are there only for what they provide.
+/// The build list `list`, or one in which fewer packages are there only for what they provide.
 fn fewest(
     world: &mut World<'_>,
     additions: &[Addition],

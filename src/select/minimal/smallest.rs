@@ -9,8 +9,8 @@ use crate::select::minimal::providers;
 use crate::select::world::{OwnRequires, World};
 use crate::select::{Failure, Root};
 
-/// The same conflict, or another one, from fewer requirements of the roots: without any one of them, the rest
-/// could be met.
+/// The conflict `conflict`, or another one, from fewer requirements of the roots: without any one of them,
+/// the rest could be met.
 pub(in crate::select) fn smallest(
     world: &mut World<'_>,
     conflict: Conflict,

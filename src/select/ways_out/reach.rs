@@ -29,7 +29,7 @@ pub(super) struct Reach<'w> {
     pub(super) place: Place,
     /// What the wish would accept if its version did not matter.
     pub(super) all: PositionSet,
-    /// What it accepts.
+    /// What the wish accepts.
     pub(super) now: PositionSet,
 }
 
@@ -48,7 +48,7 @@ impl<'w> Reach<'w> {
         self.all.without(&self.now).intersection(&above)
     }
 
-    /// Those below the last one that is accepted now.
+    /// The versions below the last one that is accepted now, without those that are accepted.
     pub(super) fn below(&self, world: &World<'_>) -> PositionSet {
         let below = PositionSet::between(0, self.end(world));
         self.all.without(&self.now).intersection(&below)

@@ -73,7 +73,7 @@ pub(super) struct World<'a> {
     narrowed_root: Option<Vec<Edge>>,
     /// The edges of which one is followed, if the root needs that.
     one_of: Vec<Edge>,
-    /// The sets of those edges, by the node that they lead to.
+    /// The sets of the edges in `one_of`, by the node that they lead to.
     raised: FxHashMap<Node, PositionSet>,
     /// How many packages may be there only for what they provide, if that is limited.
     pub(super) slots: Option<Position>,

@@ -20,7 +20,7 @@ pub(super) struct Nodes {
 }
 
 impl Nodes {
-    /// Only the root.
+    /// Creates the nodes of a world that has only the root.
     pub(super) fn new(majors: Majors) -> Self {
         Self {
             majors,

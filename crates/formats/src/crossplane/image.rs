@@ -6,7 +6,7 @@ use crate::artifact::{Artifact, Image};
 /// The annotation of a layer that says what it is, and what it says of the package.
 const LAYER: (&str, &str) = ("io.crossplane.xpkg", "base");
 
-/// The same in the labels of the image.
+/// How the label of an image begins that says what a layer is, and what it says of the package.
 const LABEL: (&str, &str) = ("io.crossplane.xpkg:", "base");
 
 pub(super) const ARTIFACT: Artifact =

@@ -51,7 +51,7 @@ pub const AUTHORED: &str = "crossplane.yaml";
 /// The manifest of a package in a registry.
 pub const PUBLISHED: &str = "package.yaml";
 
-/// What such manifests are of.
+/// The group of the kinds that Crossplane's package manifests are of.
 const GROUP: &str = "meta.pkg.crossplane.io/";
 
 /// The kinds of packages.

@@ -3,10 +3,10 @@
 
 use crate::artifact::{Artifact, Image};
 
-/// The config of a chart.
+/// The media type of the config of a chart.
 pub(super) const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
 
-/// Its archive, and what that was called first.
+/// The media type of the archive of a chart, and the one that it had first.
 pub(super) const CONTENT: [&str; 2] =
     ["application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip"];
 

@@ -25,9 +25,9 @@ pub(super) struct Entry<'t> {
 pub(super) enum Key {
     /// The entry itself.
     Whole,
-    /// One of its keys.
+    /// One of the entry's keys.
     Named(&'static str),
-    /// None; this one would be added.
+    /// No key has it; this one would be added.
     Missing(&'static str),
 }
 

@@ -7,7 +7,7 @@ use crate::error::Fault;
 use crate::format::{Reading, check_name, push};
 use crate::node::Node;
 
-/// The kind of such tasks.
+/// The kind of tasks that are dependencies.
 const KIND: &str = "KudoOperator";
 
 /// Adds the dependency of a task, and returns whether the list of dependencies is longer now.

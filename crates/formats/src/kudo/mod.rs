@@ -50,7 +50,7 @@ const TASKS: Unedited = Unedited {
 /// The manifest of an operator.
 pub const OPERATOR: &str = "operator.yaml";
 
-/// What such manifests are of.
+/// The group of the kinds that KUDO's manifests are of.
 const GROUP: &str = "kudo.dev/";
 
 /// Whether `text` is the manifest of an operator: many tools have files called `operator.yaml`. What cannot be read is one only if

@@ -27,7 +27,7 @@ pub struct Catalog {
     is_one: bool,
     /// The first documents that cannot be read.
     broken: Vec<FormatError>,
-    /// How many more there are.
+    /// How many more documents cannot be read.
     unnamed: usize,
 }
 
@@ -178,7 +178,7 @@ impl Catalog {
 }
 
 impl Package {
-    /// Its versions, in the order of the catalog.
+    /// The versions of the package `name`, in the order of the catalog.
     fn releases(&self, name: &str) -> Vec<Release> {
         let versions: BundleVersions = (self.bundles.iter())
             .map(|bundle| (bundle.name.clone(), bundle.release.full_version()))

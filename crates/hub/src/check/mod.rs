@@ -32,9 +32,9 @@ use crate::writer::Writer;
 pub struct Report {
     /// Packages that were checked.
     pub packages: u64,
-    /// Their versions.
+    /// Versions of the checked packages.
     pub versions: u64,
-    /// Bytes of their archives.
+    /// Bytes of the archives of the checked packages.
     pub bytes: u64,
     /// The problems that it has, or had.
     pub findings: Vec<Finding>,
@@ -263,7 +263,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// If the tokens cannot be read, nobody can change anything.
+    /// Checks the tokens: if they cannot be read, nobody can change anything.
     async fn tokens(&mut self) -> Result<(), HubError> {
         match Tokens::read(&self.writer.files).await {
             Err(HubError::Broken { path, reason, .. }) => {

@@ -46,7 +46,7 @@ impl Metrics {
         self.microseconds.fetch_add(took, Ordering::Relaxed);
     }
 
-    /// All of them as text.
+    /// All counters as text.
     pub(super) fn render(&self) -> String {
         let value = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let mut text = String::new();

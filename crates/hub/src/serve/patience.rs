@@ -105,7 +105,7 @@ pub(super) struct Place {
 }
 
 impl Crowd {
-    /// Of at most so many connections of one address.
+    /// Creates a crowd in which an address may have at most so many connections.
     pub(super) fn new(most: usize) -> Arc<Self> {
         Arc::new(Self { most, open: Mutex::default() })
     }

@@ -34,7 +34,7 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, "there is no such file in this hub")
     }
 
-    /// For a method that is not in `allow`.
+    /// The problem of a request whose method is not in `allow`.
     pub(super) fn method(allow: &'static str, detail: &str) -> Self {
         Self { allow: Some(allow), ..Self::new(StatusCode::METHOD_NOT_ALLOWED, detail) }
     }

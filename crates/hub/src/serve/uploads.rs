@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, SemaphorePermit};
 /// How many archives of the largest size can be in memory at the same time.
 const ARCHIVES: u64 = 4;
 
-/// How many of them are of one token.
+/// How many archives of the largest size one token may have in memory at the same time.
 const ARCHIVES_OF_ONE: u64 = 2;
 
 /// What room is counted in, in bytes.

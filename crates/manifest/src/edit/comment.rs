@@ -33,7 +33,7 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// As there.
+    /// As [`Self::note`].
     pub fn note_at(
         &self,
         section: Section,

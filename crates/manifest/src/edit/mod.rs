@@ -75,7 +75,7 @@ impl Editor {
         Self { path, text, defaults: defaults.clone(), dialect: None }
     }
 
-    /// The same editor, for a manifest of another ecosystem, which writes dependencies in `dialect`.
+    /// This editor, for a manifest of another ecosystem, which writes dependencies in `dialect`.
     #[must_use]
     pub fn in_dialect(self, dialect: Arc<dyn Dialect>) -> Self {
         Self { dialect: Some(dialect), ..self }
@@ -175,7 +175,7 @@ impl Editor {
     ///
     /// # Errors
     ///
-    /// As there, and when the entry is in another file.
+    /// As [`Self::set_version`], and when the entry is in another file.
     pub fn set_version_at(
         &mut self,
         section: Section,

@@ -28,7 +28,7 @@ impl Aliases {
         Self(aliases.into())
     }
 
-    /// Whether there are none.
+    /// Whether there are no aliases.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -48,7 +48,7 @@ impl ArtifactDigest {
         &self.0
     }
 
-    /// Whether a text is such a digest, which no commit is.
+    /// Whether a text is the digest of an artifact, which no commit is.
     pub fn is_one(text: &str) -> bool {
         text.starts_with(SCHEME)
     }

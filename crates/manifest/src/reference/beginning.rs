@@ -1,4 +1,4 @@
-//! The same range with another lower bound, as close as possible to what was written.
+//! Ranges with another lower bound, as close as possible to what was written.
 
 use super::Range;
 use super::range::{Alternative, Comparator, Side};

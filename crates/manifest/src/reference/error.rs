@@ -38,12 +38,12 @@ impl Fault {
         Self { at, expected }
     }
 
-    /// The same fault, if something else is expected instead of `one`.
+    /// This fault, if something else is expected instead of `one`.
     pub(super) fn expecting(self, one: &'static str, other: &'static str) -> Self {
         Self { expected: if self.expected == one { other } else { self.expected }, ..self }
     }
 
-    /// The same fault, as seen from a text with `bytes` more before it.
+    /// This fault, as seen from a text with `bytes` more before it.
     pub(super) fn shifted(self, bytes: usize) -> Self {
         Self { at: self.at + bytes, ..self }
     }
@@ -119,7 +119,8 @@ impl ReferenceError {
         ))
     }
 
-    /// That the text is wrong, without the place and the reason: `` `bad ref` is not a valid reference ``.
+    /// The sentence that the text is wrong, without the place and the reason: `` `bad ref` is not a valid
+    /// reference ``.
     pub fn headline(&self) -> String {
         format!("`{}` is not a valid {}", self.shown().text, self.0.subject)
     }

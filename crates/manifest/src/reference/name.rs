@@ -9,7 +9,7 @@ use super::error::{Fault, ReferenceError};
 const SEGMENT_START: &str = "a name that begins with a letter, a digit or `_`";
 const SEGMENT_REST: &str = "a letter, a digit, `_`, `.`, `-`, `/`, `#` or the end";
 const NAME_REST: &str = "a letter, a digit, `_`, `.`, `-`, `/` or the end";
-/// Other tools write `NAME@VERSION`.
+/// Expected where other tools write `NAME@VERSION`.
 const VERSION_MARK: &str = "`#` before a version";
 const NO_SPACE: &str = "no space before `#` or at the end";
 const SLASH: &str = "`/` between the parts of a name";

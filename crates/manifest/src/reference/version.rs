@@ -98,7 +98,7 @@ impl Version {
         }
     }
 
-    /// The same version as a pin names it, with all numbers.
+    /// This version as a pin names it, with all numbers.
     pub fn in_full(&self) -> Self {
         match self.seen() {
             Seen::Spelt(spelt) => Self::from(spelt.version.clone()),

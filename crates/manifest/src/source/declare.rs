@@ -8,7 +8,7 @@ use super::{SourceError, Table, nearest};
 
 /// A value that is one of a few words; declare it with [`choice!`](crate::choice).
 pub trait Choice: Copy + 'static {
-    /// All of them, in order.
+    /// All values, in order.
     const ALL: &'static [Self];
 
     /// The word for it in files, flags and answers.

@@ -94,7 +94,7 @@ impl SourceError {
         self.0.help.as_deref()
     }
 
-    /// The same error about a file that is shown under another name, such as one relative to the current folder.
+    /// This error about a file that is shown under another name, such as one relative to the current folder.
     #[must_use]
     pub fn with_path(mut self, path: impl Into<PathBuf>) -> Self {
         self.0.path = path.into();

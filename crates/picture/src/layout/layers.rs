@@ -25,7 +25,7 @@ pub(super) struct Layered {
 pub(super) struct Chain {
     /// Its left node, its bends and label, and its right node; empty if it leads from a node to itself.
     pub(super) nodes: Vec<usize>,
-    /// Which of them is its label.
+    /// Which of the nodes is its label.
     pub(super) label: usize,
     /// Whether it leads to the left.
     pub(super) is_back: bool,

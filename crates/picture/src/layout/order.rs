@@ -3,7 +3,7 @@
 
 use super::layers::Layered;
 
-/// More sweeps than this hardly help.
+/// How many times to sweep; more sweeps hardly help.
 const SWEEPS: usize = 24;
 
 /// What is in each layer, from top to bottom.

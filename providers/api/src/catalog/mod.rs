@@ -35,7 +35,7 @@ pub struct CatalogLine {
     /// Capabilities that its newest release provides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub provides: Vec<String>,
-    /// Whether that was withdrawn, as all its releases were, and why.
+    /// Whether its newest release was withdrawn, as all its releases were, and why.
     #[serde(skip_serializing_if = "Yanked::is_no")]
     pub yanked: Yanked,
     /// Whether its authors no longer maintain its newest release, and why.

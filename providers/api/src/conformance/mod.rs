@@ -33,11 +33,12 @@ pub struct Fixture<'place> {
     pub other_kind: Option<Location>,
     /// The version of every release, in the order of the listing; empty if a release has none.
     pub versions: Vec<&'place str>,
-    /// Which of them is fetched.
+    /// Which of the versions is fetched.
     pub fetched: usize,
-    /// The content digest of its files.
+    /// The content digest of the files of the fetched version.
     pub digest: Digest,
-    /// A line of its manifest; `None` if the listing has everything that the manifest has.
+    /// A line of the manifest of the fetched version; `None` if the listing has everything that the manifest
+    /// has.
     pub manifest: Option<&'place str>,
     /// A release that the place does not have, as it could be in a lock; `None` if every release is there.
     pub unknown: Option<Release>,

@@ -98,7 +98,7 @@ fn stage(path: &Path) -> Result<NamedTempFile, FileError> {
 const STAGED: &str = ".mu-staged-";
 const RANDOM: usize = 6;
 
-/// Nothing is on its way for longer.
+/// How long a file may be on its way; an older one is of a run that was killed.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 
 /// Whether a file has the name of one on its way: one that is about to replace another, or that a run left when it was killed.

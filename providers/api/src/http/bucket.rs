@@ -188,7 +188,7 @@ impl Reason {
     }
 }
 
-/// Whether it looks like a region, so that it can be part of a command.
+/// Whether a text looks like a region, so that it can be part of a command.
 fn is_region(text: &str) -> bool {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
     !text.is_empty() && text.len() <= LONGEST_WORD && text.bytes().all(is_letter)

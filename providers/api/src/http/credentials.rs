@@ -121,7 +121,7 @@ impl Authorization {
         Self::Header(Secret(format!("Basic {pair}")), String::new())
     }
 
-    /// The same value, with where it comes from, in words.
+    /// This value, with where it comes from, in words.
     #[must_use]
     pub fn known_from(self, origin: impl Into<String>) -> Self {
         match self {

@@ -21,14 +21,14 @@ pub enum RequestEvent<'event> {
         number: u64,
         /// Such as `GET`.
         method: &'event Method,
-        /// Where to.
+        /// The URL that it goes to.
         url: &'event SafeUrl,
         /// Where its token or password comes from, in words (empty if that is not known); `None` if it has
         /// none.
         authorized: Option<&'event str>,
         /// The name of the proxy that it goes through, if any.
         proxy: Option<&'event str>,
-        /// What it says beside.
+        /// The headers of the request, as they may be shown.
         headers: Headers<'event>,
     },
     /// A part of its body is being sent.
@@ -46,7 +46,7 @@ pub enum RequestEvent<'event> {
         number: u64,
         /// The status with its name, such as `404 Not Found`.
         status: &'event str,
-        /// What it says beside.
+        /// The headers of the answer, as they may be shown.
         headers: Headers<'event>,
     },
     /// A piece of its answer arrived.

@@ -21,10 +21,11 @@ use crate::SafeUrl;
 /// Answers of up to this size, in bytes, are handed over as a whole, if they arrive soon.
 const WHOLE: u64 = 256 << 10;
 
-/// How long the rest of such an answer may take. After that, the part that has arrived is handed over.
+/// How long the rest of an answer that fits into [`WHOLE`] may take. After that, the part that has arrived is
+/// handed over.
 const SOON: Duration = Duration::from_millis(400);
 
-/// So many pieces of a larger answer may wait for their reader.
+/// How many pieces of an answer larger than [`WHOLE`] may wait for their reader.
 const AHEAD: usize = 4;
 
 /// The thread. It ends when this is dropped.
@@ -58,9 +59,9 @@ pub(super) struct Outgoing {
 /// How long each part of an answer may keep silent.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Patience {
-    /// Until its head is there.
+    /// How long it may keep silent until its head is there.
     pub(super) head: Duration,
-    /// Between any two pieces of its body.
+    /// How long it may keep silent between two pieces of its body.
     pub(super) body: Duration,
     /// In this time, so many bytes per second must arrive, or the answer counts as silent.
     pub(super) slowest: u64,
@@ -107,9 +108,9 @@ pub(super) struct RawResponse {
 /// What follows an answer's head.
 #[derive(Debug)]
 pub(super) enum Body {
-    /// The rest of it, or why it ended early.
+    /// The whole body, or why it ended early.
     Whole(Option<io::Result<Bytes>>),
-    /// Its pieces as they arrive, and then its end.
+    /// The pieces of the body as they arrive, and then its end.
     Pieces(mpsc::Receiver<io::Result<Option<Bytes>>>),
 }
 

@@ -80,14 +80,14 @@ impl Failure {
         })
     }
 
-    /// The answer from `url` ended early.
+    /// The failure that the answer from `url` ended early.
     pub fn broken_off(error: &io::Error, url: &SafeUrl) -> Self {
         let failed =
             ProviderError::new(ErrorKind::Network, format!("the answer from `{url}` ended early"));
         Self::may_pass(failed.because(root_cause(error)))
     }
 
-    /// A status that means that the server does not accept the request.
+    /// The failure with a status that means that the server does not accept the request.
     pub(super) fn refused(response: &Response, text: String) -> Self {
         let url = response.url();
         let error = ProviderError::new(ErrorKind::Protocol, text);
@@ -173,7 +173,7 @@ impl Http {
 #[derive(Debug, Default)]
 pub(super) struct Waits {
     whole: Duration,
-    /// When the last of them ends.
+    /// When the last pause ends.
     until: Option<Instant>,
 }
 

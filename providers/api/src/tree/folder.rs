@@ -226,8 +226,8 @@ mod by_descriptor {
 
     use super::*;
 
-    /// Only the system call: the standard library uses one at which a thread can be cancelled, which is
-    /// expensive for small files.
+    /// Writes `content` with nothing but the system call: the standard library uses one at which a thread can
+    /// be cancelled, which is expensive for small files.
     pub(super) fn write_all(file: File, mut content: &[u8]) -> io::Result<()> {
         while !content.is_empty() {
             match retry_on_intr(|| rustix::io::write(&file, content))? {

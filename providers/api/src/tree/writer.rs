@@ -63,7 +63,7 @@ pub struct TreeWriter {
     kept: Option<(&'static str, Option<Vec<u8>>)>,
     /// Whether whoever unpacks an archive of another ecosystem should hand it over, so that the tools there can read it.
     pub keeps_archive: bool,
-    /// That archive, byte for byte; `None` if the tree does not come from one.
+    /// The archive of another ecosystem, byte for byte; `None` if the tree does not come from one.
     pub archive: Option<Vec<u8>>,
 }
 

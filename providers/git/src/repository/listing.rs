@@ -29,7 +29,7 @@ impl KnownListing {
         }
     }
 
-    /// All of it; `None` if the stored text is damaged.
+    /// The whole listing; `None` if the stored text is damaged.
     pub(crate) fn advertisement(self) -> Option<Arc<Advertisement>> {
         match self {
             Self::Read(listed) => Some(listed),

@@ -12,7 +12,7 @@ use super::session::{Link, Session, describe, not_a_repository};
 use crate::remote_url::{KNOWN_HOSTS, RemoteUrl};
 use crate::wire::{Handshake, WireError};
 
-/// Some hosts answer only what calls itself so.
+/// What requests call themselves: some hosts answer only Git.
 const USER_AGENT: &str = concat!("git/2.0 (mu/", env!("CARGO_PKG_VERSION"), ")");
 const SERVICE: &str = "/info/refs?service=git-upload-pack";
 

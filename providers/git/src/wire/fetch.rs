@@ -18,9 +18,9 @@ pub(crate) struct FetchRequest {
     pub(crate) wants: Vec<Oid>,
     /// Commits that are here with all that belongs to them.
     pub(crate) haves: Vec<Oid>,
-    /// Those of them whose parents are not here.
+    /// The commits of `haves` whose parents are not here.
     pub(crate) shallow: Vec<Oid>,
-    /// How much history.
+    /// How much of the history to request.
     pub(crate) depth: Depth,
     /// Whether to request only commits, without their files.
     pub(crate) commits_only: bool,
@@ -32,7 +32,7 @@ pub(crate) enum Depth {
     /// Only the commits, without their parents.
     #[default]
     One,
-    /// All of it.
+    /// The whole history.
     Whole,
 }
 

@@ -44,12 +44,12 @@ struct State {
 }
 
 impl Pace {
-    /// For an answer that is all lines.
+    /// The pace of an answer that is all lines.
     pub(crate) fn telling() -> Self {
         Self::of(Doing::Telling)
     }
 
-    /// For an answer that a pack is part of.
+    /// The pace of an answer that a pack is part of.
     pub(crate) fn preparing() -> Self {
         Self::of(Doing::Preparing)
     }

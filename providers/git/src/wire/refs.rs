@@ -85,7 +85,8 @@ impl Advertisement {
         self.refs.iter().any(|other| other.name == name && other.commit.to_string() == commit)
     }
 
-    /// Whether such a text has a branch or tag with this full name at this commit (40 digits).
+    /// Whether a text that [`Self::parse`] reads has a branch or tag with this full name at this commit (40
+    /// digits).
     pub(crate) fn text_has(text: &str, name: &str, commit: &str) -> bool {
         let (plain, peeled) = (format!("{commit} {name}"), format!(" {name} peeled:{commit}"));
         text.lines().any(|line| line == plain || line.ends_with(&peeled))
@@ -186,7 +187,7 @@ impl Advertisement {
         Ok(())
     }
 
-    /// The same, once all lines are there.
+    /// This list with its refs sorted by name and each of them once, when all lines are there.
     pub(super) fn sorted(mut self) -> Self {
         self.refs.sort_by(|left, right| left.name.cmp(&right.name));
         self.refs.dedup_by(|left, right| left.name == right.name);

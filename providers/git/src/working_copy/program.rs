@@ -21,7 +21,7 @@ use crate::words::printable_end;
 pub(super) enum Access {
     /// The user's own, as Git has them.
     Own,
-    /// Those that mu has.
+    /// The credentials that mu has.
     Tokens(Vec<Token>),
 }
 

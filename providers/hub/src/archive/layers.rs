@@ -21,7 +21,7 @@ pub struct Layers {
     folders: Vec<String>,
     /// Files of layers that were read, and what these have removed.
     hidden: HashSet<Vec<u8>>,
-    /// The same of the layer that is being read.
+    /// Files of the layer that is being read, and what it has removed.
     now: HashSet<Vec<u8>>,
     left: u64,
 }

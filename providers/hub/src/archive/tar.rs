@@ -14,7 +14,7 @@ use super::{ArchiveError, Layout};
 /// How many bytes may belong to no file: headers, extended headers, padding. The tree limits the rest.
 const OVERHEAD: u64 = 16 << 20;
 
-/// How many more of them each entry allows.
+/// How many more bytes each entry allows to belong to no file.
 const OVERHEAD_OF_ENTRY: u64 = 8 << 10;
 
 /// The longest extended header, in bytes.

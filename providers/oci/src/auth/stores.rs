@@ -159,7 +159,7 @@ impl Entry {
     }
 }
 
-/// The names of a registry in such files.
+/// The names that files of credentials have for a registry.
 fn names(host: &str) -> Vec<String> {
     if host == "registry-1.docker.io" {
         let names = ["https://index.docker.io/v1/", "index.docker.io", "docker.io", host];

@@ -24,14 +24,14 @@ pub(in crate::index) struct Table {
     pub(in crate::index) numbers: Vec<[u32; 3]>,
     /// The lines that hold more than a version, its time and its dependencies, by position, ascending.
     pub(in crate::index) detailed: Vec<(u32, Line)>,
-    /// Ascending by position.
+    /// Values for which rows have no room, ascending by position.
     odd: Vec<Odd>,
     count: usize,
     /// Where the rows begin.
     rows: usize,
     /// Where the dependencies begin.
     needs: usize,
-    /// Where the texts of these are.
+    /// Where the texts of the dependencies are.
     texts: Range<usize>,
 }
 
@@ -39,11 +39,11 @@ pub(in crate::index) struct Table {
 #[derive(Debug, Clone)]
 struct Odd {
     position: u32,
-    /// If the row does not have it.
+    /// The version, if the row does not have it.
     version: Option<Box<str>>,
     composite: bool,
     commit: Option<Box<str>>,
-    /// If the row does not have it.
+    /// When the version was published, if the row does not have that.
     published: Option<i64>,
 }
 

@@ -77,9 +77,9 @@ pub struct Fetching<'run> {
     present: Vec<usize>,
     /// The places in the lock of missing packages.
     missing: Vec<usize>,
-    /// The source of each of these.
+    /// The source of each missing package.
     origins: Vec<Origin>,
-    /// Whether each of these was requested, ahead or not.
+    /// Whether each missing package was requested, ahead or not.
     requested: Vec<Mutex<bool>>,
     queue: Mutex<Queue>,
     done: AtomicUsize,

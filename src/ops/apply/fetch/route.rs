@@ -56,7 +56,7 @@ fn read_root(text: &str, folder: &Path) -> Option<SafeUrl> {
 pub(super) struct Way {
     /// Its provider and place.
     pub(super) route: Route,
-    /// Whether that place differs from the one in the lock.
+    /// Whether the place differs from the one in the lock.
     pub(super) is_moved: bool,
 }
 
@@ -82,7 +82,7 @@ pub(super) fn way_of(
     Ok(Way { route, is_moved: true })
 }
 
-/// The same for a package that is not in a folder, as far as it is known without a request.
+/// Where the settings lead a locked package that is not in a folder, as far as it is known without a request.
 fn known_way(session: &Session, package: &LockedPackage, roots: &Roots) -> Option<Way> {
     let id = used_instead(session, &package.id);
     let known = session.index().known_route(&id);

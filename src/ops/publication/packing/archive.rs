@@ -98,7 +98,7 @@ impl Archive {
         Ok(file)
     }
 
-    /// All bytes.
+    /// All bytes of the archive.
     ///
     /// # Errors
     ///

@@ -23,7 +23,7 @@ impl Found {
         Self { line, published: None }
     }
 
-    /// When its newest version was published, as seen from now.
+    /// When the newest version of the package was published, as seen from now.
     pub(super) fn moment(&self) -> Option<Moment> {
         self.published.map(Moment::new)
     }

@@ -49,7 +49,8 @@ impl PageRequest {
         }
     }
 
-    /// The same, if a browser asks for a page: the client accepts HTML, and does not call the API.
+    /// What pages need from a request of a browser: the client accepts HTML, and does not call the API.
+    /// `None` for other requests.
     pub(in crate::serve) fn of_person(server: &Server, request: &Request) -> Option<Self> {
         let is_person = takes_html(request.headers());
         (is_person && !request.uri().path().starts_with("/api/")).then(|| Self::of(server, request))

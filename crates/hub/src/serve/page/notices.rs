@@ -91,7 +91,7 @@ fn deprecation(why: &str) -> Notice {
     warning(vec![Part::Text(format!("This version is deprecated{more}."))])
 }
 
-/// That the package has moved, and whether the other one knows.
+/// The notice that the package has moved, and whether the other one knows; `None` if it has not.
 fn moved(subject: Subject<'_>, known: &Known) -> Option<Notice> {
     let to = subject.line.text("movedTo")?;
     let mut parts = vec![text("This package has moved to "), subject.package(known, to), text(".")];
@@ -132,7 +132,7 @@ fn claim(subject: Subject<'_>, known: &Known, reference: &str) -> Notice {
     Notice { is_warning, parts }
 }
 
-/// That another package claims to replace this one, which has not agreed.
+/// The notice that another package claims to replace this one, which has not agreed; `None` if it has.
 fn claimed(subject: Subject<'_>, known: &Known, claimant: &str) -> Option<Notice> {
     let Subject { name, base, frame, .. } = subject;
     let has_moved = known.find(name)?.has_moved_to(name, claimant, base);

@@ -288,7 +288,7 @@ impl Brief {
         }
     }
 
-    /// Whether it says that it moved to `id`.
+    /// Whether the package says that it moved to `id`.
     pub(super) fn has_moved_to(&self, own: &str, name: &str, base: &str) -> bool {
         let target = self.moved_to.as_deref().and_then(Target::parse);
         target.is_some_and(|target| {

@@ -74,10 +74,10 @@ pub(super) enum Readme {
     Html(String),
     /// Plain text.
     Text(String),
-    /// The package has none, or none that can be read.
+    /// The package has no readme, or none that can be read.
     #[default]
     None,
-    /// It, or the archive, is too large to be shown.
+    /// The readme, or the archive, is too large to be shown.
     TooLarge,
 }
 
