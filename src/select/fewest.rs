@@ -31,11 +31,11 @@ pub(super) fn fewest(world: &mut World<'_>, chosen: Choices) -> Result<Choices, 
     if count < 2 {
         return Ok(chosen);
     }
-    let least = world.packages.least_providers(known.required, |place| {
+    let fewest = world.packages.fewest_providers(known.required, |place| {
         known.fixed.iter().any(|(fixed, _)| *fixed == place)
     });
     let limit = 2 * world.budget.steps() + STEPS;
-    for fewer in least..count {
+    for fewer in fewest..count {
         let steps = limit.saturating_sub(world.budget.steps());
         world.allow_providers(&known.fixed, fewer as Position)?;
         let answer = search::solve(world, steps);

@@ -48,7 +48,7 @@ pub(in crate::select) struct Addition {
     pub(in crate::select) by: By,
 }
 
-/// A version that is the minimum of some requirement.
+/// A version that is the lowest that some requirement accepts.
 #[derive(Debug, Clone)]
 pub(in crate::select) struct Visit {
     pub(in crate::select) place: Place,
@@ -127,14 +127,14 @@ impl BuildList {
         Ok(())
     }
 
-    /// Visits the minimum version of a requirement; returns the visit if it is the first of that version.
+    /// Visits the lowest version that a requirement accepts; returns the visit if it is the first of that version.
     fn visit(
         &mut self,
         world: &mut World<'_>,
         by: By,
         need: Need,
     ) -> Result<Option<usize>, Unavailable> {
-        let Some((place, position)) = least(world, need)? else { return Ok(None) };
+        let Some((place, position)) = lowest_for(world, need)? else { return Ok(None) };
         if self.visited.contains_key(&(place, position)) {
             return Ok(None);
         }
@@ -191,16 +191,16 @@ pub(in crate::select) fn lowest(
     requirement: &Requirement,
 ) -> Result<Option<(Place, Position)>, Unavailable> {
     let need = world.packages.need_for(requirement);
-    least(world, need)
+    lowest_for(world, need)
 }
 
 /// The lowest candidate that the requirement with this number accepts; `None` if there is none.
-pub(in crate::select) fn least(
+pub(in crate::select) fn lowest_for(
     world: &mut World<'_>,
     need: Need,
 ) -> Result<Option<(Place, Position)>, Unavailable> {
-    let (place, least) = world.packages.least(need, find_lowest)?;
-    Ok(least.map(|least| (place, least)))
+    let (place, lowest) = world.packages.lowest(need, find_lowest)?;
+    Ok(lowest.map(|lowest| (place, lowest)))
 }
 
 fn find_lowest(

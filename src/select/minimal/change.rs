@@ -112,11 +112,11 @@ fn moved(
     if world.request().is_own(&requirement.id) {
         return Ok((Some(Moved { requirement, is_at_chosen: true }), None));
     }
-    let Some((place, least)) = lowest(world, &requirement)? else { return Ok((None, None)) };
-    let line = world.line(place, least);
+    let Some((place, lowest)) = lowest(world, &requirement)? else { return Ok((None, None)) };
+    let line = world.line(place, lowest);
     let Some(&position) = chosen.get(&line) else { return Ok((None, None)) };
     let mut is_at_chosen = true;
-    if position != least {
+    if position != lowest {
         if world.package(place).id == requirement.id {
             requirement.spec = at_least(world.package(place), position, Some(&requirement.spec));
         } else {

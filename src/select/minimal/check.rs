@@ -8,7 +8,7 @@ use crate::select::clash;
 use crate::select::conflict::Conflict;
 use crate::select::filters::Rejection;
 use crate::select::fold::FoldedVersions;
-use crate::select::minimal::build::{BuildList, By, is_yanked_pin, least};
+use crate::select::minimal::build::{BuildList, By, is_yanked_pin, lowest_for};
 use crate::select::minimal::{facts, replaced};
 use crate::select::node::{Line, Need, Place};
 use crate::select::positions::PositionSet;
@@ -70,11 +70,11 @@ fn first_flaw(
         if world.packages.is_own(need) {
             continue;
         }
-        let Some((place, least)) = least(world, need)? else {
+        let Some((place, lowest)) = lowest_for(world, need)? else {
             return Ok(Some(Flaw::Unmet(by, (**world.requirement(need)).clone())));
         };
-        let line = world.line(place, least);
-        let chosen = list.position(line).unwrap_or(least);
+        let line = world.line(place, lowest);
+        let chosen = list.position(line).unwrap_or(lowest);
         if let Some(refusal) = world.package(place).refusal(&world.request().settings, chosen) {
             return Ok(Some(Flaw::Refused(line, refusal)));
         }

@@ -97,10 +97,10 @@ impl<'l> Downgrade<'l> {
         let mut seen = FxHashSet::from_iter([target]);
         let mut open = vec![target];
         while let Some(pick) = open.pop() {
-            for least in required(world, pick)? {
-                if !list.contains_key(&least.line) && seen.insert(least) {
-                    fixed.insert(least.line);
-                    open.push(least);
+            for lowest in required(world, pick)? {
+                if !list.contains_key(&lowest.line) && seen.insert(lowest) {
+                    fixed.insert(lowest.line);
+                    open.push(lowest);
                 }
             }
         }

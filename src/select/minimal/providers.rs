@@ -130,9 +130,9 @@ fn fewest(
     let is_there = |place: Place| {
         !brought.contains(&place) && list.chosen.range(Line::all_of(place)).next().is_some()
     };
-    let least = world.packages.least_providers(required, is_there).max(1);
+    let fewest = world.packages.fewest_providers(required, is_there).max(1);
     let mut tries = TRIES;
-    for most in least..brought.len() {
+    for most in fewest..brought.len() {
         if let Some(fewer) = within(world, additions, most, &mut tries)? {
             return Ok(fewer);
         }

@@ -11,7 +11,7 @@ use crate::index::Unavailable;
 use crate::index::releases::Position;
 use crate::reference::VersionSpec;
 use crate::select::candidates::Candidates;
-use crate::select::minimal::build::{Pick, is_higher, least};
+use crate::select::minimal::build::{Pick, is_higher, lowest_for};
 use crate::select::minimal::providers;
 use crate::select::node::Line;
 use crate::select::plan::beginning_at;
@@ -74,16 +74,16 @@ pub(super) fn needed(
                 capabilities.iter().filter_map(|name| providers::among(world, chosen, name)),
             );
         }
-        for least in required(world, pick)? {
-            lines.insert(least.line);
-            open.push(least);
-            open.extend(chosen_of(least.line));
+        for lowest in required(world, pick)? {
+            lines.insert(lowest.line);
+            open.push(lowest);
+            open.extend(chosen_of(lowest.line));
         }
     }
     Ok(lines)
 }
 
-/// The minimum versions that a version needs.
+/// The lowest versions that meet the requirements of a version.
 pub(super) fn required(world: &mut World<'_>, pick: Pick) -> Result<Vec<Pick>, Unavailable> {
     let Pick { line: Line { place, .. }, position } = pick;
     let mut required = Vec::new();
@@ -91,7 +91,7 @@ pub(super) fn required(world: &mut World<'_>, pick: Pick) -> Result<Vec<Pick>, U
         if world.packages.is_own(need) {
             continue;
         }
-        if let Some((place, position)) = least(world, need)? {
+        if let Some((place, position)) = lowest_for(world, need)? {
             required.push(Pick { line: world.line(place, position), position });
         }
     }

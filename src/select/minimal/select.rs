@@ -50,7 +50,7 @@ fn gather(world: &mut World<'_>, list: &BuildList) -> Result<Selection, Unavaila
     for (visit, _) in list.visits.iter().zip(is_chosen).filter(|(_, is_chosen)| !is_chosen) {
         for &need in world.packages.needs_of(visit.place, visit.position)?.iter() {
             // A requirement of an older version that nothing can meet is ignored.
-            if world.packages.is_own(need) || build::least(world, need)?.is_some() {
+            if world.packages.is_own(need) || build::lowest_for(world, need)?.is_some() {
                 let id = world.package(visit.place).id.clone();
                 besides.push(Claim { by: Asker::Package(id), need });
             }

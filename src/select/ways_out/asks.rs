@@ -45,8 +45,8 @@ impl Goal<'_> {
         Ok(Some(asks).filter(|asks| !asks.is_empty()))
     }
 
-    /// What a root should require so that the candidate is the minimum.
-    pub(super) fn least_asks(&self, world: &mut World<'_>) -> Result<Vec<Ask>, Unavailable> {
+    /// What a root should require so that the candidate is the lowest version.
+    pub(super) fn lowest_asks(&self, world: &mut World<'_>) -> Result<Vec<Ask>, Unavailable> {
         if let Some(asks) = self.asks(world)? {
             return Ok(asks);
         }

@@ -51,10 +51,10 @@ impl Finder<'_> {
             };
             let mut asked = wishes.iter().filter(|wish| wish.id == id).peekable();
             if asked.peek().is_none() {
-                self.raise_least(&list, &id, None, target)?;
+                self.raise_lowest(&list, &id, None, target)?;
             }
             for wish in asked {
-                if !self.is_done() && !self.raise_least(&list, &id, Some(wish), target)? {
+                if !self.is_done() && !self.raise_lowest(&list, &id, Some(wish), target)? {
                     stuck.push(wish);
                 }
             }
@@ -65,8 +65,8 @@ impl Finder<'_> {
         self.look_further(&wishes, stuck)
     }
 
-    /// Tries a higher minimum version of a package: the next ones, then `target`.
-    fn raise_least(
+    /// Tries to raise the lowest version of a package: to the next ones, then to `target`.
+    fn raise_lowest(
         &mut self,
         list: &BuildList,
         id: &PackageId,
@@ -77,32 +77,32 @@ impl Finder<'_> {
         let any =
             wish.map_or(any, |wish| Requirement { spec: VersionSpec::Latest, ..wish.clone() });
         let (place, all) = self.trial.world.accepted(&any)?;
-        let least = match wish {
+        let lowest = match wish {
             Some(wish) => lowest(&mut self.trial.world, wish)?.map(|(_, position)| position),
             None => all.first(),
         };
         // If the list has a version of the same line, that one counts.
         let built = |at| list.position(self.trial.world.line(place, at)).unwrap_or(at);
-        let least = least.map(built);
-        let Some(least) = least else {
+        let lowest = lowest.map(built);
+        let Some(lowest) = lowest else {
             return match wish {
                 Some(wish) => self.raise(wish),
                 None => Ok(false),
             };
         };
-        let above = all.intersection(&PositionSet::between(least + 1, Position::MAX));
+        let above = all.intersection(&PositionSet::between(lowest + 1, Position::MAX));
         let mut tried: Vec<Position> = Vec::new();
         if let Some(wish) = wish
-            && !self.trial.world.accepted(wish)?.1.holds(least)
+            && !self.trial.world.accepted(wish)?.1.holds(lowest)
         {
             // The minimum that others need may be all that is missing.
-            tried.extend(Some(least).filter(|least| all.holds(*least)));
+            tried.extend(Some(lowest).filter(|lowest| all.holds(*lowest)));
         }
         tried.extend(above.iter().take(TRIES));
         tried.extend(target.filter(|target| above.holds(*target) && !tried.contains(target)));
         for position in tried {
             let asks = match wish {
-                Some(wish) => Goal { wish, place, position }.least_asks(&mut self.trial.world)?,
+                Some(wish) => Goal { wish, place, position }.lowest_asks(&mut self.trial.world)?,
                 None => vec![self.new_ask(id, place, position)],
             };
             if self.propose(asks)? {

@@ -24,15 +24,15 @@ pub(super) fn on_from_highest(
     unfinished: &Unfinished,
 ) -> Vec<WayOut> {
     let stripped = without_lock(request);
-    let mut least = Trial::minimal(universe, &stripped, unfinished.steps / SHARE);
-    let list = match least.build(stripped.roots.clone()) {
+    let mut minimal = Trial::minimal(universe, &stripped, unfinished.steps / SHARE);
+    let list = match minimal.build(stripped.roots.clone()) {
         Ok((list, None)) => Some(list),
         // If something cannot be looked up, no way on can be proposed from it.
         Ok((_, Some(_))) | Err(_) => None,
     };
-    let pins = pins(universe, request, unfinished, list.as_ref().map(|list| (&least, list)));
-    let minimal = list.as_ref().map(|_| WayOut::Minimal);
-    pins.ok().flatten().into_iter().chain(minimal).collect()
+    let pins = pins(universe, request, unfinished, list.as_ref().map(|list| (&minimal, list)));
+    let way = list.as_ref().map(|_| WayOut::Minimal);
+    pins.ok().flatten().into_iter().chain(way).collect()
 }
 
 /// The ways on from the minimal strategy's search for providers.
@@ -54,13 +54,13 @@ fn pins(
     universe: &dyn Universe,
     request: &Request,
     unfinished: &Unfinished,
-    least: Option<(&Trial<'_>, &BuildList)>,
+    minimal: Option<(&Trial<'_>, &BuildList)>,
 ) -> Result<Option<WayOut>, Unavailable> {
     let mut trial = Trial::new(universe, request, unfinished.steps / SHARE);
     let mut asks: Vec<Ask> = Vec::new();
     for id in &unfinished.packages {
-        let version = match least {
-            Some((least, list)) => least.built_of(list, id),
+        let version = match minimal {
+            Some((minimal, list)) => minimal.built_of(list, id),
             None => newest(&mut trial, request, id)?,
         };
         let Some(version) = version else { continue };

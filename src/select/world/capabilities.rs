@@ -235,9 +235,9 @@ impl Packages<'_> {
         ranked.map(|rank| (&known.all[rank.index], rank.listed != usize::MAX)).collect()
     }
 
-    /// The least number of packages that are needed to provide all of `required`, in addition to the
+    /// How many packages are needed at the fewest to provide all of `required`, in addition to the
     /// workspace's own and those in `is_there`, as far as this can be computed without trying.
-    pub(in crate::select) fn least_providers(
+    pub(in crate::select) fn fewest_providers(
         &self,
         mut required: BTreeSet<String>,
         is_there: impl Fn(Place) -> bool,

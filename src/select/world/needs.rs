@@ -54,8 +54,8 @@ pub(super) struct Met {
 pub(super) struct Meaning {
     pub(super) place: Place,
     pub(super) accepted: PositionSet,
-    /// The minimum candidate for the minimal strategy, if that was computed.
-    pub(super) least: Option<Option<Position>>,
+    /// The lowest accepted candidate for the minimal strategy, if that was computed.
+    pub(super) lowest: Option<Option<Position>>,
 }
 
 impl Needs {

@@ -278,7 +278,7 @@ impl<'a> Packages<'a> {
             let inquiry = self.inquiry();
             let accepted = self.known[place.0].accepted(inquiry, &requirement)?;
             self.note_named(place);
-            self.needs.met[need.0].meaning = Some(Meaning { place, accepted, least: None });
+            self.needs.met[need.0].meaning = Some(Meaning { place, accepted, lowest: None });
         }
         let meaning = self.needs.met[need.0].meaning.as_ref().expect("was just found out");
         Ok((meaning.place, &meaning.accepted))
@@ -295,30 +295,30 @@ impl<'a> Packages<'a> {
         Ok((place, set.clone()))
     }
 
-    /// The package that a requirement names, and its minimum candidate; `find` is called once.
-    pub(in crate::select) fn least(
+    /// The package that a requirement names, and the lowest candidate that it accepts; `find` is called once.
+    pub(in crate::select) fn lowest(
         &mut self,
         need: Need,
         find: impl FnOnce(&mut Self, &Requirement, Place) -> Result<Option<Position>, Unavailable>,
     ) -> Result<(Place, Option<Position>), Unavailable> {
         let (place, _) = self.meaning(need)?;
-        let known = self.needs.met[need.0].meaning.as_ref().and_then(|meaning| meaning.least);
+        let known = self.needs.met[need.0].meaning.as_ref().and_then(|meaning| meaning.lowest);
         if let Some(known) = known {
             return Ok((place, known));
         }
         let requirement = Arc::clone(self.requirement(need));
-        let least = find(self, &requirement, place)?;
-        let takes_least = self.replacements.are_fixed();
+        let lowest = find(self, &requirement, place)?;
+        let takes_lowest = self.replacements.are_fixed();
         if let Some(meaning) = &mut self.needs.met[need.0].meaning {
             // It may be withdrawn, and then only this requirement allows it.
-            if let Some(least) =
-                least.filter(|&least| takes_least && !meaning.accepted.holds(least))
+            if let Some(lowest) =
+                lowest.filter(|&lowest| takes_lowest && !meaning.accepted.holds(lowest))
             {
-                meaning.accepted = meaning.accepted.union(&PositionSet::singleton(least));
+                meaning.accepted = meaning.accepted.union(&PositionSet::singleton(lowest));
             }
-            meaning.least = Some(least);
+            meaning.lowest = Some(lowest);
         }
-        Ok((place, least))
+        Ok((place, lowest))
     }
 
     /// The candidates that match a requirement, including those that the filters exclude.

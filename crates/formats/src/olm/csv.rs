@@ -60,11 +60,11 @@ impl<'v> Csv<'v> {
     /// Why no version that says so can be used.
     pub(super) fn add(&self, release: &mut Release) -> Result<(), String> {
         if let Some(written) = text(self.spec, "minKubeVersion") {
-            let least = written.strip_prefix('v').unwrap_or(&written);
-            if Version::parse_lenient(least).is_err() {
+            let lowest = written.strip_prefix('v').unwrap_or(&written);
+            if Version::parse_lenient(lowest).is_err() {
                 return Err(format!("`minKubeVersion`: `{written}` is not a version"));
             }
-            release.constraints.insert(KUBERNETES.to_owned(), format!(">={least}"));
+            release.constraints.insert(KUBERNETES.to_owned(), format!(">={lowest}"));
         }
         for crd in list(self.crds, "owned") {
             push(&mut release.provides, of_crd(crd)?);
