@@ -57,7 +57,7 @@ impl Shared {
         }
         match self.load_from_registry(id).map(|package| package.by_format(self)) {
             Ok(package) if package.releases.tried().is_some() => {
-                let releases = (options.elsewhere)(id);
+                let releases = (options.of_user_and_runtime)(id);
                 if releases.is_empty() {
                     return Ok(package);
                 }

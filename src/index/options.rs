@@ -29,7 +29,7 @@ pub struct IndexOptions {
     /// The installed versions of a package, for [`crate::index::Index::use_installed`].
     pub installed: Installed,
     /// The packs of the user and the runtime for a package, which count if no registry has it.
-    pub elsewhere: Installed,
+    pub of_user_and_runtime: Installed,
     /// The pack that somebody has put into the workspace, with its folder: the only version that is used.
     pub placed: Placed,
     /// The short names that the user gave to chart repositories.

@@ -30,7 +30,7 @@ pub struct Releases {
     /// Whether no version is a prerelease or a composite one.
     pub(crate) is_plain: bool,
     /// Whether the listing has everything relevant of every version, so that no manifest has more.
-    pub(crate) is_told: bool,
+    pub(crate) is_complete: bool,
     /// Whether no rule about age applies: they are on this machine, and nobody publishes them.
     pub(crate) is_ageless: bool,
     /// Whether prereleases are chosen as releases are, because no version of a package of another ecosystem is a release.
@@ -141,23 +141,23 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-/// How many entries that are left out are told.
-const MOST_TOLD: usize = 5;
+/// How many entries that are left out are named.
+const MOST_NAMED: usize = 5;
 
 impl LeftOut {
-    /// What is left out, and why; `None` if nothing is. Of many entries, the first are told.
+    /// What is left out, and why; `None` if nothing is. Of many entries, the first are named.
     pub fn in_words(left_out: &[Self]) -> Option<String> {
-        let told = left_out.iter().take(MOST_TOLD).map(|Self { version, reason }| {
+        let named = left_out.iter().take(MOST_NAMED).map(|Self { version, reason }| {
             match reason.contains(version.as_str()) {
                 true => reason.clone(),
                 false => format!("`{version}`: {reason}"),
             }
         });
-        let mut told: Vec<String> = told.collect();
-        if left_out.len() > MOST_TOLD {
-            told.push(format!("and {} more", left_out.len() - MOST_TOLD));
+        let mut named: Vec<String> = named.collect();
+        if left_out.len() > MOST_NAMED {
+            named.push(format!("and {} more", left_out.len() - MOST_NAMED));
         }
-        (!told.is_empty()).then(|| told.join("; "))
+        (!named.is_empty()).then(|| named.join("; "))
     }
 }
 
@@ -213,17 +213,18 @@ impl Releases {
     }
 
     /// The versions of a package in a hub, each three numbers, in ascending order; with the known times of
-    /// publication and the rare details, both by position and ascending. `is_told` says that the listing also
+    /// publication and the rare details, both by position and ascending. `is_complete` says that the listing also
     /// has the dependencies of each.
     pub fn plain(
         id: PackageId,
         versions: Vec<[u32; 3]>,
         published: impl Iterator<Item = (Position, i64)>,
         details: Vec<(Position, Arc<Details>)>,
-        is_told: bool,
+        is_complete: bool,
     ) -> Self {
         let versions = SortedVersions::Plain(versions);
-        let mut releases = Self { versions, details, is_told, ..Self::empty(id, Source::Registry) };
+        let mut releases =
+            Self { versions, details, is_complete, ..Self::empty(id, Source::Registry) };
         for (at, published) in published {
             put(&mut releases.published, at as usize, published);
         }
@@ -239,7 +240,7 @@ impl Releases {
             commits: Vec::new(),
             details: Vec::new(),
             is_plain: true,
-            is_told: false,
+            is_complete: false,
             is_ageless: false,
             counts_prereleases: false,
             has_revisions: false,

@@ -65,13 +65,13 @@ fn agree(found: &Found, version: &Version, lines: [&Range<usize>; 2]) -> Result<
     if is_in_repository || content(&one) == content(&other) {
         return Ok(());
     }
-    let told = |release: &Release| match (&release.digest, &release.archive) {
+    let digest_of = |release: &Release| match (&release.digest, &release.archive) {
         _ if one.digest == other.digest && one.archive == other.archive => None,
         (Some(digest), _) if one.digest != other.digest => Some(digest.clone()),
         (_, Some(archive)) => Some(archive.clone()),
         (digest, None) => Some(digest.clone().unwrap_or_else(|| "no digest".to_owned())),
     };
-    let how = match (told(&one), told(&other)) {
+    let how = match (digest_of(&one), digest_of(&other)) {
         (Some(one), Some(other)) => format!("once as {one}, and once as {other}"),
         _ => "with different dependencies or other facts".to_owned(),
     };

@@ -146,7 +146,7 @@ fn warn_of_lost(session: &Session, unnoted: &[Unnoted]) {
     if unnoted.is_empty() {
         return;
     }
-    let told = unnoted.iter().map(|entry| {
+    let lost = unnoted.iter().map(|entry| {
         let path = &session.workspace.members[entry.member].manifest_path;
         let path = path.strip_prefix(&session.workspace.root).unwrap_or(path);
         let name = &entry.name;
@@ -155,10 +155,10 @@ fn warn_of_lost(session: &Session, unnoted: &[Unnoted]) {
             before => format!("`{name} {before}` in {}", path.display()),
         }
     });
-    let told: Vec<String> = told.collect();
+    let lost: Vec<String> = lost.collect();
     session.events.warning(&format!(
         "there is no place for a note of what was there before, so `mu unpin` cannot restore it: {}",
-        told.join(", ")
+        lost.join(", ")
     ));
 }
 

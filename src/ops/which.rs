@@ -119,10 +119,10 @@ fn missing(session: &Session, reference: &Reference, error: SearchError) -> Comm
         let message = format!("`{reference}` is not installed here");
         return CommandError::new(Code::NotFound, message).hint(format!("{get} installs it"));
     }
-    let elsewhere = session.workspace.member(id);
-    let elsewhere = elsewhere.map(|member| misplaced(session, member));
+    let misplaced_hint = session.workspace.member(id);
+    let misplaced_hint = misplaced_hint.map(|member| misplaced(session, member));
     let error = CommandError::from_error(Code::NotFound, error);
-    match elsewhere {
+    match misplaced_hint {
         Some(hint) => error.hint(hint),
         None => error.hint(format!("{get} asks registries for it")),
     }

@@ -43,14 +43,14 @@ impl Requests {
     /// The lines about an event.
     pub(super) fn lines(&self, event: &RequestEvent<'_>) -> Vec<String> {
         let mut log = lock(&self.log);
-        let told = |mark: &str, headers: Vec<String>| -> Vec<String> {
+        let header_lines = |mark: &str, headers: Vec<String>| -> Vec<String> {
             let headers = headers.into_iter().filter(|_| self.with_headers);
             headers.map(|header| format!("  {mark} {header}")).collect()
         };
         match event {
             RequestEvent::Sent { number, method, url, authorized, proxy, headers } => {
                 let text = format!("{method} {url}");
-                let mut lines = told(">", headers.shown());
+                let mut lines = header_lines(">", headers.shown());
                 if self.with_headers {
                     lines.insert(0, text.clone());
                 }
@@ -82,7 +82,7 @@ impl Requests {
                 if let Some(open) = log.open.get_mut(number) {
                     open.status = Some((*status).to_owned());
                 }
-                told("<", headers.shown())
+                header_lines("<", headers.shown())
             }
             RequestEvent::Received { number, bytes } => {
                 log.bytes += bytes;

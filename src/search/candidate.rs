@@ -92,7 +92,7 @@ impl SearchPath {
 
     pub(super) fn look(&self, wanted: &Query, place: Place) -> Result<Candidate, SearchError> {
         if place.is_workspace() {
-            if let Some(folder) = self.elsewhere.get(&place.folder) {
+            if let Some(folder) = self.other_folders.get(&place.folder) {
                 let state = look_at_work(wanted, folder)?;
                 let place = Place { number: place.number, folder: folder.clone() };
                 return Ok(Candidate { place, state });

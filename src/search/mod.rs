@@ -51,7 +51,7 @@ pub struct SearchPath {
     /// Which folders of the workspace contain none of its packages.
     pub(crate) left_out: Arc<LeftOut>,
     /// Places of the workspace whose packages are in other folders: the place, then the folder.
-    pub(crate) elsewhere: BTreeMap<PathBuf, PathBuf>,
+    pub(crate) other_folders: BTreeMap<PathBuf, PathBuf>,
 }
 
 /// A request.
@@ -95,7 +95,7 @@ impl SearchPath {
             installed: BTreeMap::new(),
             replaced: BTreeMap::new(),
             left_out: Arc::default(),
-            elsewhere: BTreeMap::new(),
+            other_folders: BTreeMap::new(),
         }
     }
 

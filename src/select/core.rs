@@ -99,7 +99,7 @@ fn shrink(groups: Vec<Group>, effort: &Cell<usize>) -> Vec<Group> {
 /// The facts that a refutation rests on.
 fn facts(proof: &Proof) -> FxHashMap<Key, Group> {
     let mut facts: FxHashMap<Key, Group> = FxHashMap::default();
-    let (mut seen, mut told) = (FxHashSet::default(), FxHashSet::default());
+    let (mut seen, mut found) = (FxHashSet::default(), FxHashSet::default());
     let mut open = vec![proof];
     while let Some(tree) = open.pop() {
         match tree {
@@ -111,7 +111,7 @@ fn facts(proof: &Proof) -> FxHashMap<Key, Group> {
                 }
             }
             DerivationTree::External(External::FromDependencyOf(from, positions, to, set)) => {
-                if told.insert((from, positions, to, set)) {
+                if found.insert((from, positions, to, set)) {
                     let (positions, set) = (positions.clone(), set.clone());
                     let link = Link { from: *from, positions, to: *to, set };
                     facts.entry(link.key()).or_default().push(link);

@@ -128,7 +128,7 @@ fn wordings(
         let in_play = link.positions.intersection(&left);
         let positions = if in_play.is_empty() { &link.positions } else { &in_play };
         for position in positions.iter() {
-            for requirement in told(world, link, position)? {
+            for requirement in requirements_of(world, link, position)? {
                 let mut asked = requirement.to_string();
                 if matches!(world.kind(link.from), Kind::Met(_)) && position > 0 {
                     asked = stand_ins::asked_of(world, &requirement.id, &asked);
@@ -140,23 +140,23 @@ fn wordings(
     Ok(wordings)
 }
 
-/// The requirements of the candidate at `position` that became `fact`.
-fn told(
+/// The requirements of the candidate at `position` that became the fact `link`.
+fn requirements_of(
     world: &mut World<'_>,
     link: &Link,
     position: Position,
 ) -> Result<Vec<Arc<Requirement>>, Unavailable> {
-    let mut told = Vec::new();
+    let mut requirements = Vec::new();
     if let Kind::Met(need) = world.kind(link.from) {
         return Ok(vec![Arc::clone(world.requirement(*need))]);
     }
     for requirement in required_by(world, link.from, position)? {
         let edge = world.edge(&requirement)?;
         if edge.is_some_and(|edge| edge.node == link.to && edge.set == link.set) {
-            told.push(requirement);
+            requirements.push(requirement);
         }
     }
-    Ok(told)
+    Ok(requirements)
 }
 
 /// Everything that a package or the root requires, as it was written; other nodes have no wording of their
@@ -287,7 +287,7 @@ fn clash(
         }
         let mut matching = PositionSet::empty();
         for link in group {
-            for requirement in told(world, link, link.positions.first().unwrap_or(0))? {
+            for requirement in requirements_of(world, link, link.positions.first().unwrap_or(0))? {
                 matching = matching.union(&world.packages.matching(place, &requirement)?);
             }
         }

@@ -60,13 +60,13 @@ impl fmt::Display for Conflict {
 }
 
 /// The lines of the first few things, and the number of the rest; a single extra one is shown as well.
-fn first(mut told: Vec<Vec<String>>) -> Vec<String> {
-    let more = told.len().saturating_sub(CLASHES);
+fn first(mut described: Vec<Vec<String>>) -> Vec<String> {
+    let more = described.len().saturating_sub(CLASHES);
     if more > 1 {
-        told.truncate(CLASHES);
-        told.push(vec![format!("… {more} more like these …")]);
+        described.truncate(CLASHES);
+        described.push(vec![format!("… {more} more like these …")]);
     }
-    told.into_iter().flatten().collect()
+    described.into_iter().flatten().collect()
 }
 
 impl Newer {

@@ -319,7 +319,7 @@ fn describe(world: &World<'_>, target: ChosenPackage, warnings: &mut Vec<Warning
                 instead: package.instead().map(|instead| instead.id.clone()),
                 version,
                 commit: package.commit(position).cloned(),
-                channel: package.told_channel(position),
+                channel: package.shown_channel(position),
                 copy_of: details.and_then(|details| details.origin.clone()),
                 way: package.way(position),
                 ..Chosen::new(id, origin)

@@ -34,7 +34,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
             by.into_iter().map(|by| Fact::Provides { by, capability: capability.clone() }).collect()
         }
         (Kind::Root, Kind::Provided(capability)) => {
-            vec![told_by_root(world, *capability, &group[0].set)]
+            vec![stated_by_root(world, *capability, &group[0].set)]
         }
         (_, Kind::Apart(name)) => {
             let (opposing, being): (Vec<&Link>, Vec<&Link>) =
@@ -101,7 +101,7 @@ pub(super) fn opposed_by_own(world: &World<'_>, name: &str) -> Fact {
 
 /// The fact of a root about a capability: that it is required, or that a package of the workspace provides
 /// it.
-fn told_by_root(world: &World<'_>, capability: Capability, set: &PositionSet) -> Fact {
+fn stated_by_root(world: &World<'_>, capability: Capability, set: &PositionSet) -> Fact {
     let name = world.packages.capabilities.name(capability).to_owned();
     let providers = world.packages.capabilities.providers(capability);
     if let Some(Provider::Local(id)) = set.first().and_then(|index| providers.get(index as usize))

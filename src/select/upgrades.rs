@@ -134,8 +134,8 @@ impl Upgrades {
         for upgrade in in_channel.chain(others) {
             let versions = upgrade.replaces.iter().chain(&upgrade.skips).map(ToString::to_string);
             let range = upgrade.skip_range.as_ref().map(ToString::to_string);
-            let elsewhere = upgrade.channel.as_ref().filter(|_| !is_in(upgrade, channels));
-            let place = elsewhere.map(|channel| format!(" in channel {channel}"));
+            let other_channel = upgrade.channel.as_ref().filter(|_| !is_in(upgrade, channels));
+            let place = other_channel.map(|channel| format!(" in channel {channel}"));
             let place = place.unwrap_or_default();
             all.extend(versions.chain(range).map(|text| format!("{text}{place}")));
         }

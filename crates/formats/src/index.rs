@@ -195,10 +195,10 @@ impl Lines<'_> {
         let doubled = archives.into_iter().filter(|(_, archives)| archives.len() > 1);
         let doubled: HashSet<&Version> = doubled.map(|(version, _)| version).collect();
         let lines = self.index.packages.entry(name.to_owned()).or_default();
-        let mut told = HashSet::new();
+        let mut written = HashSet::new();
         for (version, release) in versions.iter().zip(releases) {
             let line = match version.as_ref().filter(|version| doubled.contains(version)) {
-                Some(version) if !told.insert(version) => continue,
+                Some(version) if !written.insert(version) => continue,
                 Some(_) => {
                     let reason = "the index lists it twice, with different archives".to_owned();
                     Release { unusable: Some(reason), ..release }

@@ -130,11 +130,11 @@ impl Root {
     /// them.
     pub(crate) fn owns(&self, path: &str) -> bool {
         let path = format!("{path}/");
-        let told = [self.index_folder(), self.packs_folder(), self.log_folder()];
+        let stated = [self.index_folder(), self.packs_folder(), self.log_folder()];
         let usual = ["capabilities/", "closures/", "pending/", "private/"].map(str::to_owned);
         let files = [HUB_FILE, CATALOG_FILE, SNAPSHOT_FILE, &digests_path(SNAPSHOT_FILE)]
             .map(|file| format!("{file}/"));
-        let mut all = told.iter().chain(&usual).chain(&files);
+        let mut all = stated.iter().chain(&usual).chain(&files);
         all.any(|own| own.starts_with(&path) || path.starts_with(own))
     }
 

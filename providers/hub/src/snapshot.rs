@@ -107,9 +107,9 @@ fn ask(root: &Root, asking: &Asking<'_>) -> Result<Snapshot, Unusable> {
 
 /// How many bytes both files may have together, as they are sent.
 fn most_sent(root: &Root) -> u64 {
-    let told = root.file.snapshot_bytes.unwrap_or(MOST_SENT);
+    let claimed = root.file.snapshot_bytes.unwrap_or(MOST_SENT);
     // It may have doubled since `hub.json` was written, but not more.
-    told.saturating_mul(2).saturating_add(SLACK).min(MOST_BYTES)
+    claimed.saturating_mul(2).saturating_add(SLACK).min(MOST_BYTES)
 }
 
 /// Why a snapshot is of no use.

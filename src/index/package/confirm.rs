@@ -28,7 +28,7 @@ impl Package {
             return Ok(None);
         };
         // If no listing had the data, selection asked the place itself.
-        if line.dependencies.is_some() && as_told(&line) != as_told(&own) {
+        if line.dependencies.is_some() && for_selection(&line) != for_selection(&own) {
             return Ok(Some(own));
         }
         let mut read = lock(&self.read);
@@ -49,7 +49,7 @@ impl Package {
 }
 
 /// A line without what selection does not look at.
-fn as_told(line: &Release) -> Release {
+fn for_selection(line: &Release) -> Release {
     let yanked = if line.yanked.is_no() { Yanked::No } else { line.yanked.clone() };
     Release {
         yanked,

@@ -226,5 +226,5 @@ fn plain(id: &PackageId, Listing { table, lines, .. }: &mut Listing, dated: bool
         let details = wire::details_at(id, lines, line);
         (position, Arc::new(details))
     });
-    Releases::plain(id.clone(), numbers, published, details.collect(), table.is_told)
+    Releases::plain(id.clone(), numbers, published, details.collect(), table.has_all_needs)
 }

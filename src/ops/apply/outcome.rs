@@ -227,9 +227,9 @@ impl Outcome {
 
     /// Reports changes relative to the supposed installation, instead of the lock.
     pub(crate) fn suppose_installed(&mut self, installed: &BTreeMap<PackageId, Installed>) {
-        for (id, supposed) in installed {
+        for (id, installed) in installed {
             let Some(now) = self.lock.find(id).last() else { continue };
-            let (from, to) = (supposed.version.to_string(), now.version.clone());
+            let (from, to) = (installed.version.to_string(), now.version.clone());
             let change = self.changes.iter_mut().find(|change| change.id == *id);
             match change {
                 Some(change) => change.from = Some(from),

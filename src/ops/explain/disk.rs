@@ -20,7 +20,7 @@ pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
         refusal = refusal.or(kind);
         path = path.or_else(|| current.downcast_ref().map(FileError::path));
     }
-    let elsewhere = "MU_CACHE_DIR names another folder for the cache";
+    let other_folder = "MU_CACHE_DIR names another folder for the cache";
     match refusal {
         Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
             let error = error.hint(
@@ -30,11 +30,11 @@ pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
                 return error;
             }
             error.hint(format!(
-                "`mu cache prune` removes what no workspace uses from the cache, and {elsewhere}"
+                "`mu cache prune` removes what no workspace uses from the cache, and {other_folder}"
             ))
         }
         Some(ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) if is_in_cache => {
-            error.hint(format!("the cache has to be writable: {elsewhere}"))
+            error.hint(format!("the cache has to be writable: {other_folder}"))
         }
         Some(ErrorKind::ReadOnlyFilesystem) => {
             error.hint("this file system is read-only: work in a copy on another one")

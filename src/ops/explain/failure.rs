@@ -207,11 +207,11 @@ fn tell_apart(requirements: &Requirements, conflict: &mut Conflict) {
         asked.retain(|one| *one != wording);
         let by = Requirer::Roots(vec![ADD.to_owned()]);
         let id = new.requirement.id.clone();
-        let told = Fact::Requires { by, id, asked: vec![wording] };
+        let fact = Fact::Requires { by, id, asked: vec![wording] };
         if asked.is_empty() {
-            conflict.facts[place] = told;
+            conflict.facts[place] = fact;
         } else {
-            conflict.facts.insert(place + 1, told);
+            conflict.facts.insert(place + 1, fact);
         }
     }
 }

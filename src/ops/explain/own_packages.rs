@@ -59,11 +59,11 @@ pub(crate) fn warnings(
 
 /// Reports one required package that the workspace has, too.
 pub(crate) fn warning(session: &Session, id: &PackageId) -> Option<String> {
-    let elsewhere = || {
+    let in_other_place = || {
         let member = session.workspace.member(id)?;
         session.places.member_of(id).is_none().then(|| misplaced(session, member))
     };
-    called_otherwise(session, id).or_else(elsewhere)
+    called_otherwise(session, id).or_else(in_other_place)
 }
 
 /// Reports that a folder of the workspace is used although its package has another name.

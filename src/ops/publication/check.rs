@@ -329,7 +329,7 @@ pub(super) fn dependencies(
     siblings: &Siblings,
     there: &There<'_>,
 ) -> Result<(), CommandError> {
-    let elsewhere = Session::open(
+    let outside = Session::open(
         session.environment.clone(),
         crate::ops::Options {
             locked: false,
@@ -369,7 +369,7 @@ pub(super) fn dependencies(
         {
             continue;
         }
-        let others = as_others_read(&elsewhere, member, &dependency.reference)?;
+        let others = as_others_read(&outside, member, &dependency.reference)?;
         if others != here {
             let warning = leads_elsewhere(session, member, &dependency.reference, &here);
             session.events.warning(&warning);
@@ -390,12 +390,12 @@ pub(super) fn dependencies(
     if extra.is_empty() {
         return Ok(());
     }
-    let mut requirements = Requirements::collect(&elsewhere, extra)?;
+    let mut requirements = Requirements::collect(&outside, extra)?;
     for asked in &mut requirements.asked {
         asked.by = Requester::of(member);
     }
-    let resolved = resolve_from(&elsewhere, &requirements, Update::Nothing, Arc::default());
-    elsewhere.save_index();
+    let resolved = resolve_from(&outside, &requirements, Update::Nothing, Arc::default());
+    outside.save_index();
     resolved.map(|_| ()).map_err(|error| {
         error
             .without_ways_out()
@@ -409,12 +409,12 @@ pub(super) fn dependencies(
 
 /// The package that a dependency means for others, who have none of this workspace's packages.
 fn as_others_read(
-    elsewhere: &Session,
+    outside: &Session,
     member: &Member,
     reference: &Reference,
 ) -> Result<PackageId, CommandError> {
     match meant(member, reference) {
-        Meant { first, otherwise: Some(otherwise) } if !is_published(elsewhere, &first)? => {
+        Meant { first, otherwise: Some(otherwise) } if !is_published(outside, &first)? => {
             Ok(otherwise)
         }
         Meant { first, .. } => Ok(first),

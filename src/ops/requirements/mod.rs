@@ -352,13 +352,13 @@ impl Requirements {
 /// lock knows what they need.
 fn unusable(
     runtime: &BTreeMap<String, String>,
-    supposed: Option<&Version>,
+    mu_version: Option<&Version>,
     lock: &Lockfile,
 ) -> Vec<String> {
     let is_demanding = |package: &&LockedPackage| {
         package.mu_version.is_some() || !(runtime.is_empty() || package.constraints.is_empty())
     };
-    let mu = supposed.cloned().or_else(|| Version::parse(env!("CARGO_PKG_VERSION")).ok());
+    let mu = mu_version.cloned().or_else(|| Version::parse(env!("CARGO_PKG_VERSION")).ok());
     let reasons = lock.packages.iter().filter(is_demanding).flat_map(|package| {
         let (constraints, mu_version) = (package.constraints.clone(), package.mu_version.clone());
         let details = Details { constraints, mu_version, ..Details::default() };

@@ -88,9 +88,9 @@ pub fn version_of(package: &LockedPackage) -> String {
     let commit = commit.map(|commit| commit.get(..7).unwrap_or(commit));
     let artifact = package.artifact.map(|digest| digest.to_string());
     let commit = commit.or(artifact.as_deref().map(ArtifactDigest::shortened));
-    let told: Vec<&str> = commit.into_iter().chain(package.channel.as_deref()).collect();
-    match told.is_empty() {
+    let details: Vec<&str> = commit.into_iter().chain(package.channel.as_deref()).collect();
+    match details.is_empty() {
         true => package.version.clone(),
-        false => format!("{} ({})", package.version, told.join(", ")),
+        false => format!("{} ({})", package.version, details.join(", ")),
     }
 }

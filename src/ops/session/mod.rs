@@ -327,7 +327,7 @@ impl Session {
             own_name: Box::new(move |id: PackageId| own.own_name(id)),
             is_local: Box::new(move |id: &PackageId| places.member_of(id).is_some()),
             installed: Box::new(move |id: &PackageId| packs.installed(id)),
-            elsewhere: Box::new(move |id: &PackageId| {
+            of_user_and_runtime: Box::new(move |id: &PackageId| {
                 if without_packs { Vec::new() } else { others.of_user_and_runtime(id) }
             }),
             placed: Box::new(move |id: &PackageId| placed.placed(id).filter(|_| !without_packs)),

@@ -53,15 +53,16 @@ impl Places {
             };
             (found(member), package)
         });
-        let elsewhere = workspace.members.iter().filter(|member| member.found_at.is_some());
-        let elsewhere = elsewhere.map(|member| (found(member), member.folder.clone())).collect();
+        let other_folders = workspace.members.iter().filter(|member| member.found_at.is_some());
+        let other_folders =
+            other_folders.map(|member| (found(member), member.folder.clone())).collect();
         let Environment { mu_home, mu_root, cache, .. } = environment;
         let namespace = workspace.namespace.as_ref();
         let search = SearchPath {
             trees: Some(trees_in(cache)),
             has_many_majors: workspace.settings.majors == Majors::Many,
             left_out: Arc::clone(&workspace.left_out),
-            elsewhere,
+            other_folders,
             ..SearchPath::new(&workspace.root, namespace, mu_home, mu_root)
         };
         Self { search, members: Arc::new(members.collect()), leaves: Arc::new(leaves) }

@@ -46,9 +46,9 @@ fn answer(
     }
     let previous = session.lockfile()?.unwrap_or_default();
     let mut requirements = with_assumptions(session, request, &previous)?;
-    let mut supposed = previous.clone();
+    let mut supposed_lock = previous.clone();
     for (id, installed) in &requirements.installed {
-        suppose_installed(&mut Arc::make_mut(&mut supposed).packages, id, installed);
+        suppose_installed(&mut Arc::make_mut(&mut supposed_lock).packages, id, installed);
     }
     let mut asked = Vec::new();
     let given = references.iter().map(|text| (Requester::Question, text));
@@ -83,10 +83,10 @@ fn answer(
     }
     // References without the workspace's requirements are answered as if only the supposed installation
     // existed.
-    let mut base = supposed.clone();
+    let mut base = supposed_lock.clone();
     if !references.is_empty() {
         let is_supposed = |id: &PackageId| requirements.installed.contains_key(id);
-        let packages = supposed.packages.iter().filter(|package| is_supposed(&package.id));
+        let packages = supposed_lock.packages.iter().filter(|package| is_supposed(&package.id));
         base = Arc::new(Lockfile { packages: packages.cloned().collect(), ..Lockfile::default() });
     }
     let resolved = resolve_from(session, &requirements, Update::Nothing, base)?;
@@ -96,7 +96,7 @@ fn answer(
         session.events.warning(warning);
     }
     session.save_index();
-    let outcome = Outcome::new(resolved.lock, &supposed, &requirements);
+    let outcome = Outcome::new(resolved.lock, &supposed_lock, &requirements);
     let outcome = outcome.by_way_of(&resolved.ways);
     let listed = if request.tidies { planning::listed(session, &requirements)? } else { None };
     let requirements = listed.unwrap_or(outcome.requirements);

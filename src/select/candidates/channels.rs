@@ -105,7 +105,7 @@ impl Preference {
 impl Candidates {
     /// The channel to show for the candidate at `position`: a requested one, or else the one that comes
     /// first, or else the first that it is in.
-    pub(in crate::select) fn told_channel(&self, position: Position) -> Option<String> {
+    pub(in crate::select) fn shown_channel(&self, position: Position) -> Option<String> {
         let channels = &self.details(position)?.channels;
         let Preference { first, asked, .. } = &self.preference;
         let mut meant = asked.iter().chain(first).filter(|one| channels.contains(one));

@@ -64,7 +64,7 @@ pub(in crate::select) struct BuildList {
     pub(in crate::select) visits: Vec<Visit>,
     pub(in crate::select) chosen: BTreeMap<Line, usize>,
     /// For each replaced package, why it is replaced.
-    pub(in crate::select) told: BTreeMap<PackageId, Vec<Fact>>,
+    pub(in crate::select) why_replaced: BTreeMap<PackageId, Vec<Fact>>,
     visited: FxHashMap<(Place, Position), usize>,
 }
 

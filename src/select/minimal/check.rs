@@ -148,7 +148,7 @@ fn unmet(
     let wanted = world.packages.matching(place, requirement)?;
     let mut conflict = Conflict::within(world);
     conflict.facts = facts::chain(world, list, by, requirement);
-    conflict.tell(list.told.get(&requirement.id).cloned().unwrap_or_default());
+    conflict.tell(list.why_replaced.get(&requirement.id).cloned().unwrap_or_default());
     let asked = vec![vec![asked(world, place, requirement)]];
     conflict.clashes = vec![clash::describe(world, place, asked, &wanted)];
     Ok(conflict)
@@ -166,7 +166,7 @@ fn broken(
     let forced = &list.visits[list.chosen[&line]];
     conflict.facts = facts::chain(world, list, forced.by, &forced.requirement);
     conflict.tell(facts::chain(world, list, by, requirement));
-    conflict.tell(list.told.get(&requirement.id).cloned().unwrap_or_default());
+    conflict.tell(list.why_replaced.get(&requirement.id).cloned().unwrap_or_default());
     let asked = vec![vec![asked(world, line.place, requirement)]];
     let mut clash = clash::describe(world, line.place, asked, &PositionSet::default());
     clash.needed = Some(world.package(line.place).label(forced.position));

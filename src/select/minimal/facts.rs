@@ -20,7 +20,7 @@ pub(super) fn chain(
     requirement: &Requirement,
 ) -> Vec<Fact> {
     let mut facts = Vec::new();
-    let mut told = FxHashSet::default();
+    let mut walked = FxHashSet::default();
     let (mut by, mut requirement) = (by, requirement);
     loop {
         let (id, asked) = (requirement.id.clone(), vec![requirement.to_string()]);
@@ -37,7 +37,7 @@ pub(super) fn chain(
                 facts.extend(provides(world, list, capability, &requirement.id));
                 let (required, asker) = required(world, list, capability);
                 // The package that requires it may in turn be there because of the provider.
-                (required, asker.filter(|asker| told.insert(*asker)))
+                (required, asker.filter(|asker| walked.insert(*asker)))
             }
             By::Visit(visit) => {
                 let by = requirer(world, &list.visits[visit]);

@@ -210,14 +210,14 @@ fn attempt(world: &mut World<'_>, additions: &[Addition]) -> Result<BuildList, F
 }
 
 /// The most facts, and the most of anything else without candidates, that one conflict reports.
-const TOLD: usize = 128;
+const MOST_REPORTED: usize = 128;
 
 /// Adds what another conflict says in addition.
 fn join(all: &mut Conflict, other: Conflict) {
     fn add<T: PartialEq>(all: &mut Vec<T>, others: Vec<T>) -> usize {
         let mut untold = 0;
         for other in others {
-            if all.len() >= TOLD {
+            if all.len() >= MOST_REPORTED {
                 untold += 1;
             } else if !all.contains(&other) {
                 all.push(other);

@@ -25,7 +25,7 @@ pub(in crate::select) fn build(
     additions: &[Addition],
 ) -> Result<BuildList, Unavailable> {
     let mut tried: Vec<StandIns> = vec![StandIns::new()];
-    let mut told = BTreeMap::new();
+    let mut why_replaced = BTreeMap::new();
     world.packages.replace(StandIns::new());
     loop {
         world.take_outdated();
@@ -33,9 +33,9 @@ pub(in crate::select) fn build(
         if world.take_outdated() {
             continue;
         }
-        let stand_ins = next(world, &list, &tried[tried.len() - 1], &mut told)?;
+        let stand_ins = next(world, &list, &tried[tried.len() - 1], &mut why_replaced)?;
         if tried.contains(&stand_ins) {
-            list.told = told;
+            list.why_replaced = why_replaced;
             return Ok(list);
         }
         world.packages.replace(stand_ins.clone());
@@ -43,12 +43,12 @@ pub(in crate::select) fn build(
     }
 }
 
-/// The replacements in a build list that was made with `before`; notes in `told` why each applies.
+/// The replacements in a build list that was made with `before`; notes in `why_replaced` why each applies.
 fn next(
     world: &mut World<'_>,
     list: &BuildList,
     before: &StandIns,
-    told: &mut BTreeMap<PackageId, Vec<Fact>>,
+    why_replaced: &mut BTreeMap<PackageId, Vec<Fact>>,
 ) -> Result<StandIns, Unavailable> {
     let replacers = replacers(world, list)?;
     let mut after = before.clone();
@@ -60,7 +60,7 @@ fn next(
         after.insert(id.clone(), id_of(visit).clone());
         let mut facts = chain(world, list, visit);
         facts.extend(replaces(world, list, visit, &BTreeSet::from([id.clone()]))?);
-        told.insert(id.clone(), facts);
+        why_replaced.insert(id.clone(), facts);
     }
     let replaced: BTreeSet<PackageId> = after.keys().cloned().collect();
     after.retain(|_, by| !replaced.contains(by));
@@ -133,7 +133,7 @@ pub(super) fn conflict(
             ReplacementClash::Circle { .. } => replacers.values().flatten().copied().collect(),
             _ => by.clone(),
         };
-        return told(world, list, id, &visits, clash).map(Some);
+        return conflict_about(world, list, id, &visits, clash).map(Some);
     }
     stand_ins.retain(|id, by| {
         let mut still = replacers.get(id).into_iter().flatten();
@@ -145,7 +145,7 @@ pub(super) fn conflict(
         let (Some(visit), Some(_)) = (chosen, asker(world, list, &id)?) else { continue };
         let needed = world.package(list.visits[visit].place).label(list.visits[visit].position);
         let clash = ReplacementClash::Ended { id: id.clone(), by, needed };
-        return told(world, list, &id, &[visit], clash).map(Some);
+        return conflict_about(world, list, &id, &[visit], clash).map(Some);
     }
     Ok(None)
 }
@@ -173,7 +173,7 @@ fn asker(
 }
 
 /// A conflict about `id`, with the reasons why it and the versions at `visits` are required.
-fn told(
+fn conflict_about(
     world: &mut World<'_>,
     list: &BuildList,
     id: &PackageId,
@@ -185,7 +185,7 @@ fn told(
         None => Vec::new(),
     };
     if let ReplacementClash::Ended { .. } = &clash {
-        facts.extend(list.told.get(id).into_iter().flatten().cloned());
+        facts.extend(list.why_replaced.get(id).into_iter().flatten().cloned());
     }
     for &visit in visits {
         facts.extend(chain(world, list, visit));

@@ -336,8 +336,8 @@ fn wishes(request: &Request, conflict: &Conflict) -> Vec<Requirement> {
         let Fact::Requires { by: Requirer::Roots(names), id, asked } = fact else { continue };
         let roots = request.roots.iter().filter(|root| names.contains(&root.by));
         for requirement in roots.flat_map(|root| &root.requirements) {
-            let is_told = requirement.id == *id && asked.contains(&requirement.to_string());
-            if is_told && !wishes.contains(requirement) {
+            let is_named = requirement.id == *id && asked.contains(&requirement.to_string());
+            if is_named && !wishes.contains(requirement) {
                 wishes.push(requirement.clone());
             }
         }

@@ -122,8 +122,8 @@ impl<'a> Packages<'a> {
         }
         let request = self.request;
         let locked = self.locked.get(id).map(Vec::as_slice).unwrap_or_default();
-        let supposed = request.installed.get(id);
-        let installed: Vec<&Version> = match supposed {
+        let given = request.installed.get(id);
+        let installed: Vec<&Version> = match given {
             Some(installed) => vec![&installed.version],
             None => locked.iter().filter_map(|locked| locked.version.as_ref()).collect(),
         };
@@ -132,7 +132,7 @@ impl<'a> Packages<'a> {
         let known = Known {
             kept: &kept,
             installed: &installed,
-            channel: supposed.and_then(|installed| installed.channel.clone()),
+            channel: given.and_then(|installed| installed.channel.clone()),
             pins: self.pins.get(id).map(Vec::as_slice).unwrap_or_default(),
             channels: self.channels.get(id).map(Vec::as_slice).unwrap_or_default(),
         };
@@ -258,7 +258,7 @@ impl<'a> Packages<'a> {
     ) -> Result<Option<Arc<Details>>, Unavailable> {
         let package = self.get(place);
         let releases = &package.releases;
-        if releases.is_told {
+        if releases.is_complete {
             return Ok(None);
         }
         self.universe.declared(releases.id(), package.candidate(position))

@@ -199,20 +199,20 @@ async fn speak<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
 fn ending() -> io::Result<tokio::sync::watch::Receiver<u32>> {
     use signal_hook::consts::{SIGINT, SIGTERM};
 
-    let (tell, told) = tokio::sync::watch::channel(0);
+    let (sender, receiver) = tokio::sync::watch::channel(0);
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     std::thread::spawn(move || {
         for _ in signals.forever() {
-            tell.send_modify(|times| *times += 1);
+            sender.send_modify(|times| *times += 1);
         }
     });
-    Ok(told)
+    Ok(receiver)
 }
 
 /// Never changes: here the system ends a process without asking it.
 #[cfg(not(unix))]
 fn ending() -> io::Result<tokio::sync::watch::Receiver<u32>> {
-    let (tell, told) = tokio::sync::watch::channel(0);
-    std::mem::forget(tell);
-    Ok(told)
+    let (sender, receiver) = tokio::sync::watch::channel(0);
+    std::mem::forget(sender);
+    Ok(receiver)
 }

@@ -19,7 +19,7 @@ const PUBLISHED: u8 = 8;
 #[derive(Debug, Clone, Default)]
 pub(in crate::index) struct Table {
     /// Whether the dependencies of all lines are known without the lines.
-    pub(in crate::index) is_told: bool,
+    pub(in crate::index) has_all_needs: bool,
     /// The three numbers of each version; zeros if it is not a version, or more than that.
     pub(in crate::index) numbers: Vec<[u32; 3]>,
     /// The lines that hold more than a version, its time and its dependencies, by position, ascending.
@@ -224,7 +224,7 @@ impl Reader<'_> {
     ) -> Option<Table> {
         let rows = self.at;
         let mut numbers = Vec::new();
-        let (mut far_end, mut needs_end, mut is_told) = (0, 0, true);
+        let (mut far_end, mut needs_end, mut has_all_needs) = (0, 0, true);
         let all = self.take(count.checked_mul(Row::LENGTH)?)?;
         numbers.reserve_exact(count);
         for row in all.chunks_exact(Row::LENGTH) {
@@ -233,7 +233,7 @@ impl Reader<'_> {
                 return None;
             }
             (far_end, needs_end) = (row.far_end, row.needs_end);
-            is_told &= row.has_needs;
+            has_all_needs &= row.has_needs;
             numbers.push(row.version);
         }
         let needs = self.at;
@@ -259,7 +259,7 @@ impl Reader<'_> {
         // Plain versions are found by binary search.
         let is_fine = !odd.is_empty() || numbers.is_sorted_by(|one, other| one < other);
         is_fine.then_some(Table {
-            is_told,
+            has_all_needs,
             numbers,
             detailed,
             odd,

@@ -33,7 +33,7 @@ pub(super) struct Tokens {
     home: PathBuf,
     stored: OnceLock<BTreeMap<String, Secret>>,
     /// Variables that a warning was already shown for.
-    told: Mutex<BTreeSet<String>>,
+    warned_of: Mutex<BTreeSet<String>>,
     events: Arc<dyn Events>,
 }
 
@@ -55,7 +55,7 @@ impl Tokens {
             variables: tokens.collect(),
             home: environment.mu_home.clone(),
             stored: OnceLock::new(),
-            told: Mutex::default(),
+            warned_of: Mutex::default(),
             events,
         }
     }
@@ -65,7 +65,7 @@ impl Tokens {
     ///
     /// Earlier names replaced everything but letters and digits with `_`, so different hosts could share a
     /// variable, and a variable for a host applied to all its ports.
-    fn tell_former(&self, url: &SafeUrl, host_and_port: &str) {
+    fn warn_of_former(&self, url: &SafeUrl, host_and_port: &str) {
         let former = |host: &str| {
             let letters = host.chars().map(|character| match character {
                 'a'..='z' | 'A'..='Z' | '0'..='9' => character.to_ascii_uppercase(),
@@ -76,7 +76,7 @@ impl Tokens {
         let host = url.as_url().host_str().unwrap_or_default();
         let mut names = [former(host_and_port), former(host)].into_iter();
         let Some(name) = names.find(|name| self.variables.contains_key(name)) else { return };
-        if !lock(&self.told).insert(name.clone()) {
+        if !lock(&self.warned_of).insert(name.clone()) {
             return;
         }
         let instead = match token_variable(host_and_port) {
@@ -118,7 +118,7 @@ impl Credentials for Tokens {
         let variable = token_variable(&host).and_then(|name| self.variables.get(&name).cloned());
         let found = variable.or_else(|| self.stored(&host));
         if found.is_none() {
-            self.tell_former(url, &host);
+            self.warn_of_former(url, &host);
         }
         found
     }
@@ -201,7 +201,7 @@ mod tests {
             variables: variables.collect(),
             home: home.to_owned(),
             stored: OnceLock::new(),
-            told: Mutex::default(),
+            warned_of: Mutex::default(),
             events: Arc::clone(&notes) as Arc<dyn Events>,
         };
         (tokens, notes)

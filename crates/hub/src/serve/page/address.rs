@@ -27,19 +27,19 @@ pub(super) struct Address {
 
 impl Address {
     /// The address in a request to this server, which may or may not use TLS itself.
-    pub(super) fn of(headers: &HeaderMap, uri: &Uri, told: Option<&str>, tls: bool) -> Self {
-        let mut address = Self::of_host(headers, uri, told, tls);
+    pub(super) fn of(headers: &HeaderMap, uri: &Uri, base: Option<&str>, tls: bool) -> Self {
+        let mut address = Self::of_host(headers, uri, base, tls);
         if !address.url.is_empty() {
             address.url.push_str(&prefix(headers));
         }
         address
     }
 
-    fn of_host(headers: &HeaderMap, uri: &Uri, told: Option<&str>, tls: bool) -> Self {
+    fn of_host(headers: &HeaderMap, uri: &Uri, base: Option<&str>, tls: bool) -> Self {
         let asked = uri.authority().map(|authority| authority.as_str());
         let asked = asked.or_else(|| headers.get(header::HOST)?.to_str().ok());
         let here = asked.and_then(|host| place(host, tls));
-        let Some(told) = told else {
+        let Some(base) = base else {
             let Some((protocol, base)) = here else { return Self::default() };
             let url = format!("{protocol}{base}");
             let protocol = match protocol {
@@ -50,7 +50,7 @@ impl Address {
             };
             return Self { base, url, protocol };
         };
-        let Some((_, base)) = place(told.trim_end_matches('/'), true) else {
+        let Some((_, base)) = place(base.trim_end_matches('/'), true) else {
             return Self::default();
         };
         let url = match base == Base::default().as_str() {
@@ -78,12 +78,12 @@ impl Address {
 /// The path at which a proxy serves this server, with a slash at the end; empty if no proxy gives one, or if
 /// it is not a plain path.
 fn prefix(headers: &HeaderMap) -> String {
-    let told = headers.get(PREFIX).and_then(|told| told.to_str().ok()).unwrap_or_default();
+    let value = headers.get(PREFIX).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let fits = |segment: &str| {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
         !matches!(segment, "" | "." | "..") && segment.bytes().all(is_plain)
     };
-    let path = told.trim_matches('/');
+    let path = value.trim_matches('/');
     let is_path = path.len() <= LONGEST && path.split('/').all(fits);
     if is_path { format!("{path}/") } else { String::new() }
 }
@@ -131,19 +131,19 @@ mod tests {
 
     use super::*;
 
-    fn address(host: &str, told: Option<&str>, tls: bool) -> Address {
+    fn address(host: &str, base: Option<&str>, tls: bool) -> Address {
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, host.parse().expect("is a header"));
-        Address::of(&headers, &Uri::from_static("/x"), told, tls)
+        Address::of(&headers, &Uri::from_static("/x"), base, tls)
     }
 
-    fn reference(host: &str, told: Option<&str>, tls: bool) -> Option<String> {
-        address(host, told, tls).reference("a/b")
+    fn reference(host: &str, base: Option<&str>, tls: bool) -> Option<String> {
+        address(host, base, tls).reference("a/b")
     }
 
     #[test]
     fn a_server_is_where_it_was_asked_for_or_where_its_owner_says() {
-        for (host, told, tls, expected) in [
+        for (host, base, tls, expected) in [
             ("Hub.acme.co", None, false, "https://hub.acme.co/"),
             ("localhost:8080", None, false, "http://localhost:8080/"),
             ("localhost:8443", None, true, "https://localhost:8443/"),
@@ -152,13 +152,13 @@ mod tests {
             ("hub.internal", Some("hub.mu.com/"), false, "https://hub.internal/"),
             ("a b", Some("hub.mu.com/"), false, ""),
         ] {
-            assert_eq!(address(host, told, tls).url, expected, "{host}");
+            assert_eq!(address(host, base, tls).url, expected, "{host}");
         }
     }
 
     #[test]
     fn a_proxy_may_show_a_server_below_a_path() {
-        for (told, expected) in [
+        for (value, expected) in [
             ("/mu", "https://hub.acme.co/mu/"),
             ("/team/mu/", "https://hub.acme.co/team/mu/"),
             ("/", "https://hub.acme.co/"),
@@ -168,15 +168,15 @@ mod tests {
         ] {
             let mut headers = HeaderMap::new();
             headers.insert(header::HOST, HeaderValue::from_static("hub.acme.co"));
-            headers.insert(PREFIX, HeaderValue::from_static(told));
+            headers.insert(PREFIX, HeaderValue::from_static(value));
             let address = Address::of(&headers, &Uri::from_static("/x"), None, true);
-            assert_eq!(address.url, expected, "{told}");
+            assert_eq!(address.url, expected, "{value}");
         }
     }
 
     #[test]
     fn references_are_what_people_write() {
-        for (host, told, tls, expected) in [
+        for (host, base, tls, expected) in [
             ("hub.acme.co", None, true, "hub.acme.co/a/b"),
             ("Hub.Acme.co:443", None, false, "hub.acme.co/a/b"),
             ("hub.acme.co:8443", None, true, "hub.acme.co:8443/a/b"),
@@ -190,7 +190,7 @@ mod tests {
             ("127.0.0.1:8080", Some("hub.acme.co/"), false, "hub.acme.co/a/b"),
             ("127.0.0.1:8080", Some("hub.mu.com/"), false, "a/b"),
         ] {
-            assert_eq!(reference(host, told, tls).as_deref(), Some(expected), "{host}");
+            assert_eq!(reference(host, base, tls).as_deref(), Some(expected), "{host}");
         }
     }
 

@@ -212,8 +212,8 @@ fn key(root: &Root, line: &PublishedLine) -> String {
 
 /// The path of a version's archive in this hub.
 pub(super) fn place(root: &Root, line: &PublishedLine) -> String {
-    let told = line.texts("urls").find(|url| !url.contains("://")).map(str::to_owned);
-    told.unwrap_or_else(|| format!("{}{}", root.packs_folder(), line.usual_archive()))
+    let listed = line.texts("urls").find(|url| !url.contains("://")).map(str::to_owned);
+    listed.unwrap_or_else(|| format!("{}{}", root.packs_folder(), line.usual_archive()))
 }
 
 /// An archive as it was requested.
