@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use mu_provider::{Dependency, ErrorKind, Found, ProviderError, Release};
 
-use crate::index::cache::{Fetched, Head, Label, Learned, Line, Lines, Listing};
+use crate::index::cache::{Fetched, Head, Label, Learned, LineSpan, Lines, Listing};
 use crate::index::releases::{Details, Entry, LeftOut, Upgrade, plain};
 use crate::index::universe::Requirement;
 use crate::manifest::Capability;
@@ -32,7 +32,7 @@ pub(super) fn fetched(found: &Found) -> Result<Vec<Fetched>, ProviderError> {
                 detailed: has_details(&release),
                 published: release.published.as_deref().and_then(seconds),
                 commit: known_by(&release).map(Box::from),
-                line: Line::fetched(range.clone()),
+                line: LineSpan::fetched(range.clone()),
             };
             Some((version, range, Fetched { head, needs: needs(release.dependencies) }))
         })
@@ -135,7 +135,7 @@ fn line_ranges(bytes: &[u8]) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// The release that a line describes.
-pub(super) fn release(lines: &Lines, line: Line) -> Result<Release, serde_json::Error> {
+pub(super) fn release(lines: &Lines, line: LineSpan) -> Result<Release, serde_json::Error> {
     let bytes = lines.read(line).map_err(serde::de::Error::custom)?;
     // Checked once, rather than string by string.
     let text = std::str::from_utf8(&bytes).map_err(serde::de::Error::custom)?;
@@ -178,7 +178,7 @@ fn parse_head(head: &Head) -> Option<Version> {
     }
 }
 
-pub(super) fn details_at(id: &PackageId, lines: &Lines, line: Line) -> Details {
+pub(super) fn details_at(id: &PackageId, lines: &Lines, line: LineSpan) -> Details {
     match release(lines, line) {
         Ok(release) => details(id, &release),
         Err(error) => Details {

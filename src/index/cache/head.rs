@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::lines::Line;
+use super::lines::LineSpan;
 
 /// What is known of a line without parsing it.
 #[derive(Debug, Clone, PartialEq)]
@@ -18,7 +18,7 @@ pub(in crate::index) struct Head {
     /// The commit.
     pub(in crate::index) commit: Option<Box<str>>,
     /// Where the line is.
-    pub(in crate::index) line: Line,
+    pub(in crate::index) line: LineSpan,
 }
 
 /// A version in the form of a head.

@@ -10,7 +10,7 @@ use crate::fs;
 
 /// Where a line is: near lines are read with the heads, far ones when they are needed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::index) struct Line {
+pub(in crate::index) struct LineSpan {
     pub(super) start: u32,
     pub(super) length: u32,
     pub(super) is_far: bool,
@@ -32,7 +32,7 @@ pub(super) enum Far {
     File(Arc<File>, u64, u32),
 }
 
-impl Line {
+impl LineSpan {
     /// A line in bytes that were just fetched.
     pub(in crate::index) fn fetched(range: Range<usize>) -> Self {
         let number = |number| u32::try_from(number).expect("a listing is under 4 GiB");
@@ -50,7 +50,7 @@ impl Lines {
     /// # Errors
     ///
     /// When the cache file can no longer be read.
-    pub(in crate::index) fn read(&self, line: Line) -> io::Result<Cow<'_, [u8]>> {
+    pub(in crate::index) fn read(&self, line: LineSpan) -> io::Result<Cow<'_, [u8]>> {
         let missing = || io::Error::from(io::ErrorKind::UnexpectedEof);
         let bytes = match &self.far {
             Far::File(file, offset, length) if line.is_far => {

@@ -31,7 +31,7 @@ use mu_provider::threads;
 
 pub(super) use self::head::{Head, Label};
 pub(super) use self::layout::Table;
-pub(super) use self::lines::{Line, Lines};
+pub(super) use self::lines::{LineSpan, Lines};
 pub(super) use self::record::{Fetched, Learned, Listing, Record};
 
 /// The cache of one registry.

@@ -17,7 +17,7 @@ fn fetched(lines: &[&str], is_plain: bool) -> Vec<Fetched> {
             detailed: index == 1,
             published: (index == 0).then_some(7),
             commit: (index == 2 && !is_plain).then(|| "c0ffee".into()),
-            line: Line::fetched(start - line.len()..start),
+            line: LineSpan::fetched(start - line.len()..start),
         };
         let needs = match index {
             0 => None,

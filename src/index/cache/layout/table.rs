@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::bytes::{Reader, Writer};
 use crate::index::cache::head::{Head, Label};
-use crate::index::cache::lines::{Line, Lines};
+use crate::index::cache::lines::{LineSpan, Lines};
 use crate::index::cache::record::Fetched;
 
 /// Among the values for which a row has no room: the version is a text.
@@ -23,7 +23,7 @@ pub(in crate::index) struct Table {
     /// The three numbers of each version; zeros if it is not a version, or more than that.
     pub(in crate::index) numbers: Vec<[u32; 3]>,
     /// The lines that hold more than a version, its time and its dependencies, by position, ascending.
-    pub(in crate::index) detailed: Vec<(u32, Line)>,
+    pub(in crate::index) detailed: Vec<(u32, LineSpan)>,
     /// Values for which rows have no room, ascending by position.
     odd: Vec<Odd>,
     count: usize,
@@ -59,14 +59,14 @@ impl Table {
     }
 
     /// Where a line is; `None` for a position that does not exist.
-    pub(in crate::index) fn line(&self, lines: &Lines, position: usize) -> Option<Line> {
+    pub(in crate::index) fn line(&self, lines: &Lines, position: usize) -> Option<LineSpan> {
         let detailed = self.detailed.binary_search_by_key(&position, |(at, _)| *at as usize);
         if let Some((_, line)) = detailed.ok().and_then(|found| self.detailed.get(found)) {
             return Some(*line);
         }
         let start = self.before(lines, position).map_or(0, |row| row.far_end);
         let length = self.row(lines, position)?.far_end - start;
-        Some(Line { start, length, is_far: true })
+        Some(LineSpan { start, length, is_far: true })
     }
 
     /// The references that a version depends on, each split where its version starts; `None` if only its line
@@ -238,14 +238,14 @@ impl Reader<'_> {
         }
         let needs = self.at;
         self.take(needs_end as usize)?;
-        let mut detailed: Vec<(u32, Line)> = Vec::new();
+        let mut detailed: Vec<(u32, LineSpan)> = Vec::new();
         for _ in 0..self.number()? {
             let position = self.small()?;
             let is_behind = detailed.last().is_none_or(|(last, _)| *last < position);
             if !is_behind || position as usize >= count {
                 return None;
             }
-            detailed.push((position, Line { start: 0, length: self.small()?, is_far: false }));
+            detailed.push((position, LineSpan { start: 0, length: self.small()?, is_far: false }));
         }
         let mut odd: Vec<Odd> = Vec::new();
         for _ in 0..self.number()? {
