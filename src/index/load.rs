@@ -146,6 +146,7 @@ impl Shared {
             });
             return Ok(Package::new(id, route, record, Origin::Remembered));
         }
+        // Commits that are on this machine need no request.
         if let Some(record) = self.recall(id, &route, remembered.as_ref()) {
             return Ok(Package::new(id, route, record, Origin::Recalled));
         }
@@ -154,6 +155,7 @@ impl Shared {
             let progress = self.run.asking(id);
             route.provider.list(&route.location, validator, &*progress)?
         };
+        // What this package may lead to is requested when there is nothing else to do.
         if let (Listing::Found(found), Some(prefetcher)) = (&listing, self.prefetcher.upgrade()) {
             prefetcher.follow(id, &route, &found.leads_to);
         }

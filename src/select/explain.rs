@@ -325,6 +325,7 @@ impl Names<'_> {
         });
         lines.extend(few(rejected.collect()));
         lines.extend(clash.notes.iter().map(|note| format!("  {note}")));
+        // The version that others need decides, so the versions there are say nothing.
         if clash.needed.is_some() {
             return lines;
         }

@@ -85,6 +85,7 @@ impl Brought {
                 named.insert(place);
                 found.visit(world, (place, position), is_core, &mut seen, &mut needs, &mut open)?;
             }
+            // What is open by now is required whichever providers are chosen.
             if is_core {
                 found.required.extend(open.iter().cloned());
                 is_core = false;
@@ -101,6 +102,7 @@ impl Brought {
             found.brought.insert(place);
             found.visit(world, (place, position), false, &mut seen, &mut needs, &mut open)?;
         }
+        // What is required by name is not there only for what it provides.
         let fixed: FxHashSet<Place> = found.fixed.iter().map(|(place, _)| *place).collect();
         found.brought.retain(|place| !named.contains(place) && !fixed.contains(place));
         Ok(Some(found))

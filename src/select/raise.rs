@@ -38,10 +38,12 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
                 narrowed.push(Edge { node: *node, set: PositionSet::full() });
                 continue;
             }
+            // The current version stays possible, so nothing is lowered.
             let mut set = better(world, *node, set, current);
             set = set.union(&PositionSet::singleton(current));
             narrowed.push(Edge { node: *node, set });
         }
+        // Most often this shows without a search that nothing can be raised.
         let possible = Possible::within(world, &narrowed);
         let mut higher = Vec::new();
         for edge in &mut narrowed {
@@ -58,6 +60,7 @@ pub(super) fn raise(world: &mut World<'_>, mut chosen: Choices) -> Result<Choice
         if higher.is_empty() {
             return Ok(chosen);
         }
+        // At least one direct dependency has to be raised in the next choice.
         world.narrow_root(narrowed);
         world.demand_one_of(higher);
         match search::solve(world, limit)? {

@@ -27,6 +27,7 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
         (Kind::Provided(_), Kind::Requested(place)) => {
             vec![Fact::OnlyWhereAsked { id: world.package(*place).id.clone() }]
         }
+        // What requires the package says so itself.
         (Kind::Requested(_), _) | (_, Kind::Requested(_)) => Vec::new(),
         (Kind::Provided(capability), _) => {
             let by = versions_of(to, &group.iter().map(|link| &link.set).collect());
@@ -56,6 +57,8 @@ pub(super) fn tell(world: &World<'_>, group: &Group) -> Option<Vec<Fact>> {
             }
             facts
         }
+        // Links that lead only to the package itself say which of its versions provide the capability; the others
+        // require it.
         (_, Kind::Provided(capability)) => {
             let (mut providing, mut requiring) = (PositionSet::empty(), PositionSet::empty());
             let providers = world.packages.capabilities.providers(*capability);

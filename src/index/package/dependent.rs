@@ -59,6 +59,7 @@ impl Dependent<'_> {
             let mut declared = wire::declared(&defaults, dependency)
                 .map_err(|source| self.no_reference(dependency, source))?;
             let commit = self.release.commit.as_deref();
+            // In a repository, a folder means the package there, of the same commit.
             if let (Some(folder), Some(commit)) = (declared.reference.local(), commit) {
                 let Some(beside) = self.beside(folder, commit) else {
                     return Err(self.no_folder(dependency, folder));
@@ -78,6 +79,7 @@ impl Dependent<'_> {
                     around.run().routes.hints.inherit(fallback, package.id());
                 }
             }
+            // A name that may mean two packages means the first one that exists.
             if let Some(fallback) = declared.fallback
                 && !(options.is_local)(&declared.requirement.id)
                 && !around.is_there(&declared.requirement.id)?

@@ -87,6 +87,7 @@ impl Manifests<'_> {
             let details = Some(Arc::new(details.counted(aliases)));
             Ok(Some(Seen { version: None, details, dependencies }))
         };
+        // The place itself knows more than a listing of hints.
         if let Some(own) = provider.confirm(location, release, &*progress)? {
             let details = wire::details(self.id, &own);
             return of_line(details, own.dependencies.unwrap_or_default());
@@ -101,6 +102,7 @@ impl Manifests<'_> {
             Err(error) => {
                 let shown = self.route.shown(&file);
                 let is_own = formats::format_of(&shown).is_none();
+                // A manifest that this mu cannot read may still say which mu can.
                 let known = is_own.then(|| Outline::parse(&shown, &file.text).ok()).flatten();
                 let details = match known.filter(Outline::is_of_another_mu) {
                     Some(Outline { api_version, mu_version, .. }) => {

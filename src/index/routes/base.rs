@@ -37,6 +37,7 @@ impl Routes {
     ) -> Result<Option<Route>, RouteError> {
         let found = Arc::clone(lock(&self.bases).entry(id.base().as_str().to_owned()).or_default());
         let in_hub = || self.route("hub", root.clone(), id.name_str().to_owned()).map(Some);
+        // First what is known without a request: a hub, or a cache that has the package.
         if self.is_hub(&found, &root, caches, None)? == Some(true) {
             return in_hub();
         }
@@ -51,6 +52,7 @@ impl Routes {
             }
             routes.push((provider, route));
         }
+        // The packages of a folder have the provider that was found for the first of them.
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder).to_owned();
         let found_in = Arc::clone(lock(&found.folders).entry(folder).or_default());
         let Some(progress) = progress else {
@@ -62,6 +64,7 @@ impl Routes {
         if self.is_hub(&found, &root, caches, Some(progress))? == Some(true) {
             return in_hub();
         }
+        // Held while places are asked, so that other packages of the folder wait for the answer.
         let mut known = lock(&found_in);
         let mut tried = Vec::new();
         for (provider, route) in routes {

@@ -73,6 +73,7 @@ pub(super) fn draft(
             }
         }
     }
+    // What does not follow from the requirements of the roots is listed, so that it is chosen again.
     let indirect = indirect(world, &chosen, &implied)?
         .into_iter()
         .map(|Pick { line, position }| {

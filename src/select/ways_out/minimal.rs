@@ -32,6 +32,7 @@ impl Finder<'_> {
         self.provide()?;
         let cost = self.conflict.statistics.versions_read;
         let mut other = Trial::new(self.trial.world.universe(), original, cost);
+        // The versions of the other strategy are targets for what is raised.
         let newest = match other.search(original.roots.clone(), &[])? {
             Verdict::Chosen(choices) => Some(choices),
             Verdict::Refuted(_) | Verdict::GivenUp => None,
@@ -73,6 +74,7 @@ impl Finder<'_> {
         wish: Option<&Requirement>,
         target: Option<Position>,
     ) -> Result<bool, Unavailable> {
+        // All versions that the wish would accept if its version did not matter.
         let any = Requirement::new(id.clone(), VersionSpec::Latest);
         let any =
             wish.map_or(any, |wish| Requirement { spec: VersionSpec::Latest, ..wish.clone() });

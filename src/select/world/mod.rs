@@ -259,6 +259,7 @@ impl<'a> World<'a> {
             if self.notes_askers && self.place(by) != Some(place) {
                 self.note_namer(Topic::Package(place), Namer::by_name(by), position);
             }
+            // A root that names a withdrawn version exactly allows it.
             if by == Node::ROOT && matches!(self.requirement(need).spec, VersionSpec::Pin(_)) {
                 let pinned = set.iter().filter(|&at| self.packages.get(place).is_only_pinned(at));
                 let root = Namer::by_name(Node::ROOT);

@@ -122,6 +122,7 @@ impl<'a> Packages<'a> {
         }
         let request = self.request;
         let locked = self.locked.get(id).map(Vec::as_slice).unwrap_or_default();
+        // What is said to be installed counts instead of the lock.
         let given = request.installed.get(id);
         let installed: Vec<&Version> = match given {
             Some(installed) => vec![&installed.version],
@@ -146,6 +147,7 @@ impl<'a> Packages<'a> {
         let place = Place(self.known.len());
         self.places.insert(id.clone(), place);
         let listing = package.listing();
+        // Answers about capabilities and replacements that were given before may lack this package.
         for (name, versions, preferred) in listing.provided(request.settings.capabilities.of(id)) {
             for versions in preferred.into_iter().chain([versions]) {
                 self.is_outdated |=

@@ -227,6 +227,7 @@ impl Reader<'_> {
         let (mut far_end, mut needs_end, mut has_all_needs) = (0, 0, true);
         let all = self.take(count.checked_mul(Row::LENGTH)?)?;
         numbers.reserve_exact(count);
+        // A row has only where its far line and its dependencies end: they begin where those before end.
         for row in all.chunks_exact(Row::LENGTH) {
             let row = Row::read(row)?;
             if row.far_end < far_end || row.needs_end < needs_end {
