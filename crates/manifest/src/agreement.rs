@@ -141,7 +141,7 @@ fn only(these: &[Said], those: &[Said], agree: impl Fn(&Said, &Said) -> bool) ->
 struct Said {
     /// The key that identifies it.
     key: String,
-    /// The same key with the old name, if the package was copied under another name.
+    /// The key with the old name of the package, if it was copied under another name.
     former: Option<String>,
     /// The base of the package that it is about, if known.
     base: Option<Base>,
