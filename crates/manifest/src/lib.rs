@@ -35,7 +35,7 @@ pub use self::locate::{
     read_text_if_there,
 };
 pub use self::outline::{Outline, generated_manifest};
-pub use self::place::{error_at_dependency, error_at_key};
+pub use self::place::{error_at_dependency, error_at_readme};
 pub use self::read::{globs, unversioned};
 pub use self::requirement::{Requirement, is_version_alone};
 pub use self::schema::{in_lines, schema};

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::reference::{Version, VersionSpec};
+use crate::schema::File;
 use crate::source::render::quoted;
 use crate::source::{Document, SourceError};
 use crate::types::API_VERSION;
@@ -75,13 +76,13 @@ impl Outline {
             value.word().ok().map(|text| text.as_str().to_owned())
         };
         Ok(Self {
-            name: word("name"),
-            version: word("version"),
-            app_version: word("appVersion"),
-            versioning: word("versioning"),
-            readme: word("readme"),
-            api_version: word("apiVersion"),
-            mu_version: word("muVersion"),
+            name: word(File::name),
+            version: word(File::version),
+            app_version: word(File::app_version),
+            versioning: word(File::versioning),
+            readme: word(File::readme),
+            api_version: word(File::api_version),
+            mu_version: word(File::mu_version),
         })
     }
 

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use super::requirement::is_version_alone;
+use super::schema::{File, LongDependency};
 use super::source::{Document, SourceError, Value};
 use crate::reference::Reference;
 
@@ -16,18 +17,18 @@ pub fn error_at_dependency(
     message: &str,
 ) -> Option<SourceError> {
     let document = Document::read(path, text).ok()?;
-    let is_list = |key: &str| matches!(key, "dependencies" | "devDependencies");
+    let is_list = |key: &str| matches!(key, File::dependencies | File::dev_dependencies);
     let lists = document.root().entries().ok()?.filter(|(key, _)| is_list(key.as_str()));
     let mut dependencies = lists.flat_map(|(_, value)| values(value));
     let (_, found) = dependencies.find(|(name, value)| is_written(*name, *value, reference))?;
     Some(found.error(message))
 }
 
-/// An error about the value of a key of a manifest; `None` if the text has no such key.
-pub fn error_at_key(path: &Path, text: &str, key: &str, message: &str) -> Option<SourceError> {
+/// An error about the readme that a manifest names; `None` if the text names none.
+pub fn error_at_readme(path: &Path, text: &str, message: &str) -> Option<SourceError> {
     let document = Document::read(path, text).ok()?;
     let mut entries = document.root().entries().ok()?;
-    let (_, value) = entries.find(|(name, _)| name.as_str() == key)?;
+    let (_, value) = entries.find(|(name, _)| name.as_str() == File::readme)?;
     Some(value.error(message))
 }
 
@@ -44,7 +45,7 @@ fn values(dependencies: Value<'_>) -> Vec<(Option<&str>, Value<'_>)> {
 
 fn long_form(value: Value<'_>) -> Option<Value<'_>> {
     let mut keys = value.entries().ok()?;
-    keys.find(|(key, _)| key.as_str() == "ref").map(|(_, value)| value)
+    keys.find(|(key, _)| key.as_str() == LongDependency::r#ref).map(|(_, value)| value)
 }
 
 fn is_written(name: Option<&str>, value: Value<'_>, reference: &str) -> bool {

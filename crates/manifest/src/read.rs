@@ -4,10 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use super::schema::{self, File, PersonTable};
 use super::source::{Document, Problem, SourceError, Table, Text, Value};
 use super::{
     API_VERSION, Build, Capability, Constraint, Export, Globs, Head, Manifest, Person, Upgrade,
-    Versioning, Versions, Warning, requirement, schema,
+    Versioning, Versions, Warning, requirement,
 };
 use crate::reference::{Name, Range, Reference, ReferenceError, Version};
 
@@ -34,7 +35,7 @@ pub(super) fn manifest(
         return Err(root.error("the manifest is empty").help("it needs at least `name`"));
     }
     let api_version = api_version(root)?;
-    let table = root.table(schema::File::KEYS)?;
+    let table = root.table(File::KEYS)?;
     let name = name(table)?.ok_or_else(|| {
         let start = root.span().start;
         document
@@ -46,8 +47,8 @@ pub(super) fn manifest(
         Some(value) => requirement::read(value, &mut warnings),
         None => Ok(Vec::new()),
     };
-    let dependencies = requirements("dependencies")?;
-    let dev_dependencies = requirements("devDependencies")?;
+    let dependencies = requirements(File::dependencies)?;
+    let dev_dependencies = requirements(File::dev_dependencies)?;
     let Numbers { versioning, version, versions, written, app_version } = numbers(table, is_own)?;
     let is_lenient = versions == Versions::Lenient || !is_own;
     let manifest = Manifest {
@@ -59,26 +60,26 @@ pub(super) fn manifest(
         versions,
         format: None,
         api_version,
-        mu_version: parsed(table, "muVersion", Range::parse)?,
-        description: table.string("description")?,
+        mu_version: parsed(table, File::mu_version, Range::parse)?,
+        description: table.string(File::description)?,
         authors: authors(table)?,
-        maintainers: one_or_more(table.get("maintainers"), person)?,
-        website: table.string("website")?,
-        repository: table.string("repository")?,
-        license: table.string("license")?,
-        keywords: table.strings("keywords")?,
-        readme: table.text("readme")?.map(|text| inner_path(&text)).transpose()?,
-        files: table.get("files").map(globs).transpose()?.unwrap_or_else(Globs::all),
+        maintainers: one_or_more(table.get(File::maintainers), person)?,
+        website: table.string(File::website)?,
+        repository: table.string(File::repository)?,
+        license: table.string(File::license)?,
+        keywords: table.strings(File::keywords)?,
+        readme: table.text(File::readme)?.map(|text| inner_path(&text)).transpose()?,
+        files: table.get(File::files).map(globs).transpose()?.unwrap_or_else(Globs::all),
         dependencies,
         dev_dependencies,
-        replaces: table.list("replaces", |value| value.text()?.parse(unversioned))?,
-        provides: table.list("provides", |value| value.text()?.parse(Capability::parse))?,
-        requires: table.list("requires", |value| value.text()?.parse(Capability::parse))?,
+        replaces: table.list(File::replaces, |value| value.text()?.parse(unversioned))?,
+        provides: table.list(File::provides, |value| value.text()?.parse(Capability::parse))?,
+        requires: table.list(File::requires, |value| value.text()?.parse(Capability::parse))?,
         constraints: constraints(table)?,
-        conflicts: table.list("conflicts", |value| value.text()?.parse(unversioned))?,
-        channels: table.list("channels", |value| word(&value.text()?))?,
-        default_channel: table.text("defaultChannel")?.map(|text| word(&text)).transpose()?,
-        upgrade: one_or_more(table.get("upgrade"), |value| upgrade(value, versioning, is_lenient))?,
+        conflicts: table.list(File::conflicts, |value| value.text()?.parse(unversioned))?,
+        channels: table.list(File::channels, |value| word(&value.text()?))?,
+        default_channel: table.text(File::default_channel)?.map(|text| word(&text)).transpose()?,
+        upgrade: one_or_more(table.get(File::upgrade), |one| upgrade(one, versioning, is_lenient))?,
         exports: exports(table)?,
         build: build(table)?,
         generated: table.flag(GENERATED_KEY)?,
@@ -90,7 +91,7 @@ pub(super) fn manifest(
 pub(super) fn head(document: &Document<'_>) -> Result<Head, SourceError> {
     let root = document.root();
     api_version(root)?;
-    let table = root.table(schema::File::KEYS)?;
+    let table = root.table(File::KEYS)?;
     Ok(Head {
         name: name(table)?,
         version: numbers(table, false)?.version,
@@ -101,7 +102,7 @@ pub(super) fn head(document: &Document<'_>) -> Result<Head, SourceError> {
 
 /// The format is checked first: mu cannot judge anything else in a newer one.
 fn api_version(root: Value<'_>) -> Result<Option<String>, SourceError> {
-    let found = root.entries()?.find(|(key, _)| key.as_str() == "apiVersion");
+    let found = root.entries()?.find(|(key, _)| key.as_str() == File::api_version);
     let Some((_, value)) = found.filter(|(_, value)| !value.is_null()) else { return Ok(None) };
     let text = value.text()?;
     if text.as_str() == API_VERSION {
@@ -120,7 +121,7 @@ fn parsed<T, P: Into<Problem>>(
 }
 
 fn name(table: Table<'_>) -> Result<Option<Reference>, SourceError> {
-    table.text("name")?.map(|text| text.parse(unversioned)).transpose()
+    table.text(File::name)?.map(|text| text.parse(unversioned)).transpose()
 }
 
 /// A name, or base and name: neither protocol nor version.
@@ -158,11 +159,11 @@ struct Numbers {
 }
 
 fn numbers(table: Table<'_>, is_own: bool) -> Result<Numbers, SourceError> {
-    let versions: Versions = table.choice("versions")?.unwrap_or_default();
+    let versions: Versions = table.choice(File::versions)?.unwrap_or_default();
     let is_lenient = versions == Versions::Lenient || !is_own;
-    let versioning = table.choice("versioning")?.unwrap_or_default();
-    let app = table.word("appVersion")?;
-    let written = table.word("version")?;
+    let versioning = table.choice(File::versioning)?.unwrap_or_default();
+    let app = table.word(File::app_version)?;
+    let written = table.word(File::version)?;
     let revision =
         written.as_ref().map(|text| text.parse(|text| version_of(text, is_lenient))).transpose()?;
     let version = match (versioning, &written, revision) {
@@ -218,7 +219,7 @@ fn strict_version(text: &str) -> Result<Version, Problem> {
 }
 
 fn authors(table: Table<'_>) -> Result<Vec<Person>, SourceError> {
-    match (table.get("author"), table.get("authors")) {
+    match (table.get(File::author), table.get(File::authors)) {
         (Some(author), Some(_)) => Err(author.error("`author` and `authors` are the same key")),
         (author, authors) => one_or_more(author.or(authors), person),
     }
@@ -240,9 +241,11 @@ fn person(value: Value<'_>) -> Result<Person, SourceError> {
     if !value.is_table() {
         return Ok(Person::parse(value.text()?.as_str()));
     }
-    let table = value.table(schema::PersonTable::KEYS)?;
-    let name = table.string("name")?.ok_or_else(|| value.error("a person needs `name`"))?;
-    Ok(Person { name, email: table.string("email")?, url: table.string("url")? })
+    let table = value.table(PersonTable::KEYS)?;
+    let name = table.string(PersonTable::name)?;
+    let name = name.ok_or_else(|| value.error("a person needs `name`"))?;
+    let (email, url) = (table.string(PersonTable::email)?, table.string(PersonTable::url)?);
+    Ok(Person { name, email, url })
 }
 
 /// A list of patterns.
@@ -279,7 +282,7 @@ fn word(text: &Text<'_>) -> Result<String, SourceError> {
 }
 
 fn constraints(table: Table<'_>) -> Result<BTreeMap<String, Constraint>, SourceError> {
-    table.entries("constraints", |(key, value)| {
+    table.entries(File::constraints, |(key, value)| {
         Ok((key.as_str().to_owned(), value.word()?.parse(Constraint::parse)?))
     })
 }
@@ -295,15 +298,15 @@ fn upgrade(
         Versioning::Composite => Version::parse_composite(text).map_err(Problem::from),
     };
     Ok(Upgrade {
-        channel: table.text("channel")?.map(|text| word(&text)).transpose()?,
-        replaces: parsed(table, "replaces", version)?,
-        skips: table.list("skips", |value| value.word()?.parse(version))?,
-        skip_range: parsed(table, "skipRange", Range::parse)?,
+        channel: table.text(schema::Upgrade::channel)?.map(|text| word(&text)).transpose()?,
+        replaces: parsed(table, schema::Upgrade::replaces, version)?,
+        skips: table.list(schema::Upgrade::skips, |value| value.word()?.parse(version))?,
+        skip_range: parsed(table, schema::Upgrade::skip_range, Range::parse)?,
     })
 }
 
 fn exports(table: Table<'_>) -> Result<BTreeMap<String, Export>, SourceError> {
-    table.entries("exports", |(key, value)| {
+    table.entries(File::exports, |(key, value)| {
         key.parse(Name::parse)?;
         Ok((key.as_str().to_owned(), export(value)?))
     })
@@ -315,33 +318,33 @@ fn export(value: Value<'_>) -> Result<Export, SourceError> {
     }
     let table = value.table(schema::Export::KEYS)?;
     Ok(Export {
-        kind: table.choice("kind")?,
-        path: table.text("path")?.map(|text| inner_path(&text)).transpose()?,
+        kind: table.choice(schema::Export::kind)?,
+        path: table.text(schema::Export::path)?.map(|text| inner_path(&text)).transpose()?,
     })
 }
 
 fn build(table: Table<'_>) -> Result<Option<Build>, SourceError> {
-    let Some(value) = table.get("build") else { return Ok(None) };
+    let Some(value) = table.get(File::build) else { return Ok(None) };
     let table = value.table(schema::Build::KEYS)?;
     let missing = || value.error("`build` needs `command`");
-    let command = table.get("command").ok_or_else(missing)?;
+    let command = table.get(schema::Build::command).ok_or_else(missing)?;
     if !command.is_list() {
         return Err(command
             .error("`command` must be a list")
             .help("write the program and each argument separately: `[\"make\", \"pack\"]`"));
     }
-    let command = table.strings("command")?;
+    let command = table.strings(schema::Build::command)?;
     if command.first().is_none_or(String::is_empty) {
         return Err(missing());
     }
-    let outputs = table.list("outputs", |value| inner_path(&value.text()?))?;
-    let env = table.list("env", |value| {
+    let outputs = table.list(schema::Build::outputs, |value| inner_path(&value.text()?))?;
+    let env = table.list(schema::Build::env, |value| {
         let text = value.text()?;
         let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
         let is_name = text.as_str().chars().all(is_word) && !text.as_str().is_empty();
         checked(&text, is_name, "an environment variable has a name of letters, digits and `_`")
     })?;
-    let tools = table.list("tools", |value| {
+    let tools = table.list(schema::Build::tools, |value| {
         let text = value.text()?;
         let is_name = !text.as_str().is_empty() && !text.as_str().contains(['/', '\\', '\0']);
         checked(&text, is_name, "a tool is the name of a program, without a folder")

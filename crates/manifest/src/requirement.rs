@@ -174,10 +174,10 @@ impl<'d> Written<'d> {
         let alias = self.alias(&reference)?;
         let mut requirement = Requirement { alias, ..Requirement::new(reference) };
         if let Some(table) = table {
-            requirement.channel = table.string("channel")?;
+            requirement.channel = table.string(LongDependency::channel)?;
             requirement.app_version =
-                table.word("appVersion")?.map(|text| text.as_str().to_owned());
-            requirement.prerelease = table.flag("prerelease")?;
+                table.word(LongDependency::app_version)?.map(|text| text.as_str().to_owned());
+            requirement.prerelease = table.flag(LongDependency::prerelease)?;
             requirement.indirect = table.flag(INDIRECT_KEY)?;
         }
         requirement.indirect |= document
@@ -200,8 +200,8 @@ impl<'d> Written<'d> {
     }
 
     fn long_reference(&self, table: Table<'d>) -> Result<(Reference, Text<'d>), SourceError> {
-        let version = table.word("version")?;
-        let Some(text) = table.text("ref")? else {
+        let version = table.word(LongDependency::version)?;
+        let Some(text) = table.text(LongDependency::r#ref)? else {
             let (Some(key), Some(version)) = (&self.key, version) else {
                 return Err(self.value.error("a dependency needs `ref`"));
             };

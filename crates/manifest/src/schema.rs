@@ -1,4 +1,4 @@
-//! The only declaration of a manifest's keys, for the reader and for the JSON schema that editors use.
+//! The only declaration of a manifest's keys, for the reader, for edits, and for the JSON schema that editors use.
 //!
 //! The types have the shape of the file. The reader decides what the values mean.
 
@@ -111,7 +111,7 @@ keys! {
         /// How it is built; installing the package never runs this.
         "build" build: Option<Build>,
         /// Anything; mu ignores it.
-        "metadata" metadata: Option<BTreeMap<String, Value>>,
+        "metadata" _metadata: Option<BTreeMap<String, Value>>,
     }
 }
 

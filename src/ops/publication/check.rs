@@ -8,7 +8,7 @@ use mu_provider::{SafeUrl, without_secrets};
 use url::Url;
 
 use crate::lock::Lockfile;
-use crate::manifest::{self, ManifestError, error_at_dependency, error_at_key};
+use crate::manifest::{self, ManifestError, error_at_dependency, error_at_readme};
 use crate::ops::publication::lines::{full_version, yanked};
 use crate::ops::publication::target::Target;
 use crate::ops::requirements::names::{Meant, id_in, in_full, meant, written_id};
@@ -134,7 +134,7 @@ fn no_readme(member: &Member, readme: &str) -> CommandError {
     let path = &member.manifest_path;
     let message = format!("there is no file `{readme}` in `{}`", member.folder.display());
     let text = crate::fs::read_text(path).ok();
-    let error = text.and_then(|text| error_at_key(path, &text, "readme", &message));
+    let error = text.and_then(|text| error_at_readme(path, &text, &message));
     let error = match error {
         Some(error) => error.into(),
         None => CommandError::new(Code::Manifest, message),

@@ -3,6 +3,7 @@
 use crate::Requirement;
 use crate::reference::Reference;
 use crate::requirement::{INDIRECT_KEY, is_version_alone};
+use crate::schema::LongDependency;
 use crate::source::SourceError;
 use crate::source::layout::{Collection, NewEntry, Patch};
 use crate::source::render::New;
@@ -12,7 +13,7 @@ const ANY_VERSION: &str = "latest";
 
 /// A dependency as a new entry of a list.
 pub(super) fn in_list(new: &Requirement) -> NewEntry {
-    let reference = ("ref", New::Text(new.reference.to_string()));
+    let reference = (LongDependency::r#ref, New::Text(new.reference.to_string()));
     NewEntry { key: None, value: value(new, reference) }
 }
 
@@ -33,9 +34,9 @@ pub(super) fn in_map(new: &Requirement, others: &[Requirement]) -> NewEntry {
     };
     let version = reference.version_text().unwrap_or(ANY_VERSION);
     let said = if key == place.as_str() && is_version_alone(version) {
-        ("version", New::Text(version.to_owned()))
+        (LongDependency::version, New::Text(version.to_owned()))
     } else {
-        ("ref", New::Text(map_reference(reference)))
+        (LongDependency::r#ref, New::Text(map_reference(reference)))
     };
     NewEntry { key: Some(key), value: value(new, said) }
 }
@@ -56,11 +57,11 @@ pub(super) fn rewrite<'d>(
     let by_version = in_map && collection.text(index).is_some_and(is_version_alone);
     let version = wanted.reference.version_text().unwrap_or(ANY_VERSION);
     let said = if by_version && is_version_alone(version) {
-        ("version", version.to_owned())
+        (LongDependency::version, version.to_owned())
     } else if in_map {
-        ("ref", map_reference(&wanted.reference))
+        (LongDependency::r#ref, map_reference(&wanted.reference))
     } else {
-        ("ref", wanted.reference.to_string())
+        (LongDependency::r#ref, wanted.reference.to_string())
     };
     match value(wanted, (said.0, New::Text(said.1))) {
         New::Text(text) => patch.replace_text(collection, index, &text),
@@ -78,16 +79,16 @@ fn rewrite_long<'d>(
     wanted: &Requirement,
 ) -> Result<(), SourceError> {
     if old.reference != wanted.reference {
-        if table.has("version") {
+        if table.has(LongDependency::version) {
             let version = wanted.reference.version_text().unwrap_or(ANY_VERSION);
-            patch.set(table, "version", New::Text(version.to_owned()))?;
+            patch.set(table, LongDependency::version, New::Text(version.to_owned()))?;
         } else {
-            patch.set(table, "ref", New::Text(wanted.reference.to_string()))?;
+            patch.set(table, LongDependency::r#ref, New::Text(wanted.reference.to_string()))?;
         }
     }
     let texts = [
-        ("channel", &old.channel, &wanted.channel),
-        ("appVersion", &old.app_version, &wanted.app_version),
+        (LongDependency::channel, &old.channel, &wanted.channel),
+        (LongDependency::app_version, &old.app_version, &wanted.app_version),
     ];
     for (key, _, wanted) in texts.into_iter().filter(|(_, old, wanted)| old != wanted) {
         match wanted {
@@ -96,7 +97,7 @@ fn rewrite_long<'d>(
         }
     }
     if old.prerelease != wanted.prerelease {
-        patch.set(table, "prerelease", New::Flag(wanted.prerelease))?;
+        patch.set(table, LongDependency::prerelease, New::Flag(wanted.prerelease))?;
     }
     Ok(())
 }
@@ -113,7 +114,7 @@ pub(super) fn mark_by_key<'d>(
     }
     let text = collection.text(index).unwrap_or_default().to_owned();
     let by_version = collection.is_table() && is_version_alone(&text);
-    let key = if by_version { "version" } else { "ref" };
+    let key = if by_version { LongDependency::version } else { LongDependency::r#ref };
     let long = New::Table(vec![(key, New::Text(text)), (INDIRECT_KEY, New::Flag(true))]);
     patch.replace_value(collection, index, &long);
     Ok(())
@@ -122,10 +123,10 @@ pub(super) fn mark_by_key<'d>(
 /// The short form if there is only the reference or version, and otherwise the long form.
 fn value(requirement: &Requirement, said: (&'static str, New)) -> New {
     let mut pairs = vec![said];
-    let text = |text: &String| New::Text(text.clone());
-    pairs.extend(requirement.channel.as_ref().map(|channel| ("channel", text(channel))));
-    pairs.extend(requirement.app_version.as_ref().map(|app| ("appVersion", text(app))));
-    pairs.extend(requirement.prerelease.then_some(("prerelease", New::Flag(true))));
+    let text = |key, text: &Option<String>| Some((key, New::Text(text.clone()?)));
+    pairs.extend(text(LongDependency::channel, &requirement.channel));
+    pairs.extend(text(LongDependency::app_version, &requirement.app_version));
+    pairs.extend(requirement.prerelease.then_some((LongDependency::prerelease, New::Flag(true))));
     match pairs.len() {
         1 => pairs.remove(0).1,
         _ => New::Table(pairs),

@@ -15,6 +15,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::schema::File;
 use super::source::layout::{self, Collection, Patch};
 use super::source::{Document, SourceError};
 use super::{Manifest, Requirement};
@@ -36,8 +37,8 @@ impl Section {
     /// Its key in the manifest.
     pub fn key(self) -> &'static str {
         match self {
-            Self::Dependencies => "dependencies",
-            Self::DevDependencies => "devDependencies",
+            Self::Dependencies => File::dependencies,
+            Self::DevDependencies => File::dev_dependencies,
         }
     }
 

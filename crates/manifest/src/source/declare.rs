@@ -1,6 +1,6 @@
 //! Declarations of the content of files: the keys of a map, and the words that a value can be.
 //!
-//! Each is declared once. The reader, the suggestions for misspelt words, and the JSON schema all use the
+//! Each is declared once. Readers, editors, the suggestions for misspelt words, and the JSON schema all use the
 //! declaration.
 
 use super::value::{Text, Value};
@@ -64,7 +64,8 @@ macro_rules! choice {
 }
 
 /// Declares the keys of a map in a file, with the types of their values in its JSON schema. Other keys are
-/// unknown, except those that begin with `x-`.
+/// unknown, except those that begin with `x-`. Code names a key by the constant with its field's name. The compiler
+/// reports one that this crate does not use, unless its name begins with `_`; it is silent in other crates.
 #[macro_export]
 macro_rules! keys {
     (
@@ -78,9 +79,16 @@ macro_rules! keys {
             $($(#[$about])* #[schemars(rename = $key)] $field: $shape,)*
         }
 
+        #[warn(dead_code)]
+        #[allow(non_upper_case_globals, reason = "they are named as the fields are")]
         impl $name {
             /// The keys, in the order in which they are declared.
             $visibility const KEYS: &'static [&'static str] = &[$($key),*];
+
+            $(
+                /// The key itself.
+                $visibility const $field: &'static str = $key;
+            )*
         }
     };
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::fs::{self, AtPath as _};
 use crate::lock::FILE_NAME;
-use crate::manifest::{JSON_NAME, Manifest, Warning, YAML_NAME, error_at_key};
+use crate::manifest::{JSON_NAME, Manifest, Warning, YAML_NAME, error_at_readme};
 use crate::ops::apply::ignore_rules::{OF_PACKAGES, Rules};
 use crate::ops::publication::packing::archive::{Content, Item};
 use crate::ops::{Code, CommandError};
@@ -123,8 +123,7 @@ fn warn(member: &Member, chosen: &[Item], warnings: &mut Vec<String>) {
     {
         let text = crate::fs::read_text(&member.manifest_path).ok();
         let message = format!("there is no file `{readme}`, which `readme` names");
-        let error =
-            text.and_then(|text| error_at_key(&member.manifest_path, &text, "readme", &message));
+        let error = text.and_then(|text| error_at_readme(&member.manifest_path, &text, &message));
         let line = error.map(|error| error.line());
         warnings.push(Warning::new(&member.manifest_path, line, message).to_string());
     }
