@@ -12,7 +12,7 @@ use crate::fs;
 use crate::manifest::source::{Document, SourceError, nearest};
 use crate::ops::{Code, CommandError, Session};
 use crate::workspace::edit::set_key;
-use crate::workspace::{LOCK_FILE, find_root};
+use crate::workspace::{Key, LOCK_FILE, find_root};
 use mu_provider::http::TOKEN_PREFIX;
 
 /// A setting or variable.
@@ -28,25 +28,25 @@ pub struct Setting {
 
 /// Settings with a default value.
 const DEFAULTS: [(&str, &str); 7] = [
-    ("base", "hub.mu.com/"),
-    ("freshFor", "10 minutes"),
-    ("link", "auto"),
-    ("majors", "one"),
-    ("members", "[\"**\"]"),
-    ("minimumReleaseAge", "0"),
-    ("resolution", "highest"),
+    (Key::base, "hub.mu.com/"),
+    (Key::fresh_for, "10 minutes"),
+    (Key::link, "auto"),
+    (Key::majors, "one"),
+    (Key::members, "[\"**\"]"),
+    (Key::minimum_release_age, "0"),
+    (Key::resolution, "highest"),
 ];
 
 /// Settings that are maps with entries.
 const MAPS: [&str; 8] = [
-    "aliases",
-    "allowReplaces",
-    "overrides",
-    "packages",
-    "patches",
-    "registries",
-    "runtime",
-    "trust",
+    Key::aliases,
+    Key::allow_replaces,
+    Key::overrides,
+    Key::packages,
+    Key::patches,
+    Key::registries,
+    Key::runtime,
+    Key::trust,
 ];
 
 /// All settings, by key: those of the workspace, else those of the user, else the defaults.
@@ -65,7 +65,7 @@ pub fn settings(session: &Session) -> Result<Vec<Setting>, CommandError> {
             said(&path, &text)?.into_iter().for_each(&mut add);
         }
     }
-    for (variable, key) in [("MU_RESOLUTION", "resolution"), ("MU_OFFLINE", "offline")] {
+    for (variable, key) in [("MU_RESOLUTION", Key::resolution), ("MU_OFFLINE", "offline")] {
         if let Some(value) = session.environment.variable(variable) {
             add(Setting { key: key.into(), value: value.into(), from: variable.into() });
         }
@@ -134,11 +134,12 @@ pub fn set(
     global: bool,
 ) -> Result<PathBuf, CommandError> {
     let path = session.settings_file(global);
-    let is_whole = MAPS.contains(&key) || ["members", "exclude"].contains(&key);
-    let is_list = key == "runtime.provides" || key.starts_with("packages.");
-    if is_whole || is_list || key.starts_with("registries.") || key.starts_with("trust.") {
+    let is_whole = MAPS.contains(&key) || [Key::members, Key::exclude].contains(&key);
+    let maps = [Key::packages, Key::registries, Key::trust];
+    let is_list = key.split_once('.').is_some_and(|(map, _)| maps.contains(&map));
+    if is_whole || is_list || key == "runtime.provides" {
         let message = format!("`{key}` has more than one value, and cannot be set here");
-        let hint = match key.starts_with("registries") {
+        let hint = match key.starts_with(Key::registries) {
             true => "`mu registry add PREFIX URL` sets a registry".to_owned(),
             false => format!("edit `{}`", path.display()),
         };

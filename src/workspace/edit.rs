@@ -5,15 +5,16 @@
 use std::path::Path;
 
 use super::read::{self, Kind, Layer};
+use super::schema::{File, RegistryTable};
 use super::{CONFIG_FILE, Registry, registry};
 use crate::manifest::edit::EditError;
 use crate::manifest::source::New;
 use crate::manifest::source::layout::{self, Collection, NewEntry, Patch};
 use crate::manifest::source::{Document, Problem, SourceError};
 
-const KEY: &str = "registries";
+const KEY: &str = File::registries;
 
-const PATCHES: &str = "patches";
+const PATCHES: &str = File::patches;
 
 /// The parts of a registry to write.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -46,11 +47,11 @@ impl NewRegistry {
     fn pairs(&self) -> Vec<(&'static str, Option<New>)> {
         let text = |text: &Option<String>| text.clone().map(New::Text);
         vec![
-            ("provider", text(&self.provider)),
-            ("url", text(&self.url)),
-            ("insecure", self.insecure.then_some(New::Flag(true))),
-            ("versions", self.lenient.then(|| New::Text("lenient".to_owned()))),
-            ("strip", self.no_strip.then_some(New::Flag(false))),
+            (RegistryTable::provider, text(&self.provider)),
+            (RegistryTable::url, text(&self.url)),
+            (RegistryTable::insecure, self.insecure.then_some(New::Flag(true))),
+            (RegistryTable::versions, self.lenient.then(|| New::Text("lenient".to_owned()))),
+            (RegistryTable::strip, self.no_strip.then_some(New::Flag(false))),
         ]
     }
 
@@ -59,7 +60,7 @@ impl NewRegistry {
         let pairs = self.pairs().into_iter().filter_map(|(key, value)| Some((key, value?)));
         let mut pairs: Vec<_> = pairs.collect();
         match pairs.as_slice() {
-            [("url", _)] => pairs.remove(0).1,
+            [(RegistryTable::url, _)] => pairs.remove(0).1,
             _ => New::Table(pairs),
         }
     }

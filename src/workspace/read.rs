@@ -8,18 +8,17 @@ use std::path::{Path, PathBuf};
 use mu_formats::FORMATS;
 
 use super::members::Patterns;
+use super::schema::{Consent, File, PackageTable, Trust};
 use super::settings::{
     Bundled, Exclusion, FRESH_FOR, Link, Majors, Namespace, PatchFile, Resolution, Settings,
 };
-use super::{Cutoff, Registry, registry, schema};
+use super::{Cutoff, Registry, registry};
 use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value};
 use crate::manifest::{Capability, Globs, globs, is_version_alone, unversioned};
 use crate::reference::{Alias, Aliases, Base, Defaults, Reference, VersionSpec};
 
 /// The keys of a workspace's file only, and those of both files.
-const KEYS: (&[&str], &[&str]) = schema::File::KEYS.split_at(3);
-/// The key of the user's file only: no workspace can declare itself trusted.
-const TRUSTED_WORKSPACES: &str = "workspaces";
+const KEYS: (&[&str], &[&str]) = File::KEYS.split_at(3);
 
 /// The content of one file; ids are not yet complete, because the base may come from the other.
 #[derive(Debug, Default)]
@@ -71,7 +70,7 @@ pub(super) fn layer(
         return Ok(Layer::default());
     }
     let table = root.table(match kind {
-        Kind::Workspace => schema::File::KEYS,
+        Kind::Workspace => File::KEYS,
         Kind::Config => {
             refuse_workspace_keys(root)?;
             KEYS.1
@@ -81,25 +80,25 @@ pub(super) fn layer(
     let is_workspace = kind == Kind::Workspace;
     let workspace_only = |key| is_workspace.then(|| table.get(key)).flatten();
     Ok(Layer {
-        namespace: workspace_only("namespace").map(namespace).transpose()?,
-        members: workspace_only("members").map(Patterns::read).transpose()?,
-        base: table.text("base")?.map(|text| text.parse(base)).transpose()?,
-        resolution: table.choice("resolution")?,
+        namespace: workspace_only(File::namespace).map(namespace).transpose()?,
+        members: workspace_only(File::members).map(Patterns::read).transpose()?,
+        base: table.text(File::base)?.map(|text| text.parse(base)).transpose()?,
+        resolution: table.choice(File::resolution)?,
         registries: registries(table, folder)?,
         runtime: runtime(table)?,
         runtime_provides: runtime_provides(table)?,
         packages: packages(table)?,
         overrides: overrides(table, kind, folder)?,
         aliases: aliases(table)?,
-        exclude: list(table, "exclude", |text| text.parse(Reference::parse))?,
-        patches: workspace_only("patches").map(patches).transpose()?.unwrap_or_default(),
-        bundled: list(table, "bundled", |text| text.parse(bundled))?,
-        formats: list(table, "formats", |text| text.parse(format))?,
-        majors: table.choice("majors")?,
-        minimum_release_age: word(table, "minimumReleaseAge", Cutoff::parse)?,
-        fresh_for: word(table, "freshFor", seconds)?,
+        exclude: list(table, File::exclude, |text| text.parse(Reference::parse))?,
+        patches: workspace_only(File::patches).map(patches).transpose()?.unwrap_or_default(),
+        bundled: list(table, File::bundled, |text| text.parse(bundled))?,
+        formats: list(table, File::formats, |text| text.parse(format))?,
+        majors: table.choice(File::majors)?,
+        minimum_release_age: word(table, File::minimum_release_age, Cutoff::parse)?,
+        fresh_for: word(table, File::fresh_for, seconds)?,
         allow_replaces: allow_replaces(table)?,
-        link: table.choice("link")?,
+        link: table.choice(File::link)?,
         trusted_builds,
         unasked_builds,
         trusted_workspaces: trusted_workspaces(table, kind)?,
@@ -231,7 +230,7 @@ fn list<'d, T>(
 
 fn registries(table: Table<'_>, folder: &Path) -> Result<Vec<Registry>, SourceError> {
     let mut registries: Vec<Registry> = Vec::new();
-    let entries: Vec<_> = table.entries("registries", Ok)?;
+    let entries: Vec<_> = table.entries(File::registries, Ok)?;
     for (key, value) in entries {
         let registry = registry::read(&key, value, folder)?;
         if registries.iter().any(|other| other.prefix == registry.prefix) {
@@ -253,7 +252,7 @@ fn runtime(table: Table<'_>) -> Result<BTreeMap<String, String>, SourceError> {
         };
         Ok(word.map(|word| (key.as_str().to_owned(), word)))
     };
-    let facts: Vec<_> = table.entries("runtime", fact)?;
+    let facts: Vec<_> = table.entries(File::runtime, fact)?;
     Ok(facts.into_iter().flatten().collect())
 }
 
@@ -263,14 +262,14 @@ fn runtime_provides(table: Table<'_>) -> Result<Option<Vec<String>>, SourceError
         PROVIDES => capabilities(value).map(Some),
         _ => Ok(None),
     };
-    let all: Vec<_> = table.entries("runtime", read)?;
+    let all: Vec<_> = table.entries(File::runtime, read)?;
     Ok(all.into_iter().flatten().next())
 }
 
 fn packages(table: Table<'_>) -> Result<Vec<(Reference, Vec<String>)>, SourceError> {
-    table.entries("packages", |(key, value)| {
+    table.entries(File::packages, |(key, value)| {
         let package = key.parse(unversioned)?;
-        let provides = value.table(schema::PackageTable::KEYS)?.get(PROVIDES);
+        let provides = value.table(PackageTable::KEYS)?.get(PackageTable::provides);
         Ok((package, provides.map(capabilities).transpose()?.unwrap_or_default()))
     })
 }
@@ -285,7 +284,7 @@ fn overrides(
     kind: Kind,
     folder: &Path,
 ) -> Result<Vec<(Reference, Reference)>, SourceError> {
-    table.entries("overrides", |(key, value)| {
+    table.entries(File::overrides, |(key, value)| {
         let package = key.parse(unversioned)?;
         let text = value.word()?;
         // As in a map of dependencies: a value without a place is a version of the package itself.
@@ -314,7 +313,7 @@ fn overrides(
 }
 
 fn aliases(table: Table<'_>) -> Result<Vec<Alias>, SourceError> {
-    table.entries("aliases", |(key, value)| {
+    table.entries(File::aliases, |(key, value)| {
         let from = key.parse(registry::prefix)?;
         let text = value.text()?;
         let (protocol, to) = text.parse(|text| -> Result<_, Problem> {
@@ -380,7 +379,7 @@ fn format(text: &str) -> Result<&'static str, Problem> {
 }
 
 fn allow_replaces(table: Table<'_>) -> Result<Vec<(Reference, Reference)>, SourceError> {
-    table.entries("allowReplaces", |(key, value)| {
+    table.entries(File::allow_replaces, |(key, value)| {
         Ok((key.parse(unversioned)?, value.text()?.parse(unversioned)?))
     })
 }
@@ -399,20 +398,20 @@ fn seconds(text: &str) -> Result<u32, Problem> {
 }
 
 fn trust<'d>(table: Table<'d>, key: &str) -> Result<Option<Value<'d>>, SourceError> {
-    let trust = table.get("trust").map(|value| value.table(schema::Trust::KEYS)).transpose()?;
+    let trust = table.get(File::trust).map(|value| value.table(Trust::KEYS)).transpose()?;
     Ok(trust.and_then(|trust| trust.get(key)))
 }
 
 /// The packages whose builds may run, and the lines that want them to run without a question.
 fn trusted_builds(table: Table<'_>) -> Result<(Option<Globs>, Vec<usize>), SourceError> {
     let mut unasked = Vec::new();
-    let Some(value) = trust(table, "build")? else { return Ok((None, unasked)) };
+    let Some(value) = trust(table, Trust::build)? else { return Ok((None, unasked)) };
     if !value.is_table() {
         return Ok((Some(globs(value)?), unasked));
     }
     let mut patterns = Globs::default();
     for (pattern, consent) in value.entries()? {
-        if consent.text()?.choice::<schema::Consent>()? == schema::Consent::Auto {
+        if consent.text()?.choice::<Consent>()? == Consent::Auto {
             unasked.push(consent.document().line_of(consent.span().start));
         }
         pattern.parse(|text| patterns.push(text))?;
@@ -421,7 +420,7 @@ fn trusted_builds(table: Table<'_>) -> Result<(Option<Globs>, Vec<usize>), Sourc
 }
 
 fn trusted_workspaces(table: Table<'_>, kind: Kind) -> Result<Vec<String>, SourceError> {
-    let Some(value) = trust(table, TRUSTED_WORKSPACES)? else { return Ok(Vec::new()) };
+    let Some(value) = trust(table, Trust::workspaces)? else { return Ok(Vec::new()) };
     if kind == Kind::Workspace {
         let message = "a workspace cannot declare itself trusted";
         return Err(value.error(message).help("write it into `~/.mu/config.yaml`"));
@@ -436,7 +435,7 @@ fn plugins(
     kind: Kind,
     folder: &Path,
 ) -> Result<BTreeMap<String, PathBuf>, SourceError> {
-    let Some(value) = table.get("plugins") else { return Ok(BTreeMap::new()) };
+    let Some(value) = table.get(File::plugins) else { return Ok(BTreeMap::new()) };
     if kind == Kind::Workspace {
         let message = "a workspace cannot say which program a plugin is";
         return Err(value.error(message).help("write it into `~/.mu/config.yaml`"));
@@ -445,5 +444,5 @@ fn plugins(
         let program = crate::env::absolute(folder, Path::new(program.text()?.as_str()));
         Ok((name.as_str().to_owned(), program))
     };
-    table.entries("plugins", program)
+    table.entries(File::plugins, program)
 }

@@ -8,7 +8,7 @@ use mu_provider::SafeUrl;
 use mu_provider::http::or_variable;
 use url::Url;
 
-use super::schema::{RegistryTable, Versions};
+use super::schema::{File, RegistryTable, Versions};
 use crate::manifest::source::{Document, Problem, SourceError, Text, Value};
 use crate::reference::{Base, Name, PackageId};
 
@@ -129,27 +129,29 @@ pub(super) fn read(
         return Ok(Registry { url: Some(url), ..registry });
     }
     let table = value.table(RegistryTable::KEYS)?;
-    registry.url = table.text("url")?.map(&mut place).transpose()?;
-    registry.provider = table.text("provider")?.map(|text| text.parse(provider)).transpose()?;
-    registry.insecure = table.flag("insecure")?;
-    registry.strip = table.get("strip").map(Value::flag).transpose()?.unwrap_or(true);
-    registry.lenient = table.choice("versions")? == Some(Versions::Lenient);
+    registry.url = table.text(RegistryTable::url)?.map(&mut place).transpose()?;
+    let named = table.text(RegistryTable::provider)?;
+    registry.provider = named.map(|text| text.parse(provider)).transpose()?;
+    registry.insecure = table.flag(RegistryTable::insecure)?;
+    registry.strip = table.get(RegistryTable::strip).map(Value::flag).transpose()?.unwrap_or(true);
+    registry.lenient = table.choice(RegistryTable::versions)? == Some(Versions::Lenient);
     Ok(registry)
 }
 
 /// An error about the provider or the protocol of a registry; `None` if `text`, the content of its file, has it no more.
 pub fn error_at_registry(registry: &Registry, text: &str, message: &str) -> Option<SourceError> {
     let document = Document::read(&registry.defined_in, text).ok()?;
-    let (_, all) = document.root().entries().ok()?.find(|(key, _)| key.as_str() == "registries")?;
+    let mut keys = document.root().entries().ok()?;
+    let (_, all) = keys.find(|(key, _)| key.as_str() == File::registries)?;
     let is_it = |key: &Text<'_>| prefix(key.as_str()).is_ok_and(|key| key == registry.prefix);
     let (_, value) = all.entries().ok()?.find(|(key, _)| is_it(key))?;
     let of = |wanted: &str| {
         value.entries().ok()?.find(|(key, _)| key.as_str() == wanted).map(|(_, value)| value)
     };
-    if let Some(provider) = of("provider") {
+    if let Some(provider) = of(RegistryTable::provider) {
         return Some(provider.error(message));
     }
-    let place = of("url").unwrap_or(value).text().ok()?;
+    let place = of(RegistryTable::url).unwrap_or(value).text().ok()?;
     let end = place.as_str().find("://")?;
     Some(place.problem(Problem::new(message).at(0..end)))
 }

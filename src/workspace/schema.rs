@@ -1,4 +1,4 @@
-//! The one declaration of the settings' keys: for the reader, and for the JSON schema for editors.
+//! The one declaration of the settings' keys: for the reader, for edits, and for the JSON schema for editors.
 //!
 //! The types have the shape of the file. The reader knows what the values mean.
 
@@ -28,7 +28,7 @@ enum Word {
 keys! {
     /// The settings of a workspace.
     #[schemars(rename = "Workspace")]
-    pub(super) struct File {
+    pub(crate) struct File {
         // The first three are only for a workspace's file.
         /// A name, or base and name, that the workspace's own folders leave out.
         "namespace" namespace: Option<String>,

@@ -90,6 +90,26 @@ members: ["**"]
 x-mine: 1
 "#;
 
+/// The compiler does not look for unused constants of a macro from another crate.
+#[test]
+fn every_declared_key_is_read() {
+    let readers = [include_str!("read.rs"), include_str!("registry.rs")].concat();
+    let plain = |text: &str| text.replace('_', "").to_lowercase();
+    let readers = plain(&readers);
+    let words = readers.split(|letter: char| !letter.is_alphanumeric() && letter != ':');
+    for (map, keys) in [
+        ("File", schema::File::KEYS),
+        ("RegistryTable", schema::RegistryTable::KEYS),
+        ("PackageTable", schema::PackageTable::KEYS),
+        ("Trust", schema::Trust::KEYS),
+    ] {
+        for key in keys {
+            let wanted = plain(&format!("{map}::{key}"));
+            assert!(words.clone().any(|word| word == wanted), "nothing reads `{key}`");
+        }
+    }
+}
+
 #[test]
 fn every_setting_is_read() {
     let folder = tree(&[(".mu/workspace.yaml", WORKSPACE)]);

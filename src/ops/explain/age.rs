@@ -6,7 +6,7 @@ use crate::ops::explain::ways_out::line_in;
 use crate::ops::session::age::date;
 use crate::reference::Version;
 use crate::select::{Clash, Rejection};
-use crate::workspace::Cutoff;
+use crate::workspace::{Cutoff, Key};
 
 /// Describes the versions of a package that are too new: a line, if there are any.
 pub(super) fn notes(session: &Session, clash: &Clash) -> Vec<String> {
@@ -42,7 +42,7 @@ fn note(session: &Session, clash: &Clash, oldest: &str) -> Option<String> {
 
 /// The file of settings that has the rule, with the line.
 fn file(session: &Session) -> String {
-    let key = "minimumReleaseAge";
+    let key = Key::minimum_release_age;
     let own = ".mu/workspace.yaml";
     if let Some(line) = line_in(&session.workspace.root.join(own), key, key) {
         return format!("{own}:{line}");

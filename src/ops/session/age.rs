@@ -5,7 +5,7 @@
 use mu_provider::Dates;
 
 use crate::ops::Session;
-use crate::workspace::Cutoff;
+use crate::workspace::{Cutoff, Key};
 
 /// What is known about the age of a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,8 +59,8 @@ impl AgeRule {
     /// Why a version is passed over; `None` if it is not.
     pub(crate) fn reason(&self, age: Age) -> Option<String> {
         let latest = self.latest()?;
-        let key =
-            if self.excluded_newer.is_some() { "--exclude-newer" } else { "minimumReleaseAge" };
+        let rule = Key::minimum_release_age;
+        let key = if self.excluded_newer.is_some() { "--exclude-newer" } else { rule };
         match age {
             Age::Exempt => None,
             Age::Unknown => Some(format!("may be too new: its age is not known ({key})")),

@@ -21,7 +21,7 @@ use crate::ops::session::source::relative;
 use crate::ops::{Scope, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Ask, WayOut};
-use crate::workspace::Member;
+use crate::workspace::{Key, Member};
 
 /// The command that removes a pin.
 const UNPIN: &str = "mu unpin";
@@ -107,7 +107,7 @@ impl Wording<'_> {
                     })
                     .collect();
                 let what = format!("take {} out of", entries.join(" and "));
-                Some(self.edit(Kind::Include, id, &what, "exclude", None))
+                Some(self.edit(Kind::Include, id, &what, Key::exclude, None))
             }
             WayOut::Bundle(by, id) => {
                 let (short, carried) = (self.short(by), self.short(id));
@@ -115,20 +115,20 @@ impl Wording<'_> {
                 let entry = format!("{by}>{id}");
                 let remedy = if self.session.workspace.settings.bundled.is_empty() {
                     let (line, file) =
-                        (format!("bundled: [\"{entry}\"]"), self.settings_with("bundled"));
+                        (format!("bundled: [\"{entry}\"]"), self.settings_with(Key::bundled));
                     let text = format!("{what}: write `{line}` into `{file}`");
                     let (file, line) = (Some(file), Some(line));
                     let kind = Kind::Bundle;
                     Remedy { kind, text, id: Some(id.clone()), file, line, ..Remedy::default() }
                 } else {
                     let line = Some(format!("- \"{entry}\""));
-                    self.edit(Kind::Bundle, id, &what, "bundled", line)
+                    self.edit(Kind::Bundle, id, &what, Key::bundled, line)
                 };
                 Some(Remedy { by: Some(by.clone()), ..remedy })
             }
             WayOut::NoOverride(id) => {
                 let what = format!("take `{}` out of", self.short(id));
-                Some(self.edit(Kind::NoOverride, id, &what, "overrides", None))
+                Some(self.edit(Kind::NoOverride, id, &what, Key::overrides, None))
             }
             WayOut::Replace(id, by) => {
                 let short = self.short(id);
@@ -138,7 +138,7 @@ impl Wording<'_> {
                     format!("let only {} replace {short}", self.short(by))
                 };
                 let line = Some(format!("{id}: {by}"));
-                let remedy = self.edit(Kind::Replace, id, &what, "allowReplaces", line);
+                let remedy = self.edit(Kind::Replace, id, &what, Key::allow_replaces, line);
                 Some(Remedy { by: Some(by.clone()), ..remedy })
             }
             WayOut::ManyMajors(id) => Some(self.many_majors(id)),
@@ -148,7 +148,7 @@ impl Wording<'_> {
                     "use {short} {version} against what packages require, at your own risk"
                 );
                 let line = Some(format!("{id}: {id}#{version}"));
-                let remedy = self.edit(Kind::Override, id, &what, "overrides", line);
+                let remedy = self.edit(Kind::Override, id, &what, Key::overrides, line);
                 Some(Remedy { version: Some(version.clone()), ..remedy })
             }
             WayOut::Together(all) => self.together(all),
@@ -203,7 +203,7 @@ impl Wording<'_> {
 
     /// An edit of the settings that lets packages be chosen once for each major.
     fn many_majors(&self, id: &PackageId) -> Remedy {
-        let (key, line) = ("majors", "majors: many");
+        let (key, line) = (Key::majors, "majors: many");
         let file = self.settings_with(key);
         let how = match line_in(&self.session.workspace.root.join(&file), key, key) {
             Some(at) => format!("change `{key}` to `{line}` in `{file}:{at}`"),
@@ -216,9 +216,9 @@ impl Wording<'_> {
 
     /// An edit of a fact of the runtime, and the command that shows its effect.
     fn runtime(&self, fact: &str, value: &str) -> Remedy {
-        let file = self.settings_with("runtime");
+        let file = self.settings_with(Key::runtime);
         let actual = self.requirements.runtime.get(fact).map_or("", String::as_str);
-        let place = self.placed(&file, "runtime", fact);
+        let place = self.placed(&file, Key::runtime, fact);
         let line = format!("{fact}: {value}");
         let shows = quoted(&format!("{fact}={value}"));
         let text = format!(
