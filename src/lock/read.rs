@@ -3,40 +3,45 @@
 //! The text that mu writes is read line by line. A YAML parser takes as long for a lock as everything else in
 //! a `mu get` that has nothing to do, and it refuses a lock of some thousand packages as too large. Any other
 //! layout of the same YAML, from people and merges, goes through the parser, because its errors point into
-//! the file. Both take the keys from `entry.rs`.
+//! the file. Both take the keys from one declaration: of the lock here, of a package in `entry.rs`.
 
 use std::path::Path;
 use std::sync::Arc;
 
 use mu_provider::SafeUrl;
-use schemars::JsonSchema;
+use schemars::Schema;
 
 use crate::env::absolute;
 use crate::lock::entry::WirePackage;
 use crate::lock::{
     FORMAT, LockError, LockedPackage, Lockfile, ReplacedPackage, Requested, Source, line,
 };
-use crate::manifest::in_lines;
 use crate::manifest::source::{Document, SourceError, conflict};
+use crate::manifest::{in_lines, keys};
 use crate::reference::PackageId;
 
-const LOCK_KEYS: &[&str] = &["version", "resolution", "packages", "extra"];
+keys! {
+    /// A lock as it is written.
+    #[derive(Debug, Default)]
+    #[schemars(title = "Mu.lock", transform = without_own_keys)]
+    pub(super) struct WireLock {
+        /// The format.
+        "version" version: u32,
+        /// The strategy that chose the versions.
+        #[schemars(default)]
+        "resolution" resolution: String,
+        /// The chosen packages, sorted by id.
+        #[schemars(default)]
+        "packages" packages: Vec<WirePackage>,
+        /// References that `mu get` was given without `--save`.
+        #[schemars(default)]
+        "extra" extra: Vec<String>,
+    }
+}
 
-/// A lock as it is written.
-#[derive(Debug, Default, JsonSchema)]
-#[schemars(title = "Mu.lock", rename_all = "camelCase", deny_unknown_fields)]
-struct WireLock {
-    /// The format.
-    version: u32,
-    /// The strategy that chose the versions.
-    #[schemars(default)]
-    resolution: String,
-    /// The chosen packages, sorted by id.
-    #[schemars(default)]
-    packages: Vec<WirePackage>,
-    /// References that `mu get` was given without `--save`.
-    #[schemars(default)]
-    extra: Vec<String>,
+/// Nobody writes keys of their own into a lock.
+fn without_own_keys(schema: &mut Schema) {
+    schema.remove("patternProperties");
 }
 
 /// The JSON schema of `Mu.lock`.
@@ -117,16 +122,16 @@ const IN_CONFLICT: &str = "keep either side (`git checkout --ours Mu.lock`, or `
 fn read_document(path: &Path, text: &str) -> Result<WireLock, SourceError> {
     let read = || {
         let document = Document::read(path, text)?;
-        let table = document.root().table(LOCK_KEYS)?;
+        let table = document.root().table(WireLock::KEYS)?;
         let version = table
-            .word("version")?
+            .word(WireLock::version)?
             .ok_or_else(|| document.root().error("a lock needs its format: `version: 1`"))?;
         let number = version.as_str().parse();
         Ok(WireLock {
             version: number.map_err(|_| version.error("the format is a number"))?,
-            resolution: table.string("resolution")?.unwrap_or_default(),
-            packages: table.list("packages", WirePackage::read)?,
-            extra: table.strings("extra")?,
+            resolution: table.string(WireLock::resolution)?.unwrap_or_default(),
+            packages: table.list(WireLock::packages, WirePackage::read)?,
+            extra: table.strings(WireLock::extra)?,
         })
     };
     read().map_err(|error: SourceError| match conflict(path, text) {
@@ -142,7 +147,9 @@ fn holds_secret(place: &str) -> bool {
 
 /// The format that the text states, whatever else it contains.
 fn format_version(text: &str) -> Option<u32> {
-    text.lines().find_map(|line| line.strip_prefix("version:"))?.trim().parse().ok()
+    let mut lines = text.lines();
+    let version = lines.find_map(|line| line.strip_prefix(WireLock::version)?.strip_prefix(':'))?;
+    version.trim().parse().ok()
 }
 
 impl WirePackage {
@@ -200,10 +207,10 @@ fn parse_lines(text: &str) -> Option<WireLock> {
             lock.packages.last_mut()?.read_line(field)?;
         } else {
             match line::split(line)? {
-                ("version", value) => lock.version = value.parse().ok()?,
-                ("resolution", value) => lock.resolution = line::read_text(value)?,
-                ("packages", "" | "[]") => {}
-                ("extra", value) => lock.extra = line::read_list(value)?,
+                (WireLock::version, value) => lock.version = value.parse().ok()?,
+                (WireLock::resolution, value) => lock.resolution = line::read_text(value)?,
+                (WireLock::packages, "" | "[]") => {}
+                (WireLock::extra, value) => lock.extra = line::read_list(value)?,
                 _ => return None,
             }
         }

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::lock::entry::WirePackage;
+use crate::lock::read::WireLock;
 use crate::lock::{FORMAT, LockedPackage, Lockfile, ReplacedPackage, Requested, Source, line};
 use crate::manifest::Versioning;
 use crate::reference::{Base, PackageId};
@@ -27,13 +28,11 @@ impl Lockfile {
     /// The text of the lock.
     pub fn print(&self) -> String {
         let mut text = String::from(HEADER);
-        line::print(&mut text, "", "version", &FORMAT.to_string());
-        line::print(&mut text, "", "resolution", &line::print_text(&self.resolution));
-        if self.packages.is_empty() && self.replaced.is_empty() {
-            text.push_str("packages: []\n");
-        } else {
-            text.push_str("packages:\n");
-        }
+        line::print(&mut text, "", WireLock::version, &FORMAT.to_string());
+        line::print(&mut text, "", WireLock::resolution, &line::print_text(&self.resolution));
+        let is_empty = self.packages.is_empty() && self.replaced.is_empty();
+        text.push_str(WireLock::packages);
+        text.push_str(if is_empty { ": []\n" } else { ":\n" });
         let names = Names::of(self);
         let mut replaced = self.replaced.iter().peekable();
         for package in &self.packages {
@@ -46,7 +45,7 @@ impl Lockfile {
             replaced_entry(self, last, &names).print(&mut text);
         }
         if let Some(extra) = line::print_list(&self.extra) {
-            line::print(&mut text, "", "extra", &extra);
+            line::print(&mut text, "", WireLock::extra, &extra);
         }
         text
     }
