@@ -33,6 +33,7 @@ pub mod oci;
 #[cfg(unix)]
 mod operators;
 mod registry;
+mod reserved_port;
 #[cfg(unix)]
 mod ssh;
 #[cfg(unix)]
@@ -55,12 +56,14 @@ pub use self::hub::{Hub, Package};
 pub use self::keyring::Keyring;
 #[cfg(unix)]
 pub use self::kudo::{KudoOperator, KudoRepository};
+pub use self::listener::Listener;
 pub use self::nginx::{AUTHORITY, Identity, LOCALHOST, Nginx};
 #[cfg(unix)]
 pub use self::oci::OciServer;
 #[cfg(unix)]
 pub use self::operators::{Bundle, Operators, push_image};
 pub use self::registry::DockerRegistry;
+pub use self::reserved_port::ReservedPort;
 #[cfg(unix)]
 pub use self::ssh::SshServer;
 pub use self::temporary::temporary_folder;

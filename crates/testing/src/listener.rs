@@ -1,40 +1,39 @@
 //! A port of this machine that answers until a test ends: the base of all servers of this crate.
 
+#[cfg(unix)]
+use std::net::Shutdown;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use super::reserved_port::ReservedPort;
+
 /// A free port. A thread serves each of its connections, until this is dropped.
 #[derive(Debug)]
-pub(crate) struct Listener {
+pub struct Listener {
     address: SocketAddr,
     connections: Arc<AtomicUsize>,
-    /// The socket itself, which keeps the port.
+    #[cfg(unix)]
     socket: TcpListener,
     stopped: Arc<AtomicBool>,
+    /// Keeps the port if the socket stops listening.
+    _reserved: Option<ReservedPort>,
 }
 
 impl Listener {
-    pub(crate) fn start(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
-        Self::on(0, serve)
-    }
-
-    /// Takes the port of a server that has ended, and refuses all connections.
-    #[cfg(unix)]
-    pub(crate) fn instead_of(port: u16) -> Self {
-        let taken = Self::on(port, drop);
-        taken.refuse();
-        taken
-    }
-
-    fn on(port: u16, serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
+    /// Serves each connection by calling `serve`.
+    pub fn start(serve: impl Fn(TcpStream) + Send + Sync + 'static) -> Self {
+        let reserved = cfg!(target_os = "linux").then(ReservedPort::take);
+        let port = reserved.as_ref().map_or(0, ReservedPort::port);
         let listener = TcpListener::bind(("127.0.0.1", port)).expect("the port is free");
         let address = listener.local_addr().expect("a bound socket has an address");
         let started = Self {
             address,
             connections: Arc::default(),
+            #[cfg(unix)]
             socket: listener.try_clone().expect("can be shared"),
             stopped: Arc::default(),
+            _reserved: reserved,
         };
         let connections = Arc::clone(&started.connections);
         let stopped = Arc::clone(&started.stopped);
@@ -73,17 +72,17 @@ impl Listener {
     /// Refuses all connections from now on. The port stays taken, so no other test's server answers at it.
     #[cfg(unix)]
     pub(crate) fn refuse(&self) {
-        let stopped = rustix::net::shutdown(&self.socket, rustix::net::Shutdown::Both);
+        let stopped = socket2::SockRef::from(&self.socket).shutdown(Shutdown::Both);
         stopped.expect("a socket can stop listening");
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
+    /// Host and port.
+    pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// How many connections there were.
-    #[cfg(unix)]
-    pub(crate) fn connections(&self) -> usize {
+    pub fn connections(&self) -> usize {
         self.connections.load(Ordering::SeqCst)
     }
 }

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-use super::listener::Listener;
+use super::reserved_port::ReservedPort;
 
 /// A path that only [`Nginx::log`] requests.
 const LAST: &str = "/last-request";
@@ -36,10 +36,8 @@ pub struct Identity {
 pub struct Nginx {
     process: Child,
     folder: TempDir,
-    port: u16,
+    port: ReservedPort,
     is_tls: bool,
-    /// Keeps the port once nginx has ended.
-    ended: Option<Listener>,
 }
 
 impl Nginx {
@@ -61,14 +59,14 @@ impl Nginx {
 
     /// Host and port.
     pub fn host(&self) -> String {
-        format!("localhost:{}", self.port)
+        format!("localhost:{}", self.port.port())
     }
 
     /// `METHOD PATH VERSION STATUS` of each request so far.
     pub fn log(&self) -> Vec<String> {
         // Requests are logged in order, so when this one is answered, the others are in the log. Over TLS it
         // is malformed, but it is answered all the same.
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("nginx runs");
+        let mut stream = TcpStream::connect(self.port.host()).expect("nginx runs");
         write!(stream, "GET {LAST} HTTP/1.0\r\n\r\n").expect("nginx listens");
         stream.read_to_end(&mut Vec::new()).expect("nginx answers");
         let log =
@@ -81,43 +79,33 @@ impl Nginx {
     pub fn refuse(&mut self) {
         self.process.kill().expect("it runs");
         self.process.wait().expect("it ends");
-        self.ended = Some(Listener::instead_of(self.port));
     }
 
     fn start(root: &Path, more: &str, identity: Option<&Identity>) -> Self {
-        let program = find_nginx();
-        // Another process may take the free port before nginx does.
-        for _ in 0..5 {
-            let folder = tempfile::tempdir().expect("a temporary folder can be made");
-            let port = free_port();
-            configure(folder.path(), port, root, more, identity);
-            let mut process = Command::new(&program)
-                .arg("-p")
-                .arg(folder.path())
-                .args(["-c", "nginx.conf", "-e", "stderr"])
-                .stdin(Stdio::null())
-                .stderr(Stdio::piped())
-                .spawn()
-                .expect("nginx can be started");
-            let stderr = process.stderr.take().expect("is piped");
-            // It says what its limits are once it listens.
-            let mut said = String::new();
-            let mut lines = BufReader::new(stderr).lines();
-            let listens = lines.by_ref().map_while(Result::ok).any(|line| {
-                said.push_str(&line);
-                said.push('\n');
-                line.contains("getrlimit")
-            });
-            if listens {
-                // The rest of its output is read too, so that it never blocks.
-                std::thread::spawn(move || lines.count());
-                let is_tls = identity.is_some();
-                return Self { process, folder, port, is_tls, ended: None };
-            }
-            process.wait().expect("has ended");
-            assert!(said.contains("Address already in use"), "nginx does not start:\n{said}");
-        }
-        panic!("nginx finds no free port");
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let port = ReservedPort::take();
+        configure(folder.path(), &port, root, more, identity);
+        let mut process = Command::new(find_nginx())
+            .arg("-p")
+            .arg(folder.path())
+            .args(["-c", "nginx.conf", "-e", "stderr"])
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("nginx can be started");
+        let stderr = process.stderr.take().expect("is piped");
+        // It says what its limits are once it listens.
+        let mut said = String::new();
+        let mut lines = BufReader::new(stderr).lines();
+        let listens = lines.by_ref().map_while(Result::ok).any(|line| {
+            said.push_str(&line);
+            said.push('\n');
+            line.contains("getrlimit")
+        });
+        assert!(listens, "nginx does not start:\n{said}");
+        // The rest of its output is read too, so that it never blocks.
+        std::thread::spawn(move || lines.count());
+        Self { process, folder, port, is_tls: identity.is_some() }
     }
 }
 
@@ -138,12 +126,13 @@ fn find_nginx() -> PathBuf {
         .expect("these tests need nginx: install it, on Debian with `apt-get install nginx-light`")
 }
 
-fn free_port() -> u16 {
-    let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
-    listener.local_addr().expect("a bound socket has an address").port()
-}
-
-fn configure(folder: &Path, port: u16, root: &Path, more: &str, identity: Option<&Identity>) {
+fn configure(
+    folder: &Path,
+    port: &ReservedPort,
+    root: &Path,
+    more: &str,
+    identity: Option<&Identity>,
+) {
     let mut tls = String::new();
     if let Some(identity) = identity {
         fs::write(folder.join("certificate.pem"), identity.certificate).expect("can be written");
@@ -163,11 +152,12 @@ fn configure(folder: &Path, port: u16, root: &Path, more: &str, identity: Option
             client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi;
             uwsgi_temp_path uwsgi; scgi_temp_path scgi;
             server {{
-                listen 127.0.0.1:{port} {listen}; {tls}
+                listen {} {listen}; {tls}
                 root \"{}\";
                 {more}
             }}
         }}",
+        port.host(),
         root.display()
     );
     fs::write(folder.join("nginx.conf"), text).expect("can be written");

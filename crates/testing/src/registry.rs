@@ -2,73 +2,68 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use tempfile::TempDir;
 
+use super::reserved_port::ReservedPort;
+
 /// A running registry, empty at first; it stops when it is dropped.
 #[derive(Debug)]
 pub struct DockerRegistry {
     process: Child,
     folder: TempDir,
-    port: u16,
+    port: ReservedPort,
     said: Arc<(Mutex<Vec<String>>, Condvar)>,
 }
 
 impl DockerRegistry {
     /// Starts a registry on a free port of this machine.
     pub fn start() -> Self {
-        // Another process may take the free port before the registry does.
-        for _ in 0..5 {
-            let folder = tempfile::tempdir().expect("a temporary folder can be made");
-            let listener = TcpListener::bind(("127.0.0.1", 0)).expect("there is a free port");
-            let port = listener.local_addr().expect("a bound socket has an address").port();
-            drop(listener);
-            let data = folder.path().join("data");
-            let configuration = format!(
-                "version: 0.1\nlog: {{level: info, accesslog: {{disabled: false}}}}\nstorage:\n  filesystem: {{rootdirectory: {}}}\n  delete: {{enabled: true}}\nhttp: {{addr: '127.0.0.1:{port}', secret: tests}}\n",
-                data.display()
-            );
-            let file = folder.path().join("config.yml");
-            fs::write(&file, configuration).expect("can be written");
-            let mut process = Command::new(find())
-                .arg("serve")
-                .arg(&file)
-                .stdin(Stdio::null())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()
-                .expect("docker-registry can be started");
-            let stderr = process.stderr.take().expect("is piped");
-            let stdout = process.stdout.take().expect("is piped");
-            let mut lines = BufReader::new(stderr).lines();
-            let listens =
-                lines.by_ref().map_while(Result::ok).any(|line| line.contains("listening on"));
-            if listens {
-                // The rest of its output is read too, so that it never blocks.
-                std::thread::spawn(move || lines.count());
-                let said = Arc::<(Mutex<Vec<String>>, Condvar)>::default();
-                let log = Arc::clone(&said);
-                std::thread::spawn(move || {
-                    for line in BufReader::new(stdout).lines().map_while(Result::ok) {
-                        let (lines, is_new) = &*log;
-                        lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
-                        is_new.notify_all();
-                    }
-                });
-                return Self { process, folder, port, said };
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let port = ReservedPort::take();
+        let data = folder.path().join("data");
+        let configuration = format!(
+            "version: 0.1\nlog: {{level: info, accesslog: {{disabled: false}}}}\nstorage:\n  filesystem: {{rootdirectory: {}}}\n  delete: {{enabled: true}}\nhttp: {{addr: '{}', secret: tests}}\n",
+            data.display(),
+            port.host()
+        );
+        let file = folder.path().join("config.yml");
+        fs::write(&file, configuration).expect("can be written");
+        let mut process = Command::new(find())
+            .arg("serve")
+            .arg(&file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("docker-registry can be started");
+        let stderr = process.stderr.take().expect("is piped");
+        let stdout = process.stdout.take().expect("is piped");
+        let mut lines = BufReader::new(stderr).lines();
+        let listens =
+            lines.by_ref().map_while(Result::ok).any(|line| line.contains("listening on"));
+        assert!(listens, "docker-registry does not start");
+        // The rest of its output is read too, so that it never blocks.
+        std::thread::spawn(move || lines.count());
+        let said = Arc::<(Mutex<Vec<String>>, Condvar)>::default();
+        let log = Arc::clone(&said);
+        std::thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(Result::ok) {
+                let (lines, is_new) = &*log;
+                lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
+                is_new.notify_all();
             }
-            process.wait().expect("has ended");
-        }
-        panic!("docker-registry finds no free port");
+        });
+        Self { process, folder, port, said }
     }
 
     /// Host and port.
     pub fn host(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        self.port.host()
     }
 
     /// The folder where it stores its data.
@@ -83,7 +78,7 @@ impl DockerRegistry {
         let (lines, is_new) = &*self.said;
         let lock = || lines.lock().unwrap_or_else(PoisonError::into_inner);
         let mark = format!("{MARK}{} ", lock().len());
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the registry runs");
+        let mut stream = TcpStream::connect(self.host()).expect("the registry runs");
         stream.write_all(format!("GET {mark}HTTP/1.0\r\n\r\n").as_bytes()).expect("is sent");
         stream.read_to_end(&mut Vec::new()).expect("is answered");
         let is_there = |lines: &mut Vec<String>| !lines.iter().any(|line| line.contains(&mark));
