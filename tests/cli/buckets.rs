@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 
+use mu_testing::ReservedPort;
 use mu_testing::http::{Reply, TestServer};
 
 use crate::support::{Azurite, GoogleServer, Nginx, Run, S3Server, Sandbox, write};
@@ -210,10 +211,9 @@ fn what_is_wrong_with_a_bucket_is_said() {
         run.says(&[reason, "credentials"]).does_not_say(&["<", "mu login"]);
         sandbox.mu(&["get", "--json"]).fails_with("auth");
     }
-    // There are none: at a port that was free a moment ago, no service of a cloud answers.
-    let nobody = std::net::TcpListener::bind(("127.0.0.1", 0)).and_then(|it| it.local_addr());
-    let service = format!("http://{}", nobody.expect("there is a free port"));
-    sandbox.set("AWS_METADATA_ENDPOINT", &service);
+    // There are none, and no service of a cloud answers.
+    let nobody = ReservedPort::take();
+    sandbox.set("AWS_METADATA_ENDPOINT", &nobody.url(""));
     sandbox.set("AWS_ACCESS_KEY_ID", "");
     sandbox.set("AWS_SECRET_ACCESS_KEY", "");
     sandbox.hub_is_at(BUCKETS[0].0);

@@ -4,10 +4,10 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::net::TcpListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use mu_testing::Listener;
 use serde_json::json;
 
 use crate::support::{Package, Sandbox, Terminal};
@@ -190,9 +190,8 @@ fn a_build_reaches_no_network_and_no_other_files() {
     if !can_confine() {
         return;
     }
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    listener.set_nonblocking(true).expect("can be set");
-    let port = listener.local_addr().expect("has one").port();
+    let listener = Listener::start(drop);
+    let port = listener.address().port();
     let sandbox = builds("true");
     fs::write(sandbox.path("home/secret"), "secret").expect("can be written");
     let home = sandbox.path("home").display().to_string();
@@ -240,7 +239,7 @@ rm dist/out
     assert_eq!(rest, "0|C|UTC|315532800|0022|\n");
     // What it changed in its copy is gone, except for its outputs.
     assert_eq!(sandbox.read(&format!("{pack}/source.txt")), "source\n");
-    assert!(listener.accept().is_err(), "nobody connected");
+    assert_eq!(listener.connections(), 0);
     assert!(!sandbox.has("home/new"));
     assert_eq!(
         sandbox.read("Mu.lock").lines().count(),

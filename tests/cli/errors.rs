@@ -1,5 +1,6 @@
 //! Every code that a failure can have, with `--json`: at least one case each.
 
+use mu_testing::ReservedPort;
 use mu_testing::http::{Reply, TestServer};
 use serde_json::json;
 
@@ -179,12 +180,9 @@ fn integrity() {
 #[test]
 fn network() {
     let sandbox = Sandbox::new();
-    let address = {
-        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free port");
-        listener.local_addr().expect("is bound")
-    };
-    sandbox.hub_is_at(&format!("http://{address}/"));
-    check(&sandbox, &["get", "aws/ec2"], "network", &[&address.to_string()]);
+    let nobody = ReservedPort::take();
+    sandbox.hub_is_at(&nobody.url(""));
+    check(&sandbox, &["get", "aws/ec2"], "network", &[&nobody.host()]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use mu_hub::{Hub, HubError, Place, Published, Tags};
 use serde_json::json;
 
 use crate::support::{archive, catalog, hub_file, lines, log, publication, with_keys};
-use mu_testing::GoogleServer;
+use mu_testing::{GoogleServer, ReservedPort};
 
 fn hub() -> (tempfile::TempDir, Hub) {
     let folder = tempfile::tempdir().expect("there is room");
@@ -221,10 +221,8 @@ fn a_bucket_that_is_not_there_is_to_be_made_first() {
 
 #[test]
 fn without_credentials_nobody_waits_for_a_cloud_that_is_not_there() {
-    // A port that was free a moment ago, so nobody answers there.
-    let nobody = std::net::TcpListener::bind(("127.0.0.1", 0)).and_then(|it| it.local_addr());
-    let service = format!("http://{}", nobody.expect("there is a free port"));
-    let said = refusal("s3://bucket/a", &[("AWS_METADATA_ENDPOINT", &service)]);
+    let nobody = ReservedPort::take();
+    let said = refusal("s3://bucket/a", &[("AWS_METADATA_ENDPOINT", &nobody.url(""))]);
     assert!(
         said.contains("no credentials are set") && said.contains("no cloud metadata service"),
         "{said}"

@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::*;
 use crate::Silent;
 use mu_testing::http::{Reply, TestServer};
+use mu_testing::{Listener, ReservedPort};
 
 /// A token for one host.
 struct One {
@@ -279,16 +280,14 @@ fn what_failed_ahead_is_tried_again() {
 
 #[test]
 fn a_refused_connection_is_tried_again() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free port");
-    let address = listener.local_addr().expect("a bound socket has an address");
-    drop(listener);
-    let url = SafeUrl::parse(&format!("http://{address}/a?token=x")).expect("is a URL");
+    let nobody = ReservedPort::take();
+    let url = SafeUrl::parse(&nobody.url("a?token=x")).expect("is a URL");
     let notes = Notes::default();
     let error =
         Http::new(notes.options()).get(&url).fetch(100, &Silent).expect_err("nobody listens");
     assert_eq!(error.kind(), ErrorKind::Network);
     assert_eq!(notes.pauses().len(), 3);
-    let said = format!("cannot reach `http://{address}/a?****` (gave up after 4 attempts in ");
+    let said = format!("cannot reach `{}` (gave up after 4 attempts in ", nobody.url("a?****"));
     assert!(error.to_string().starts_with(&said), "{error}");
     let cause = std::error::Error::source(&error).expect("the reason is kept").to_string();
     assert!(cause.contains("refused"), "{cause}");
@@ -296,10 +295,9 @@ fn a_refused_connection_is_tried_again() {
 
 #[test]
 fn plain_http_to_a_server_that_expects_tls_gets_a_hint() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    let address = listener.local_addr().expect("is bound");
     // It closes the connection, as many servers do.
-    std::thread::spawn(move || listener.incoming().for_each(drop));
+    let server = Listener::start(drop);
+    let address = server.address();
     let http = Http::new(Notes::default().options());
     let url = SafeUrl::parse(&format!("http://{address}/a")).expect("is a URL");
     let error = http.get(&url).send().expect_err("does not answer");

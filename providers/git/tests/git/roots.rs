@@ -1,6 +1,7 @@
 //! Where the repository ends and the folder begins, if the text does not say.
 
 use mu_provider::{ErrorKind, Listing, Provider as _};
+use mu_testing::ReservedPort;
 use mu_testing::http::Reply;
 
 use crate::support::{Daemon, HttpServer, Origin, World, fake_ssh, local, locked, set, written};
@@ -94,12 +95,10 @@ fn a_host_that_wants_credentials_for_everything_is_asked_on() {
 
 #[test]
 fn an_unreachable_host_is_not_an_absent_package() {
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("there is a free port");
-    let address = listener.local_addr().expect("is bound");
-    drop(listener);
+    let nobody = ReservedPort::take();
     let world = World::new();
     for scheme in ["http", "git"] {
-        let location = written(&format!("{scheme}://{address}/"), "a/b");
+        let location = written(&format!("{scheme}://{}/", nobody.host()), "a/b");
         let error = world.provider.list(&location, None, &world.notes).expect_err("nobody listens");
         assert_eq!(error.kind(), ErrorKind::Network, "{scheme}: {error}");
     }
