@@ -357,6 +357,9 @@ fn link_on<'path>(folder: &std::path::Path, path: &'path str) -> Option<&'path s
 }
 
 /// How long to wait before trying again: increasing, and random.
+///
+/// The HTTP client's `backon` adds something random to each step. Here the step is only the longest wait, so
+/// that of many writers that lost to the same one, some try again at once.
 fn wait(attempt: u32) -> Duration {
     let longest = LONGEST_WAIT.min(Duration::from_millis(1 << attempt.min(10)));
     let share = f64::from(u16::try_from(random() & 0xffff).expect("is 16 bits")) / 65_536.0;
