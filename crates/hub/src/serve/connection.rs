@@ -1,6 +1,7 @@
 //! Sockets and TLS: who may connect, how long they may take, and how the server ends.
 //!
-//! This file does not know requests and answers.
+//! This file does not know requests and answers. `axum-server` is not used: it has TLS and an end that waits,
+//! but accepts any number of connections, and sets no time for the first request.
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};

@@ -1,6 +1,7 @@
 //! Limits how much one client may request: a token bucket for each address.
 //!
-//! The code that answers a request decides what it costs.
+//! The code that answers a request decides what it costs. `tower_governor` is not used: it remembers any
+//! number of addresses until it is told to forget them, and counts each address of an IPv6 network separately.
 
 use mu_provider::threads::lock;
 use std::collections::HashMap;

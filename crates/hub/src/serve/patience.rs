@@ -1,7 +1,9 @@
 //! Clients that hold a connection and do nothing with it: those that read nothing of an answer, and addresses
 //! that open more connections than one client needs.
 //!
-//! `connection.rs` limits how long a request may take to arrive.
+//! `connection.rs` limits how long a request may take to arrive. No library does this: hyper has no timeout for
+//! writing, and those of `tower-http` are for requests and bodies, and do not see that nobody reads what was
+//! sent.
 
 use std::collections::HashMap;
 use std::io;

@@ -3,7 +3,7 @@
 //!
 //! An [`Editor`] holds the text of one manifest. After every change, it reads the text again and compares it
 //! with what was intended. If the text means anything else, the change is an error, and the text stays as it
-//! was.
+//! was. So it would be safe to let a library change the text; `source/layout` says why none does.
 
 mod check;
 mod comment;

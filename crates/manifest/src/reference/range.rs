@@ -2,6 +2,9 @@
 //!
 //! A range is stored as comparators, so that a plain version is matched by comparing numbers, and its lower
 //! bounds are known. `range_text` reads the text.
+//!
+//! `nodejs-semver`, with which the tests compare, was considered: it ignores what it does not understand (the
+//! second part of `^1 foo`), reads `>2 <1` as a choice between the two, and does not return its bounds.
 
 use std::cmp::Ordering;
 use std::fmt;

@@ -4,6 +4,10 @@
 //! Hierarchical System Structures" (1981): break cycles, put each node into a layer, order the layers so that
 //! few edges cross, then place. Labels are nodes of the layers in between, as in E. Gansner et al., "A
 //! Technique for Drawing Directed Graphs" (1993), so that nothing is drawn over anything else.
+//!
+//! Libraries with the same method were considered. `rust-sugiyama` places nodes only, without labels and
+//! routes, and needs petgraph; `layout-rs` also draws; `dagre` does what is needed here, with many times the
+//! code.
 
 mod layers;
 mod order;

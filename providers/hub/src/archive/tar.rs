@@ -1,4 +1,8 @@
 //! Reads the entries of a tar, one after the other, into a tree.
+//!
+//! The crate `tar`, which `write.rs` uses, does not read archives here. What makes sure that they have one
+//! meaning (two sizes of an entry, a folder that appears twice, data after the end, the limit for all that
+//! belongs to no file) would have to be wrapped around it, and it copies content that is in memory already.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
