@@ -144,7 +144,7 @@ fn in_lock(
     let there = if is_repository { spelled(&root, folder) } else { spelled(&root, "") };
     // A package that no registry covers is where its id says, however a reference reached it.
     let is_there = match known.filter(|_| index.registry(id).is_some()) {
-        Some(route) if route.provider.name() != provider.name() => false,
+        Some(route) if !Arc::ptr_eq(&route.provider, &provider) => false,
         Some(Route { location, .. }) if is_repository => {
             let inside = location.folder.as_deref().unwrap_or(&location.path);
             spelled(&location.root, inside) == there
