@@ -309,6 +309,8 @@ fn yank_and_tag_use_the_place_that_the_reference_states() {
         ("git+https://127.0.0.1:9/acme/web#1.0.0", "in a Git repository"),
         ("ssh://127.0.0.1:9/acme/web#1.0.0", "in a Git repository"),
         ("shelf://127.0.0.1:9/acme/web#1.0.0", "not in a hub or an OCI registry"),
+        ("kudo+http://127.0.0.1:9/acme/web#1.0.0", "in a repository of KUDO operators"),
+        ("./web#1.0.0", "in a folder"),
     ] {
         for command in [&["yank", reference][..], &["tag", reference, "stable"]] {
             let error =

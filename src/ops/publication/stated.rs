@@ -31,19 +31,14 @@ pub(super) fn stated(
             let route = session.index().route(id).map_err(|error| unavailable(session, error))?;
             in_hub(route.location.root.to_string(), &route.location.path)
         }
-        _ => Err(unchangeable(reference)),
+        _ => Err(unchangeable(session, reference, id)),
     }
 }
 
-fn unchangeable(reference: &Reference) -> CommandError {
-    let protocol = reference.protocol();
-    let place = match protocol.and_then(Protocol::provider) {
-        _ if reference.local().is_some() => "a folder",
-        Some("helm") => "in a chart repository",
-        Some("kudo") => "in a repository of KUDO operators",
-        Some("olm") => "in a catalog of operators",
-        _ if protocol.is_some_and(Protocol::is_git) => "in a Git repository",
-        _ => "not in a hub or an OCI registry",
+fn unchangeable(session: &Session, reference: &Reference, id: &PackageId) -> CommandError {
+    let place = match session.index().known_route(id) {
+        Some(route) => format!("in {}", route.provider.facts().place),
+        None => "not in a hub or an OCI registry".to_owned(),
     };
     let message = format!("`{reference}` is {place}: mu cannot change versions there");
     CommandError::new(Code::Usage, message)
