@@ -285,6 +285,7 @@ fn a_build_ends_with_mu_and_leaves_nothing_half_done() {
     for signal in ["INT", "TERM", "KILL"] {
         let mut child =
             sandbox.command(&["build", "--yes"]).stderr(Stdio::piped()).spawn().expect("mu starts");
+        // It opens nothing outside its folders, and what it prints goes to a file: only the system tells that it runs.
         while processes("987680") < 2 {
             assert!(child.try_wait().expect("can be asked").is_none(), "the build ended by itself");
             std::thread::yield_now();
