@@ -218,6 +218,7 @@ try cat ../job
 try cat /proc/1/environ
 try sh -c 'echo x > /tmp/mu-build-was-here'
 try sh -c 'cat < /dev/tty'
+try sh -c 'echo x >&7'
 echo \"$HOME|$(ls -A $HOME | wc -l)|$LC_ALL|$TZ|$SOURCE_DATE_EPOCH|$(umask)|$SECRET\" > dist/environment
 echo x > $TMPDIR/x; echo x > $HOME/x; echo x > source.txt; cat /dev/null
 touch dist/holes
@@ -227,9 +228,11 @@ rm dist/out
     release(&sandbox, "1.1.0", &script, "");
     sandbox.mu(&["update"]).ok();
     let lock = sandbox.read("Mu.lock");
-    let mut command = sandbox.command(&["build", "--yes"]);
+    let inherited = sandbox.path("home/inherited").display().to_string();
+    let mut command = with_open_file(&sandbox.command(&["build", "--yes"]), &inherited);
     command.env("SECRET", "secret");
     sandbox.run(&["build", "--yes"], command).ok();
+    assert_eq!(fs::read_to_string(&inherited).expect("is there"), "", "the build wrote into it");
     let pack = ".mu/packs/hub.mu.com/aws/web";
     let holes = sandbox.read(&format!("{pack}/dist/holes"));
     assert_eq!(holes, "", "these worked");
@@ -246,6 +249,21 @@ rm dist/out
         lock.lines().count() + 1,
         "only `built` is new"
     );
+}
+
+/// The command, started by a shell that has a file open as 7.
+fn with_open_file(command: &Command, file: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "exec 7> \"$0\"; exec \"$@\"", file]).arg(command.get_program());
+    shell.args(command.get_args());
+    command.get_envs().for_each(|(name, value)| {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    });
+    shell.current_dir(command.get_current_dir().expect("is set"));
+    shell
 }
 
 /// The processes whose command line contains a text.

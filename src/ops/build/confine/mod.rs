@@ -147,6 +147,8 @@ fn become_program(job: &Job) -> String {
     use std::os::unix::process::CommandExt as _;
 
     let [program, arguments @ ..] = job.command.as_slice() else { return String::new() };
+    // Files and connections that whoever started mu left open are not the program's.
+    close_fds::set_fds_cloexec_threadsafe(3, &[]);
     // A session of its own has no terminal.
     let _ = rustix::process::setsid();
     #[cfg(target_os = "linux")]
