@@ -89,14 +89,14 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
             now.artifact != package.artifact
                 || (package.source.is_archive() && now.archive != package.archive)
         });
-        let told = |package: &LockedPackage| match package.revision() {
+        let shown_with_content = |package: &LockedPackage| match package.revision() {
             Some(digest) if is_other_archive => {
                 format!("{} ({})", package.version, ArtifactDigest::shortened(&digest))
             }
             _ => shown(&package.commit, &package.version),
         };
-        let current = told(package);
-        let allowed = now.map_or_else(|| current.clone(), told);
+        let current = shown_with_content(package);
+        let allowed = now.map_or_else(|| current.clone(), shown_with_content);
         let newest = newest.filter(|_| !is_other_archive).unwrap_or_else(|| allowed.clone());
         let moved_to = moved_to(&releases);
         let details = package.parsed_version();

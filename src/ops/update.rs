@@ -56,7 +56,7 @@ pub struct UpdateRequest {
 struct Target {
     id: PackageId,
     version: Version,
-    /// The same as a reference.
+    /// Both as a reference.
     text: String,
 }
 

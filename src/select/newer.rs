@@ -70,9 +70,9 @@ impl<'a> Ceiling<'a> {
     /// # Errors
     ///
     /// When it could not be looked up.
-    pub fn least(&mut self, requirement: &Requirement) -> Result<Option<String>, Unavailable> {
-        let least = lowest(&mut self.trial.world, requirement)?;
-        Ok(least.map(|(place, position)| self.trial.world.package(place).label(position)))
+    pub fn lowest(&mut self, requirement: &Requirement) -> Result<Option<String>, Unavailable> {
+        let found = lowest(&mut self.trial.world, requirement)?;
+        Ok(found.map(|(place, position)| self.trial.world.package(place).label(position)))
     }
 
     /// What prevents each release of `id` above `current`, the newest first. Prereleases are not counted.

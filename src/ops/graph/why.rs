@@ -187,11 +187,11 @@ fn reasons(
         }
         let asking = asking(package);
         let found = look(session, &request, requirements.strategy(), |ceiling| {
-            let mut least = Vec::new();
+            let mut lowest = Vec::new();
             for requested in &package.requested {
                 let requirement = Requirement::parse(id.clone(), &requested.spec);
-                least.push(match requirement.filter(|_| !Requester::is_override(requested)) {
-                    Some(requirement) => ceiling.least(&requirement)?,
+                lowest.push(match requirement.filter(|_| !Requester::is_override(requested)) {
+                    Some(requirement) => ceiling.lowest(&requirement)?,
                     None => None,
                 });
             }
@@ -199,13 +199,13 @@ fn reasons(
                 Some(version) => ceiling.newer(id, &version, &asking)?,
                 None => Some(Vec::new()),
             };
-            Ok((least, newer))
+            Ok((lowest, newer))
         });
         match found {
-            Ok((least, Some(newer))) => {
+            Ok((lowest, Some(newer))) => {
                 (reasons.yanked, reasons.deprecated) = withdrawn(session, package);
-                for (asker, least) in reasons.requested.iter_mut().zip(least) {
-                    asker.least = least;
+                for (asker, lowest) in reasons.requested.iter_mut().zip(lowest) {
+                    asker.least = lowest;
                 }
                 reasons.newer = newer.iter().map(|newer| obstructed(session, id, newer)).collect();
             }

@@ -53,7 +53,7 @@ impl<'a> LockedUniverse<'a> {
         (!is_empty).then(|| Self { index: session.index(), replaced: Arc::default(), packages })
     }
 
-    /// The same packages in front of another universe.
+    /// These packages in front of another universe.
     pub(crate) fn before<'b>(&self, universe: &'b dyn Universe) -> LockedUniverse<'b>
     where
         'a: 'b,

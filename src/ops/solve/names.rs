@@ -30,7 +30,7 @@ pub(crate) fn collect(session: &Session, extra: Vec<String>) -> Result<Requireme
 ///
 /// # Errors
 ///
-/// As there.
+/// As [`collect`].
 pub(crate) fn collect_changed(
     session: &Session,
     changed: &ChangedManifests,

@@ -157,7 +157,7 @@ fn question<T>(
     requirements.declare(session);
     let previous = session.lockfile()?.unwrap_or_default();
     let mut request = request(session, requirements, &previous, update.clone());
-    let told = |request: &Request, mut failure: Failure| {
+    let explained = |request: &Request, mut failure: Failure| {
         let (mut request, mut requirements) = (request.clone(), requirements.clone());
         if let Some(wish) = wish {
             name_command(&mut failure, wish);
@@ -173,9 +173,9 @@ fn question<T>(
         // Without the network, the lock has the result, and the installed packs do not.
         let question = |request: &Request| question(session.index(), request);
         let result = ask_with_news(session, &mut request, question);
-        return result.map_err(|failure| told(&request, failure));
+        return result.map_err(|failure| explained(&request, failure));
     }
-    ask_installed_too(session, &mut request, &told, question).map(|(answer, _)| answer)
+    ask_installed_too(session, &mut request, &explained, question).map(|(answer, _)| answer)
 }
 
 /// Puts the command and its arguments into the facts of a conflict.

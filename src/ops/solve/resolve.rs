@@ -219,7 +219,7 @@ fn choose(
         .hint("whoever runs the registry must mend its index, or publish again"))
 }
 
-/// The same, based on listings; `None` if a listing was wrong, which is recorded.
+/// Runs selection once, based on listings; `None` if a listing was wrong, which is recorded.
 fn choose_once(
     session: &Session,
     requirements: &Requirements,
