@@ -139,13 +139,13 @@ fn run(
     if !newest.is_empty() {
         plan.step(session, &update, None, Move::Raise(&newest))?;
     }
-    let mut selection = None;
+    let mut change = None;
     for wish in &wishes {
         let Requirement { id, spec, .. } = &wish.requirement;
-        selection = plan.step(session, &update, Some(wish), Move::To(id, spec))?;
+        change = plan.step(session, &update, Some(wish), Move::To(id, spec))?;
     }
-    match selection {
-        Some(selection) => check_met(&selection, &wishes)?,
+    match change {
+        Some(change) => check_met(&change.selection, &wishes)?,
         // No manifest requires them: only the lock keeps them.
         None => plan.once = wishes,
     }

@@ -148,7 +148,7 @@ fn upgrade_by_plan(
         }
     }
     plan.says_newer = Some(open.clone());
-    plan.take(session, &requirements, &change)?;
+    plan.take(session, &requirements, change)?;
     plan.conclude(session, Update::Packages(open), dry_run)
 }
 

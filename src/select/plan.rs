@@ -2,7 +2,7 @@
 
 use crate::index::Requirement;
 use crate::reference::{PackageId, Version, VersionSpec};
-use crate::select::{Request, Root, Selection};
+use crate::select::{Asker, Demand, Request, Root, Selection};
 
 /// What a command wants to do with versions that are already chosen.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +21,7 @@ pub enum Move<'a> {
 }
 
 /// The requirements and the selection after a move.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct Change {
     /// The selection afterwards.
     pub selection: Selection,
@@ -34,6 +34,8 @@ pub struct Change {
     pub lowered: Vec<Lowered>,
     /// Whether more may be able to move, because what held it back is gone.
     pub(super) may_go_on: bool,
+    /// The request that [`Self::selection`] answers.
+    pub(super) request: Request,
 }
 
 impl Change {
@@ -48,6 +50,30 @@ impl Change {
         Request { roots: own.chain([list]).collect(), indirect: 1, ..request.clone() }
     }
 
+    /// The answer to a request that differs from [`Self::request`] only in who lists what is required indirectly; `None` if
+    /// more differs. Neither has a lock.
+    pub(super) fn answer(&self, request: &Request) -> Option<Selection> {
+        let is_alike = self.request.update == request.update
+            && self.request.installed == request.installed
+            && self.request.local == request.local;
+        if !is_alike || parts(&self.request) != parts(request) {
+            return None;
+        }
+        let lists = &request.roots[request.roots.len() - request.indirect..];
+        let mut selection = self.selection.clone();
+        let packages = selection.packages.iter_mut().map(|one| (&one.id, &mut one.requested));
+        let replaced = selection.replaced.iter_mut().map(|one| (&one.id, &mut one.requested));
+        for (id, requested) in packages.chain(replaced) {
+            let in_use = |demand: &&mut Demand| demand.by == Asker::Root(IN_USE.to_owned());
+            for demand in requested.iter_mut().filter(in_use) {
+                let lists_it = |root: &&Root| root.requirements.iter().any(|one| one.id == *id);
+                demand.by = Asker::Root(lists.iter().find(lists_it)?.by.clone());
+            }
+            requested.sort();
+        }
+        Some(selection)
+    }
+
     /// Both plans in one, this one first.
     pub(super) fn then(self, next: Self) -> Self {
         let asked = self.asked.into_iter().zip(next.asked).map(|(asked, next)| {
@@ -56,6 +82,21 @@ impl Change {
         });
         Self { asked: asked.collect(), ..next }
     }
+}
+
+/// What roots require, sorted.
+fn required(roots: &[Root]) -> Vec<&Requirement> {
+    let mut all: Vec<_> = roots.iter().flat_map(|root| &root.requirements).collect();
+    all.sort();
+    all
+}
+
+/// What each root requires itself, and what all lists of indirect dependencies have together.
+fn parts(request: &Request) -> (Vec<(&str, Vec<&Requirement>)>, Vec<&Requirement>) {
+    let (own, lists) = request.roots.split_at(request.roots.len() - request.indirect);
+    let own = own.iter().filter(|root| !root.requirements.is_empty());
+    let own = own.map(|root| (root.by.as_str(), required(std::slice::from_ref(root))));
+    (own.collect(), required(lists))
 }
 
 /// The requirer, in messages, of versions that no requirement needs but that stay.

@@ -31,6 +31,11 @@ pub trait Strategy {
         Ok(None)
     }
 
+    /// What was selected for `change`, if its requirements are those of `request`, however they are listed.
+    fn planned(&self, _change: &Change, _request: &Request) -> Option<Selection> {
+        None
+    }
+
     /// The version that a new requirement without a version should start at; `None` if it can stay open, or
     /// if no release meets it.
     ///

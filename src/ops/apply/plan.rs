@@ -26,7 +26,7 @@ use crate::ops::solve::resolve::{is_settled, resolve};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Protocol, Reference, VersionSpec};
-use crate::select::{Change, Installed, Lowered, Move, Selection, Update};
+use crate::select::{Change, Installed, Lowered, Move, Update};
 
 /// What a command is about to do.
 #[derive(Debug, Default)]
@@ -50,6 +50,8 @@ pub(crate) struct Plan {
     pub(crate) installed: BTreeMap<PackageId, Installed>,
     /// What [`Self::collect`] returned last, after so many changes of manifests.
     pub(crate) collected: Option<(usize, Rc<Requirements>)>,
+    /// The last move, as the manifests have it now.
+    pub(crate) change: Option<Rc<Change>>,
     /// What [`Self::in_use`] returned.
     pub(crate) in_use: Option<Arc<Lockfile>>,
 }
@@ -160,12 +162,14 @@ impl Plan {
         let Some(change) = change else { return Ok(()) };
         let in_manifests = |list: List| list.is_some();
         rewrite(session, &mut self.editing, &own, &change, in_manifests)?;
+        self.change = Some(Rc::new(change));
         if !self.extra.is_empty() {
             let extra = std::mem::take(&mut self.extra);
             let all = self.collect(session, &extra)?;
             if let Some(change) = planning::plan(session, &all, &Update::Nothing, None, to)? {
                 let on_command_line = |list: List| list.is_none();
                 self.extra = rewrite(session, &mut self.editing, &all, &change, on_command_line)?;
+                self.change = Some(Rc::new(change));
             }
         }
         Ok(())
@@ -183,7 +187,7 @@ impl Plan {
     }
 
     /// Moves versions, to what `wish` requests if there is one, and adds the new requirements to the plan.
-    /// Returns the selection; `None` if requirements do not change.
+    /// Returns the move; `None` if requirements do not change.
     ///
     /// # Errors
     ///
@@ -194,13 +198,12 @@ impl Plan {
         update: &Update,
         wish: Option<&Asked>,
         to: Move<'_>,
-    ) -> Result<Option<Selection>, CommandError> {
+    ) -> Result<Option<Rc<Change>>, CommandError> {
         let mut requirements = Rc::unwrap_or_clone(self.collect(session, &self.extra.clone())?);
         requirements.installed.clone_from(&self.installed);
         let change = planning::plan(session, &requirements, update, wish, to)?;
         let Some(change) = change else { return Ok(None) };
-        self.take(session, &requirements, &change)?;
-        Ok(Some(change.selection))
+        self.take(session, &requirements, change).map(Some)
     }
 
     /// Adds the requirements after a move to the plan.
@@ -212,11 +215,11 @@ impl Plan {
         &mut self,
         session: &Session,
         requirements: &Requirements,
-        change: &Change,
-    ) -> Result<(), CommandError> {
-        self.extra = rewrite(session, &mut self.editing, requirements, change, |_| true)?;
+        change: Change,
+    ) -> Result<Rc<Change>, CommandError> {
+        self.extra = rewrite(session, &mut self.editing, requirements, &change, |_| true)?;
         self.lowered.extend(change.lowered.iter().cloned());
-        Ok(())
+        Ok(Rc::clone(self.change.insert(Rc::new(change))))
     }
 
     /// Carries the plan out without changing it first.
@@ -236,6 +239,7 @@ impl Plan {
         requirements.discarded = std::mem::take(&mut self.discarded);
         requirements.installed.clone_from(&self.installed);
         requirements.asked.append(&mut self.once);
+        requirements.change = self.change.take();
         // Where nothing was ever chosen, there is nothing that a frozen lock could hold.
         let only_edits = session.options.frozen
             && (self.adding.is_some() || self.editing.changes > 0)

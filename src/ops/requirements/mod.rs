@@ -12,6 +12,7 @@ pub mod supposition;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use crate::index::releases::Details;
 use crate::index::{Requirement, conflicting};
@@ -28,7 +29,7 @@ use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::{CommandError, LocalPackage, Session};
 use crate::reference::{PackageId, Reference, Version};
 use crate::select::{
-    Installed, Local, OwnCapabilities, Root, Strategy, incompatibilities, strategy_named,
+    Change, Installed, Local, OwnCapabilities, Root, Strategy, incompatibilities, strategy_named,
 };
 use crate::workspace::{Exclusion, Resolution};
 
@@ -105,6 +106,8 @@ pub struct Requirements {
     pub installed: BTreeMap<PackageId, Installed>,
     /// The strategy that chooses.
     pub resolution: Resolution,
+    /// The move that led to these requirements, if one did.
+    pub change: Option<Rc<Change>>,
 }
 
 impl Requirements {

@@ -3,6 +3,8 @@
 //! A strategy that follows the lock does not change requirements, nor does any strategy if nothing may
 //! change: then all of these return nothing, and send no request.
 
+use std::rc::Rc;
+
 use crate::index::Universe;
 use crate::manifest;
 use crate::ops::explain::failure::failed;
@@ -133,12 +135,12 @@ pub(crate) fn resolve_newest(
     let Some(first) = asked.first().cloned() else {
         return resolve(session, requirements, everything);
     };
-    asked.extend(change.indirect.into_iter().map(|requirement| Asked {
-        requirement,
+    asked.extend(change.indirect.iter().map(|requirement| Asked {
+        requirement: requirement.clone(),
         indirect: true,
         ..first.clone()
     }));
-    let newest = Requirements { asked, ..requirements.clone() };
+    let newest = Requirements { asked, change: Some(Rc::new(change)), ..requirements.clone() };
     resolve(session, &newest, everything)
 }
 

@@ -204,6 +204,9 @@ fn choose(
     update: Update,
     is_known: bool,
 ) -> Result<Resolved, CommandError> {
+    if let Some(resolved) = planned(session, requirements, &previous, &update)? {
+        return Ok(resolved);
+    }
     for _ in 0..MOST_CORRECTIONS {
         let previous = Arc::clone(&previous);
         if let Some(resolved) =
@@ -217,6 +220,42 @@ fn choose(
     );
     Err(CommandError::new(Code::Integrity, message)
         .hint("whoever runs the registry must mend its index, or publish again"))
+}
+
+/// The lock with what the last move selected for these requirements; `None` if they are not those of a move, or if they must be
+/// looked at once more.
+fn planned(
+    session: &Session,
+    requirements: &Requirements,
+    previous: &Arc<Lockfile>,
+    update: &Update,
+) -> Result<Option<Resolved>, CommandError> {
+    let Some(change) = &requirements.change else { return Ok(None) };
+    // What is installed may have been asked, too, and an archive stays as it is locked.
+    let has_archives = previous.packages.iter().any(|package| package.source.is_archive());
+    if session.options.offline || has_archives {
+        return Ok(None);
+    }
+    requirements.declare(session);
+    let request = request(session, requirements, previous, update.clone());
+    let Some(selection) = requirements.strategy().planned(change, &request) else {
+        return Ok(None);
+    };
+    if lacks_locked(session, previous) {
+        return Ok(None);
+    }
+    tell_cost(session, &selection);
+    let (nothing, stays) = (Lockfile::default(), request.update == Update::Nothing);
+    record(session, requirements, Arc::clone(previous), &nothing, &selection, !stays)
+}
+
+/// Whether a registry may have published what another machine locked a moment ago, so that it is to be asked again.
+fn lacks_locked(session: &Session, previous: &Lockfile) -> bool {
+    let lacks = |package: &LockedPackage| {
+        let version = package.parsed_version();
+        version.is_some_and(|version| session.index().is_outdated(&package.id, &version))
+    };
+    previous.packages.iter().any(lacks) && session.index().ask_again()
 }
 
 /// Runs selection once, based on listings; `None` if a listing was wrong, which is recorded.
@@ -274,12 +313,7 @@ fn choose_once(
     } else {
         ask_installed_too(session, &mut request, &failure, choose)?
     };
-    // A registry may have published what another machine locked a moment ago.
-    let lacks = |package: &LockedPackage| {
-        let version = package.parsed_version();
-        version.is_some_and(|version| session.index().is_outdated(&package.id, &version))
-    };
-    if previous.packages.iter().any(lacks) && session.index().ask_again() {
+    if lacks_locked(session, &previous) {
         return Ok(None);
     }
     tell_cost(session, &selection);

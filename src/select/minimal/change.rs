@@ -9,7 +9,7 @@ use crate::select::minimal::requirements::{at_least, indirect, needed};
 use crate::select::minimal::select::select;
 use crate::select::node::Line;
 use crate::select::world::World;
-use crate::select::{Change, Failure, Lowered, Request, Selection};
+use crate::select::{Change, Failure, Lowered, Request};
 
 /// What happens to versions that nothing needs after a move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,8 @@ pub(super) fn draft(
         })
         .collect::<BTreeSet<Requirement>>();
     let indirect: Vec<Requirement> = indirect.into_iter().collect();
-    Ok(Change { selection: Selection::default(), asked, indirect, lowered, may_go_on })
+    let (selection, request) = Default::default();
+    Ok(Change { selection, asked, indirect, lowered, may_go_on, request })
 }
 
 /// A draft, with what its requirements select.
@@ -91,8 +92,9 @@ pub(super) fn selected(
     universe: &dyn Universe,
     request: &Request,
 ) -> Result<Change, Failure> {
-    let selection = select(universe, &draft.rewritten(request))?;
-    Ok(Change { selection, ..draft })
+    let request = draft.rewritten(request);
+    let selection = select(universe, &request)?;
+    Ok(Change { selection, request, ..draft })
 }
 
 /// What a root's requirement becomes.

@@ -43,6 +43,10 @@ impl Strategy for Minimal {
         moves::plan(universe, request, to).map(Some)
     }
 
+    fn planned(&self, change: &Change, request: &Request) -> Option<Selection> {
+        change.answer(&select::without_lock(request))
+    }
+
     fn beginning(
         &self,
         universe: &dyn Universe,

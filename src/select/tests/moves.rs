@@ -9,7 +9,9 @@ use super::random_virtual;
 use super::world::{Memory, id, requirement, version};
 use super::{many, moved};
 use crate::reference::{PackageId, Version, VersionSpec};
-use crate::select::{Change, Failure, Minimal, Move, Request, Root, Selection, Strategy as _};
+use crate::select::{
+    Change, Failure, Minimal, Move, Request, Root, Selection, Statistics, Strategy as _, Update,
+};
 
 fn versions(selection: &Selection) -> BTreeMap<PackageId, Version> {
     let packages = selection.packages.iter();
@@ -23,6 +25,7 @@ fn check_stays(memory: &Memory, request: &Request, change: &Change) -> Request {
     let selection = Minimal.select(memory, &request);
     let chosen = selection.map(|selection| versions(&selection));
     assert_eq!(chosen.expect("holds together"), versions(&change.selection));
+    check_answer(memory, &request, change);
     let again = moved(memory, &request, Move::Tidy).expect("holds together");
     assert_eq!(again.indirect, change.indirect);
     let own = request.roots.iter().map(|root| &root.requirements);
@@ -30,6 +33,26 @@ fn check_stays(memory: &Memory, request: &Request, change: &Change) -> Request {
         assert_eq!(asked.iter().flatten().collect::<Vec<_>>(), own.iter().collect::<Vec<_>>());
     }
     request
+}
+
+/// Checks that the selection is also that of manifests which list what is required indirectly, and of no others.
+fn check_answer(memory: &Memory, request: &Request, change: &Change) {
+    let mut written = request.clone();
+    let listed = written.roots.pop().expect("is there").requirements;
+    let (first, second): (Vec<_>, Vec<_>) = listed.into_iter().partition(|one| one.id < id("c"));
+    for (by, requirements) in [("first", first), ("second", second)] {
+        written.roots.push(Root { by: by.to_owned(), requirements });
+    }
+    written.indirect = 2;
+    let statistics = Statistics::default();
+    let plain = |selection: Selection| Selection { statistics, ..selection };
+    let selected = Minimal.select(memory, &written).expect("holds together");
+    assert_eq!(Minimal.planned(change, &written).map(plain), Some(plain(selected)));
+    let mut other = written.clone();
+    if other.roots.iter_mut().any(|root| root.requirements.pop().is_some()) {
+        assert_eq!(Minimal.planned(change, &other), None);
+    }
+    assert_eq!(Minimal.planned(change, &Request { update: Update::Everything, ..written }), None);
 }
 
 /// Also checks that each requirement that is only for others is needed.
