@@ -45,7 +45,7 @@ pub fn upgrade(
         let mut opened = Editing::default();
         dependencies::change(session, &mut opened, names, |dependency| {
             let is_own = session.places.member_of(&dependency.id).is_some();
-            if !moves(dependency) || is_own || replaced.contains_key(&dependency.id) {
+            if !dependency.moves() || is_own || replaced.contains_key(&dependency.id) {
                 return Ok(None);
             }
             open.borrow_mut().insert(dependency.id.clone());
@@ -74,7 +74,8 @@ pub fn upgrade(
     let newest = Arc::clone(&resolved.lock);
     let mut editing = Editing::default();
     dependencies::change(session, &mut editing, names, |dependency| {
-        let version = version_in(&newest, &dependency.id).filter(|_| open.contains(&dependency.id));
+        let is_open = dependency.moves() && open.contains(&dependency.id);
+        let version = version_in(&newest, &dependency.id).filter(|_| is_open);
         let (Some(version), Some(written)) = (version, dependency.reference.version_text()) else {
             return Ok(None);
         };
@@ -91,7 +92,9 @@ pub fn upgrade(
         let mut new = written.asked.iter().filter(|asked| !opened.asked.contains(asked));
         new.all(|asked| {
             let Requirement { id, spec, .. } = &asked.requirement;
-            newest.find(id).last().is_some_and(|package| is_locked_as(package, spec))
+            let mut chosen = newest.find(id);
+            let is_met = chosen.next().is_some_and(|package| is_locked_as(package, spec));
+            is_met && chosen.next().is_none()
         })
     })?;
     plan.finish(session, &written, resolved, &update, dry_run)
@@ -108,11 +111,15 @@ fn upgrade_by_plan(
     let known = plan.in_use(session)?;
     // First with open ends, to learn how far each can move.
     let mut replaced = BTreeMap::new();
+    let named = RefCell::new(BTreeSet::new());
     let (mut change, open) = loop {
         let open = RefCell::new(BTreeSet::new());
         let mut opened = Editing::default();
         dependencies::change(session, &mut opened, names, |dependency| {
-            let is_open = moves(dependency) && !replaced.contains_key(&dependency.id);
+            if dependency.is_named {
+                named.borrow_mut().insert(dependency.id.clone());
+            }
+            let is_open = dependency.moves() && !replaced.contains_key(&dependency.id);
             let current = version_in(&known, &dependency.id).filter(|_| is_open);
             let Some(current) = current else { return Ok(None) };
             open.borrow_mut().insert(dependency.id.clone());
@@ -136,7 +143,8 @@ fn upgrade_by_plan(
     for (group, asked) in requirements.grouped(false).into_iter().zip(&mut change.asked) {
         for (old, new) in group.into_iter().zip(asked) {
             let id = &old.requirement.id;
-            let chosen = change.selection.find(id).filter(|_| open.contains(id));
+            let moves = is_moved(old.reference.version(), named.borrow().contains(id));
+            let chosen = change.selection.find(id).filter(|_| moves && open.contains(id));
             let chosen = chosen.and_then(|chosen| chosen.version.as_ref());
             let (Some(chosen), Some(new)) = (chosen, new) else { continue };
             let is_above = version_in(&known, id).is_some_and(|known| known != chosen.to_string());
@@ -208,11 +216,18 @@ fn tell(
     Ok(())
 }
 
-/// Whether a dependency is upgraded.
-fn moves(dependency: &Dependency) -> bool {
-    match dependency.reference.version() {
+impl Dependency {
+    /// Whether it is upgraded.
+    fn moves(&self) -> bool {
+        is_moved(self.reference.version(), self.is_named)
+    }
+}
+
+/// Whether a requirement on this version is upgraded: a range, or a pin that is named.
+fn is_moved(version: Option<&VersionSpec>, is_named: bool) -> bool {
+    match version {
         Some(VersionSpec::Range(_)) => true,
-        Some(VersionSpec::Pin(_)) => dependency.is_named,
+        Some(VersionSpec::Pin(_)) => is_named,
         _ => false,
     }
 }

@@ -231,6 +231,24 @@ fn no_move_chooses_twice() {
 }
 
 #[test]
+fn an_upgrade_leaves_the_pin_of_another_package_alone() {
+    let sandbox = sandbox("name: acme/web\ndependencies: [aws/tool#^1.0]\n");
+    sandbox.write("api/Mu.yaml", "name: acme/api\ndependencies: [aws/tool#1.0.0]\n");
+    sandbox.write(".mu/workspace.yaml", "majors: many\n");
+    sandbox.publish(&[Package::new("aws/tool", "1.0.0")]);
+    sandbox.mu(&["get"]).ok();
+    sandbox.publish(&[Package::new("aws/tool", "2.1.0")]);
+    sandbox.mu(&["upgrade"]).ok().says(&["+ aws/tool 2.1.0", "aws/tool ^1.0 → ^2.1 in Mu.yaml"]);
+    assert!(sandbox.read("Mu.yaml").contains("aws/tool#^2.1"));
+    assert!(sandbox.read("api/Mu.yaml").contains("aws/tool#1.0.0"));
+    sandbox.mu(&["-v", "get", "--locked"]).ok().does_not_say(&["chose among"]);
+    // Named, it moves as well.
+    sandbox.mu(&["upgrade", "aws/tool"]).ok();
+    assert!(sandbox.read("api/Mu.yaml").contains("aws/tool#2.1.0"));
+    assert_eq!(sandbox.locked(), ["hub.mu.com/aws/tool 2.1.0"]);
+}
+
+#[test]
 fn what_a_manifest_asked_for_before_is_not_locked_any_more() {
     let sandbox = sandbox(LIST);
     sandbox.mu(&["get"]).ok();
