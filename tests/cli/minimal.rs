@@ -290,6 +290,19 @@ fn an_upgrade_raises_what_the_manifest_asks_for() {
 }
 
 #[test]
+fn with_many_majors_each_moves_within_its_own() {
+    let sandbox = sandbox(&["x/d#>=1.0"], "d 1.0:\nd 1.2:\nd 2.1:\nd 2.3:");
+    sandbox.write("api/Mu.yaml", "name: acme/api\ndependencies: [x/d#^2.1]\n");
+    sandbox.write(".mu/workspace.yaml", "majors: many\n");
+    run(&sandbox, &["get"]);
+    assert_eq!(chosen(&sandbox), "d1 d2.1");
+    for command in ["update", "upgrade"] {
+        run(&sandbox, &[command]);
+        assert_eq!(chosen(&sandbox), "d1.2 d2.3", "{command}");
+    }
+}
+
+#[test]
 fn an_upgrade_lowers_nothing() {
     let sandbox = example();
     run(&sandbox, &["get"]);

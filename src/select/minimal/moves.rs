@@ -249,7 +249,8 @@ fn bounds(world: &mut World<'_>, list: &BuildList, line: Line) -> Result<Positio
         let visit = &list.visits[visit];
         all.extend(world.packages.requirements(visit.place, visit.position)?);
     }
-    let mut bounds = world.package(line.place).allowed.clone();
+    let same = |at: &Position| world.line(line.place, *at) == line;
+    let mut bounds: PositionSet = world.package(line.place).allowed.iter().filter(same).collect();
     let id = world.package(line.place).id.clone();
     for requirement in all.iter().filter(|one| one.id == id) {
         let (_, set) = world.accepted(requirement)?;
