@@ -291,14 +291,17 @@ fn an_upgrade_raises_what_the_manifest_asks_for() {
 
 #[test]
 fn with_many_majors_each_moves_within_its_own() {
-    let sandbox = sandbox(&["x/d#>=1.0"], "d 1.0:\nd 1.2:\nd 2.1:\nd 2.3:");
+    let sandbox = sandbox(&["x/d#>=1.0", "x/e#^1.0"], "d 1.0:\nd 1.2:\nd 2.1:\nd 2.3:\ne 1.0:");
     sandbox.write("api/Mu.yaml", "name: acme/api\ndependencies: [x/d#^2.1]\n");
     sandbox.write(".mu/workspace.yaml", "majors: many\n");
     run(&sandbox, &["get"]);
-    assert_eq!(chosen(&sandbox), "d1 d2.1");
+    assert_eq!(chosen(&sandbox), "d1 d2.1 e1");
+    // Named, a package moves as far as each requirement on it allows, even one that means another major.
+    run(&sandbox, &["update", "x/d", "x/e"]);
+    assert_eq!(chosen(&sandbox), "d1 d2.3 e1");
     for command in ["update", "upgrade"] {
         run(&sandbox, &[command]);
-        assert_eq!(chosen(&sandbox), "d1.2 d2.3", "{command}");
+        assert_eq!(chosen(&sandbox), "d1.2 d2.3 e1", "{command}");
     }
 }
 
