@@ -194,8 +194,7 @@ impl<'l> Downgrade<'l> {
             _ => position.min(package.releases.len()),
         };
         let lower = package.allowed.last_below(limit)?;
-        let is_same_line = pick.line.major == 0 || package.major(lower) == pick.line.major;
-        is_same_line.then_some(lower)
+        (world.line(place, lower) == pick.line).then_some(lower)
     }
 
     /// Excludes a version that causes this flaw; returns whether there was one to exclude.

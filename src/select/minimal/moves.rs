@@ -240,6 +240,12 @@ fn lowers(world: &World<'_>, before: &BuildList, after: &BuildList) -> bool {
     both.any(|(line, old, new)| is_higher(world.package(line.place), old, new))
 }
 
+/// The versions of a line that may be chosen at all.
+fn allowed(world: &World<'_>, line: Line) -> PositionSet {
+    let same = |at: &Position| world.line(line.place, *at) == line;
+    world.package(line.place).allowed.iter().filter(same).collect()
+}
+
 /// The versions of a line that the roots and the chosen versions accept.
 fn bounds(world: &mut World<'_>, list: &BuildList, line: Line) -> Result<PositionSet, Unavailable> {
     let roots = &world.request().roots;
@@ -249,8 +255,7 @@ fn bounds(world: &mut World<'_>, list: &BuildList, line: Line) -> Result<Positio
         let visit = &list.visits[visit];
         all.extend(world.packages.requirements(visit.place, visit.position)?);
     }
-    let same = |at: &Position| world.line(line.place, *at) == line;
-    let mut bounds: PositionSet = world.package(line.place).allowed.iter().filter(same).collect();
+    let mut bounds = allowed(world, line);
     let id = world.package(line.place).id.clone();
     for requirement in all.iter().filter(|one| one.id == id) {
         let (_, set) = world.accepted(requirement)?;
@@ -273,13 +278,10 @@ fn newest(
     let providing = providers::providing(world, list)?;
     let list = list.positions();
     for (&line, &position) in &list {
-        let place = line.place;
-        let package = world.package(place);
-        let same = |at: &Position| world.line(place, *at) == line;
         let provides =
-            |at: &Position| providing.get(&place).is_none_or(|providing| providing.holds(*at));
-        let above = package.allowed.iter().filter(|at| *at >= position && provides(at));
-        let above = above.filter(same);
+            |at: &Position| providing.get(&line.place).is_none_or(|providing| providing.holds(*at));
+        let allowed = allowed(world, line);
+        let above = allowed.iter().filter(|at| *at >= position && provides(at));
         let set = above.collect::<PositionSet>().union(&PositionSet::singleton(position));
         edges.push(Edge { node: world.node(Kind::Line(line)), set });
     }
