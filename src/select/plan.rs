@@ -64,7 +64,8 @@ impl Change {
         let packages = selection.packages.iter_mut().map(|one| (&one.id, &mut one.requested));
         let replaced = selection.replaced.iter_mut().map(|one| (&one.id, &mut one.requested));
         for (id, requested) in packages.chain(replaced) {
-            let in_use = |demand: &&mut Demand| demand.by == Asker::Root(IN_USE.to_owned());
+            let in_use =
+                |demand: &&mut Demand| matches!(&demand.by, Asker::Root(by) if by == IN_USE);
             for demand in requested.iter_mut().filter(in_use) {
                 let lists_it = |root: &&Root| root.requirements.iter().any(|one| one.id == *id);
                 demand.by = Asker::Root(lists.iter().find(lists_it)?.by.clone());
