@@ -295,13 +295,11 @@ pub(crate) fn changes(before: &Lockfile, after: &Lockfile) -> Vec<Change> {
         for index in 0..gone.len().max(come.len()) {
             let (from, to) = (gone.get(index), come.get(index));
             let same_version = from.zip(to).is_some_and(|(from, to)| from.version == to.version);
-            let text = |package: &&LockedPackage| {
-                let content = same_version.then(|| content(package)).flatten();
-                content.map_or_else(
-                    || package.version.clone(),
-                    |content| format!("{} ({content})", package.version),
-                )
-            };
+            let text =
+                |package: &&LockedPackage| match same_version.then(|| content(package)).flatten() {
+                    Some(content) => format!("{} ({content})", package.version),
+                    None => package.version.clone(),
+                };
             let (from, to) = (from.map(text), to.map(text));
             let git = moved(gone.get(index).copied(), come.get(index).copied());
             changes.push(Change { git, ..Change::new(id.clone(), from, to) });
