@@ -24,6 +24,7 @@ pub mod fs;
 #[cfg(feature = "http")]
 pub mod http;
 mod location;
+mod program;
 mod progress;
 mod provider;
 pub mod publishable;
@@ -36,6 +37,7 @@ mod yanked;
 pub use crate::digest::{ArchiveDigest, Digest, DigestError, FileDigest};
 pub use crate::error::{ErrorKind, ProviderError, causes, none_if, with_causes};
 pub use crate::location::{Dates, Location};
+pub use crate::program::{Program, Programs};
 pub use crate::progress::{Progress, Silent};
 pub use crate::provider::{
     FOREIGN_MANIFESTS, Facts, Found, Listing, MANIFEST_NAMES, MARKED_MANIFESTS, ManifestFile,
