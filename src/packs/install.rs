@@ -23,7 +23,7 @@ use crate::packs::folder::{OWN, PacksFolder};
 use crate::packs::folders::Folders;
 use crate::packs::link::Linker;
 use crate::packs::state::{Pack, State};
-use crate::packs::wanted::{WantedPack, first_from, from, holds, is_below};
+use crate::packs::wanted::{WantedPack, first_from, is_below};
 use crate::store::{Store, StoreError, Stored};
 use crate::workspace::Link;
 
@@ -77,19 +77,14 @@ impl<'packs> Installation<'packs> {
         let changed =
             if is_linked { packs.missing(&state, &wanted) } else { wanted.iter().collect() };
         refuse_files(packs, &state, &changed)?;
-        // A pack inside a folder that is replaced or removed goes with it, and is made again; a pack around
-        // one that is added or removed changes its files.
-        let touched: BTreeSet<&str> = changed
+        let changed = changed.iter().map(|pack| &*pack.place);
+        let touched: Vec<&str> = changed.chain(remove.iter().map(String::as_str)).collect();
+        let together = outermost(&wanted, &remove, &touched);
+        let install = wanted
             .iter()
-            .map(|wanted| &*wanted.place)
-            .chain(remove.iter().map(String::as_str))
+            .filter(|pack| around(&pack.place).any(|place| together.contains(place)))
+            .cloned()
             .collect();
-        let is_touched = |place: &str| {
-            let mut above = place.match_indices('/').map(|(end, _)| &place[..end]);
-            holds(|at| touched.range::<str, _>(from(at)).next().copied(), place)
-                || above.any(|folder| touched.contains(folder))
-        };
-        let install = wanted.iter().filter(|wanted| is_touched(&wanted.place)).cloned().collect();
         let link = if is_vendored { Link::Copy } else { link };
         Ok(Self { packs, state, wanted, install, remove, adopted, link })
     }
@@ -306,6 +301,24 @@ impl Building<'_> {
         }
         result
     }
+}
+
+/// The outermost packs around the touched places.
+///
+/// Everything in one of them is made again together: a pack inside a folder that is replaced or removed goes with it, and a
+/// pack around one that is added or removed has other files.
+fn outermost<'places>(
+    wanted: &[WantedPack],
+    remove: &BTreeSet<String>,
+    touched: &[&'places str],
+) -> BTreeSet<&'places str> {
+    let is_pack = |place: &str| first_from(wanted, place) == Some(place) || remove.contains(place);
+    touched.iter().filter_map(|place| around(place).find(|place| is_pack(place))).collect()
+}
+
+/// The folders around a place, from the outside to the inside, and the place itself.
+fn around(place: &str) -> impl Iterator<Item = &str> {
+    place.match_indices('/').map(|(end, _)| &place[..end]).chain([place])
 }
 
 fn has_manifest(stored: &Stored) -> bool {

@@ -65,6 +65,45 @@ fn a_pack_may_be_inside_another() {
     assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/readme.txt"));
 }
 
+/// As Terraform's modules lie: one at the root of a repository, and others in its folders.
+#[test]
+fn a_change_of_one_pack_keeps_the_others_inside_the_same_pack() {
+    let sandbox = Sandbox::with_dependencies(&["aws"]);
+    let aws = Package::new("aws", "1.0.0").file("a.txt", "1").file("ec2/own.txt", "own");
+    let inner = ["aws/ec2", "aws/ec2/key", "aws/iam", "aws/vpc"];
+    sandbox.publish(&[aws.clone(), aws.version("1.1.0").file("b.txt", "2")]);
+    for name in inner {
+        sandbox.publish(&[Package::new(name, "1.0.0"), Package::new(name, "1.1.0")]);
+    }
+    let all = [&["aws"], &inner[..]].concat();
+    let exact = |names: &[&str], version: &str| -> Vec<String> {
+        names.iter().map(|name| format!("{name}#{version}")).collect()
+    };
+    let mut steps: Vec<Vec<String>> =
+        (1..=all.len()).map(|count| exact(&all[..count], "1.0.0")).collect();
+    for moved in 0..all.len() {
+        let mut step = exact(&all, "1.0.0");
+        step[moved] = format!("{}#1.1.0", all[moved]);
+        steps.push(step);
+    }
+    for dropped in 0..all.len() {
+        let left: Vec<&str> = all
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| *at != dropped)
+            .map(|(_, name)| *name)
+            .collect();
+        steps.extend([exact(&left, "1.0.0"), exact(&all, "1.0.0")]);
+    }
+    for step in steps {
+        sandbox.asks_for(&step.iter().map(String::as_str).collect::<Vec<_>>());
+        sandbox.mu(&["get"]).ok();
+        let packs = if step.len() == 1 { "pack" } else { "packs" };
+        sandbox.mu(&["verify"]).ok().says(&[&format!("{} {packs} verified", step.len())]);
+        sandbox.mu(&["get"]).ok().says(&["up to date ("]);
+    }
+}
+
 #[test]
 fn packs_come_out_of_the_store_as_asked() {
     for link in ["auto", "copy", "hardlink", "symlink"] {
