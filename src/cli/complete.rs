@@ -73,9 +73,17 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let Some(expected) = expected(&arguments.words) else { return Ok(0) };
     let typed = arguments.words.last().map(String::as_str).unwrap_or_default();
     let names = names(&context.environment, expected, &arguments.words).unwrap_or_default();
-    let fitting = names.iter().filter(|name| name.starts_with(typed));
+    let fitting = names.iter().filter(|name| name.starts_with(typed) && is_plain(name));
     context.print(&fitting.map(|name| format!("{name}\n")).collect::<String>())?;
     Ok(0)
+}
+
+/// Whether a name has only characters that references have, and begins like one. Names are those of whoever made the checkout, and
+/// a shell puts them on the line as they are: they must mean nothing to it, and be no option.
+fn is_plain(name: &str) -> bool {
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "._/+:@#^~=-".contains(letter);
+    let begins = |letter: char| letter.is_ascii_alphanumeric() || "._/@".contains(letter);
+    name.starts_with(begins) && name.chars().all(is_letter)
 }
 
 fn names(environment: &Environment, expected: Names, words: &[String]) -> Option<BTreeSet<String>> {
@@ -125,16 +133,22 @@ pub(super) fn script(shell: &str) -> &'static str {
     }
 }
 
+/// The names are read line by line, as bash 3.2 of macOS can, and are never evaluated, as `compgen -W` would. Only a program with
+/// its whole path is run as it is typed: another one can be a file of a checkout.
 const BASH: &str = r#"
 _mu_with_names() {
     _mu "$@"
-    local word="${COMP_WORDS[COMP_CWORD]}"
-    case "$word" in -*) return 0 ;; esac
-    local names
-    names=$("${COMP_WORDS[0]}" __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
-    if [[ -n "$names" ]]; then
+    case "${COMP_WORDS[COMP_CWORD]}" in -*) return 0 ;; esac
+    local program=mu name
+    local -a names
+    names=()
+    case "${COMP_WORDS[0]}" in /*) program="${COMP_WORDS[0]}" ;; esac
+    while IFS= read -r name; do
+        names+=("$name")
+    done < <("$program" __complete -- "${COMP_WORDS[@]:1:COMP_CWORD}" 2>/dev/null)
+    if [[ ${#names[@]} -gt 0 ]]; then
         # What the other function takes for files is none.
-        COMPREPLY=($(compgen -W "$names" -- "$word"))
+        COMPREPLY=("${names[@]}")
         compopt +o default +o bashdefault 2>/dev/null
     fi
     return 0
@@ -182,6 +196,42 @@ complete -c mu -n "__fish_seen_subcommand_from resolve what-if" -l without -x -a
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_that_mean_something_to_a_shell_are_not_offered() {
+        for name in ["aws/ec2", "git@h.co:a/b", "patches.a/b#^1.2", "x.y/~a", "./a", "c++/a=b"] {
+            assert!(is_plain(name), "{name}");
+        }
+        for name in [
+            "",
+            "-x",
+            "--flag",
+            "~a",
+            "#a",
+            "=a",
+            "$(x)",
+            "a$x",
+            "`x`",
+            "a b",
+            "a;b",
+            "a&b",
+            "a|b",
+            "a>b",
+            "a'b",
+            "a\"b",
+            "a\\b",
+            "a*",
+            "a?",
+            "[a]",
+            "{a,b}",
+            "!a",
+            "a\tb",
+            "a\u{1b}[m",
+            "ä",
+        ] {
+            assert!(!is_plain(name), "{name}");
+        }
+    }
 
     #[test]
     fn what_is_typed_says_which_names_fit() {

@@ -19,6 +19,7 @@ mod care;
 mod channels;
 mod chart_aliases;
 mod closures;
+mod completions;
 mod conflict;
 mod crossplane;
 mod diff;
