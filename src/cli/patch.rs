@@ -77,7 +77,7 @@ fn print(context: &Context, patches: &Patches) -> Result<(), Stop> {
             (Some(_), false) => (BAD, "no: run `mu get`".to_owned()),
         };
         let key = context.short(&patch.key).into_owned();
-        table.row([(STRONG, key), (Style::new(), patch.file.clone()), state]);
+        table.row([(STRONG, key), (Style::new(), patch.file.to_string()), state]);
     }
     if !patches.patches.is_empty() {
         context.print_table(&table)?;

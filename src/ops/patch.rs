@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mu_provider::{Digest, Mode};
+use mu_provider::{Digest, Folder, InnerPath, Kind, OwnPath};
 use mu_provider_git::patch::{Draft, DraftError};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -17,18 +17,19 @@ use crate::ops::apply::plan::Plan;
 use crate::ops::session::error::quoted;
 use crate::ops::session::installed_packs::folder_of;
 use crate::ops::session::locked::find_locked;
-use crate::ops::solve::patches::{is_in_folder, is_of, patch_of, path_of, read};
+use crate::ops::solve::patches::{is_in_folder, is_of, patch_of, read};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version};
 use crate::select::Move;
+use crate::store::Stored;
+use crate::workspace::PatchFile;
 use crate::workspace::edit::{remove_patch, set_patch};
-use crate::workspace::{MU_FOLDER, PatchFile};
 
-/// The folder of working copies, below `.mu`.
-const DRAFTS: &str = "patch";
+/// The folder of working copies, below the root.
+const DRAFTS: OwnPath = InnerPath::own(".mu/patch");
 
 /// The folder of patches, below the root.
-const PATCHES: &str = "patches";
+const PATCHES: OwnPath = InnerPath::own("patches");
 
 /// A working copy that was made.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -56,7 +57,8 @@ pub struct Listed {
     /// The package and versions that it is for, as they are written.
     pub key: String,
     /// The file, relative to the workspace's root.
-    pub file: String,
+    #[schemars(with = "String")]
+    pub file: InnerPath,
     /// The version that it is applied to; none if no package in use is of those versions.
     pub version: Option<String>,
     /// Whether that version is installed with the patch as it is now.
@@ -78,14 +80,16 @@ pub fn begin(session: &Session, reference: &str) -> Result<WorkingCopy, CommandE
         let message = format!("`{id}` comes from the folder `{place}`, and is not patched");
         return Err(CommandError::new(Code::Usage, message).hint("change its files there"));
     }
-    let drafts = drafts(session)?;
-    let folder = drafts.join(file_name(id));
+    let root = session.workspace.opened()?;
+    let place = DRAFTS.join(&file_name(id, "")?);
+    let folder = root.path().join(&place);
     let copy = WorkingCopy {
         id: id.clone(),
         version: package.version.clone(),
         folder: folder.display().to_string(),
     };
-    if fs::exists(&folder)? {
+    if root.look_at(&place)?.is_some() {
+        root.inner(&place)?;
         let draft = Draft::open(&folder).map_err(failed)?;
         let message = draft.message().map_err(failed)?;
         described(&lock, &message, &folder)?;
@@ -98,23 +102,41 @@ pub fn begin(session: &Session, reference: &str) -> Result<WorkingCopy, CommandE
         Some(patch) => changes(session, package, patch, &read(session, patch)?.0, &stored)?,
         None => Vec::new(),
     };
-    fs::create_folder(&drafts)?;
-    fs::write_atomic(&drafts.join(".gitignore"), b"# Working copies of `mu patch`.\n*\n")?;
+    root.write(
+        &InnerPath::own(".mu/patch/.gitignore").into(),
+        b"# Working copies of `mu patch`.\n*\n",
+    )?;
     // Until all of it is there, it has another name.
-    let staging = fs::private_folder().prefix(".new-").tempdir_in(&drafts);
-    let staging =
-        staging.map_err(|error| fs::FileError::new("create a folder in", &drafts, error))?;
+    let new = DRAFTS.join(&name(&format!(".new-{}", std::process::id()))?);
+    root.remove(&new)?;
+    let made = make(session, package, &stored, &patched, &root.make_inner(&new)?);
+    let made = made.and_then(|()| Ok(root.move_inside(&new, &place)?));
+    if made.is_err() {
+        // What is left now does no harm.
+        let _ = root.remove(&new);
+    }
+    made?;
+    Ok(copy)
+}
+
+/// Makes a working copy in an empty folder.
+fn make(
+    session: &Session,
+    package: &LockedPackage,
+    stored: &Stored,
+    patched: &Changes,
+    staging: &Folder,
+) -> Result<(), CommandError> {
+    let id = &package.id;
     let files = stored.tree.entries().iter().map(|entry| {
-        let file = file_of(session, &stored, &entry.path)?;
+        let file = file_of(session, stored, &entry.path)?;
         Ok((entry.path.clone(), file))
     });
-    write(staging.path(), &files.collect::<Result<Changes, CommandError>>()?)?;
+    write(staging, &files.collect::<Result<Changes, CommandError>>()?)?;
     let digest = stored.digest;
     Draft::create(staging.path(), &format!("{id} {}\n\n{digest}\n", package.version))
         .map_err(failed)?;
-    write(staging.path(), &patched)?;
-    fs::rename(&staging.keep(), &folder)?;
-    Ok(copy)
+    write(staging, patched)
 }
 
 /// A patch that was saved.
@@ -123,7 +145,7 @@ pub struct Saved {
     /// The package and versions that it is for.
     pub key: String,
     /// The file, relative to the workspace's root.
-    pub file: String,
+    pub file: InnerPath,
     /// What installing it changed.
     pub outcome: Outcome,
 }
@@ -136,6 +158,11 @@ pub struct Saved {
 /// When nothing was changed, the package is no longer locked in that version, or the patch would not apply.
 pub fn save(session: &mut Session, folder: &str) -> Result<Saved, CommandError> {
     let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
+    let root = session.workspace.opened()?;
+    if let Ok(inside) = folder.strip_prefix(root.path().join(DRAFTS.as_str())) {
+        // Nothing is read through a link there.
+        root.inner(&DRAFTS.join(&name(&inside.to_string_lossy())?))?;
+    }
     let draft = Draft::open(&folder).map_err(failed)?;
     let message = draft.message().map_err(failed)?;
     let lock = session.lockfile()?.unwrap_or_default();
@@ -148,7 +175,7 @@ pub fn save(session: &mut Session, folder: &str) -> Result<Saved, CommandError> 
     }
     let _store = session.use_store()?;
     let stored = bring_locked(session, package)?;
-    let file = format!("{PATCHES}/{}@{}.patch", file_name(&package.id), package.version);
+    let file = PATCHES.join(&file_name(&package.id, &format!("@{}.patch", package.version))?);
     let before = patch_of(session, package)?.cloned();
     let key = before.as_ref().map_or_else(|| key_of(package), |before| before.key.clone());
     let reference = Reference::parse(&key)?;
@@ -157,10 +184,8 @@ pub fn save(session: &mut Session, folder: &str) -> Result<Saved, CommandError> 
         PatchFile { key: key.clone(), id: package.id.clone(), versions, file: file.clone() };
     changes(session, package, &patch, &text, &stored)?;
     let (path, settings) = settings(session)?;
-    let settings = set_patch(&path, &settings, &key, &file)?;
-    let target = path_of(session, &patch);
-    fs::create_folder(target.parent().unwrap_or(&target))?;
-    fs::write_atomic(&target, &text)?;
+    let settings = set_patch(&path, &settings, &key, file.as_str())?;
+    session.workspace.opened()?.write(&file, &text)?;
     fs::write_through_links(&path, settings.as_bytes())?;
     let patches = &mut session.workspace.settings.patches;
     patches.retain(|other| other.key != key);
@@ -241,8 +266,13 @@ pub fn list(session: &Session) -> Result<Patches, CommandError> {
         });
     }
     let mut found = Vec::new();
-    for entry in fs::entries_if_there(&drafts(session)?)? {
-        let folder = entry.path();
+    let root = session.workspace.opened()?;
+    let drafts = match root.look_at(&DRAFTS.into())? {
+        None => Vec::new(),
+        Some(_) => root.inner(&DRAFTS.into())?.entries()?,
+    };
+    for (name, _) in drafts.into_iter().filter(|(_, kind)| *kind == Kind::Folder) {
+        let folder = root.path().join(DRAFTS.as_str()).join(name);
         let Ok(draft) = Draft::open(&folder) else { continue };
         let message = draft.message().map_err(failed)?;
         if let Some((id, version, _)) = read_message(&message) {
@@ -331,21 +361,13 @@ fn key_of(package: &LockedPackage) -> String {
     }
 }
 
-/// The file name of a package: `/` is `+`.
-fn file_name(id: &PackageId) -> String {
-    folder_of(id).replace('/', "+")
+/// The name of the file or folder of a package: its id, with `+` for `/`, and this end.
+fn file_name(id: &PackageId, end: &str) -> Result<InnerPath, CommandError> {
+    name(&format!("{}{end}", folder_of(id).replace('/', "+")))
 }
 
-/// The folder of the working copies.
-fn drafts(session: &Session) -> Result<PathBuf, CommandError> {
-    let around = session.workspace.root.join(MU_FOLDER);
-    let folder = around.join(DRAFTS);
-    let is_link =
-        |path: &&PathBuf| fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
-    let Some(link) = [&around, &folder].into_iter().find(is_link) else { return Ok(folder) };
-    let message =
-        format!("`{}` is a symbolic link, and mu does not write through it", link.display());
-    Err(CommandError::new(Code::Untrusted, message).hint("remove the link"))
+fn name(text: &str) -> Result<InnerPath, CommandError> {
+    InnerPath::name(text).map_err(|error| CommandError::from_error(Code::Reference, error))
 }
 
 /// The settings' file and its text.
@@ -361,27 +383,17 @@ fn remove_unused(session: &Session, patch: &PatchFile) -> Result<(), CommandErro
     if others.any(|other| other.file == patch.file) {
         return Ok(());
     }
-    Ok(fs::remove_file(&path_of(session, patch))?)
+    Ok(session.workspace.opened()?.remove_file(&patch.file)?)
 }
 
 /// Writes files that a person may change.
-fn write(folder: &Path, files: &Changes) -> Result<(), CommandError> {
+fn write(folder: &Folder, files: &Changes) -> Result<(), CommandError> {
     for (path, file) in files {
-        let path = folder.join(path);
-        fs::remove_file(&path)?;
-        let Some((mode, content)) = file else { continue };
-        fs::create_folder(path.parent().unwrap_or(folder))?;
-        match mode {
-            Mode::Symlink => {
-                let target = String::from_utf8_lossy(content);
-                fs::symlink_file(Path::new(&*target), &path)?;
-            }
-            Mode::File | Mode::Executable => fs::write_atomic(&path, content)?,
-        }
-        #[cfg(unix)]
-        if *mode == Mode::Executable {
-            use std::os::unix::fs::PermissionsExt as _;
-            fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755))?;
+        let path = InnerPath::parse(path)
+            .map_err(|error| CommandError::from_error(Code::Integrity, error))?;
+        match file {
+            Some((mode, content)) => folder.put(&path, *mode, content)?,
+            None => folder.remove_file(&path)?,
         }
     }
     Ok(())

@@ -60,15 +60,18 @@ impl Workspace {
         aliases: &dyn Fn() -> Aliases,
     ) -> Result<(), WorkspaceError> {
         let folder = self.root.join(&edit.folder);
-        let (Some(id), Some(path)) = (edit.package(), formats::locate(&folder)?) else {
+        // A clone may have a link on the way to its package.
+        let is_there = self.opened().is_ok_and(|root| root.inner(&edit.folder).is_ok());
+        let path = if is_there { formats::locate(&folder)? } else { None };
+        let (Some(id), Some(path)) = (edit.package(), path) else {
             let message = format!("`{}` is not used from here: there is no manifest", edit.id);
             self.warnings.push(Warning::new(&folder, None, message));
             return Ok(());
         };
         if !self.members.iter().any(|member| member.folder == folder) {
-            self.add_member(edit.folder.clone(), path, aliases)?;
+            self.add_member(edit.folder.to_string(), path, aliases)?;
         }
-        let at = (!self.leads_to(&id, &edit.folder)).then(|| in_base(&id));
+        let at = (!self.leads_to(&id, edit.folder.as_str())).then(|| in_base(&id));
         let defaults = self.settings.defaults_in(&id);
         for member in self.members.iter_mut().filter(|member| member.folder == folder) {
             // It is what it was fetched as: in Git, the name in a manifest is only a name.

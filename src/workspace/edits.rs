@@ -4,9 +4,11 @@
 //! whenever a run ends between a change of the file and a move of the folder. It is read like everything that a checkout may
 //! bring: nothing in it leads out of the workspace. [`crate::ops`] makes and ends edits.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use serde::{Deserialize, Serialize};
+use mu_provider::{Folder, InnerPath, Kind, OwnPath, TreeError};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::foreign::{self, ForeignError};
 use super::root::MU_FOLDER;
@@ -19,11 +21,11 @@ pub const EDITS_FILE: &str = "edits.json";
 /// The lock of what the edits add and move, in `.mu`.
 pub const EDITS_LOCK: &str = "edits.lock";
 
-/// The folder of clones that no reference leads to, and of the trash, in `.mu`.
-pub const EDIT_FOLDER: &str = "edit";
+/// The folder of clones that no reference leads to, and of the trash.
+pub const EDIT_FOLDER: OwnPath = InnerPath::own(".mu/edit");
 
-/// The folder of clones whose edit has ended, in [`EDIT_FOLDER`].
-pub const TRASH: &str = "trash";
+/// The folder of clones whose edit has ended.
+pub const TRASH: OwnPath = InnerPath::own(".mu/edit/trash");
 
 /// All edits, as the file has them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,9 +40,11 @@ pub struct Edit {
     /// The package.
     pub id: String,
     /// Its folder, relative to the workspace's root.
-    pub folder: String,
+    #[serde(deserialize_with = "read_place")]
+    pub folder: InnerPath,
     /// The root of its clone, relative to the workspace's root.
-    pub clone: String,
+    #[serde(deserialize_with = "read_place")]
+    pub clone: InnerPath,
     /// The version that was locked.
     pub version: String,
     /// The branch that was made.
@@ -57,8 +61,8 @@ pub struct Edit {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
     /// Its name in the trash, if it is there or about to be.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub trash: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "read_name")]
+    pub trash: Option<InnerPath>,
     /// When it was put into the trash, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trashed: Option<i64>,
@@ -85,33 +89,43 @@ impl Edit {
 
     /// What the disk says of it.
     pub fn state(&self, root: &Path) -> State {
-        let is_there =
-            |path: PathBuf| fs::symlink_metadata(&path).is_ok_and(|entry| entry.is_dir());
+        let opened = Folder::at(root);
+        // What is behind a link is nobody's edit.
+        let is_there = |path: &InnerPath| {
+            let opened = opened.as_ref();
+            opened.is_ok_and(|root| matches!(root.look_at(path), Ok(Some(Kind::Folder))))
+        };
         match &self.trash {
-            Some(name) if is_there(trash(root).join(name)) => State::InTrash,
-            _ if !is_there(root.join(&self.clone)) => State::Missing,
+            Some(name) if is_there(&TRASH.join(name)) => State::InTrash,
+            _ if !is_there(&self.clone) => State::Missing,
             _ if self.kept => State::Kept,
             _ => State::InUse,
         }
     }
-
-    /// Whether every path in it stays inside the workspace.
-    fn is_inside(&self) -> bool {
-        let is_plain = |path: &str| {
-            let mut parts = Path::new(path).components();
-            !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
-        };
-        let is_name = |name: &String| is_plain(name) && !name.contains('/');
-        is_plain(&self.folder)
-            && is_plain(&self.clone)
-            && Path::new(&self.folder).starts_with(&self.clone)
-            && self.trash.as_ref().is_none_or(is_name)
-    }
 }
 
-/// The trash of a workspace.
-pub fn trash(root: &Path) -> PathBuf {
-    root.join(MU_FOLDER).join(EDIT_FOLDER).join(TRASH)
+/// Checks where a clone is, or is to be: nowhere in what belongs to Git or mu, except for [`EDIT_FOLDER`].
+///
+/// # Errors
+///
+/// When it is elsewhere.
+pub fn place(text: &str) -> Result<InnerPath, TreeError> {
+    let own = text.strip_prefix(EDIT_FOLDER.as_str()).and_then(|rest| rest.strip_prefix('/'));
+    own.map_or_else(
+        || InnerPath::parse(text),
+        |rest| Ok(EDIT_FOLDER.join(&InnerPath::parse(rest)?)),
+    )
+}
+
+fn read_place<'de, D: Deserializer<'de>>(deserializer: D) -> Result<InnerPath, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    place(&text).map_err(|error| D::Error::custom(format!("it leads nowhere here: {error}")))
+}
+
+fn read_name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<InnerPath>, D::Error> {
+    let text: Option<String> = Option::deserialize(deserializer)?;
+    let name = text.map(|text| InnerPath::name(&text)).transpose();
+    name.map_err(|error| D::Error::custom(format!("it leads nowhere here: {error}")))
 }
 
 /// Why the edits cannot be read.
@@ -149,7 +163,11 @@ impl Edits {
         let damaged = |why: String| EditsError::Damaged { path: path.clone(), why };
         let edits: Self =
             serde_json::from_str(&text).map_err(|error| damaged(error.to_string()))?;
-        match edits.edits.iter().find(|edit| !edit.is_inside() || edit.package().is_none()) {
+        match edits
+            .edits
+            .iter()
+            .find(|edit| !edit.folder.is_in(&edit.clone) || edit.package().is_none())
+        {
             Some(edit) => Err(damaged(format!("the entry of `{}` leads nowhere here", edit.id))),
             None => Ok(edits),
         }
@@ -161,12 +179,12 @@ impl Edits {
     ///
     /// When the file cannot be written.
     pub fn write(&self, root: &Path) -> Result<(), FileError> {
-        let path = root.join(MU_FOLDER).join(EDITS_FILE);
+        let (root, file) = (Folder::at(root)?, InnerPath::own(".mu/edits.json").into());
         if self.edits.is_empty() {
-            return fs::remove_file(&path);
+            return root.remove_file(&file);
         }
         let mut text = serde_json::to_string_pretty(self).expect("texts always serialise");
         text.push('\n');
-        fs::write_atomic(&path, text.as_bytes())
+        root.write(&file, text.as_bytes())
     }
 }

@@ -36,8 +36,10 @@ pub use self::settings::{
 };
 use mu_formats::Reading;
 use mu_formats::helm::Aliases;
+use mu_provider::Folder;
 
 use crate::formats;
+use crate::fs::{AtPath as _, FileError};
 use crate::manifest::source::{Document, SourceError};
 use crate::manifest::{
     Loaded, Manifest, ManifestError, Requirement, Warning, manifest_name, read_text_if_there,
@@ -193,6 +195,28 @@ impl Workspace {
     /// What references outside of manifests leave out.
     pub fn defaults(&self) -> Defaults {
         self.settings.defaults()
+    }
+
+    /// The root, opened: what a checkout names is read, made, replaced and removed below it alone.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be opened.
+    pub fn opened(&self) -> Result<Folder, FileError> {
+        Folder::at(&self.root)
+    }
+
+    /// The folder of a member, opened below the root and through no link.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be opened.
+    pub fn folder_of(&self, member: &Member) -> Result<Folder, FileError> {
+        let root = self.opened()?;
+        match member.place.as_str() {
+            "" => Ok(root),
+            place => root.open_folder(place).at("open the folder", &member.folder),
+        }
     }
 
     /// The member that is the package `id`.

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mu_formats::FORMATS;
+use mu_provider::InnerPath;
 
 use super::members::Patterns;
 use super::schema::{Consent, File, PackageTable, Trust};
@@ -34,7 +35,7 @@ pub(super) struct Layer {
     overrides: Vec<(Reference, Reference)>,
     aliases: Vec<Alias>,
     exclude: Option<Vec<Reference>>,
-    pub(super) patches: Vec<(String, Reference, String)>,
+    pub(super) patches: Vec<(String, Reference, InnerPath)>,
     bundled: Option<Vec<BundledReferences>>,
     formats: Option<Vec<&'static str>>,
     majors: Option<Majors>,
@@ -333,7 +334,7 @@ fn aliases(table: Table<'_>) -> Result<Vec<Alias>, SourceError> {
     })
 }
 
-fn patches(value: Value<'_>) -> Result<Vec<(String, Reference, String)>, SourceError> {
+fn patches(value: Value<'_>) -> Result<Vec<(String, Reference, InnerPath)>, SourceError> {
     let read = |(key, value): (Text<'_>, Value<'_>)| {
         let package = key.parse(|text| -> Result<_, Problem> {
             let package = Reference::parse(text)?;
@@ -351,12 +352,11 @@ fn patches(value: Value<'_>) -> Result<Vec<(String, Reference, String)>, SourceE
         })?;
         let file = value.text()?;
         let path = file.as_str();
-        let is_below = |part: &str| !matches!(part, "" | "..");
-        if !path.split('/').all(is_below) || path.contains('\\') {
-            let message = format!("`{path}` is not a file below the workspace's root");
-            return Err(value.error(message).help("write its path, such as `patches/fix.patch`"));
-        }
-        Ok((key.as_str().to_owned(), package, path.to_owned()))
+        let path = InnerPath::parse(path.strip_prefix("./").unwrap_or(path)).map_err(|error| {
+            let message = format!("this is not a file below the workspace's root: {error}");
+            value.error(message).help("write its path, such as `patches/fix.patch`")
+        })?;
+        Ok((key.as_str().to_owned(), package, path))
     };
     value.entries()?.map(read).collect()
 }

@@ -5,6 +5,8 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use mu_provider::InnerPath;
+
 use super::{Cutoff, Registry};
 use crate::manifest::Globs;
 use crate::manifest::choice;
@@ -153,7 +155,7 @@ pub struct PatchFile {
     /// The versions: a pin, a range or a commit; `None` for all of them.
     pub versions: Option<VersionSpec>,
     /// The file with the patch, relative to the workspace's root.
-    pub file: String,
+    pub file: InnerPath,
 }
 
 /// The part of names that the workspace's own folders leave out.

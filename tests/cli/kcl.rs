@@ -362,13 +362,53 @@ fn what_cannot_be_vendored_for_kcl_is_said() {
     sandbox.write("kcl.mod", &module("shop", "0.1.0", KONFIG));
     std::os::unix::fs::symlink(sandbox.path("elsewhere"), sandbox.path("work/vendor"))
         .expect("can be made");
-    sandbox.mu(&["vendor", "--for", "kcl"]).fails().says(&["mu writes through no links"]);
+    sandbox
+        .mu(&["vendor", "--for", "kcl"])
+        .fails()
+        .says(&["work/vendor`", "it is a symbolic link, and mu follows no links"]);
     fs::remove_file(sandbox.path("work/vendor")).expect("is there");
     let trick = "\"../../out\" = { oci = \"oci://ghcr.io/kcl-lang/hello\", tag = \"0.1.2\" }\n";
     sandbox.write("kcl.mod", &module("shop", "0.1.0", trick));
-    sandbox.mu(&["vendor", "--for", "kcl"]).fails().says(&["cannot be the name of a KCL module"]);
+    sandbox.mu(&["vendor", "--for", "kcl"]).fails().says(&["a name that no module can have"]);
     assert!(!sandbox.has("out_0.1.2"));
     fs::remove_file(sandbox.path("work/kcl.mod")).expect("is there");
     sandbox.mu(&["init", "acme/app"]).ok();
     sandbox.mu(&["vendor", "--for", "kcl"]).fails().says(&["is a KCL module"]);
+}
+
+#[test]
+fn a_branch_with_slashes_reaches_no_folder_behind_a_link() {
+    let (sandbox, _server) = workspace("");
+    let origin = sandbox.path("git/x");
+    mu_testing::write(&origin, "kcl.mod", module("x", "1.0.0", ""));
+    mu_testing::write(&origin, "config", "[core]\n\tfsmonitor = evil\n");
+    let git = |arguments: &[&str]| mu_testing::git::git(&origin, arguments);
+    git(&["init", "--quiet", "."]);
+    git(&["add", "."]);
+    let who = ["-c", "user.name=a", "-c", "user.email=a@b"];
+    git(&[&who[..], &["commit", "--quiet", "--message", "a"]].concat());
+    git(&["branch", "b/git"]);
+    git(&["tag", "t/git"]);
+    for (key, folder) in [("branch = \"b/git\"", "x_b"), ("tag = \"t/git\"", "x_t")] {
+        let url = origin.display();
+        let dependency = format!("x = {{ git = \"file://{url}\", {key} }}\n");
+        sandbox.write("kcl.mod", &module("shop", "0.1.0", &dependency));
+        // As KCL has it: folders in folders.
+        sandbox.mu(&["vendor", "--for", "kcl"]).ok();
+        let place = format!("work/vendor/{folder}");
+        assert!(sandbox.has(&format!("{place}/git/kcl.mod")));
+        sandbox.mu(&["vendor", "--for", "kcl"]).ok();
+        assert!(sandbox.has(&format!("{place}/git/kcl.mod")), "what is needed stays");
+        // The checkout has a link in the place of the outer one.
+        fs::remove_dir_all(sandbox.path(&place)).expect("is there");
+        mu_testing::write(&sandbox.path("home/.config/git"), "config", "[user]\n\tname = ada\n");
+        std::os::unix::fs::symlink(sandbox.path("home/.config"), sandbox.path(&place))
+            .expect("can be made");
+        let run = sandbox.mu(&["vendor", "--for", "kcl"]).fails();
+        run.says(&[&format!("vendor/{folder}`"), "it is a symbolic link"]);
+        let config = fs::read_to_string(sandbox.path("home/.config/git/config"));
+        assert!(config.expect("is there").contains("ada"), "{key}");
+        assert!(!sandbox.has("home/.config/git/kcl.mod"), "{key}");
+        fs::remove_file(sandbox.path(&place)).expect("is a link");
+    }
 }

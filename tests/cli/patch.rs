@@ -257,3 +257,78 @@ fn an_edit_is_used_as_it_is_and_leaves_the_patch_to_the_others() {
     let text = fs::read_to_string(sandbox.path(PACK).join("main.tf")).expect("is there");
     assert!(text.starts_with("size = 2\n"), "{text}");
 }
+
+#[test]
+fn patches_behind_a_link_are_neither_written_nor_removed() {
+    let sandbox = workspace();
+    sandbox.mu(&["patch", "aws/ec2"]).ok();
+    sandbox.write(&format!("{DRAFT}/main.tf"), "size = 2\nname = \"web\"\n");
+    let settings = "patches:\n  hub.mu.com/aws/ec2: patches/id_rsa\n";
+    let victim = sandbox.path("home/.ssh");
+    mu_testing::write(&victim, "id_rsa", "key");
+    mu_testing::write(&victim, "deep/id_rsa", "key");
+    for (link, to, file) in [
+        ("patches", "home/.ssh", "patches/id_rsa"),
+        ("patches", "home", "patches/.ssh/id_rsa"),
+        ("a/b", "home/.ssh", "a/b/deep/id_rsa"),
+    ] {
+        let place = sandbox.path("work").join(link);
+        fs::create_dir_all(place.parent().expect("is below")).expect("can be made");
+        std::os::unix::fs::symlink(sandbox.path(to), &place).expect("can be made");
+        for command in [
+            &["patch", "--drop", "aws/ec2"][..],
+            &["patch", "--save", DRAFT],
+            &["patch", "aws/ec2"],
+            &["patch"],
+            &["get"],
+        ] {
+            sandbox.write(".mu/workspace.yaml", &settings.replace("patches/id_rsa", file));
+            let run = sandbox.mu(command);
+            // The working copy that is there needs no patch.
+            assert!(run.status == 1 || command == ["patch", "aws/ec2"], "{}", run.shown());
+            for key in ["id_rsa", "deep/id_rsa"] {
+                let text = fs::read_to_string(victim.join(key));
+                assert_eq!(text.expect("is there"), "key", "{}", run.shown());
+            }
+            assert_eq!(fs::read_dir(&victim).expect("is there").count(), 2, "{}", run.shown());
+        }
+        sandbox.mu(&["patch", "--drop", "aws/ec2"]).fails().says(&["it is a symbolic link"]);
+        fs::remove_file(&place).expect("is a link");
+    }
+    // What is no patch of the workspace is not taken for one: nothing of Git's or mu's, and no folder.
+    sandbox.write("src/main.tf", "mine");
+    for (file, why) in [
+        (".git/config", "may not contain"),
+        (".mu/workspace.yaml", "may not contain"),
+        ("../home/.ssh/id_rsa", "points out"),
+        ("/etc/passwd", "absolute"),
+        ("src", "src"),
+    ] {
+        sandbox.write(".mu/workspace.yaml", &settings.replace("patches/id_rsa", file));
+        sandbox.mu(&["patch", "--drop", "aws/ec2"]).fails().says(&[why]);
+        assert!(sandbox.has("work/src/main.tf"));
+    }
+}
+
+#[test]
+fn working_copies_behind_a_link_are_neither_made_nor_read() {
+    let sandbox = workspace();
+    let victim = sandbox.path("victim");
+    fs::create_dir_all(victim.join("hub.mu.com+aws+ec2")).expect("can be made");
+    for link in ["patch", "patch/hub.mu.com+aws+ec2", "patch/.gitignore"] {
+        let place = sandbox.path("work/.mu").join(link);
+        fs::create_dir_all(place.parent().expect("is below")).expect("can be made");
+        std::os::unix::fs::symlink(&victim, &place).expect("can be made");
+        sandbox
+            .mu(&["patch", "aws/ec2"])
+            .fails()
+            .says(&[&format!("{link}`"), "it is a symbolic link"]);
+        if link == "patch/hub.mu.com+aws+ec2" {
+            sandbox.mu(&["patch", "--save", DRAFT]).fails().says(&["it is a symbolic link"]);
+        }
+        assert_eq!(fs::read_dir(&victim).expect("is there").count(), 1);
+        fs::remove_dir_all(sandbox.path("work/.mu/patch"))
+            .or_else(|_| fs::remove_file(sandbox.path("work/.mu/patch")))
+            .expect("is ours");
+    }
+}

@@ -7,6 +7,7 @@
 mod charts;
 mod demo;
 mod dependencies;
+mod doors;
 mod generated;
 mod imports;
 mod objects;

@@ -46,6 +46,8 @@ pub use crate::provider::{
 pub use crate::release::{
     Dependency, DetailedDependency, Maintainer, Release, Upgrade, json_lines,
 };
-pub use crate::tree::{Entry, Folder, Kind, Limits, Mode, Tree, TreeError, TreeWriter};
+pub use crate::tree::{
+    Entry, Folder, InnerPath, Kind, Limits, Mode, OwnPath, Tree, TreeError, TreeWriter,
+};
 pub use crate::url::{SafeUrl, is_bucket_scheme, secrets_in, without_secrets};
 pub use crate::yanked::{LONGEST_REASON, NO_REASON, Yanked};

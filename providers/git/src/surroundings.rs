@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Repository};
 use mu_provider::fs::{self, FileError, canonicalize};
+use mu_provider::{Folder, InnerPath, OwnPath};
+
+/// The patterns that this clone alone ignores.
+const EXCLUDE: OwnPath = InnerPath::own("info/exclude");
 
 /// What Git knows about a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,7 +116,7 @@ impl Surroundings {
         if new.is_empty() {
             return Ok(new);
         }
-        let mut text = fs::read_text_if_there(&self.exclude_file())?.unwrap_or_default();
+        let mut text = self.read()?.unwrap_or_default();
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
@@ -132,7 +136,7 @@ impl Surroundings {
     pub fn no_longer_ignore(&self, folder: &Path) -> Result<(), FileError> {
         let Some(place) = self.place(folder) else { return Ok(()) };
         let pattern = format!("/{}/", escaped(&place));
-        let Some(text) = fs::read_text_if_there(&self.exclude_file())? else { return Ok(()) };
+        let Some(text) = self.read()? else { return Ok(()) };
         let kept: String =
             text.split_inclusive('\n').filter(|line| line.trim_end() != pattern).collect();
         if kept.len() < text.len() {
@@ -147,15 +151,20 @@ impl Surroundings {
         Some((format!("/{}/", escaped(&place)), self.exclude_file()))
     }
 
+    fn read(&self) -> Result<Option<String>, FileError> {
+        Folder::at(self.repository.commondir())?.read_text(&EXCLUDE.into())
+    }
+
+    /// Writes the patterns. Whoever unpacked the repository can have put links into it, and those are not followed.
     fn write(&self, patterns: &str) -> Result<(), FileError> {
-        let file = self.exclude_file();
-        fs::write_atomic(&file, patterns.as_bytes())?;
-        file.parent().into_iter().for_each(fs::remove_left_behind);
+        let repository = Folder::at(self.repository.commondir())?;
+        repository.write(&EXCLUDE.into(), patterns.as_bytes())?;
+        self.exclude_file().parent().into_iter().for_each(fs::remove_left_behind);
         Ok(())
     }
 
     fn exclude_file(&self) -> PathBuf {
-        self.repository.commondir().join("info").join("exclude")
+        self.repository.commondir().join(EXCLUDE.as_str())
     }
 }
 

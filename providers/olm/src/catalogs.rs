@@ -5,15 +5,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mu_formats::olm::{self, Beside, Resource};
 use mu_provider::fs::{self, RunFolder};
 use mu_provider::http::Http;
 use mu_provider::{
-    ErrorKind, FileDigest, Folder, Limits, Location, Progress, ProviderError, SafeUrl, TreeWriter,
-    none_if,
+    ErrorKind, FileDigest, Folder, InnerPath, Limits, Location, Progress, ProviderError, SafeUrl,
+    TreeWriter, none_if,
 };
 use mu_provider_hub::document::{Asking, DocumentAnswer, Validator, file_path};
 use mu_provider_hub::remembered::{Indexes, Remembered, digest};
@@ -190,7 +190,7 @@ impl Catalogs {
                 match fs::metadata_if_there(&path)? {
                     None => return Ok(Read::Absent),
                     Some(metadata) if metadata.is_dir() => {
-                        return read_folder(&path, &path, validator, take);
+                        return read_folder(&Folder::at(&path)?, &path, validator, take);
                     }
                     Some(_) => {}
                 }
@@ -230,19 +230,20 @@ impl Catalogs {
             return Ok(Read::Unchanged { max_age: None });
         }
         let configs = image.label(CONFIGS.0)?;
-        let configs = configs.as_deref().unwrap_or(CONFIGS.1).trim_matches('/');
-        let scratch = RunFolder::new(&self.folder.join("images"))?;
-        let into = scratch.path().join("image");
-        fs::create_folder(&into)?;
-        let opened = Folder::open(&into).map_err(|error| {
-            let text = format!("cannot open the folder `{}`", into.display());
-            ProviderError::new(ErrorKind::Io, text).because(error)
+        let configs = configs.as_deref().unwrap_or(CONFIGS.1);
+        let configs = InnerPath::parse(configs.trim_matches('/')).map_err(|error| {
+            let text = format!("the image of the catalog `{}` is refused", location.root);
+            let why = format!("its label `{}` names no folder in it: {error}", CONFIGS.0);
+            ProviderError::new(ErrorKind::Refused, text).because(why)
         })?;
-        let mut tree = TreeWriter::new(opened, Limits::default());
-        image.unpack([configs.to_owned()], &mut tree)?;
+        let scratch = RunFolder::new(&self.folder.join("images"))?;
+        let into = Folder::at(scratch.path())?.make_inner(&InnerPath::own("image").into())?;
+        let mut tree = TreeWriter::new(into, Limits::default());
+        image.unpack([configs.as_str().to_owned()], &mut tree)?;
         tree.finish()?;
-        let folder = into.join(configs);
-        if fs::metadata_if_there(&folder)?.is_some() {
+        let unpacked = Folder::at(&scratch.path().join("image"))?;
+        if unpacked.look_at(&configs)?.is_some() {
+            let folder = unpacked.inner(&configs)?;
             read_folder(&folder, Path::new(&location.root.to_string()), None, take)?;
         }
         Ok(Read::Whole { validator: Some(image.digest), max_age: None })
@@ -251,7 +252,7 @@ impl Catalogs {
 
 /// Reads the catalog in a folder, which messages call `shown`.
 fn read_folder(
-    folder: &Path,
+    folder: &Folder,
     shown: &Path,
     validator: Option<&str>,
     take: &mut Take<'_>,
@@ -265,14 +266,14 @@ fn read_folder(
     let mut left = LONGEST_CATALOG;
     let mut refers = false;
     for part in &parts {
-        let bytes = fs::read(&part.path)?;
+        // It was there a moment ago.
+        let bytes = folder.read(&part.path)?.unwrap_or_default();
         left = left.checked_sub(bytes.len() as u64).ok_or_else(|| {
             let text = format!("the catalog `{}` is refused", shown.display());
             let why = format!("it is longer than {LONGEST_CATALOG} bytes");
             ProviderError::new(ErrorKind::Refused, text).because(why)
         })?;
-        let inside = part.path.strip_prefix(folder).unwrap_or(&part.path);
-        let place = shown.join(inside).display().to_string();
+        let place = shown.join(&part.path).display().to_string();
         take(&place, &text_of(&bytes), &mut |path| {
             refers = true;
             referred(folder, &part.path, path)
@@ -282,23 +283,13 @@ fn read_folder(
     Ok(Read::Whole { validator: Some(now).filter(|_| !refers), max_age: None })
 }
 
-/// The content of the file that the file `from` of the catalog in `top` refers to as `path`. Nothing outside of the catalog is read,
-/// and nothing through a link.
-fn referred(top: &Path, from: &Path, path: &str) -> Option<Vec<u8>> {
-    let mut place = from.parent()?.to_owned();
-    for part in Path::new(path).components() {
-        match part {
-            Component::CurDir => continue,
-            Component::Normal(name) => place.push(name),
-            _ => return None,
-        }
-        if fs::symlink_metadata(&place).ok()?.is_symlink() {
-            return None;
-        }
-    }
-    let metadata = fs::symlink_metadata(&place).ok()?;
-    let is_one = metadata.is_file() && metadata.len() <= LONGEST_RESOURCE && place.starts_with(top);
-    is_one.then(|| fs::read(&place).ok())?
+/// The content of the file that the file `from` of a catalog refers to as `path`. Nothing outside of the catalog is read, and nothing
+/// through a link.
+fn referred(catalog: &Folder, from: &InnerPath, path: &str) -> Option<Vec<u8>> {
+    let path = InnerPath::parse(path.strip_prefix("./").unwrap_or(path)).ok()?;
+    let place = from.parent().map_or_else(|| path.clone(), |parent| parent.join(&path));
+    let (_, metadata) = catalog.open_file(place.as_str()).ok()?;
+    (metadata.len() <= LONGEST_RESOURCE).then(|| catalog.read(&place).ok())?.flatten()
 }
 
 fn refers_to_nothing(file: &str, path: &str) -> ProviderError {

@@ -2,18 +2,16 @@
 //!
 //! `.indexignore` files leave files out, as `.gitignore` files do for Git. Nothing is reached through a link.
 
-use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
-use mu_provider::fs::{self, AtPath as _};
-use mu_provider::{ErrorKind, ProviderError};
+use mu_provider::{ErrorKind, Folder, InnerPath, Kind, ProviderError};
 
 /// The file that leaves others out.
 const IGNORE: &str = ".indexignore";
 
 /// The ends of names that files of catalogs have.
-const ENDS: [&str; 3] = ["yaml", "yml", "json"];
+const ENDS: [&str; 3] = [".yaml", ".yml", ".json"];
 
 /// How many files a catalog may have.
 const MOST_FILES: usize = 200_000;
@@ -24,55 +22,67 @@ const MAX_DEPTH: usize = 32;
 /// A file of a catalog.
 #[derive(Debug)]
 pub(crate) struct Part {
-    pub(crate) path: PathBuf,
+    /// Its path in the folder of the catalog.
+    pub(crate) path: InnerPath,
     /// What tells whether it is still the same: its path below the folder, when it changed, and its size.
     pub(crate) stamp: String,
 }
 
 /// The files of the catalog in a folder.
-pub(crate) fn parts(folder: &Path) -> Result<Vec<Part>, ProviderError> {
+pub(crate) fn parts(folder: &Folder) -> Result<Vec<Part>, ProviderError> {
     let mut walk = Walk { top: folder, parts: Vec::new(), ignored: Vec::new() };
-    walk.folder(folder, 0)?;
+    walk.folder(folder, None, 0)?;
     Ok(walk.parts)
 }
 
 struct Walk<'w> {
-    top: &'w Path,
+    top: &'w Folder,
     parts: Vec<Part>,
     /// What the folders above leave out.
     ignored: Vec<Gitignore>,
 }
 
 impl Walk<'_> {
-    fn folder(&mut self, folder: &Path, depth: usize) -> Result<(), ProviderError> {
+    /// Finds the parts in `folder`, whose path in the catalog is `place`.
+    fn folder(
+        &mut self,
+        folder: &Folder,
+        place: Option<&InnerPath>,
+        depth: usize,
+    ) -> Result<(), ProviderError> {
         if depth > MAX_DEPTH {
             return Err(self.refused("its folders are nested too deep"));
         }
-        let ignore = folder.join(IGNORE);
-        let text = fs::read_text_if_there(&ignore)?;
-        let has_ignore = text.is_some();
-        if let Some(text) = text {
-            let mut builder = GitignoreBuilder::new(folder);
+        let entries = folder.entries()?;
+        let ignore = InnerPath::from(InnerPath::own(IGNORE));
+        let has_ignore = entries.iter().any(|(name, _)| name == IGNORE);
+        if has_ignore {
+            let text = folder.read_text(&ignore)?.unwrap_or_default();
+            let mut builder = GitignoreBuilder::new(folder.path());
             for line in text.lines() {
                 // What it cannot read leaves nothing out.
                 let _ = builder.add_line(None, line);
             }
             self.ignored.push(builder.build().unwrap_or_else(|_| Gitignore::empty()));
         }
-        let mut entries: Vec<_> = fs::entries(folder)?;
-        entries.sort_by_key(std::fs::DirEntry::file_name);
-        for entry in entries {
-            let path = entry.path();
-            let kind = entry.file_type().at("read", &path)?;
-            let is_ignored =
-                |ignored: &Gitignore| ignored.matched(&path, kind.is_dir()).is_ignore();
-            if self.ignored.iter().any(is_ignored) {
+        for (name, kind) in entries {
+            let path = folder.path().join(&name);
+            let is_folder = kind == Kind::Folder;
+            let is_ignored = |ignored: &Gitignore| ignored.matched(&path, is_folder).is_ignore();
+            let is_part =
+                is_folder || kind == Kind::File && ENDS.iter().any(|end| name.ends_with(end));
+            // Those of a checkout around the catalog.
+            let is_own = matches!(&*name, ".git" | ".mu");
+            if !is_part || is_own || self.ignored.iter().any(is_ignored) {
                 continue;
             }
-            if kind.is_dir() {
-                self.folder(&path, depth + 1)?;
-            } else if kind.is_file() && is_part(&path) {
-                self.file(path)?;
+            let inside =
+                InnerPath::name(&name).map_err(|error| self.refused(&error.to_string()))?;
+            let place = place.map_or_else(|| inside.clone(), |place| place.join(&inside));
+            if is_folder {
+                self.folder(&folder.inner(&inside)?, Some(&place), depth + 1)?;
+            } else {
+                self.file(folder, &inside, place)?;
             }
         }
         if has_ignore {
@@ -81,26 +91,25 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn file(&mut self, path: PathBuf) -> Result<(), ProviderError> {
+    fn file(
+        &mut self,
+        folder: &Folder,
+        name: &InnerPath,
+        path: InnerPath,
+    ) -> Result<(), ProviderError> {
         if self.parts.len() == MOST_FILES {
             return Err(self.refused(&format!("it has more than {MOST_FILES} files")));
         }
-        let metadata = fs::metadata(&path)?;
-        let changed = metadata.modified().at("read", &path)?;
+        // A file that is gone meanwhile is no part.
+        let Some((size, changed)) = folder.size_and_time(name.as_str()) else { return Ok(()) };
         let age = changed.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let inside = path.strip_prefix(self.top).unwrap_or(&path);
-        let stamp = format!("{} {} {}", inside.display(), age.as_nanos(), metadata.len());
+        let stamp = format!("{path} {} {size}", age.as_nanos());
         self.parts.push(Part { path, stamp });
         Ok(())
     }
 
     fn refused(&self, why: &str) -> ProviderError {
-        let text = format!("the catalog `{}` is refused: {why}", self.top.display());
+        let text = format!("the catalog `{}` is refused: {why}", self.top.path().display());
         ProviderError::new(ErrorKind::Refused, text)
     }
-}
-
-fn is_part(path: &Path) -> bool {
-    let end = path.extension().and_then(|end| end.to_str());
-    end.is_some_and(|end| ENDS.contains(&end))
 }

@@ -137,6 +137,47 @@ fn conforms_on_nginx_in_a_folder_in_a_file_and_in_an_image() {
 }
 
 #[test]
+fn a_label_that_leads_out_of_its_image_is_refused() {
+    let registry = OciServer::start(Behaviour::default());
+    let (folder, operators) = catalog(&registry);
+    let outside = folder.path().join("outside");
+    write(&outside, "catalog.json", operators.text());
+    let up = "../".repeat(30);
+    let (place, file) = (outside.display(), operators.text());
+    let layer = || {
+        let entry = ('f', file.as_bytes().to_vec());
+        tar_gz([
+            ("configs/web/catalog.json".to_owned(), entry),
+            ("elsewhere".to_owned(), ('l', b"configs".to_vec())),
+        ])
+    };
+    for (label, is_refused) in [
+        (format!("/{up}{place}"), true),
+        (format!("configs/{up}{place}"), true),
+        (format!("{up}{place}"), true),
+        ("..".to_owned(), true),
+        ("configs/.".to_owned(), true),
+        ("configs/".to_owned(), false),
+        // The image has nothing there.
+        (place.to_string(), false),
+    ] {
+        let label = json!({"operators.operatorframework.io.index.configs.v1": label});
+        push_image(&registry, "acme/catalog", &[layer()], label.clone());
+        let cache = tempfile::tempdir().expect("a temporary folder can be made");
+        let location = at(&format!("oci://{}/acme/catalog:v1/", registry.host()), "web");
+        match provider(cache.path()).list(&location, None, &Silent) {
+            Ok(_) => assert!(!is_refused && label.to_string().contains("configs/"), "{label}"),
+            Err(error) if is_refused => {
+                assert_eq!(error.kind(), ErrorKind::Refused, "{label}: {error}");
+                let why = error.source().map(ToString::to_string).unwrap_or_default();
+                assert!(why.contains("names no folder in it"), "{label}: {error}: {why}");
+            }
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Protocol, "{label}: {error}"),
+        }
+    }
+}
+
+#[test]
 fn a_catalog_is_read_again_only_if_it_has_changed() {
     let registry = OciServer::start(Behaviour::default());
     let (folder, mut operators) = catalog(&registry);

@@ -81,7 +81,7 @@ impl Provider for PathProvider {
             let text = format!("`{}` has both `Mu.yaml` and `Mu.json`", folder.display());
             ProviderError::new(ErrorKind::Manifest, text).hint("remove one of them")
         };
-        ManifestFile::find(&|path| read_manifest(&folder.join(path)), &list, &both)
+        ManifestFile::find(&|path| read_manifest(&folder, path), &list, &both)
     }
 
     fn fetch(
@@ -114,10 +114,16 @@ fn existing(location: &Location) -> Result<PathBuf, ProviderError> {
     Err(ProviderError::new(ErrorKind::NotFound, text))
 }
 
-fn read_manifest(path: &Path) -> Result<Option<String>, ProviderError> {
+fn read_manifest(folder: &Path, path: &str) -> Result<Option<String>, ProviderError> {
+    let path = &folder.join(path);
     // A folder or a pipe is not a manifest.
     if !fs::metadata_if_there(path)?.is_some_and(|metadata| metadata.is_file()) {
         return Ok(None);
+    }
+    if !fs::canonicalize(path)?.starts_with(fs::canonicalize(folder)?) {
+        let text = format!("`{}` is a link out of its package", path.display());
+        return Err(ProviderError::new(ErrorKind::Refused, text)
+            .hint("replace the link by what it leads to"));
     }
     let Some(file) = fs::open_if_there(path)? else { return Ok(None) };
     let mut text = String::new();

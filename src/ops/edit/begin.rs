@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mu_formats::Reading;
+use mu_provider::{Folder, InnerPath, OwnPath};
 use mu_provider_git::{Beginning, WorkingCopies};
 
 use super::origin::Origin;
 use super::{Edited, seen};
 use crate::formats;
-use crate::fs;
 use crate::lock::LockedPackage;
 use crate::manifest::{YAML_NAME, generated_manifest};
 use crate::ops::apply::fetch::{bring_locked, copy_writable};
@@ -22,8 +22,10 @@ use crate::ops::session::providers;
 use crate::ops::session::source::relative;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, Version};
-use crate::workspace::MU_FOLDER;
 use crate::workspace::edits::{EDIT_FOLDER, Edit, Edits, State};
+
+/// Where a clone is made.
+const NEW: OwnPath = InnerPath::own(".mu/edit/new");
 
 /// What to edit, and how.
 #[derive(Debug, Clone, Default)]
@@ -70,29 +72,27 @@ pub fn begin(session: &Session, request: &BeginRequest) -> Result<Edited, Comman
         let message = format!("Git does not accept `{branch}` as the name of a branch");
         return Err(CommandError::new(Code::Usage, message));
     }
-    let new = root.join(MU_FOLDER).join(EDIT_FOLDER).join("new");
+    let opened = session.workspace.opened()?;
+    let new = InnerPath::from(NEW);
     crate::workspace::refuse_links_of_edits(&root)
         .map_err(crate::workspace::edits::EditsError::from)?;
     session.ignore_edits(None)?;
-    fs::remove_folder(&new)?;
-    let made = make(session, request, &edits, package, (&new, branch));
+    opened.remove(&new)?;
+    let made = make(session, request, &edits, package, (&opened, branch));
     if made.is_err() {
         // The next run removes what is left now.
-        let _ = fs::remove_folder(&new);
+        let _ = opened.remove(&new);
     }
     let edit = made?;
     let clone = root.join(&edit.clone);
     session.ignore_edits(Some(&clone))?;
     edits.edits.push(edit.clone());
     edits.write(&root)?;
-    if !fs::exists(&new)? {
+    if opened.look_at(&new)?.is_none() {
         // It is in the clone of another edit.
         return seen(session, &edit);
     }
-    if let Some(parent) = clone.parent() {
-        fs::create_folder(parent)?;
-    }
-    fs::rename(&new, &clone)?;
+    opened.move_inside(&new, &edit.clone)?;
     seen(session, &edit)
 }
 
@@ -102,16 +102,17 @@ fn make(
     request: &BeginRequest,
     edits: &Edits,
     package: &LockedPackage,
-    (new, branch): (&Path, String),
+    (root, branch): (&Folder, String),
 ) -> Result<Edit, CommandError> {
     let id = &package.id;
+    let new = &root.path().join(NEW.as_str());
     let (origin, commit, clone) = if request.from_pack {
-        let clone = target(session, request, id, None)?;
-        let commit = from_pack(session, package, new, &branch)?;
+        let clone = target(session, root, request, id, None)?;
+        let commit = from_pack(session, package, root, &branch)?;
         (None, commit, clone)
     } else {
         let origin = Origin::find(session, package, request.url.as_deref())?;
-        if let Some(edit) = beside(edits, &session.workspace.root, &origin, package)? {
+        if let Some(edit) = beside(edits, root, &origin, package)? {
             if let Some(locked) = package.commit.as_deref().filter(|locked| *locked != edit.commit)
             {
                 let [locked, begun] =
@@ -123,16 +124,16 @@ fn make(
             }
             return Ok(edit);
         }
-        let clone = target(session, request, id, Some(&origin))?;
+        let clone = target(session, root, request, id, Some(&origin))?;
         let commit = cloned(session, &origin, new, &branch)?;
         (Some(origin), commit, clone)
     };
-    let inside = origin.as_ref().map(|origin| origin.folder.clone()).unwrap_or_default();
-    let said = check_package(session, package, origin.as_ref(), &new.join(&inside))?;
+    let inside = origin.as_ref().and_then(|origin| origin.folder.as_ref());
+    let said = check_package(session, package, origin.as_ref(), root)?;
     Ok(Edit {
         tagged: is_tagged(package, said.as_ref()),
         id: id.to_string(),
-        folder: joined(&clone, &inside),
+        folder: joined(&clone, inside),
         clone,
         version: package.version.clone(),
         branch,
@@ -206,15 +207,18 @@ fn refuse_placed(session: &Session, id: &PackageId) -> Result<(), CommandError> 
 /// An edit in a clone of the same repository that is already here.
 fn beside(
     edits: &Edits,
-    root: &Path,
+    root: &Folder,
     origin: &Origin,
     package: &LockedPackage,
 ) -> Result<Option<Edit>, CommandError> {
-    let is_same =
-        |edit: &&Edit| edit.url.as_deref() == Some(&origin.url) && edit.state(root) == State::InUse;
+    let is_same = |edit: &&Edit| {
+        edit.url.as_deref() == Some(&origin.url) && edit.state(root.path()) == State::InUse
+    };
     let Some(other) = edits.edits.iter().find(is_same) else { return Ok(None) };
-    let folder = joined(&other.clone, &origin.folder);
-    let Some(loaded) = formats::load(&root.join(&folder), &Reading::default())? else {
+    let folder = joined(&other.clone, origin.folder.as_ref());
+    // The clone may have a link on the way to the package.
+    let Ok(inside) = root.inner(&folder) else { return Ok(None) };
+    let Some(loaded) = formats::load(inside.path(), &Reading::default())? else {
         return Ok(None);
     };
     let tagged = is_tagged(package, loaded.manifest.version.as_ref());
@@ -231,23 +235,23 @@ fn is_tagged(package: &LockedPackage, said: Option<&Version>) -> bool {
 /// `.mu/edit`.
 fn target(
     session: &Session,
+    opened: &Folder,
     request: &BeginRequest,
     id: &PackageId,
     origin: Option<&Origin>,
-) -> Result<String, CommandError> {
+) -> Result<InnerPath, CommandError> {
     let root = &session.workspace.root;
-    let inside = origin.map(|origin| origin.folder.as_str()).unwrap_or_default();
-    let is_free = |place: &str| is_free(root, place);
+    let inside = origin.and_then(|origin| origin.folder.as_ref());
+    let inside = inside.map(InnerPath::as_str).unwrap_or_default();
+    // Nothing is there, and no file or link is on the way.
+    let is_free = |place: &InnerPath| matches!(opened.look_at(place), Ok(None));
     if let Some(at) = &request.at {
         let folder = crate::env::absolute(&session.environment.current, at);
-        let clone = relative(root, &folder);
-        if !folder.starts_with(root)
-            || folder == *root
-            || clone.split('/').any(|part| part == MU_FOLDER)
-        {
+        let inside = Some(relative(root, &folder)).filter(|_| folder.starts_with(root));
+        let clone = inside.and_then(|place| InnerPath::parse(&place).ok()).ok_or_else(|| {
             let message = format!("`{}` is not a folder in this workspace", folder.display());
-            return Err(CommandError::new(Code::Usage, message));
-        }
+            CommandError::new(Code::Usage, message)
+        })?;
         if !is_free(&clone) {
             let message = format!("`{}` is already there", folder.display());
             return Err(
@@ -267,11 +271,16 @@ fn target(
         }
         _ => Vec::new(),
     };
-    if let Some(clone) = wanted.into_iter().find(|place| is_free(place)) {
+    let mut wanted = wanted.iter().filter_map(|place| InnerPath::parse(place).ok());
+    if let Some(clone) = wanted.find(is_free) {
         return Ok(clone);
     }
     let path = origin.map_or_else(|| id.as_str().to_owned(), |origin| host_and_path(&origin.url));
-    let clone = format!("{MU_FOLDER}/{EDIT_FOLDER}/{}", path.replace(':', "+"));
+    let path = InnerPath::parse(&path.replace(':', "+")).map_err(|error| {
+        CommandError::from_error(Code::Reference, error)
+            .hint("name a folder for the clone with `--at FOLDER`")
+    })?;
+    let clone = EDIT_FOLDER.join(&path);
     if !is_free(&clone) {
         let message = format!("`{clone}` already exists, and is not an edit");
         return Err(CommandError::new(Code::Conflict, message).hint(
@@ -279,16 +288,6 @@ fn target(
         ));
     }
     Ok(clone)
-}
-
-/// Whether a clone can go to `place`: nothing is there, and no file or link is on the way.
-fn is_free(root: &Path, place: &str) -> bool {
-    let is_root = place.is_empty() || place == "." || place.starts_with("..");
-    let folder = root.join(place);
-    let mut above = folder.ancestors().skip(1).take_while(|above| above.starts_with(root));
-    !is_root
-        && fs::symlink_metadata(&folder).is_err()
-        && above.all(|above| fs::symlink_metadata(above).map_or(true, |entry| entry.is_dir()))
 }
 
 /// The host and the path of a repository, as a folder: `github.com/acme/mono`.
@@ -301,8 +300,8 @@ fn host_and_path(url: &str) -> String {
     parts.join("/")
 }
 
-fn joined(clone: &str, inside: &str) -> String {
-    if inside.is_empty() { clone.to_owned() } else { format!("{clone}/{inside}") }
+fn joined(clone: &InnerPath, inside: Option<&InnerPath>) -> InnerPath {
+    inside.map_or_else(|| clone.clone(), |inside| clone.join(inside))
 }
 
 /// `edit/LEAF-VERSION`, with nothing in it that a branch may not have.
@@ -346,15 +345,15 @@ pub(super) fn copies(session: &Session) -> WorkingCopies {
 fn from_pack(
     session: &Session,
     package: &LockedPackage,
-    into: &Path,
+    root: &Folder,
     branch: &str,
 ) -> Result<String, CommandError> {
     let _store = session.use_store()?;
     let stored = bring_locked(session, package)?;
-    fs::create_folder(into)?;
-    copy_writable(&stored, into)?;
+    let into = root.make_inner(&NEW.into())?;
+    copy_writable(&stored, into.path())?;
     let message = format!("{} {}, as it was published", package.id, package.version);
-    mu_provider_git::begin_repository(into, branch, &message)
+    mu_provider_git::begin_repository(into.path(), branch, &message)
         .map_err(|error| CommandError::from_error(Code::Io, error))
 }
 
@@ -364,17 +363,21 @@ fn check_package(
     session: &Session,
     package: &LockedPackage,
     origin: Option<&Origin>,
-    folder: &Path,
+    root: &Folder,
 ) -> Result<Option<Version>, CommandError> {
     let id = &package.id;
     let name = session.short_name(id);
-    let place = origin.map(|origin| joined(&origin.url, &origin.folder)).unwrap_or_default();
+    let inside = origin.and_then(|origin| origin.folder.as_ref());
+    let end = inside.map(|inside| format!("/{inside}")).unwrap_or_default();
+    let place = origin.map(|origin| format!("{}{end}", origin.url)).unwrap_or_default();
     let hint = "`--url URL#FOLDER` names another repository, and the folder in it";
     let is_named = origin.is_some_and(|origin| origin.is_named);
-    if !folder.is_dir() {
+    // The repository may have a link on the way to the package.
+    let Ok(opened) = root.inner(&joined(&NEW.into(), inside)) else {
         let message = format!("`{place}` has no folder with `{name}`");
         return Err(CommandError::new(Code::NotFound, message).hint(hint));
-    }
+    };
+    let folder = opened.path();
     let loaded = formats::load(folder, &Reading::default())?;
     let Some(loaded) = loaded else {
         if is_named {
@@ -382,7 +385,7 @@ fn check_package(
             return Err(CommandError::new(Code::NotFound, message).hint(hint));
         }
         let text = generated_manifest(id.as_str(), Some(&package.version));
-        fs::write_atomic(&folder.join(YAML_NAME), text.as_bytes())?;
+        opened.write(&InnerPath::own(YAML_NAME).into(), text.as_bytes())?;
         if let Ok(Some(around)) = mu_provider_git::Surroundings::of(folder) {
             let ignored = around.ignore(&[(&folder.join(YAML_NAME), false)]);
             ignored.map_err(|error| CommandError::from_error(Code::Io, error))?;

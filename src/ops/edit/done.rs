@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mu_provider::without_secrets;
+use mu_provider::{Folder, InnerPath, without_secrets};
 use mu_provider_git::{Kind, Unsaved, checked_url, pushed_to, unsaved, work_state};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -15,7 +15,7 @@ use crate::ops::session::error::quoted;
 use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::PackageId;
-use crate::workspace::edits::{Edit, Edits, State, trash};
+use crate::workspace::edits::{Edit, Edits, State, TRASH};
 
 /// How long a clone stays in the trash, in seconds.
 const KEPT: i64 = 30 * 24 * 60 * 60;
@@ -96,7 +96,7 @@ fn check(
 ) -> Result<(), CommandError> {
     let root = &session.workspace.root;
     let mut reasons: Vec<String> = Vec::new();
-    let mut clones: Vec<&str> = Vec::new();
+    let mut clones: Vec<&InnerPath> = Vec::new();
     let mut is_offline = false;
     for edit in meant.iter().map(|at| &edits.edits[*at]) {
         let others = edits.edits.iter().enumerate().filter(|(at, other)| {
@@ -108,7 +108,7 @@ fn check(
                 edit.clone, other.id
             ));
         }
-        if is_forced || clones.contains(&&*edit.clone) || edit.state(root) == State::Missing {
+        if is_forced || clones.contains(&&edit.clone) || edit.state(root) == State::Missing {
             continue;
         }
         clones.push(&edit.clone);
@@ -159,7 +159,7 @@ fn losses(session: &Session, edit: &Edit, clone: &Path) -> Result<Vec<String>, C
     // Without the network, it is not known which commits the remotes have.
     let is_unknown = session.options.offline && edit.url.is_some();
     let found = found.iter().filter(|one| !(is_unknown && one.kind == Kind::Commits));
-    Ok(found.map(|one| worded(&edit.clone, one)).collect())
+    Ok(found.map(|one| worded(edit.clone.as_str(), one)).collect())
 }
 
 fn worded(clone: &str, unsaved: &Unsaved) -> String {
@@ -195,22 +195,25 @@ fn end(
     before: &[Ended],
     request: &DoneRequest,
 ) -> Result<Ended, CommandError> {
-    let root = session.workspace.root.clone();
+    let (root, opened) = (session.workspace.root.clone(), session.workspace.opened()?);
     let edit = edits.edits[at].clone();
     let clone = root.join(&edit.clone);
     let id = package_of(&edit)?;
     let ways = ways(session, &id, &edit, &clone, !request.keep && !request.force);
-    let ended = Ended { id, clone: edit.clone.clone(), trash: None, kept: request.keep, ways };
+    let ended = Ended { id, clone: edit.clone.to_string(), trash: None, kept: request.keep, ways };
     if request.keep {
         edits.edits[at].kept = true;
         edits.write(&root)?;
         return Ok(ended);
     }
-    let with = before.iter().find(|other| other.clone == edit.clone);
+    let with = before.iter().find(|other| edit.clone == *other.clone);
     if let Some(with) = with.filter(|with| with.trash.is_some()) {
-        let first = edits.edits.iter().find(|other| other.trash == with.trash);
-        let trashed = first.and_then(|first| first.trashed);
-        edits.edits[at].trash.clone_from(&with.trash);
+        let named =
+            |other: &&Edit| other.trash.as_ref().map(InnerPath::as_str) == with.trash.as_deref();
+        let first = edits.edits.iter().find(named);
+        let (trash, trashed) =
+            first.map(|first| (first.trash.clone(), first.trashed)).unwrap_or_default();
+        edits.edits[at].trash = trash;
         edits.edits[at].trashed = trashed;
         edits.write(&root)?;
         return Ok(Ended { trash: with.trash.clone(), ..ended });
@@ -218,36 +221,34 @@ fn end(
     if edit.state(&root) == State::Missing {
         return Ok(Ended { ways: Vec::new(), ..ended });
     }
-    let name = name_in_trash(&root, &ended.id, session.environment.now);
+    let name = name_in_trash(&opened, &ended.id, session.environment.now)?;
     // The name is known before the folder is there, so that a run that ends in between loses nothing.
     edits.edits[at].trash = Some(name.clone());
     edits.edits[at].trashed = Some(session.environment.now);
     edits.edits[at].kept = false;
     edits.write(&root)?;
-    fs::create_folder(&trash(&root))?;
-    fs::rename(&clone, &trash(&root).join(&name))?;
-    let mut above = clone.parent();
-    while let Some(folder) = above.filter(|folder| **folder != *root && folder.starts_with(&root)) {
-        let is_empty = fs::entries(folder).is_ok_and(|entries| entries.is_empty());
-        if !is_empty || fs::remove_empty_folder(folder).is_err() {
-            break;
-        }
-        above = folder.parent();
-    }
+    opened.move_inside(&edit.clone, &TRASH.join(&name))?;
+    opened.remove_empty_above(&edit.clone);
     if let Ok(Some(around)) = mu_provider_git::Surroundings::of(&root) {
         around.no_longer_ignore(&clone)?;
     }
-    Ok(Ended { trash: Some(name), ..ended })
+    Ok(Ended { trash: Some(name.to_string()), ..ended })
 }
 
 /// A name that is free in the trash: the package's, and the time.
-fn name_in_trash(root: &Path, id: &PackageId, now: i64) -> String {
+fn name_in_trash(root: &Folder, id: &PackageId, now: i64) -> Result<InnerPath, CommandError> {
     let time = jiff::Timestamp::from_second(now).unwrap_or_default();
     let time = time.strftime("%Y-%m-%dT%H-%M-%SZ").to_string();
     let name = format!("{}-{time}", id.name_str().replace('/', "+"));
-    let is_free = |name: &String| fs::symlink_metadata(&trash(root).join(name)).is_err();
     let others = (2..).map(|number| format!("{name}-{number}"));
-    std::iter::once(name.clone()).chain(others).find(is_free).unwrap_or(name)
+    for name in std::iter::once(name.clone()).chain(others) {
+        let name = InnerPath::name(&name)
+            .map_err(|error| CommandError::from_error(Code::Reference, error))?;
+        if root.look_at(&TRASH.join(&name))?.is_none() {
+            return Ok(name);
+        }
+    }
+    Err(CommandError::new(Code::Conflict, format!("the trash has too many of `{id}`")))
 }
 
 /// How to use the commits that were made in a clone, if they were pushed: as far as the clone knows, or because this was checked.
@@ -270,7 +271,12 @@ fn ways(
     else {
         return Vec::new();
     };
-    let inside = edit.folder.strip_prefix(&edit.clone).unwrap_or_default().trim_start_matches('/');
+    let inside = edit
+        .folder
+        .as_str()
+        .strip_prefix(edit.clone.as_str())
+        .unwrap_or_default()
+        .trim_start_matches('/');
     let marked = if url.contains("://") && !url.ends_with(".git") && !inside.is_empty() {
         format!("{url}.git")
     } else {
@@ -306,10 +312,10 @@ pub fn prune_trash(session: &Session) -> Result<usize, CommandError> {
         edit.state(root) == State::InTrash && age.is_some_and(|age| age > KEPT)
     };
     let old: Vec<Edit> = edits.edits.iter().filter(|edit| is_old(edit)).cloned().collect();
-    let mut names: Vec<&String> = old.iter().filter_map(|edit| edit.trash.as_ref()).collect();
+    let mut names: Vec<&InnerPath> = old.iter().filter_map(|edit| edit.trash.as_ref()).collect();
     names.dedup();
     for name in &names {
-        fs::remove_folder(&trash(root).join(name))?;
+        session.workspace.opened()?.remove(&TRASH.join(name))?;
     }
     if !old.is_empty() {
         edits.edits.retain(|edit| !old.contains(edit));

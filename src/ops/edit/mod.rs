@@ -84,8 +84,8 @@ fn seen(session: &Session, edit: &Edit) -> Result<Edited, CommandError> {
     Ok(Edited {
         id: package_of(edit)?,
         version: edit.version.clone(),
-        folder: edit.folder.clone(),
-        clone: edit.clone.clone(),
+        folder: edit.folder.to_string(),
+        clone: edit.clone.to_string(),
         url: edit.url.clone(),
         commit: edit.commit.clone(),
         branch: work.branch,
@@ -97,7 +97,7 @@ fn seen(session: &Session, edit: &Edit) -> Result<Edited, CommandError> {
         },
         ahead: is_there.then(|| commits_ahead(root, &folder, Some(&edit.commit))).flatten(),
         changed: work.changed,
-        trash: edit.trash.clone().filter(|_| state == State::InTrash),
+        trash: edit.trash.as_ref().filter(|_| state == State::InTrash).map(ToString::to_string),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Where the repository of a package is.
 
-use mu_provider::SafeUrl;
+use mu_provider::{InnerPath, SafeUrl};
 
 use crate::formats;
 use crate::index::Candidate;
@@ -15,8 +15,8 @@ use mu_formats::Reading;
 pub(super) struct Origin {
     /// The URL of the repository.
     pub(super) url: String,
-    /// The folder of the package in it; empty for its root.
-    pub(super) folder: String,
+    /// The folder of the package in it; `None` for its root.
+    pub(super) folder: Option<InnerPath>,
     /// The commit, if it is known.
     pub(super) commit: Option<String>,
     /// Tags that have the version otherwise.
@@ -66,10 +66,12 @@ impl Origin {
         if !folder.is_empty() {
             tags.insert(0, format!("{folder}/v{version}"));
         }
-        if folder.split('/').any(|part| matches!(part, "." | "..")) {
-            let message = format!("`{folder}` is not a folder in a repository");
-            return Err(CommandError::new(Code::Reference, message));
-        }
+        let folder = Some(folder).filter(|folder| !folder.is_empty());
+        let folder =
+            folder.map(|folder| InnerPath::parse(&folder)).transpose().map_err(|error| {
+                let message = format!("this is not a folder in a repository: {error}");
+                CommandError::new(Code::Reference, message)
+            })?;
         Ok(Self { url, folder, commit, tags, is_named })
     }
 }

@@ -3,10 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::{Edited, seen};
-use crate::fs;
 use crate::ops::session::locked::ambiguous;
 use crate::ops::{Code, CommandError, Session};
-use crate::workspace::edits::{Edit, Edits, State, trash};
+use crate::workspace::edits::{Edit, Edits, State, TRASH};
 
 /// Restores the edit with this name in the trash, or the newest one of this package; returns all that were in the clone.
 ///
@@ -17,7 +16,8 @@ pub fn restore(session: &Session, name: &str) -> Result<Vec<Edited>, CommandErro
     let root = &session.workspace.root;
     let mut edits = Edits::read(root)?;
     let in_trash = |edit: &&Edit| edit.state(root) == State::InTrash;
-    let is_exact = |edit: &&Edit| edit.trash.as_deref() == Some(name) || edit.id == name;
+    let is_exact =
+        |edit: &&Edit| edit.trash.as_ref().is_some_and(|trash| *trash == *name) || edit.id == name;
     let ends_so = |edit: &&Edit| edit.id.ends_with(&format!("/{name}"));
     let trashed = || edits.edits.iter().filter(in_trash);
     let mut named: Vec<&Edit> = trashed().filter(is_exact).collect();
@@ -29,28 +29,29 @@ pub fn restore(session: &Session, name: &str) -> Result<Vec<Edited>, CommandErro
         }
     }
     let Some(found) = named.into_iter().max_by_key(|edit| edit.trashed).cloned() else {
-        let names: Vec<String> = trashed().filter_map(|edit| edit.trash.clone()).collect();
+        let names: Vec<String> =
+            trashed().filter_map(|edit| Some(edit.trash.as_ref()?.to_string())).collect();
         let error = CommandError::new(Code::NotFound, format!("there is no `{name}` in the trash"));
         return Err(match names.is_empty() {
             true => error.hint("the trash is empty"),
             false => error.hint(format!("in the trash are: {}", names.join(", "))),
         });
     };
-    let (from, to) = (found.trash.clone().unwrap_or_default(), root.join(&found.clone));
-    if fs::symlink_metadata(&to).is_ok() {
+    let opened = session.workspace.opened()?;
+    // Only what is in the trash was found.
+    let Some(name) = found.trash.clone() else { return Ok(Vec::new()) };
+    let from = TRASH.join(&name);
+    if opened.look_at(&found.clone)?.is_some() {
         let message = format!("`{}` is already there", found.clone);
         return Err(CommandError::new(Code::Conflict, message).hint(format!(
             "move it away; the clone is in `{}`",
-            trash(root).join(&from).display()
+            opened.path().join(&from).display()
         )));
     }
-    session.ignore_edits(Some(&to))?;
-    if let Some(parent) = to.parent() {
-        fs::create_folder(parent)?;
-    }
-    fs::rename(&trash(root).join(&from), &to)?;
+    session.ignore_edits(Some(&opened.path().join(&found.clone)))?;
+    opened.move_inside(&from, &found.clone)?;
     let mut restored = Vec::new();
-    for edit in edits.edits.iter_mut().filter(|edit| edit.trash.as_ref() == Some(&from)) {
+    for edit in edits.edits.iter_mut().filter(|edit| edit.trash.as_ref() == Some(&name)) {
         edit.trash = None;
         edit.trashed = None;
         restored.push(edit.clone());

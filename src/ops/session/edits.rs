@@ -175,7 +175,8 @@ impl Session {
         if let Ok(Some(around)) = mu_provider_git::Surroundings::of(&self.workspace.root) {
             let mu = self.workspace.root.join(MU_FOLDER);
             let file = mu.join(edits::EDITS_FILE);
-            let (lock, folder) = (mu.join(edits::EDITS_LOCK), mu.join(edits::EDIT_FOLDER));
+            let (lock, folder) =
+                (mu.join(edits::EDITS_LOCK), self.workspace.root.join(edits::EDIT_FOLDER.as_str()));
             let mut paths: Vec<(&Path, bool)> =
                 vec![(&file, false), (&lock, false), (&folder, true)];
             paths.extend(clone.map(|clone| (clone, true)));

@@ -170,7 +170,11 @@ impl fmt::Display for CommandError {
 
 impl From<FileError> for CommandError {
     fn from(error: FileError) -> Self {
-        Self::from_error(Code::Io, error)
+        match error.is_link() {
+            true => Self::from_error(Code::Untrusted, error)
+                .hint("replace the link by what it leads to, or remove it"),
+            false => Self::from_error(Code::Io, error),
+        }
     }
 }
 

@@ -9,7 +9,6 @@ use std::sync::Arc;
 use mu_provider::ArchiveDigest;
 use sha2::{Digest as _, Sha256};
 
-use crate::fs;
 use crate::lock::LockedPackage;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
@@ -80,17 +79,7 @@ pub(crate) fn read(
     patch: &PatchFile,
 ) -> Result<(Vec<u8>, ArchiveDigest), CommandError> {
     let path = path_of(session, patch);
-    if fs::canonicalize(&path).is_ok_and(|real| !real.starts_with(&session.workspace.root)) {
-        let message = format!(
-            "the patch for `{}` is a link out of the workspace: `{}`",
-            patch.key,
-            path.display()
-        );
-        return Err(
-            CommandError::new(Code::Untrusted, message).hint("replace the link with the file")
-        );
-    }
-    let Some(content) = fs::read_if_there(&path)? else {
+    let Some(content) = session.workspace.opened()?.read(&patch.file)? else {
         let message = format!("the patch for `{}` is not there: `{}`", patch.key, path.display());
         return Err(CommandError::new(Code::NotFound, message).hint(format!(
             "restore the file, or remove the line `{}` from `patches` in `.mu/workspace.yaml`",

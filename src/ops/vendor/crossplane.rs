@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use mu_formats::crossplane;
+use mu_provider::InnerPath;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -48,7 +49,8 @@ pub struct CrossplaneResource {
     /// The package and its tag, as Crossplane installs it.
     pub package: String,
     /// The file, seen from the root of the workspace.
-    pub file: String,
+    #[schemars(with = "String")]
+    pub file: InnerPath,
     /// Whether it was not there before, or was another one.
     pub changed: bool,
 }
@@ -89,7 +91,7 @@ pub fn vendor_for_crossplane(
                 ("spec:\n  package: ", &tagged),
             ]) + "  # Mu.lock has the dependencies, too.\n  skipDependencyResolution: true\n"
         });
-        let file = resources.file(&name);
+        let file = resources.file(&name)?;
         resources.check(&file)?;
         let resource = CrossplaneResource {
             id: package.id.to_string(),

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use mu_formats::helm::{self, Need, Needs};
-use mu_provider::ArchiveDigest;
+use mu_provider::{ArchiveDigest, Folder, InnerPath, Kind, OwnPath, TreeError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -21,10 +21,13 @@ use crate::ops::apply::ignore_rules::{OF_HELM, Rules};
 use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::source::relative;
-use crate::ops::vendor::shared::{locked, prepared, refuse_link};
+use crate::ops::vendor::shared::{locked, prepared};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::Version;
 use crate::workspace::Member;
+
+/// Where Helm looks, beside `Chart.yaml`.
+const CHARTS: OwnPath = InnerPath::own("charts");
 
 /// What Helm packs for no chart, because it is not a part of it.
 const NEVER: [&str; 6] = [".git", ".mu", ".hg", ".svn", ".jj", ".DS_Store"];
@@ -158,8 +161,10 @@ impl<'run> Run<'run> {
                 self.chart(other, into)?;
             }
         }
-        let folder = member.folder.join("charts");
-        refuse_link(&folder)?;
+        let around = self.session.workspace.folder_of(member)?;
+        if around.look_at(&CHARTS.into())?.is_some() {
+            around.inner(&CHARTS.into())?;
+        }
         let mut vendored = VendoredChart {
             name: member.manifest.name.name().to_string(),
             folder: relative(&self.session.workspace.root, &member.folder),
@@ -169,9 +174,9 @@ impl<'run> Run<'run> {
         // Nothing is written before all of it is there.
         let mut new: BTreeMap<String, Vec<u8>> = BTreeMap::new();
         for need in &needs {
-            let Found { version, archive } = self.find(member, need, &folder, &mut vendored)?;
+            let Found { version, archive } = self.find(member, need, &around, &mut vendored)?;
             if let Some(content) = archive {
-                let file = format!("{}-{version}.tgz", need.name);
+                let file = archive_name(need, &version);
                 if vendored.archives.iter().all(|known| known.file != file) {
                     let (name, version) = (need.name.clone(), version.clone());
                     let changed = !matches!(content, Content::Kept);
@@ -184,12 +189,11 @@ impl<'run> Run<'run> {
             versions.push(version);
         }
         for (file, bytes) in &new {
-            fs::create_folder(&folder)?;
-            fs::write_atomic(&folder.join(file), bytes)?;
+            around.write(&in_charts(file)?, bytes)?;
         }
-        vendored.removed = self.remove_others(&folder, &needs, &vendored)?;
-        vendored.lock_changed =
-            self.write_lock(&member.folder.join(lock_name), &needs, &versions)?;
+        vendored.removed = self.remove_others(&around, &needs, &vendored)?;
+        let lock = InnerPath::own(lock_name).into();
+        vendored.lock_changed = self.write_lock(&around, &lock, &needs, &versions)?;
         into.charts.push(vendored);
         Ok(())
     }
@@ -205,11 +209,11 @@ impl<'run> Run<'run> {
         &self,
         member: &Member,
         need: &Need,
-        charts: &Path,
+        around: &Folder,
         vendored: &mut VendoredChart,
     ) -> Result<Found, CommandError> {
         let Some((index, package)) = self.locked(member, need) else {
-            return self.inside(member, need, charts);
+            return self.inside(member, need, around);
         };
         let is_own = package.source.is_own();
         let folder = match self.outcome.folders.get(&index) {
@@ -221,16 +225,17 @@ impl<'run> Run<'run> {
             }
             None => {
                 let version = package.version.clone();
-                let target = charts.join(format!("{}-{version}.tgz", need.name));
-                let is_there = package.archive.is_some() && package.archive == digest_at(&target)?;
+                let target = in_charts(&archive_name(need, &version))?;
+                let is_there =
+                    package.archive.is_some() && package.archive == digest_at(around, &target)?;
                 let content = if is_there { Content::Kept } else { Content::Planned };
                 return Ok(Found { version, archive: Some(content) });
             }
         };
         let version = self.version_in(&folder, need, member)?;
         self.note_carried(&folder, package, &format!("{} {version}", need.name), vendored);
-        let target = charts.join(format!("{}-{version}.tgz", need.name));
-        if !is_own && package.archive.is_some() && package.archive == digest_at(&target)? {
+        let target = in_charts(&archive_name(need, &version))?;
+        if !is_own && package.archive.is_some() && package.archive == digest_at(around, &target)? {
             return Ok(Found { version, archive: Some(Content::Kept) });
         }
         let fetched = match is_own || package.source.is_pack() {
@@ -241,12 +246,17 @@ impl<'run> Run<'run> {
             Some(bytes) => bytes,
             None => self.packed(&need.name, &folder)?,
         };
-        Ok(Found { version, archive: Some(self.compared(&target, bytes)?) })
+        Ok(Found { version, archive: Some(self.compared(around, &target, bytes)?) })
     }
 
     /// What becomes of the archive at `target`, which should be `bytes`.
-    fn compared(&self, target: &Path, bytes: Vec<u8>) -> Result<Content, CommandError> {
-        Ok(match (digest_at(target)? == Some(digest_of(&bytes)), self.dry_run) {
+    fn compared(
+        &self,
+        around: &Folder,
+        target: &InnerPath,
+        bytes: Vec<u8>,
+    ) -> Result<Content, CommandError> {
+        Ok(match (digest_at(around, target)? == Some(digest_of(&bytes)), self.dry_run) {
             (true, _) => Content::Kept,
             (false, true) => Content::Planned,
             (false, false) => Content::New(bytes),
@@ -255,17 +265,17 @@ impl<'run> Run<'run> {
 
     /// A dependency that mu does not require, because the chart carries it in `charts/`, or elsewhere in its
     /// folder.
-    fn inside(&self, member: &Member, need: &Need, charts: &Path) -> Result<Found, CommandError> {
-        let in_charts = charts.join(&need.name);
-        let folder = match need.repository.strip_prefix("file://") {
-            Some(path) => crate::env::absolute(&member.folder, path.as_ref()),
+    fn inside(&self, member: &Member, need: &Need, around: &Folder) -> Result<Found, CommandError> {
+        let carried = in_charts(&need.name)?;
+        let place = match need.repository.strip_prefix("file://") {
+            Some(path) => checked(path.trim_start_matches("./"), InnerPath::parse)?,
             None if need.repository.is_empty() => {
-                if !fs::exists(&in_charts)? {
+                if around.look_at(&carried)?.is_none() {
                     let message = format!(
                         "`{}` depends on `{}` without a `repository`, and there is no `{}`",
                         member.manifest_path.display(),
                         need.name,
-                        in_charts.display()
+                        around.path().join(&carried).display()
                     );
                     return Err(CommandError::new(Code::NotFound, message)
                         .hint("write a `repository`, or put the chart there"));
@@ -273,15 +283,19 @@ impl<'run> Run<'run> {
                 return Ok(Found { version: need.version.clone(), archive: None });
             }
             // The settings choose the copy inside.
-            None => in_charts.clone(),
+            None => carried.clone(),
         };
+        let folder = around.path().join(&place);
+        if around.look_at(&place)?.is_some() {
+            around.inner(&place)?;
+        }
         let version = self.version_in(&folder, need, member)?;
-        if folder == in_charts {
+        if place == carried {
             return Ok(Found { version, archive: None });
         }
         let bytes = self.packed(&need.name, &folder)?;
-        let target = charts.join(format!("{}-{version}.tgz", need.name));
-        Ok(Found { version, archive: Some(self.compared(&target, bytes)?) })
+        let target = in_charts(&archive_name(need, &version))?;
+        Ok(Found { version, archive: Some(self.compared(around, &target, bytes)?) })
     }
 
     /// The version of the chart in a folder, as it is written there.
@@ -356,28 +370,31 @@ impl<'run> Run<'run> {
     /// Removes archives of earlier versions and of former dependencies.
     fn remove_others(
         &self,
-        folder: &Path,
+        around: &Folder,
         needs: &[Need],
         vendored: &VendoredChart,
     ) -> Result<Vec<String>, CommandError> {
         let mut removed = Vec::new();
-        for entry in fs::entries_if_there(folder)? {
-            let Ok(file) = entry.file_name().into_string() else { continue };
+        if around.look_at(&CHARTS.into())?.is_none() {
+            return Ok(removed);
+        }
+        let charts = around.inner(&CHARTS.into())?;
+        for (file, kind) in charts.entries()? {
             let is_kept = vendored.archives.iter().any(|archive| archive.file == file);
             let is_of = |need: &Need| {
                 let rest = file.strip_prefix(&*need.name).and_then(|rest| rest.strip_prefix('-'));
                 let version = rest.and_then(|rest| rest.strip_suffix(".tgz"));
                 version.is_some_and(|version| Version::parse_lenient(version).is_ok())
             };
-            if !is_kept && needs.iter().any(is_of) {
+            if !is_kept && kind != Kind::Folder && needs.iter().any(is_of) {
                 if !self.dry_run {
-                    fs::remove_file(&entry.path())?;
+                    charts.remove_file(&checked(&file, InnerPath::name)?)?;
                 }
                 removed.push(file);
             } else if needs.iter().any(|need| need.requirement.is_some() && need.name == file) {
                 self.session.events.warning(&format!(
                     "Helm would use `{}` beside the archive of the same chart; remove the folder",
-                    entry.path().display()
+                    charts.path().join(&file).display()
                 ));
             }
         }
@@ -388,18 +405,19 @@ impl<'run> Run<'run> {
     /// Writes the lock; returns whether it has changed.
     fn write_lock(
         &self,
-        path: &Path,
+        around: &Folder,
+        path: &InnerPath,
         needs: &[Need],
         versions: &[String],
     ) -> Result<bool, CommandError> {
-        let previous = fs::read_text_if_there(path)?;
+        let previous = around.read_text(path)?;
         let now = jiff::Timestamp::from_second(self.session.environment.now).unwrap_or_default();
         let versions: Vec<&str> = versions.iter().map(String::as_str).collect();
         let text = helm::lock(needs, &versions, previous.as_deref(), &now.to_string());
         let is_changed =
             previous.as_ref() != Some(&text) && !(previous.is_none() && needs.is_empty());
         if is_changed && !self.dry_run {
-            fs::write_atomic(path, text.as_bytes())?;
+            around.write(path, text.as_bytes())?;
         }
         Ok(is_changed)
     }
@@ -435,8 +453,26 @@ fn walk(
     Ok(())
 }
 
-fn digest_at(path: &Path) -> Result<Option<ArchiveDigest>, CommandError> {
-    Ok(fs::read_if_there(path)?.map(|bytes| digest_of(&bytes)))
+/// The name of the archive of a dependency.
+fn archive_name(need: &Need, version: &str) -> String {
+    format!("{}-{version}.tgz", need.name)
+}
+
+/// The path of what is called `name` in `charts`.
+fn in_charts(name: &str) -> Result<InnerPath, CommandError> {
+    Ok(CHARTS.join(&checked(name, InnerPath::name)?))
+}
+
+/// A path that a chart names.
+fn checked(
+    text: &str,
+    check: impl Fn(&str) -> Result<InnerPath, TreeError>,
+) -> Result<InnerPath, CommandError> {
+    check(text).map_err(|error| CommandError::from_error(Code::Manifest, error))
+}
+
+fn digest_at(around: &Folder, path: &InnerPath) -> Result<Option<ArchiveDigest>, CommandError> {
+    Ok(around.read(path)?.map(|bytes| digest_of(&bytes)))
 }
 
 fn digest_of(bytes: &[u8]) -> ArchiveDigest {

@@ -9,25 +9,28 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mu_formats::kcl::{self, Locked, Need, Origin};
-use mu_provider::{Digest, Mode};
+use mu_provider::{Digest, Folder, InnerPath, Kind, Mode, OwnPath};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
 use crate::formats;
-use crate::fs::{self, AtPath as _};
+use crate::fs;
 use crate::lock::LockedPackage;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::installed_packs::place;
 use crate::ops::session::source::relative;
-use crate::ops::vendor::shared::{locked, prepared, refuse_link, tag_of};
+use crate::ops::vendor::shared::{locked, prepared, tag_of};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::packs::hash_folder;
 use crate::reference::{Defaults, Version};
 use crate::workspace::Member;
 
 /// Where KCL looks, beside `kcl.mod`.
-const FOLDER: &str = "vendor";
+const FOLDER: OwnPath = InnerPath::own("vendor");
+
+/// The lock of KCL, beside `kcl.mod`.
+const LOCK: OwnPath = InnerPath::own(kcl::LOCK);
 
 /// What a folder is called while it is filled.
 const STAGED: &str = ".mu-";
@@ -141,13 +144,14 @@ struct Found<'run> {
     index: usize,
     package: &'run LockedPackage,
     locked: Locked,
+    /// Its folder in `vendor`, if it has one there.
+    folder: Option<InnerPath>,
 }
 
 impl<'run> Run<'run> {
     /// Fills `vendor` and the lock of one module of the workspace.
     fn module(&self, member: &Member) -> Result<VendoredModule, CommandError> {
-        let folder = member.folder.join(FOLDER);
-        refuse_link(&folder)?;
+        let around = self.session.workspace.folder_of(member)?;
         let mut vendored = VendoredModule {
             name: member.manifest.name.name().to_string(),
             folder: relative(&self.session.workspace.root, &member.folder),
@@ -155,20 +159,27 @@ impl<'run> Run<'run> {
         };
         let mut found = self.reached(member, &mut vendored.differing)?;
         for one in found.values_mut() {
-            let Some(name) = one.locked.folder() else { continue };
-            let target = folder.join(&name);
-            let changed = self.fill(one, &target)?;
+            let Some(name) = &one.folder else { continue };
+            let target = FOLDER.join(name);
+            let changed = self.fill(one, &around, &target)?;
             if matches!(one.locked.origin, Origin::Oci { .. }) {
-                one.locked.sum = sum_of(self.content(one.index).as_deref().unwrap_or(&target));
+                let filled = || around.path().join(&target);
+                one.locked.sum = sum_of(&self.content(one.index).unwrap_or_else(filled));
             }
             let (id, version) = (one.package.id.to_string(), one.package.version.clone());
-            vendored.folders.push(VendoredFolder { id, version, folder: name, changed });
+            vendored.folders.push(VendoredFolder {
+                id,
+                version,
+                folder: name.to_string(),
+                changed,
+            });
         }
-        let path = member.folder.join(kcl::LOCK);
-        let before = fs::read_text_if_there(&path)?;
+        let before = around.read_text(&LOCK.into())?;
+        let kept: BTreeSet<InnerPath> =
+            found.values().filter_map(|one| one.folder.clone()).collect();
         let modules: Vec<Locked> = found.into_values().map(|one| one.locked).collect();
         let text = kcl::lock(&modules);
-        vendored.removed = self.remove_others(&folder, before.as_deref(), &modules)?;
+        vendored.removed = self.remove_others(&around, before.as_deref(), &kept, &modules)?;
         // A plan for what is not on this machine yet has no sums, so its lock cannot be compared.
         let is_known = modules.iter().all(|one| {
             one.sum.is_some() || !matches!(one.origin, Origin::Oci { .. }) || !self.dry_run
@@ -179,7 +190,7 @@ impl<'run> Run<'run> {
             None => !modules.is_empty(),
         };
         if vendored.lock_changed && !self.dry_run {
-            fs::write_atomic(&path, text.as_bytes())?;
+            around.write(&LOCK.into(), text.as_bytes())?;
         }
         Ok(vendored)
     }
@@ -275,15 +286,12 @@ impl<'run> Run<'run> {
             (tag.clone(), Origin::Oci { registry, repository, tag })
         };
         let locked = Locked { name: need.name.clone(), module, version, sum: None, origin };
-        let is_plain = |part: &str| !part.is_empty() && !part.starts_with('.');
-        let is_safe =
-            |folder: String| !folder.contains(['\\', '\0', ':']) && folder.split('/').all(is_plain);
-        if !locked.folder().is_none_or(is_safe) {
-            let message = format!("`{}` cannot be the name of a KCL module", locked.name);
-            return Err(CommandError::new(Code::Manifest, message)
-                .hint(format!("`{}` has it in a `kcl.mod`", package.id)));
-        }
-        Ok(Found { index, package, locked })
+        let folder = locked.folder().map_err(|error| {
+            let message = format!("a KCL module cannot have a folder: {error}");
+            CommandError::new(Code::Manifest, message)
+                .hint(format!("`{}` has it in a `kcl.mod`", package.id))
+        })?;
+        Ok(Found { index, package, locked, folder })
     }
 
     /// The folder with the files of a locked package, if they are on this machine.
@@ -303,10 +311,17 @@ impl<'run> Run<'run> {
     }
 
     /// Puts the files of a package into the folder `target`, unless they are there already; returns whether they were not.
-    fn fill(&self, one: &Found<'_>, target: &Path) -> Result<bool, CommandError> {
-        refuse_link(target)?;
+    fn fill(
+        &self,
+        one: &Found<'_>,
+        around: &Folder,
+        target: &InnerPath,
+    ) -> Result<bool, CommandError> {
         let expected = one.package.digest;
-        if expected.is_some() && content_of(target) == expected {
+        if is_folder(around, target)?
+            && expected.is_some()
+            && content_of(&around.path().join(target)) == expected
+        {
             return Ok(false);
         }
         if self.dry_run {
@@ -318,31 +333,36 @@ impl<'run> Run<'run> {
             CommandError::new(Code::NotFound, message).hint("`mu get` installs them")
         };
         let from = self.content(one.index).ok_or_else(missing)?;
-        let name = target.file_name().unwrap_or_default().to_string_lossy();
-        let staged = target.with_file_name(format!("{STAGED}{name}"));
-        refuse_link(&staged)?;
-        fs::remove_folder(&staged)?;
-        copy(&from, &staged)?;
-        if content_of(&staged) != expected {
-            fs::remove_folder(&staged)?;
+        let staged = target.beside(&format!("{STAGED}{}", target.leaf()));
+        let staged = staged.map_err(|error| CommandError::from_error(Code::Manifest, error))?;
+        if is_folder(around, &staged)? {
+            around.remove(&staged)?;
+        }
+        let filled = around.make_inner(&staged)?;
+        copy(&from, &filled)?;
+        if content_of(filled.path()) != expected {
+            around.remove(&staged)?;
             let message = format!("the files of `{id}` {version} have changed on this machine");
             return Err(CommandError::new(Code::Integrity, message)
                 .hint("`mu verify` and `mu verify --store` find what has changed"));
         }
-        fs::remove_folder(target)?;
-        fs::rename(&staged, target)?;
+        around.remove(target)?;
+        around.move_inside(&staged, target)?;
         Ok(true)
     }
 
     /// Removes folders of other versions, and of modules that the lock of KCL had before.
     fn remove_others(
         &self,
-        folder: &Path,
+        around: &Folder,
         before: Option<&str>,
+        kept: &BTreeSet<InnerPath>,
         modules: &[Locked],
     ) -> Result<Vec<String>, CommandError> {
-        let kept: BTreeSet<String> = modules.iter().filter_map(Locked::folder).collect();
-        let former: BTreeSet<String> = before.map(kcl::folders).into_iter().flatten().collect();
+        if !is_folder(around, &FOLDER.into())? {
+            return Ok(Vec::new());
+        }
+        let former: BTreeSet<InnerPath> = before.map(kcl::folders).into_iter().flatten().collect();
         let is_of = |name: &str| {
             modules.iter().any(|module| {
                 let rest = name.strip_prefix(&*module.name).and_then(|rest| rest.strip_prefix('_'));
@@ -350,12 +370,13 @@ impl<'run> Run<'run> {
             })
         };
         let mut removed = Vec::new();
-        for entry in fs::entries_if_there(folder)? {
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            let is_folder = entry.file_type().at("read", &entry.path())?.is_dir();
-            if is_folder && !kept.contains(&name) && (former.contains(&name) || is_of(&name)) {
+        for (name, kind) in around.inner(&FOLDER.into())?.entries()? {
+            // What has another name is nobody's module.
+            let Ok(place) = InnerPath::name(&name) else { continue };
+            let is_kept = kept.iter().any(|one| one.is_in(&place));
+            if kind == Kind::Folder && !is_kept && (former.contains(&place) || is_of(&name)) {
                 if !self.dry_run {
-                    fs::remove_folder(&entry.path())?;
+                    around.remove(&FOLDER.join(&place))?;
                 }
                 removed.push(name);
             }
@@ -415,23 +436,28 @@ fn content_of(folder: &Path) -> Option<Digest> {
     Some(hash_folder(folder, &HashSet::new()).ok()?.digest())
 }
 
+/// Whether there is a folder; an error if something else is there, such as a link.
+fn is_folder(around: &Folder, path: &InnerPath) -> Result<bool, CommandError> {
+    match around.look_at(path)? {
+        None => Ok(false),
+        // It says what else is there.
+        Some(_) => Ok(around.inner(path).map(|_| true)?),
+    }
+}
+
 /// Copies a folder, without its links leading anywhere else than before.
-fn copy(from: &Path, to: &Path) -> Result<(), CommandError> {
+fn copy(from: &Path, to: &Folder) -> Result<(), CommandError> {
     let tree = hash_folder(from, &HashSet::new())
         .map_err(|error| CommandError::from_error(Code::Io, error))?;
     for entry in tree.entries() {
-        let (source, target) = (from.join(&entry.path), to.join(&entry.path));
-        fs::create_folder(target.parent().unwrap_or(to))?;
-        if entry.mode == Mode::Symlink {
-            fs::symlink_file(&fs::read_link(&source)?, &target)?;
-            continue;
-        }
-        fs::write_atomic(&target, &fs::read(&source)?)?;
-        #[cfg(unix)]
-        if entry.mode == Mode::Executable {
-            use std::os::unix::fs::PermissionsExt as _;
-            fs::set_permissions(&target, std::fs::Permissions::from_mode(0o755))?;
-        }
+        let source = from.join(&entry.path);
+        let target = InnerPath::parse(&entry.path)
+            .map_err(|error| CommandError::from_error(Code::Integrity, error))?;
+        let content = match entry.mode {
+            Mode::Symlink => fs::read_link(&source)?.to_string_lossy().into_owned().into_bytes(),
+            Mode::File | Mode::Executable => fs::read(&source)?,
+        };
+        to.put(&target, entry.mode, &content)?;
     }
     Ok(())
 }

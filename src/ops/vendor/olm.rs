@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use mu_provider::InnerPath;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -39,7 +40,8 @@ pub struct Subscription {
     /// The catalog in the cluster.
     pub source: String,
     /// The file, seen from the root of the workspace.
-    pub file: String,
+    #[schemars(with = "String")]
+    pub file: InnerPath,
     /// Whether it was not there before, or was another one.
     pub changed: bool,
 }
@@ -88,7 +90,7 @@ pub fn subscribe(session: &Session, dry_run: bool) -> Result<(Outcome, Subscribe
 
 fn subscription(
     session: &Session,
-    resources: &Resources<'_>,
+    resources: &Resources,
     package: &LockedPackage,
 ) -> Result<Subscription, CommandError> {
     let LockedPackage { id, version, .. } = package;
@@ -106,7 +108,7 @@ fn subscription(
         bundle: bundle.clone(),
         channel: channel.clone(),
         source: resource_name(&place),
-        file: resources.file(&leaf),
+        file: resources.file(&leaf)?,
         changed: false,
     })
 }

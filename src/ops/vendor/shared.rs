@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use crate::fs;
+use mu_provider::{Folder, InnerPath, Kind, OwnPath};
+
 use crate::index::Candidate;
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::fetch::used_instead;
@@ -77,52 +78,46 @@ pub(super) fn tag_of(session: &Session, package: &LockedPackage) -> Result<Strin
     Ok(listed.reference.clone().unwrap_or_else(|| package.version.replace('+', "_")))
 }
 
-/// Refuses what is not a folder, because a checkout must not redirect what is written.
-///
-/// # Errors
-///
-/// When something else is there.
-pub(super) fn refuse_link(folder: &Path) -> Result<(), CommandError> {
-    match fs::symlink_metadata(folder) {
-        Ok(metadata) if !metadata.is_dir() => {
-            let message =
-                format!("`{}` is not a folder, and mu writes through no links", folder.display());
-            Err(CommandError::new(Code::Conflict, message))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// Resources for a cluster: a file for each, in one folder of the workspace, beside files of other people.
-pub(super) struct Resources<'run> {
-    session: &'run Session,
-    /// The folder, in the root of the workspace.
-    folder: &'static str,
+pub(super) struct Resources {
+    /// The root of the workspace.
+    root: Folder,
+    /// The folder, in the root.
+    folder: OwnPath,
     /// The first line of what mu writes there.
     header: String,
     dry_run: bool,
-    written: BTreeSet<String>,
+    written: BTreeSet<InnerPath>,
 }
 
-impl<'run> Resources<'run> {
+impl Resources {
     /// The resources that `mu vendor --for TOOL` writes into `folder`.
     ///
     /// # Errors
     ///
     /// When the folder is a link.
     pub(super) fn new(
-        session: &'run Session,
+        session: &Session,
         folder: &'static str,
         dry_run: bool,
     ) -> Result<Self, CommandError> {
-        refuse_link(&session.workspace.root.join(folder))?;
         let header = format!("# Written by `mu vendor --for {folder}`; do not edit.\n");
-        Ok(Self { session, folder, header, dry_run, written: BTreeSet::new() })
+        let (root, folder) = (session.workspace.opened()?, InnerPath::own(folder));
+        if root.look_at(&folder.into())?.is_some() {
+            root.inner(&folder.into())?;
+        }
+        Ok(Self { root, folder, header, dry_run, written: BTreeSet::new() })
     }
 
     /// The file of the resource `name`, seen from the root of the workspace.
-    pub(super) fn file(&self, name: &str) -> String {
-        format!("{}/{name}.yaml", self.folder)
+    ///
+    /// # Errors
+    ///
+    /// When no file can be called so.
+    pub(super) fn file(&self, name: &str) -> Result<InnerPath, CommandError> {
+        let name = InnerPath::name(&format!("{name}.yaml"));
+        let name = name.map_err(|error| CommandError::from_error(Code::Manifest, error))?;
+        Ok(self.folder.join(&name))
     }
 
     /// Refuses to write a file that somebody else wrote.
@@ -130,10 +125,10 @@ impl<'run> Resources<'run> {
     /// # Errors
     ///
     /// When there is such a file.
-    pub(super) fn check(&self, file: &str) -> Result<(), CommandError> {
-        let path = self.session.workspace.root.join(file);
-        match fs::read_text_if_there(&path)? {
+    pub(super) fn check(&self, file: &InnerPath) -> Result<(), CommandError> {
+        match self.root.read_text(file)? {
             Some(before) if !before.starts_with(&self.header) => {
+                let path = self.root.path().join(file);
                 let message = format!("`{}` was not written by mu", path.display());
                 Err(CommandError::new(Code::Conflict, message).hint("move it away"))
             }
@@ -146,16 +141,14 @@ impl<'run> Resources<'run> {
     /// # Errors
     ///
     /// When somebody else wrote it, or it cannot be written.
-    pub(super) fn write(&mut self, file: &str, text: &str) -> Result<bool, CommandError> {
+    pub(super) fn write(&mut self, file: &InnerPath, text: &str) -> Result<bool, CommandError> {
         self.check(file)?;
-        let path = self.session.workspace.root.join(file);
         let text = format!("{}{text}", self.header);
-        let is_changed = fs::read_text_if_there(&path)?.as_deref() != Some(&text);
+        let is_changed = self.root.read_text(file)?.as_deref() != Some(&text);
         if is_changed && !self.dry_run {
-            fs::create_folder(&self.session.workspace.root.join(self.folder))?;
-            fs::write_atomic(&path, text.as_bytes())?;
+            self.root.write(file, text.as_bytes())?;
         }
-        self.written.insert(file.to_owned());
+        self.written.insert(file.clone());
         Ok(is_changed)
     }
 
@@ -166,22 +159,25 @@ impl<'run> Resources<'run> {
     /// When it cannot be removed.
     pub(super) fn remove_others(self) -> Result<Vec<String>, CommandError> {
         let mut removed = Vec::new();
-        let root = &self.session.workspace.root;
-        for entry in fs::entries_if_there(&root.join(self.folder))? {
-            let name = entry.file_name();
-            let Some(file) = name.to_str().map(|name| format!("{}/{name}", self.folder)) else {
-                continue;
-            };
-            if self.written.contains(&file) || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
+        if self.root.look_at(&self.folder.into())?.is_none() {
+            return Ok(removed);
+        }
+        for (name, kind) in self.root.inner(&self.folder.into())?.entries()? {
+            // What has another name is not mu's.
+            let Ok(name) = InnerPath::name(&name) else { continue };
+            let file = self.folder.join(&name);
+            if self.written.contains(&file) || kind != Kind::File {
                 continue;
             }
-            let is_ours = fs::read_text_if_there(&entry.path())
+            let is_ours = self
+                .root
+                .read_text(&file)
                 .is_ok_and(|text| text.is_some_and(|text| text.starts_with(&self.header)));
             if is_ours {
                 if !self.dry_run {
-                    fs::remove_file(&entry.path())?;
+                    self.root.remove_file(&file)?;
                 }
-                removed.push(file);
+                removed.push(file.to_string());
             }
         }
         removed.sort();

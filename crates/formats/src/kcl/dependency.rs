@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use mu_manifest::reference::{Reference, Version};
-use mu_provider::Dependency;
+use mu_provider::{Dependency, InnerPath};
 use toml_edit::{Document, Item, TableLike};
 
 use super::{NAMESPACE, REGISTRY};
@@ -39,9 +39,16 @@ pub(super) fn all<'t>(document: &'t Document<&str>) -> Result<Vec<Entry<'t>>, Fa
     let table = section.as_table_like().ok_or_else(wrong)?;
     let entry = |(name, item): (&'t str, &'t Item)| {
         let span = item.span().or_else(|| table.key(name)?.span()).unwrap_or(0..0);
-        Entry { name, item, span }
+        // KCL calls a folder so.
+        InnerPath::name(name).map_err(|error| {
+            Fault::new(
+                span.clone(),
+                format!("a dependency has a name that no module can have: {error}"),
+            )
+        })?;
+        Ok(Entry { name, item, span })
     };
-    let mut entries: Vec<_> = table.iter().map(entry).collect();
+    let mut entries = table.iter().map(entry).collect::<Result<Vec<_>, Fault>>()?;
     entries.sort_by_key(|entry| !entry.item.is_table());
     Ok(entries)
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use mu_manifest::reference::Reference;
+use mu_provider::{InnerPath, TreeError};
 use toml_edit::Document;
 
 use super::dependency::{self, Entry, Key};
@@ -81,15 +82,20 @@ pub enum Origin {
 }
 
 impl Locked {
-    /// The name of its folder in `vendor`; `None` for one that is not vendored.
-    pub fn folder(&self) -> Option<String> {
+    /// The path of its folder in `vendor`; `None` for one that is not vendored.
+    ///
+    /// # Errors
+    ///
+    /// When its name and its tag or branch make no path that stays there.
+    pub fn folder(&self) -> Result<Option<InnerPath>, TreeError> {
         let of = match &self.origin {
             Origin::Oci { tag, .. } => tag,
             Origin::Git { revision, .. } => revision,
-            Origin::Folder => return None,
+            Origin::Folder => return Ok(None),
         };
+        InnerPath::name(&self.name)?;
         // A branch may have slashes; KCL has folders in folders then.
-        Some(format!("{}_{of}", self.name))
+        InnerPath::parse(&format!("{}_{of}", self.name)).map(Some)
     }
 }
 
@@ -166,8 +172,8 @@ pub fn lock(modules: &[Locked]) -> String {
     text
 }
 
-/// The names of the folders in `vendor` of the modules that a lock has. One that cannot be read has none.
-pub fn folders(lock: &str) -> Vec<String> {
+/// The paths of the folders in `vendor` of the modules that a lock has. One that cannot be read has none.
+pub fn folders(lock: &str) -> Vec<InnerPath> {
     let Ok(document) = Document::parse(lock) else { return Vec::new() };
     let Some(modules) = document.get("dependencies").and_then(|all| all.as_table_like()) else {
         return Vec::new();
@@ -175,7 +181,8 @@ pub fn folders(lock: &str) -> Vec<String> {
     let folder = |(name, module): (&str, &toml_edit::Item)| {
         let table = module.as_table_like()?;
         let text = |key: &str| table.get(key)?.as_str();
-        Some(format!("{}_{}", text("name").unwrap_or(name), NAMED_BY.into_iter().find_map(text)?))
+        let of = NAMED_BY.into_iter().find_map(text)?;
+        InnerPath::parse(&format!("{}_{of}", text("name").unwrap_or(name))).ok()
     };
     modules.iter().filter_map(folder).collect()
 }
@@ -210,7 +217,7 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Locked, Origin, folders, lock};
+    use super::{InnerPath, Locked, Origin, folders, lock};
 
     /// The text of kpm 0.12 for the same modules.
     const OF_KPM: &str = r#"[dependencies]
@@ -259,9 +266,11 @@ mod tests {
         ];
         assert_eq!(lock(&modules), OF_KPM);
         assert_eq!(lock(&[]), "");
-        let named: Vec<_> = modules.iter().filter_map(Locked::folder).collect();
-        assert_eq!(named, ["hello-world_0.1.4", "flask_manifests_v0.1.0"]);
-        let read = folders(OF_KPM);
+        let texts =
+            |paths: Vec<InnerPath>| paths.iter().map(ToString::to_string).collect::<Vec<_>>();
+        let named = modules.iter().filter_map(|one| one.folder().expect("is a path")).collect();
+        assert_eq!(texts(named), ["hello-world_0.1.4", "flask_manifests_v0.1.0"]);
+        let read = texts(folders(OF_KPM));
         assert_eq!(read, ["flask_manifests_v0.1.0", "hello-world_0.1.4", "local_0.0.1"]);
         assert!(folders("[").is_empty());
     }

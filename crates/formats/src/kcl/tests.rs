@@ -196,3 +196,22 @@ fn what_it_cannot_say_is_refused() {
     bare.add(Section::Dependencies, &requirement("oci://ghcr.io/kcl-lang/a#^1.0.0")).expect("fits");
     assert_eq!(bare.text(), "[package]\r\nname = \"x\"\r\n\r\n[dependencies]\r\na = \"1.0.0\"\r\n");
 }
+
+#[test]
+fn a_dependency_has_a_name_that_a_folder_can_have() {
+    for name in
+        ["", "a/b", "../x", "/x", "x\\u001b[31m", "a\\nb", "a\\\\b", "c:", ".git", ".mu", ".."]
+    {
+        let text = format!(
+            "[package]\nname = \"web\"\nversion = \"1.0.0\"\n[dependencies]\n\"{name}\" = {{ oci = \"oci://h.example/a\", tag = \"1.0.0\" }}\n"
+        );
+        for is_own in [true, false] {
+            let error = module(&text, is_own).expect_err(name);
+            assert!(error.contains("a name that no module can have"), "{name}: {error}");
+            assert!(
+                !error.contains(|letter: char| letter.is_control() && letter != '\n'),
+                "{error:?}"
+            );
+        }
+    }
+}

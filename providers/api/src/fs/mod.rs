@@ -54,9 +54,25 @@ impl FileError {
         self.source.kind()
     }
 
+    /// Whether a symbolic link is in the way, which mu does not follow there.
+    pub fn is_link(&self) -> bool {
+        self.source.get_ref().is_some_and(|why| why.is::<FollowsNoLinks>())
+    }
+
     /// Whether the file or folder is not there.
     pub fn is_not_found(&self) -> bool {
         self.kind() == io::ErrorKind::NotFound
+    }
+}
+
+/// Why something is not done: a symbolic link is in the way.
+#[derive(Debug, thiserror::Error)]
+#[error("it is a symbolic link, and mu follows no links there: it could lead to files outside")]
+pub(crate) struct FollowsNoLinks;
+
+impl From<FollowsNoLinks> for io::Error {
+    fn from(why: FollowsNoLinks) -> Self {
+        Self::new(io::ErrorKind::InvalidInput, why)
     }
 }
 

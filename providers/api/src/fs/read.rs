@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use super::{AtPath as _, FileError, if_there};
 
 /// The size limit of a file that is read as a whole. A lock of 100,000 packages has about 40 MB.
-pub(super) const LARGEST: u64 = 128 << 20;
+pub(crate) const LARGEST: u64 = 128 << 20;
 
 /// Reads a file of UTF-8 text.
 ///

@@ -98,6 +98,19 @@ fn stage(path: &Path) -> Result<NamedTempFile, FileError> {
 const STAGED: &str = ".mu-staged-";
 const RANDOM: usize = 6;
 
+/// A new name of a file on its way.
+pub(crate) fn staged_name() -> String {
+    use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+    // Each state has keys of its own, from the system's random numbers.
+    let mut random = RandomState::new().build_hasher().finish();
+    let mut name = STAGED.to_owned();
+    for _ in 0..RANDOM {
+        name.extend(char::from_digit((random % 36) as u32, 36));
+        random /= 36;
+    }
+    name
+}
+
 /// How long a file may be on its way; an older one is of a run that was killed.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 

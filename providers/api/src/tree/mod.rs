@@ -5,11 +5,13 @@
 
 mod error;
 mod folder;
+mod inner;
 mod path;
 mod writer;
 
 pub use self::error::TreeError;
 pub use self::folder::{Folder, Kind};
+pub use self::inner::{InnerPath, OwnPath};
 pub use self::writer::{Limits, TreeWriter};
 use crate::{Digest, FileDigest};
 
