@@ -102,6 +102,9 @@ fn nothing_of_a_private_hub_is_read_without_a_token() {
     let add = ["hub", "token", "add", "../private", "new", "--can", "read"];
     let new = format!("authorization: Bearer {}", sandbox.mu(&add).ok().stdout.trim());
     served.ask("GET", "/hub.json", &[&new], &[]).is(200);
+    // One that is taken back reads nothing any more, however recently it did.
+    sandbox.mu(&["hub", "token", "revoke", "../private", "new"]).ok();
+    served.ask("GET", "/hub.json", &[&new], &[]).is(401);
     let narrow = [&add[..4], &["other", "--can", "read", "--namespace", "a", "--json"]].concat();
     sandbox.mu(&narrow).fails_with("usage");
     sandbox.mu(&[&add[..4], &["other", "--json"]].concat()).fails_with("usage");

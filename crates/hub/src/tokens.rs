@@ -4,11 +4,12 @@
 //! not serve the file. If another web server does, only names and namespaces are visible.
 
 use jiff::Timestamp;
+use object_store::GetOptions;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::archive::hex;
-use crate::files::Files;
+use crate::files::{Files, Got};
 use crate::names::{self, refused};
 use crate::{Hub, HubError};
 
@@ -110,6 +111,24 @@ impl Tokens {
         match files.read(TOKENS_FILE).await? {
             None => Ok(Self::default()),
             Some(read) => Self::parse(files, &read.bytes),
+        }
+    }
+
+    /// Reads the tokens of a hub with the mark of their file, unless that is still `e_tag`.
+    pub(crate) async fn read_unless(
+        files: &Files,
+        e_tag: Option<String>,
+    ) -> Result<Option<(Option<String>, Self)>, HubError> {
+        let options = GetOptions { if_none_match: e_tag, ..GetOptions::default() };
+        match files.get(TOKENS_FILE, options).await? {
+            Got::Unchanged => Ok(None),
+            Got::Absent => Ok(Some((None, Self::default()))),
+            Got::Found(found) => {
+                let e_tag = found.meta.e_tag.clone();
+                let bytes = found.bytes().await;
+                let bytes = bytes.map_err(|error| files.failed("read", TOKENS_FILE, error))?;
+                Ok(Some((e_tag, Self::parse(files, &bytes)?)))
+            }
         }
     }
 

@@ -16,14 +16,47 @@ use mu_provider::threads::lock;
 use super::answers::Asker;
 use super::problem::Problem;
 use super::server::Server;
+use crate::HubError;
+use crate::files::Files;
 use crate::tokens::{Token, Tokens};
 
-/// How long the hub's tokens are cached: a revoked token can read for so long.
-const REMEMBERED: Duration = Duration::from_secs(5);
+/// How long a bucket is not asked again whether the hub's tokens have changed: a revoked token can read for so long. In a folder,
+/// looking costs nothing, so each request does.
+const REMEMBERED: Duration = Duration::from_secs(1);
 
-/// The tokens as they were read last, and when that was.
+/// The tokens as they were read last.
 #[derive(Debug, Default)]
-pub(super) struct Readers(Mutex<Option<(Instant, Arc<Tokens>)>>);
+pub(super) struct Readers(Mutex<Option<Remembered>>);
+
+#[derive(Debug, Clone)]
+struct Remembered {
+    /// When it was last found that they are so.
+    looked: Instant,
+    /// The mark of their file; none if there is none.
+    e_tag: Option<String>,
+    tokens: Arc<Tokens>,
+}
+
+impl Readers {
+    /// The tokens of the hub. Their file is read only if it has changed, whatever token is shown.
+    async fn tokens(&self, files: &Files) -> Result<Arc<Tokens>, HubError> {
+        let known = lock(&self.0).clone();
+        if let Some(known) = &known
+            && !files.is_folder()
+            && known.looked.elapsed() < REMEMBERED
+        {
+            return Ok(Arc::clone(&known.tokens));
+        }
+        let looked = Instant::now();
+        let (e_tag, tokens) = known.map(|known| (known.e_tag, known.tokens)).unwrap_or_default();
+        let (e_tag, tokens) = match Tokens::read_unless(files, e_tag.clone()).await? {
+            None => (e_tag, tokens),
+            Some((e_tag, tokens)) => (e_tag, Arc::new(tokens)),
+        };
+        *lock(&self.0) = Some(Remembered { looked, e_tag, tokens: Arc::clone(&tokens) });
+        Ok(tokens)
+    }
+}
 
 /// The token that a request shows, if reading needs one.
 pub(super) struct Shown(Option<String>);
@@ -53,17 +86,7 @@ pub(super) async fn check(server: &Server, shown: Option<Shown>) -> Result<Optio
         let detail = "this hub is private; reading needs a token: `mu login HOST` stores one";
         return Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
     };
-    let remembered = lock(&server.readers.0).clone();
-    let fresh = remembered.filter(|(read, _)| read.elapsed() < REMEMBERED);
-    let tokens = match fresh.filter(|(_, tokens)| tokens.find(&secret).is_some()) {
-        Some((_, tokens)) => tokens,
-        // The token may be new.
-        None => {
-            let tokens = Arc::new(Tokens::read(&server.files).await?);
-            *lock(&server.readers.0) = Some((Instant::now(), Arc::clone(&tokens)));
-            tokens
-        }
-    };
+    let tokens = server.readers.tokens(&server.files).await?;
     Ok(Some(Asker(known(&tokens, &secret)?.name.clone())))
 }
 
