@@ -3,7 +3,7 @@
 use crate::support::{Run, Sandbox};
 
 /// The commands that a help lists.
-fn commands(help: &str) -> Vec<String> {
+pub(crate) fn commands(help: &str) -> Vec<String> {
     const TITLES: [&str; 7] =
         ["Start:", "Versions:", "Inspect:", "Publish:", "Maintain:", "Others:", "Commands:"];
     let mut title = "";

@@ -23,7 +23,7 @@ struct Trick {
 }
 
 /// Replaces what is at `path` of the workspace by a link to `target`.
-fn link(sandbox: &Sandbox, path: &str, target: &str) {
+pub(crate) fn link(sandbox: &Sandbox, path: &str, target: &str) {
     let place = sandbox.path("work").join(path);
     let _ = fs::remove_file(&place);
     let _ = fs::remove_dir_all(&place);
@@ -333,7 +333,7 @@ fn checkout() -> Sandbox {
 }
 
 /// Everything around the workspace and the cache: its kind, its size, and its content or target.
-fn around(sandbox: &Sandbox) -> BTreeMap<String, String> {
+pub(crate) fn around(sandbox: &Sandbox) -> BTreeMap<String, String> {
     const OWN: [&str; 4] = ["work", "cache", "kept", "prepared"];
     let is_own = |path: &Path| OWN.iter().any(|own| path.starts_with(own));
     let mut found = BTreeMap::new();
@@ -357,14 +357,14 @@ fn around(sandbox: &Sandbox) -> BTreeMap<String, String> {
 }
 
 /// Makes `to` a copy of `from` with links, pipes and devices as they are.
-fn copy(from: &Path, to: &Path) {
+pub(crate) fn copy(from: &Path, to: &Path) {
     let _ = fs::remove_dir_all(to);
     let copied = Command::new("cp").args(["-a", "--sparse=always"]).args([from, to]).status();
     assert!(copied.expect("runs").success());
 }
 
 /// Runs mu, but waits no longer than any of these commands could need.
-fn run(sandbox: &Sandbox, arguments: &[&str]) -> Run {
+pub(crate) fn run(sandbox: &Sandbox, arguments: &[&str]) -> Run {
     let mu = sandbox.command(arguments);
     let mut command = Command::new("timeout");
     command.arg("60").arg(mu.get_program()).args(mu.get_args());

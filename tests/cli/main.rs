@@ -44,6 +44,7 @@ mod hints;
 mod hostile;
 mod hostile_checkout;
 mod hostile_hub;
+mod hostile_links;
 mod hub;
 mod hub_browse;
 mod hub_browser;
