@@ -2,7 +2,7 @@
 //!
 //! Plain http goes only to this machine, unless a registry allows it. A token goes only to the host and port
 //! that it was stored for. Files in buckets are requested with signatures. Redirects are followed here, one by one, so that each of them obeys the same
-//! rules. Temporary failures (a refused connection, a 503) are retried. This client does not know any
+//! rules. Temporary failures (a refused connection, a 503) are retried. A server that cannot be reached is given up once, for the whole run. This client does not know any
 //! registry's protocol, and does not connect before the first request.
 
 // Data from others must not lead to an index out of bounds.
@@ -43,7 +43,7 @@ pub use self::proxies::Proxies;
 pub use self::request::{Method, Request};
 pub use self::response::Response;
 pub use self::retry::Failure;
-use self::retry::Waits;
+use self::retry::{Unreachable, Waits};
 pub use self::rules::check_lead;
 use crate::{ErrorKind, ProviderError, SafeUrl};
 pub use reqwest::header::HeaderMap;
@@ -133,6 +133,8 @@ pub struct Http {
     asked: Mutex<HashSet<Origin>>,
     /// How long servers were waited for.
     waits: Mutex<Waits>,
+    /// The servers that could not be reached, however often it was tried.
+    given_up: Mutex<HashMap<Origin, Unreachable>>,
     exchange: OnceLock<io::Result<Exchange>>,
     /// For the network: it trusts the system's roots and uses its proxies.
     network: OnceLock<reqwest::Result<Client>>,
@@ -149,6 +151,7 @@ impl Http {
             sent: AtomicUsize::new(0),
             asked: Mutex::default(),
             waits: Mutex::default(),
+            given_up: Mutex::default(),
             exchange: OnceLock::new(),
             network: OnceLock::new(),
             loopback: OnceLock::new(),

@@ -260,6 +260,7 @@ impl<'http> Request<'http> {
     }
 
     fn send_to(&self, url: &SafeUrl) -> Result<Response, Failure> {
+        self.http.check_given_up(url)?;
         let ahead =
             lock(&self.http.ahead).remove(url).filter(|_| self.is_plain() && *url == self.url);
         let pending = match ahead {

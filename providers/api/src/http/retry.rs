@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use backon::{BackoffBuilder as _, ExponentialBuilder};
 use httpdate::HttpDate;
+use url::Origin;
 
 use super::exchange::ExchangeError;
 use super::{Http, RequestEvent, Response};
@@ -18,17 +19,47 @@ pub struct Failure {
     error: ProviderError,
     may_pass: bool,
     retry_after: Option<Duration>,
+    /// The server that could not be reached, if that is it.
+    unreachable: Option<(Origin, Unreachable)>,
+}
+
+/// Why a server cannot be reached.
+#[derive(Debug, Clone)]
+pub(super) enum Unreachable {
+    /// It did not answer for this long.
+    Silent(Duration),
+    /// Nothing could be connected to it, perhaps through this proxy, for this reason.
+    Unconnected { proxy: Option<String>, cause: String },
+}
+
+impl Unreachable {
+    /// The error of a request to `url`, which is there.
+    fn error(&self, url: &SafeUrl) -> ProviderError {
+        let network = |text: String| ProviderError::new(ErrorKind::Network, text);
+        match self {
+            Self::Silent(patience) => {
+                network(format!("`{url}` did not answer for {} s", patience.as_secs_f32()))
+            }
+            Self::Unconnected { proxy: None, cause } => {
+                network(format!("cannot reach `{url}`")).because(cause.clone())
+            }
+            Self::Unconnected { proxy: Some(proxy), cause } => {
+                network(format!("cannot reach `{url}` through the proxy {proxy}"))
+                    .because(cause.clone())
+            }
+        }
+    }
 }
 
 impl Failure {
     /// A failure that another attempt may not meet again.
     pub fn may_pass(error: ProviderError) -> Self {
-        Self { error, may_pass: true, retry_after: None }
+        Self { error, may_pass: true, retry_after: None, unreachable: None }
     }
 
     /// A failure that another attempt may not meet again after this pause.
     pub fn after(error: ProviderError, pause: Duration) -> Self {
-        Self { error, may_pass: true, retry_after: Some(pause) }
+        Self { error, may_pass: true, retry_after: Some(pause), unreachable: None }
     }
 
     /// The error alone.
@@ -40,9 +71,13 @@ impl Failure {
     pub(super) fn transport(error: ExchangeError, url: &SafeUrl, proxy: Option<&str>) -> Self {
         let network = |text: String| ProviderError::new(ErrorKind::Network, text);
         let unreachable = || network(format!("cannot reach `{url}`"));
+        let unreachable_for = |why: Unreachable| Self {
+            unreachable: Some((url.as_url().origin(), why.clone())),
+            ..Self::may_pass(why.error(url))
+        };
         Self::may_pass(match error {
             ExchangeError::Silence(patience) => {
-                network(format!("`{url}` did not answer for {} s", patience.as_secs_f32()))
+                return unreachable_for(Unreachable::Silent(patience));
             }
             ExchangeError::Transport(error) if is_about_certificates(&error) => {
                 return network(format!(
@@ -60,15 +95,13 @@ impl Failure {
                     .hint(format!("if it is plain http, write `http://{host}/...`"))
                     .into();
             }
-            ExchangeError::Transport(error)
-                if let Some(proxy) = proxy
-                    && error.is_connect() =>
-            {
-                network(format!("cannot reach `{url}` through the proxy {proxy}"))
-                    .because(root_cause(&error.without_url()))
+            ExchangeError::Transport(error) if error.is_connect() => {
+                let proxy = proxy.map(str::to_owned);
+                let cause = root_cause(&error.without_url());
+                return unreachable_for(Unreachable::Unconnected { proxy, cause });
             }
             ExchangeError::Transport(error) => {
-                let is_refused = url.scheme() == "http" && !error.is_connect();
+                let is_refused = url.scheme() == "http";
                 let failed = unreachable().because(root_cause(&error.without_url()));
                 match is_refused {
                     // It accepted the connection, and did not understand the request.
@@ -100,13 +133,14 @@ impl Failure {
     pub(super) fn unavailable(response: &Response) -> Self {
         let text = format!("`{}` answered {}", response.url(), response.status_text());
         let error = ProviderError::new(ErrorKind::Network, text);
-        Self { error, may_pass: true, retry_after: retry_after(response) }
+        let retry_after = retry_after(response);
+        Self { error, may_pass: true, retry_after, unreachable: None }
     }
 }
 
 impl From<ProviderError> for Failure {
     fn from(error: ProviderError) -> Self {
-        Self { error, may_pass: false, retry_after: None }
+        Self { error, may_pass: false, retry_after: None, unreachable: None }
     }
 }
 
@@ -136,6 +170,9 @@ impl Http {
             };
             attempts += 1;
             let Some(delay) = delays.next() else {
+                if let Some((server, why)) = failure.unreachable {
+                    lock(&self.given_up).entry(server).or_insert(why);
+                }
                 return Err(failure.error.after(attempts, begin.elapsed()));
             };
             let delay = match failure.retry_after.map(|asked| asked.min(self.options.longest_delay))
@@ -160,6 +197,12 @@ impl Http {
             }
             (self.options.sleep)(delay);
         }
+    }
+
+    /// The error of a request to `url`, if the server there was given up in this run.
+    pub(super) fn check_given_up(&self, url: &SafeUrl) -> Result<(), ProviderError> {
+        let given_up = lock(&self.given_up);
+        given_up.get(&url.as_url().origin()).map_or(Ok(()), |why| Err(why.error(url)))
     }
 
     /// Whether to wait if a server requests it.
