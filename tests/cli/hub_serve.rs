@@ -707,3 +707,43 @@ fn what_is_nobody_elses_business_nobody_else_can_open() {
         0o666 & !mode
     }
 }
+
+#[test]
+fn an_archive_without_an_early_manifest_is_refused_before_it_is_unpacked() {
+    let sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &["--most-files", "1200"]);
+    let token = token(&sandbox);
+    let refused = |files: usize, more: &str| {
+        let mut all: Vec<_> = (0..files).map(|n| (format!("A{n:06}"), ('f', Vec::new()))).collect();
+        all.push((more.to_owned(), ('f', b"name: acme/web\nversion: 1.0.0\n".to_vec())));
+        let archive = mu_testing::tar_gz(all);
+        let problem = served.put(&token, "acme/web/1.0.0", &archive).is(422).json();
+        problem["detail"].as_str().unwrap_or_default().to_owned()
+    };
+    let late = "none of the first 1000 entries of its archive is its Mu.yaml";
+    assert!(refused(30_000, "other").contains(late));
+    assert!(refused(1_100, "Mu.yaml").contains(late));
+    // A short one is read as before.
+    assert!(refused(10, "other").contains("it has no Mu.yaml"));
+    // And there is a limit for all of them.
+    let early: Vec<_> = (0..1_300).map(|n| (format!("x{n}"), ('f', Vec::new()))).collect();
+    let manifest = ("Mu.yaml".to_owned(), ('f', b"name: acme/web\nversion: 1.0.0\n".to_vec()));
+    let many = mu_testing::tar_gz([manifest].into_iter().chain(early));
+    let problem = served.put(&token, "acme/web/1.0.0", &many).is(422).json();
+    let detail = problem["detail"].as_str().unwrap_or_default();
+    assert!(detail.contains("1200"), "{detail}");
+}
+
+#[test]
+fn a_manifest_behind_a_thousand_files_is_packed_before_them() {
+    let sandbox = sandbox();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    let token = token(&sandbox);
+    sandbox.write("pkg/Mu.yaml", "name: acme/web\nversion: 1.0.0\n");
+    for number in 0..1_100 {
+        sandbox.write(&format!("pkg/Docs/{number}"), "x");
+    }
+    sandbox.mu_in("work/pkg", &["pack", "--output", "web.tgz"]).ok();
+    let archive = fs::read(sandbox.path("work/pkg/web.tgz")).expect("was packed");
+    served.put(&token, "acme/web/1.0.0", &archive).is(201);
+}

@@ -54,6 +54,26 @@ pub(crate) fn unpack(
     unpack_within(staging, bytes, package, Limits::default())
 }
 
+/// Like [`unpack`], for archives of anyone who may publish: with no more than `entries` files and links, and with the manifest among
+/// the first ones, if it `has_manifest`.
+pub(crate) fn unpack_new(
+    staging: &Staging,
+    bytes: &Bytes,
+    package: &str,
+    entries: usize,
+    has_manifest: bool,
+) -> Result<Unpacked, HubError> {
+    let fail = |source: ArchiveError| HubError::Archive { package: package.to_owned(), source };
+    if has_manifest && archive::lacks_early(bytes, &[YAML_NAME, JSON_NAME]).map_err(fail)? {
+        let early = archive::EARLY;
+        let reason = format!(
+            "none of the first {early} entries of its archive is its {YAML_NAME}: pack it with a newer mu"
+        );
+        return Err(refused(package, &reason));
+    }
+    unpack_within(staging, bytes, package, Limits { entries, ..Limits::default() })
+}
+
 /// Like [`unpack`], for archives that may hold no more than `limits`.
 pub(crate) fn unpack_within(
     staging: &Staging,

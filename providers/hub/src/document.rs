@@ -8,7 +8,7 @@ use std::time::UNIX_EPOCH;
 use flate2::read::GzDecoder;
 use mu_provider::fs::{self, AtPath as _};
 use mu_provider::http::{Failure, Http, Response};
-use mu_provider::{ErrorKind, Location, Progress, ProviderError, SafeUrl};
+use mu_provider::{ErrorKind, Limits, Location, Progress, ProviderError, SafeUrl};
 use serde::{Deserialize, Serialize};
 
 /// A value for finding out whether a file is unchanged. The caller stores it as text.
@@ -173,10 +173,18 @@ impl<'asked> Asking<'asked> {
 
     fn inflate(&self, bytes: &[u8], url: &SafeUrl) -> Result<Vec<u8>, Failure> {
         let mut inflated = Vec::new();
-        GzDecoder::new(bytes).take(self.limit + 1).read_to_end(&mut inflated).map_err(|error| {
+        let most = Limits::default().most_from(bytes.len() as u64);
+        let limit = self.limit.min(most);
+        GzDecoder::new(bytes).take(limit + 1).read_to_end(&mut inflated).map_err(|error| {
             let text = format!("the answer from `{url}` cannot be inflated");
             ProviderError::new(ErrorKind::Protocol, text).because(error)
         })?;
+        if inflated.len() as u64 > most {
+            let text = format!("the answer from `{url}` is refused");
+            let ratio = Limits::default().ratio;
+            let why = format!("inflated, it is more than {ratio} times as long as it was sent");
+            return Err(ProviderError::new(ErrorKind::Integrity, text).because(why).into());
+        }
         self.check_length(&inflated, url)?;
         Ok(inflated)
     }

@@ -17,9 +17,6 @@ use crate::zip::{self, Source};
 /// The most bytes of the files that are read before an archive is unpacked.
 const MOST_READ: u64 = 64 << 20;
 
-/// Below this size, the ratio of the files to their archive does not matter.
-const RATIO_MATTERS_ABOVE: u64 = 16 << 20;
-
 const BUFFER: usize = 128 << 10;
 
 /// How the files are packed.
@@ -65,14 +62,13 @@ pub(crate) fn survey(
     wanted: &dyn Fn(&str) -> bool,
 ) -> Result<Survey, ArchiveError> {
     let limits = Limits::default();
-    let ratio = length.saturating_mul(limits.ratio).max(RATIO_MATTERS_ABOVE);
     let mut looking = Looking {
         wanted,
         top: Top::Unknown,
         files: BTreeMap::new(),
         limits,
         entries: 0,
-        left: ratio.min(limits.bytes),
+        left: limits.most_from(length).min(limits.bytes),
         unread: MOST_READ,
     };
     read(archive, length, packing, None, &mut looking)?;

@@ -47,6 +47,9 @@ pub(crate) struct Arguments {
     /// The largest archive that is accepted, in MiB
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = |text: &str| within::<u64>(text, 1..=4096))]
     largest_archive: u64,
+    /// How many files an archive that is accepted may have
+    #[arg(long, value_name = "N", default_value_t = 20_000, value_parser = |text: &str| within::<usize>(text, 1..=200_000))]
+    most_files: usize,
     /// How many changes one client address may make in a minute
     #[arg(long, value_name = "N", default_value_t = 120, value_parser = |text: &str| within::<u32>(text, 1..=usize::MAX))]
     changes_per_minute: u32,
@@ -84,6 +87,7 @@ pub(super) fn run(context: &Context, arguments: Arguments) -> Ending {
         tls: arguments.tls_certificate.zip(arguments.tls_key),
         base: arguments.base.as_ref().map(ToString::to_string),
         largest_archive: arguments.largest_archive << 20,
+        most_entries: arguments.most_files,
         changes_per_minute: arguments.changes_per_minute,
         requests_per_second: arguments.requests_per_second,
         private: arguments.private,

@@ -30,6 +30,8 @@ pub struct Serving {
     pub base: Option<String>,
     /// The largest archive that is taken, in bytes.
     pub largest_archive: u64,
+    /// How many files and links an archive that is taken may have.
+    pub most_entries: usize,
     /// How many changes one client address may make in a minute.
     pub changes_per_minute: u32,
     /// How many requests one client address may make in a second; 0 for any number.

@@ -96,6 +96,7 @@ mod tests {
             tls: None,
             base: None,
             largest_archive: 10,
+            most_entries: 10,
             changes_per_minute: 1,
             requests_per_second: 0,
             private: false,

@@ -155,9 +155,12 @@ async fn publish(
     let copied = query.as_deref().map(|query| Copied::read(query, name)).transpose()?.flatten();
     let (archive, what) = (bytes.clone(), described.clone());
     let staging = Arc::clone(&server.files.staging);
+    let most_entries = server.serving.most_entries;
     let unpacking =
         tokio::task::spawn_blocking(move || -> Result<(PublishedLine, Unpacked), HubError> {
-            let unpacked = archive::unpack(&staging, &archive, &what)?;
+            let is_foreign = stated.as_ref().is_some_and(|line| line.contains_key("format"));
+            let unpacked =
+                archive::unpack_new(&staging, &archive, &what, most_entries, !is_foreign)?;
             let mut map = match stated {
                 Some(line) => line,
                 None => unpacked.manifest(&what)?.index_line(),

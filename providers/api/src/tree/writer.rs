@@ -37,6 +37,13 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// How many bytes may become of so many compressed ones.
+    pub fn most_from(&self, compressed: u64) -> u64 {
+        compressed.saturating_mul(self.ratio).max(RATIO_MATTERS_ABOVE)
+    }
+}
+
 /// Entries that most trees do not exceed.
 const USUAL: usize = 56;
 
@@ -291,8 +298,7 @@ impl TreeWriter {
             return Err(TreeError::Limit { what: "its size in bytes", limit: self.limits.bytes });
         }
         if let Some(archive) = self.archive_bytes
-            && self.bytes > RATIO_MATTERS_ABOVE
-            && self.bytes / archive.max(1) > self.limits.ratio
+            && self.bytes > self.limits.most_from(archive)
         {
             return Err(TreeError::Limit {
                 what: "the ratio of its size to its archive's",

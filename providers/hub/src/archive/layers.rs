@@ -6,6 +6,8 @@
 
 use std::collections::HashSet;
 
+use mu_provider::Limits;
+
 /// How many bytes of other folders are passed over, in all layers together.
 const MOST_PASSED_OVER: u64 = 8 << 30;
 
@@ -24,6 +26,8 @@ pub struct Layers {
     /// Files of the layer that is being read, and what it has removed.
     now: HashSet<Vec<u8>>,
     left: u64,
+    /// How many bytes of the layer that is being read may be passed over.
+    left_of_layer: u64,
 }
 
 impl Layers {
@@ -31,7 +35,12 @@ impl Layers {
     pub fn new(folders: impl IntoIterator<Item = String>) -> Self {
         let folders = folders.into_iter().map(|folder| format!("{}/", folder.trim_matches('/')));
         let (hidden, now) = (HashSet::new(), HashSet::new());
-        Self { folders: folders.collect(), hidden, now, left: MOST_PASSED_OVER }
+        Self { folders: folders.collect(), hidden, now, left: MOST_PASSED_OVER, left_of_layer: 0 }
+    }
+
+    /// Begins a layer of `size` bytes.
+    pub(super) fn begin_layer(&mut self, size: u64) {
+        self.left_of_layer = Limits::default().most_from(size);
     }
 
     /// Ends a layer: what it has hides what is in the next one, which comes before it in the image.
@@ -69,8 +78,9 @@ impl Layers {
 
     /// Accounts for content that is passed over; `false` if it is too much.
     pub(super) fn may_pass_over(&mut self, size: u64) -> bool {
-        let left = self.left.checked_sub(size);
-        self.left = left.unwrap_or_default();
+        let left = self.left.min(self.left_of_layer).checked_sub(size);
+        self.left = self.left.saturating_sub(size);
+        self.left_of_layer = self.left_of_layer.saturating_sub(size);
         left.is_some()
     }
 }

@@ -6,6 +6,7 @@
 //! name for each entry, and a marker at the end. The bytes were compared with their digest before; this
 //! module hashes nothing and uses no network.
 
+mod early;
 mod header;
 mod inflate;
 mod layers;
@@ -19,6 +20,7 @@ use std::io::{self, BufRead};
 use flate2::bufread::{GzDecoder, MultiGzDecoder};
 use mu_provider::{ErrorKind, ProviderError, TreeError, TreeWriter};
 
+pub use self::early::{EARLY, lacks_early};
 pub use self::layers::Layers;
 pub use self::scratch::Scratch;
 pub use self::write::ArchiveWriter;
@@ -195,6 +197,7 @@ pub(crate) fn unpack_layer(
 ) -> Result<(), ArchiveError> {
     const BUFFER: usize = 128 << 10;
     tree.set_archive_size(size);
+    layers.begin_layer(size);
     if is_gzip(layer.fill_buf()?) {
         let inflate = MultiGzDecoder::new(layer);
         tar::unpack_layer(io::BufReader::with_capacity(BUFFER, inflate), layers, tree)?;

@@ -1,7 +1,7 @@
 //! Writes archives whose bytes depend only on the paths, modes and contents of their files.
 //!
 //! Owners, times and the order of the file system leave no trace: entries are sorted by the bytes of their
-//! paths, with fixed headers, gzip header and level. Other code decides which files are in a package, and
+//! paths (a manifest may come before them), with fixed headers, gzip header and level. Other code decides which files are in a package, and
 //! [`super::unpack`] decides whether an archive is valid.
 //!
 //! The compressed bytes are those of the compressor in `Cargo.lock` (flate2 with zlib-rs). A newer one may
@@ -25,6 +25,8 @@ const CHUNK: usize = 64 << 10;
 pub struct ArchiveWriter<W: Write> {
     tar: ::tar::Builder<GzEncoder<W>>,
     last: String,
+    /// Whether the next entry comes before all others, whatever its path.
+    is_any_next: bool,
 }
 
 impl<W: Write> std::fmt::Debug for ArchiveWriter<W> {
@@ -40,7 +42,13 @@ impl<W: Write> ArchiveWriter<W> {
         Self {
             tar: ::tar::Builder::new(gzip.write(into, Compression::new(LEVEL))),
             last: String::new(),
+            is_any_next: false,
         }
+    }
+
+    /// Lets the first entry have any path: that of a manifest which would come late otherwise.
+    pub fn any_first(&mut self) {
+        self.is_any_next = self.last.is_empty();
     }
 
     /// Adds a file of `size` bytes.
@@ -90,7 +98,9 @@ impl<W: Write> ArchiveWriter<W> {
         if path.as_bytes() <= self.last.as_bytes() {
             return Err(io::Error::other(format!("`{path}` is added after `{}`", self.last)));
         }
-        path.clone_into(&mut self.last);
+        if !std::mem::take(&mut self.is_any_next) {
+            path.clone_into(&mut self.last);
+        }
         Ok(())
     }
 }

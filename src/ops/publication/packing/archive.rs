@@ -5,10 +5,11 @@ use std::io::{self, BufReader, BufWriter, Seek as _, Write};
 use std::path::{Path, PathBuf};
 
 use mu_provider::{ArchiveDigest, Tree};
-use mu_provider_hub::archive::{ArchiveWriter, Layout, unpack_from};
+use mu_provider_hub::archive::{ArchiveWriter, EARLY, Layout, unpack_from};
 use sha2::{Digest as _, Sha256};
 
 use crate::fs::{self, AtPath as _, FileError};
+use crate::manifest::{JSON_NAME, YAML_NAME};
 use crate::ops::{CommandError, Session};
 
 /// One file or link of an archive.
@@ -64,8 +65,14 @@ impl Archive {
         let file = tempfile::tempfile_in(cache).at("write a file in", cache)?;
         let hashing = Hashing { into: BufWriter::new(file), hash: Sha256::new(), size: 0 };
         let mut writer = ArchiveWriter::new(hashing);
-        for item in items {
-            add(&mut writer, item)?;
+        let is_manifest = |item: &&Item| [YAML_NAME, JSON_NAME].contains(&&*item.path);
+        // Hubs look for it there. Where it is early anyway, it stays in its place, so that archives keep their digests.
+        let late = items.iter().skip(EARLY).find(is_manifest);
+        if let Some(manifest) = late {
+            add(&mut writer, manifest, true)?;
+        }
+        for item in items.iter().filter(|item| late.is_none_or(|late| late.path != item.path)) {
+            add(&mut writer, item, false)?;
         }
         let finished = writer.finish().and_then(|hashing| {
             let Hashing { into, hash, size } = hashing;
@@ -122,8 +129,15 @@ impl Archive {
     }
 }
 
-fn add(writer: &mut ArchiveWriter<impl Write>, item: &Item) -> Result<(), FileError> {
+fn add(
+    writer: &mut ArchiveWriter<impl Write>,
+    item: &Item,
+    is_first: bool,
+) -> Result<(), FileError> {
     let path = &item.path;
+    if is_first {
+        writer.any_first();
+    }
     match &item.content {
         Content::File { place, executable } => {
             let file = fs::open(place)?;
