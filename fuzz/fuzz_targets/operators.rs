@@ -13,7 +13,7 @@ use mu_provider::Release;
 
 fuzz_target!(|text: &str| {
     let mut catalog = Catalog::default();
-    catalog.add("catalog", text, &mut |_| None);
+    catalog.add("catalog", text, &mut |_| None).expect("is short");
     if let Some(error) = catalog.first_broken() {
         check_error(text, error);
     }

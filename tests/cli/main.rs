@@ -67,6 +67,8 @@ mod library;
 mod local_override;
 mod lock;
 mod login;
+#[cfg(all(feature = "helm", feature = "olm"))]
+mod memory;
 mod minimal;
 mod mirror;
 mod mirror_example;

@@ -2,7 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::node::{self, Node};
+use crate::node::Node;
+use crate::reader;
+use crate::shape::Shape::{self, List, Map, Text};
+
+/// What mu reads of `repositories.yaml`.
+static SHAPE: Shape = Map(&[("repositories", List(&Map(&[("name", Text), ("url", Text)])))]);
 
 /// Repositories by the short names that the user gave them: `helm repo add NAME URL`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -11,7 +16,7 @@ pub struct Aliases(BTreeMap<String, String>);
 impl Aliases {
     /// Reads Helm's `repositories.yaml`. What cannot be read names nothing.
     pub fn read(text: &str) -> Self {
-        let Ok(root) = node::read(text) else { return Self::default() };
+        let Ok(root) = reader::read(text, &SHAPE) else { return Self::default() };
         let pair =
             |repository: &Node<'_>| Some((repository.said("name")?, repository.said("url")?));
         Self(root.list("repositories").unwrap_or_default().iter().filter_map(pair).collect())

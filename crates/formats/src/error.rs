@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use mu_manifest::source::{SourceError, line_of, printable};
+use mu_provider::brief;
 
 /// A foreign manifest that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -19,6 +20,8 @@ pub struct FormatError {
     pub reason: String,
     /// The bytes of the file that it is about.
     pub span: Range<usize>,
+    /// Whether it has too much of something, of whatever kind it is.
+    pub is_excess: bool,
 }
 
 impl FormatError {
@@ -34,6 +37,7 @@ impl FormatError {
             column,
             reason: fault.reason,
             span,
+            is_excess: fault.is_excess,
         }
     }
 
@@ -48,10 +52,17 @@ impl FormatError {
 pub(crate) struct Fault {
     pub(crate) span: Range<usize>,
     pub(crate) reason: String,
+    pub(crate) is_excess: bool,
 }
 
 impl Fault {
     pub(crate) fn new(span: Range<usize>, reason: impl AsRef<str>) -> Self {
-        Self { span, reason: printable(reason.as_ref()).into_owned() }
+        let reason = printable(&brief(reason.as_ref())).into_owned();
+        Self { span, reason, is_excess: false }
+    }
+
+    /// That there is too much of something.
+    pub(crate) fn excess(span: Range<usize>, reason: impl AsRef<str>) -> Self {
+        Self { is_excess: true, ..Self::new(span, reason) }
     }
 }

@@ -1,12 +1,13 @@
 //! What every format has in common: its reader, the reader's input, and its answer.
 
+use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use mu_manifest::edit::{Dialect, Placed};
 use mu_manifest::reference::Name;
 use mu_manifest::source::SourceError;
-use mu_provider::Release;
+use mu_provider::{Dependency, Release};
 
 use crate::aliases::Aliases;
 use crate::artifact::Artifact;
@@ -94,13 +95,49 @@ pub(crate) fn check_name(name: &str, what: &str) -> Result<(), String> {
     Name::parse(name).map(drop).map_err(|error| error.to_string())
 }
 
-/// Adds what is not there yet, and returns whether it was not.
-pub(crate) fn push<T: PartialEq>(all: &mut Vec<T>, one: T) -> bool {
-    let is_new = !all.contains(&one);
-    if is_new {
-        all.push(one);
+/// What a release is known to depend on, so that nothing is added twice.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    dependencies: HashSet<Dependency>,
+    bundled: HashSet<String>,
+}
+
+impl Seen {
+    /// Adds a dependency that is not there yet, and returns whether it was not.
+    pub(crate) fn depend(&mut self, release: &mut Release, dependency: Dependency) -> bool {
+        let dependencies = release.dependencies.get_or_insert_default();
+        let is_new = self.dependencies.insert(dependency.clone());
+        if is_new {
+            dependencies.push(dependency);
+        }
+        is_new
     }
-    is_new
+
+    /// Adds a package inside of this one.
+    pub(crate) fn bundle(&mut self, release: &mut Release, name: &str) {
+        if self.bundled.insert(name.to_owned()) {
+            release.bundled.push(name.to_owned());
+        }
+    }
+}
+
+/// Leaves out what a release says twice, and the kinds that it requires and provides itself.
+pub(crate) fn unique(release: &mut Release) {
+    once(&mut release.provides, String::as_str);
+    once(&mut release.requires, String::as_str);
+    let provides: HashSet<&str> = release.provides.iter().map(String::as_str).collect();
+    release.requires.retain(|kind| !provides.contains(kind.as_str()));
+    if let Some(dependencies) = &mut release.dependencies {
+        once(dependencies, Dependency::reference);
+    }
+}
+
+/// Leaves out what is there before, by what tells it from others.
+pub(crate) fn once<T>(all: &mut Vec<T>, own: impl Fn(&T) -> &str) {
+    let mut seen = HashSet::new();
+    let is_first: Vec<bool> = all.iter().map(|one| seen.insert(own(one))).collect();
+    let mut is_first = is_first.into_iter();
+    all.retain(|_| is_first.next().unwrap_or(true));
 }
 
 impl Format {

@@ -3,14 +3,19 @@
 //! Helm and KUDO have such indexes; a format says what an entry of its own means. An entry that cannot be read is a version
 //! that cannot be used, with the reason. The rest of the index stays valid.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use mu_manifest::reference::Version;
 use mu_provider::{ArchiveDigest, Release, Yanked};
 use serde_yaml::granit_parser::Event;
 
 use crate::error::{Fault, FormatError};
-use crate::node::{Kind, Node, Reader};
+use crate::node::Node;
+use crate::reader::{Reader, is_nothing};
+use crate::shape::{Shape, grouped};
+
+/// The most versions that an index may have, in all of its packages.
+const MOST_VERSIONS: usize = 500_000;
 
 /// What a repository has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,6 +30,8 @@ pub(crate) struct Entries<'a> {
     pub(crate) format: &'static str,
     /// What the entries are called.
     pub(crate) called: &'static str,
+    /// What is read of an entry.
+    pub(crate) shape: &'static Shape,
     /// The key that has the version of an entry.
     pub(crate) version: &'static str,
     /// A key that entries of another format have in place of `version`, and why those are not read.
@@ -42,10 +49,9 @@ pub fn is_index(text: &str) -> bool {
     loop {
         match reader.key() {
             Ok(Some((key, _))) if key == "entries" => return true,
-            // Everything else that can come before `entries` is small.
             Ok(Some(_)) => {
-                let value = reader.next().and_then(|(event, span)| reader.node(event, span));
-                if value.is_err() {
+                let passed = reader.next().and_then(|(event, span)| reader.pass_over(event, span));
+                if passed.is_err() {
                     return false;
                 }
             }
@@ -57,7 +63,7 @@ pub fn is_index(text: &str) -> bool {
 impl Entries<'_> {
     /// Reads `text`, the index that came from `file`.
     pub(crate) fn index(&self, file: &str, text: &str) -> Result<Index, FormatError> {
-        Lines { of: self, index: Index::default(), others: None, has_versions: false }
+        Lines { of: self, index: Index::default(), others: None, has_versions: false, count: 0 }
             .read(text)
             .map_err(|fault| FormatError::new(file, text, fault))
     }
@@ -90,6 +96,18 @@ struct Lines<'a> {
     others: Option<std::ops::Range<usize>>,
     /// Whether any entry says its version.
     has_versions: bool,
+    /// How many lines there are.
+    count: usize,
+}
+
+/// The lines of a package, one after the other.
+#[derive(Default)]
+struct Package {
+    lines: Vec<u8>,
+    /// Where the line of each version is, and its archive.
+    versions: HashMap<Version, (usize, Option<String>)>,
+    /// Where the lines of versions with two different archives are, each of which could be meant.
+    doubled: BTreeSet<usize>,
 }
 
 impl Lines<'_> {
@@ -114,9 +132,10 @@ impl Lines<'_> {
                     return Err(Fault::new(span, "`entries` appears twice"));
                 }
                 event => {
-                    let node = reader.node(event, begin)?;
                     // Helm writes `entries: null` if there are none.
-                    has_entries |= key == "entries" && matches!(node.kind, Kind::Null);
+                    let is_one = matches!(&event, Event::Scalar(text, ..) if is_nothing(text));
+                    has_entries |= key == "entries" && is_one;
+                    reader.pass_over(event, begin)?;
                 }
             }
         }
@@ -133,20 +152,34 @@ impl Lines<'_> {
             let is_name = (self.of.is_name)(&name);
             match reader.next()? {
                 (Event::SequenceStart(..), _) => {
-                    let mut releases = Vec::new();
+                    let mut package = Package::default();
                     loop {
                         let (event, span) = reader.next()?;
                         if event == Event::SequenceEnd {
                             break;
                         }
-                        let node = reader.node(event, span)?;
-                        if is_name {
-                            releases.extend(self.entry(&name, &node));
+                        if !is_name {
+                            reader.pass_over(event, span)?;
+                            continue;
+                        }
+                        reader.values.next_document();
+                        let node = reader.node(event, span, self.of.shape)?;
+                        if let Some(release) = self.entry(&name, &node) {
+                            self.count += 1;
+                            if self.count > MOST_VERSIONS {
+                                let most = grouped(MOST_VERSIONS);
+                                let reason = format!("it has more than {most} versions");
+                                return Err(Fault::excess(node.span, reason));
+                            }
+                            package.add(&release);
                         }
                     }
-                    self.add(&name, releases);
+                    let lines = package.finish();
+                    if !lines.is_empty() {
+                        self.index.packages.entry(name.into_owned()).or_default().extend(lines);
+                    }
                 }
-                (event, span) => drop(reader.node(event, span)?),
+                (event, span) => reader.pass_over(event, span)?,
             }
         }
         Ok(())
@@ -178,35 +211,46 @@ impl Lines<'_> {
             ..Release::default()
         }))
     }
+}
 
-    /// Adds the lines of a package. A version that has two different archives could be either, and is not used.
-    fn add(&mut self, name: &str, releases: Vec<Release>) {
-        if releases.is_empty() {
-            return;
-        }
-        let versions: Vec<Option<Version>> =
-            releases.iter().map(|release| Version::parse_lenient(&release.version).ok()).collect();
-        let mut archives: HashMap<&Version, BTreeSet<Option<&str>>> = HashMap::new();
-        for (version, release) in versions.iter().zip(&releases) {
-            if let Some(version) = version {
-                archives.entry(version).or_default().insert(release.archive.as_deref());
+impl Package {
+    /// Adds the line of a version. Only what tells it from others is kept besides.
+    fn add(&mut self, release: &Release) {
+        let place = self.lines.len();
+        if let Ok(version) = Version::parse_lenient(&release.version) {
+            let known = self.versions.entry(version);
+            let (first, archive) = known.or_insert_with(|| (place, release.archive.clone()));
+            if *archive != release.archive {
+                self.doubled.insert(*first);
             }
         }
-        let doubled = archives.into_iter().filter(|(_, archives)| archives.len() > 1);
-        let doubled: HashSet<&Version> = doubled.map(|(version, _)| version).collect();
-        let lines = self.index.packages.entry(name.to_owned()).or_default();
-        let mut written = HashSet::new();
-        for (version, release) in versions.iter().zip(releases) {
-            let line = match version.as_ref().filter(|version| doubled.contains(version)) {
-                Some(version) if !written.insert(version) => continue,
-                Some(_) => {
-                    let reason = "the index lists it twice, with different archives".to_owned();
-                    Release { unusable: Some(reason), ..release }
-                }
-                None => release,
-            };
-            serde_json::to_writer(&mut *lines, &line).expect("memory takes everything");
-            lines.push(b'\n');
+        serde_json::to_writer(&mut self.lines, release).expect("memory takes everything");
+        self.lines.push(b'\n');
+    }
+
+    /// The lines. A version that has two different archives could be either, and is not used.
+    fn finish(self) -> Vec<u8> {
+        if self.doubled.is_empty() {
+            return self.lines;
         }
+        let mut lines = Vec::new();
+        let mut place = 0;
+        for line in self.lines.split_inclusive(|byte| *byte == b'\n') {
+            let release = serde_json::from_slice::<Release>(line).unwrap_or_default();
+            let version = Version::parse_lenient(&release.version).ok();
+            let first = version.and_then(|version| Some(self.versions.get(&version)?.0));
+            match first.filter(|first| self.doubled.contains(first)) {
+                Some(first) if first == place => {
+                    let reason = "the index lists it twice, with different archives".to_owned();
+                    let release = Release { unusable: Some(reason), ..release };
+                    serde_json::to_writer(&mut lines, &release).expect("memory takes everything");
+                    lines.push(b'\n');
+                }
+                Some(_) => {}
+                None => lines.extend_from_slice(line),
+            }
+            place += line.len();
+        }
+        lines
     }
 }

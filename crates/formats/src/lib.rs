@@ -20,12 +20,15 @@ mod files;
 mod format;
 pub mod helm;
 mod index;
+mod json;
 pub mod kcl;
 pub mod kudo;
 mod manifest;
 mod node;
 pub mod olm;
 mod range;
+mod reader;
+mod shape;
 mod unedited;
 
 pub use self::aliases::Aliases;

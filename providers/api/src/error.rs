@@ -7,6 +7,8 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::brief;
+
 /// An error, what caused it, what caused that, and so on.
 pub fn causes<'e>(
     error: &'e (dyn Error + 'static),
@@ -61,20 +63,6 @@ pub fn none_if<T>(
     }
 }
 
-/// The longest message, in bytes.
-const LONGEST_MESSAGE: usize = 4 << 10;
-
-/// A message of bounded length.
-fn shortened(message: String) -> String {
-    if message.len() <= LONGEST_MESSAGE {
-        return message;
-    }
-    let begin = message.floor_char_boundary(LONGEST_MESSAGE * 3 / 4);
-    let end = message.ceil_char_boundary(message.len() - LONGEST_MESSAGE / 4);
-    let (begin, end) = (message.get(..begin), message.get(end..));
-    format!("{} … {}", begin.unwrap_or_default(), end.unwrap_or_default())
-}
-
 /// A failure of a provider: what was tried and where, the reason, and what to do next.
 #[derive(Debug, Clone)]
 pub struct ProviderError {
@@ -86,10 +74,10 @@ pub struct ProviderError {
 }
 
 impl ProviderError {
-    /// Creates an error with a message: in lower case, without a full stop, naming the URL or path. The
-    /// middle of a very long message is left out.
+    /// Creates an error with a message: in lower case, without a full stop, naming the URL or path; as
+    /// [`brief`] as a person reads it.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        let message = shortened(message.into());
+        let message = brief(&message.into()).into_owned();
         Self { kind, message, hints: Vec::new(), is_without_tls: false, source: None }
     }
 
@@ -170,19 +158,5 @@ impl From<crate::TreeError> for ProviderError {
             Some(cause) => failed.because(cause.to_string()),
             None => failed,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_that_nobody_would_read_is_cut_in_its_middle() {
-        let text =
-            |length: usize| ProviderError::new(ErrorKind::Protocol, "ä".repeat(length)).to_string();
-        assert_eq!(text(2_000), "ä".repeat(2_000));
-        let cut = text(900_000);
-        assert!(cut.len() < 5_000 && cut.contains("ä … ä"), "{} bytes", cut.len());
     }
 }

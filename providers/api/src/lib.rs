@@ -13,6 +13,7 @@
     allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")
 )]
 
+mod brief;
 pub mod catalog;
 #[cfg(feature = "conformance")]
 #[expect(clippy::disallowed_methods, reason = "looks at what a provider has made, as a test does")]
@@ -32,8 +33,10 @@ mod release;
 pub mod threads;
 mod tree;
 mod url;
+mod values;
 mod yanked;
 
+pub use crate::brief::brief;
 pub use crate::digest::{ArchiveDigest, Digest, DigestError, FileDigest};
 pub use crate::error::{ErrorKind, ProviderError, causes, none_if, with_causes};
 pub use crate::location::{Dates, Location};
@@ -50,4 +53,5 @@ pub use crate::tree::{
     Entry, Folder, InnerPath, Kind, Limits, Mode, OwnPath, Tree, TreeError, TreeWriter,
 };
 pub use crate::url::{SafeUrl, is_bucket_scheme, secrets_in, without_secrets};
+pub use crate::values::{MOST_VALUES, has_few_values};
 pub use crate::yanked::{LONGEST_REASON, NO_REASON, Yanked};

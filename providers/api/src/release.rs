@@ -165,7 +165,7 @@ pub fn json_lines<Line: Serialize>(lines: impl IntoIterator<Item = Line>) -> Vec
 }
 
 /// One dependency, as a manifest and an index line write it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub enum Dependency {
     /// A reference alone.
@@ -224,7 +224,7 @@ impl<'de> Deserialize<'de> for Dependency {
 }
 
 /// A dependency in its long form.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DetailedDependency {
     /// The reference.

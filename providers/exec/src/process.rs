@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use mu_provider::fs::FileError;
 use mu_provider::threads::lock;
-use mu_provider::{ErrorKind, Progress, ProviderError};
+use mu_provider::{ErrorKind, MOST_VALUES, Progress, ProviderError, has_few_values};
 use serde_json::{Value, json};
 
 use crate::group::Group;
@@ -321,6 +321,9 @@ impl Shared {
             }
             if let Some(record) = &self.record {
                 record.write("received", &line);
+            }
+            if !has_few_values(&line, MOST_VALUES) {
+                return self.give_up("sent a message with more than 4,000,000 values");
             }
             let Ok(message) = serde_json::from_slice::<Incoming>(&line) else {
                 let text = readable(&String::from_utf8_lossy(&line[..line.len().min(200)]));

@@ -197,6 +197,10 @@ fn parse(
     let text = std::str::from_utf8(bytes)
         .map_err(|_| broken(ErrorKind::Protocol, "it is not UTF-8".to_owned()))?;
     let read = (kind.read)("index.yaml", text, aliases).map_err(|error| {
+        if error.is_excess {
+            let text = format!("the index `{url}` is not read");
+            return ProviderError::new(ErrorKind::Refused, text).because(error.reason);
+        }
         let why = format!("line {}, column {}: {}", error.line, error.column, error.reason);
         // What begins as an index does is a damaged one, unless it is of the other kind.
         let is_other = [CHARTS, OPERATORS]

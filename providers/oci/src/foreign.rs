@@ -11,10 +11,11 @@ use mu_formats::{
     Artifact, FORMATS, Format, FormatError, Image, Layer, Reading, Texts, same_version,
 };
 use mu_provider::threads::lock;
-use mu_provider::{ProviderError, Release};
+use mu_provider::{ProviderError, Release, has_few_values};
 use mu_provider_hub::archive::Layout;
 use mu_provider_hub::pick;
 
+use crate::image::MOST_VALUES;
 use crate::repository::{LONGEST_MANIFEST, Repository};
 use crate::said::short;
 use crate::wire::{self, CREATED_KEY, Descriptor, Index, Manifest};
@@ -118,6 +119,9 @@ impl Foreign<'_> {
             return Ok(None);
         }
         let config = self.repository.blob(config, LONGEST_MANIFEST)?;
+        if !has_few_values(&config, MOST_VALUES) {
+            return Ok(None);
+        }
         let config: serde_json::Value = serde_json::from_slice(&config).unwrap_or_default();
         let labels = config.pointer("/config/Labels");
         let marked = FORMATS.iter().filter_map(|format| {

@@ -3,7 +3,9 @@
 //! An image is read by its digest or tag, and of its files only those in some folders. It is not run, and what it is made of is
 //! not looked at.
 
-use mu_provider::{ErrorKind, Location, Progress, ProviderError, Release, SafeUrl, TreeWriter};
+use mu_provider::{
+    ErrorKind, Location, Progress, ProviderError, Release, SafeUrl, TreeWriter, has_few_values,
+};
 use mu_provider_hub::Archives;
 use mu_provider_hub::archive::Layers;
 use serde_json::{Map, Value};
@@ -14,6 +16,20 @@ use crate::wire::{self, Descriptor, Manifest};
 
 /// How many layers an image may have. Container tools stop at 127.
 const MOST_LAYERS: usize = 256;
+
+/// The most values of a manifest, or of a config.
+pub(crate) const MOST_VALUES: usize = 1_000_000;
+
+/// Refuses what would become too much in memory.
+fn check(bytes: &[u8], place: &str) -> Result<(), ProviderError> {
+    match has_few_values(bytes, MOST_VALUES) {
+        true => Ok(()),
+        false => {
+            let text = format!("`{place}` is refused: it has more than {MOST_VALUES} values");
+            Err(ProviderError::new(ErrorKind::Refused, text))
+        }
+    }
+}
 
 /// The name of an image: `quay.io/acme/web-bundle:v1.2.0`, `…@sha256:…`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -92,6 +108,7 @@ impl<'call> Image<'call> {
             let text = format!("`{place}` is not the manifest of an image");
             ProviderError::new(ErrorKind::Protocol, text).because(error)
         };
+        check(&bytes, &place)?;
         let value: Map<String, Value> = serde_json::from_slice(&bytes).map_err(wrong)?;
         let bytes = match value.get("manifests").and_then(Value::as_array) {
             None => bytes,
@@ -119,8 +136,9 @@ impl<'call> Image<'call> {
     pub fn label(&self, key: &str) -> Result<Option<String>, ProviderError> {
         let Some(config) = &self.manifest.config else { return Ok(None) };
         let bytes = self.repository.blob(config, LONGEST_MANIFEST)?;
+        let place = self.repository.place(&format!("blobs/{}", config.digest));
+        check(&bytes, &place)?;
         let config: Value = serde_json::from_slice(&bytes).map_err(|error| {
-            let place = self.repository.place(&format!("blobs/{}", config.digest));
             let text = format!("`{place}` is not the config of an image");
             ProviderError::new(ErrorKind::Protocol, text).because(error)
         })?;

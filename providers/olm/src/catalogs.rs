@@ -138,8 +138,10 @@ impl Catalogs {
                     hash.update(bytes.as_deref().unwrap_or_default());
                     bytes
                 };
-                documents.add(file, text, &mut read);
-                Ok(())
+                documents.add(file, text, &mut read).map_err(|excess| {
+                    let text = format!("the catalog `{}` is not read", location.root);
+                    ProviderError::new(ErrorKind::Refused, text).because(format!("it has {excess}"))
+                })
             })?;
         let (validator, max_age) = match read {
             Read::Absent => return Ok(None),

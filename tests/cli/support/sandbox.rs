@@ -224,6 +224,24 @@ impl Sandbox {
         Run::new(line, &output, &self.replaced)
     }
 
+    /// Runs `mu` in the workspace, and returns how much memory it had at its peak, in KiB.
+    pub(crate) fn peak(&self, arguments: &[&str]) -> (Run, u64) {
+        // Only who waits for a program learns of its peak, and the standard library does not ask.
+        const WAIT: &str = "import os, sys\n\
+            program = os.posix_spawn(sys.argv[2], sys.argv[2:], os.environ)\n\
+            _, status, usage = os.wait4(program, 0)\n\
+            open(sys.argv[1], 'w').write(str(usage.ru_maxrss))\n\
+            sys.exit(os.waitstatus_to_exitcode(status) & 255)\n";
+        let told = self.path("peak");
+        let mut command = Command::new("/usr/bin/python3");
+        command.args(["-c", WAIT]).arg(&told).arg(env!("CARGO_BIN_EXE_mu")).args(arguments);
+        command.env_clear().envs(&self.variables);
+        command.current_dir(self.path("work")).stdin(Stdio::null());
+        let run = self.run(arguments, command);
+        let peak = std::fs::read_to_string(told).expect("was measured");
+        (run, peak.parse().expect("is a number"))
+    }
+
     /// Runs a prepared `mu`.
     pub(crate) fn run(&self, arguments: &[&str], mut command: Command) -> Run {
         let output = command.output().expect("mu can be run");

@@ -6,9 +6,19 @@ use mu_provider::Dependency;
 use crate::error::Fault;
 use crate::node::{Kind, Node};
 use crate::range::rewritten;
+use crate::shape::Shape::{self, Map, Text};
 
 /// The keys that can have a dependency's package; the key also says its kind.
 pub(super) const KEYS: [&str; 4] = ["package", "provider", "configuration", "function"];
+
+/// What mu reads of a dependency.
+pub(super) const SHAPE: Shape = Map(&[
+    ("package", Text),
+    ("provider", Text),
+    ("configuration", Text),
+    ("function", Text),
+    ("version", Text),
+]);
 
 /// The dependencies of a document.
 pub(super) fn list<'n, 't>(root: &'n Node<'t>) -> Result<&'n [Node<'t>], Fault> {
@@ -20,7 +30,7 @@ pub(super) fn list<'n, 't>(root: &'n Node<'t>) -> Result<&'n [Node<'t>], Fault> 
 
 /// Reads a dependency.
 pub(super) fn read(node: &Node<'_>) -> Result<Dependency, Fault> {
-    let Kind::Map(_) = &node.kind else {
+    let Kind::Map(..) = &node.kind else {
         return Err(node.fault(
             "a dependency is a map with `provider`, `configuration`, `function` or `package`",
         ));

@@ -14,9 +14,11 @@ use mu_provider::{Maintainer, Release};
 
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
-use crate::format::{Format, Package, Place, Reading, push};
-use crate::node::{self, Node, Reader};
+use crate::format::{Format, Package, Place, Reading, Seen, once};
+use crate::node::Node;
 use crate::range::rewritten;
+use crate::reader::{self, Reader};
+use crate::shape::Shape::{self, List, Map, Text};
 
 /// The format of packages as their authors write them.
 pub const FORMAT: Format = Format {
@@ -60,23 +62,48 @@ const KINDS: [&str; 3] = ["Configuration", "Function", "Provider"];
 /// The fact of the runtime that `spec.crossplane.version` is about.
 const CROSSPLANE: &str = "crossplane";
 
+/// What mu reads of the manifest of a package.
+static SHAPE: Shape = Map(&[
+    ("apiVersion", Text),
+    ("kind", Text),
+    (
+        "metadata",
+        Map(&[
+            ("name", Text),
+            (
+                "annotations",
+                Map(&[
+                    ("meta.crossplane.io/description", Text),
+                    ("meta.crossplane.io/license", Text),
+                    ("meta.crossplane.io/maintainer", Text),
+                    ("meta.crossplane.io/source", Text),
+                ]),
+            ),
+        ]),
+    ),
+    (
+        "spec",
+        Map(&[("crossplane", Map(&[("version", Text)])), ("dependsOn", List(&dependency::SHAPE))]),
+    ),
+]);
+
 /// Whether a text is a `crossplane.yaml`, and not a resource of another kind in a file of that name. What cannot be read is one with
 /// a mistake; bytes that are not UTF-8 arrive here as replacement characters.
 fn is_authored(text: &str) -> bool {
     text.contains(char::REPLACEMENT_CHARACTER)
-        || node::read(text).map_or(true, |root| kind(&root).is_some())
+        || reader::read(text, &SHAPE).map_or(true, |root| kind(&root).is_some())
 }
 
 /// Whether a text is a `package.yaml`. Many tools have files of that name, so what cannot be read is one only if it speaks of
 /// Crossplane's packages.
 fn is_published(text: &str) -> bool {
-    node::read(text).map_or_else(|_| text.contains(GROUP), |root| kind(&root).is_some())
+    reader::read(text, &SHAPE).map_or_else(|_| text.contains(GROUP), |root| kind(&root).is_some())
 }
 
 /// The kind of package that the text of a manifest describes: `Configuration`, `Function` or `Provider`; `None` if it is not such
 /// a manifest.
 pub fn kind_of(text: &str) -> Option<String> {
-    kind(&node::read(text).ok()?).map(str::to_owned)
+    kind(&reader::read(text, &SHAPE).ok()?).map(str::to_owned)
 }
 
 /// The kind of package that a document describes.
@@ -89,26 +116,28 @@ fn kind<'n>(root: &'n Node<'_>) -> Option<&'n str> {
 fn read(files: &Texts, name: &str, _around: &Reading<'_>) -> Result<Package, FormatError> {
     files.read(name, |text| {
         let mut reader = Reader::new(text);
-        let root = reader.document()?.ok_or_else(|| Fault::new(0..0, "the file is empty"))?;
+        let root = reader.document(&SHAPE)?.ok_or_else(|| Fault::new(0..0, "the file is empty"))?;
         let mut release = release(&root)?;
         let mut places = Vec::new();
-        let dependencies = release.dependencies.get_or_insert_default();
+        release.dependencies.get_or_insert_default();
+        let mut seen = Seen::default();
         for (index, node) in dependency::list(&root)?.iter().enumerate() {
             let dependency = dependency::read(node)?;
-            if push(dependencies, dependency) {
+            if seen.depend(&mut release, dependency) {
                 let line = mu_manifest::source::line_of(text, node.span.start);
                 places.push(Place { line, index });
             }
         }
-        while let Some(document) = reader.document()? {
+        while let Some(document) = reader.document(&served::SHAPE)? {
             served::add(&mut release.provides, &document);
         }
+        once(&mut release.provides, String::as_str);
         Ok(Package { release, places, names: Vec::new() })
     })
 }
 
 fn head(files: &Texts, name: &str) -> Result<Release, FormatError> {
-    files.read(name, |text| release(&node::read(text)?))
+    files.read(name, |text| release(&reader::read(text, &SHAPE)?))
 }
 
 /// What a document says of its package, except for its dependencies.

@@ -2,15 +2,30 @@
 
 use mu_manifest::Capability;
 
-use crate::format::push;
 use crate::node::Node;
+use crate::shape::Shape::{self, List, Map, Text};
+
+/// What mu reads of the definition of a kind.
+pub(super) static SHAPE: Shape = Map(&[
+    ("apiVersion", Text),
+    ("kind", Text),
+    (
+        "spec",
+        Map(&[
+            ("group", Text),
+            ("names", Map(&[("kind", Text)])),
+            ("claimNames", Map(&[("kind", Text)])),
+            ("versions", List(&Map(&[("name", Text), ("served", Text)]))),
+        ]),
+    ),
+]);
 
 /// Adds the kinds that a document defines, in each version that is served.
 pub(super) fn add(provides: &mut Vec<String>, document: &Node<'_>) {
     for found in kinds(document).into_iter().flatten() {
         // Written as capabilities are; nobody can require one that is not valid.
         if let Ok(capability) = Capability::parse(&found) {
-            push(provides, capability.to_string());
+            provides.push(capability.to_string());
         }
     }
 }

@@ -3,10 +3,13 @@
 use mu_manifest::reference::Version;
 use mu_provider::{Release, Yanked};
 
+use super::dependency::DEPENDENCY;
 use crate::error::Fault;
 use crate::format::check_name;
-use crate::node::Node;
+use crate::node::{Node, PEOPLE};
 use crate::range::rewritten;
+use crate::shape::Shape::{self, List, Map, Text};
+use crate::shape::TEXTS;
 
 /// The manifest of a chart.
 pub const CHART: &str = "Chart.yaml";
@@ -28,6 +31,32 @@ const KUBERNETES: &str = "kubernetes";
 
 /// The annotations that hold a licence, the first that is there.
 const LICENSES: [&str; 3] = ["licenses", "license", "artifacthub.io/license"];
+
+/// What mu reads of a chart, in `Chart.yaml` and in an index alike.
+pub(super) static SHAPE: Shape = Map(&[
+    ("apiVersion", Text),
+    ("kind", Text),
+    ("name", Text),
+    ("version", Text),
+    ("appVersion", Text),
+    ("kubeVersion", Text),
+    ("description", Text),
+    ("home", Text),
+    ("deprecated", Text),
+    ("keywords", TEXTS),
+    ("maintainers", PEOPLE),
+    (
+        "annotations",
+        Map(&[("licenses", Text), ("license", Text), ("artifacthub.io/license", Text)]),
+    ),
+    ("dependencies", List(&DEPENDENCY)),
+    // In an index.
+    ("created", Text),
+    ("digest", Text),
+    ("operatorVersion", Text),
+    ("removed", Text),
+    ("urls", TEXTS),
+]);
 
 /// Reads name and version, and whether the chart has the first format, whose dependencies are in another
 /// file. In an index, `name` is the name under which the index lists the chart.
@@ -77,8 +106,7 @@ pub(super) fn details(release: &mut Release, root: &Node<'_>) -> Result<(), Faul
     if root.flag("deprecated")? {
         release.deprecated = Yanked::Flag(true);
     }
-    let keywords = root.list("keywords").unwrap_or_default().iter();
-    release.keywords = keywords.filter_map(Node::scalar).map(str::to_owned).collect();
+    release.keywords = root.words("keywords");
     release.maintainers = root.maintainers();
     if let Ok(Some(annotations)) = root.get("annotations") {
         release.license = LICENSES.iter().find_map(|key| annotations.said(key));

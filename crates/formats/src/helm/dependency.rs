@@ -4,9 +4,14 @@ use mu_manifest::reference::Reference;
 use mu_provider::{Dependency, Release};
 
 use crate::error::Fault;
-use crate::format::{Reading, check_name, push};
+use crate::format::{Reading, Seen, check_name};
 use crate::node::Node;
 use crate::range::rewritten;
+use crate::shape::Shape::{self, Map, Text};
+
+/// What mu reads of a dependency.
+pub(super) const DEPENDENCY: Shape =
+    Map(&[("name", Text), ("version", Text), ("repository", Text)]);
 
 /// Where a dependency comes from.
 enum Repository {
@@ -27,6 +32,7 @@ pub(super) fn add(
     release: &mut Release,
     node: &Node<'_>,
     around: &Reading<'_>,
+    seen: &mut Seen,
 ) -> Result<bool, Fault> {
     if !node.is_map() {
         return Err(node.fault("a dependency is a map with `name`, `version` and `repository`"));
@@ -40,12 +46,12 @@ pub(super) fn add(
     };
     let place = match (repository, version) {
         (Repository::Folder(folder), None) => {
-            return Ok(depend(release, Dependency::Reference(folder), around));
+            return Ok(depend(release, Dependency::Reference(folder), around, seen));
         }
         (Repository::Folder(folder), Some(_)) => folder,
         (Repository::Url(base), Some(_)) => format!("{base}{name}"),
         (Repository::Inside, _) | (Repository::Url(_), None) => {
-            push(&mut release.bundled, name.to_owned());
+            seen.bundle(release, name);
             return Ok(false);
         }
     };
@@ -58,15 +64,19 @@ pub(super) fn add(
         return Err(at.fault(format!("the dependency `{name}` has no valid reference: {error}")));
     }
     let dependency = Dependency::new(reference, range.prerelease);
-    Ok(depend(release, dependency, around))
+    Ok(depend(release, dependency, around, seen))
 }
 
-fn depend(release: &mut Release, dependency: Dependency, around: &Reading<'_>) -> bool {
-    let dependencies = release.dependencies.get_or_insert_default();
+fn depend(
+    release: &mut Release,
+    dependency: Dependency,
+    around: &Reading<'_>,
+    seen: &mut Seen,
+) -> bool {
     if !around.is_own {
-        return push(dependencies, dependency);
+        return seen.depend(release, dependency);
     }
-    dependencies.push(dependency);
+    release.dependencies.get_or_insert_default().push(dependency);
     true
 }
 

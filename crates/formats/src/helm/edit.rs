@@ -9,8 +9,9 @@ use mu_manifest::source::{New, Problem, SourceError};
 
 use super::{FORMAT, REQUIREMENTS};
 use crate::aliases::Aliases;
-use crate::node;
 use crate::range::{ranged, rewritten};
+use crate::reader;
+use crate::shape::Shape::{Map, Text};
 
 /// What Helm takes for any version.
 const ANY: &str = "*";
@@ -28,7 +29,7 @@ impl Dialect for Charts {
     }
 
     fn check(&self, path: &Path, text: &str, new: Option<&Requirement>) -> Result<(), Problem> {
-        let is_second = node::read(text)
+        let is_second = reader::read(text, &Map(&[("apiVersion", Text)]))
             .is_ok_and(|root| matches!(root.text("apiVersion"), Ok(Some(("v2", _)))));
         let file = path.with_file_name(REQUIREMENTS);
         if is_second {

@@ -5,7 +5,7 @@ use mu_provider::Release;
 use super::{FORMAT, chart, dependency};
 use crate::aliases::Aliases;
 use crate::error::{Fault, FormatError};
-use crate::format::{Reading, check_name};
+use crate::format::{Reading, Seen, check_name};
 use crate::index::{Entries, Index, add_archive};
 use crate::node::Node;
 
@@ -25,6 +25,7 @@ pub fn index(file: &str, text: &str, aliases: &Aliases) -> Result<Index, FormatE
     let entries = Entries {
         format: FORMAT.name,
         called: "charts",
+        shape: &chart::SHAPE,
         version: "version",
         other: OTHER,
         is_name: |name| check_name(name, "a chart").is_ok(),
@@ -35,8 +36,9 @@ pub fn index(file: &str, text: &str, aliases: &Aliases) -> Result<Index, FormatE
 
 fn release(name: &str, node: &Node<'_>, around: &Reading<'_>) -> Result<Release, Fault> {
     let (mut release, is_first) = chart::head(node, Some(name))?;
+    let mut seen = Seen::default();
     for dependency in node.list("dependencies")? {
-        dependency::add(&mut release, dependency, around)?;
+        dependency::add(&mut release, dependency, around, &mut seen)?;
     }
     if !is_first {
         release.dependencies.get_or_insert_default();

@@ -23,9 +23,10 @@ pub use self::pushed::{Pushed, pushed};
 pub use crate::aliases::Aliases;
 use crate::error::FormatError;
 use crate::files::Texts;
-use crate::format::{Format, Package, Place, Reading};
+use crate::format::{Format, Package, Place, Reading, Seen};
 pub use crate::index::{Index, is_index};
-use crate::node::{self, Node};
+use crate::node::Node;
+use crate::reader;
 
 /// The format of charts.
 pub const FORMAT: Format = Format {
@@ -48,7 +49,7 @@ pub const FORMAT: Format = Format {
 /// cannot be read is a chart with a mistake.
 fn is_one(text: &str) -> bool {
     let has = |root: &Node<'_>, key| root.text(key).is_ok_and(|value| value.is_some());
-    node::read(text).map_or(true, |root| !has(&root, "kind") || has(&root, "name"))
+    reader::read(text, &chart::SHAPE).map_or(true, |root| !has(&root, "kind") || has(&root, "name"))
 }
 
 /// Reads the chart whose files these are.
@@ -59,14 +60,14 @@ fn is_one(text: &str) -> bool {
 pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError> {
     let text = files.manifest(CHART)?;
     let in_chart = |fault| FormatError::new(CHART, text, fault);
-    let root = node::read(text).map_err(in_chart)?;
+    let root = reader::read(text, &chart::SHAPE).map_err(in_chart)?;
     let (mut release, is_first) = chart::head(&root, None).map_err(in_chart)?;
     let line = |text: &str, node: &Node<'_>| mu_manifest::source::line_of(text, node.span.start);
-    let mut places = Vec::new();
+    let (mut places, mut seen) = (Vec::new(), Seen::default());
     let mut add = |file: &str, text: &str, root: &Node<'_>| -> Result<(), FormatError> {
         let in_file = |fault| FormatError::new(file, text, fault);
         for (index, node) in root.list("dependencies").map_err(in_file)?.iter().enumerate() {
-            if dependency::add(&mut release, node, around).map_err(in_file)? {
+            if dependency::add(&mut release, node, around, &mut seen).map_err(in_file)? {
                 places.push(Place { line: line(text, node), index });
             }
         }
@@ -74,7 +75,8 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
     };
     add(CHART, text, &root)?;
     if is_first && let Some(text) = files.text(REQUIREMENTS) {
-        let root = node::read(text).map_err(|fault| FormatError::new(REQUIREMENTS, text, fault))?;
+        let in_file = |fault| FormatError::new(REQUIREMENTS, text, fault);
+        let root = reader::read(text, &chart::SHAPE).map_err(in_file)?;
         add(REQUIREMENTS, text, &root)?;
     }
     chart::details(&mut release, &root).map_err(in_chart)?;
@@ -88,7 +90,7 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
 ///
 /// When it has none, or is not YAML.
 pub fn head(files: &Texts) -> Result<Release, FormatError> {
-    files.read(CHART, |text| Ok(chart::head(&node::read(text)?, None)?.0))
+    files.read(CHART, |text| Ok(chart::head(&reader::read(text, &chart::SHAPE)?, None)?.0))
 }
 
 #[cfg(test)]

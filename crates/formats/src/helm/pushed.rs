@@ -10,7 +10,9 @@ use super::chart::{self, CHART, REQUIREMENTS};
 use super::image::{CONFIG, CONTENT};
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
-use crate::node::{self, Node};
+use crate::node::Node;
+use crate::reader;
+use crate::shape::Shape::All;
 
 /// A chart as an artifact.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +53,7 @@ const TEXTS_OF_DEPENDENCIES: [&str; 5] = ["name", "version", "repository", "cond
 pub fn pushed(files: &Texts, created: Option<&str>) -> Result<Pushed, FormatError> {
     let text = files.manifest(CHART)?;
     let in_chart = |fault| FormatError::new(CHART, text, fault);
-    let root = node::read(text).map_err(in_chart)?;
+    let root = reader::read(text, &All).map_err(in_chart)?;
     let (release, is_first) = chart::head(&root, None).map_err(in_chart)?;
     let mut config = mapping(CHART, text)?;
     as_texts(&mut config, &root, &TEXTS);
@@ -66,7 +68,7 @@ pub fn pushed(files: &Texts, created: Option<&str>) -> Result<Pushed, FormatErro
     if is_first && let Some(text) = files.text(REQUIREMENTS) {
         let in_file = |fault| FormatError::new(REQUIREMENTS, text, fault);
         let mut requirements = mapping(REQUIREMENTS, text)?;
-        dependencies(&mut requirements, &node::read(text).map_err(in_file)?);
+        dependencies(&mut requirements, &reader::read(text, &All).map_err(in_file)?);
         config.extend(requirements.remove_entry("dependencies"));
     }
     config.retain(|_, value| !value.is_null());

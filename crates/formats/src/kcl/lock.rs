@@ -8,7 +8,6 @@ use std::fmt::Write as _;
 
 use mu_manifest::reference::Reference;
 use mu_provider::{InnerPath, TreeError};
-use toml_edit::Document;
 
 use super::dependency::{self, Entry, Key};
 use super::{MODULE, parse};
@@ -174,7 +173,7 @@ pub fn lock(modules: &[Locked]) -> String {
 
 /// The paths of the folders in `vendor` of the modules that a lock has. One that cannot be read has none.
 pub fn folders(lock: &str) -> Vec<InnerPath> {
-    let Ok(document) = Document::parse(lock) else { return Vec::new() };
+    let Ok(document) = parse(lock) else { return Vec::new() };
     let Some(modules) = document.get("dependencies").and_then(|all| all.as_table_like()) else {
         return Vec::new();
     };

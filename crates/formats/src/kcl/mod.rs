@@ -84,7 +84,13 @@ pub fn head(files: &Texts) -> Result<Release, FormatError> {
     files.read(MODULE, |text| release(&parse(text)?))
 }
 
+/// The longest file of a module, in bytes: what TOML becomes takes a hundred times its memory, and people write these files.
+const LONGEST: usize = 1 << 20;
+
 fn parse(text: &str) -> Result<Document<&str>, Fault> {
+    if text.len() > LONGEST {
+        return Err(Fault::excess(0..0, format!("it is longer than {LONGEST} bytes")));
+    }
     Document::parse(text).map_err(|error| {
         let message = error.message().lines().collect::<Vec<_>>().join("; ");
         Fault::new(error.span().unwrap_or(0..0), message)

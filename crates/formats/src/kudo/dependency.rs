@@ -4,11 +4,21 @@ use mu_manifest::reference::{Reference, Version};
 use mu_provider::{Dependency, DetailedDependency, Release};
 
 use crate::error::Fault;
-use crate::format::{Reading, check_name, push};
+use crate::format::{Reading, Seen, check_name};
 use crate::node::Node;
+use crate::shape::Shape::{self, Map, Text};
 
 /// The kind of tasks that are dependencies.
 const KIND: &str = "KudoOperator";
+
+/// What mu reads of a task, whose keys can lie in `spec`, or beside its kind.
+pub(super) const TASK: Shape = Map(&[
+    ("kind", Text),
+    ("spec", Map(&[("package", Text), ("appVersion", Text), ("operatorVersion", Text)])),
+    ("package", Text),
+    ("appVersion", Text),
+    ("operatorVersion", Text),
+]);
 
 /// Adds the dependency of a task, and returns whether the list of dependencies is longer now.
 ///
@@ -17,6 +27,7 @@ pub(super) fn add(
     release: &mut Release,
     task: &Node<'_>,
     around: &Reading<'_>,
+    seen: &mut Seen,
 ) -> Result<bool, Fault> {
     if task.text("kind")?.is_none_or(|(kind, _)| kind != KIND) {
         return Ok(false);
@@ -33,7 +44,7 @@ pub(super) fn add(
         if !is_beside || package.ends_with(".tgz") {
             // In an archive, KUDO looks nowhere else.
             let name = package.trim_end_matches('/').rsplit('/').next().unwrap_or(package);
-            push(&mut release.bundled, name.to_owned());
+            seen.bundle(release, name);
             return Ok(false);
         }
         Dependency::Reference(package.to_owned())
@@ -44,7 +55,7 @@ pub(super) fn add(
     if let Err(error) = Reference::parse(dependency.reference()) {
         return Err(at.fault(format!("the dependency `{package}` has no valid reference: {error}")));
     }
-    Ok(push(release.dependencies.get_or_insert_default(), dependency))
+    Ok(seen.depend(release, dependency))
 }
 
 /// A dependency on an operator in the same repository.

@@ -23,6 +23,7 @@ pub fn index(file: &str, text: &str) -> Result<Index, FormatError> {
     let entries = Entries {
         format: NAME,
         called: "KUDO operators",
+        shape: &operator::SHAPE,
         version: "operatorVersion",
         other: OTHER,
         is_name: |name| check_name(name, "an operator").is_ok(),

@@ -14,8 +14,9 @@ use mu_provider::Release;
 pub use self::index::index;
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
-use crate::format::{Format, Package, Place, Reading};
-use crate::node::{self, Node};
+use crate::format::{Format, Package, Place, Reading, Seen};
+use crate::node::Node;
+use crate::reader;
 use crate::unedited::Unedited;
 
 /// The format of operators.
@@ -57,7 +58,8 @@ const GROUP: &str = "kudo.dev/";
 /// it speaks of KUDO.
 pub fn is_operator(text: &str) -> bool {
     // Reading a long file of another kind is not worth it.
-    text.contains(GROUP) && node::read(text).map_or(true, |root| is_of_kudo(&root))
+    text.contains(GROUP)
+        && reader::read(text, &operator::SHAPE).map_or(true, |root| is_of_kudo(&root))
 }
 
 fn is_of_kudo(root: &Node<'_>) -> bool {
@@ -72,11 +74,11 @@ fn is_of_kudo(root: &Node<'_>) -> bool {
 /// When there is no `operator.yaml`, or when it says something that no version of mu can express.
 pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError> {
     files.read(OPERATOR, |text| {
-        let root = node::read(text)?;
+        let root = reader::read(text, &operator::SHAPE)?;
         let mut release = release(&root)?;
-        let mut places = Vec::new();
+        let (mut places, mut seen) = (Vec::new(), Seen::default());
         for (index, task) in root.list("tasks")?.iter().enumerate() {
-            if dependency::add(&mut release, task, around)? {
+            if dependency::add(&mut release, task, around, &mut seen)? {
                 let line = mu_manifest::source::line_of(text, task.span.start);
                 places.push(Place { line, index });
             }
@@ -93,7 +95,7 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
 ///
 /// When it has none, or is not YAML.
 pub fn head(files: &Texts) -> Result<Release, FormatError> {
-    files.read(OPERATOR, |text| release(&node::read(text)?))
+    files.read(OPERATOR, |text| release(&reader::read(text, &operator::SHAPE)?))
 }
 
 /// What the `operator.yaml` in the archive of a `listed` version adds to its line. If the version cannot be used, the line says

@@ -4,12 +4,35 @@ use mu_manifest::reference::Version;
 use mu_provider::Release;
 
 use super::NAME;
+use super::dependency::TASK;
 use crate::error::Fault;
 use crate::format::check_name;
-use crate::node::Node;
+use crate::node::{Node, PEOPLE};
+use crate::shape::Shape::{self, List, Map, Text};
+use crate::shape::TEXTS;
 
 /// The keys that name the oldest versions an operator works with, and the facts of the runtime that they are about.
 const OLDEST: [(&str, &str); 2] = [("kubernetesVersion", "kubernetes"), ("kudoVersion", "kudo")];
+
+/// What mu reads of an operator, in `operator.yaml` and in an index alike.
+pub(super) static SHAPE: Shape = Map(&[
+    ("apiVersion", Text),
+    ("name", Text),
+    ("operatorVersion", Text),
+    ("appVersion", Text),
+    ("kubernetesVersion", Text),
+    ("kudoVersion", Text),
+    ("description", Text),
+    ("url", Text),
+    ("maintainers", PEOPLE),
+    ("tasks", List(&TASK)),
+    // In an index.
+    ("created", Text),
+    ("digest", Text),
+    ("removed", Text),
+    ("urls", TEXTS),
+    ("version", Text),
+]);
 
 /// Reads name and version. In an index, `name` is the name under which the index lists the operator.
 pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<Release, Fault> {

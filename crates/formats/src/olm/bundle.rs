@@ -8,19 +8,36 @@ use std::collections::BTreeSet;
 
 use mu_manifest::reference::Version;
 use mu_provider::Release;
-use serde_json::{Value, json};
 
 use super::csv::{Csv, KIND};
-use super::document::{self, list, text};
+use super::document::{self, RESOURCE, list, text};
 use super::edges::{BundleVersions, Entry, upgrades, version_in};
 use super::properties;
 use super::{ANNOTATIONS, DEPENDENCIES, MANIFESTS, NAME, PROPERTIES};
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
-use crate::format::{Package, Place, Reading, check_name, push};
+use crate::format::{Package, Place, Reading, check_name, once, unique};
+use crate::json;
+use crate::node::{Kind, NOTHING, Node};
+use crate::shape::Shape::{self, Map, Text};
+use crate::shape::Values;
 
 /// What the annotations of bundles start with.
 const PREFIX: &str = "operators.operatorframework.io.bundle.";
+
+/// What mu reads of the annotations.
+static ANNOTATED: Shape = Map(&[(
+    "annotations",
+    Map(&[
+        ("operators.operatorframework.io.bundle.package.v1", Text),
+        ("operators.operatorframework.io.bundle.channels.v1", Text),
+        ("operators.operatorframework.io.bundle.channel.default.v1", Text),
+    ]),
+)]);
+
+/// What mu reads of the files beside them.
+static LISTED: Shape =
+    Map(&[("properties", document::PROPERTIES), ("dependencies", document::PROPERTIES)]);
 
 /// Whether `text`, that of a `metadata/annotations.yaml`, is of a bundle.
 pub fn is_bundle(text: &str) -> bool {
@@ -39,19 +56,19 @@ pub fn read(files: &Texts, _around: &Reading<'_>) -> Result<Package, FormatError
     let in_csv = |reason: String| wrong(&file, reason);
     release.version = version(&csv).map_err(in_csv)?;
     if let Some(seen) = Csv::whole(&csv) {
-        seen.add(&mut release).map_err(in_csv)?;
-        seen.describe(&mut release);
+        seen.fill(&mut release).map_err(in_csv)?;
     }
-    add_all(&mut release, &kinds, |kind| kind).map_err(in_csv)?;
+    release.provides.extend(kinds);
     if let Some(own) = annotation(&csv, "olm.properties") {
-        let own = serde_json::from_str::<Value>(&own).unwrap_or_default();
-        add_all(&mut release, own.as_array().map(Vec::as_slice).unwrap_or_default(), |kind| kind)
-            .map_err(in_csv)?;
+        let own = json::read(&own, &document::PROPERTIES, &mut Values::default());
+        if let Ok((Node { kind: Kind::List(own), .. }, _)) = &own {
+            add_all(&mut release, own, |kind| kind).map_err(in_csv)?;
+        }
     }
     for (file, key) in [(PROPERTIES, "properties"), (DEPENDENCIES, "dependencies")] {
         let Some(found) = files.text(file) else { continue };
         let mut result = Ok(());
-        document::read(file, found, &mut |value| {
+        document::read(file, found, &LISTED, &mut |value| {
             let all = add_all(&mut release, list(&value, key), |kind| match (key, kind) {
                 ("dependencies", "olm.package") => "olm.package.required",
                 ("dependencies", "olm.gvk") => "olm.gvk.required",
@@ -63,9 +80,8 @@ pub fn read(files: &Texts, _around: &Reading<'_>) -> Result<Package, FormatError
         })?;
         result.map_err(|reason| wrong(file, reason))?;
     }
-    let provides = release.provides.clone();
-    release.requires.retain(|kind| !provides.contains(kind));
-    let spec = csv.get("spec").unwrap_or(&Value::Null);
+    unique(&mut release);
+    let spec = csv.last("spec");
     let entry = Entry {
         name: String::new(),
         replaces: text(spec, "replaces"),
@@ -95,10 +111,10 @@ pub fn head(files: &Texts) -> Result<Release, FormatError> {
 fn named(files: &Texts) -> Result<Release, FormatError> {
     let wrong = |reason: &str| FormatError::new(ANNOTATIONS, "", Fault::new(0..0, reason));
     let found = files.manifest(ANNOTATIONS)?;
-    let mut annotations = Value::Null;
-    document::read(ANNOTATIONS, found, &mut |value| {
-        if let Some(all) = value.get("annotations") {
-            annotations = all.clone();
+    let mut annotations = NOTHING.clone();
+    document::read(ANNOTATIONS, found, &ANNOTATED, &mut |value| {
+        if document::is_there(value.last("annotations")) {
+            annotations = value.last("annotations").clone();
         }
     })?;
     let annotation = |key: &str| text(&annotations, &format!("{PREFIX}{key}"));
@@ -113,29 +129,28 @@ fn named(files: &Texts) -> Result<Release, FormatError> {
         ..Release::default()
     };
     let channels = channels.split(',').map(str::trim).filter(|channel| !channel.is_empty());
-    for channel in channels {
-        push(&mut release.channels, channel.to_owned());
-    }
+    release.channels = channels.map(str::to_owned).collect();
+    once(&mut release.channels, String::as_str);
     let default = release.default_channel.clone();
     release.channels.sort_by_key(|channel| Some(channel) != default.as_ref());
     Ok(release)
 }
 
 /// What `manifests` says of a bundle.
-struct Resources {
+struct Resources<'t> {
     /// The ClusterServiceVersion, and its file.
     file: String,
-    csv: Value,
-    /// Every version of the kinds that it brings, as properties.
-    kinds: Vec<Value>,
+    csv: Node<'t>,
+    /// Every version of the kinds that it brings.
+    kinds: Vec<String>,
 }
 
 /// The kind of a resource that defines a kind.
 const DEFINITION: &str = "CustomResourceDefinition";
 
 /// Reads the resources of a bundle.
-fn resources(files: &Texts) -> Result<Resources, FormatError> {
-    let mut found: Vec<(String, Value)> = Vec::new();
+fn resources(files: &Texts) -> Result<Resources<'_>, FormatError> {
+    let mut found: Vec<(String, Node<'_>)> = Vec::new();
     let mut kinds = Vec::new();
     let within = files.0.iter().filter(|(name, _)| name.starts_with(MANIFESTS));
     for (name, content) in within {
@@ -143,13 +158,20 @@ fn resources(files: &Texts) -> Result<Resources, FormatError> {
         if !content.contains(KIND) && !content.contains(DEFINITION) {
             continue;
         }
-        document::read(name, content, &mut |value| {
+        let mut wrong = None;
+        document::read(name, content, &RESOURCE, &mut |value| {
             if Csv::whole(&value).is_some() {
                 found.push((name.clone(), value));
             } else if text(&value, "kind").is_some_and(|kind| kind == DEFINITION) {
-                kinds.extend(defined(&value));
+                match defined(&value) {
+                    Ok(defined) => kinds.extend(defined),
+                    Err(reason) => wrong = Some(reason),
+                }
             }
         })?;
+        if let Some(reason) = wrong {
+            return Err(FormatError::new(name, "", Fault::new(0..0, reason)));
+        }
     }
     let wrong = |reason: &str| FormatError::new(ANNOTATIONS, "", Fault::new(0..0, reason));
     match found.len() {
@@ -163,22 +185,19 @@ fn resources(files: &Texts) -> Result<Resources, FormatError> {
 }
 
 /// The versions of the kind that a resource defines; those of the first format have only one.
-fn defined(definition: &Value) -> Vec<Value> {
-    let spec = definition.get("spec").unwrap_or(&Value::Null);
-    let kind = spec.get("names").and_then(|names| text(names, "kind"));
-    let (Some(group), Some(kind)) = (text(spec, "group"), kind) else { return Vec::new() };
+fn defined(definition: &Node<'_>) -> Result<Vec<String>, String> {
+    let spec = definition.last("spec");
+    let kind = text(spec.last("names"), "kind");
+    let (Some(group), Some(kind)) = (text(spec, "group"), kind) else { return Ok(Vec::new()) };
     let listed = list(spec, "versions").iter().filter_map(|version| text(version, "name"));
     let versions: BTreeSet<String> = listed.chain(text(spec, "version")).collect();
-    let property = |version| {
-        let value = json!({"group": group, "version": version, "kind": kind});
-        json!({"type": "olm.gvk", "value": value})
-    };
-    versions.into_iter().map(property).collect()
+    let named = |version| properties::named(&group, version, &kind, "olm.gvk");
+    versions.iter().map(|version| named(version)).collect()
 }
 
-fn version(csv: &Value) -> Result<String, String> {
-    let said = csv.get("spec").and_then(|spec| text(spec, "version"));
-    let named = || version_in(&text(csv.get("metadata")?, "name")?);
+fn version(csv: &Node<'_>) -> Result<String, String> {
+    let said = text(csv.last("spec"), "version");
+    let named = || version_in(&text(csv.last("metadata"), "name")?);
     let version = said.or_else(named).ok_or("the ClusterServiceVersion has no `spec.version`")?;
     match Version::parse(&version) {
         Ok(_) => Ok(version),
@@ -186,17 +205,17 @@ fn version(csv: &Value) -> Result<String, String> {
     }
 }
 
-fn annotation(csv: &Value, key: &str) -> Option<String> {
-    text(csv.get("metadata")?.get("annotations")?, key)
+fn annotation(csv: &Node<'_>, key: &str) -> Option<String> {
+    text(csv.last("metadata").last("annotations"), key)
 }
 
 fn add_all(
     release: &mut Release,
-    all: &[Value],
+    all: &[Node<'_>],
     meant: impl Fn(&str) -> &str,
 ) -> Result<(), String> {
     for property in all {
-        if let (Some(kind), Some(value)) = (text(property, "type"), property.get("value")) {
+        if let (Some(kind), Some(value)) = (text(property, "type"), property.written("value")) {
             properties::add(release, meant(&kind), value)?;
         }
     }

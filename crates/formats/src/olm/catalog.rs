@@ -1,20 +1,21 @@
 //! A catalog: all of its documents, then the lines of each package.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use mu_manifest::reference::Version;
 use mu_provider::{ArchiveDigest, Release, Yanked, json_lines};
-use serde_json::Value;
 
 use super::NAME;
 use super::csv::Csv;
-use super::document::{self, list, text, texts};
+use super::document::{self, DOCUMENT, RESOURCE, list, text, texts};
 use super::edges::{BundleVersions, Channel, Entry, upgrades, version_in};
 use super::properties::{self, identity};
 use super::range::range;
 use super::resource::{Resource, object};
 use crate::error::{Fault, FormatError};
-use crate::format::{check_name, push};
+use crate::format::{check_name, once, unique};
+use crate::node::Node;
+use crate::shape::{Values, grouped};
 
 /// What names are of, in messages.
 const OPERATOR: &str = "an operator";
@@ -29,10 +30,36 @@ pub struct Catalog {
     broken: Vec<FormatError>,
     /// How many more documents cannot be read.
     unnamed: usize,
+    /// How many values it may still have.
+    values: Values,
+    /// How many it has of each of [`MOST`].
+    counts: [usize; MOST.len()],
 }
+
+/// The most that a catalog may have of what it takes memory to know. The catalogs of whole distributions have a tenth of it.
+const MOST: [(usize, &str); 4] = [
+    (100_000, "packages and bundles"),
+    (1_000_000, "entries of channels and bundles that they skip"),
+    (1_000_000, "kinds that its bundles provide"),
+    (10_000, "documents that cannot be read"),
+];
+
+/// The places in [`MOST`].
+const BUNDLES: usize = 0;
+const ENTRIES: usize = 1;
+const PROVIDED: usize = 2;
+const BROKEN: usize = 3;
+
+/// That a catalog has too much of something, so that mu does not read it: `more than 16,000,000 values`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Excess(String);
 
 /// How many documents that cannot be read are named.
 const MOST_NAMED: usize = 20;
+
+/// How many of the notes about a catalog are kept.
+const MOST_NOTES: usize = 1_000;
 
 /// What a catalog has.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,18 +101,31 @@ impl Catalog {
     /// from its folder.
     ///
     /// A document that cannot be read takes its package out, and no other one.
-    pub fn add(&mut self, file: &str, text: &str, beside: &mut Beside<'_>) {
+    ///
+    /// # Errors
+    ///
+    /// When the catalog has too much of something.
+    pub fn add(&mut self, file: &str, text: &str, beside: &mut Beside<'_>) -> Result<(), Excess> {
         // The first of each package; none of a hostile catalog's many is kept.
         let mut broken: BTreeMap<Option<String>, Fault> = BTreeMap::new();
         let mut packages = BTreeSet::new();
-        let mut take = |value: Value| packages.extend(self.document(&value, beside));
+        let mut values = self.values.clone();
+        let mut take = |value: Node<'_>| packages.extend(self.document(&value, beside));
         let mut count = 0;
-        document::each(text, &mut take, &mut |document, fault| {
+        document::each(text, &DOCUMENT, &mut values, &mut take, &mut |document, fault| {
             count += 1;
+            if count > MOST[BROKEN].0 {
+                return;
+            }
             let name = document::named(document).filter(|name| check_name(name, OPERATOR).is_ok());
             broken.entry(name.map(str::to_owned)).or_insert(fault);
         });
         self.unnamed += count;
+        self.counts[BROKEN] += count;
+        self.values = values;
+        if let Some(excess) = self.excess() {
+            return Err(excess);
+        }
         // Usually, a file is about one package.
         let only = packages.pop_first().filter(|_| packages.is_empty());
         for (package, fault) in broken {
@@ -100,6 +140,15 @@ impl Catalog {
                 self.package(&package).broken.get_or_insert(reason);
             }
         }
+        Ok(())
+    }
+
+    /// What there is too much of.
+    fn excess(&self) -> Option<Excess> {
+        let mut counted = self.counts.iter().zip(MOST);
+        let over = counted.find(|(count, (most, _))| **count > *most);
+        let over = over.map(|(_, (most, what))| format!("more than {} {what}", grouped(most)));
+        self.values.excess().or(over).map(Excess)
     }
 
     /// The first document that cannot be read.
@@ -113,7 +162,10 @@ impl Catalog {
     }
 
     /// Adds a document; returns the package that it is about.
-    fn document(&mut self, value: &Value, beside: &mut Beside<'_>) -> Option<String> {
+    fn document(&mut self, value: &Node<'_>, beside: &mut Beside<'_>) -> Option<String> {
+        if self.excess().is_some() {
+            return None;
+        }
         let schema = text(value, "schema")?;
         self.is_one |= schema.starts_with("olm.");
         let key = if schema == "olm.package" { "name" } else { "package" };
@@ -122,16 +174,28 @@ impl Catalog {
             "olm.package" => self.package(&name).default_channel = text(value, "defaultChannel"),
             "olm.channel" => {
                 if let Some(channel) = text(value, "name") {
-                    let entries = list(value, "entries").iter().filter_map(entry).collect();
+                    let entries: Vec<Entry> =
+                        list(value, "entries").iter().filter_map(entry).collect();
+                    self.counts[ENTRIES] += 1 + entries.len();
+                    self.counts[ENTRIES] +=
+                        entries.iter().map(|one| one.skips.len()).sum::<usize>();
                     self.package(&name).channels.push(Channel { name: channel, entries });
                 }
             }
-            "olm.bundle" => match bundle(value, &name, beside) {
-                Some(bundle) => self.package(&name).bundles.push(bundle),
-                None => self.package(&name).nameless.extend(text(value, "name")),
-            },
+            "olm.bundle" => {
+                self.counts[BUNDLES] += 1;
+                match bundle(value, &name, beside) {
+                    Some(bundle) => {
+                        self.counts[PROVIDED] += bundle.release.provides.len();
+                        self.package(&name).bundles.push(bundle);
+                    }
+                    None => self.package(&name).nameless.extend(text(value, "name")),
+                }
+            }
             "olm.deprecations" => {
-                let found = list(value, "entries").iter().filter_map(deprecation);
+                let entries = list(value, "entries");
+                self.counts[ENTRIES] += entries.len();
+                let found = entries.iter().filter_map(deprecation);
                 self.package(&name).deprecated.extend(found);
             }
             _ => return None,
@@ -140,6 +204,9 @@ impl Catalog {
     }
 
     fn package(&mut self, name: &str) -> &mut Package {
+        if !self.packages.contains_key(name) {
+            self.counts[BUNDLES] += 1;
+        }
         self.packages.entry(name.to_owned()).or_default()
     }
 
@@ -153,16 +220,19 @@ impl Catalog {
         // By kind: the packages whose newest version provides it, and those that only did so.
         let mut kinds: BTreeMap<String, [BTreeSet<String>; 2]> = BTreeMap::new();
         for (name, package) in self.packages {
-            index.notes.extend(package.unread_ranges());
+            let left = MOST_NOTES.saturating_sub(index.notes.len());
+            index.notes.extend(package.unread_ranges().take(left));
             let releases = package.releases(&name);
             if releases.is_empty() {
                 continue;
             }
             let newest = releases.iter().filter(|release| release.unusable.is_none());
-            let newest = newest.max_by_key(|release| order(release)).cloned().unwrap_or_default();
+            let newest = newest.max_by_key(|release| order(release));
+            let newest: HashSet<&String> =
+                newest.iter().flat_map(|release| &release.provides).collect();
             for kind in releases.iter().flat_map(|release| &release.provides) {
                 let [now, before] = kinds.entry(kind.clone()).or_default();
-                let is_now = newest.provides.contains(kind);
+                let is_now = newest.contains(kind);
                 if is_now { now } else { before }.insert(name.clone());
             }
             let lines = index.packages.entry(name).or_default();
@@ -205,9 +275,8 @@ impl Package {
             }
             let mut release = bundle.release.clone();
             let entries = entries.get(bundle.name.as_str()).map(Vec::as_slice).unwrap_or_default();
-            for (channel, _) in entries {
-                push(&mut release.channels, (*channel).to_owned());
-            }
+            release.channels = entries.iter().map(|(channel, _)| (*channel).to_owned()).collect();
+            once(&mut release.channels, String::as_str);
             release.upgrade = upgrades(entries, &versions);
             if let Some(text) = self.deprecation(bundle, &release.channels) {
                 release.deprecated = Yanked::Reason(text.to_owned());
@@ -293,7 +362,7 @@ fn in_words(error: &FormatError) -> String {
     format!("`{file}`, line {line}, column {column}: {reason}")
 }
 
-fn entry(value: &Value) -> Option<Entry> {
+fn entry(value: &Node<'_>) -> Option<Entry> {
     Some(Entry {
         name: text(value, "name")?,
         replaces: text(value, "replaces"),
@@ -302,8 +371,8 @@ fn entry(value: &Value) -> Option<Entry> {
     })
 }
 
-fn deprecation(value: &Value) -> Option<((String, String), String)> {
-    let reference = value.get("reference")?;
+fn deprecation(value: &Node<'_>) -> Option<((String, String), String)> {
+    let reference = value.last("reference");
     let schema = text(reference, "schema")?;
     let is_package = schema == "olm.package";
     let name = if is_package { String::new() } else { text(reference, "name")? };
@@ -311,10 +380,10 @@ fn deprecation(value: &Value) -> Option<((String, String), String)> {
 }
 
 /// A bundle; `None` if nobody could name its version.
-fn bundle(value: &Value, package: &str, beside: &mut Beside<'_>) -> Option<Bundle> {
+fn bundle(value: &Node<'_>, package: &str, beside: &mut Beside<'_>) -> Option<Bundle> {
     let name = text(value, "name")?;
-    let own = |property: &&Value| text(property, "type").as_deref() == Some("olm.package");
-    let of = |property: &Value| identity(property.get("value")?);
+    let own = |property: &&Node<'_>| text(property, "type").as_deref() == Some("olm.package");
+    let of = |property: &Node<'_>| identity(property.last("value"));
     let identity = list(value, "properties").iter().filter(own).find_map(of);
     let version = match &identity {
         Some(identity) => identity.version.clone(),
@@ -353,7 +422,7 @@ fn bundle(value: &Value, package: &str, beside: &mut Beside<'_>) -> Option<Bundl
 fn fill(
     release: &mut Release,
     revision: Option<String>,
-    value: &Value,
+    value: &Node<'_>,
     beside: &mut Beside<'_>,
 ) -> Result<(), String> {
     if Version::parse(&release.version).is_err() || release.version.starts_with('v') {
@@ -369,24 +438,22 @@ fn fill(
     }
     release.dependencies = Some(Vec::new());
     let mut excerpt = None;
-    let mut object = None;
+    let mut objects = Vec::new();
     for property in list(value, "properties") {
-        let (Some(kind), Some(value)) = (text(property, "type"), property.get("value")) else {
+        let (Some(kind), Some(value)) = (text(property, "type"), property.written("value")) else {
             continue;
         };
         match kind.as_str() {
             "olm.csv.metadata" => excerpt = Some(value),
-            "olm.bundle.object" if object.is_none() => object = decoded(value, beside),
+            "olm.bundle.object" => objects.push(value),
             kind => properties::add(release, kind, value)?,
         }
     }
-    let whole = object.as_ref().and_then(Csv::whole);
-    if let Some(csv) = excerpt.map(Csv::excerpt).or(whole) {
-        csv.add(release)?;
-        csv.describe(release);
+    match excerpt.map(Csv::excerpt) {
+        Some(csv) => csv.fill(release)?,
+        None => whole(release, &objects, beside)?,
     }
-    let provides = release.provides.clone();
-    release.requires.retain(|kind| !provides.contains(kind));
+    unique(release);
     if let Some(image) = text(value, "image") {
         if let Some((_, digest)) = image.split_once('@') {
             let digest: ArchiveDigest = digest
@@ -402,21 +469,30 @@ fn fill(
 /// Reads a file that a catalog refers to, as seen from the folder of the file that does; `None` if it is not there.
 pub type Beside<'a> = dyn FnMut(&str) -> Option<Vec<u8>> + 'a;
 
-/// The ClusterServiceVersion among the resources that a catalog has of a bundle.
-fn decoded(value: &Value, beside: &mut Beside<'_>) -> Option<Value> {
-    let (file, bytes) = match object(value)? {
-        Resource::Whole(bytes) => (String::new(), bytes),
-        Resource::File(path) => {
-            let bytes = beside(&path)?;
-            (path, bytes)
+/// Adds what the ClusterServiceVersion says that is among the resources which a catalog has of a bundle.
+fn whole(
+    release: &mut Release,
+    objects: &[&Node<'_>],
+    beside: &mut Beside<'_>,
+) -> Result<(), String> {
+    for value in objects {
+        let bytes = match object(value) {
+            Some(Resource::Whole(bytes)) => Some(bytes),
+            Some(Resource::File(path)) => beside(&path),
+            None => None,
+        };
+        let mut filled = None;
+        let mut take = |value: Node<'_>| {
+            if let (None, Some(csv)) = (&filled, Csv::whole(&value)) {
+                filled = Some(csv.fill(release));
+            }
+        };
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+        // What cannot be read says nothing: the resource is for the cluster.
+        let _ = document::read("", &text, &RESOURCE, &mut take);
+        if let Some(filled) = filled {
+            return filled;
         }
-    };
-    let mut found = None;
-    let mut take = |value: Value| {
-        if found.is_none() && Csv::whole(&value).is_some() {
-            found = Some(value);
-        }
-    };
-    document::read(&file, std::str::from_utf8(&bytes).ok()?, &mut take).ok()?;
-    found
+    }
+    Ok(())
 }

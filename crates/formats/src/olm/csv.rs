@@ -2,11 +2,10 @@
 
 use mu_manifest::reference::Version;
 use mu_provider::{Maintainer, Release};
-use serde_json::Value;
 
-use super::document::{list, text, texts};
-use super::properties::capability;
-use crate::format::push;
+use super::document::{list, text};
+use super::properties::{capability, in_group};
+use crate::node::{MOST_SAID, Node};
 
 /// The fact of the runtime that `minKubeVersion` is about.
 const KUBERNETES: &str = "kubernetes";
@@ -19,38 +18,47 @@ const LONGEST_DESCRIPTION: usize = 500;
 
 /// The parts of a ClusterServiceVersion that count.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Csv<'v> {
-    annotations: &'v Value,
-    spec: &'v Value,
-    crds: &'v Value,
-    services: &'v Value,
+pub(super) struct Csv<'v, 't> {
+    annotations: &'v Node<'t>,
+    spec: &'v Node<'t>,
+    crds: &'v Node<'t>,
+    services: &'v Node<'t>,
 }
 
-impl<'v> Csv<'v> {
+impl<'v, 't> Csv<'v, 't> {
     /// The excerpt that a catalog has: a property of the type `olm.csv.metadata`.
-    pub(super) fn excerpt(value: &'v Value) -> Self {
-        let part = |key: &str| value.get(key).unwrap_or(&Value::Null);
+    pub(super) fn excerpt(value: &'v Node<'t>) -> Self {
         Self {
-            annotations: part("annotations"),
+            annotations: value.last("annotations"),
             spec: value,
-            crds: part("crdDescriptions"),
-            services: part("apiServiceDefinitions"),
+            crds: value.last("crdDescriptions"),
+            services: value.last("apiServiceDefinitions"),
         }
     }
 
     /// The whole resource; `None` if it is another one.
-    pub(super) fn whole(value: &'v Value) -> Option<Self> {
+    pub(super) fn whole(value: &'v Node<'t>) -> Option<Self> {
         if text(value, "kind")? != KIND {
             return None;
         }
-        let part = |from: &'v Value, key: &str| from.get(key).unwrap_or(&Value::Null);
-        let spec = part(value, "spec");
+        let spec = value.last("spec");
         Some(Self {
-            annotations: part(part(value, "metadata"), "annotations"),
+            annotations: value.last("metadata").last("annotations"),
             spec,
-            crds: part(spec, "customresourcedefinitions"),
-            services: part(spec, "apiservicedefinitions"),
+            crds: spec.last("customresourcedefinitions"),
+            services: spec.last("apiservicedefinitions"),
         })
+    }
+
+    /// Adds to `release` all that it says.
+    ///
+    /// # Errors
+    ///
+    /// As [`Csv::add`].
+    pub(super) fn fill(&self, release: &mut Release) -> Result<(), String> {
+        self.add(release)?;
+        self.describe(release);
+        Ok(())
     }
 
     /// Adds to `release` what it provides and requires.
@@ -58,7 +66,7 @@ impl<'v> Csv<'v> {
     /// # Errors
     ///
     /// Why no version that says so can be used.
-    pub(super) fn add(&self, release: &mut Release) -> Result<(), String> {
+    fn add(&self, release: &mut Release) -> Result<(), String> {
         if let Some(written) = text(self.spec, "minKubeVersion") {
             let lowest = written.strip_prefix('v').unwrap_or(&written);
             if Version::parse_lenient(lowest).is_err() {
@@ -67,35 +75,35 @@ impl<'v> Csv<'v> {
             release.constraints.insert(KUBERNETES.to_owned(), format!(">={lowest}"));
         }
         for crd in list(self.crds, "owned") {
-            push(&mut release.provides, of_crd(crd)?);
+            release.provides.push(of_crd(crd)?);
         }
         for crd in list(self.crds, "required") {
-            push(&mut release.requires, of_crd(crd)?);
+            release.requires.push(of_crd(crd)?);
         }
         for service in list(self.services, "owned") {
-            push(&mut release.provides, capability(service, "apiservicedefinitions")?);
+            release.provides.push(capability(service, "apiservicedefinitions")?);
         }
         for service in list(self.services, "required") {
-            push(&mut release.requires, capability(service, "apiservicedefinitions")?);
+            release.requires.push(capability(service, "apiservicedefinitions")?);
         }
         Ok(())
     }
 
     /// Adds to `release` what is only for people to read.
-    pub(super) fn describe(&self, release: &mut Release) {
+    fn describe(&self, release: &mut Release) {
         let short =
             text(self.annotations, "description").or_else(|| text(self.spec, "displayName"));
         release.description =
             short.map(|text| text.chars().take(LONGEST_DESCRIPTION).collect::<String>());
-        release.keywords = texts(self.spec, "keywords");
-        let maintainer = |value: &Value| {
+        release.keywords = self.spec.words("keywords");
+        let maintainer = |value: &Node<'_>| {
             let name = text(value, "name").or_else(|| text(value, "email"))?;
             Some(Maintainer::Person { name, email: text(value, "email") })
         };
         release.maintainers =
-            list(self.spec, "maintainers").iter().filter_map(maintainer).collect();
+            list(self.spec, "maintainers").iter().filter_map(maintainer).take(MOST_SAID).collect();
         let links = list(self.spec, "links").iter();
-        let provider = self.spec.get("provider").and_then(|provider| text(provider, "url"));
+        let provider = text(self.spec.last("provider"), "url");
         release.website = links.filter_map(|link| text(link, "url")).next().or(provider);
         release.repository = text(self.annotations, "repository");
         // Many write a date alone, or in words of their own.
@@ -105,14 +113,10 @@ impl<'v> Csv<'v> {
 }
 
 /// The kind that a description of a custom resource names: `{name: certificates.cert-manager.io, version, kind}`.
-fn of_crd(crd: &Value) -> Result<String, String> {
+fn of_crd(crd: &Node<'_>) -> Result<String, String> {
     let name = text(crd, "name").unwrap_or_default();
     let Some((_, group)) = name.split_once('.') else {
         return Err(format!("`customresourcedefinitions`: `{name}` is not the name of one"));
     };
-    let mut crd = crd.clone();
-    if let Some(fields) = crd.as_object_mut() {
-        fields.insert("group".to_owned(), group.into());
-    }
-    capability(&crd, "customresourcedefinitions")
+    in_group(group, crd, "customresourcedefinitions")
 }

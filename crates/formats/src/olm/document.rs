@@ -1,31 +1,146 @@
 //! The documents of a catalog, one after the other: JSON values in a row, or YAML documents. After one that cannot be read, reading
 //! goes on with the next.
 //!
-//! YAML is read as JSON whose numbers and truth values are texts: nobody here needs to tell them apart.
-
-use serde_json::{Map, Value};
+//! Here are the keys that mu reads of them, too.
 
 use crate::error::{Fault, FormatError};
-use crate::node::{self, Kind, Node};
+use crate::node::{Kind, Node, PEOPLE};
+use crate::shape::Shape::{self, List, Map, Text};
+use crate::shape::{TEXTS, Values};
+use crate::{json, reader};
+
+/// A document of a catalog.
+pub(super) static DOCUMENT: Shape = Map(&[
+    ("schema", Text),
+    ("name", Text),
+    ("package", Text),
+    ("defaultChannel", Text),
+    ("image", Text),
+    (
+        "entries",
+        List(&Map(&[
+            ("name", Text),
+            ("replaces", Text),
+            ("skips", TEXTS),
+            ("skipRange", Text),
+            // Of deprecations.
+            ("reference", Map(&[("schema", Text), ("name", Text)])),
+            ("message", Text),
+        ])),
+    ),
+    ("properties", PROPERTIES),
+]);
+
+/// The properties of a bundle.
+pub(super) const PROPERTIES: Shape = List(&Map(&[("type", Text), ("value", Shape::As(&PROPERTY))]));
+
+/// The value of a property. Its type says which of the keys count.
+static PROPERTY: Shape = Map(&[
+    ("packageName", Text),
+    ("version", Text),
+    ("versionRange", Text),
+    ("release", Text),
+    ("group", Text),
+    ("kind", Text),
+    // A constraint.
+    ("failureMessage", Text),
+    ("all", Map(&[("constraints", List(&PROPERTY))])),
+    ("any", Text),
+    ("not", Text),
+    ("none", Text),
+    ("cel", Text),
+    ("gvk", Map(&[("group", Text), ("version", Text), ("kind", Text)])),
+    ("package", Map(&[("packageName", Text), ("version", Text), ("versionRange", Text)])),
+    // A resource.
+    ("ref", Text),
+    ("data", Text),
+    // The excerpt of a ClusterServiceVersion.
+    ("annotations", ANNOTATIONS),
+    ("crdDescriptions", KINDS),
+    ("apiServiceDefinitions", KINDS),
+    ("minKubeVersion", Text),
+    ("displayName", Text),
+    ("keywords", TEXTS),
+    ("maintainers", PEOPLE),
+    ("links", LINKS),
+    ("provider", LINK),
+]);
+
+/// A resource of a bundle: a ClusterServiceVersion, or the definition of a kind.
+pub(super) static RESOURCE: Shape = Map(&[
+    ("kind", Text),
+    ("metadata", Map(&[("name", Text), ("annotations", ANNOTATIONS)])),
+    (
+        "spec",
+        Map(&[
+            ("version", Text),
+            ("replaces", Text),
+            ("skips", TEXTS),
+            ("customresourcedefinitions", KINDS),
+            ("apiservicedefinitions", KINDS),
+            ("minKubeVersion", Text),
+            ("displayName", Text),
+            ("keywords", TEXTS),
+            ("maintainers", PEOPLE),
+            ("links", LINKS),
+            ("provider", LINK),
+            // The definition of a kind.
+            ("group", Text),
+            ("names", Map(&[("kind", Text)])),
+            ("versions", List(&Map(&[("name", Text)]))),
+        ]),
+    ),
+]);
+
+/// The annotations of a ClusterServiceVersion.
+const ANNOTATIONS: Shape = Map(&[
+    ("description", Text),
+    ("repository", Text),
+    ("createdAt", Text),
+    ("olm.properties", Text),
+    ("olm.skipRange", Text),
+]);
+
+/// The kinds that a bundle has and needs.
+const KINDS: Shape = Map(&[("owned", List(&KIND)), ("required", List(&KIND))]);
+
+/// A kind, by the name of its definition, or by its group.
+const KIND: Shape = Map(&[("name", Text), ("group", Text), ("version", Text), ("kind", Text)]);
+
+const LINK: Shape = Map(&[("url", Text)]);
+
+const LINKS: Shape = List(&LINK);
 
 /// Hands every document of `text`, the content of `file`, to `take`.
-pub(super) fn read(file: &str, text: &str, take: &mut dyn FnMut(Value)) -> Result<(), FormatError> {
+pub(super) fn read<'t>(
+    file: &str,
+    text: &'t str,
+    shape: &'static Shape,
+    take: &mut dyn FnMut(Node<'t>),
+) -> Result<(), FormatError> {
     let mut first = None;
-    each(text, take, &mut |_, fault| {
+    each(text, shape, &mut Values::default(), take, &mut |_, fault| {
         first.get_or_insert(fault);
     });
     first.map_or(Ok(()), |fault| Err(FormatError::new(file, text, fault)))
 }
 
-/// Hands every document of `text` to `take`, and the text of each that cannot be read to `broken`, with the reason.
-pub(super) fn each(text: &str, take: &mut dyn FnMut(Value), broken: &mut dyn FnMut(&str, Fault)) {
+/// Hands every document of `text` to `take`, and the text of each that cannot be read to `broken`, with the reason. It ends where
+/// `values` do.
+pub(super) fn each<'t>(
+    text: &'t str,
+    shape: &'static Shape,
+    values: &mut Values,
+    take: &mut dyn FnMut(Node<'t>),
+    broken: &mut dyn FnMut(&str, Fault),
+) {
     let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
     let is_json = bare.trim_start().starts_with('{');
     let mut rest = bare;
     loop {
         let read = match is_json {
-            true => json(rest, take),
-            false => node::documents(rest, |node| take(value(node))),
+            true => stream(rest, shape, values, take),
+            false => reader::documents(rest, shape, values, take),
         };
         let Err((begin, mut fault)) = read else { return };
         let before = text.len() - rest.len();
@@ -35,7 +150,33 @@ pub(super) fn each(text: &str, take: &mut dyn FnMut(Value), broken: &mut dyn FnM
         if is_json || document.is_empty() || !is_bare(document) {
             broken(document, fault);
         }
+        if values.excess().is_some() {
+            return;
+        }
         rest = from.get(document.len()..).unwrap_or_default();
+    }
+}
+
+/// Reads JSON values in a row.
+fn stream<'t>(
+    text: &'t str,
+    shape: &'static Shape,
+    values: &mut Values,
+    take: &mut dyn FnMut(Node<'t>),
+) -> Result<(), (usize, Fault)> {
+    let mut begin = 0;
+    loop {
+        let rest = text.get(begin..).unwrap_or_default();
+        if rest.trim_ascii_start().is_empty() {
+            return Ok(());
+        }
+        values.next_document();
+        let (node, length) = json::read(rest, shape, values).map_err(|fault| {
+            let span = fault.span.start + begin..fault.span.end + begin;
+            (begin, Fault { span, ..fault })
+        })?;
+        take(node);
+        begin += length;
     }
 }
 
@@ -53,23 +194,6 @@ fn next(text: &str, is_json: bool) -> usize {
 /// Whether a text of YAML has no document, but only comments and directives.
 fn is_bare(text: &str) -> bool {
     text.lines().all(|line| line.trim().is_empty() || line.starts_with(['#', '%']))
-}
-
-fn json(text: &str, take: &mut dyn FnMut(Value)) -> Result<(), (usize, Fault)> {
-    let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    loop {
-        let begin = stream.byte_offset();
-        match stream.next() {
-            None => return Ok(()),
-            Some(Ok(value)) => take(value),
-            Some(Err(error)) => {
-                let before = text.split_inclusive('\n').take(error.line().saturating_sub(1));
-                let line: usize = before.map(str::len).sum();
-                let at = (line + error.column().saturating_sub(1)).min(text.len());
-                return Err((begin, Fault::new(at..at, format!("this is not JSON: {error}"))));
-            }
-        }
-    }
 }
 
 /// The package that a document which cannot be read is about, as far as its text says so.
@@ -93,41 +217,30 @@ fn values<'t>(document: &'t str, key: &str) -> impl Iterator<Item = &'t str> {
     })
 }
 
-fn value(node: Node<'_>) -> Value {
-    match node.kind {
-        Kind::Null | Kind::Alias => Value::Null,
-        Kind::Scalar(text) => Value::String(text.into_owned()),
-        Kind::List(items) => Value::Array(items.into_iter().map(value).collect()),
-        Kind::Map(entries) => {
-            let pairs =
-                entries.into_iter().map(|entry| (entry.key.into_owned(), value(entry.value)));
-            Value::Object(pairs.collect::<Map<_, _>>())
-        }
-    }
-}
-
 /// The text under a key, whether it is written as text, a number or a truth value; a missing and an empty one are the same.
-pub(super) fn text(value: &Value, key: &str) -> Option<String> {
-    word(value.get(key)?)
+pub(super) fn text(node: &Node<'_>, key: &str) -> Option<String> {
+    word(node.last(key))
 }
 
 /// A text, a number or a truth value as text.
-pub(super) fn word(value: &Value) -> Option<String> {
-    let text = match value {
-        Value::String(text) => text.trim().to_owned(),
-        Value::Number(number) => number.to_string(),
-        Value::Bool(flag) => flag.to_string(),
-        _ => return None,
-    };
-    (!text.is_empty()).then_some(text)
+pub(super) fn word(node: &Node<'_>) -> Option<String> {
+    node.scalar().map(str::to_owned)
+}
+
+/// Whether anything is written.
+pub(super) fn is_there(node: &Node<'_>) -> bool {
+    !matches!(node.kind, Kind::Null | Kind::Alias)
 }
 
 /// The values of the list under a key; none if there is no list.
-pub(super) fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
-    value.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+pub(super) fn list<'n, 't>(node: &'n Node<'t>, key: &str) -> &'n [Node<'t>] {
+    match &node.last(key).kind {
+        Kind::List(items) => items,
+        _ => &[],
+    }
 }
 
 /// The texts of the list under a key.
-pub(super) fn texts(value: &Value, key: &str) -> Vec<String> {
-    list(value, key).iter().filter_map(word).collect()
+pub(super) fn texts(node: &Node<'_>, key: &str) -> Vec<String> {
+    list(node, key).iter().filter_map(word).collect()
 }

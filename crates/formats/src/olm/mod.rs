@@ -14,7 +14,7 @@ mod range;
 mod resource;
 
 pub use self::bundle::{head, is_bundle, read};
-pub use self::catalog::{Beside, Bundle, Catalog, Index, best};
+pub use self::catalog::{Beside, Bundle, Catalog, Excess, Index, best};
 pub use self::range::range;
 pub use self::resource::{Resource, annotations, file_name, resources};
 

@@ -6,11 +6,11 @@
 use mu_manifest::Capability;
 use mu_manifest::reference::{Reference, Version};
 use mu_provider::{Dependency, Release};
-use serde_json::Value;
 
-use super::document::{list, text, word};
+use super::document::{is_there, list, text, word};
 use super::range::range;
-use crate::format::{check_name, push};
+use crate::format::check_name;
+use crate::node::Node;
 
 /// The fact of the runtime that `olm.maxOpenShiftVersion` is about.
 const OPENSHIFT: &str = "openshift";
@@ -27,7 +27,7 @@ pub(super) struct Identity {
 }
 
 /// What a property of the type `olm.package` says.
-pub(super) fn identity(value: &Value) -> Option<Identity> {
+pub(super) fn identity(value: &Node<'_>) -> Option<Identity> {
     Some(Identity {
         package: text(value, "packageName")?,
         version: text(value, "version")?,
@@ -40,10 +40,10 @@ pub(super) fn identity(value: &Value) -> Option<Identity> {
 /// # Errors
 ///
 /// Why no version that has it can be used.
-pub(super) fn add(release: &mut Release, kind: &str, value: &Value) -> Result<(), String> {
+pub(super) fn add(release: &mut Release, kind: &str, value: &Node<'_>) -> Result<(), String> {
     match kind {
         "olm.gvk" => {
-            push(&mut release.provides, capability(value, kind)?);
+            release.provides.push(capability(value, kind)?);
         }
         "olm.gvk.required" => require(release, value, kind)?,
         "olm.package.required" => depend(release, value, kind)?,
@@ -62,7 +62,7 @@ pub(super) fn add(release: &mut Release, kind: &str, value: &Value) -> Result<()
 }
 
 /// A constraint: on a package, on a kind, or all of several. Others cannot be expressed as requirements.
-fn constrain(release: &mut Release, value: &Value, depth: usize) -> Result<(), String> {
+fn constrain(release: &mut Release, value: &Node<'_>, depth: usize) -> Result<(), String> {
     let message = text(value, "failureMessage").map(|text| format!(" ({text})"));
     let message = message.unwrap_or_default();
     let unsaid = |what: &str| {
@@ -72,12 +72,12 @@ fn constrain(release: &mut Release, value: &Value, depth: usize) -> Result<(), S
         return Err("its constraints are nested too deep".to_owned());
     }
     for what in ["any", "not", "none", "cel"] {
-        if value.get(what).is_some_and(|value| !value.is_null()) {
+        if is_there(value.last(what)) {
             return unsaid(what);
         }
     }
     let kind = "olm.constraint";
-    let part = |key: &str| value.get(key).filter(|value| !value.is_null());
+    let part = |key: &str| Some(value.last(key)).filter(|value| is_there(value));
     match (part("all"), part("gvk"), part("package")) {
         (Some(all), None, None) => {
             list(all, "constraints").iter().try_for_each(|one| constrain(release, one, depth + 1))
@@ -88,15 +88,15 @@ fn constrain(release: &mut Release, value: &Value, depth: usize) -> Result<(), S
     }
 }
 
-fn require(release: &mut Release, value: &Value, kind: &str) -> Result<(), String> {
+fn require(release: &mut Release, value: &Node<'_>, kind: &str) -> Result<(), String> {
     // The kinds without a group are those of Kubernetes itself, which every cluster has.
     if text(value, "group").is_some() {
-        push(&mut release.requires, capability(value, kind)?);
+        release.requires.push(capability(value, kind)?);
     }
     Ok(())
 }
 
-fn depend(release: &mut Release, value: &Value, kind: &str) -> Result<(), String> {
+fn depend(release: &mut Release, value: &Node<'_>, kind: &str) -> Result<(), String> {
     let name =
         text(value, "packageName").ok_or_else(|| format!("`{kind}` has no `packageName`"))?;
     check_name(&name, "an operator")?;
@@ -108,14 +108,25 @@ fn depend(release: &mut Release, value: &Value, kind: &str) -> Result<(), String
     Reference::parse(&reference)
         .map_err(|error| format!("the dependency `{name}` has no valid reference: {error}"))?;
     let dependency = Dependency::new(reference, true);
-    push(release.dependencies.get_or_insert_default(), dependency);
+    release.dependencies.get_or_insert_default().push(dependency);
     Ok(())
 }
 
 /// The kind that a value with `group`, `version` and `kind` names.
-pub(super) fn capability(value: &Value, of: &str) -> Result<String, String> {
+pub(super) fn capability(value: &Node<'_>, of: &str) -> Result<String, String> {
+    let group = text(value, "group").ok_or_else(|| format!("`{of}` has no `group`"))?;
+    in_group(&group, value, of)
+}
+
+/// The kind of a group that a value with `version` and `kind` names.
+pub(super) fn in_group(group: &str, value: &Node<'_>, of: &str) -> Result<String, String> {
     let part = |key: &str| text(value, key).ok_or_else(|| format!("`{of}` has no `{key}`"));
-    let capability = format!("{}/{}/{}", part("group")?, part("version")?, part("kind")?);
+    named(group, &part("version")?, &part("kind")?, of)
+}
+
+/// A version of a kind.
+pub(super) fn named(group: &str, version: &str, kind: &str, of: &str) -> Result<String, String> {
+    let capability = format!("{group}/{version}/{kind}");
     match Capability::parse(&capability) {
         Ok(_) => Ok(capability),
         Err(_) => Err(format!("`{of}`: `{capability}` is not GROUP/VERSION/KIND")),

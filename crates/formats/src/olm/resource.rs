@@ -5,9 +5,11 @@ use std::collections::BTreeSet;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mu_provider::Release;
-use serde_json::Value;
 
-use super::document::{self, list, text};
+use super::document::{self, DOCUMENT, RESOURCE, list, text};
+use crate::json;
+use crate::node::Node;
+use crate::shape::Values;
 
 /// A resource that a catalog has of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,33 +23,36 @@ pub enum Resource {
 /// The resources that `text`, a part of a catalog, has of a bundle of a package, as far as it can be read.
 pub fn resources(text: &str, package: &str, bundle: &str) -> Vec<Resource> {
     let mut found = Vec::new();
-    let mut take = |value: Value| {
+    let mut take = |value: Node<'_>| {
         let is = |key: &str, wanted: &str| document::text(&value, key).as_deref() == Some(wanted);
         if is("schema", "olm.bundle") && is("package", package) && is("name", bundle) {
             let properties = list(&value, "properties").iter();
             let objects = properties.filter(|property| {
                 document::text(property, "type").as_deref() == Some("olm.bundle.object")
             });
-            found.extend(objects.filter_map(|property| object(property.get("value")?)));
+            found.extend(objects.filter_map(|property| object(property.last("value"))));
         }
     };
-    document::each(text, &mut take, &mut |_, _| {});
+    document::each(text, &DOCUMENT, &mut Values::default(), &mut take, &mut |_, _| {});
     found
 }
 
 /// The resource that a property of the type `olm.bundle.object` holds or refers to.
-pub(super) fn object(value: &Value) -> Option<Resource> {
-    if let Some(path) = value.get("ref").and_then(Value::as_str) {
+pub(super) fn object(value: &Node<'_>) -> Option<Resource> {
+    if let Some(path) = value.last("ref").scalar() {
         return Some(Resource::File(path.to_owned()));
     }
-    STANDARD.decode(value.get("data")?.as_str()?).ok().map(Resource::Whole)
+    STANDARD.decode(value.last("data").scalar()?).ok().map(Resource::Whole)
 }
 
 /// The name of the file for a resource, which none of `taken` has: its kind and its name.
 pub fn file_name(resource: &[u8], taken: &mut BTreeSet<String>) -> String {
-    let resource: Value = serde_json::from_slice(resource).unwrap_or_default();
-    let named = resource.get("metadata").and_then(|metadata| text(metadata, "name"));
-    let parts = [named, text(&resource, "kind")];
+    let resource = String::from_utf8_lossy(resource);
+    let read = json::read(&resource, &RESOURCE, &mut Values::default());
+    let parts = match &read {
+        Ok((resource, _)) => [text(resource.last("metadata"), "name"), text(resource, "kind")],
+        Err(_) => [None, None],
+    };
     let plain = |text: String| {
         let is_plain =
             |letter: char| letter.is_ascii_alphanumeric() || letter == '.' || letter == '-';

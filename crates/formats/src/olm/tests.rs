@@ -1,17 +1,39 @@
 //! Catalogs and bundles as OLM's own tools write them, and as they should not be.
 
 use mu_provider::Release;
+use serde_json::Value;
 
 use super::{ANNOTATIONS, Catalog, DEPENDENCIES, Index, PROPERTIES, best, is_bundle, read};
 use crate::files::Texts;
 use crate::format::Reading;
 use crate::manifest;
+use crate::node::{Kind, Node};
+use crate::shape::{Shape, Values};
 
 fn index(text: &str) -> Index {
     let mut catalog = Catalog::default();
-    catalog.add("catalog.yaml", text, &mut |_| None);
+    catalog.add("catalog.yaml", text, &mut |_| None).expect("is short");
     assert!(catalog.is_one());
     catalog.finish()
+}
+
+/// All that the documents of a text say, as JSON.
+fn documents(text: &str) -> Vec<Value> {
+    fn value(node: &Node<'_>) -> Value {
+        match &node.kind {
+            Kind::Null | Kind::Alias => Value::Null,
+            Kind::Scalar(text) => text.as_ref().into(),
+            Kind::List(items) => items.iter().map(value).collect(),
+            Kind::Map(entries, _) => {
+                entries.iter().map(|one| (one.key.to_string(), value(&one.value))).collect()
+            }
+        }
+    }
+    let mut all = Vec::new();
+    let mut take = |node: Node<'_>| all.push(value(&node));
+    crate::reader::documents(text, &Shape::All, &mut Values::default(), &mut take)
+        .expect("is YAML");
+    all
 }
 
 fn lines(index: &Index, package: &str) -> Vec<String> {
@@ -80,7 +102,7 @@ entries:
 fn a_range_of_upgrades_that_cannot_be_read_is_left_out_and_named() {
     let text = KAFKA.replace("'>=0.1.0 <0.3.0'", "newer");
     let mut catalog = Catalog::default();
-    catalog.add("catalog.yaml", &text, &mut |_| None);
+    catalog.add("catalog.yaml", &text, &mut |_| None).expect("is short");
     let index = catalog.finish();
     let notes = [
         "the `skipRange` of `kafka.v0.3.0` in the channel `fast` is left out: the range `newer` is not a range: `newer` is not a version",
@@ -244,10 +266,9 @@ fn a_document_that_cannot_be_read_takes_out_its_package_alone() {
         r#"{"package" : "web" "name": {"a": 1}}"#,
     ] {
         let mut stream = String::new();
-        super::document::read("c", &format!("{web}---{KAFKA}"), &mut |value| {
-            stream.push_str(&format!("{value}\n"));
-        })
-        .expect("is YAML");
+        for document in documents(&format!("{web}---{KAFKA}")) {
+            stream.push_str(&format!("{document}\n"));
+        }
         let bad = format!("{bad}\n{stream}");
         let (told, broken) = unusable(&format!("{stream}{bad}"));
         assert_eq!((told.len(), broken.len()), (2, 1), "{told:?} {broken:?}");
@@ -257,7 +278,7 @@ fn a_document_that_cannot_be_read_takes_out_its_package_alone() {
     let many = "---\npackage: web\na: [\n---\nb: [\n".repeat(100);
     let mut catalog = Catalog::default();
     for file in 0..30 {
-        catalog.add(&format!("{file}.yaml"), &many, &mut |_| None);
+        catalog.add(&format!("{file}.yaml"), &many, &mut |_| None).expect("is short");
     }
     assert!(!catalog.is_one());
     let broken = catalog.finish().broken;
@@ -267,15 +288,13 @@ fn a_document_that_cannot_be_read_takes_out_its_package_alone() {
 #[test]
 fn streams_of_json_are_read_as_well() {
     let yaml = index(KAFKA);
-    let mut stream = String::new();
-    super::document::read("catalog.yaml", KAFKA, &mut |value| stream.push_str(&value.to_string()))
-        .expect("is YAML");
+    let stream: String = documents(KAFKA).iter().map(Value::to_string).collect();
     let mut catalog = Catalog::default();
-    catalog.add("catalog.json", &stream, &mut |_| None);
+    catalog.add("catalog.json", &stream, &mut |_| None).expect("is short");
     assert_eq!(catalog.finish(), yaml);
     for (text, line) in [("{\"schema\":\"olm.package\"}\n{\"a\": [}", 2), ("a: [\n", 1), ("{", 1)] {
         let mut catalog = Catalog::default();
-        catalog.add("c", text, &mut |_| None);
+        catalog.add("c", text, &mut |_| None).expect("is short");
         assert_eq!(catalog.first_broken().map(|error| error.line), Some(line), "{text}");
     }
 }
@@ -364,4 +383,16 @@ fn a_folder_is_read_by_what_its_files_say() {
         assert!(error.reason.contains(reason), "{error}");
     }
     assert!(!is_bundle("annotations: {}"));
+}
+
+#[test]
+fn a_catalog_with_too_much_is_not_read() {
+    let catalog = |text: &str| Catalog::default().add("c", text, &mut |_| None);
+    let broken = catalog(&"---\na: [\n".repeat(10_001)).expect_err("is too much");
+    assert_eq!(broken.to_string(), "more than 10,000 documents that cannot be read");
+    let names: String = (0..100_001)
+        .map(|number| format!("{{\"schema\":\"olm.package\",\"name\":\"p{number}\"}}\n"))
+        .collect();
+    let many = catalog(&names).expect_err("is too much");
+    assert_eq!(many.to_string(), "more than 100,000 packages and bundles");
 }

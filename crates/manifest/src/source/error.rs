@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use mu_provider::{secrets_in, without_secrets};
+use mu_provider::{brief, secrets_in, without_secrets};
 
 use super::words::printable;
 use crate::reference::is_harmful;
@@ -160,7 +160,7 @@ pub fn line_of(text: &str, offset: usize) -> usize {
 
 /// Words that may quote the file, as they may be shown.
 fn shown(text: &str) -> String {
-    printable(&without_secrets(text)).into_owned()
+    printable(&brief(&without_secrets(text))).into_owned()
 }
 
 /// The text with a mark in place of every character that could control a terminal, and of what may be a

@@ -15,8 +15,31 @@ use super::{CHART, REQUIREMENTS, chart, dependency};
 use crate::aliases::Aliases;
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
-use crate::format::Reading;
-use crate::node::{self, Kind, Node};
+use crate::format::{Reading, Seen};
+use crate::node::{Kind, Node};
+use crate::reader;
+use crate::shape::Shape::{self, All, List, Map, Text};
+use crate::shape::TEXTS;
+
+/// What the lock is made of. Its digest is over all that a dependency says.
+static SHAPE: Shape = Map(&[
+    ("apiVersion", Text),
+    ("name", Text),
+    ("version", Text),
+    (
+        "dependencies",
+        List(&Map(&[
+            ("name", Text),
+            ("version", Text),
+            ("repository", Text),
+            ("condition", Text),
+            ("tags", TEXTS),
+            ("enabled", Text),
+            ("import-values", All),
+            ("alias", Text),
+        ])),
+    ),
+]);
 
 /// The dependencies of a chart, as Helm locks them.
 #[derive(Debug, Clone, Default)]
@@ -50,7 +73,7 @@ pub struct Need {
 pub fn needs(files: &Texts, aliases: &Aliases) -> Result<Needs, FormatError> {
     let text = files.manifest(CHART)?;
     let in_chart = |fault| FormatError::new(CHART, text, fault);
-    let root = node::read(text).map_err(in_chart)?;
+    let root = reader::read(text, &SHAPE).map_err(in_chart)?;
     let (_, is_first) = chart::head(&root, None).map_err(in_chart)?;
     let mut all = Needs { needs: Vec::new(), lock: "Chart.lock" };
     let around = Reading { is_own: true, aliases: Some(aliases) };
@@ -65,8 +88,8 @@ pub fn needs(files: &Texts, aliases: &Aliases) -> Result<Needs, FormatError> {
     add(CHART, text, &root)?;
     if is_first {
         if let Some(text) = files.text(REQUIREMENTS) {
-            let root =
-                node::read(text).map_err(|fault| FormatError::new(REQUIREMENTS, text, fault))?;
+            let in_file = |fault| FormatError::new(REQUIREMENTS, text, fault);
+            let root = reader::read(text, &SHAPE).map_err(in_file)?;
             add(REQUIREMENTS, text, &root)?;
         }
         all.lock = "requirements.lock";
@@ -76,7 +99,7 @@ pub fn needs(files: &Texts, aliases: &Aliases) -> Result<Needs, FormatError> {
 
 fn need(text: &str, node: &Node<'_>, around: &Reading<'_>) -> Result<Need, Fault> {
     let mut release = Release::default();
-    dependency::add(&mut release, node, around)?;
+    dependency::add(&mut release, node, around, &mut Seen::default())?;
     let required = release.dependencies.iter().flatten().next();
     let requirement = required.and_then(|required| {
         let mut requirement = Requirement::new(Reference::parse(required.reference()).ok()?);
@@ -139,7 +162,7 @@ fn need(text: &str, node: &Node<'_>, around: &Reading<'_>) -> Result<Need, Fault
 pub fn lock(needs: &[Need], versions: &[&str], previous: Option<&str>, now: &str) -> String {
     let digest = digest(needs, versions);
     let says_so = |text: &&str| {
-        node::read(text).is_ok_and(
+        reader::read(text, &Map(&[("digest", Text)])).is_ok_and(
             |root| matches!(root.text("digest"), Ok(Some((known, _))) if known == digest),
         )
     };
@@ -224,7 +247,7 @@ fn any(json: &mut String, text: &str, node: &Node<'_>) {
     match &node.kind {
         Kind::Null | Kind::Alias => json.push_str("null"),
         Kind::List(items) => list(json, items, |json, node| any(json, text, node)),
-        Kind::Map(entries) => {
+        Kind::Map(entries, _) => {
             let mut entries: Vec<_> = entries.iter().collect();
             entries.sort_by(|left, right| left.key.as_bytes().cmp(right.key.as_bytes()));
             json.push('{');

@@ -1,0 +1,201 @@
+//! What mu reads of a foreign text: declarations of keys, and how many values a text may have.
+//!
+//! Each format declares the keys that it reads, in one place. All else is passed over while it is parsed: no value is made of it, so
+//! whatever nobody reads takes no memory. What is made is counted, because a byte of text can become fifty bytes of values.
+
+use std::ops::Range;
+
+use crate::error::Fault;
+
+/// What is read of a value.
+#[derive(Debug)]
+pub(crate) enum Shape {
+    /// A text. Of a list or map, only that it is one.
+    Text,
+    /// A list, and this of each of its values.
+    List(&'static Shape),
+    /// A map, and these of its keys.
+    Map(&'static [(&'static str, Shape)]),
+    /// What is declared there, so that it can hold itself.
+    As(&'static Shape),
+    /// All of it: for maps whose keys are not known beforehand.
+    All,
+}
+
+/// The shape of a list of texts.
+pub(crate) const TEXTS: Shape = Shape::List(&Shape::Text);
+
+impl Shape {
+    /// What is read under a key; `None` if nobody reads it.
+    pub(crate) fn under(&'static self, key: &str) -> Option<&'static Self> {
+        match self {
+            Self::Map(keys) => keys.iter().find(|(known, _)| *known == key).map(|(_, shape)| shape),
+            Self::As(shape) => shape.under(key),
+            Self::All => Some(self),
+            Self::Text | Self::List(_) => None,
+        }
+    }
+
+    /// What is read of each value of a list.
+    pub(crate) fn inside(&'static self) -> Option<&'static Self> {
+        match self {
+            Self::List(shape) => Some(shape),
+            Self::As(shape) => shape.inside(),
+            Self::All => Some(self),
+            Self::Text | Self::Map(_) => None,
+        }
+    }
+}
+
+/// The most values that one document may have.
+const MOST_OF_DOCUMENT: usize = 4_000_000;
+
+/// The most values that a catalog or an index may have, in all of its documents.
+const MOST: usize = 16_000_000;
+
+/// How many values may still be made.
+#[derive(Debug, Clone)]
+pub(crate) struct Values {
+    /// Of this document, and of any.
+    document: [usize; 2],
+    /// Of all documents together, as above, with those of which nothing is made.
+    whole: [usize; 2],
+}
+
+impl Default for Values {
+    fn default() -> Self {
+        Self::at_most(MOST_OF_DOCUMENT, MOST)
+    }
+}
+
+impl Values {
+    pub(crate) fn at_most(document: usize, whole: usize) -> Self {
+        Self { document: [document; 2], whole: [whole; 2] }
+    }
+
+    /// Begins with the next document.
+    pub(crate) fn next_document(&mut self) {
+        let [left, most] = &mut self.document;
+        *left = *most;
+    }
+
+    /// Counts one value, which begins at these bytes.
+    pub(crate) fn count(&mut self, span: &Range<usize>) -> Result<(), Fault> {
+        take(&mut self.document, "a document", span)?;
+        self.pass(span)
+    }
+
+    /// Counts one value of which nothing is made.
+    pub(crate) fn pass(&mut self, span: &Range<usize>) -> Result<(), Fault> {
+        take(&mut self.whole, "it", span)
+    }
+
+    /// What there is too much of, if nothing more can be read.
+    pub(crate) fn excess(&self) -> Option<String> {
+        let [left, most] = self.whole;
+        (left == 0).then(|| format!("more than {} values", grouped(most)))
+    }
+}
+
+/// Takes one value from those that are left.
+fn take([left, most]: &mut [usize; 2], what: &str, span: &Range<usize>) -> Result<(), Fault> {
+    match left.checked_sub(1) {
+        Some(rest) => {
+            *left = rest;
+            Ok(())
+        }
+        None => {
+            let reason = format!("{what} has more than {} values", grouped(*most));
+            Err(Fault::excess(span.clone(), reason))
+        }
+    }
+}
+
+/// A number with commas: `16,000,000`.
+pub(crate) fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::{Kind, Node};
+    use crate::{json, reader};
+
+    static SHAPE: Shape = Shape::Map(&[("name", Shape::Text), ("words", TEXTS)]);
+
+    /// The same of a text of JSON, read as YAML and as JSON.
+    fn both(text: &str, values: &Values) -> [Result<String, Fault>; 2] {
+        let shown = |node: &Node<'_>| format!("{:?}", without_spans(node));
+        let mut found = None;
+        let mut take = |node: Node<'_>| found = Some(shown(&node));
+        let mut left = values.clone();
+        let yaml =
+            reader::documents(text, &SHAPE, &mut left, &mut take).map_err(|(_, fault)| fault);
+        let yaml = yaml.map(|()| found.unwrap_or_default());
+        let json = json::read(text, &SHAPE, &mut values.clone()).map(|(node, _)| shown(&node));
+        [yaml, json]
+    }
+
+    fn without_spans(node: &Node<'_>) -> Vec<String> {
+        match &node.kind {
+            Kind::Map(entries, _) => entries
+                .iter()
+                .flat_map(|one| [vec![one.key.to_string()], without_spans(&one.value)].concat())
+                .collect(),
+            Kind::List(items) => items.iter().flat_map(without_spans).collect(),
+            Kind::Scalar(text) => vec![text.to_string()],
+            Kind::Null | Kind::Alias => vec!["-".to_owned()],
+        }
+    }
+
+    #[test]
+    fn only_what_is_declared_is_made_and_counted() {
+        let text = r#"{"x": [1, {"name": "no"}, [2]], "name": "web", "words": ["a", "b"], "y": {"z": {}}}"#;
+        let expected = r#"["name", "web", "words", "a", "b"]"#;
+        for found in both(text, &Values::at_most(7, 20)) {
+            assert_eq!(found.expect("is read"), expected);
+        }
+        for values in [Values::at_most(6, 20), Values::at_most(20, 6)] {
+            for fault in both(text, &values).map(|found| found.expect_err("is too much")) {
+                assert!(fault.is_excess && fault.reason.ends_with("has more than 6 values"));
+            }
+        }
+        // A list or map where a text is expected has nothing in it.
+        for found in both(r#"{"name": [1, 2], "words": [[3], {"a": 4}]}"#, &Values::at_most(7, 20))
+        {
+            assert_eq!(found.expect("is read"), r#"["name", "words"]"#);
+        }
+    }
+
+    #[test]
+    fn a_key_a_thousand_times_is_there_twice() {
+        let text = format!("{{{}\"name\": \"last\"}}", "\"name\": \"a\", ".repeat(1_000));
+        for found in both(&text, &Values::default()) {
+            assert_eq!(found.expect("is read"), r#"["name", "a", "name", "last"]"#);
+        }
+    }
+
+    #[test]
+    fn values_with_names_are_counted_because_the_parser_remembers_them() {
+        let text = "- &a x\n".repeat(100_001);
+        let fault = reader::read(&text, &SHAPE).expect_err("is too much");
+        assert_eq!(fault.reason, "it has more than 100,000 values with names (`&…`)");
+        let text = "x: {y: &v 1.2.0}\nname: *v\n";
+        assert_eq!(without_spans(&reader::read(text, &SHAPE).expect("is read")), ["name", "1.2.0"]);
+    }
+
+    #[test]
+    fn numbers_have_commas() {
+        let all = [(0, "0"), (999, "999"), (1_000, "1,000"), (16_000_000, "16,000,000")];
+        all.map(|(number, text)| assert_eq!(grouped(number), text));
+    }
+}
