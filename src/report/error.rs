@@ -1,6 +1,6 @@
 //! How an error is printed: `error: …`, its causes, the line of text, and hints.
 
-use mu_provider::causes;
+use mu_provider::{brief, causes};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
@@ -11,6 +11,9 @@ use crate::ops::{Code, CommandError};
 use crate::reference::ReferenceError;
 use crate::report::text::printable;
 use crate::report::{BAD, FAINT, HELP};
+
+/// How many hints are printed.
+const MOST_HINTS: usize = 20;
 
 /// The error for people; `short` names packages as people do.
 pub(super) fn text(error: &CommandError, coloured: bool, short: &dyn Fn(&str) -> String) -> String {
@@ -41,7 +44,7 @@ pub(super) fn text(error: &CommandError, coloured: bool, short: &dyn Fn(&str) ->
         } else {
             format!("{FAINT}  caused by{FAINT:#}")
         };
-        text.push_str(&format!("{heading}: {}\n", printable(&message)));
+        text.push_str(&format!("{heading}: {}\n", printable(&brief(&message))));
         for line in reference.map(ReferenceError::render).unwrap_or_default().lines() {
             text.push_str(&format!("  {line}\n"));
         }
@@ -56,8 +59,8 @@ pub(super) fn text(error: &CommandError, coloured: bool, short: &dyn Fn(&str) ->
     if !hints.is_empty() {
         text.push('\n');
     }
-    for hint in hints {
-        text.push_str(&format!("{HELP}hint{HELP:#}: {}\n", printable(&short(hint))));
+    for hint in hints.iter().take(MOST_HINTS) {
+        text.push_str(&format!("{HELP}hint{HELP:#}: {}\n", printable(&brief(&short(hint)))));
     }
     text
 }
@@ -85,7 +88,7 @@ struct Fault<'a> {
 impl<'a> Failure<'a> {
     /// The error, as it is printed.
     pub fn new(error: &'a CommandError) -> Self {
-        let message = in_one_line(&*error.error);
+        let message = brief(&in_one_line(&*error.error)).into_owned();
         let own = error.in_source().and_then(SourceError::help_text);
         let hints: Vec<&str> =
             own.into_iter().chain(error.hints.iter().map(String::as_str)).collect();

@@ -26,12 +26,13 @@ use crate::reference::{Base, Defaults, PackageId};
 use crate::report::progress::{ProgressLine, State};
 use crate::report::requests::Requests;
 use mu_provider::http::RequestEvent;
-use mu_provider::threads;
+use mu_provider::{brief, threads};
 
 pub use anstream::ColorChoice;
 
 pub use crate::report::error::Failure;
 pub use crate::report::table::Table;
+use crate::report::text::brief_lines;
 pub use crate::report::text::{count, printable, size};
 
 /// The verbosity.
@@ -207,14 +208,14 @@ impl Shell {
     /// Prints a report of what was done on stderr.
     pub fn status(&self, text: &str) {
         if self.options.verbosity >= Verbosity::Normal && !self.options.json {
-            self.to_stderr(&format!("{}\n", self.short(text)));
+            self.to_stderr(&format!("{}\n", brief_lines(&self.short(text))));
         }
     }
 
     /// Prints a report of what was done on stderr, with whole names of packages.
     pub fn status_in_full(&self, text: &str) {
         if self.options.verbosity >= Verbosity::Normal && !self.options.json {
-            self.to_stderr(&format!("{}\n", printable(text)));
+            self.to_stderr(&format!("{}\n", printable(&brief_lines(text))));
         }
     }
 
@@ -286,7 +287,7 @@ impl Events for Shell {
         if is_new && !self.options.json {
             self.to_stderr(&format!(
                 "{NOTICE}warning{NOTICE:#}: {}\n",
-                printable(&self.short(text))
+                printable(&brief(&self.short(text)))
             ));
         }
     }

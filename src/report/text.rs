@@ -2,7 +2,12 @@
 
 use std::borrow::Cow;
 
+use mu_provider::brief;
+
 pub use crate::ops::session::words::count;
+
+/// No line of this many bytes has a part that is too long.
+const LONGEST_LINE: usize = 400;
 
 /// Foreign text as a terminal may show it: control characters are escaped, line breaks stay.
 pub fn printable(text: &str) -> Cow<'_, str> {
@@ -24,9 +29,19 @@ pub fn printable(text: &str) -> Cow<'_, str> {
     Cow::Owned(shown)
 }
 
+/// Each line of a report, as [`brief`] as a person reads it: a report may have any number of lines.
+pub(super) fn brief_lines(text: &str) -> Cow<'_, str> {
+    let is_short =
+        text.len() <= LONGEST_LINE || text.lines().all(|line| line.len() <= LONGEST_LINE);
+    match is_short {
+        true => Cow::Borrowed(text),
+        false => Cow::Owned(text.lines().map(brief).collect::<Vec<_>>().join("\n")),
+    }
+}
+
 /// Foreign text, safe and on one line.
 pub(super) fn one_line(text: &str) -> String {
-    printable(text).replace(['\n', '\t'], " ")
+    printable(&brief(text)).replace(['\n', '\t'], " ")
 }
 
 /// Whether a stream without styles shows a text unchanged.
