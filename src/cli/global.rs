@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser as _};
-use mu_provider::without_secrets;
+use mu_provider::place_without_secrets;
 
 use crate::env::Environment;
 use crate::manifest::source::{Choice as _, Problem};
@@ -186,7 +186,7 @@ fn misread(flag: &str, problem: Problem) -> CommandError {
 
 /// Reads `BASE=PLACE`; a folder is relative to `current`.
 fn registry(text: &str, current: &Path) -> Result<Registry, CommandError> {
-    let flag = format!("--registry {}", without_secrets(text));
+    let flag = format!("--registry {}", place_without_secrets(text));
     let Some((base, place)) = text.split_once('=') else {
         let error = CommandError::new(Code::Usage, format!("{flag}: expected BASE=PLACE"));
         return Err(error.hint("such as `--registry hub.mu.com/=../hub`"));

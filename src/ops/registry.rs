@@ -63,7 +63,7 @@ fn misread(before: &str, word: &str, after: &str, problem: Problem) -> CommandEr
     let carets = "^".repeat(characters(word.get(span)).max(1));
     let mut message = problem.message;
     // A text with secrets is not repeated, so there is nothing to point at.
-    if without_secrets(&line) == line {
+    if problem.hidden.is_none() && without_secrets(&line) == line {
         message.push_str(&format!("\n  {}\n  {:column$}{carets}", line.trim_end(), ""));
     }
     problem.help.into_iter().fold(CommandError::new(Code::Usage, message), CommandError::hint)

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mu_provider::SafeUrl;
+use mu_provider::{SafeUrl, place_without_secrets};
 use mu_provider::http::or_variable;
 use url::Url;
 
@@ -167,8 +167,16 @@ fn provider(text: &str) -> Result<String, Problem> {
         .help("the providers are `hub`, `git`, `oci`, `helm`, `kudo`, `olm`, `path`, and those of plugins"))
 }
 
-/// Reads a URL, or a folder relative to `folder`, into a URL that ends in a slash.
+/// Reads a URL, or a folder relative to `folder`, into a URL that ends in a slash. What follows a `#`, where no place has anything, may be
+/// a secret.
 pub(super) fn place(text: &str, folder: &Path) -> Result<SafeUrl, Problem> {
+    read_place(text, folder).map_err(|problem| match text.find('#') {
+        Some(mark) => problem.hiding(mark + 1..text.len()),
+        None => problem,
+    })
+}
+
+fn read_place(text: &str, folder: &Path) -> Result<SafeUrl, Problem> {
     let is_folder = matches!(text, "." | "..")
         || text.starts_with(['/'])
         || text.starts_with("./")
@@ -182,7 +190,7 @@ pub(super) fn place(text: &str, folder: &Path) -> Result<SafeUrl, Problem> {
     }
     let help = "write a URL such as `https://hub.acme.co/`, or `./hub` for a folder";
     if !text.contains("://") {
-        return Err(Problem::new(format!("`{text}` is neither a URL nor a folder")).help(help));
+        return Err(Problem::new(format!("`{}` is neither a URL nor a folder", place_without_secrets(text))).help(help));
     }
     let url = SafeUrl::parse(text)
         .map_err(|error| Problem::new(format!("this is not a valid URL: {error}")).help(help))?;

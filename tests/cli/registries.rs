@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::support::{Hub, Package, Sandbox};
+use crate::support::{Hub, Package, Run, Sandbox};
 
 /// A public hub, and one for `secret/`, where names are the same.
 fn two_hubs() -> Sandbox {
@@ -145,4 +145,38 @@ fn a_registry_that_nothing_can_come_from_is_not_added() {
         "  a.example/: hhttps://x/",
         "did you mean `https://`?",
     ]);
+}
+
+/// A part of a URL after `#` is sent nowhere, so nobody would miss it, and some sites keep keys there.
+#[test]
+fn what_follows_a_place_is_never_shown() {
+    const KEY: &str = "hunter2";
+    let refused = |run: Run| {
+        let said = format!("{}{}", run.stdout, run.stderr);
+        assert!(run.status != 0 && !said.contains(KEY), "{}", run.shown());
+    };
+    let sandbox = Sandbox::with_dependencies(&["acme/site"]);
+    let places = [
+        "https://h.example/",
+        "https://h.example:x/",
+        "oci://h.example/x",
+        "bad://h.example/",
+        "https://h.example/?q",
+    ];
+    for place in places.map(|place| format!("{place}#{KEY}")) {
+        refused(sandbox.mu(&["registry", "add", "hub.mu.com/", &place]));
+        refused(sandbox.mu(&["get", "--registry", &format!("hub.mu.com/={place}")]));
+        refused(sandbox.mu(&["publish", "--to", &place]));
+        for settings in [
+            format!("registries:\n  hub.mu.com/: \"{place}\"\n"),
+            format!("registries: {{hub.mu.com/: {{url: '{place}', insecure: true}}}}\n"),
+        ] {
+            sandbox.write(".mu/workspace.yaml", &settings);
+            for command in [&["get"][..], &["get", "--json"], &["registry", "list"]] {
+                refused(sandbox.mu(command));
+            }
+            refused(sandbox.mu(&["doctor"]));
+            sandbox.write(".mu/workspace.yaml", "");
+        }
+    }
 }

@@ -14,7 +14,7 @@ use crate::paths::HUB_FILE;
 #[derive(Debug, thiserror::Error)]
 pub enum HubError {
     /// The text does not name a place where a hub can be.
-    #[error("`{place}` is not a place for a hub: {reason}")]
+    #[error("`{}` is not a place for a hub: {reason}", mu_provider::place_without_secrets(.place))]
     Place {
         /// The text.
         place: String,

@@ -52,6 +52,8 @@ pub use crate::release::{
 pub use crate::tree::{
     Entry, Folder, InnerPath, Kind, Limits, Mode, OwnPath, Tree, TreeError, TreeWriter,
 };
-pub use crate::url::{SafeUrl, is_bucket_scheme, secrets_in, without_secrets};
+pub use crate::url::{
+    SafeUrl, is_bucket_scheme, place_without_secrets, secrets_in, without_secrets,
+};
 pub use crate::values::{MOST_VALUES, has_few_values};
 pub use crate::yanked::{LONGEST_REASON, NO_REASON, Yanked};

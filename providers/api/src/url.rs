@@ -1,8 +1,8 @@
 //! A URL that cannot print a secret.
 //!
-//! Userinfo and query may contain tokens. So what is printed, logged or locked never has a password, a query
-//! value, or over http a user other than `git`, because many hosts accept a token there. [`without_secrets`] does the same for
-//! text with URLs in it.
+//! Userinfo, query and fragment may contain tokens. So what is printed, logged or locked never has a password, a query
+//! value, a fragment, or over http a user other than `git`, because many hosts accept a token there. [`without_secrets`] does the same for
+//! text with URLs in it, except that the `#` of a reference begins its version; [`place_without_secrets`] is for a text that is no reference.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -25,7 +25,7 @@ pub fn is_bucket_scheme(scheme: &str) -> bool {
     BUCKETS.contains(&scheme)
 }
 
-/// A URL whose `Display` and `Debug` leave out passwords, tokens and query values. Cheap to clone.
+/// A URL whose `Display` and `Debug` leave out passwords, tokens, query values and fragments. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SafeUrl(Arc<Url>);
 
@@ -134,7 +134,7 @@ impl From<Url> for SafeUrl {
 
 impl fmt::Display for SafeUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.may_hold_secret() && self.0.query().is_none() {
+        if !self.may_hold_secret() && self.0.query().is_none() && self.0.fragment().is_none() {
             return fmt::Display::fmt(&*self.0, formatter);
         }
         let mut url = Url::clone(&self.0);
@@ -147,6 +147,9 @@ impl fmt::Display for SafeUrl {
         }
         if url.query().is_some() {
             url.set_query(Some(HIDDEN));
+        }
+        if url.fragment().is_some() {
+            url.set_fragment(Some(HIDDEN));
         }
         fmt::Display::fmt(&url, formatter)
     }
@@ -178,6 +181,14 @@ pub fn without_secrets(text: &str) -> Cow<'_, str> {
     }
     shown.push_str(&text[end..]);
     Cow::Owned(shown)
+}
+
+/// The text of a place, which has no version after a `#`, with `****` in place of what may be a secret.
+pub fn place_without_secrets(text: &str) -> String {
+    match text.split_once('#') {
+        Some((place, _)) => format!("{}#{HIDDEN}", without_secrets(place)),
+        None => without_secrets(text).into_owned(),
+    }
 }
 
 /// The parts of a text that may be secrets, in bytes and in order: the userinfo and the queries of URLs, and
@@ -247,6 +258,8 @@ mod tests {
             ("https://hunter2@example.com/a", "https://****@example.com/a"),
             ("git+https://hunter2:x-oauth-basic@h/a", "git+https://****@h/a"),
             ("https://git@example.com/a", "https://git@example.com/a"),
+            ("https://example.com/a?b#sig", "https://example.com/a?****#****"),
+            ("oci://example.com/a#sig", "oci://example.com/a#****"),
             ("https://:hunter2@example.com/a", "https://:****@example.com/a"),
             ("ssh://ada:hunter2@example.com/a", "ssh://ada:****@example.com/a"),
             ("ssh://ada@example.com/a", "ssh://ada@example.com/a"),
@@ -272,6 +285,18 @@ mod tests {
             ("Ada <ada@acme.co>: aws/ec2#>=1 what?", "Ada <ada@acme.co>: aws/ec2#>=1 what?"),
         ] {
             assert_eq!(without_secrets(text), expected);
+        }
+    }
+
+    #[test]
+    fn hides_what_follows_a_place() {
+        for (text, expected) in [
+            ("https://h/x#TOKEN", "https://h/x#****"),
+            ("https://a:b@h/?q#TOKEN#2", "https://****@h/?****#****"),
+            ("hub.mu.com/=oci://h/x#TOKEN", "hub.mu.com/=oci://h/x#****"),
+            ("./hub", "./hub"),
+        ] {
+            assert_eq!(place_without_secrets(text), expected);
         }
     }
 

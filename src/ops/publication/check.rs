@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use mu_provider::{SafeUrl, without_secrets};
+use mu_provider::{SafeUrl, place_without_secrets, without_secrets};
 use url::Url;
 
 use crate::lock::Lockfile;
@@ -226,7 +226,7 @@ pub(super) fn base(session: &Session, member: &Member, to: &str) -> Result<(), C
     let message = format!(
         "`{}` is a package of `{base}`, and the settings say that `{}` serves `{}`",
         member.manifest.name,
-        without_secrets(to),
+        place_without_secrets(to),
         prefixes.join("`, `")
     );
     Err(CommandError::new(Code::Manifest, message).hint(

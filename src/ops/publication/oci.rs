@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use mu_formats::helm;
 use mu_hub::{HubError, Published};
 use mu_provider::publishable::check_line;
-use mu_provider::{Location, Release, SafeUrl, without_secrets};
+use mu_provider::{Location, Release, SafeUrl, place_without_secrets};
 use mu_provider_oci::{ForeignArtifact, OciProvider, Pushed, Writer};
 use serde_json::{Map, Value};
 
@@ -33,13 +33,17 @@ impl OciRegistry {
     pub(super) fn open(session: &Session, to: &str, insecure: bool) -> Result<Self, CommandError> {
         let rest = to.strip_prefix("oci://").unwrap_or(to);
         let url = SafeUrl::parse(&format!("https://{rest}")).map_err(|error| {
-            let to = without_secrets(to);
+            let to = place_without_secrets(to);
             CommandError::new(Code::Usage, format!("`{to}` is not a URL: {error}"))
         })?;
         if url.may_hold_secret() || url.as_url().query().is_some() {
             let text = format!("`{url}` contains a password, which must not be in a URL");
             return Err(CommandError::new(Code::Usage, text)
                 .hint(format!("`mu login {}` stores one", url.host_and_port())));
+        }
+        if url.as_url().fragment().is_some() {
+            let text = format!("`{url}` is not a place in a registry: it has a `#`");
+            return Err(CommandError::new(Code::Usage, text));
         }
         Ok(Self {
             provider: OciProvider::new(oci(&session.environment, &session.http())),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use mu_hub::{Hub, HubError, Publication, Published, Sending, Tags};
 use mu_provider::http::RequestEvent;
-use mu_provider::{Release, SafeUrl, without_secrets};
+use mu_provider::{Release, SafeUrl, place_without_secrets};
 use serde_json::{Map, Value};
 
 use crate::index::Route;
@@ -126,7 +126,7 @@ impl Target {
         let kind = match to.split_once("://").map(|(scheme, _)| scheme) {
             Some("http" | "https") => {
                 let url = SafeUrl::parse(to).map_err(|error| {
-                    let to = without_secrets(to);
+                    let to = place_without_secrets(to);
                     CommandError::new(Code::Usage, format!("`{to}` is not a valid URL: {error}"))
                 })?;
                 Kind::Server(Box::new(Server::open(session, &url, insecure)?))

@@ -26,6 +26,8 @@ struct Details {
     message: String,
     related: Option<(Range<usize>, String)>,
     help: Option<String>,
+    /// Bytes of the text that are never shown, besides those that look like secrets.
+    hidden: Option<Range<usize>>,
 }
 
 impl SourceError {
@@ -40,6 +42,7 @@ impl SourceError {
             message: shown(&message.into()),
             related: None,
             help: None,
+            hidden: None,
         }))
     }
 
@@ -54,6 +57,13 @@ impl SourceError {
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.0.help = Some(shown(&help.into()));
+        self
+    }
+
+    /// Hides bytes of the content, which may be a secret.
+    #[must_use]
+    pub fn hiding(mut self, span: Range<usize>) -> Self {
+        self.0.hidden = Some(span);
         self
     }
 
@@ -109,7 +119,7 @@ impl SourceError {
         let related = details.related.as_ref();
         let related_span = related.map_or(0..0, |(span, _)| span.clone());
         let mut places = [visible.start, visible.end, related_span.start, related_span.end];
-        let text = harmless(&details.text, &mut places);
+        let text = harmless(&details.text, details.hidden.clone(), &mut places);
         let [start, end, related_start, related_end] = places;
 
         let primary = AnnotationKind::Primary.span(start..end);
@@ -164,14 +174,19 @@ fn shown(text: &str) -> String {
 }
 
 /// The text with a mark in place of every character that could control a terminal, and of what may be a
-/// secret; `places` move along.
-fn harmless<'t>(text: &'t str, places: &mut [usize]) -> Cow<'t, str> {
+/// secret, or is `hidden`; `places` move along.
+fn harmless<'t>(text: &'t str, hidden: Option<Range<usize>>, places: &mut [usize]) -> Cow<'t, str> {
     let is_kept = |rest: &str, character: char| match character {
         '\n' | '\t' => true,
         '\r' => rest.starts_with("\r\n"),
         character => !is_harmful(character),
     };
-    let secrets = secrets_in(text);
+    let mut secrets = secrets_in(text);
+    if let Some(hidden) = hidden {
+        secrets.retain(|secret| secret.end <= hidden.start || hidden.end <= secret.start);
+        secrets.push(hidden);
+        secrets.sort_by_key(|secret| secret.start);
+    }
     if secrets.is_empty()
         && text.char_indices().all(|(at, character)| is_kept(&text[at..], character))
     {

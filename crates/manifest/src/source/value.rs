@@ -17,12 +17,14 @@ pub struct Problem {
     pub message: String,
     /// What can be done about it.
     pub help: Option<String>,
+    /// The bytes of the text that no message shows, because they may be a secret.
+    pub hidden: Option<Range<usize>>,
 }
 
 impl Problem {
     /// A problem of the whole text.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { span: None, message: message.into(), help: None }
+        Self { span: None, message: message.into(), help: None, hidden: None }
     }
 
     /// Narrows it to some bytes of the text.
@@ -36,6 +38,13 @@ impl Problem {
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Hides some bytes of the text, which may be a secret.
+    #[must_use]
+    pub fn hiding(mut self, bytes: Range<usize>) -> Self {
+        self.hidden = Some(bytes);
         self
     }
 }
@@ -359,7 +368,10 @@ impl<'d> Text<'d> {
     /// Converts a parser's error about this text into one that points into the file.
     pub fn problem(&self, problem: Problem) -> SourceError {
         let span = problem.span.map_or_else(|| self.span(), |span| self.place_of(span));
-        let error = self.document.error(span, problem.message);
+        let mut error = self.document.error(span, problem.message);
+        if let Some(hidden) = problem.hidden {
+            error = error.hiding(self.place_of(hidden));
+        }
         match problem.help {
             Some(help) => error.help(help),
             None => error,
