@@ -116,7 +116,7 @@ pub(crate) fn run(context: &Context, command: Command) -> Ending {
         Command::List => list(context, &session),
         Command::Add { prefix, url, provider, insecure, lenient, no_strip, global } => {
             let insecure = insecure || context.global.allow_insecure;
-            let new = NewRegistry { provider, url, insecure, lenient, no_strip };
+            let new = NewRegistry { provider, url, insecure, lenient, no_strip, tokens_at: None };
             let added = add(&session, &prefix, &new, global)?;
             let wrote = Wrote {
                 file: added.file.display().to_string(),

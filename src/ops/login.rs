@@ -3,7 +3,7 @@
 //! The command line asks for a token; it never comes as an argument.
 
 use mu_provider::SafeUrl;
-use mu_provider::http::{Secret, token_variable};
+use mu_provider::http::{Secret, names_of, token_variable};
 
 use crate::ops::session::credentials;
 use crate::ops::{Code, CommandError, Session};
@@ -40,16 +40,9 @@ pub fn host_of(session: &Session, base: &str) -> Result<Host, CommandError> {
     };
     let is_set = |variable: &String| session.environment.variable(variable).is_some();
     let names = names_of(&host);
+    // It is stored for the last one.
     let variable = names.iter().find_map(|name| token_variable(name).filter(is_set));
     Ok(Host { host: names.last().map_or(host.clone(), |&name| name.to_owned()), variable })
-}
-
-/// The names of a host that a token is for. It is stored for the last one.
-fn names_of(host: &str) -> Vec<&str> {
-    #[cfg(feature = "oci")]
-    return mu_provider_oci::names_of(host);
-    #[cfg(not(feature = "oci"))]
-    vec![host]
 }
 
 fn check(prefix: &str, url: &SafeUrl) -> Result<String, CommandError> {

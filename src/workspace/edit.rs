@@ -29,6 +29,8 @@ pub struct NewRegistry {
     pub lenient: bool,
     /// Whether names stay whole there, including the segments of the prefix.
     pub no_strip: bool,
+    /// The host that it may name for its tokens; what the file says stays.
+    pub tokens_at: Option<String>,
 }
 
 impl NewRegistry {
@@ -52,6 +54,7 @@ impl NewRegistry {
             (RegistryTable::insecure, self.insecure.then_some(New::Flag(true))),
             (RegistryTable::versions, self.lenient.then(|| New::Text("lenient".to_owned()))),
             (RegistryTable::strip, self.no_strip.then_some(New::Flag(false))),
+            (RegistryTable::tokens_at, text(&self.tokens_at)),
         ]
     }
 
@@ -100,6 +103,8 @@ pub fn set_registry(
     let before = layer(path, text)?.registries;
     let wanted = registry::prefix(prefix).unwrap_or_else(|_| prefix.to_owned());
     let index = before.iter().position(|registry| registry.prefix == wanted);
+    let tokens_at = before.get(index.unwrap_or(before.len())).and_then(|old| old.tokens_at.clone());
+    let new = &NewRegistry { tokens_at, ..new.clone() };
     let changed = layout::change(path, text, KEY, |patch, collection| match (collection, index) {
         (Some(collection), Some(index)) => replace(patch, collection, index, new),
         _ => patch.add(KEY, &NewEntry { key: Some(wanted.clone()), value: new.value() }),
@@ -115,6 +120,7 @@ pub fn set_registry(
             && registry.insecure == new.insecure
             && registry.lenient == new.lenient
             && registry.strip != new.no_strip
+            && registry.tokens_at == new.tokens_at
     });
     match now {
         Some(now) if others(&before) == others(&after) => {
@@ -307,6 +313,25 @@ mod tests {
             &all,
             "registries:\n  a.co/:\n    # u\n    url: http://x.co/\n    insecure: true\n    versions: lenient\n    strip: false\n",
         );
+    }
+
+    /// Sending a password elsewhere is nothing that setting a place says anything about.
+    #[test]
+    fn the_host_for_tokens_stays_when_a_registry_is_set() {
+        let path = Path::new("/h/config.yaml");
+        for (before, after) in [
+            (
+                "registries: {a.co/: {tokensAt: b.co}}\n",
+                "registries: {a.co/: {url: ./y, tokensAt: b.co}}\n",
+            ),
+            (
+                "registries:\n  a.co/:\n    tokensAt: b.co # theirs\n",
+                "registries:\n  a.co/:\n    tokensAt: b.co # theirs\n    url: ./y\n",
+            ),
+        ] {
+            let set = set_registry(path, before, "a.co/", &url("./y")).expect("can be set");
+            assert_eq!(set.text, after);
+        }
     }
 
     #[test]

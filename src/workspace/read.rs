@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use mu_formats::FORMATS;
 use mu_provider::InnerPath;
+use mu_provider::http::TokenHosts;
 
 use super::members::Patterns;
 use super::schema::{Consent, File, PackageTable, Trust};
@@ -85,7 +86,7 @@ pub(super) fn layer(
         members: workspace_only(File::members).map(Patterns::read).transpose()?,
         base: table.text(File::base)?.map(|text| text.parse(base)).transpose()?,
         resolution: table.choice(File::resolution)?,
-        registries: registries(table, folder)?,
+        registries: registries(table, kind, folder)?,
         runtime: runtime(table)?,
         runtime_provides: runtime_provides(table)?,
         packages: packages(table)?,
@@ -137,9 +138,15 @@ impl Layer {
             .into_iter()
             .map(|(by, id)| Bundled { by: by.id(&defaults), id: id.map(|id| id.id(&defaults)) });
         let packages = below.packages.into_iter().chain(self.packages);
+        let token_hosts =
+            TokenHosts::new(below.registries.iter().filter_map(Registry::token_hosts));
+        let says_where = |registries: Vec<Registry>| {
+            registries.into_iter().filter(Registry::says_where).collect::<Vec<_>>()
+        };
         Settings {
             resolution: self.resolution.or(below.resolution).unwrap_or_default(),
-            registries: merged(self.registries, below.registries),
+            registries: merged(self.registries, says_where(below.registries)),
+            token_hosts,
             runtime,
             runtime_provides: self.runtime_provides.or(below.runtime_provides).unwrap_or_default(),
             provided: packages.map(|(package, names)| (package.id(&defaults), names)).collect(),
@@ -229,11 +236,11 @@ fn list<'d, T>(
     list.map(|list| list.map(|value| read(value.text()?)).collect()).transpose()
 }
 
-fn registries(table: Table<'_>, folder: &Path) -> Result<Vec<Registry>, SourceError> {
+fn registries(table: Table<'_>, kind: Kind, folder: &Path) -> Result<Vec<Registry>, SourceError> {
     let mut registries: Vec<Registry> = Vec::new();
     let entries: Vec<_> = table.entries(File::registries, Ok)?;
     for (key, value) in entries {
-        let registry = registry::read(&key, value, folder)?;
+        let registry = registry::read(&key, value, kind, folder)?;
         if registries.iter().any(|other| other.prefix == registry.prefix) {
             return Err(key.error(format!("`{}` appears twice", registry.prefix)));
         }

@@ -4,10 +4,11 @@
 
 use std::path::{Path, PathBuf};
 
-use mu_provider::{SafeUrl, place_without_secrets};
 use mu_provider::http::or_variable;
+use mu_provider::{SafeUrl, place_without_secrets};
 use url::Url;
 
+use super::read::Kind;
 use super::schema::{File, RegistryTable, Versions};
 use crate::manifest::source::{Document, Problem, SourceError, Text, Value};
 use crate::reference::{Base, Name, PackageId};
@@ -29,6 +30,8 @@ pub struct Registry {
     pub lenient: bool,
     /// Whether names there leave out the segments of the prefix.
     pub strip: bool,
+    /// The host that it may name for its tokens, besides those of its own domain; from the user's own file alone.
+    pub tokens_at: Option<String>,
     /// The file that sets it.
     pub defined_in: PathBuf,
 }
@@ -55,8 +58,30 @@ impl Registry {
             insecure: false,
             lenient: false,
             strip: true,
+            tokens_at: None,
             defined_in,
         }
+    }
+
+    /// Whether it says where packages come from: not if it only names a host for tokens.
+    pub(super) fn says_where(&self) -> bool {
+        let alone = Self {
+            tokens_at: self.tokens_at.clone(),
+            ..Self::new(self.prefix.clone(), self.defined_in.clone())
+        };
+        self.tokens_at.is_none() || *self != alone
+    }
+
+    /// The host that is asked, and the one that it may name for its tokens.
+    pub(super) fn token_hosts(&self) -> Option<(String, String)> {
+        let tokens_at = self.tokens_at.clone()?;
+        let Some(url) = &self.url else {
+            return Some((self.base().trim_end_matches('/').to_owned(), tokens_at));
+        };
+        // A scheme such as `oci` has no usual port of its own.
+        let rest = url.as_url().as_str().split_once("://")?.1;
+        let url = SafeUrl::parse(&format!("https://{rest}")).ok()?;
+        Some((url.host_and_port(), tokens_at))
     }
 
     /// The name of a package in the registry: the rest of its id after the prefix, or its whole name; empty
@@ -117,6 +142,7 @@ pub fn prefix(text: &str) -> Result<String, Problem> {
 pub(super) fn read(
     key: &Text<'_>,
     value: Value<'_>,
+    kind: Kind,
     folder: &Path,
 ) -> Result<Registry, SourceError> {
     let mut registry = Registry::new(key.parse(prefix)?, value.document().path().to_owned());
@@ -134,6 +160,8 @@ pub(super) fn read(
     registry.provider = named.map(|text| text.parse(provider)).transpose()?;
     registry.insecure = table.flag(RegistryTable::insecure)?;
     registry.strip = table.get(RegistryTable::strip).map(Value::flag).transpose()?.unwrap_or(true);
+    registry.tokens_at =
+        table.get(RegistryTable::tokens_at).map(|value| tokens_at(value, kind)).transpose()?;
     registry.lenient = table.choice(RegistryTable::versions)? == Some(Versions::Lenient);
     Ok(registry)
 }
@@ -154,6 +182,22 @@ pub fn error_at_registry(registry: &Registry, text: &str, message: &str) -> Opti
     let place = of(RegistryTable::url).unwrap_or(value).text().ok()?;
     let end = place.as_str().find("://")?;
     Some(place.problem(Problem::new(message).at(0..end)))
+}
+
+/// The host that a registry may name for its tokens, which only the user can say. Otherwise, whoever writes into a checkout could have
+/// passwords sent anywhere.
+fn tokens_at(value: Value<'_>, kind: Kind) -> Result<String, SourceError> {
+    if kind == Kind::Workspace {
+        let message = "a workspace cannot say which host gets passwords";
+        return Err(value.error(message).help("write it into `~/.mu/config.yaml`"));
+    }
+    value.text()?.parse(|text| {
+        let host = text.strip_suffix('/').unwrap_or(text);
+        let base = Base::parse(&format!("{host}/")).map_err(|_| {
+            Problem::new(format!("`{text}` is not a host")).help("write it as in `auth.acme.co`")
+        })?;
+        Ok::<_, Problem>(base.host_port().to_owned())
+    })
 }
 
 /// A provider's name becomes part of a program's name, so it is a plain word.
@@ -190,7 +234,11 @@ fn read_place(text: &str, folder: &Path) -> Result<SafeUrl, Problem> {
     }
     let help = "write a URL such as `https://hub.acme.co/`, or `./hub` for a folder";
     if !text.contains("://") {
-        return Err(Problem::new(format!("`{}` is neither a URL nor a folder", place_without_secrets(text))).help(help));
+        return Err(Problem::new(format!(
+            "`{}` is neither a URL nor a folder",
+            place_without_secrets(text)
+        ))
+        .help(help));
     }
     let url = SafeUrl::parse(text)
         .map_err(|error| Problem::new(format!("this is not a valid URL: {error}")).help(help))?;

@@ -111,6 +111,9 @@ keys! {
         /// Whether names there leave out the segments of the key, which is the default; `false`: they stay
         /// whole.
         "strip" strip: Option<bool>,
+        /// In `~/.mu/config.yaml` only: the host that the registry may name for its tokens, and that then gets the password for
+        /// the registry, such as `auth.acme.co`. Hosts of the same domain need no such line.
+        "tokensAt" tokens_at: Option<String>,
     }
 }
 

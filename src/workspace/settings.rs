@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use mu_provider::InnerPath;
+use mu_provider::http::TokenHosts;
 
 use super::{Cutoff, Registry};
 use crate::manifest::Globs;
@@ -24,6 +25,8 @@ pub struct Settings {
     pub resolution: Resolution,
     /// Where bases really are; the longest prefix first.
     pub registries: Vec<Registry>,
+    /// Which hosts registries may name for their tokens; from the user's own file alone.
+    pub token_hosts: TokenHosts,
     /// Facts that packages' constraints are checked against.
     pub runtime: BTreeMap<String, String>,
     /// Capabilities that the runtime has.

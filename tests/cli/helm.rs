@@ -228,6 +228,38 @@ fn versions_that_cannot_be_used_are_named() {
 }
 
 #[test]
+fn a_private_repository_gets_the_password_that_helm_has_for_it() {
+    let mut sandbox = Sandbox::new();
+    let mut charts = Charts::new(&sandbox.path("www"));
+    charts.add(&Chart::new("web", "0.3.0"));
+    let users = sandbox.path("users");
+    write(sandbox.root(), "users", "ada:{PLAIN}hunter2\n");
+    let guarded = format!("auth_basic charts; auth_basic_user_file {};", users.display());
+    let nginx = Nginx::serve(&sandbox.path("www"), &guarded);
+    sandbox.asks_for(&[&format!("helm+{}", nginx.url("web"))]);
+    sandbox.mu(&["get"]).fails().says(&["mu login"]);
+    // Of two on one host, and with one on another port.
+    let entry = |name: &str, url: &str, password: &str| {
+        format!("- {{name: {name}, url: '{url}', username: ada, password: {password}}}\n")
+    };
+    let other = entry("other", "http://localhost:9/", "wrong");
+    let inner = entry("inner", &nginx.url("inner"), "wrong");
+    let file = |password: &str| {
+        let own = entry("own", &nginx.url(""), password);
+        let text = format!("repositories:\n{other}{own}{inner}");
+        write(sandbox.root(), "home/.config/helm/repositories.yaml", text);
+    };
+    file("wrong");
+    sandbox.mu(&["get"]).fails();
+    file("hunter2");
+    sandbox.mu(&["get", "-vv"]).ok().does_not_say(&["hunter2"]);
+    assert_eq!(sandbox.locked(), [format!("{}/web 0.3.0", nginx.host())]);
+    // What the user has given to mu counts first.
+    sandbox.set_token(&nginx.host(), "ada:wrong");
+    sandbox.mu(&["update"]).fails();
+}
+
+#[test]
 fn a_chart_says_by_its_range_that_prereleases_are_wanted() {
     let mut repository = Repository::new();
     repository.charts.add(&Chart::new("web", "0.5.0-rc.1"));

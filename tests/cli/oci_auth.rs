@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mu_testing::OciServer;
+use mu_testing::http::{Reply, Seen, TestServer};
 use mu_testing::oci::Behaviour;
 
 use super::oci::{offer, sandbox};
@@ -30,6 +31,21 @@ fn docker_config(sandbox: &Sandbox, text: &str) {
 fn docker_login(sandbox: &Sandbox, host: &str) {
     let auth = STANDARD.encode(format!("ada:{PASSWORD}"));
     docker_config(sandbox, &format!("{{\"auths\": {{\"{host}\": {{\"auth\": \"{auth}\"}}}}}}"));
+}
+
+/// Puts a program on the search path that knows the password for every server.
+fn keeper(sandbox: &mut Sandbox) {
+    let program = sandbox.path("bin/docker-credential-kept");
+    let answer = format!("{{\"Username\": \"ada\", \"Secret\": \"{PASSWORD}\"}}");
+    mu_testing::write(
+        sandbox.root(),
+        "bin/docker-credential-kept",
+        format!("#!/bin/sh\necho '{answer}'\n"),
+    );
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("is ours");
+    let path = std::env::var("PATH").expect("there is one");
+    let folder = sandbox.path("bin").display().to_string();
+    sandbox.set("PATH", &format!("{folder}:{path}"));
 }
 
 #[test]
@@ -83,17 +99,7 @@ fn a_password_in_a_variable_or_of_dockers_lets_in_and_is_never_shown() {
 fn a_program_that_keeps_passwords_is_asked() {
     let registry = registry(true);
     let mut sandbox = sandbox(&registry.host());
-    let program = sandbox.path("bin/docker-credential-kept");
-    let answer = format!("{{\"Username\": \"ada\", \"Secret\": \"{PASSWORD}\"}}");
-    mu_testing::write(
-        sandbox.root(),
-        "bin/docker-credential-kept",
-        format!("#!/bin/sh\necho '{answer}'\n"),
-    );
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("is ours");
-    let path = std::env::var("PATH").expect("there is one");
-    let folder = sandbox.path("bin").display().to_string();
-    sandbox.set("PATH", &format!("{folder}:{path}"));
+    keeper(&mut sandbox);
     docker_config(&sandbox, &format!("{{\"credHelpers\": {{\"{}\": \"kept\"}}}}", registry.host()));
     offer(&sandbox);
     sandbox.asks_for(&["web/proxy"]);
@@ -101,26 +107,180 @@ fn a_program_that_keeps_passwords_is_asked() {
     assert_eq!(sandbox.locked(), ["hub.mu.com/web/log 1.1.0", "hub.mu.com/web/proxy 2.0.0"]);
 }
 
+/// The line of the user's file that lets the password for a registry go to another host.
+fn line(registry: &str, tokens_at: &str) -> String {
+    format!("registries: {{{registry}/: {{tokensAt: {tokens_at}}}}}")
+}
+
+/// What a server was shown: its `Authorization` headers and bodies.
+fn shown(seen: &[Seen]) -> Vec<String> {
+    let secrets = seen.iter().flat_map(|seen| {
+        let body = String::from_utf8_lossy(&seen.body).into_owned();
+        [seen.header("authorization").map(str::to_owned), Some(body)]
+    });
+    secrets.flatten().filter(|text| !text.is_empty()).collect()
+}
+
 #[test]
 fn a_place_for_tokens_on_another_host_sees_no_password() {
     let registry = registry(true);
     let thief = OciServer::start(Behaviour::default());
     let port = thief.host().rsplit(':').next().expect("has a port").to_owned();
-    for realm in
-        [format!("http://localhost:{port}/token"), format!("http://{}/token", thief.host())]
-    {
+    for other in [format!("localhost:{port}"), thief.host()] {
+        let realm = format!("http://{other}/token");
         registry.behave(|behaviour| behaviour.realm = Some(realm.clone()));
         let sandbox = sandbox(&registry.host());
         docker_login(&sandbox, &registry.host());
         sandbox.asks_for(&["web/log"]);
         let error = sandbox.mu(&["get", "--json"]).fails();
-        error.says(&[&realm, "which is another host"]).does_not_say(&[PASSWORD]);
+        let hint = line("[HOST]", &other);
+        error.says(&[&realm, &hint, "~/.mu/config.yaml"]).does_not_say(&[PASSWORD, "mu login"]);
     }
-    assert!(thief.seen().is_empty(), "{:?}", thief.requests());
+    assert!(!thief.seen().is_empty(), "it is asked, for what needs no password");
+    assert_eq!(shown(&thief.seen()), [""; 0]);
     registry.behave(|behaviour| behaviour.realm = Some("http://169.254.169.254/token".to_owned()));
     let sandbox = sandbox(&registry.host());
     docker_login(&sandbox, &registry.host());
     sandbox.mu(&["get", "web/log"]).fails().says(&["169.254.169.254"]);
+}
+
+/// A stranger's registry names the server of another one for its tokens, with a scope and a path of its choice. A password for that
+/// other server would get the stranger a token that was made with it.
+#[test]
+fn a_strangers_registry_gets_no_token_of_another_one() {
+    const IDENTITY: &str = "refresh-me";
+    let victim = registry(true);
+    victim.behave(|behaviour| behaviour.identity = Some(IDENTITY.to_owned()));
+    for path in ["token", "api/v4/personal_access_tokens?name=x&scopes=api"] {
+        let (realm, scope) = (format!("http://{}/{path}", victim.host()), "repository:a:pull,push");
+        let challenge = format!("Bearer realm=\"{realm}\",service=\"tests\",scope=\"{scope}\"");
+        let stranger = TestServer::start(move |_, _| {
+            Reply::status(401).header("www-authenticate", challenge.clone())
+        });
+        // Each kind of place where a password can be.
+        let stores: [&dyn Fn(&mut Sandbox, &str); 5] = [
+            &|sandbox, host| sandbox.set_token(host, &format!("ada:{PASSWORD}")),
+            &|sandbox, host| {
+                let text =
+                    format!("{{\"version\": 1, \"tokens\": {{\"{host}\": \"ada:{PASSWORD}\"}}}}");
+                mu_testing::write(sandbox.root(), "home/.mu/credentials.json", text);
+            },
+            &|sandbox, host| docker_login(sandbox, host),
+            &|sandbox, host| {
+                let entry = format!("{{\"identitytoken\": \"{IDENTITY}\"}}");
+                docker_config(sandbox, &format!("{{\"auths\": {{\"{host}\": {entry}}}}}"));
+            },
+            &|sandbox, host| {
+                keeper(sandbox);
+                docker_config(sandbox, &format!("{{\"credHelpers\": {{\"{host}\": \"kept\"}}}}"));
+            },
+        ];
+        for (number, store) in stores.iter().enumerate() {
+            for owner in [&victim.host(), &stranger.host()] {
+                let mut sandbox = Sandbox::new();
+                store(&mut sandbox, owner);
+                sandbox.asks_for(&[&format!("oci://{}/x/y#^1", stranger.host())]);
+                let run = sandbox.mu(&["get", "-vv"]).fails();
+                run.says(&[&line(&stranger.host(), &victim.host())])
+                    .does_not_say(&[PASSWORD, IDENTITY]);
+                let all = (shown(&victim.seen()), shown(&stranger.seen()));
+                assert_eq!(all, (Vec::new(), Vec::new()), "{path} {number} {owner}");
+            }
+        }
+    }
+    assert!(!victim.seen().is_empty(), "it is asked, without a password");
+}
+
+#[test]
+fn only_the_users_file_lets_a_password_go_to_another_host() {
+    let (registry, tokens) = (registry(true), self::registry(true));
+    let author = sandbox(&registry.host());
+    docker_login(&author, &registry.host());
+    offer(&author);
+    registry.behave(|behaviour| behaviour.realm = Some(format!("http://{}/token", tokens.host())));
+    let sandbox = sandbox(&registry.host());
+    docker_login(&sandbox, &registry.host());
+    sandbox.asks_for(&["web/log#^1"]);
+    // A workspace cannot say it.
+    let settings = sandbox.read(".mu/workspace.yaml");
+    let pair = |from: &str| format!("{from}/: {{tokensAt: {}}}", tokens.host());
+    let own = line(&registry.host(), &tokens.host());
+    sandbox.write(".mu/workspace.yaml", &own);
+    sandbox.mu(&["get"]).fails().says(&["a workspace cannot say which host gets passwords"]);
+    sandbox.write(".mu/workspace.yaml", &settings);
+    // Neither does the line for another registry.
+    let of_user = |pair: &str| {
+        let hub = format!("hub.mu.com/: oci://{}/acme", registry.host());
+        let text = format!("registries:\n  {hub}\n  {pair}\n");
+        mu_testing::write(sandbox.root(), "home/.mu/config.yaml", text);
+    };
+    of_user(&pair("registry.example"));
+    sandbox.mu(&["get"]).fails().says(&["hands out no token"]);
+    assert_eq!(shown(&tokens.seen()), [""; 0]);
+    of_user(&pair(&registry.host()));
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/web/log 1.1.0"]);
+    // A workspace that leads the registry elsewhere takes no password along.
+    let elsewhere = self::registry(true);
+    elsewhere.behave(|behaviour| behaviour.realm = Some(format!("http://{}/token", tokens.host())));
+    sandbox.write(
+        ".mu/workspace.yaml",
+        &format!("registries: {{{}/: oci://{}/}}\n", registry.host(), elsewhere.host()),
+    );
+    let before = tokens.seen().len();
+    sandbox.asks_for(&[&format!("{}/acme/web/log", registry.host())]);
+    sandbox.mu(&["update"]).fails().does_not_say(&[PASSWORD]);
+    assert_eq!(shown(&tokens.seen()[before..]), [""; 0]);
+    // What `mu registry add` changes leaves the line alone.
+    let to = format!("oci://{}/", registry.host());
+    sandbox.mu(&["registry", "add", "-g", &format!("{}/", registry.host()), &to]).ok();
+    let text = std::fs::read_to_string(sandbox.path("home/.mu/config.yaml")).expect("is there");
+    assert!(text.contains(&format!("tokensAt: {}", tokens.host())), "{text}");
+}
+
+#[test]
+fn what_everybody_may_read_needs_no_password_at_another_host() {
+    let (registry, tokens) = (registry(true), self::registry(true));
+    tokens.behave(|behaviour| behaviour.open_tokens = true);
+    let author = sandbox(&registry.host());
+    docker_login(&author, &registry.host());
+    offer(&author);
+    registry.behave(|behaviour| behaviour.realm = Some(format!("http://{}/token", tokens.host())));
+    let sandbox = sandbox(&registry.host());
+    docker_login(&sandbox, &registry.host());
+    sandbox.asks_for(&["web/log#^1"]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(shown(&tokens.seen()), [""; 0]);
+    // If the registry refuses such a token, the way out is the same.
+    let refusing = TestServer::start({
+        let realm = format!("http://{}/token", tokens.host());
+        move |_, _| {
+            let challenge = format!("Bearer realm=\"{realm}\",scope=\"repository:x:pull\"");
+            Reply::status(401).header("www-authenticate", challenge)
+        }
+    });
+    let sandbox = Sandbox::new();
+    sandbox.asks_for(&[&format!("oci://{}/x", refusing.host())]);
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&[&line(&refusing.host(), &tokens.host()), &format!("mu login {}", refusing.host())]);
+}
+
+/// A registry may know a repository by another name than its URL has, and then its token server knows only that one.
+#[test]
+fn the_scope_to_ask_for_is_the_one_of_the_challenge() {
+    let registry = registry(true);
+    registry.behave(|behaviour| behaviour.known_below = "virtual/".to_owned());
+    let sandbox = sandbox(&registry.host());
+    docker_login(&sandbox, &registry.host());
+    offer(&sandbox);
+    let before = registry.seen().len();
+    sandbox.asks_for(&["web/proxy#^2"]);
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/web/log 1.1.0", "hub.mu.com/web/proxy 2.0.0"]);
+    let requests: Vec<String> = registry.requests().split_off(before);
+    let tokens = requests.iter().filter(|request| request.contains("/token?"));
+    // One for each repository; none is guessed.
+    assert_eq!(tokens.count(), 2, "{requests:#?}");
 }
 
 #[test]

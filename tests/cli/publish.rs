@@ -391,6 +391,41 @@ fn a_refusal_is_told_and_redirects_are_not_followed() {
     assert!(other.seen().is_empty(), "nothing is sent to where a redirect leads");
 }
 
+/// A hub says where changes to it go. The password of that place is not the hub's to use.
+#[test]
+fn a_hub_that_sends_changes_to_another_host_gets_no_password_of_that_host() {
+    let mut sandbox = Sandbox::with_dependencies(&[]);
+    let other = server(|_| Reply::status(201));
+    let api = other.url("api/v1/");
+    let hub = TestServer::start(move |request, _| match request.path.as_str() {
+        "/hub.json" => Reply::body(format!("{{\"hub\": 1, \"api\": \"{api}\"}}")),
+        _ => Reply::status(404),
+    });
+    sandbox.set_token(&other.host(), "others");
+    sandbox.set_token(&hub.host(), "hunter2");
+    author(&sandbox, "name: acme/site\nversion: 1.0.0\n");
+    let publish = ["publish", "--to", &hub.url("")];
+    sandbox.mu_in("author", &publish).ok();
+    let sent = |server: &TestServer| server.seen().pop().expect("was sent");
+    assert_eq!(sent(&other).header("authorization"), None);
+    let pair = format!("registries: {{{}/: {{tokensAt: {}}}}}", hub.host(), other.host());
+    write(sandbox.root(), "home/.mu/config.yaml", &pair);
+    sandbox.mu_in("author", &publish).ok();
+    assert_eq!(sent(&other).header("authorization"), Some("Bearer hunter2"));
+    // Without the line, a server that wants a token leads to it.
+    write(sandbox.root(), "home/.mu/config.yaml", "");
+    let strict = server(|_| Reply::status(401));
+    let api = strict.url("api/v1/");
+    let hub = TestServer::start(move |request, _| match request.path.as_str() {
+        "/hub.json" => Reply::body(format!("{{\"hub\": 1, \"api\": \"{api}\"}}")),
+        _ => Reply::status(404),
+    });
+    sandbox.set_token(&hub.host(), "hunter2");
+    let run = sandbox.mu_in("author", &["publish", "--to", &hub.url("")]).fails();
+    let pair = format!("registries: {{{}/: {{tokensAt: {}}}}}", hub.host(), strict.host());
+    run.says(&[&pair]).does_not_say(&["hunter2"]);
+}
+
 #[test]
 fn a_package_that_names_its_base_is_not_published_as_one_of_another() {
     let sandbox = Sandbox::new();

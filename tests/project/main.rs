@@ -5,6 +5,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests make and read files as a user would")]
 
 mod charts;
+mod credentials;
 mod demo;
 mod dependencies;
 mod doors;

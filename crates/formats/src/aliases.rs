@@ -1,4 +1,4 @@
-//! Short names of chart repositories, as a user gave them to Helm.
+//! Chart repositories as a user has made them known to Helm (`helm repo add`): their short names, and their passwords.
 
 use std::collections::BTreeMap;
 
@@ -24,5 +24,29 @@ impl Aliases {
 
     pub(crate) fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
+    }
+}
+
+/// A repository that needs a password: `helm repo add NAME URL --username USER --password PASSWORD`.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Guarded {
+    /// Where it is.
+    pub url: String,
+    /// The user.
+    pub user: String,
+    /// The password.
+    pub password: String,
+}
+
+impl Guarded {
+    /// Reads those in Helm's `repositories.yaml`. What cannot be read needs none.
+    pub fn read(text: &str) -> Vec<Self> {
+        let Ok(root) = node::read(text) else { return Vec::new() };
+        let one = |repository: &Node<'_>| {
+            let password = repository.said("password").filter(|password| !password.is_empty())?;
+            let user = repository.said("username").unwrap_or_default();
+            Some(Self { url: repository.said("url")?, user, password })
+        };
+        root.list("repositories").unwrap_or_default().iter().filter_map(one).collect()
     }
 }

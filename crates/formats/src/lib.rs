@@ -31,7 +31,7 @@ mod reader;
 mod shape;
 mod unedited;
 
-pub use self::aliases::Aliases;
+pub use self::aliases::{Aliases, Guarded};
 pub use self::artifact::{Artifact, Image, Layer};
 pub use self::catalog::catalog_line;
 pub use self::error::FormatError;

@@ -31,6 +31,10 @@ pub struct Behaviour {
     /// Where tokens are handed out; the registry itself does so at `/token`. Without it, clients send the
     /// password itself.
     pub realm: Option<String>,
+    /// The folder that the names of its repositories have for the server of its tokens, such as `virtual/`.
+    pub known_below: String,
+    /// Whether its tokens need no password.
+    pub open_tokens: bool,
     /// Whether it lists its repositories.
     pub catalog: bool,
     /// The token that it exchanges for others, as `docker login` stores it for some registries.
@@ -189,6 +193,7 @@ impl Content {
             None => Some(Reply::status(401).header("www-authenticate", "Basic realm=\"here\"")),
             Some(realm) => {
                 let actions = if writes { "pull,push" } else { "pull" };
+                let repository = format!("{}{repository}", self.behaviour.known_below);
                 let scope = format!("repository:{repository}:{actions}");
                 let token = shown.strip_prefix("Bearer ").unwrap_or_default();
                 let allows = token == format!("token-for-{scope}")
@@ -208,12 +213,16 @@ impl Content {
             return self.exchanged(seen);
         }
         let (user, password) = self.behaviour.password.clone().unwrap_or_default();
-        if seen.header("authorization").unwrap_or_default() != basic(&user, &password) {
+        let shown = seen.header("authorization").unwrap_or_default();
+        if !self.behaviour.open_tokens && shown != basic(&user, &password) {
             return Reply::status(401);
         }
         let scope = query.split('&').find_map(|pair| pair.strip_prefix("scope="));
         let scope = scope.unwrap_or_default().replace("%3A", ":").replace("%2F", "/");
         let scope = scope.replace("%2C", ",");
+        if !scope.starts_with(&format!("repository:{}", self.behaviour.known_below)) {
+            return Reply::status(403);
+        }
         Reply::body(json!({"token": format!("token-for-{scope}"), "expires_in": 300}).to_string())
     }
 

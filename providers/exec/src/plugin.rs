@@ -6,7 +6,9 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
 use mu_provider::fs::RunFolder;
-use mu_provider::http::Credentials;
+use mu_provider::http::{
+    AskedServer, Authorization, Credential, Credentials, Recipient, TokenHosts,
+};
 use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
 use serde_json::{Value, json};
@@ -214,7 +216,8 @@ impl Plugin {
         state.running.is_some() || state.starts < MOST_STARTS
     }
 
-    /// Returns the user's token for a URL, if the plugin has declared its host.
+    /// Returns the user's token for a URL, if the plugin has declared its host. The plugin itself says whom it asks: it is a program that
+    /// the user has installed.
     fn keeper(&self, hosts: Arc<Mutex<Vec<String>>>, record: Option<Arc<Record>>) -> Keeper {
         let credentials = Arc::clone(&self.program.credentials);
         Box::new(move |params| {
@@ -222,17 +225,22 @@ impl Plugin {
             let Some(url) = url.and_then(|url| SafeUrl::parse(url).ok()) else {
                 return Value::Null;
             };
-            let is_safe = url.scheme() == "https" || (url.scheme() == "http" && url.is_loopback());
             let host = url.host_and_port();
-            let is_declared = lock(&hosts).iter().any(|pattern| is_of(pattern, &host));
-            match credentials.token(&url).filter(|_| is_safe && is_declared) {
-                Some(token) => {
-                    if let Some(record) = &record {
-                        record.hide(token.expose());
+            if !lock(&hosts).iter().any(|pattern| is_of(pattern, &host)) {
+                return Value::Null;
+            }
+            let found = Credential::stored(credentials.as_ref(), &AskedServer::new(&url));
+            let released = found
+                .and_then(|own| own.release(Recipient::Server(&url), &TokenHosts::default()).ok());
+            match released.map(|released| released.bearer()) {
+                Some(Authorization::Made(header)) => {
+                    let value = header.for_program().expose();
+                    if let (Some(record), Some((_, secret))) = (&record, value.split_once(' ')) {
+                        record.hide(secret);
                     }
-                    json!({"headers": {"Authorization": format!("Bearer {}", token.expose())}})
+                    json!({"headers": {"Authorization": value}})
                 }
-                None => Value::Null,
+                _ => Value::Null,
             }
         })
     }

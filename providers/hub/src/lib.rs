@@ -210,7 +210,7 @@ impl HubProvider {
     /// Whether everyone may read the hub, judged by its `hub.json`. If so, a 403 is most likely not about a
     /// missing token.
     fn is_open(&self, root: &Root) -> bool {
-        root.has_file && self.archives.http.options().credentials.token(&root.url).is_none()
+        root.has_file && !self.archives.http.has_credential(&root.url)
     }
 
     fn asking<'call>(

@@ -48,7 +48,6 @@ pub use crate::foreign::{Marked, marked};
 pub use crate::image::{Image, ImageName};
 use crate::known::Known;
 pub use crate::options::OciOptions;
-pub use crate::registry::names_of;
 use crate::registry::{Call, Registry, To};
 use crate::repository::Repository;
 use crate::said::Said;

@@ -6,21 +6,12 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
-use mu_provider::http::{Guard, Http, Method, Response};
+use mu_provider::http::{Guard, Http, Method, Response, names_of};
 use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
 
 use crate::wire;
 use crate::without_lists::WithoutLists;
-
-/// The names of Docker's registry: the host that serves it, and last the one that people know.
-const DOCKERS_NAMES: [&str; 3] = ["registry-1.docker.io", "index.docker.io", "docker.io"];
-
-/// The names of a registry whose passwords are the same: its host, and the others that it has. The last is the one that passwords
-/// are stored for.
-pub fn names_of(host: &str) -> Vec<&str> {
-    if DOCKERS_NAMES.contains(&host) { DOCKERS_NAMES.to_vec() } else { vec![host] }
-}
 
 /// A registry.
 #[derive(Debug)]
@@ -287,7 +278,7 @@ impl Registry {
 
 /// The host that serves a registry: Docker's has other names, too.
 pub(crate) fn api_host(host: &str) -> &str {
-    if DOCKERS_NAMES.contains(&host) { "registry-1.docker.io" } else { host }
+    names_of(host).first().copied().unwrap_or(host)
 }
 
 /// A URL without its query, which no error shows.

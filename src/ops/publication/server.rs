@@ -4,7 +4,7 @@
 //! writing too.
 
 use mu_hub::Published;
-use mu_provider::http::{Http, Method, Request, Response, check_lead};
+use mu_provider::http::{AskedServer, Http, Method, Request, Response, check_lead};
 use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE};
 use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
 use mu_provider_hub::wire::{HubFile, index_path};
@@ -211,6 +211,8 @@ impl Server {
 
     fn request(&self, method: Method, url: &SafeUrl) -> Request<'_> {
         let request = self.http.request(method, url).insecure(self.insecure);
+        // The hub says where its changes go, so the token is the hub's own.
+        let request = request.named_by(&AskedServer::new(&self.root));
         REASONED.into_iter().fold(request, Request::allow)
     }
 

@@ -359,6 +359,7 @@ impl Session {
                 ahead: self.network_jobs(),
                 most_requests: REQUESTS_OF_A_PACKAGE * self.most_packages().max(MOST_PACKAGES),
                 credentials: Arc::new(Tokens::new(&self.environment, Arc::clone(&self.events))),
+                token_hosts: self.workspace.settings.token_hosts.clone(),
                 watch: Some(watch),
                 proxies: proxies::proxies(&self.environment),
                 buckets: providers::buckets(&self.environment),
@@ -369,7 +370,7 @@ impl Session {
 
     /// Whether there is a token for the host of a URL, and it may be sent there.
     pub(crate) fn has_token(&self, url: &mu_provider::SafeUrl) -> bool {
-        self.http().options().credentials.token(url).is_some()
+        self.http().has_credential(url)
     }
 
     /// How many packages may be requested.

@@ -1,90 +1,57 @@
-//! Tokens: a type that cannot be printed, and where tokens come from.
+//! Which of the user's secrets may be sent, and to whom. Only this file decides it, and only this file makes what a request sends as
+//! `Authorization`.
 //!
-//! This file does not know where tokens are stored. `rules.rs` decides whether one may be sent.
+//! A secret belongs to the server that was asked when it was looked up ([`AskedServer`]). Stores find secrets ([`Credentials`]), and return them
+//! as a [`Credential`], which shows nothing. [`Credential::release`] is the only way out of it. Nothing here sends anything.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use percent_encoding::percent_decode_str;
 
+use super::secret::{Secret, names_of};
+use super::site::is_same_site;
 use crate::SafeUrl;
 
-/// A text that never shows: neither in messages nor in debug output.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
+/// A server that mu was told to ask: by a reference, the settings, a command, or the lead of an index. Secrets are looked up for it.
+///
+/// The place for tokens or changes that a server names is never one: whoever names it would choose whose password is used.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct AskedServer(SafeUrl);
 
-impl Secret {
-    /// Wraps a secret text.
-    pub fn new(text: impl Into<String>) -> Self {
-        Self(text.into())
+impl AskedServer {
+    /// The server at this URL, which mu was told to ask. A test lists the callers.
+    pub fn new(url: &SafeUrl) -> Self {
+        Self(url.clone())
     }
 
-    /// The text itself, only for the connection.
-    pub fn expose(&self) -> &str {
+    /// Its URL.
+    pub fn url(&self) -> &SafeUrl {
         &self.0
     }
-}
 
-impl fmt::Debug for Secret {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("****")
+    /// Its host, and its port if that is not the usual one.
+    pub fn host_and_port(&self) -> String {
+        self.0.host_and_port()
+    }
+
+    /// This server, under each name that passwords for it are stored for.
+    fn under_all_names(&self) -> impl Iterator<Item = Self> {
+        let (scheme, host) = (self.0.scheme().to_owned(), self.host_and_port());
+        let others = names_of(&host).into_iter().filter(|name| *name != host);
+        let others = others.filter_map(|name| SafeUrl::parse(&format!("{scheme}://{name}/")).ok());
+        let others: Vec<Self> = others.map(Self).collect();
+        std::iter::once(self.clone()).chain(others)
     }
 }
 
-/// The beginning of the names of variables that hold tokens.
-pub const TOKEN_PREFIX: &str = "MU_TOKEN_";
-
-/// The name of the variable for the token of a host: `MU_TOKEN_HUB_MU_COM`, and `MU_TOKEN_HUB_MU_COM___8080`
-/// for `hub.mu.com:8080`. A `.` becomes `_`, a `-` becomes `__`, and `___` comes before a port.
-///
-/// No two hosts have the same variable: a dot between two letters or digits is one underscore, dashes are an
-/// even number of them, and only a port has three before it. So a host whose name breaks the rules for host
-/// names (with a `_`, a label that begins or ends with `-`, a dot at the end) has no variable, and neither
-/// has an IPv6 address. `mu login` also works for them.
-///
-/// Other code reads the variable; hints name it.
-pub fn token_variable(host_and_port: &str) -> Option<String> {
-    let (host, port) = match host_and_port.split_once(':') {
-        Some((host, port)) => (host, Some(port)),
-        None => (host_and_port, None),
-    };
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-    if !host.split('.').all(is_label) || !port.is_none_or(is_number) {
-        return None;
-    }
-    let host = host.to_ascii_uppercase().replace('-', "__").replace('.', "_");
-    let port = port.map(|port| format!("___{port}")).unwrap_or_default();
-    Some([TOKEN_PREFIX, &host, &port].concat())
-}
-
-/// Whether a text is a label of a host name: letters and digits, with dashes between them.
-fn is_label(text: &str) -> bool {
-    let is_inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-    !text.is_empty() && !text.starts_with('-') && !text.ends_with('-') && text.bytes().all(is_inner)
-}
-
-/// The rest of the hint "`mu login HOST` stores a token", which names the variable of that host, if it has one.
-pub fn or_variable(host_and_port: &str) -> String {
-    let variable = token_variable(host_and_port);
-    variable.map(|variable| format!(", or set one in `{variable}`")).unwrap_or_default()
-}
-
-/// Knows the tokens that the user has stored.
+/// Knows the secrets that the user has stored.
 pub trait Credentials: Send + Sync {
-    /// The stored token for the host of `url`, if there is one; a token for exactly this port takes
-    /// precedence over one for the host.
-    fn token(&self, url: &SafeUrl) -> Option<Secret>;
-
-    /// The variable with the token, if it comes from a variable.
-    fn variable(&self, _url: &SafeUrl) -> Option<String> {
-        None
-    }
-
-    /// Where the token comes from, in words; `None` if that is not known.
-    fn origin(&self, url: &SafeUrl) -> Option<String> {
-        self.variable(url).map(|variable| format!("`{variable}`"))
-    }
+    /// The stored secret for this server, if there is one; one for exactly this port takes precedence over one
+    /// for the host.
+    fn find(&self, asked: &AskedServer) -> Option<Credential>;
 }
 
 /// No credentials.
@@ -92,73 +59,294 @@ pub trait Credentials: Send + Sync {
 pub struct NoCredentials;
 
 impl Credentials for NoCredentials {
-    fn token(&self, _url: &SafeUrl) -> Option<Secret> {
+    fn find(&self, _asked: &AskedServer) -> Option<Credential> {
         None
+    }
+}
+
+/// A secret of the user's, and the server that it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Credential {
+    owner: AskedServer,
+    form: Form,
+    /// Where it comes from, in words; empty if that is not known.
+    origin: String,
+    /// The variable that it comes from, if it comes from one.
+    variable: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Form {
+    /// A token, or `USER:PASSWORD`.
+    Token(Secret),
+    Password(String, Secret),
+    /// A token that others are handed out for.
+    Identity(Secret),
+}
+
+impl Credential {
+    fn new(asked: &AskedServer, form: Form) -> Self {
+        Self { owner: asked.clone(), form, origin: String::new(), variable: None }
+    }
+
+    /// What `mu login` stores, what a variable holds, or what a token server has handed out: a token, or `USER:PASSWORD`.
+    pub fn token(asked: &AskedServer, token: Secret) -> Self {
+        Self::new(asked, Form::Token(token))
+    }
+
+    /// A user and a password.
+    pub fn password(asked: &AskedServer, user: impl Into<String>, password: Secret) -> Self {
+        Self::new(asked, Form::Password(user.into(), password))
+    }
+
+    /// A token that others are handed out for.
+    pub fn identity(asked: &AskedServer, token: Secret) -> Self {
+        Self::new(asked, Form::Identity(token))
+    }
+
+    /// The stored one for a server, under any of its names.
+    pub fn stored(credentials: &dyn Credentials, asked: &AskedServer) -> Option<Self> {
+        let mut names = asked.under_all_names();
+        let found = names.find_map(|name| credentials.find(&name))?;
+        Some(Self { owner: asked.clone(), ..found })
+    }
+
+    /// The password in the URL of a server, if there is one.
+    pub(super) fn in_url(asked: &AskedServer) -> Option<Self> {
+        let url = asked.url().as_url();
+        let decoded = |text| percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let password = Secret::new(decoded(url.password()?));
+        Some(Self::password(asked, decoded(url.username()), password).known_from("the URL"))
+    }
+
+    /// This secret, with where it comes from, in words.
+    #[must_use]
+    pub fn known_from(self, origin: impl Into<String>) -> Self {
+        Self { origin: origin.into(), ..self }
+    }
+
+    /// This secret, which comes from a variable.
+    #[must_use]
+    pub fn in_variable(self, name: String) -> Self {
+        Self { origin: format!("`{name}`"), variable: Some(name), ..self }
+    }
+
+    /// The variable that it comes from, if it comes from one.
+    pub fn variable(&self) -> Option<&str> {
+        self.variable.as_deref()
+    }
+
+    /// This secret for `recipient` alone.
+    ///
+    /// # Errors
+    ///
+    /// When it may not be sent there: see [`may_receive`].
+    pub fn release(
+        &self,
+        recipient: Recipient<'_>,
+        token_hosts: &TokenHosts,
+    ) -> Result<Released, Withheld> {
+        may_receive(&self.owner, recipient, token_hosts)?;
+        let (to, form) = (recipient.url().clone(), self.form.clone());
+        Ok(Released { to, form, origin: self.origin.clone() })
+    }
+}
+
+/// Who is to get a secret.
+#[derive(Debug, Clone, Copy)]
+pub enum Recipient<'url> {
+    /// The server at this URL, with a request to it.
+    Server(&'url SafeUrl),
+    /// The server at this URL, which the asked one names for its tokens, or for its changes.
+    Named(&'url SafeUrl),
+}
+
+impl Recipient<'_> {
+    fn url(&self) -> &SafeUrl {
+        match self {
+            Self::Server(url) | Self::Named(url) => url,
+        }
+    }
+}
+
+/// The hosts that the user allows servers to name for their tokens, by host: `tokensAt` in `~/.mu/config.yaml`.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TokenHosts(BTreeMap<String, String>);
+
+impl TokenHosts {
+    /// Hosts with their ports, if these are not the usual ones, from the server that is asked to the one that it may name.
+    pub fn new(pairs: impl IntoIterator<Item = (String, String)>) -> Self {
+        Self(pairs.into_iter().collect())
+    }
+
+    fn allow(&self, asked: &AskedServer, named: &SafeUrl) -> bool {
+        let host = asked.host_and_port();
+        let mut allowed = names_of(&host).into_iter().filter_map(|name| self.0.get(name));
+        allowed.any(|allowed| *allowed == named.host_and_port())
+    }
+}
+
+/// Why a secret is not sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Withheld {
+    /// Others could read it on its way.
+    Readable,
+    /// It belongs to another server.
+    Foreign,
+}
+
+impl fmt::Display for Withheld {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Readable => "others could read it on its way",
+            Self::Foreign => "it belongs to another host",
+        })
+    }
+}
+
+/// Whether a secret that belongs to `asked` may be sent to `recipient`: to the server itself, and if it names another one for its tokens or
+/// changes, to a host of the same registrable domain, or to the one that the user has allowed. Never where others could read it.
+///
+/// # Errors
+///
+/// When it may not.
+pub fn may_receive(
+    asked: &AskedServer,
+    recipient: Recipient<'_>,
+    token_hosts: &TokenHosts,
+) -> Result<(), Withheld> {
+    let is_safe = |url: &SafeUrl| matches!(url.scheme(), "https" | "http") && url.is_confidential();
+    let url = recipient.url();
+    if !is_safe(url) || !is_safe(&asked.0) {
+        return Err(Withheld::Readable);
+    }
+    let is_allowed = match recipient {
+        _ if asked.0.is_same_server(url) => true,
+        Recipient::Server(_) => false,
+        Recipient::Named(url) => is_same_site(&asked.0, url) || token_hosts.allow(asked, url),
+    };
+    if is_allowed { Ok(()) } else { Err(Withheld::Foreign) }
+}
+
+/// A secret that one server may get.
+#[derive(Debug, Clone)]
+pub struct Released {
+    to: SafeUrl,
+    form: Form,
+    origin: String,
+}
+
+impl Released {
+    /// `Bearer TOKEN`; a password can only be `Basic`.
+    pub fn bearer(&self) -> Authorization {
+        match &self.form {
+            Form::Token(token) | Form::Identity(token) => {
+                self.header(format!("Bearer {}", token.expose()))
+            }
+            Form::Password(..) => self.basic(""),
+        }
+    }
+
+    /// What answers a server that asks for this scheme: `Basic` only if there is a user.
+    pub(super) fn answer(&self, scheme: Scheme) -> Authorization {
+        let has_user = self.user_and_password("").is_some_and(|(user, _)| !user.is_empty());
+        match scheme {
+            Scheme::Basic if has_user => self.basic(""),
+            Scheme::Basic | Scheme::Bearer => self.bearer(),
+        }
+    }
+
+    /// `Basic` with a user and a password; `user` if there is only a token.
+    pub fn basic(&self, user: &str) -> Authorization {
+        let Some((user, password)) = self.user_and_password(user) else { return self.bearer() };
+        let pair = STANDARD.encode(format!("{user}:{}", password.expose()));
+        self.header(format!("Basic {pair}"))
+    }
+
+    /// A user and a password, for a program that asks for them; `user` if there is only a token. `None` if it is only good to be handed
+    /// out others for.
+    pub fn user_and_password(&self, user: &str) -> Option<(String, Secret)> {
+        match &self.form {
+            Form::Token(token) => Some(match token.expose().split_once(':') {
+                Some((user, password)) if !user.is_empty() => {
+                    (user.to_owned(), Secret::new(password))
+                }
+                _ => (user.to_owned(), token.clone()),
+            }),
+            Form::Password(user, password) => Some((user.clone(), password.clone())),
+            Form::Identity(_) => None,
+        }
+    }
+
+    /// The token that others are handed out for, if it is one.
+    pub fn identity(&self) -> Option<&Secret> {
+        match &self.form {
+            Form::Identity(token) => Some(token),
+            Form::Token(_) | Form::Password(..) => None,
+        }
+    }
+
+    fn header(&self, value: String) -> Authorization {
+        let (to, origin) = (self.to.clone(), self.origin.clone());
+        Authorization::Made(Header { to, value: Secret::new(value), origin })
+    }
+}
+
+/// How a server wants to be shown what is stored for it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) enum Scheme {
+    #[default]
+    Bearer,
+    Basic,
+}
+
+impl Scheme {
+    /// The scheme that a server asks for (`WWW-Authenticate`): `Basic` only if there is no other.
+    pub(super) fn of<'value>(challenges: impl Iterator<Item = &'value str>) -> Self {
+        let mut words = challenges.map(|challenge| challenge.split([' ', ',']).next());
+        let is_basic =
+            |word: Option<&str>| word.is_some_and(|word| word.trim().eq_ignore_ascii_case("basic"));
+        match words.next() {
+            Some(first) if is_basic(first) && words.all(is_basic) => Self::Basic,
+            _ => Self::Bearer,
+        }
     }
 }
 
 /// How a request is authorized.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Authorization {
-    /// The stored token of the URL's host, if there is one, as `Bearer`.
+    /// With what is stored for the server that was asked, if there is something.
     #[default]
     Stored,
-    /// Nothing, whatever is stored.
+    /// With nothing, whatever is stored.
     Nothing,
-    /// This value of the `Authorization` header, with where it comes from, in words.
-    Header(Secret, String),
+    /// With this value.
+    Made(Header),
 }
 
-impl Authorization {
-    /// `Bearer TOKEN`.
-    pub fn bearer(token: &Secret) -> Self {
-        Self::Header(Secret(format!("Bearer {}", token.expose())), String::new())
+/// The value of an `Authorization` header, for one server. Only [`Released`] makes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    to: SafeUrl,
+    value: Secret,
+    origin: String,
+}
+
+impl Header {
+    /// The value, if `url` is on the server that it is for.
+    pub(super) fn value_for(&self, url: &SafeUrl) -> Option<&Secret> {
+        self.to.is_same_server(url).then_some(&self.value)
     }
 
-    /// `Basic` with a user and a password, as Git hosts want it.
-    pub fn basic(user: &str, password: &Secret) -> Self {
-        let pair = STANDARD.encode(format!("{user}:{}", password.expose()));
-        Self::Header(Secret(format!("Basic {pair}")), String::new())
+    /// Where it comes from, in words; empty if that is not known.
+    pub(super) fn origin(&self) -> &str {
+        &self.origin
     }
 
-    /// This value, with where it comes from, in words.
-    #[must_use]
-    pub fn known_from(self, origin: impl Into<String>) -> Self {
-        match self {
-            Self::Header(value, _) => Self::Header(value, origin.into()),
-            other => other,
-        }
-    }
-
-    /// Where the value for `url` comes from, in words; `None` if nothing is sent there, and empty if the
-    /// origin is not known.
-    pub(super) fn origin(&self, url: &SafeUrl, stored: &dyn Credentials) -> String {
-        match self {
-            Self::Nothing => String::new(),
-            Self::Header(_, origin) => origin.clone(),
-            Self::Stored => match url.as_url().password() {
-                Some(_) if stored.token(url).is_none() => "the URL".to_owned(),
-                _ => stored.origin(url).unwrap_or_default(),
-            },
-        }
-    }
-
-    /// The header's value for a request to `url`, which may receive it.
-    pub(super) fn value(&self, url: &SafeUrl, stored: &dyn Credentials) -> Option<Secret> {
-        match self {
-            Self::Nothing => None,
-            Self::Header(value, _) => Some(value.clone()),
-            Self::Stored => match (stored.token(url), url.as_url().password()) {
-                (Some(token), _) => Some(Secret(format!("Bearer {}", token.expose()))),
-                (None, Some(password)) => {
-                    let decoded = |text| percent_decode_str(text).decode_utf8_lossy();
-                    let user = decoded(url.as_url().username());
-                    let pair = format!("{user}:{}", decoded(password));
-                    Some(Secret(format!("Basic {}", STANDARD.encode(pair))))
-                }
-                (None, None) => None,
-            },
-        }
+    /// What another program sends as `Authorization`, which mu lets in by handing it over.
+    pub fn for_program(&self) -> &Secret {
+        &self.value
     }
 }
 
@@ -166,58 +354,85 @@ impl Authorization {
 mod tests {
     use super::*;
 
+    fn url(text: &str) -> SafeUrl {
+        SafeUrl::parse(text).expect("is a URL")
+    }
+
+    fn value(authorization: &Authorization, to: &SafeUrl) -> Option<String> {
+        let Authorization::Made(header) = authorization else { panic!("{authorization:?}") };
+        header.value_for(to).map(|value| value.expose().to_owned())
+    }
+
     #[test]
     fn secrets_never_show() {
-        let secret = Secret::new("hunter2");
-        let shown = format!("{secret:?} {:?}", Authorization::basic("ada", &secret));
+        let place = url("https://h/");
+        let credential =
+            Credential::password(&AskedServer::new(&place), "ada", Secret::new("hunter2"));
+        let released = credential.release(Recipient::Server(&place), &TokenHosts::default());
+        let released = released.expect("it is its own");
+        let shown = format!("{credential:?} {released:?} {:?}", released.basic(""));
         assert!(!shown.contains("hunter2") && !shown.contains("aHVudGVyMg"), "{shown}");
     }
 
     #[test]
     fn a_password_in_the_url_is_decoded() {
-        let url = SafeUrl::parse("https://ada:p%40ss%25@h/").expect("is a URL");
-        let value = Authorization::Stored.value(&url, &NoCredentials).expect("there is a password");
-        assert_eq!(value.expose(), format!("Basic {}", STANDARD.encode("ada:p@ss%")));
+        let place = url("https://ada:p%40ss%25@h/");
+        let found = Credential::in_url(&AskedServer::new(&place)).expect("there is a password");
+        let released = found.release(Recipient::Server(&place), &TokenHosts::default());
+        let sent = value(&released.expect("it is its own").bearer(), &place);
+        assert_eq!(sent, Some(format!("Basic {}", STANDARD.encode("ada:p@ss%"))));
     }
 
     #[test]
-    fn variables_name_hosts() {
-        for (host, variable) in [
-            ("hub.mu.com", Some("MU_TOKEN_HUB_MU_COM")),
-            ("hub-mu.com", Some("MU_TOKEN_HUB__MU_COM")),
-            ("xn--bcher-kva.example", Some("MU_TOKEN_XN____BCHER__KVA_EXAMPLE")),
-            ("localhost:8080", Some("MU_TOKEN_LOCALHOST___8080")),
-            ("127.0.0.1:80", Some("MU_TOKEN_127_0_0_1___80")),
-            ("[::1]:80", None),
-            ("hub_mu.com", None),
-            ("hub.mu.com.", None),
-            ("a-.b", None),
-            ("a.-b", None),
-            ("a:", None),
-            ("", None),
+    fn what_is_made_for_one_server_is_nothing_for_another() {
+        let place = url("https://h/a");
+        let credential = Credential::token(&AskedServer::new(&place), Secret::new("ada:x:y"));
+        let released = credential.release(Recipient::Server(&place), &TokenHosts::default());
+        let released = released.expect("it is its own");
+        let expected = Some(format!("Basic {}", STANDARD.encode("ada:x:y")));
+        assert_eq!(value(&released.basic("token"), &url("https://h/b")), expected);
+        assert_eq!(value(&released.bearer(), &place).as_deref(), Some("Bearer ada:x:y"));
+        for other in ["https://h:8443/", "https://i/", "http://h/"] {
+            assert_eq!(value(&released.bearer(), &url(other)), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_token_alone_gets_a_user() {
+        let place = url("https://h/");
+        for (text, expected) in [("ada:x", "ada:x"), ("ghp_1", "token:ghp_1"), (":x", "token::x")] {
+            let credential = Credential::token(&AskedServer::new(&place), Secret::new(text));
+            let released = credential.release(Recipient::Server(&place), &TokenHosts::default());
+            let sent = value(&released.expect("it is its own").basic("token"), &place);
+            assert_eq!(sent, Some(format!("Basic {}", STANDARD.encode(expected))));
+        }
+    }
+
+    /// Has a token for one host.
+    struct Only(&'static str);
+
+    impl Credentials for Only {
+        fn find(&self, asked: &AskedServer) -> Option<Credential> {
+            let is_it = asked.host_and_port() == self.0;
+            is_it.then(|| Credential::token(asked, Secret::new("hunter2")))
+        }
+    }
+
+    #[test]
+    fn dockers_registry_has_one_password_under_all_its_names() {
+        for (stored, asked, expected) in [
+            ("docker.io", "registry-1.docker.io", true),
+            ("index.docker.io", "registry-1.docker.io", true),
+            ("registry-1.docker.io", "registry-1.docker.io", true),
+            ("docker.io", "auth.docker.io", false),
+            ("docker.io", "docker.io.evil.example", false),
+            ("ghcr.io", "registry-1.docker.io", false),
+            ("ghcr.io:8443", "ghcr.io:8443", true),
         ] {
-            assert_eq!(token_variable(host).as_deref(), variable, "{host}");
+            let asked = AskedServer::new(&url(&format!("https://{asked}/v2/")));
+            let found = Credential::stored(&Only(stored), &asked);
+            let own = Credential::token(&asked, Secret::new("hunter2"));
+            assert_eq!(found, expected.then_some(own), "{stored} {asked:?}");
         }
-    }
-
-    /// All texts of up to seven relevant characters: every way in which two hosts could share a variable.
-    #[test]
-    fn no_two_hosts_share_a_variable() {
-        let mut hosts = std::collections::HashMap::new();
-        let mut texts = vec![String::new()];
-        for _ in 0..7 {
-            let longer = texts.iter().flat_map(|text| {
-                ["a", "1", ".", "-", "_", ":"].map(|character| format!("{text}{character}"))
-            });
-            texts = longer.collect();
-            for host in &texts {
-                if let Some(variable) = token_variable(host)
-                    && let Some(other) = hosts.insert(variable, host.clone())
-                {
-                    panic!("`{host}` and `{other}` have one variable");
-                }
-            }
-        }
-        assert!(hosts.len() > 1_000, "{}", hosts.len());
     }
 }

@@ -1,7 +1,7 @@
 //! The HTTP client that the providers share, and the rules for all of them.
 //!
-//! Plain http goes only to this machine, unless a registry allows it. A token goes only to the host and port
-//! that it was stored for. Files in buckets are requested with signatures. Redirects are followed here, one by one, so that each of them obeys the same
+//! Plain http goes only to this machine, unless a registry allows it. `credentials.rs` decides where the user's secrets
+//! may go. Files in buckets are requested with signatures. Redirects are followed here, one by one, so that each of them obeys the same
 //! rules. Temporary failures (a refused connection, a 503) are retried. A server that cannot be reached is given up once, for the whole run. This client does not know any
 //! registry's protocol, and does not connect before the first request.
 
@@ -13,16 +13,19 @@ mod credentials;
 mod event;
 mod exchange;
 mod guard;
+mod judge;
 mod proxies;
 mod request;
 mod response;
 mod retry;
 mod rules;
+mod secret;
 mod sending;
+mod site;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::io;
 use std::sync::atomic::AtomicUsize;
@@ -33,18 +36,22 @@ use reqwest::Client;
 use url::Origin;
 
 pub use self::bucket::{Signed, Signer};
+use self::credentials::Scheme;
 pub use self::credentials::{
-    Authorization, Credentials, NoCredentials, Secret, TOKEN_PREFIX, or_variable, token_variable,
+    AskedServer, Authorization, Credential, Credentials, Header, NoCredentials, Recipient,
+    Released, TokenHosts, Withheld, may_receive,
 };
 pub use self::event::{Headers, RequestEvent, Watch};
 use self::exchange::{Exchange, Pending};
 pub use self::guard::Guard;
+pub use self::judge::elsewhere;
 pub use self::proxies::Proxies;
 pub use self::request::{Method, Request};
 pub use self::response::Response;
 pub use self::retry::Failure;
 use self::retry::{Unreachable, Waits};
 pub use self::rules::check_lead;
+pub use self::secret::{Secret, TOKEN_PREFIX, names_of, or_variable, token_variable};
 use crate::{ErrorKind, ProviderError, SafeUrl};
 pub use reqwest::header::HeaderMap;
 
@@ -75,8 +82,10 @@ pub struct HttpOptions {
     pub longest_wait: Duration,
     /// How the client pauses. Tests give one that only takes notes.
     pub sleep: Arc<dyn Fn(Duration) + Send + Sync>,
-    /// Where tokens come from.
+    /// Where the user's secrets come from.
     pub credentials: Arc<dyn Credentials>,
+    /// Which hosts may be named for tokens.
+    pub token_hosts: TokenHosts,
     /// Signs requests for files in buckets, which are refused without it.
     pub buckets: Option<Arc<dyn Signer>>,
     /// The observer of requests.
@@ -102,6 +111,7 @@ impl Default for HttpOptions {
             longest_wait: Duration::from_secs(300),
             sleep: Arc::new(std::thread::sleep),
             credentials: Arc::new(NoCredentials),
+            token_hosts: TokenHosts::default(),
             buckets: None,
             watch: None,
             proxies: Proxies::default(),
@@ -129,8 +139,8 @@ pub struct Http {
     ahead: Mutex<HashMap<SafeUrl, Pending>>,
     /// How many requests were sent.
     sent: AtomicUsize,
-    /// The servers that have required a token. Reading requests send it only to these.
-    asked: Mutex<HashSet<Origin>>,
+    /// The servers that have required a token, and how they want it. Reading requests send it only to these.
+    asked: Mutex<HashMap<Origin, Scheme>>,
     /// How long servers were waited for.
     waits: Mutex<Waits>,
     /// The servers that could not be reached, however often it was tried.
@@ -161,6 +171,11 @@ impl Http {
     /// The options that it was created with.
     pub fn options(&self) -> &HttpOptions {
         &self.options
+    }
+
+    /// Whether something is stored for the server at `url`.
+    pub fn has_credential(&self, url: &SafeUrl) -> bool {
+        Credential::stored(self.options.credentials.as_ref(), &AskedServer::new(url)).is_some()
     }
 
     /// A request that reads `url`.

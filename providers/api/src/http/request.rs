@@ -1,5 +1,5 @@
-//! A request: building it, checking it against the rules, sending it, following redirects, and judging its
-//! status.
+//! A request: building it, checking it against the rules, sending it, and following redirects. `judge.rs` judges the status of the
+//! answer.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,34 +12,31 @@ use super::event::Watched;
 use super::exchange::{Exchange, Outgoing, Patience, Pending};
 use super::sending::Sending;
 use super::{
-    Authorization, Failure, Guard, Http, Response, Secret, Signer, bucket, or_variable, rules,
+    AskedServer, Authorization, Credential, Failure, Guard, Header, Http, Recipient, Response,
+    Scheme, Signer, bucket, rules,
 };
 use crate::threads::lock;
-use crate::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
+use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
 
 /// How many redirects are followed.
 const REDIRECTS: usize = 10;
-
-/// The longest answer that is read to find out why a request was refused, in bytes.
-const LONGEST_PROBLEM: u64 = 16 << 10;
-
-/// How many characters of it are shown.
-const LONGEST_REASON: usize = 300;
 
 /// The slowest sending that still counts as progress, in bytes per second.
 const SLOWEST_SENDING: u64 = 16 << 10;
 
 /// A request in the making.
 pub struct Request<'http> {
-    http: &'http Http,
+    pub(super) http: &'http Http,
     method: Method,
-    url: SafeUrl,
+    pub(super) url: SafeUrl,
     headers: Vec<(&'static str, String)>,
-    authorization: Authorization,
+    /// The server that named the URL, if that counts as the asked one.
+    named_by: Option<AskedServer>,
+    pub(super) authorization: Authorization,
     /// Obtains credentials instead of the stored token.
-    guard: Option<Arc<dyn Guard>>,
+    pub(super) guard: Option<Arc<dyn Guard>>,
     insecure: bool,
-    allowed: Vec<u16>,
+    pub(super) allowed: Vec<u16>,
     /// The lowest speed of the answer, if it is not the client's usual one.
     slowest: Option<u64>,
     /// What it sends.
@@ -53,6 +50,7 @@ impl<'http> Request<'http> {
             method,
             url,
             headers: Vec::new(),
+            named_by: None,
             authorization: Authorization::default(),
             guard: None,
             insecure: false,
@@ -62,10 +60,23 @@ impl<'http> Request<'http> {
         }
     }
 
-    /// Adds a header; its name is in lower case. For tokens there is [`Request::authorization`].
+    /// Adds a header; its name is in lower case.
+    ///
+    /// # Panics
+    ///
+    /// When it is `authorization`: for secrets there is [`Request::authorization`].
     #[must_use]
     pub fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        assert!(name != AUTHORIZATION.as_str(), "secrets are sent as `Authorization` says");
         self.headers.push((name, value.into()));
+        self
+    }
+
+    /// Sends what is stored for `asked`, which has named the URL as the place for its changes, as far as that may be
+    /// sent there; and nothing that is stored for the URL's own host.
+    #[must_use]
+    pub fn named_by(mut self, asked: &AskedServer) -> Self {
+        self.named_by = Some(asked.clone());
         self
     }
 
@@ -203,7 +214,7 @@ impl<'http> Request<'http> {
     fn ask_guard(&mut self) -> Result<(), ProviderError> {
         let Some(guard) = &self.guard else { return Ok(()) };
         self.authorization = match self.url.is_confidential() {
-            true => guard.known(&self.url)?,
+            true => guard.known(&self.asked())?,
             false => Authorization::Nothing,
         };
         Ok(())
@@ -218,7 +229,7 @@ impl<'http> Request<'http> {
             return Ok(false);
         }
         let challenges: Vec<&str> = response.headers("www-authenticate").collect();
-        let Some(answer) = guard.answer(url, &challenges, &self.authorization)? else {
+        let Some(answer) = guard.answer(&self.asked(), &challenges, &self.authorization)? else {
             return Ok(false);
         };
         self.authorization = answer;
@@ -316,14 +327,14 @@ impl<'http> Request<'http> {
             }
             request.headers_mut().insert(HeaderName::from_static(name), header_value(name, value)?);
         }
-        if let Some(value) = self.token_for(url) {
-            if options.watch.is_some() {
-                origin = self.authorization.origin(&self.url, options.credentials.as_ref());
+        if let Some(header) = self.token_for(url) {
+            origin = header.origin().to_owned();
+            let value = header.value_for(url).map(|value| HeaderValue::from_str(value.expose()));
+            if let Some(value) = value {
+                let mut value = value.map_err(|_| self.no_header(url))?;
+                value.set_sensitive(true);
+                request.headers_mut().insert(AUTHORIZATION, value);
             }
-            let mut value =
-                HeaderValue::from_str(value.expose()).map_err(|_| self.no_header(url))?;
-            value.set_sensitive(true);
-            request.headers_mut().insert(AUTHORIZATION, value);
         }
         let mut patience = Patience {
             head: options.read_timeout,
@@ -352,23 +363,50 @@ impl<'http> Request<'http> {
         Ok(pending)
     }
 
-    /// The token to send to `url`: none over a connection that others can read, or after a redirect to
+    /// The server whose secrets it may send.
+    pub(super) fn asked(&self) -> AskedServer {
+        self.named_by.clone().unwrap_or_else(|| AskedServer::new(&self.url))
+    }
+
+    /// What is stored for the server that was asked, or is in its URL.
+    pub(super) fn stored(&self) -> Option<Credential> {
+        let asked = self.asked();
+        let credentials = self.http.options.credentials.as_ref();
+        Credential::stored(credentials, &asked).or_else(|| Credential::in_url(&asked))
+    }
+
+    /// What to send to `url`: nothing over a connection that others can read, or after a redirect to
     /// another server. Reading requests send a stored token only if the server has asked for one.
-    fn token_for(&self, url: &SafeUrl) -> Option<Secret> {
+    pub(super) fn token_for(&self, url: &SafeUrl) -> Option<Header> {
         let reads = matches!(self.method, Method::GET | Method::HEAD);
         let is_lazy = reads && self.authorization == Authorization::Stored;
-        if is_lazy && !lock(&self.http.asked).contains(&url.as_url().origin()) {
+        if is_lazy && !lock(&self.http.asked).contains_key(&url.as_url().origin()) {
             return None;
         }
         self.may_be_shown(url)
     }
 
     /// What may be shown at `url`, whether or not it is.
-    fn may_be_shown(&self, url: &SafeUrl) -> Option<Secret> {
+    fn may_be_shown(&self, url: &SafeUrl) -> Option<Header> {
         if !url.is_confidential() || !url.is_same_server(&self.url) {
             return None;
         }
-        self.authorization.value(&self.url, self.http.options.credentials.as_ref())
+        let authorization = match &self.authorization {
+            Authorization::Stored => {
+                let recipient = match self.named_by {
+                    Some(_) => Recipient::Named(url),
+                    None => Recipient::Server(url),
+                };
+                let released = self.stored()?.release(recipient, &self.http.options.token_hosts);
+                let asked = lock(&self.http.asked).get(&url.as_url().origin()).copied();
+                released.ok()?.answer(asked.unwrap_or_default())
+            }
+            other => other.clone(),
+        };
+        match authorization {
+            Authorization::Made(header) => Some(header),
+            Authorization::Nothing | Authorization::Stored => None,
+        }
     }
 
     /// Whether a server that got no token asks for one, and there is one. From now on it gets the token.
@@ -380,110 +418,10 @@ impl<'http> Request<'http> {
         }
         let has_token = self.may_be_shown(url).is_some();
         if has_token {
-            lock(&self.http.asked).insert(url.as_url().origin());
+            let scheme = Scheme::of(response.headers("www-authenticate"));
+            lock(&self.http.asked).insert(url.as_url().origin(), scheme);
         }
         has_token
-    }
-
-    /// The error about a token that cannot be the value of a header.
-    fn no_header(&self, url: &SafeUrl) -> ProviderError {
-        let host = url.host_and_port();
-        let (token, hint) = match self.variable() {
-            Some(name) => {
-                (format!("the token in `{name}`"), "set it to the token alone".to_owned())
-            }
-            None => {
-                (format!("the token for `{host}`"), format!("`mu login {host}` stores a new one"))
-            }
-        };
-        let text = format!(
-            "`{url}` was not requested: {token} contains a line break or another character that no token has"
-        );
-        ProviderError::new(ErrorKind::Auth, text).hint(hint)
-    }
-
-    /// An answer, or the error of its status.
-    fn judge(&self, response: Response) -> Result<Response, Failure> {
-        let status = response.status();
-        if (200..300).contains(&status) || status == 304 || self.allowed.contains(&status) {
-            return Ok(response);
-        }
-        let url = response.url();
-        let text = format!("`{url}` answered {}", response.status_text());
-        Err(match status {
-            401 | 403 => {
-                let url = url.clone();
-                let error = self.unauthorized(&url, text, status);
-                match self.said(&url, response) {
-                    Some(reason) => error.because(reason),
-                    None => error,
-                }
-                .into()
-            }
-            404 | 410 => ProviderError::new(ErrorKind::NotFound, text).into(),
-            408 | 429 | 500..=599 => Failure::unavailable(&response),
-            _ => Failure::refused(&response, text),
-        })
-    }
-
-    /// The server's reason for a refusal, if it is in problem details (RFC 9457) and does not reveal the
-    /// token.
-    fn said(&self, url: &SafeUrl, response: Response) -> Option<String> {
-        let kind = response.header("content-type")?;
-        if !kind.starts_with("application/problem+json") {
-            return None;
-        }
-        let bytes = response.bytes(LONGEST_PROBLEM, &Silent).ok()?;
-        let problem: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
-        let detail = problem.get("detail")?.as_str()?;
-        let tells = |shown: Secret| match shown.expose().strip_prefix("Bearer ") {
-            Some(token) => detail.contains(token),
-            // A password is hidden in the shown text, so it could not be found there.
-            None => true,
-        };
-        if self.token_for(url).is_some_and(tells) {
-            return None;
-        }
-        let words: Vec<&str> = detail.split_whitespace().collect();
-        Some(words.join(" ").chars().take(LONGEST_REASON).collect())
-    }
-
-    fn unauthorized(&self, url: &SafeUrl, text: String, status: u16) -> ProviderError {
-        let host = url.host_and_port();
-        let error = ProviderError::new(ErrorKind::Auth, text);
-        if !url.is_confidential() {
-            return error
-                .hint(format!("tokens are not sent over plain http: reach `{host}` by https"));
-        }
-        if !url.is_same_server(&self.url) {
-            let from = self.url.host_and_port();
-            return error.hint(format!(
-                "`{from}` redirects there, and tokens are not sent to another host"
-            ));
-        }
-        let variable = or_variable(&host);
-        if self.token_for(url).is_none() {
-            return error.hint(format!("`mu login {host}` stores a token for it{variable}"));
-        }
-        match (self.variable(), status) {
-            (Some(name), 401) => error.hint(format!(
-                "the token in `{name}` was refused; set another, or unset it to use what `mu login {host}` stored"
-            )),
-            (None, 401) => error.hint(format!(
-                "the token for `{host}` was not accepted; `mu login {host}` stores a new one{variable}"
-            )),
-            // The server accepted the token, but it does not allow this request.
-            (Some(name), _) => error.hint(format!("the token in `{name}` does not allow this")),
-            (None, _) => error.hint(format!(
-                "the token for `{host}` does not allow this; `mu login {host}` stores a new one{variable}"
-            )),
-        }
-    }
-
-    /// The variable that the stored token comes from, if any.
-    fn variable(&self) -> Option<String> {
-        let is_stored = self.authorization == Authorization::Stored;
-        is_stored.then(|| self.http.options.credentials.variable(&self.url)).flatten()
     }
 }
 

@@ -15,8 +15,9 @@ struct One {
 }
 
 impl Credentials for One {
-    fn token(&self, url: &SafeUrl) -> Option<Secret> {
-        (url.host_and_port() == self.host).then(|| Secret::new("hunter2"))
+    fn find(&self, asked: &AskedServer) -> Option<Credential> {
+        let is_it = asked.host_and_port() == self.host;
+        is_it.then(|| Credential::token(asked, Secret::new("hunter2")))
     }
 }
 
@@ -374,7 +375,10 @@ fn the_token_goes_to_its_own_host_only() {
     assert_eq!(shown, [None, bearer.clone(), bearer]);
     assert_eq!(other.seen()[0].header("authorization"), None);
 
-    let own = Authorization::basic("ada", &Secret::new("x"));
+    let place = url(&server, "a");
+    let own = Credential::password(&AskedServer::new(&place), "ada", Secret::new("x"));
+    let own = own.release(Recipient::Server(&place), &TokenHosts::default());
+    let own = own.expect("it is its own").basic("");
     let request = http.get(&url(&server, "a")).authorization(own);
     request.send().expect("redirects are followed");
     assert_eq!(other.seen()[1].header("authorization"), None);
@@ -382,6 +386,45 @@ fn the_token_goes_to_its_own_host_only() {
 
     get(&http, &other, "c").expect("answers");
     assert_eq!(other.seen()[2].header("authorization"), None);
+}
+
+/// Has a user and a password for one host.
+struct Ada(String);
+
+impl Credentials for Ada {
+    fn find(&self, asked: &AskedServer) -> Option<Credential> {
+        let is_it = asked.host_and_port() == self.0;
+        is_it.then(|| Credential::token(asked, Secret::new("ada:hunter2")))
+    }
+}
+
+#[test]
+fn a_server_that_asks_for_basic_alone_gets_a_user_and_a_password() {
+    for (challenges, expected) in [
+        (&["Basic realm=\"charts\""][..], "Basic YWRhOmh1bnRlcjI="),
+        (&["basic"], "Basic YWRhOmh1bnRlcjI="),
+        (&["Basic realm=x", "Bearer"], "Bearer ada:hunter2"),
+        (&["Bearer realm=x"], "Bearer ada:hunter2"),
+        (&[], "Bearer ada:hunter2"),
+    ] {
+        let server = TestServer::start(move |request, _| match request.header("authorization") {
+            Some(_) => Reply::body("fine"),
+            None => {
+                let refusal = Reply::status(401);
+                challenges.iter().fold(refusal, |refusal, challenge| {
+                    refusal.header("www-authenticate", *challenge)
+                })
+            }
+        });
+        let credentials = Arc::new(Ada(server.host()));
+        let http = Http::new(HttpOptions { credentials, ..Notes::default().options() });
+        for path in ["a", "b"] {
+            assert_eq!(get(&http, &server, path).expect("lets in"), "fine");
+            let seen = server.seen().pop().expect("was asked");
+            assert_eq!(seen.header("authorization"), Some(expected), "{challenges:?}");
+        }
+        assert_eq!(server.seen().len(), 3, "it is refused once");
+    }
 }
 
 #[test]

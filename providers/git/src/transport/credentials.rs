@@ -8,7 +8,9 @@ use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mu_provider::http::{Authorization, Http, Secret};
+use mu_provider::http::{
+    AskedServer, Authorization, Credential, Http, Recipient, Released, Secret,
+};
 use mu_provider::{ErrorKind, ProviderError, SafeUrl};
 
 use crate::programs::Programs;
@@ -26,11 +28,10 @@ pub(crate) struct GitCredentials {
 /// A user and a password that may be the right ones.
 #[derive(Debug, Clone)]
 pub(super) struct Offer {
+    released: Released,
+    /// The user for a token without one.
     user: String,
-    password: Secret,
     from_helper: bool,
-    /// Where it comes from, in words.
-    origin: String,
 }
 
 /// A stored token, for a program that asks for a user and a password.
@@ -44,7 +45,7 @@ pub(crate) struct Token {
 
 impl Offer {
     pub(super) fn authorization(&self) -> Authorization {
-        Authorization::basic(&self.user, &self.password).known_from(&*self.origin)
+        self.released.basic(&self.user)
     }
 }
 
@@ -72,10 +73,15 @@ impl GitCredentials {
     }
 
     fn stored(&self, remote: &RemoteUrl) -> Option<Offer> {
-        let credentials = &self.http.options().credentials;
-        let token = credentials.token(&remote.url)?;
-        let origin = credentials.origin(&remote.url).unwrap_or_default();
-        Some(Offer { origin, ..offer_token(remote, &token) })
+        let credentials = self.http.options().credentials.as_ref();
+        self.offer(remote, Credential::stored(credentials, &AskedServer::new(&remote.url))?, false)
+    }
+
+    /// What is stored for a remote, as the remote's server may see it.
+    fn offer(&self, remote: &RemoteUrl, own: Credential, from_helper: bool) -> Option<Offer> {
+        let token_hosts = &self.http.options().token_hosts;
+        let released = own.release(Recipient::Server(&remote.url), token_hosts).ok()?;
+        Some(Offer { released, user: usual_user(remote), from_helper })
     }
 
     /// The stored token for a remote, if that is on a web server and nobody else can read what is sent there.
@@ -84,7 +90,8 @@ impl GitCredentials {
         if !is_web || !remote.url.is_confidential() {
             return None;
         }
-        let Offer { user, password, .. } = self.stored(remote)?;
+        let Offer { released, user, .. } = self.stored(remote)?;
+        let (user, password) = released.user_and_password(&user)?;
         Some(Token { place: origin(&remote.url), user, password })
     }
 
@@ -94,10 +101,11 @@ impl GitCredentials {
             let mut known = lock(&self.accepted);
             known.insert(origin(&remote.url), offer.authorization());
         }
-        if offer.from_helper {
+        let known = offer.released.user_and_password(&offer.user);
+        if let Some((user, password)) = known.filter(|_| offer.from_helper) {
             let verb = if accepted { "approve" } else { "reject" };
-            let mut question = question(remote, Some(&offer.user));
-            question.push_str(&format!("password={}\n\n", offer.password.expose()));
+            let mut question = question(remote, Some(&user));
+            question.push_str(&format!("password={}\n\n", password.expose()));
             // If a helper cannot store or forget, this answer stays the same.
             let _ = self.run(verb, &question);
         }
@@ -117,8 +125,9 @@ impl GitCredentials {
         Ok(match (value("username"), value("password")) {
             (Some(user), Some(password)) => {
                 // Some helpers return the token as the user.
-                let origin = "Git's credential helper".to_owned();
-                Some(Offer { user, password: Secret::new(password), from_helper: true, origin })
+                let password = Secret::new(password);
+                let own = Credential::password(&AskedServer::new(&remote.url), user, password);
+                self.offer(remote, own.known_from("Git's credential helper"), true)
             }
             _ => None,
         })
@@ -152,17 +161,14 @@ impl GitCredentials {
     }
 }
 
-/// A stored token as user and password. Hosts check only the password, but some require a certain user.
-fn offer_token(remote: &RemoteUrl, token: &Secret) -> Offer {
-    let text = token.expose();
-    let (user, password) = match (text.split_once(':'), remote.host()) {
-        (Some((user, password)), _) => (user, password),
-        (None, "bitbucket.org") => ("x-token-auth", text),
-        (None, "gitlab.com") => ("oauth2", text),
-        (None, _) => (remote.user().unwrap_or("x-access-token"), text),
+/// The user for a token without one. Hosts check only the password, but some require a certain user.
+fn usual_user(remote: &RemoteUrl) -> String {
+    let user = match remote.host() {
+        "bitbucket.org" => "x-token-auth",
+        "gitlab.com" => "oauth2",
+        _ => remote.user().unwrap_or("x-access-token"),
     };
-    let (user, password) = (user.to_owned(), Secret::new(password));
-    Offer { user, password, from_helper: false, origin: String::new() }
+    user.to_owned()
 }
 
 /// The question for Git's helpers, without the empty line at the end.

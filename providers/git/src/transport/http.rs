@@ -162,13 +162,16 @@ impl Link for Connection {
 
 #[cfg(test)]
 mod tests {
-    use mu_provider::http::Secret;
+    use mu_provider::http::{AskedServer, Credential, Recipient, Secret, TokenHosts};
 
     use super::*;
 
     #[test]
     fn what_a_public_host_hides_is_not_there() {
-        let shown = Authorization::basic("ada", &Secret::new("hunter2"));
+        let place = SafeUrl::parse("https://github.com/a/b").expect("is a URL");
+        let own = Credential::password(&AskedServer::new(&place), "ada", Secret::new("hunter2"));
+        let own = own.release(Recipient::Server(&place), &TokenHosts::default());
+        let shown = own.expect("it is its own").basic("");
         for (text, shown, kind) in [
             ("https://github.com/a/b", &Authorization::Nothing, ErrorKind::NotFound),
             ("https://github.com/a/b", &shown, ErrorKind::Auth),

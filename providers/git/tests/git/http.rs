@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mu_provider::http::{Credentials, Http, HttpOptions, Secret};
+use mu_provider::http::{AskedServer, Credential, Credentials, Http, HttpOptions, Secret};
 use mu_provider::{ErrorKind, Listing, Provider as _, SafeUrl};
 use mu_testing::http::{Reply, Seen, TestServer};
 
@@ -95,8 +95,9 @@ fn without_credentials_nobody_is_asked_for_them() {
 struct Token(String);
 
 impl Credentials for Token {
-    fn token(&self, url: &SafeUrl) -> Option<Secret> {
-        (url.host_and_port() == self.0).then(|| Secret::new("hunter2"))
+    fn find(&self, asked: &AskedServer) -> Option<Credential> {
+        let is_it = asked.host_and_port() == self.0;
+        is_it.then(|| Credential::token(asked, Secret::new("hunter2")))
     }
 }
 

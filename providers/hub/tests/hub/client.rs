@@ -4,7 +4,9 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mu_provider::http::{Credentials, Http, HttpOptions, RequestEvent, Secret, Watch};
+use mu_provider::http::{
+    AskedServer, Credential, Credentials, Http, HttpOptions, RequestEvent, Secret, Watch,
+};
 use mu_provider::{
     Folder, Limits, Listing, Location, Progress, Provider as _, ProviderError, Release, SafeUrl,
     Tree, TreeWriter,
@@ -25,8 +27,9 @@ struct One {
 }
 
 impl Credentials for One {
-    fn token(&self, url: &SafeUrl) -> Option<Secret> {
-        (url.host_and_port() == self.host).then(|| Secret::new("hunter2"))
+    fn find(&self, asked: &AskedServer) -> Option<Credential> {
+        let is_it = asked.host_and_port() == self.host;
+        is_it.then(|| Credential::token(asked, Secret::new("hunter2")))
     }
 }
 

@@ -33,6 +33,34 @@ impl Challenge {
     }
 }
 
+/// The access that a registry asks for, as it writes it: `repository:NAME:pull`, or anything else.
+pub(crate) struct Scope<'text>(pub(crate) &'text str);
+
+impl Scope<'_> {
+    /// This scope, with the right to push: some registries name only that to pull, whatever was asked.
+    pub(crate) fn with_push(&self, writes: bool) -> String {
+        let is_one = self.0.starts_with("repository:") && !self.0.contains(' ');
+        let (before, actions) = self.0.rsplit_once(':').unwrap_or_default();
+        if !writes || !is_one || actions.split(',').any(|action| matches!(action, "push" | "*")) {
+            return self.0.to_owned();
+        }
+        match actions {
+            "" => format!("{before}:pull,push"),
+            actions => format!("{before}:{actions},push"),
+        }
+    }
+
+    /// Whether it is for the same thing as `own`, and asks for nothing else.
+    pub(crate) fn is_covered_by(&self, own: &str) -> bool {
+        let parts = |scope: &str| {
+            let (what, actions) = scope.rsplit_once(':').unwrap_or((scope, ""));
+            (what.to_owned(), actions.split(',').map(str::to_owned).collect::<Vec<_>>())
+        };
+        let ((what, actions), (own, allowed)) = (parts(self.0), parts(own));
+        what == own && actions.iter().all(|action| allowed.contains(action))
+    }
+}
+
 /// The schemes of a header, each with its parameters; names are in lower case.
 fn parse(header: &str) -> Vec<(String, BTreeMap<String, String>)> {
     let mut all: Vec<(String, BTreeMap<String, String>)> = Vec::new();
@@ -79,6 +107,30 @@ fn parameter(text: &str) -> (String, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scopes_stay_as_they_are_except_for_pushing() {
+        for (scope, pushed, usual) in [
+            ("repository:a/b:pull", "repository:a/b:pull,push", true),
+            ("repository:a/b:pull,push", "repository:a/b:pull,push", true),
+            ("repository:h:5000/a/b:pull", "repository:h:5000/a/b:pull,push", false),
+            ("repository:virtual/a/b:pull", "repository:virtual/a/b:pull,push", false),
+            ("repository:a/b:*", "repository:a/b:*", false),
+            ("repository:a/b:", "repository:a/b:pull,push", false),
+            (
+                "repository:a/b:pull repository:c:pull",
+                "repository:a/b:pull repository:c:pull",
+                false,
+            ),
+            ("aws", "aws", false),
+            ("registry:catalog:*", "registry:catalog:*", false),
+            ("", "", false),
+        ] {
+            assert_eq!(Scope(scope).with_push(false), scope);
+            assert_eq!(Scope(scope).with_push(true), pushed, "{scope}");
+            assert_eq!(Scope(scope).is_covered_by("repository:a/b:pull,push"), usual, "{scope}");
+        }
+    }
 
     #[test]
     fn challenges_are_read() {

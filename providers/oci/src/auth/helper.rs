@@ -10,11 +10,9 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use mu_provider::http::Secret;
+use mu_provider::http::{AskedServer, Credential, Secret};
 use mu_provider::{ErrorKind, ProviderError, fs};
 use serde::Deserialize;
-
-use super::stores::Credential;
 
 /// How long a program may take. Some of them ask the user.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -31,15 +29,15 @@ struct HelperAnswer {
     secret: String,
 }
 
-/// Asks the helper with this name for the password of a server; `None` if it has none, or if there is no such
-/// program.
+/// Asks the helper with this name for the password of a registry, which it knows as `server`; `None` if it has none, or if
+/// there is no such program.
 ///
 /// # Errors
 ///
 /// When it takes too long, or answers nonsense.
 pub(crate) fn ask(
     name: &str,
-    server: &str,
+    (asked, server): (&AskedServer, &str),
     variables: &BTreeMap<String, String>,
     patience: Duration,
 ) -> Result<Option<Credential>, ProviderError> {
@@ -90,11 +88,10 @@ pub(crate) fn ask(
     }
     let answer: HelperAnswer =
         serde_json::from_str(&text).map_err(|_| failed("it answered something else".to_owned()))?;
+    let secret = Secret::new(answer.secret);
     Ok(Some(match answer.username.as_str() {
-        "<token>" => Credential::Identity(Secret::new(answer.secret)),
-        user => {
-            Credential::Password { user: user.to_owned(), password: Secret::new(answer.secret) }
-        }
+        "<token>" => Credential::identity(asked, secret),
+        user => Credential::password(asked, user, secret),
     }))
 }
 

@@ -1,9 +1,8 @@
 //! Authentication at a registry, which requires a password, or a token from a server that it names.
 //!
 //! `challenge.rs` reads what the registry requires, `stores.rs` finds passwords in the files of container
-//! tools, and `helper.rs` runs programs that know them. A password goes to the registry that it was stored
-//! for, and over https to the token server that this registry names, if that is in the same domain; never to
-//! another one. The client decides which requests get credentials.
+//! tools, and `helper.rs` runs programs that know them. A password belongs to the registry that was asked, whatever
+//! server that names for its tokens: where it may go decides the crate `mu-provider`, as for all credentials.
 
 mod challenge;
 mod helper;
@@ -13,15 +12,17 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use mu_provider::http::{Authorization, Guard, Http, Secret, check_lead};
+use mu_provider::http::{
+    AskedServer, Authorization, Credential, Guard, Http, Recipient, Released, Secret, Withheld,
+    check_lead, elsewhere, may_receive,
+};
 use mu_provider::threads::lock;
 use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent};
 use serde::Deserialize;
 
-use self::challenge::Challenge;
-pub(crate) use self::stores::Credential;
+use self::challenge::{Challenge, Scope};
 pub use self::stores::Stores;
-use crate::registry::{names_of, shown};
+use crate::registry::shown;
 
 /// The longest answer to a request for a token, in bytes.
 const LONGEST_TOKEN: u64 = 1 << 20;
@@ -29,20 +30,35 @@ const LONGEST_TOKEN: u64 = 1 << 20;
 /// How many seconds a token is valid if its server does not say.
 const USUAL_AGE: u64 = 60;
 
+/// The user for a token without a user.
+const TOKEN_USER: &str = "token";
+
 /// The challenges and tokens of this run.
 #[derive(Debug)]
 pub(crate) struct Keys {
     http: Arc<Http>,
     stores: Stores,
     /// By host: its last challenge.
-    challenges: Mutex<HashMap<String, Challenge>>,
+    challenges: Mutex<HashMap<String, Known>>,
+    /// The scopes that registries asked for, by host, repository, and whether it is written.
+    scopes: Mutex<HashMap<(String, String, bool), String>>,
     /// By host and scope. A second caller waits for the first.
     tokens: Mutex<HashMap<(String, String), Slot>>,
-    /// By host, once they were looked for.
-    credentials: Mutex<HashMap<String, Option<Credential>>>,
+    /// By host and repository, once they were looked for.
+    credentials: Mutex<HashMap<(String, String), Option<Credential>>>,
+    /// By host: the other one, which hands out its tokens and may get no password for it.
+    elsewhere: Mutex<HashMap<String, String>>,
 }
 
 type Slot = Arc<Mutex<Option<Token>>>;
+
+/// A challenge.
+#[derive(Debug, Clone)]
+struct Known {
+    challenge: Challenge,
+    /// Whether the scope was that of the repository, so that those of others can be guessed.
+    is_usual: bool,
+}
 
 /// A token, and until when it is good.
 #[derive(Debug, Clone)]
@@ -57,6 +73,14 @@ struct Granted {
     token: Option<String>,
     access_token: Option<String>,
     expires_in: Option<u64>,
+}
+
+/// A repository of a registry that was asked.
+#[derive(Debug, Clone, Copy)]
+struct Repository<'call> {
+    asked: &'call AskedServer,
+    /// Empty for the list of all.
+    name: &'call str,
 }
 
 /// Lets in to one repository; if that has no name, to the list of all.
@@ -78,43 +102,64 @@ impl RepositoryGuard {
         let actions = if self.writes { "pull,push" } else { "pull" };
         format!("repository:{}:{actions}", self.repository)
     }
+
+    fn of<'call>(&'call self, asked: &'call AskedServer) -> Repository<'call> {
+        Repository { asked, name: &self.repository }
+    }
+
+    fn key(&self) -> (String, String, bool) {
+        (self.host.clone(), self.repository.clone(), self.writes)
+    }
 }
 
 impl Guard for RepositoryGuard {
-    fn known(&self, url: &SafeUrl) -> Result<Authorization, ProviderError> {
+    fn known(&self, asked: &AskedServer) -> Result<Authorization, ProviderError> {
         // An upload server that the registry names gets no credentials.
-        if url.host_and_port() != self.host {
+        if asked.host_and_port() != self.host {
             return Ok(Authorization::Nothing);
         }
-        let challenge = lock(&self.keys.challenges).get(&self.host).cloned();
-        match challenge {
-            None => Ok(Authorization::Nothing),
-            Some(challenge) => {
-                self.keys.shown(url, &challenge, &self.scope(), &Authorization::Nothing)
-            }
+        let known = lock(&self.keys.challenges).get(&self.host).cloned();
+        let Some(Known { challenge, is_usual }) = known else { return Ok(Authorization::Nothing) };
+        if let Some(scope) = lock(&self.keys.scopes).get(&self.key()).cloned() {
+            return self.keys.shown(self.of(asked), &challenge, &scope, &Authorization::Nothing);
+        }
+        if !is_usual {
+            return Ok(Authorization::Nothing);
+        }
+        match self.keys.shown(self.of(asked), &challenge, &self.scope(), &Authorization::Nothing) {
+            // It was a guess. The registry will say what it wants.
+            Err(error) if error.kind() != ErrorKind::Network => Ok(Authorization::Nothing),
+            result => result,
         }
     }
 
     fn answer(
         &self,
-        url: &SafeUrl,
+        asked: &AskedServer,
         challenges: &[&str],
         shown: &Authorization,
     ) -> Result<Option<Authorization>, ProviderError> {
-        if url.host_and_port() != self.host {
+        if asked.host_and_port() != self.host {
             return Ok(None);
         }
         let Some(challenge) = Challenge::best(challenges) else { return Ok(None) };
-        lock(&self.keys.challenges).insert(self.host.clone(), challenge.clone());
-        let scope = self.scope();
+        let own = self.scope();
+        // The registry knows which scope it wants: it may have another name for the repository.
         let scope = match &challenge {
-            // The registry may ask for more access than this request needs.
-            Challenge::Bearer { scope: Some(own), .. } if !self.writes => own.clone(),
-            _ => scope,
+            Challenge::Bearer { scope: Some(scope), .. } => Scope(scope).with_push(self.writes),
+            Challenge::Bearer { scope: None, .. } | Challenge::Basic => own.clone(),
         };
-        let answer = self.keys.shown(url, &challenge, &scope, shown)?;
+        let is_usual = Scope(&scope).is_covered_by(&own);
+        let known = Known { challenge: challenge.clone(), is_usual };
+        lock(&self.keys.challenges).insert(self.host.clone(), known);
+        lock(&self.keys.scopes).insert(self.key(), scope.clone());
+        let answer = self.keys.shown(self.of(asked), &challenge, &scope, shown)?;
         let is_new = answer != Authorization::Nothing && answer != *shown;
         Ok(is_new.then_some(answer))
+    }
+
+    fn hints(&self, asked: &AskedServer) -> Vec<String> {
+        self.keys.hints_elsewhere(self.of(asked))
     }
 }
 
@@ -124,33 +169,40 @@ impl Keys {
             http,
             stores,
             challenges: Mutex::default(),
+            scopes: Mutex::default(),
             tokens: Mutex::default(),
             credentials: Mutex::default(),
+            elsewhere: Mutex::default(),
         }
     }
 
-    /// The credentials for `url` that satisfy this challenge, except those that were `refused`.
+    /// The credentials for `asked` that satisfy this challenge, except those that were `refused`.
     fn shown(
         &self,
-        url: &SafeUrl,
+        repository: Repository<'_>,
         challenge: &Challenge,
         scope: &str,
         refused: &Authorization,
     ) -> Result<Authorization, ProviderError> {
+        let asked = repository.asked;
+        let own = |credential: Credential| {
+            let recipient = Recipient::Server(asked.url());
+            credential.release(recipient, &self.http.options().token_hosts).ok()
+        };
         match challenge {
-            Challenge::Basic => Ok(match self.credential(url)? {
-                Some(Credential::Password { user, password }) => {
-                    Authorization::basic(&user, &password)
-                }
-                Some(Credential::Identity(token)) => Authorization::bearer(&token),
-                None => Authorization::Nothing,
-            }),
+            Challenge::Basic => {
+                let released = self.credential(repository)?.and_then(own);
+                Ok(released.map_or(Authorization::Nothing, |released| released.basic(TOKEN_USER)))
+            }
             Challenge::Bearer { realm, service, .. } => {
-                let key = (url.host_and_port(), scope.to_owned());
+                let key = (asked.host_and_port(), scope.to_owned());
                 let slot = Arc::clone(lock(&self.tokens).entry(key).or_default());
                 let mut slot = lock(&slot);
+                // A token is for the registry that asked for it, wherever it is from.
                 let shown = |token: &Token| {
-                    Authorization::bearer(&token.value).known_from(format!("`{}`", plain(realm)))
+                    let token = Credential::token(asked, token.value.clone());
+                    let released = own(token.known_from(format!("`{}`", plain(realm))));
+                    released.map_or(Authorization::Nothing, |released| released.bearer())
                 };
                 let now = Instant::now();
                 if let Some(known) = slot.as_ref().filter(|token| token.until > now)
@@ -158,41 +210,31 @@ impl Keys {
                 {
                     return Ok(shown(known));
                 }
-                let token = self.token(url, realm, service.as_deref(), scope)?;
+                let token = self.new_token(repository, realm, service.as_deref(), scope)?;
                 Ok(shown(slot.insert(token)))
             }
         }
     }
 
-    /// Requests a token from the server that the registry at `url` names.
-    fn token(
+    /// Requests a token from the server that the registry names: with the registry's password if that may go there, or else without one,
+    /// which is enough for what everybody may read.
+    fn new_token(
         &self,
-        url: &SafeUrl,
+        repository: Repository<'_>,
         realm: &str,
         service: Option<&str>,
         scope: &str,
     ) -> Result<Token, ProviderError> {
-        let registry = url.host_and_port();
-        let place = SafeUrl::parse(realm).map_err(|error| {
-            let text = format!("`{registry}` names a place for tokens that is not a valid URL");
-            ProviderError::new(ErrorKind::Protocol, text).because(error)
-        })?;
-        if place.may_hold_secret() || !matches!(place.scheme(), "https" | "http") {
-            let text = format!(
-                "`{registry}` names `{}` as the place for tokens, which is refused",
-                shown(&place)
-            );
-            return Err(ProviderError::new(ErrorKind::Refused, text));
-        }
-        check_lead(url, &place)?;
-        let credential = self.credential_at(url, &place)?;
-        let mut asked = place.as_url().clone();
-        asked.set_fragment(None);
+        let registry = repository.asked.host_and_port();
+        let place = place_of_tokens(repository.asked, realm)?;
+        let released = self.released(repository, &place)?;
+        let mut url = place.as_url().clone();
+        url.set_fragment(None);
         let pairs = [("service", service), ("scope", Some(scope))];
         let pairs = pairs.into_iter().filter_map(|(key, value)| Some((key, value?)));
-        let request = match &credential {
-            Some(Credential::Identity(token)) => {
-                let mut form = asked.clone();
+        let request = match released.as_ref().map(|released| (released, released.identity())) {
+            Some((_, Some(token))) => {
+                let mut form = url.clone();
                 form.set_query(None);
                 form.query_pairs_mut()
                     .extend_pairs(pairs)
@@ -203,31 +245,39 @@ impl Keys {
                 let request = self.http.post(&place).authorization(Authorization::Nothing);
                 request.header("content-type", "application/x-www-form-urlencoded").body(body)
             }
-            Some(Credential::Password { user, password }) => {
-                asked.query_pairs_mut().extend_pairs(pairs);
-                let authorization = Authorization::basic(user, password);
-                self.http.get(&asked.into()).authorization(authorization)
+            Some((released, None)) => {
+                url.query_pairs_mut().extend_pairs(pairs);
+                self.http.get(&url.into()).authorization(released.basic(TOKEN_USER))
             }
             None => {
-                asked.query_pairs_mut().extend_pairs(pairs);
-                self.http.get(&asked.into()).authorization(Authorization::Nothing)
+                url.query_pairs_mut().extend_pairs(pairs);
+                self.http.get(&url.into()).authorization(Authorization::Nothing)
             }
+        };
+        let helped = |error: ProviderError| {
+            let hints = match (&released, self.hints_elsewhere(repository)) {
+                (Some(_), _) => {
+                    let text = format!("the password for `{registry}` was not accepted");
+                    vec![format!("{text}; {}", hint(&registry))]
+                }
+                (None, hints) if hints.is_empty() => vec![hint(&registry)],
+                (None, hints) => hints,
+            };
+            hints.into_iter().fold(error, ProviderError::hint)
         };
         let bytes = request.fetch(LONGEST_TOKEN, &Silent).map_err(|error| {
             let text = format!("`{}` hands out no token for `{registry}`", shown(&place));
             let failed = ProviderError::new(error.kind(), text).because(error.to_string());
-            match (error.kind(), &credential) {
-                (ErrorKind::Auth, None) => failed.hint(hint(&registry)),
-                (ErrorKind::Auth, Some(_)) => failed.hint(format!(
-                    "the password for `{registry}` was not accepted; {}",
-                    hint(&registry)
-                )),
+            match error.kind() {
+                ErrorKind::Auth => helped(failed),
+                ErrorKind::NotFound | ErrorKind::Protocol if released.is_none() => helped(failed),
                 _ => failed,
             }
         })?;
         let broken = || {
             let text = format!("`{}` did not answer with a token", shown(&place));
-            ProviderError::new(ErrorKind::Protocol, text)
+            let failed = ProviderError::new(ErrorKind::Protocol, text);
+            if released.is_none() { helped(failed) } else { failed }
         };
         let granted: Granted = serde_json::from_slice(&bytes).map_err(|_| broken())?;
         let value = granted.token.or(granted.access_token).filter(|token| !token.is_empty());
@@ -238,56 +288,71 @@ impl Keys {
         Ok(Token { value: Secret::new(value.ok_or_else(broken)?), until })
     }
 
-    /// The credentials for the token server of the registry at `url`: those of the registry, if both are in
-    /// one domain, or else those of the token server itself.
-    ///
-    /// # Errors
-    ///
-    /// When there is a password, and it may not be shown there.
-    fn credential_at(
+    /// The registry's password for the server that it names for its tokens; `None` if there is none that may go there. That server's own
+    /// password is another one's.
+    fn released(
         &self,
-        url: &SafeUrl,
+        repository: Repository<'_>,
         place: &SafeUrl,
-    ) -> Result<Option<Credential>, ProviderError> {
-        if is_same_site(url, place) {
-            return self.credential(url);
+    ) -> Result<Option<Released>, ProviderError> {
+        let asked = repository.asked;
+        let (named, pairs) = (Recipient::Named(place), &self.http.options().token_hosts);
+        if may_receive(asked, named, pairs) == Err(Withheld::Foreign) {
+            lock(&self.elsewhere).insert(asked.host_and_port(), place.host_and_port());
         }
-        if let Some(own) = self.credential(place)? {
-            return Ok(Some(own));
-        }
-        if self.credential(url)?.is_none() {
-            return Ok(None);
-        }
-        let (registry, other) = (url.host_and_port(), place.host_and_port());
-        let text = format!(
-            "`{registry}` asks for its password at `{}`, which is another host: it is not shown there",
-            shown(place)
-        );
-        Err(ProviderError::new(ErrorKind::Refused, text)
-            .hint(format!("if that is right, `mu login {other}` stores a password for that host")))
+        Ok(self.credential(repository)?.and_then(|own| own.release(named, pairs).ok()))
     }
 
-    /// The password for the host of `url`: mu's own, or one from container tools.
-    fn credential(&self, url: &SafeUrl) -> Result<Option<Credential>, ProviderError> {
-        if !url.is_confidential() {
+    /// What helps if a registry refuses that names another host for its tokens, which may get no password for it; empty if it does not.
+    fn hints_elsewhere(&self, repository: Repository<'_>) -> Vec<String> {
+        let registry = repository.asked.host_and_port();
+        let other = lock(&self.elsewhere).get(&registry).cloned();
+        let Some(other) = other else { return Vec::new() };
+        let has_none = matches!(self.credential(repository), Ok(None));
+        let login = has_none.then(|| hint(&registry));
+        login.into_iter().chain([elsewhere(&registry, "tokens", &other)]).collect()
+    }
+
+    /// The password for a repository: mu's own, which is for the whole registry, or one from container tools.
+    fn credential(&self, repository: Repository<'_>) -> Result<Option<Credential>, ProviderError> {
+        let Repository { asked, name } = repository;
+        if !asked.url().is_confidential() {
             return Ok(None);
         }
-        let host = url.host_and_port();
-        if let Some(known) = lock(&self.credentials).get(&host) {
+        let key = (asked.host_and_port(), name.to_owned());
+        if let Some(known) = lock(&self.credentials).get(&key) {
             return Ok(known.clone());
         }
-        // For a registry with several names, a password for any of them is meant.
-        let named = names_of(&host)
-            .into_iter()
-            .filter_map(|name| SafeUrl::parse(&format!("{}://{name}/", url.scheme())).ok());
-        let own = named.into_iter().find_map(|url| self.http.options().credentials.token(&url));
+        let own = Credential::stored(self.http.options().credentials.as_ref(), asked);
         let found = match own {
-            Some(own) => Some(Credential::written(&own)),
-            None => self.stores.find(&host)?,
+            Some(own) => Some(own),
+            None if name.is_empty() => self.stores.find(asked)?,
+            None => match self.stores.in_folders(asked, name) {
+                Some(own) => Some(own),
+                None => self.credential(Repository { asked, name: "" })?,
+            },
         };
-        lock(&self.credentials).insert(host, found.clone());
+        lock(&self.credentials).insert(key, found.clone());
         Ok(found)
     }
+}
+
+/// The URL at which a registry wants tokens to be asked for.
+fn place_of_tokens(asked: &AskedServer, realm: &str) -> Result<SafeUrl, ProviderError> {
+    let registry = asked.host_and_port();
+    let place = SafeUrl::parse(realm).map_err(|error| {
+        let text = format!("`{registry}` names a place for tokens that is not a valid URL");
+        ProviderError::new(ErrorKind::Protocol, text).because(error)
+    })?;
+    if place.may_hold_secret() || !matches!(place.scheme(), "https" | "http") {
+        let text = format!(
+            "`{registry}` names `{}` as the place for tokens, which is refused",
+            shown(&place)
+        );
+        return Err(ProviderError::new(ErrorKind::Refused, text));
+    }
+    check_lead(asked.url(), &place)?;
+    Ok(place)
 }
 
 /// A foreign URL, for messages.
@@ -299,88 +364,4 @@ fn hint(host: &str) -> String {
     format!(
         "`mu login {host}` takes `USER:PASSWORD`, and mu also finds what `docker login {host}` has stored"
     )
-}
-
-/// Whether the password for the registry may go to the other place: the same server, or over https a host of
-/// the same domain, such as `auth.docker.io` and `registry-1.docker.io`.
-fn is_same_site(registry: &SafeUrl, place: &SafeUrl) -> bool {
-    if registry.is_same_server(place) {
-        return true;
-    }
-    let (Some(one), Some(other)) = (registry.as_url().domain(), place.as_url().domain()) else {
-        return false;
-    };
-    let is_plain = registry.scheme() != "https" || place.scheme() != "https";
-    if is_plain || registry.is_loopback() || place.is_loopback() {
-        return false;
-    }
-    let is_usual = registry.as_url().port().is_none() && place.as_url().port().is_none();
-    let domain = |host: &str| {
-        let labels: Vec<&str> = host.trim_end_matches('.').split('.').collect();
-        // `acme.co` for `registry.acme.co`, and for itself; `acme.co.uk` for `registry.acme.co.uk`.
-        let short = labels.len().saturating_sub(2);
-        let is_country = labels.get(short).is_some_and(|label| label.len() <= 3)
-            && labels.last().is_some_and(|label| label.len() == 2);
-        let from = if is_country { short.saturating_sub(1) } else { short };
-        labels.get(from..).map(|labels| labels.join(".")).unwrap_or_default()
-    };
-    is_usual && one.contains('.') && domain(one) == domain(other)
-}
-
-#[cfg(test)]
-mod tests {
-    use mu_provider::http::{Credentials, HttpOptions};
-
-    use super::*;
-
-    /// Has a token for one host.
-    struct Only(&'static str);
-
-    impl Credentials for Only {
-        fn token(&self, url: &SafeUrl) -> Option<Secret> {
-            (url.host_and_port() == self.0).then(|| Secret::new("ada:secret"))
-        }
-    }
-
-    #[test]
-    fn dockers_registry_has_one_password_under_all_its_names() {
-        let ada = Credential::written(&Secret::new("ada:secret"));
-        for (stored, asked, expected) in [
-            ("docker.io", "registry-1.docker.io", true),
-            ("index.docker.io", "registry-1.docker.io", true),
-            ("registry-1.docker.io", "registry-1.docker.io", true),
-            ("docker.io", "auth.docker.io", false),
-            ("docker.io", "docker.io.evil.example", false),
-            ("ghcr.io", "registry-1.docker.io", false),
-            ("ghcr.io:8443", "ghcr.io:8443", true),
-        ] {
-            let credentials = Arc::new(Only(stored));
-            let http = Http::new(HttpOptions { credentials, ..HttpOptions::default() });
-            let keys = Keys::new(http, Stores::default());
-            let url = SafeUrl::parse(&format!("https://{asked}/v2/")).expect("is a URL");
-            let found = keys.credential(&url).expect("no program is asked");
-            assert_eq!(found, expected.then(|| ada.clone()), "{stored} {asked}");
-        }
-    }
-
-    #[test]
-    fn a_password_is_shown_to_its_own_site_alone() {
-        for (registry, place, expected) in [
-            ("https://registry-1.docker.io/v2/", "https://auth.docker.io/token", true),
-            ("https://registry.gitlab.com/v2/", "https://gitlab.com/jwt/auth", true),
-            ("https://ghcr.io/v2/", "https://ghcr.io/token", true),
-            ("https://ghcr.io/v2/", "https://evil.io/token", false),
-            ("https://ghcr.io/v2/", "http://ghcr.io/token", false),
-            ("https://r.acme.co.uk/", "https://evil.co.uk/", false),
-            ("https://r.acme.co.uk/", "https://auth.acme.co.uk/", true),
-            ("https://ghcr.io/v2/", "https://ghcr.io:8443/token", false),
-            ("https://10.0.0.1/", "https://10.0.0.2/", false),
-            ("http://127.0.0.1:5000/", "http://127.0.0.1:5000/token", true),
-            ("http://127.0.0.1:5000/", "http://127.0.0.1:5001/token", false),
-            ("http://localhost:5000/", "http://a.localhost:5000/", false),
-        ] {
-            let url = |text: &str| SafeUrl::parse(text).expect("is a URL");
-            assert_eq!(is_same_site(&url(registry), &url(place)), expected, "{registry} {place}");
-        }
-    }
 }

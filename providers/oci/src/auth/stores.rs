@@ -8,40 +8,11 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use mu_provider::http::Secret;
+use mu_provider::http::{AskedServer, Credential, Secret, names_of};
 use mu_provider::{ProviderError, fs};
 use serde::Deserialize;
 
 use super::helper;
-
-/// The user for a token without a user.
-const TOKEN_USER: &str = "token";
-
-/// Credentials for a registry.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Credential {
-    /// A user and a password.
-    Password {
-        /// The user.
-        user: String,
-        /// The password.
-        password: Secret,
-    },
-    /// A token that others are handed out for.
-    Identity(Secret),
-}
-
-impl Credential {
-    /// Reads what `mu login` stores, or a variable holds: `USER:PASSWORD`, or only a token.
-    pub(crate) fn written(text: &Secret) -> Self {
-        match text.expose().split_once(':') {
-            Some((user, password)) if !user.is_empty() => {
-                Self::Password { user: user.to_owned(), password: Secret::new(password) }
-            }
-            _ => Self::Password { user: TOKEN_USER.to_owned(), password: text.clone() },
-        }
-    }
-}
 
 /// Where to look for passwords of registries, besides mu's own.
 #[derive(Clone)]
@@ -88,36 +59,53 @@ impl Stores {
         Self { files, variables: Arc::clone(variables), ..Self::default() }
     }
 
+    /// The credentials in these files for the innermost folder of a registry that a repository is in. They count before those for the whole
+    /// registry, and are in the files themselves.
+    pub(crate) fn in_folders(&self, asked: &AskedServer, repository: &str) -> Option<Credential> {
+        let files: Vec<File> = self.files().collect();
+        folders(&asked.host_and_port(), repository)
+            .find_map(|name| files.iter().find_map(|file| file.auths.get(&name)?.credential(asked)))
+    }
+
     /// The credentials for a registry in these files.
     ///
     /// # Errors
     ///
     /// When a program that one of them names takes too long, or answers nonsense.
-    pub(crate) fn find(&self, host: &str) -> Result<Option<Credential>, ProviderError> {
-        for path in &self.files {
-            let Ok(Some(text)) = fs::read_text_if_there(path) else { continue };
-            let Ok(file) = serde_json::from_str::<File>(&text) else { continue };
-            if let Some(found) = self.find_in(&file, host)? {
+    pub(crate) fn find(&self, asked: &AskedServer) -> Result<Option<Credential>, ProviderError> {
+        for file in self.files() {
+            if let Some(found) = self.find_in(&file, asked)? {
                 return Ok(Some(found));
             }
         }
         Ok(None)
     }
 
-    fn find_in(&self, file: &File, host: &str) -> Result<Option<Credential>, ProviderError> {
-        let names = names(host);
+    /// Those of the files that can be read.
+    fn files(&self) -> impl Iterator<Item = File> {
+        let texts = self.files.iter().filter_map(|path| fs::read_text_if_there(path).ok()?);
+        texts.filter_map(|text| serde_json::from_str(&text).ok())
+    }
+
+    fn find_in(
+        &self,
+        file: &File,
+        asked: &AskedServer,
+    ) -> Result<Option<Credential>, ProviderError> {
+        let host = asked.host_and_port();
+        let names = names(&host);
         let helper = names.iter().find_map(|name| {
             file.cred_helpers.get(name).map(|helper| (helper.as_str(), name.as_str()))
         });
         let store = file.creds_store.as_deref().filter(|store| !store.is_empty());
-        let server = names.first().map_or(host, String::as_str);
+        let server = names.first().map_or(&*host, String::as_str);
         for (helper, server) in helper.into_iter().chain(store.map(|store| (store, server))) {
-            let found = helper::ask(helper, server, &self.variables, self.patience)?;
+            let found = helper::ask(helper, (asked, server), &self.variables, self.patience)?;
             if found.is_some() {
                 return Ok(found);
             }
         }
-        Ok(names.iter().find_map(|name| file.auths.get(name)?.credential()))
+        Ok(names.iter().find_map(|name| file.auths.get(name)?.credential(asked)))
     }
 }
 
@@ -141,22 +129,30 @@ struct Entry {
 }
 
 impl Entry {
-    fn credential(&self) -> Option<Credential> {
+    fn credential(&self, asked: &AskedServer) -> Option<Credential> {
         if let Some(token) = self.identitytoken.as_deref().filter(|token| !token.is_empty()) {
-            return Some(Credential::Identity(Secret::new(token)));
+            return Some(Credential::identity(asked, Secret::new(token)));
         }
         if let (Some(user), Some(password)) = (&self.username, &self.password) {
-            return Some(Credential::Password {
-                user: user.clone(),
-                password: Secret::new(password),
-            });
+            return Some(Credential::password(asked, user, Secret::new(password)));
         }
         let auth = self.auth.as_deref().filter(|auth| !auth.is_empty())?;
         let pair = String::from_utf8(STANDARD.decode(auth.trim()).ok()?).ok()?;
         let (user, password) = pair.split_once(':')?;
         let password = Secret::new(password.trim_end_matches('\0'));
-        Some(Credential::Password { user: user.to_owned(), password })
+        Some(Credential::password(asked, user, password))
     }
+}
+
+/// The names that files of credentials have for a repository and the folders around it, from the inside.
+fn folders(host: &str, repository: &str) -> impl Iterator<Item = String> {
+    let ends = repository.match_indices('/').map(|(end, _)| end).chain([repository.len()]);
+    let mut ends: Vec<usize> = ends.filter(|end| *end > 0).collect();
+    ends.reverse();
+    ends.into_iter().flat_map(move |end| {
+        let folder = repository.get(..end).unwrap_or_default();
+        names_of(host).into_iter().map(move |name| format!("{name}/{folder}"))
+    })
 }
 
 /// The names that files of credentials have for a registry.
@@ -178,16 +174,48 @@ fn names(host: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use mu_provider::SafeUrl;
+
     use super::*;
 
-    fn find(text: &str, host: &str) -> Option<(String, String)> {
+    fn asked(host: &str) -> AskedServer {
+        AskedServer::new(&SafeUrl::parse(&format!("https://{host}/")).expect("is a URL"))
+    }
+
+    fn find(text: &str, host: &str) -> Option<Credential> {
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let file = folder.path().join("config.json");
         std::fs::write(&file, text).expect("can be written");
         let stores = Stores { files: vec![file], ..Stores::default() };
-        match stores.find(host).expect("no program is asked")? {
-            Credential::Password { user, password } => Some((user, password.expose().to_owned())),
-            Credential::Identity(token) => Some(("<token>".to_owned(), token.expose().to_owned())),
+        let (host, repository) = host.split_once('/').unwrap_or((host, "any/thing"));
+        let asked = asked(host);
+        let own = stores.in_folders(&asked, repository);
+        own.or_else(|| stores.find(&asked).expect("no program is asked"))
+    }
+
+    #[test]
+    fn the_password_for_the_innermost_folder_counts() {
+        let entry = |user: &str| format!("{{\"username\": \"{user}\", \"password\": \"x\"}}");
+        let text = format!(
+            r#"{{"auths": {{"h.example": {}, "h.example/a": {}, "h.example/a/b": {}, "docker.io/c": {}}},
+                "credsStore": "there-is-no-such-program"}}"#,
+            entry("host"),
+            entry("a"),
+            entry("b"),
+            entry("c")
+        );
+        for (place, user) in [
+            ("h.example/a/b", Some("b")),
+            ("h.example/a/b/c", Some("b")),
+            ("h.example/a/bc", Some("a")),
+            ("h.example/ab", Some("host")),
+            ("h.example/", Some("host")),
+            ("registry-1.docker.io/c/d", Some("c")),
+            ("registry-1.docker.io/d", None),
+        ] {
+            let host = place.split('/').next().unwrap_or_default();
+            let own = |user| Credential::password(&asked(host), user, Secret::new("x"));
+            assert_eq!(find(&text, place), user.map(own), "{place}");
         }
     }
 
@@ -201,12 +229,15 @@ mod tests {
             "plain.example:5000": {"username": "bob", "password": "x"},
             "empty.example": {}, "broken.example": {"auth": "%%"}
         }, "credsStore": "there-is-no-such-program", "credHelpers": {"ghcr.io": "../../evil"}}"#;
-        let pair = |user: &str, password: &str| Some((user.to_owned(), password.to_owned()));
+        let pair = |host: &str, user: &str, password: &str| {
+            Some(Credential::password(&asked(host), user, Secret::new(password)))
+        };
+        let identity = Credential::identity(&asked("acr.example"), Secret::new("refresh"));
         for (host, expected) in [
-            ("ghcr.io", pair("ada", "hunter:2")),
-            ("registry-1.docker.io", pair("ada", "hunter:2")),
-            ("acr.example", pair("<token>", "refresh")),
-            ("plain.example:5000", pair("bob", "x")),
+            ("ghcr.io", pair("ghcr.io", "ada", "hunter:2")),
+            ("registry-1.docker.io", pair("registry-1.docker.io", "ada", "hunter:2")),
+            ("acr.example", Some(identity)),
+            ("plain.example:5000", pair("plain.example:5000", "bob", "x")),
             ("plain.example", None),
             ("empty.example", None),
             ("broken.example", None),
@@ -214,18 +245,6 @@ mod tests {
             assert_eq!(find(text, host), expected, "{host}");
         }
         assert_eq!(find("nonsense", "ghcr.io"), None);
-    }
-
-    #[test]
-    fn a_token_alone_has_a_user_too() {
-        for (text, user, expected) in [("ada:x:y", "ada", "x:y"), ("ghp_1", TOKEN_USER, "ghp_1")] {
-            let Credential::Password { user: found, password } =
-                Credential::written(&Secret::new(text))
-            else {
-                panic!("is a password")
-            };
-            assert_eq!((found.as_str(), password.expose()), (user, expected));
-        }
     }
 
     #[cfg(unix)]
@@ -246,9 +265,12 @@ mod tests {
         program("odd", "echo nonsense");
         let path = format!("relative:{}:/usr/bin:/bin", folder.path().display());
         let variables = BTreeMap::from([("PATH".to_owned(), path)]);
-        let ask = |name: &str| helper::ask(name, "h.example", &variables, Duration::from_secs(2));
+        let ask = |name: &str| {
+            let registry = asked("h.example");
+            helper::ask(name, (&registry, "h.example"), &variables, Duration::from_secs(2))
+        };
         let expected =
-            Credential::Password { user: "ada".to_owned(), password: Secret::new("for h.example") };
+            Credential::password(&asked("h.example"), "ada", Secret::new("for h.example"));
         assert_eq!(ask("good").expect("answers"), Some(expected));
         assert_eq!(ask("none").expect("answers"), None);
         assert_eq!(ask("absent").expect("is not there"), None);

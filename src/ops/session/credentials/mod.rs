@@ -1,8 +1,9 @@
-//! Tokens for registries: from `MU_TOKEN_<HOST>`, else those that `mu login` has stored.
+//! Tokens for registries: from `MU_TOKEN_<HOST>`, else those that `mu login` has stored, else what the user has given to Helm.
 //!
 //! The HTTP client decides which requests may have a token.
 
 mod file;
+mod helm;
 #[cfg(feature = "keyring")]
 mod keyring;
 
@@ -11,7 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::SafeUrl;
-use mu_provider::http::{Credentials, Secret, TOKEN_PREFIX, token_variable};
+use mu_provider::http::{
+    AskedServer, Credential, Credentials, Secret, TOKEN_PREFIX, token_variable,
+};
 
 use crate::env::Environment;
 use crate::ops::{CommandError, Events};
@@ -32,6 +35,9 @@ pub(super) struct Tokens {
     variables: BTreeMap<String, Secret>,
     home: PathBuf,
     stored: OnceLock<BTreeMap<String, Secret>>,
+    /// Helm's file of repositories, and what it says.
+    helms_file: PathBuf,
+    helms: OnceLock<helm::Repositories>,
     /// Variables that a warning was already shown for.
     warned_of: Mutex<BTreeSet<String>>,
     events: Arc<dyn Events>,
@@ -55,6 +61,8 @@ impl Tokens {
             variables: tokens.collect(),
             home: environment.mu_home.clone(),
             stored: OnceLock::new(),
+            helms_file: crate::formats::helms_repositories(environment),
+            helms: OnceLock::new(),
             warned_of: Mutex::default(),
             events,
         }
@@ -87,7 +95,8 @@ impl Tokens {
     }
 
     /// A stored token: only for exactly the host and port that it was stored for.
-    fn stored(&self, host_and_port: &str) -> Option<Secret> {
+    fn stored(&self, asked: &AskedServer) -> Option<Credential> {
+        let host_and_port = asked.host_and_port();
         let stored = self.stored.get_or_init(|| {
             if file::is_readable_by_others(&self.home) {
                 let path = file::path(&self.home);
@@ -101,41 +110,40 @@ impl Tokens {
                 BTreeMap::new()
             })
         });
-        let found = stored.get(host_and_port).cloned();
+        let of = |token: &Secret| Credential::token(asked, token.clone());
+        let in_file = || format!("`{}`", file::path(&self.home).display());
+        let found = stored.get(&host_and_port).map(|token| of(token).known_from(in_file()));
         #[cfg(feature = "keyring")]
-        let found = found.or_else(|| keyring::find(host_and_port));
+        let found = found.or_else(|| {
+            keyring::find(&host_and_port).map(|token| of(&token).known_from("the keyring"))
+        });
         found
     }
 }
 
+impl Tokens {
+    /// The password that the user has given to Helm.
+    fn helms(&self, asked: &AskedServer) -> Option<Credential> {
+        self.helms.get_or_init(|| helm::Repositories::read(&self.helms_file)).find(asked)
+    }
+}
+
 impl Credentials for Tokens {
-    fn token(&self, url: &SafeUrl) -> Option<Secret> {
-        let host = url.host_and_port();
+    fn find(&self, asked: &AskedServer) -> Option<Credential> {
         // Most people have no such variable.
         if self.variables.is_empty() {
-            return self.stored(&host);
+            return self.stored(asked).or_else(|| self.helms(asked));
         }
-        let variable = token_variable(&host).and_then(|name| self.variables.get(&name).cloned());
-        let found = variable.or_else(|| self.stored(&host));
+        let host = asked.host_and_port();
+        let variable = token_variable(&host).and_then(|name| {
+            let token = self.variables.get(&name)?.clone();
+            Some(Credential::token(asked, token).in_variable(name))
+        });
+        let found = variable.or_else(|| self.stored(asked)).or_else(|| self.helms(asked));
         if found.is_none() {
-            self.warn_of_former(url, &host);
+            self.warn_of_former(asked.url(), &host);
         }
         found
-    }
-
-    fn variable(&self, url: &SafeUrl) -> Option<String> {
-        token_variable(&url.host_and_port()).filter(|name| self.variables.contains_key(name))
-    }
-
-    fn origin(&self, url: &SafeUrl) -> Option<String> {
-        if let Some(variable) = self.variable(url) {
-            return Some(format!("`{variable}`"));
-        }
-        let stored = self.stored.get()?;
-        Some(match stored.contains_key(&url.host_and_port()) {
-            true => format!("`{}`", file::path(&self.home).display()),
-            false => "the keyring".to_owned(),
-        })
     }
 }
 
@@ -177,6 +185,8 @@ pub(crate) fn remove(home: &Path, host: &str) -> Result<bool, CommandError> {
 
 #[cfg(test)]
 mod tests {
+    use mu_provider::http::{Recipient, TokenHosts};
+
     use super::*;
     use crate::ops::Stage;
 
@@ -201,6 +211,8 @@ mod tests {
             variables: variables.collect(),
             home: home.to_owned(),
             stored: OnceLock::new(),
+            helms_file: home.join("repositories.yaml"),
+            helms: OnceLock::new(),
             warned_of: Mutex::default(),
             events: Arc::clone(&notes) as Arc<dyn Events>,
         };
@@ -209,7 +221,10 @@ mod tests {
 
     fn find(tokens: &Tokens, url: &str) -> Option<String> {
         let url = SafeUrl::parse(url).expect("is a URL");
-        tokens.token(&url).map(|token| token.expose().to_owned())
+        let released = tokens.find(&AskedServer::new(&url))?;
+        let released = released.release(Recipient::Server(&url), &TokenHosts::default());
+        let (_, token) = released.expect("it is its own").user_and_password("")?;
+        Some(token.expose().to_owned())
     }
 
     #[test]

@@ -1,0 +1,137 @@
+//! What an answer's status means, and what helps against a refusal.
+
+use super::{Authorization, Failure, Header, Request, Response, or_variable};
+use crate::{ErrorKind, ProviderError, SafeUrl, Silent};
+
+/// The longest answer that is read to find out why a request was refused, in bytes.
+const LONGEST_PROBLEM: u64 = 16 << 10;
+
+/// How many characters of it are shown.
+const LONGEST_REASON: usize = 300;
+
+impl Request<'_> {
+    /// The error about a token that cannot be the value of a header.
+    pub(super) fn no_header(&self, url: &SafeUrl) -> ProviderError {
+        let host = url.host_and_port();
+        let (token, hint) = match self.variable() {
+            Some(name) => {
+                (format!("the token in `{name}`"), "set it to the token alone".to_owned())
+            }
+            None => {
+                (format!("the token for `{host}`"), format!("`mu login {host}` stores a new one"))
+            }
+        };
+        let text = format!(
+            "`{url}` was not requested: {token} contains a line break or another character that no token has"
+        );
+        ProviderError::new(ErrorKind::Auth, text).hint(hint)
+    }
+
+    /// An answer, or the error of its status.
+    pub(super) fn judge(&self, response: Response) -> Result<Response, Failure> {
+        let status = response.status();
+        if (200..300).contains(&status) || status == 304 || self.allowed.contains(&status) {
+            return Ok(response);
+        }
+        let url = response.url();
+        let text = format!("`{url}` answered {}", response.status_text());
+        Err(match status {
+            401 | 403 => {
+                let url = url.clone();
+                let error = self.unauthorized(&url, text, status);
+                match self.said(&url, response) {
+                    Some(reason) => error.because(reason),
+                    None => error,
+                }
+                .into()
+            }
+            404 | 410 => ProviderError::new(ErrorKind::NotFound, text).into(),
+            408 | 429 | 500..=599 => Failure::unavailable(&response),
+            _ => Failure::refused(&response, text),
+        })
+    }
+
+    /// The server's reason for a refusal, if it is in problem details (RFC 9457) and does not reveal the
+    /// token.
+    fn said(&self, url: &SafeUrl, response: Response) -> Option<String> {
+        let kind = response.header("content-type")?;
+        if !kind.starts_with("application/problem+json") {
+            return None;
+        }
+        let bytes = response.bytes(LONGEST_PROBLEM, &Silent).ok()?;
+        let problem: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
+        let detail = problem.get("detail")?.as_str()?;
+        let tells = |shown: Header| match shown.for_program().expose().strip_prefix("Bearer ") {
+            Some(token) => detail.contains(token),
+            // A password is hidden in the shown text, so it could not be found there.
+            None => true,
+        };
+        if self.token_for(url).is_some_and(tells) {
+            return None;
+        }
+        let words: Vec<&str> = detail.split_whitespace().collect();
+        Some(words.join(" ").chars().take(LONGEST_REASON).collect())
+    }
+
+    fn unauthorized(&self, url: &SafeUrl, text: String, status: u16) -> ProviderError {
+        let host = url.host_and_port();
+        let error = ProviderError::new(ErrorKind::Auth, text);
+        if !url.is_confidential() {
+            return error
+                .hint(format!("tokens are not sent over plain http: reach `{host}` by https"));
+        }
+        if !url.is_same_server(&self.url) {
+            let from = self.url.host_and_port();
+            return error.hint(format!(
+                "`{from}` redirects there, and tokens are not sent to another host"
+            ));
+        }
+        let asked = self.asked();
+        if let Some(guard) = &self.guard {
+            let hints = guard.hints(&asked);
+            if !hints.is_empty() {
+                return hints.into_iter().fold(error, ProviderError::hint);
+            }
+        }
+        let host = asked.host_and_port();
+        let variable = or_variable(&host);
+        if self.token_for(url).is_none() {
+            return error.hint(match self.stored() {
+                // It is there, and was not shown.
+                Some(_) if self.authorization == Authorization::Stored => {
+                    elsewhere(&host, "changes", &url.host_and_port())
+                }
+                _ => format!("`mu login {host}` stores a token for it{variable}"),
+            });
+        }
+        match (self.variable(), status) {
+            (Some(name), 401) => error.hint(format!(
+                "the token in `{name}` was refused; set another, or unset it to use what `mu login {host}` stored"
+            )),
+            (None, 401) => error.hint(format!(
+                "the token for `{host}` was not accepted; `mu login {host}` stores a new one{variable}"
+            )),
+            // The server accepted the token, but it does not allow this request.
+            (Some(name), _) => error.hint(format!("the token in `{name}` does not allow this")),
+            (None, _) => error.hint(format!(
+                "the token for `{host}` does not allow this; `mu login {host}` stores a new one{variable}"
+            )),
+        }
+    }
+
+    /// The variable that the stored token comes from, if any.
+    fn variable(&self) -> Option<String> {
+        let is_stored = self.authorization == Authorization::Stored;
+        let found = is_stored.then(|| self.stored()).flatten()?;
+        found.variable().map(str::to_owned)
+    }
+}
+
+/// The hint with the line of the user's settings that lets the password for `host` go to `other`, which it names for its tokens or
+/// changes (`purpose`).
+pub fn elsewhere(host: &str, purpose: &str, other: &str) -> String {
+    format!(
+        "`{host}` names `{other}` for its {purpose}, which gets no password for `{host}`; if that is right, write \
+         `registries: {{{host}/: {{tokensAt: {other}}}}}` into `~/.mu/config.yaml`"
+    )
+}
