@@ -1,8 +1,11 @@
 //! Folders that are kept open by their descriptors, below which nothing is reached through a link. Paths are not checked here.
 
 use std::ffi::CString;
+use std::fs::File;
+use std::io;
 use std::os::fd::OwnedFd;
-use std::time::{Duration, UNIX_EPOCH};
+use std::path::Path;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{
     AtFlags, Dir, DirEntry, FileType, Mode, OFlags, linkat, mkdirat, open, openat, renameat,
@@ -10,7 +13,7 @@ use rustix::fs::{
 };
 use rustix::io::retry_on_intr;
 
-use super::*;
+use super::kind::Kind;
 
 /// Writes `content` with nothing but the system call: the standard library uses one at which a thread can
 /// be cancelled, which is expensive for small files.

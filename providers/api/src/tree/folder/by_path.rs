@@ -3,7 +3,12 @@
 
 #![expect(clippy::disallowed_methods, reason = "is a door to files; whoever asks knows the path")]
 
-use super::*;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use super::kind::{Kind, not_a_file};
 
 pub(super) fn write_all(mut file: File, content: &[u8]) -> io::Result<()> {
     io::Write::write_all(&mut file, content)
