@@ -14,6 +14,7 @@ mod capability;
 mod commits;
 mod copies;
 mod error;
+pub mod facts;
 mod limit;
 mod load;
 mod options;
@@ -60,8 +61,8 @@ pub use self::similar::nearest;
 pub use self::universe::{
     Candidate, Level, Requirement, Revision, Unavailable, Universe, Untagged,
 };
-pub(crate) use self::wire::conflicting;
 pub use self::wire::moved_to;
+pub(crate) use self::wire::{conflicting, details};
 
 /// The index of one run.
 #[derive(Debug)]

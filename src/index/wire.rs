@@ -9,6 +9,7 @@ use std::sync::Arc;
 use mu_provider::{Dependency, ErrorKind, Found, ProviderError, Release};
 
 use crate::index::cache::{Fetched, Head, Label, Learned, LineSpan, Lines, Listing};
+use crate::index::facts::fixed;
 use crate::index::releases::{Details, Entry, LeftOut, Upgrade, plain};
 use crate::index::universe::Requirement;
 use crate::manifest::Capability;
@@ -62,7 +63,7 @@ fn agree(found: &Found, version: &Version, lines: [&Range<usize>; 2]) -> Result<
     });
     // In a repository, commits define the content, and two tags can be one version.
     let is_in_repository = commit_of(&one).is_some() || commit_of(&other).is_some();
-    if is_in_repository || content(&one) == content(&other) {
+    if is_in_repository || fixed(&one) == fixed(&other) {
         return Ok(());
     }
     let digest_of = |release: &Release| match (&release.digest, &release.archive) {
@@ -80,28 +81,6 @@ fn agree(found: &Found, version: &Version, lines: [&Range<usize>; 2]) -> Result<
     Err(ProviderError::new(ErrorKind::Integrity, message).hint(
         "a published version never changes: whoever runs the registry has to remove the wrong line",
     ))
-}
-
-/// The part of a version that must never change, because selection and installing depend on it.
-fn content(release: &Release) -> Release {
-    Release {
-        digest: release.digest.clone(),
-        archive: release.archive.clone(),
-        origin: release.origin.clone(),
-        app_version: release.app_version.clone(),
-        api_version: release.api_version.clone(),
-        mu_version: release.mu_version.clone(),
-        dependencies: release.dependencies.clone(),
-        provides: release.provides.clone(),
-        requires: release.requires.clone(),
-        replaces: release.replaces.clone(),
-        conflicts: release.conflicts.clone(),
-        constraints: release.constraints.clone(),
-        channels: release.channels.clone(),
-        default_channel: release.default_channel.clone(),
-        upgrade: release.upgrade.clone(),
-        ..Release::default()
-    }
 }
 
 /// The cached form of a listing with the lines `fetched`.
@@ -189,7 +168,7 @@ pub(super) fn details_at(id: &PackageId, lines: &Lines, line: LineSpan) -> Detai
 }
 
 /// The rare details of a line, or of a manifest in the same form.
-pub(super) fn details(id: &PackageId, release: &Release) -> Details {
+pub(crate) fn details(id: &PackageId, release: &Release) -> Details {
     let defaults = inherited(id);
     let package =
         |text: &String| Reference::parse(text).ok().map(|reference| reference.id(&defaults));
@@ -374,6 +353,7 @@ fn seconds(text: &str) -> Option<i64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::index::facts::{FACTS, Fact};
     use mu_provider::{Location, SafeUrl};
 
     fn found(lines: &str) -> Found {
@@ -432,6 +412,53 @@ mod tests {
         assert!(needs.ends_with("with different dependencies or other facts"), "{needs}");
         let commit = |tag: &str| format!(",\"commit\":\"{tag}\",\"ref\":\"refs/tags/{tag}\"");
         assert_eq!(twice(&commit("a"), &commit("b")), Ok(1));
+    }
+
+    #[test]
+    fn every_fact_that_selection_reads_is_a_detail_or_has_a_place_of_its_own() {
+        // The version itself, its time, its requirements, and what only the whole listing or the place is asked for.
+        const ELSEWHERE: [&str; 9] = [
+            "name",
+            "version",
+            "versioning",
+            "versions",
+            "dependencies",
+            "format",
+            "bundled",
+            "published",
+            "tip",
+        ];
+        let samples = [
+            ("origin", r#""origin":"a/b""#),
+            ("app_version", r#""appVersion":"3""#),
+            ("api_version", r#""apiVersion":"mu/v1""#),
+            ("mu_version", r#""muVersion":">=0.1""#),
+            ("provides", r#""provides":["a.b/v1/C"]"#),
+            ("requires", r#""requires":["a.b/v1/C"]"#),
+            ("replaces", r#""replaces":["a/b"]"#),
+            ("conflicts", r#""conflicts":["a/b"]"#),
+            ("constraints", r#""constraints":{"os":"linux"}"#),
+            ("channels", r#""channels":["stable"]"#),
+            ("default_channel", r#""defaultChannel":"stable""#),
+            ("upgrade", r#""upgrade":{"replaces":"1.0.0"}"#),
+            ("tags", r#""tags":["beta"]"#),
+            ("yanked", r#""yanked":true"#),
+            ("deprecated", r#""deprecated":true"#),
+            ("unusable", r#""unusable":"it is broken""#),
+            ("moved_to", r#""movedTo":"a/b""#),
+        ];
+        let id = PackageId::parse("hub.example/aws/ec2").expect("is an id");
+        let is_read = |what: &Fact| matches!(what, Fact::Chosen(_) | Fact::Among);
+        for (fact, _) in FACTS.iter().filter(|(_, what)| is_read(what)) {
+            let sample = samples.iter().find(|(name, _)| name == fact);
+            let Some((_, key)) = sample else {
+                assert!(ELSEWHERE.contains(fact), "there is no sample of `{fact}`");
+                continue;
+            };
+            let release: Release = serde_json::from_str(&format!("{{{key}}}")).expect("is a line");
+            assert!(has_details(&release), "{fact}");
+            assert_ne!(details(&id, &release), Details::default(), "{fact}");
+        }
     }
 
     #[test]

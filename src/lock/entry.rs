@@ -18,6 +18,9 @@ trait Field: Sized {
 
     /// The rest of its line; `None` if the key is left out.
     fn print(&self) -> Option<String>;
+
+    /// Whether there is nothing in it, which mu never writes.
+    fn is_empty(&self) -> bool;
 }
 
 /// A text that every entry has.
@@ -34,6 +37,10 @@ impl Field for String {
     fn print(&self) -> Option<String> {
         Some(line::print_text(self))
     }
+
+    fn is_empty(&self) -> bool {
+        self.as_str().is_empty()
+    }
 }
 
 impl Field for Option<String> {
@@ -47,6 +54,10 @@ impl Field for Option<String> {
 
     fn print(&self) -> Option<String> {
         self.as_deref().map(line::print_text)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.as_deref().is_none_or(str::is_empty)
     }
 }
 
@@ -62,12 +73,16 @@ impl Field for Vec<String> {
     fn print(&self) -> Option<String> {
         line::print_list(self)
     }
+
+    fn is_empty(&self) -> bool {
+        self.as_slice().is_empty()
+    }
 }
 
 macro_rules! entry {
     ($($(#[$about:meta])* $key:literal $field:ident: $kind:ty $(= $default:ident)?,)*) => {
         /// One chosen package as it is written.
-        #[derive(Debug, Default, JsonSchema)]
+        #[derive(Debug, Default, PartialEq, JsonSchema)]
         #[schemars(deny_unknown_fields)]
         pub(super) struct WirePackage {
             $(
@@ -85,14 +100,17 @@ macro_rules! entry {
                 Ok(Self { $($field: Field::read(table, $key)?,)* })
             }
 
-            /// Reads one line of an entry that mu wrote; `None` if the form differs.
+            /// Reads one line of an entry that mu wrote; `None` if the form differs, or if the key was there before.
             pub(super) fn read_line(&mut self, field: &str) -> Option<()> {
                 let (key, value) = line::split(field)?;
                 match key {
-                    $($key => self.$field = Field::read_line(value)?,)*
-                    _ => return None,
+                    $($key => {
+                        let is_first = Field::is_empty(&self.$field);
+                        self.$field = Field::read_line(value)?;
+                        (is_first && !Field::is_empty(&self.$field)).then_some(())
+                    })*
+                    _ => None,
                 }
-                Some(())
             }
 
             /// Adds the entry to the text of a lock.
@@ -136,6 +154,8 @@ entry! {
     "built" built: Option<String> = default,
     /// `sha256:` and the digest of the archive.
     "archive" archive: Option<String> = default,
+    /// OCI: `sha256:` and the digest of the manifest, or index of manifests, that the tag of the version led to.
+    "manifest" manifest: Option<String> = default,
     /// `sha256:` and the digest of the patch that is applied to the content.
     "patch" patch: Option<String> = default,
     /// `h1:` and the digest of the content with the patch.
@@ -152,6 +172,8 @@ entry! {
     "provides" provides: Vec<String> = default,
     /// Capabilities that it requires.
     "requires" requires: Vec<String> = default,
+    /// Packages and capabilities that must not be used together with it.
+    "conflicts" conflicts: Vec<String> = default,
     /// What it needs of the runtime: `FACT RANGE`.
     "constraints" constraints: Vec<String> = default,
     /// The range of mu versions that can use it.
@@ -165,6 +187,6 @@ entry! {
 impl WirePackage {
     /// Whether it has the keys that every entry has.
     pub(super) fn is_complete(&self) -> bool {
-        !self.id.is_empty() && !self.version.is_empty() && !self.source.is_empty()
+        [&self.id, &self.version, &self.source].into_iter().all(|text| !Field::is_empty(text))
     }
 }

@@ -35,9 +35,7 @@ pub(super) fn print_text(value: &str) -> String {
                 quoted.push('\\');
                 quoted.push(character);
             }
-            _ if character.is_control()
-                || matches!(character, '\u{85}' | '\u{2028}' | '\u{2029}' | '\u{feff}') =>
-            {
+            _ if is_odd(character) => {
                 quoted.push_str(&format!("\\U{:08X}", u32::from(character)));
             }
             _ => quoted.push(character),
@@ -45,6 +43,13 @@ pub(super) fn print_text(value: &str) -> String {
     }
     quoted.push('"');
     quoted
+}
+
+/// Whether a character breaks a line for some reader, or is not text.
+pub(super) fn is_odd(character: char) -> bool {
+    let is_odd =
+        matches!(character, '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}');
+    is_odd || character.is_control()
 }
 
 fn is_version_or_digest(value: &str) -> bool {
@@ -87,15 +92,20 @@ pub(super) fn read_list(text: &str) -> Option<Vec<String>> {
 pub(super) fn read_text(text: &str) -> Option<String> {
     if let Some(quoted) = text.strip_prefix('"') {
         let inner = quoted.strip_suffix('"')?;
-        return (!inner.bytes().any(|byte| matches!(byte, b'\\' | b'"'))).then(|| inner.to_owned());
+        let is_special = |character| matches!(character, '\\' | '"') || is_odd(character);
+        return (!inner.contains(is_special)).then(|| inner.to_owned());
     }
     let is_plain = text.starts_with(|first: char| first.is_ascii_alphanumeric() || first == '.')
-        && !text.bytes().any(is_special);
+        && !text.bytes().any(is_special)
+        // It would be a key, or nothing.
+        && !text.ends_with(':')
+        && !text.eq_ignore_ascii_case("null");
     is_plain.then(|| text.to_owned())
 }
 
 /// Whether a value without quotes must not contain a byte.
 fn is_special(byte: u8) -> bool {
-    matches!(byte, b' ' | b'"' | b'\'' | b'[' | b']' | b'{' | b'}' | b',' | b'&' | b'*')
+    !byte.is_ascii_graphic()
+        || matches!(byte, b'"' | b'\'' | b'[' | b']' | b'{' | b'}' | b',' | b'&' | b'*')
         || matches!(byte, b'!' | b'|' | b'>' | b'%' | b'`')
 }

@@ -73,6 +73,9 @@ pub struct Lockfile {
     pub replaced: Vec<ReplacedPackage>,
     /// References that `mu get` was given without `--save`, as they were written.
     pub extra: Vec<String>,
+    /// Packages whose entry stands there twice, as merges leave it. They are here once, and so is the entry when the lock
+    /// is written next.
+    pub doubled: Vec<PackageId>,
 }
 
 /// One chosen package.
@@ -104,6 +107,8 @@ pub struct LockedPackage {
     pub built: Option<Digest>,
     /// Its archive, if it has one.
     pub archive: Option<ArchiveDigest>,
+    /// OCI: the digest that its tag led to; missing in an entry that an older mu wrote.
+    pub manifest: Option<ArchiveDigest>,
     /// The patch that is applied to its content, by its digest.
     pub patch: Option<ArchiveDigest>,
     /// Its content with the patch, once that was applied.
@@ -120,6 +125,8 @@ pub struct LockedPackage {
     pub provides: Vec<String>,
     /// Capabilities that it requires.
     pub requires: Vec<String>,
+    /// The ids of packages, and the capabilities, that must not be used together with it.
+    pub conflicts: Vec<String>,
     /// Ranges, or exact words, over facts of the runtime.
     pub constraints: BTreeMap<String, String>,
     /// The range of mu versions that can use it, if it states one.
@@ -179,6 +186,7 @@ impl LockedPackage {
             digest: None,
             built: None,
             archive: None,
+            manifest: None,
             patch: None,
             patched: None,
             url: None,
@@ -187,6 +195,7 @@ impl LockedPackage {
             dependencies: Vec::new(),
             provides: Vec::new(),
             requires: Vec::new(),
+            conflicts: Vec::new(),
             constraints: BTreeMap::new(),
             mu_version: None,
             replaces: Vec::new(),
@@ -240,6 +249,11 @@ impl LockedPackage {
         } else {
             Version::parse_lenient(&self.version).ok()
         }
+    }
+
+    /// The major of its version, of which the lock has one version; 0 for a package without a version.
+    pub fn major(&self) -> u64 {
+        self.parsed_version().map_or(0, |version| version.major())
     }
 }
 
@@ -480,6 +494,7 @@ mod tests {
                 ),
                 built: None,
                 archive: None,
+                manifest: Some(format!("sha256:{:064}", 8).parse().expect("is a digest")),
                 patch: Some(format!("sha256:{:064}", 7).parse().expect("is a digest")),
                 patched: Some(
                     "h1:57DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU".parse().expect("is a digest"),
@@ -493,6 +508,7 @@ mod tests {
                 dependencies: vec![id("hub.mu.com/aws/vpc")],
                 provides: Vec::new(),
                 requires: Vec::new(),
+                conflicts: vec!["hub.mu.com/aws/old".to_owned(), "aws/old".to_owned()],
                 constraints: BTreeMap::from([("kubernetes".to_owned(), ">=1.25, <2".to_owned())]),
                 mu_version: Some(">=0.1".to_owned()),
                 replaces: vec![id("hub.mu.com/old/ec2")],
@@ -523,6 +539,7 @@ mod tests {
                 },
             ],
             extra: vec!["aws/vpc#^2".to_owned(), "./x#y".to_owned()],
+            doubled: Vec::new(),
         }
     }
 

@@ -22,7 +22,7 @@ use crate::reference::PackageId;
 
 keys! {
     /// A lock as it is written.
-    #[derive(Debug, Default)]
+    #[derive(Debug, Default, PartialEq)]
     #[schemars(title = "Mu.lock", transform = without_own_keys)]
     pub(super) struct WireLock {
         /// The format.
@@ -75,10 +75,55 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Lockfile, LockError> {
             }
         }
     }
+    let mut doubled = Vec::new();
     replaced.sort_by(|left, right| left.id.cmp(&right.id));
-    replaced.dedup_by(|later, first| later.id == first.id);
+    replaced.dedup_by(|later, first| {
+        let is_same = later == first;
+        doubled.extend(is_same.then(|| later.id.clone()));
+        is_same
+    });
     packages.sort_by(|left, right| (&left.id, &left.version).cmp(&(&right.id, &right.version)));
-    Ok(Lockfile { resolution: wire.resolution, packages, replaced, extra: wire.extra })
+    packages.dedup_by(|later, first| {
+        let is_same = later == first;
+        doubled.extend(is_same.then(|| later.id.clone()));
+        is_same
+    });
+    let twice = packages.windows(2).find_map(|two| match two {
+        [first, later] if is_twice(first, later) => {
+            Some((&later.id, [first.version.as_str(), later.version.as_str()]))
+        }
+        _ => None,
+    });
+    let twice = twice.or_else(|| {
+        replaced.windows(2).find_map(|two| match two {
+            [first, later] if first.id == later.id => {
+                Some((&later.id, [first.by.as_str(), later.by.as_str()]))
+            }
+            _ => None,
+        })
+    });
+    if let Some((id, differences)) = twice {
+        return Err(has_twice(path, text, id, differences).into());
+    }
+    let (resolution, extra) = (wire.resolution, wire.extra);
+    Ok(Lockfile { resolution, packages, replaced, extra, doubled })
+}
+
+/// Whether two entries are of one package, and not of two majors of it.
+fn is_twice(one: &LockedPackage, other: &LockedPackage) -> bool {
+    one.id == other.id && one.major() == other.major()
+}
+
+/// The error of a package with two entries that differ.
+fn has_twice(path: &Path, text: &str, id: &PackageId, [one, other]: [&str; 2]) -> SourceError {
+    let how = match one == other {
+        true => format!("its two entries for {one} differ"),
+        false => format!("once as {one}, and once as {other}"),
+    };
+    let message = format!("`{id}` is in the lock twice: {how}");
+    let entry = format!("- id: {id}\n");
+    let last = text.rfind(&entry).map_or(0..0, |start| start..start + entry.len() - 1);
+    SourceError::new(path, text, last, message).help(DAMAGED)
 }
 
 /// The error of an entry with an invalid value.
@@ -102,6 +147,13 @@ fn read_id(folder: &Path, text: &str) -> Option<PackageId> {
         Some(source) => Some(PackageId::local(&absolute(folder, Path::new(&source.place)))),
         None => PackageId::parse(text).ok(),
     }
+}
+
+/// What a package conflicts with, in the lock in `folder`: a package, which may be a folder, or a capability.
+fn read_conflict(folder: &Path, text: String) -> String {
+    let folder =
+        Source::parse(&text).filter(Source::is_folder).and_then(|_| read_id(folder, &text));
+    folder.map_or(text, |id| id.to_string())
 }
 
 fn read_requested(folder: &Path, text: &str) -> Option<Requested> {
@@ -172,6 +224,7 @@ impl WirePackage {
             digest: self.digest.map(|text| text.parse().map_err(|_| text)).transpose()?,
             built: self.built.map(|text| text.parse().map_err(|_| text)).transpose()?,
             archive: self.archive.map(|text| text.parse().map_err(|_| text)).transpose()?,
+            manifest: self.manifest.map(|text| text.parse().map_err(|_| text)).transpose()?,
             patch: self.patch.map(|text| text.parse().map_err(|_| text)).transpose()?,
             patched: self.patched.map(|text| text.parse().map_err(|_| text)).transpose()?,
             url: self.url,
@@ -184,6 +237,9 @@ impl WirePackage {
             dependencies: self.dependencies.into_iter().map(id).collect::<Result<_, _>>()?,
             provides: self.provides,
             requires: self.requires,
+            conflicts: (self.conflicts.into_iter())
+                .map(|text| read_conflict(folder, text))
+                .collect(),
             constraints: (self.constraints.into_iter())
                 .map(|text| match text.split_once(' ') {
                     Some((fact, wanted)) => Ok((fact.to_owned(), wanted.to_owned())),
@@ -196,25 +252,223 @@ impl WirePackage {
     }
 }
 
-/// Reads the layout that mu writes; `None` for any other.
+/// Reads the layout that mu writes; `None` for any other, which is then right or wrong as YAML.
 fn parse_lines(text: &str) -> Option<WireLock> {
     let mut lock = WireLock::default();
-    for line in text.lines().skip_while(|line| line.starts_with('#')) {
-        if let Some(first) = line.strip_prefix("- ") {
+    let mut keys: Vec<&str> = Vec::new();
+    // Whether the lines before are the list of packages, or its key.
+    let mut is_in_packages = false;
+    let mut lines = text.lines().peekable();
+    while let Some(comment) = lines.next_if(|line| line.starts_with('#')) {
+        if comment.contains(line::is_odd) {
+            return None;
+        }
+    }
+    for line in lines {
+        let (first, field) = (line.strip_prefix("- "), line.strip_prefix("  "));
+        if first.is_some() {
             lock.packages.push(WirePackage::default());
-            lock.packages.last_mut()?.read_line(first)?;
-        } else if let Some(field) = line.strip_prefix("  ") {
-            lock.packages.last_mut()?.read_line(field)?;
-        } else {
-            match line::split(line)? {
-                (WireLock::version, value) => lock.version = value.parse().ok()?,
-                (WireLock::resolution, value) => lock.resolution = line::read_text(value)?,
-                (WireLock::packages, "" | "[]") => {}
-                (WireLock::extra, value) => lock.extra = line::read_list(value)?,
-                _ => return None,
-            }
+        }
+        if let Some(field) = first.or(field) {
+            lock.packages.last_mut().filter(|_| is_in_packages)?.read_line(field)?;
+            continue;
+        }
+        let (key, value) = line::split(line)?;
+        if keys.contains(&key) {
+            return None;
+        }
+        keys.push(key);
+        is_in_packages = (key, value) == (WireLock::packages, "");
+        match key {
+            WireLock::version => lock.version = value.parse().ok()?,
+            WireLock::resolution => lock.resolution = line::read_text(value)?,
+            WireLock::packages if matches!(value, "" | "[]") => {}
+            WireLock::extra => lock.extra = line::read_list(value)?,
+            _ => return None,
         }
     }
     let is_whole = lock.version == FORMAT && lock.packages.iter().all(WirePackage::is_complete);
     is_whole.then_some(lock)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A lock with each kind of value.
+    const LOCK: &str = "\
+# Written by mu.
+# Commit it.
+version: 1
+resolution: highest
+packages:
+- id: hub.mu.com/aws/ec2
+  version: 1.2.0
+  versioning: composite
+  appVersion: \"8\"
+  source: git+https://github.com/aws/ec2.git
+  folder: \"sub dir/x: y\"
+  commit: 1895753f00000000000000000000000000000000
+  digest: h1:47DEQpj8HBSa-_TImW-5JCeuQeRkm5NMpJWZG3hSuFU
+  requested: [\">=1, <2 by acmecorp/elk\", \"* by hub.mu.com/aws/vpc\"]
+  dependencies: [hub.mu.com/aws/vpc]
+  conflicts: [hub.mu.com/aws/old, aws/old]
+- id: hub.mu.com/aws/vpc
+  version: 1.0.0
+  source: hub+https://hub.mu.com/
+  requested: [\"^1 by hub.mu.com/aws/ec2\"]
+extra: [aws/vpc#^2, ./x#y]
+";
+
+    /// What is put into a lock: what YAML reads as something else, and what merges leave.
+    const PIECES: [&str; 52] = [
+        "\"",
+        "'",
+        "\\",
+        ":",
+        ": ",
+        " ",
+        "  ",
+        "#",
+        " #",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        ", ",
+        "- ",
+        "-",
+        "\t",
+        "\r",
+        "\u{85}",
+        "\u{2028}",
+        "\u{feff}",
+        "\0",
+        "\u{7f}",
+        "ä",
+        "null",
+        "~",
+        "true",
+        "&a ",
+        "*a",
+        "!x ",
+        "|",
+        ">",
+        "%",
+        "@",
+        "`",
+        "?",
+        "\n",
+        "---\n",
+        "...\n",
+        "x-a: b\n",
+        "  x-a: b\n",
+        "version: 1\n",
+        "packages:\n",
+        "packages: []\n",
+        "extra: []\n",
+        "  requested: []\n",
+        "  version: 1.3.0\n",
+        "  channel: Null\n",
+        "  channel: \"\"\n",
+        "# note\n",
+        "\n\n",
+    ];
+
+    /// One change of a text: its kind, where, and with what.
+    type Change = (u8, prop::sample::Index, prop::sample::Index);
+
+    fn changed(mut text: String, (kind, place, with): &Change) -> String {
+        let starts: Vec<usize> =
+            std::iter::once(0).chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect();
+        let line = |index: &prop::sample::Index| {
+            let start = starts[index.index(starts.len())];
+            let end = text[start..].find('\n').map_or(text.len(), |length| start + length + 1);
+            start..end
+        };
+        let at =
+            text.char_indices().map(|(at, _)| at).nth(place.index(text.chars().count().max(1)));
+        match (kind, at) {
+            (0, _) => text.insert_str(line(place).start, PIECES[with.index(PIECES.len())]),
+            (1, _) => text.replace_range(line(place), ""),
+            (2, _) => {
+                let copied = text[line(with)].to_owned();
+                text.insert_str(line(place).start, &copied);
+            }
+            (3, Some(at)) => drop(text.remove(at)),
+            (_, Some(at)) => text.insert_str(at, PIECES[with.index(PIECES.len())]),
+            (_, None) => {}
+        }
+        text
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 4_000, ..ProptestConfig::default() })]
+
+        #[test]
+        fn the_fast_reader_takes_only_what_yaml_reads_the_same(
+            changes in prop::collection::vec((0..5u8, any::<prop::sample::Index>(), any::<prop::sample::Index>()), 1..4),
+        ) {
+            let text = changes.iter().fold(LOCK.to_owned(), changed);
+            if let Some(fast) = parse_lines(&text) {
+                let slow = read_document(Path::new("Mu.lock"), &text);
+                prop_assert_eq!(Some(fast), slow.ok(), "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn the_layout_that_mu_writes_needs_no_parser() {
+        assert!(parse_lines(LOCK).is_some());
+    }
+
+    #[test]
+    fn a_key_or_list_twice_is_refused() {
+        for (once, twice) in [
+            ("  version: 1.2.0\n", "  version: 1.2.0\n  version: 1.3.0\n"),
+            ("  version: 1.2.0\n", "  version: 1.2.0\n  version: 1.2.0\n"),
+            ("version: 1\n", "version: 1\nversion: 1\n"),
+            ("extra: [", "extra: [a/b#^1]\nextra: ["),
+            ("packages:\n", "packages: []\npackages:\n"),
+            ("packages:\n", "packages: []\n"),
+            ("extra: [", "resolution: highest\nextra: ["),
+        ] {
+            let text = LOCK.replacen(once, twice, 1);
+            assert_ne!(text, LOCK);
+            let read = parse(Path::new("Mu.lock"), &text);
+            assert!(matches!(read, Err(LockError::Source(_))), "{text}: {read:?}");
+        }
+    }
+
+    #[test]
+    fn a_package_is_there_once_or_once_a_major() {
+        let vpc = &LOCK[LOCK.find("- id: hub.mu.com/aws/vpc").expect("is there")
+            ..LOCK.find("extra:").expect("is there")];
+        let with = |other: &str| {
+            let text = LOCK.replacen("extra:", &format!("{other}extra:"), 1);
+            parse(Path::new("Mu.lock"), &text).map_err(|error| error.to_string())
+        };
+        let same = with(vpc).expect("the same twice is no contradiction");
+        assert_eq!((same.packages.len(), same.doubled.len()), (2, 1));
+        assert_eq!(same.print().matches("- id: hub.mu.com/aws/vpc").count(), 1);
+        let major = with(&vpc.replace("1.0.0", "2.0.0")).expect("is another major");
+        assert_eq!((major.packages.len(), major.doubled.len()), (3, 0));
+        let newer = with(&vpc.replace("1.0.0", "1.1.0")).expect_err("is the same major");
+        assert!(
+            newer.contains(
+                "`hub.mu.com/aws/vpc` is in the lock twice: once as 1.0.0, and once as 1.1.0"
+            ),
+            "{newer}"
+        );
+        let other = with(&vpc.replace("^1 by", "~1 by")).expect_err("differs");
+        assert!(other.contains("its two entries for 1.0.0 differ"), "{other}");
+        let replaced =
+            |by: &str| format!("{}  replacedBy: {by}\n", vpc.replace("aws/vpc", "aws/old"));
+        let twice = with(&(replaced("hub.mu.com/a/b") + &replaced("hub.mu.com/a/c")))
+            .expect_err("contradicts");
+        assert!(twice.contains("once as hub.mu.com/a/b, and once as hub.mu.com/a/c"), "{twice}");
+    }
 }

@@ -90,6 +90,7 @@ fn entry(package: &LockedPackage, names: &Names<'_>) -> WirePackage {
         digest: package.digest.map(|digest| digest.to_string()),
         built: package.built.map(|digest| digest.to_string()),
         archive: package.archive.map(|digest| digest.to_string()),
+        manifest: package.manifest.map(|digest| digest.to_string()),
         patch: package.patch.map(|digest| digest.to_string()),
         patched: package.patched.map(|digest| digest.to_string()),
         url: package.url.clone(),
@@ -98,6 +99,7 @@ fn entry(package: &LockedPackage, names: &Names<'_>) -> WirePackage {
         dependencies: ids(&package.dependencies),
         provides: package.provides.clone(),
         requires: package.requires.clone(),
+        conflicts: package.conflicts.iter().map(|text| names.name(text)).collect(),
         constraints: (package.constraints.iter())
             .map(|(fact, wanted)| format!("{fact} {wanted}"))
             .collect(),

@@ -20,6 +20,7 @@ struct Draft {
     provides: Vec<String>,
     requires: Vec<String>,
     replaces: Vec<PackageId>,
+    conflicts: Vec<String>,
 }
 
 /// A requirement, and what has it.
@@ -101,9 +102,11 @@ impl Gathering<'_, '_> {
             // What the settings say besides is not the package's, and not locked.
             let declared = self.world.packages.declared_capabilities(place, position)?;
             let replaces = self.world.packages.declared_replaces(place, position)?;
+            let conflicts = self.world.packages.conflicts_of(place, position)?;
             let draft = &mut self.drafts[draft];
             (draft.provides, draft.requires) = declared;
-            (draft.replaces, draft.dependencies) = (replaces, dependencies);
+            (draft.replaces, draft.conflicts) = (replaces, conflicts);
+            draft.dependencies = dependencies;
         }
         Ok(())
     }
@@ -184,6 +187,7 @@ impl Gathering<'_, '_> {
             provides: Vec::new(),
             requires: Vec::new(),
             replaces: Vec::new(),
+            conflicts: Vec::new(),
         });
         draft
     }
@@ -252,6 +256,7 @@ impl Gathering<'_, '_> {
             chosen.provides = draft.provides;
             chosen.requires = draft.requires;
             chosen.replaces = draft.replaces;
+            chosen.conflicts = draft.conflicts;
             packages.push(chosen);
         }
         Selection { packages, replaced, warnings, statistics: world.packages.statistics() }

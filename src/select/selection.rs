@@ -59,6 +59,8 @@ pub struct Chosen {
     pub requires: Vec<String>,
     /// Packages that it replaces wherever they are required.
     pub replaces: Vec<PackageId>,
+    /// Package ids and capabilities that must not be used together with it.
+    pub conflicts: Vec<String>,
     /// Whether a root requires it.
     pub direct: bool,
     /// What requires it, and how; roots first, then packages by id.
@@ -82,6 +84,7 @@ impl Chosen {
             provides: Vec::new(),
             requires: Vec::new(),
             replaces: Vec::new(),
+            conflicts: Vec::new(),
             direct: false,
             requested: Vec::new(),
             dependencies: Vec::new(),

@@ -66,6 +66,7 @@ mod lenient;
 mod library;
 mod local_override;
 mod lock;
+mod lock_facts;
 mod login;
 #[cfg(all(feature = "helm", feature = "olm"))]
 mod memory;

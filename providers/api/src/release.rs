@@ -50,6 +50,9 @@ pub struct Release {
     /// Archive digest (`sha256:…`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub archive: Option<String>,
+    /// OCI: the digest of the manifest, or index of manifests, that its tag led to (`sha256:…`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub manifest: Option<String>,
     /// Size of the archive in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,

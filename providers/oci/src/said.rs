@@ -24,6 +24,7 @@ impl Said {
     /// The release as a version of the package `name`, because packages of other ecosystems have other names inside.
     pub(crate) fn named(&self, name: &str) -> Result<Release, String> {
         let mut release = self.release.clone()?;
+        release.manifest = Some(self.digest.clone());
         if release.format.is_some() {
             name.clone_into(&mut release.name);
         }
@@ -64,7 +65,7 @@ impl OciProvider {
         let Some(bytes) = repository.manifest(tag)? else { return Ok(None) };
         let release = match read(&bytes, tag) {
             Err(reason) => {
-                let foreign = Foreign { repository, layers: &self.layers };
+                let foreign = Foreign { repository, layers: &self.layers, kept: &self.kept };
                 foreign.version(&bytes, tag)?.unwrap_or(Err(reason))
             }
             own => own,

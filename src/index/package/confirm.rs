@@ -6,6 +6,7 @@ use mu_provider::{Release, Yanked};
 
 use super::Package;
 use crate::index::error::PackageError;
+use crate::index::facts::read_by_selection;
 use crate::index::releases::Position;
 use crate::index::run::Surroundings;
 use mu_provider::threads::lock;
@@ -28,7 +29,7 @@ impl Package {
             return Ok(None);
         };
         // If no listing had the data, selection asked the place itself.
-        if line.dependencies.is_some() && for_selection(&line) != for_selection(&own) {
+        if line.dependencies.is_some() && comparable(&line) != comparable(&own) {
             return Ok(Some(own));
         }
         let mut read = lock(&self.read);
@@ -48,24 +49,9 @@ impl Package {
     }
 }
 
-/// A line without what selection does not look at.
-fn for_selection(line: &Release) -> Release {
-    let yanked = if line.yanked.is_no() { Yanked::No } else { line.yanked.clone() };
-    Release {
-        yanked,
-        archive: None,
-        digest: None,
-        size: None,
-        urls: Vec::new(),
-        commit: None,
-        reference: None,
-        locator: None,
-        description: None,
-        keywords: Vec::new(),
-        license: None,
-        maintainers: Vec::new(),
-        website: None,
-        repository: None,
-        ..line.clone()
-    }
+/// What selection reads of a line, with one form for what is not withdrawn.
+fn comparable(line: &Release) -> Release {
+    let read = read_by_selection(line);
+    let yanked = if read.yanked.is_no() { Yanked::No } else { read.yanked };
+    Release { yanked, ..read }
 }

@@ -14,9 +14,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::index::releases::Details;
 use crate::index::{Requirement, conflicting};
-use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested};
+use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::manifest;
 use crate::manifest::edit::Section;
 pub(crate) use crate::ops::requirements::extra::{narrowing, requirement};
@@ -28,9 +27,7 @@ use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::{CommandError, LocalPackage, Session};
 use crate::reference::{PackageId, Reference, Version};
-use crate::select::{
-    Change, Installed, Local, OwnCapabilities, Root, Strategy, incompatibilities, strategy_named,
-};
+use crate::select::{Change, Installed, Local, OwnCapabilities, Root, Strategy, strategy_named};
 use crate::workspace::{Exclusion, Resolution};
 
 /// The requirer, in messages, of what `mu add REF` was given, if the manifest already requires that package.
@@ -319,6 +316,7 @@ impl Requirements {
                 lock.resolution
             ));
         }
+        differences.extend(overtaken::repeated(session, lock));
         for package in &lock.packages {
             let is_workspace = package.source.is_workspace();
             // What provides a capability is used wherever it is in the workspace.
@@ -330,11 +328,11 @@ impl Requirements {
                 differences.push(format!("{} is {now} in the workspace", package.id));
             }
         }
-        differences.extend(unusable(&self.runtime, self.mu_version.as_ref(), lock));
+        differences.extend(overtaken::unusable(&self.runtime, self.mu_version.as_ref(), lock));
         differences.extend(overtaken::bundled(session, lock));
         differences.extend(overtaken::aliased(session, lock));
-        differences.extend(replacements(session, &self.replaced, lock));
-        differences.extend(opposed(&self.own, lock));
+        differences.extend(overtaken::replacements(session, &self.replaced, lock));
+        differences.extend(overtaken::opposed(session, &self.own, lock));
         differences.extend(stated::stated(session, &self.own, lock));
         differences
     }
@@ -349,78 +347,6 @@ impl Requirements {
         });
         required.collect()
     }
-}
-
-/// The locked versions that cannot be used in this runtime, or by this mu (or the supposed one), as far as the
-/// lock knows what they need.
-fn unusable(
-    runtime: &BTreeMap<String, String>,
-    mu_version: Option<&Version>,
-    lock: &Lockfile,
-) -> Vec<String> {
-    let is_demanding = |package: &&LockedPackage| {
-        package.mu_version.is_some() || !(runtime.is_empty() || package.constraints.is_empty())
-    };
-    let mu = mu_version.cloned().or_else(|| Version::parse(env!("CARGO_PKG_VERSION")).ok());
-    let reasons = lock.packages.iter().filter(is_demanding).flat_map(|package| {
-        let (constraints, mu_version) = (package.constraints.clone(), package.mu_version.clone());
-        let details = Details { constraints, mu_version, ..Details::default() };
-        let reasons = incompatibilities(&details, runtime, mu.as_ref());
-        let reasons: Vec<String> = reasons.map(|reason| reason.of_one()).collect();
-        reasons
-            .into_iter()
-            .map(move |reason| format!("{} {} {reason}", package.id, package.version))
-    });
-    reasons.collect()
-}
-
-/// The differences between the allowed replacements and those in `lock`, one line each.
-fn replacements(
-    session: &Session,
-    own: &BTreeMap<PackageId, (PackageId, Local)>,
-    lock: &Lockfile,
-) -> Vec<String> {
-    let settings = &session.workspace.settings;
-    let mut differences = Vec::new();
-    for ReplacedPackage { id, by, .. } in &lock.replaced {
-        let is_own = lock.find(by).any(|package| package.source.is_workspace());
-        let is_refused = settings.allow_replaces.get(id).is_some_and(|only| only != by)
-            || settings.overrides.contains_key(id)
-            || session.places.member_of(id).is_some();
-        if is_refused || (is_own && !own.contains_key(id)) {
-            differences.push(format!("{by} no longer replaces {id}"));
-        }
-    }
-    for (id, (by, _)) in own {
-        let other = lock.replacement(id).is_some_and(|replaced| replaced.by != *by);
-        if other || lock.find(id).next().is_some() {
-            differences.push(format!("{by} of the workspace replaces {id}"));
-        }
-    }
-    for by in &lock.packages {
-        for id in &by.replaces {
-            let may = settings.allow_replaces.get(id) == Some(&by.id);
-            if may && lock.find(id).next().is_some() {
-                differences.push(format!("{} may replace {id} now", by.id));
-            }
-        }
-    }
-    differences
-}
-
-/// The conflicts of the workspace's packages with locked ones, one line each.
-fn opposed(own: &OwnCapabilities, lock: &Lockfile) -> Vec<String> {
-    let mut differences = Vec::new();
-    for (name, by) in &own.conflicts {
-        let others = lock.packages.iter().filter(|package| !package.source.is_workspace());
-        let others = others
-            .filter(|other| other.id.as_str() == name.as_str() || other.provides.contains(name));
-        for other in others {
-            let by: Vec<&str> = by.iter().map(PackageId::as_str).collect();
-            differences.push(format!("{} conflicts with {}", by.join(", "), other.id));
-        }
-    }
-    differences
 }
 
 /// What the workspace's packages replace, by the first package that does.

@@ -1,9 +1,14 @@
-//! What a lock has although the settings have changed: charts that now use the copies inside them, and ids that now mean
-//! other packages.
+//! What a lock has and cannot keep, each as one line: because the settings, the runtime or the workspace's own packages have
+//! changed, or because a merge joined what does not belong together. Which requirements it lacks is not here.
 
-use crate::lock::Lockfile;
+use std::collections::BTreeMap;
+
+use crate::index::releases::Details;
+use crate::lock::{LockedPackage, Lockfile, ReplacedPackage};
 use crate::ops::Session;
-use crate::reference::PackageId;
+use crate::reference::{PackageId, Version};
+use crate::select::{Local, OwnCapabilities, incompatibilities};
+use crate::workspace::Majors;
 
 /// What is locked as required by a chart that uses its own copy of it, one line each.
 pub(super) fn bundled(session: &Session, lock: &Lockfile) -> Vec<String> {
@@ -28,4 +33,109 @@ pub(super) fn aliased(session: &Session, lock: &Lockfile) -> Vec<String> {
         .filter(|(id, counted)| *id != counted)
         .map(|(id, counted)| format!("`aliases` in the settings make {id} the package {counted}"))
         .collect()
+}
+
+/// The locked versions that cannot be used in this runtime, or by this mu (or the supposed one), as far as the
+/// lock knows what they need.
+pub(super) fn unusable(
+    runtime: &BTreeMap<String, String>,
+    mu_version: Option<&Version>,
+    lock: &Lockfile,
+) -> Vec<String> {
+    let is_demanding = |package: &&LockedPackage| {
+        package.mu_version.is_some() || !(runtime.is_empty() || package.constraints.is_empty())
+    };
+    let mu = mu_version.cloned().or_else(|| Version::parse(env!("CARGO_PKG_VERSION")).ok());
+    let reasons = lock.packages.iter().filter(is_demanding).flat_map(|package| {
+        let (constraints, mu_version) = (package.constraints.clone(), package.mu_version.clone());
+        let details = Details { constraints, mu_version, ..Details::default() };
+        let reasons = incompatibilities(&details, runtime, mu.as_ref());
+        let reasons: Vec<String> = reasons.map(|reason| reason.of_one()).collect();
+        reasons
+            .into_iter()
+            .map(move |reason| format!("{} {} {reason}", package.id, package.version))
+    });
+    reasons.collect()
+}
+
+/// What the lock has more than once, one line each: entries that a merge has doubled, and majors of which the settings allow one.
+pub(super) fn repeated(session: &Session, lock: &Lockfile) -> Vec<String> {
+    let doubled = lock.doubled.iter().map(|id| format!("the entry of {id} is in the lock twice"));
+    let is_single = session.workspace.settings.majors == Majors::One;
+    let several = lock.packages.windows(2).filter_map(|two| match two {
+        [one, other] if is_single && one.id == other.id => {
+            let LockedPackage { id, version, .. } = one;
+            Some(format!("{id} is locked in {version} and in {}", other.version))
+        }
+        _ => None,
+    });
+    doubled.chain(several).collect()
+}
+
+/// The differences between the allowed replacements and those in `lock`, one line each.
+pub(super) fn replacements(
+    session: &Session,
+    own: &BTreeMap<PackageId, (PackageId, Local)>,
+    lock: &Lockfile,
+) -> Vec<String> {
+    let settings = &session.workspace.settings;
+    let mut differences = Vec::new();
+    for ReplacedPackage { id, by, .. } in &lock.replaced {
+        let is_own = lock.find(by).any(|package| package.source.is_workspace());
+        let is_refused = settings.allow_replaces.get(id).is_some_and(|only| only != by)
+            || settings.overrides.contains_key(id)
+            || session.places.member_of(id).is_some();
+        if is_refused || (is_own && !own.contains_key(id)) {
+            differences.push(format!("{by} no longer replaces {id}"));
+        }
+    }
+    for (id, (by, _)) in own {
+        let other = lock.replacement(id).is_some_and(|replaced| replaced.by != *by);
+        if other || lock.find(id).next().is_some() {
+            differences.push(format!("{by} of the workspace replaces {id}"));
+        }
+    }
+    for by in &lock.packages {
+        for id in &by.replaces {
+            let may = settings.allow_replaces.get(id) == Some(&by.id);
+            if may && lock.find(id).next().is_some() {
+                differences.push(format!("{} may replace {id} now", by.id));
+            }
+        }
+    }
+    differences
+}
+
+/// The packages that must not be used together, one line each: what the workspace's or the locked packages conflict with.
+pub(super) fn opposed(session: &Session, own: &OwnCapabilities, lock: &Lockfile) -> Vec<String> {
+    let stated = &session.workspace.settings.provided;
+    let is_called = |package: &LockedPackage, name: &String| {
+        let stated = stated.get(&package.id);
+        package.id.as_str() == name
+            || package.provides.contains(name)
+            || stated.is_some_and(|stated| stated.contains(name))
+    };
+    let is_own = |name: &String| {
+        let member = PackageId::parse(name).ok().and_then(|id| session.places.member_of(&id));
+        member.is_some() || own.provides.contains_key(name)
+    };
+    let others = || lock.packages.iter().filter(|package| !package.source.is_workspace());
+    let mut differences = Vec::new();
+    for (name, by) in &own.conflicts {
+        for other in others().filter(|other| is_called(other, name)) {
+            let by: Vec<&str> = by.iter().map(PackageId::as_str).collect();
+            differences.push(format!("{} conflicts with {}", by.join(", "), other.id));
+        }
+    }
+    for package in others() {
+        let LockedPackage { id, version, .. } = package;
+        for name in package.conflicts.iter().filter(|name| !is_called(package, name)) {
+            let opponents = others().filter(|other| is_called(other, name));
+            let opponents = opponents.map(|other| format!("{} {}", other.id, other.version));
+            let in_workspace = is_own(name).then(|| format!("{name} of the workspace"));
+            let all = opponents.chain(in_workspace);
+            differences.extend(all.map(|other| format!("{id} {version} conflicts with {other}")));
+        }
+    }
+    differences
 }

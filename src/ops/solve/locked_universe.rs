@@ -113,18 +113,28 @@ fn releases(session: &Session, package: &LockedPackage) -> Releases {
     }
 }
 
-/// What the lock knows about a package in addition to its version.
+/// What the lock knows about a package in addition to its version. What it does not have is what selection reads only to choose
+/// among versions: [`crate::index::facts`].
 fn details(package: &LockedPackage) -> Details {
+    // Without a rest, so that whatever selection learns to read has its place here.
     Details {
         app_version: package.app_version.clone(),
         channels: package.channel.clone().into_iter().collect(),
         tags: package.reference.clone().into_iter().collect(),
         provides: package.provides.clone(),
         requires: package.requires.clone(),
+        conflicts: package.conflicts.clone(),
         constraints: package.constraints.clone(),
         mu_version: package.mu_version.clone(),
         replaces: package.replaces.clone(),
-        ..Details::default()
+        api_version: None,
+        broken: None,
+        default_channel: None,
+        deprecated: None,
+        moved_to: None,
+        origin: None,
+        upgrade: Vec::new(),
+        yanked: None,
     }
 }
 

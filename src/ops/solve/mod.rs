@@ -14,3 +14,4 @@ pub(crate) mod record;
 pub(crate) mod replacement_consent;
 pub mod resolve;
 pub mod resolved;
+mod unstated;

@@ -40,6 +40,7 @@ pub(crate) fn record(
         packages: Vec::with_capacity(selection.packages.len()),
         replaced: replaced(&previous, selection),
         extra: requirements.extra.clone(),
+        doubled: Vec::new(),
     };
     let mut releases = FxHashMap::default();
     let kept = |chosen: &Chosen| {
@@ -111,6 +112,7 @@ pub(crate) fn record(
             package.provides = chosen.provides.clone();
             package.requires = chosen.requires.clone();
             package.replaces = chosen.replaces.clone();
+            package.conflicts = chosen.conflicts.clone();
         }
         package.requested = requests(&chosen.requested, overrides.get(&chosen.id));
         package.dependencies = dependencies(session, requirements, selection, chosen);
@@ -121,8 +123,28 @@ pub(crate) fn record(
     let ways = ways
         .map(|chosen| (chosen.id.clone(), chosen.way.iter().map(ToString::to_string).collect()))
         .collect();
+    if lock != *previous {
+        add_manifests(session, selection, &mut lock);
+    }
     let left_out = BTreeSet::new();
     Ok(Some(Resolved { lock: lock.into(), previous, releases, left_out, warnings, ways }))
+}
+
+/// Adds the digests of manifests to entries of an older mu, as far as this run has read them anyway.
+fn add_manifests(session: &Session, selection: &Selection, lock: &mut Lockfile) {
+    for (package, chosen) in lock.packages.iter_mut().zip(&selection.packages) {
+        let (None, Some(archive)) = (package.manifest, package.archive) else { continue };
+        let Some(candidate) = chosen.candidate() else { continue };
+        if !session.index().has_answered(chosen.source()) {
+            continue;
+        }
+        let Ok((_, release)) = session.index().release(chosen.source(), candidate) else {
+            continue;
+        };
+        let is_it = release.archive.as_ref().and_then(|text| text.parse().ok()) == Some(archive);
+        package.manifest =
+            release.manifest.as_ref().filter(|_| is_it).and_then(|text| text.parse().ok());
+    }
 }
 
 /// Asks the places themselves about versions whose listings are only hints, all at once. Returns whether each
@@ -388,6 +410,9 @@ fn new_entry(
     }
     if let Some(text) = &release.archive {
         package.archive = Some(text.parse().map_err(|error| wrong("an archive's digest", error))?);
+    }
+    if let Some(text) = &release.manifest {
+        package.manifest = Some(text.parse().map_err(|error| wrong("a manifest's digest", error))?);
     }
     Ok(package)
 }

@@ -19,10 +19,12 @@ use crate::ops::solve::overridden::overridden;
 use crate::ops::solve::patches;
 use crate::ops::solve::record::{record, unsatisfied};
 use crate::ops::solve::resolved::Resolved;
+use crate::ops::solve::unstated;
 use crate::ops::{Code, CommandError, Session, Stage};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{
-    Exclusion, Local, Locked, Override, Request, Selection, Settings, StatedCapabilities, Update,
+    Chosen, Exclusion, Local, Locked, Override, Request, Selection, Settings, StatedCapabilities,
+    Update,
 };
 
 /// How often listings may turn out to be wrong before mu gives up.
@@ -184,14 +186,20 @@ pub(crate) fn hold(
     previous: &Arc<Lockfile>,
     request: &mut Request,
 ) -> Result<Option<Resolved>, CommandError> {
-    let held = LockedUniverse::new(session, previous);
-    match select(session, requirements.strategy(), &held, request) {
-        Ok(selection) => {
-            let nothing = Lockfile::default();
-            record(session, requirements, Arc::clone(previous), &nothing, &selection, false)
-        }
-        Err(_) => Ok(None),
+    let mut choose = |known: &Lockfile| {
+        let held = LockedUniverse::new(session, known);
+        select(session, requirements.strategy(), &held, request).ok()
+    };
+    let Some(mut selection) = choose(previous) else { return Ok(None) };
+    let is_new = |chosen: &Chosen| previous.find(&chosen.id).next().is_none();
+    if selection.packages.iter().any(is_new)
+        && let Some(known) = unstated::learned(session, previous)
+    {
+        let Some(informed) = choose(&known) else { return Ok(None) };
+        selection = informed;
     }
+    let nothing = Lockfile::default();
+    record(session, requirements, Arc::clone(previous), &nothing, &selection, false)
 }
 
 /// Runs selection. With a strategy that follows the lock, first with everything locked kept and no requests

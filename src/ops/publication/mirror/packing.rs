@@ -318,7 +318,7 @@ fn listed(
     let Ok(Value::Object(mut line)) = serde_json::to_value(release) else {
         return Err("its index line cannot be written".to_owned());
     };
-    for key in ["urls", "archive", "size", "tags", "locator", "ref", "commit"] {
+    for key in ["urls", "archive", "manifest", "size", "tags", "locator", "ref", "commit"] {
         line.shift_remove(key);
     }
     Ok(line)

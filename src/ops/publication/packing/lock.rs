@@ -94,5 +94,5 @@ fn cut(
         requested.retain(|requested| askers.contains(&*requested.by));
     }
     let resolution = lock.resolution.clone();
-    Ok(Lockfile { resolution, packages, replaced, extra: Vec::new() })
+    Ok(Lockfile { resolution, packages, replaced, ..Lockfile::default() })
 }
