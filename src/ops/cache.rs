@@ -77,6 +77,7 @@ pub fn prune(store: &Store, cache: &Path, events: &dyn Events) -> Result<Pruned,
         }
     }
     store.remove_unlisted()?;
+    store.remove_old_notes()?;
     remove_orphans(cache)?;
     remove_lost_builds(store, cache)?;
     fs::remove_folder(&cache.join("downloads"))?;
@@ -99,7 +100,7 @@ pub fn clean(store: &Store, cache: &Path, events: &dyn Events) -> Result<u64, Co
     fs::create_folder(&staging)?;
     let aside = tempfile::tempdir_in(&staging).at("make a folder in", &staging)?;
     let parts = IN_CACHE.iter().map(|part| cache.join(part)).filter(|part| part != store.folder());
-    let of_store = ["trees", "linked"].map(|part| store.folder().join(part));
+    let of_store = ["trees", "linked", "archives"].map(|part| store.folder().join(part));
     for (number, part) in parts.chain(of_store).enumerate() {
         fs::move_away(&part, &aside.path().join(number.to_string()))?;
     }

@@ -7,10 +7,12 @@
 //! store/lock             shared by every run that uses the store, exclusive for `mu cache prune`
 //! store/trees/HEX/files/ the files, read-only
 //! store/trees/HEX/list   one line an entry; a tree counts only while this is there
+//! store/archives/HASH    the digest of the tree that an archive had
 //! store/linked/HASH      a link to each packs folder that holds links to trees
 //! store/staging/RANDOM/  what a run is writing; locked by it, removed by the next run if it died
 //! ```
 
+mod archives;
 mod linked;
 mod list;
 mod staging;
@@ -24,6 +26,7 @@ use std::time::SystemTime;
 use mu_provider::{Digest, Folder, Limits, ProviderError, Tree, TreeWriter};
 
 use crate::fs::{self, FileError, Lock, Sharing};
+pub use crate::store::archives::Unpacking;
 use crate::store::staging::{FILES, LIST, Staged, Staging};
 use mu_provider::threads;
 

@@ -339,7 +339,8 @@ fn where_nothing_marks_a_layer_the_last_one_with_a_package_counts() {
     let reference = format!("oci://{}/acme/large#^1", server.host());
     sandbox.mu(&["get", &reference]).fails().says(&["an image of 2 layers", "too large"]);
     let asked = server.requests().split_off(before);
-    assert_eq!(asked.iter().filter(|line| line.contains("/blobs/")).count(), 1, "{asked:#?}");
+    // The config has the same bytes as the others, which were read before.
+    assert_eq!(asked.iter().filter(|line| line.contains("/blobs/")).count(), 0, "{asked:#?}");
 }
 
 #[test]

@@ -79,6 +79,8 @@ mod moved_registry;
 mod names;
 mod no_lock;
 #[cfg(feature = "oci")]
+mod not_again;
+#[cfg(feature = "oci")]
 mod oci;
 #[cfg(feature = "oci")]
 mod oci_auth;

@@ -242,6 +242,8 @@ pub struct Facts {
     pub lines_are_hints: bool,
     /// Whether its places know what they have by `sha256:` digests, which [`Provider::resolve`] takes then.
     pub has_digests: bool,
+    /// Whether the digest of an archive, with its locator, says what is in it once it is unpacked, however often that happens.
+    pub archives_are_content: bool,
     /// Whether its places may have commits, branches and a tip beside versions, without being repositories. A listing then has
     /// some of them, and [`Provider::resolve`] takes the names of others.
     pub has_revisions: bool,

@@ -154,6 +154,7 @@ impl Provider for RepositoryProvider {
             lines_are_hints: !are_charts,
             names_are_binding: true,
             lines_are_binding: true,
+            archives_are_content: true,
             ..Facts::default()
         }
     }

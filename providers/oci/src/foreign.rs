@@ -16,6 +16,7 @@ use mu_provider_hub::archive::Layout;
 use mu_provider_hub::pick;
 
 use crate::image::MOST_VALUES;
+use crate::kept::Kept;
 use crate::repository::{LONGEST_MANIFEST, Repository};
 use crate::said::short;
 use crate::wire::{self, CREATED_KEY, Descriptor, Index, Manifest};
@@ -63,6 +64,7 @@ type Found = Result<Release, String>;
 pub(crate) struct Foreign<'call> {
     pub(crate) repository: &'call Repository<'call>,
     pub(crate) layers: &'call Mutex<Layers>,
+    pub(crate) kept: &'call Kept,
 }
 
 impl Foreign<'_> {
@@ -84,7 +86,7 @@ impl Foreign<'_> {
         };
         let texts = match (artifact.in_config, &manifest.config) {
             (true, Some(config)) => {
-                let config = self.repository.blob(config, LONGEST_MANIFEST)?;
+                let config = self.config(config)?;
                 let text = String::from_utf8_lossy(&config).into_owned();
                 Texts([(format.manifest.to_owned(), text)].into())
             }
@@ -118,7 +120,7 @@ impl Foreign<'_> {
         if !is_image || manifest.layers.is_empty() || !wire::is_digest(&config.digest) {
             return Ok(None);
         }
-        let config = self.repository.blob(config, LONGEST_MANIFEST)?;
+        let config = self.config(config)?;
         if !has_few_values(&config, MOST_VALUES) {
             return Ok(None);
         }
@@ -186,23 +188,36 @@ impl Foreign<'_> {
         layer: &Descriptor,
         besides: &[String],
     ) -> Result<Result<Texts, String>, ProviderError> {
-        let kept = lock(self.layers).get(&layer.digest);
-        let bytes = match kept {
-            Some(kept) => kept.to_vec(),
-            None => self.repository.blob(layer, LARGEST_LAYER)?,
-        };
         let names = [format.manifest].into_iter().chain(format.others.iter().copied());
         let names: Vec<&str> = names.chain(besides.iter().map(String::as_str)).collect();
+        if let Some(files) = self.kept.files(&layer.digest, &names) {
+            return Ok(Ok(as_texts(files)));
+        }
+        let held = lock(self.layers).get(&layer.digest);
+        let bytes = match held {
+            Some(held) => held.to_vec(),
+            None => self.repository.blob(layer, LARGEST_LAYER)?,
+        };
         let picked = pick(&bytes, &|path| names.contains(&path), LARGEST_TREE);
         let texts = match picked {
             Ok(files) => {
-                let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-                Ok(Texts(files.into_iter().map(|(name, bytes)| (name, text(bytes))).collect()))
+                self.kept.keep_files(&layer.digest, &names, &files);
+                Ok(as_texts(files))
             }
             Err(error) => Err(format!("its files cannot be read: {error}")),
         };
         lock(self.layers).keep(&layer.digest, bytes);
         Ok(texts)
+    }
+
+    /// The config of a manifest.
+    fn config(&self, config: &Descriptor) -> Result<Vec<u8>, ProviderError> {
+        if let Some(known) = self.kept.blob(&config.digest) {
+            return Ok(known);
+        }
+        let bytes = self.repository.blob(config, LONGEST_MANIFEST)?;
+        self.kept.keep_blob(&config.digest, &bytes);
+        Ok(bytes)
     }
 }
 
@@ -241,6 +256,11 @@ impl Repository<'_> {
         let bytes = self.manifest(&entry.digest)?;
         Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
     }
+}
+
+fn as_texts(files: BTreeMap<String, Vec<u8>>) -> Texts {
+    let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+    Texts(files.into_iter().map(|(name, bytes)| (name, text(bytes))).collect())
 }
 
 /// What the media types and annotations in a manifest say that the artifact is.

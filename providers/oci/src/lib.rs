@@ -17,6 +17,7 @@
 mod auth;
 mod foreign;
 mod image;
+mod kept;
 mod known;
 pub mod listing;
 mod options;
@@ -46,6 +47,7 @@ use crate::auth::{Keys, RepositoryGuard};
 use crate::foreign::Layers;
 pub use crate::foreign::{Marked, marked};
 pub use crate::image::{Image, ImageName};
+pub use crate::kept::Kept;
 use crate::known::Known;
 pub use crate::options::OciOptions;
 use crate::registry::{Call, Registry, To};
@@ -73,12 +75,13 @@ pub struct OciProvider {
     /// The content of manifests, by repository and tag.
     said: Mutex<HashMap<(String, String), Arc<Said>>>,
     layers: Mutex<Layers>,
+    kept: Kept,
 }
 
 impl OciProvider {
     /// A provider that has not contacted any registry yet.
     pub fn new(options: OciOptions) -> Self {
-        let OciOptions { http, downloads, stores, without_lists } = options;
+        let OciOptions { http, downloads, stores, without_lists, kept } = options;
         Self {
             keys: Arc::new(Keys::new(Arc::clone(&http), stores)),
             archives: Archives::new(Arc::clone(&http), downloads, LARGEST_ARCHIVE),
@@ -87,6 +90,7 @@ impl OciProvider {
             registries: Mutex::default(),
             said: Mutex::default(),
             layers: Mutex::default(),
+            kept,
         }
     }
 
@@ -182,6 +186,7 @@ impl Provider for OciProvider {
             // What matters of a manifest is in its annotations.
             lines_are_hints: true,
             has_digests: true,
+            archives_are_content: true,
             ..Facts::default()
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use mu_provider::http::Http;
 
 use crate::auth::Stores;
+use crate::kept::Kept;
 use crate::without_lists::WithoutLists;
 
 /// The settings of the provider.
@@ -19,12 +20,15 @@ pub struct OciOptions {
     pub stores: Stores,
     /// What earlier runs have learned about registries.
     pub without_lists: WithoutLists,
+    /// What earlier runs have read of blobs.
+    pub kept: Kept,
 }
 
 impl OciOptions {
     /// Creates options without passwords of other tools, and without anything from earlier runs.
     pub fn new(http: Arc<Http>, downloads: impl Into<PathBuf>) -> Self {
         let (stores, without_lists) = (Stores::default(), WithoutLists::default());
-        Self { http, downloads: downloads.into(), stores, without_lists }
+        let (downloads, kept) = (downloads.into(), Kept::default());
+        Self { http, downloads, stores, without_lists, kept }
     }
 }

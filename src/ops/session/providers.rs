@@ -97,6 +97,7 @@ pub(crate) fn oci(environment: &Environment, http: &Arc<Http>) -> mu_provider_oc
             folder: Some(environment.cache.join("registries")),
             now: environment.now,
         },
+        kept: mu_provider_oci::Kept { folder: Some(environment.cache.join("registries")) },
         ..mu_provider_oci::OciOptions::new(Arc::clone(http), downloads)
     }
 }

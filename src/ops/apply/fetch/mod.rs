@@ -7,6 +7,7 @@ mod here;
 mod local_packs;
 mod one;
 mod route;
+mod unpacked;
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -35,6 +36,7 @@ pub(crate) use crate::ops::apply::fetch::route::place_of;
 pub(crate) use crate::ops::apply::fetch::route::used_instead;
 use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
 pub(crate) use crate::ops::apply::fetch::route::{archives, source_now};
+use crate::ops::apply::fetch::unpacked::{note_unpacked, unpacked};
 use crate::ops::apply::identity::{Content, check_all, is_checked};
 use crate::ops::apply::outcome::Fetched;
 use crate::ops::session::events::Work;
@@ -296,7 +298,9 @@ impl<'run> Fetching<'run> {
             return;
         }
         // An error here is reported when the package is fetched.
-        if let Ok((route, release)) = self.origin(number) {
+        if let Ok((route, release)) = self.origin(number)
+            && (package.digest.is_some() || unpacked(self.session, &route, &release).is_none())
+        {
             route.provider.soon(&route.location, Soon::Fetch(&release));
         }
     }
@@ -341,6 +345,12 @@ impl<'run> Fetching<'run> {
             return Err(here::missing(session, package));
         }
         let (route, release) = self.origin(number)?;
+        if let Some(stored) =
+            expected.is_none().then(|| unpacked(self.session, &route, &release)).flatten()
+        {
+            judge(&stored, None, false)?;
+            return Ok((stored, true));
+        }
         let what = format!("{} {}", package.id, package.version);
         session.events.detail(&|| format!("fetching {what} from {}", route.location.describe()));
         let progress = Work::begin(&session.events, what.as_str());
@@ -360,6 +370,7 @@ impl<'run> Fetching<'run> {
                     }
                     return Err(error);
                 }
+                note_unpacked(session, &route, &release, &stored);
                 Ok((stored, false))
             }
             Err(StoreError::Mismatch { .. }) if is_folder => Err(folder_has_changed()),
