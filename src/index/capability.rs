@@ -73,7 +73,7 @@ impl Shared {
             // A registry that cannot be reached lists nothing; other providers still count.
             Err(error) if error.kind() == ErrorKind::Offline => {
                 let root = &route.location.root;
-                return Ok(Learned::absent(self.run.options.now, &[], root).record);
+                return Ok(Learned::absent(self.run.options.now, Some(0), None, &[], root).record);
             }
             answer => answer?,
         };

@@ -202,7 +202,8 @@ impl Shared {
     fn not_looked_for(&self, id: &PackageId, route: Route) -> Package {
         let only = self.run.options.only.join("`, `");
         let tried = [format!("only `{only}`, because of `--only`")];
-        let learned = Learned::absent(self.run.options.now, &tried, &route.location.root);
+        let learned =
+            Learned::absent(self.run.options.now, Some(0), None, &tried, &route.location.root);
         Package::new(id, route, learned.record, Origin::Asked)
     }
 
@@ -273,9 +274,11 @@ impl Shared {
             (Listing::Unchanged { .. }, None) => {
                 return Err(PackageError::Unasked(route.location.describe()));
             }
-            (Listing::Absent { mut tried }, _) => {
+            // Remembered as long as what was found.
+            (Listing::Absent { mut tried, validator, max_age }, _) => {
                 tried.extend(route.tried.iter().cloned());
-                Learned::absent(checked, &tried, &route.location.root)
+                let (validator, root) = (validator.as_deref(), &route.location.root);
+                Learned::absent(checked, max_age.or(unstated), validator, &tried, root)
             }
             (Listing::Found(found), _) => {
                 let max_age = found.max_age.or(unstated);

@@ -153,6 +153,13 @@ impl Index {
         })
     }
 
+    /// Whether the last answer about a package was used without a request, and was that there is none.
+    pub(crate) fn is_recalled_as_absent(&self, id: &PackageId) -> bool {
+        self.shared.loaded(id).is_some_and(|package| {
+            package.origin == Origin::Remembered && package.releases.tried().is_some()
+        })
+    }
+
     fn forget(&self, origin: Origin, is_one: impl Fn(&PackageId) -> bool) -> bool {
         let mut packages = lock(&self.shared.packages);
         let before = packages.len();

@@ -250,7 +250,7 @@ impl Checks {
                             some => count(some, "release"),
                         })
                     }
-                    Listing::Absent { tried } => {
+                    Listing::Absent { tried, .. } => {
                         Err(format!("it is not there: {}", tried.join(", ")))
                     }
                     Listing::Unchanged { .. } => Err("unchanged, and nobody has it yet".to_owned()),
@@ -271,7 +271,7 @@ impl Checks {
             Location { path: format!("{}-that-is-not-there", location.path), ..location.clone() };
         self.note("knows what is not there", plugin.list(&nowhere, None, &Silent), |listing| {
             match listing {
-                Listing::Absent { tried } => Ok(format!("looked at {}", tried.join(", "))),
+                Listing::Absent { tried, .. } => Ok(format!("looked at {}", tried.join(", "))),
                 _ => Err(format!("finds `{}`", nowhere.describe())),
             }
         });

@@ -148,3 +148,42 @@ fn a_branch_that_is_named_is_at_its_tip_and_a_folder_is_read_every_time() {
     sandbox.hub().release("aws/ec2", "1.1.0");
     sandbox.mu(&["resolve", "aws/ec2"]).ok().says(&["1.1.0"]);
 }
+
+#[test]
+fn what_does_not_exist_is_not_asked_again_either() {
+    let names: Vec<String> = (0..30).map(|number| format!("n{number}")).collect();
+    let sandbox = Sandbox::with_dependencies(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let hub = sandbox.hub();
+    names.iter().for_each(|name| hub.release(name, "1.0.0"));
+    let nginx = Nginx::serve(hub.folder(), "");
+    sandbox.hub_is_at(&nginx.url(""));
+    // Each name of one segment could be a package of the workspace's namespace first.
+    let first = asked(&sandbox, &nginx, &["resolve"]);
+    assert_eq!(first.iter().filter(|line| line.contains("/acme/")).count(), 30, "{first:#?}");
+    assert_eq!(asked(&sandbox, &nginx, &["resolve"]), [""; 0]);
+    let refreshed = asked(&sandbox, &nginx, &["resolve", "--refresh"]);
+    let of_namespace = refreshed.iter().filter(|line| line.contains("/acme/")).count();
+    // A hub whose generation is the same has nothing new.
+    assert!(of_namespace == 0 || of_namespace == 30, "{refreshed:#?}");
+    assert!(!refreshed.is_empty());
+    hub.release("acme/n7", "2.0.0");
+    let answer = sandbox.mu(&["resolve", "--refresh", "--json"]).ok().json().to_string();
+    assert!(answer.contains("hub.mu.com/acme/n7"), "{answer}");
+}
+
+#[test]
+fn what_was_missing_a_moment_ago_is_found_once_it_is_published() {
+    let sandbox = Sandbox::with_dependencies(&["tool"]);
+    let hub = sandbox.hub();
+    hub.release("aws/vpc", "1.0.0");
+    let nginx = Nginx::serve(hub.folder(), "");
+    sandbox.hub_is_at(&nginx.url(""));
+    sandbox.mu(&["get"]).fails();
+    hub.release("acme/tool", "1.0.0");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/acme/tool 1.0.0"]);
+    // As for a name in full.
+    sandbox.mu(&["add", "acme/other"]).fails();
+    hub.release("acme/other", "1.0.0");
+    sandbox.mu(&["add", "acme/other"]).ok();
+}

@@ -103,7 +103,7 @@ pub trait Provider: Send + Sync + fmt::Debug {
         _validator: Option<&str>,
         _progress: &dyn Progress,
     ) -> Result<Listing, ProviderError> {
-        Ok(Listing::Absent { tried: Vec::new() })
+        Ok(Listing::absent(Vec::new()))
     }
 
     /// Lists the capabilities (`GROUP/VERSION/KIND`) that packages of the registry provide; `None` if the
@@ -286,9 +286,20 @@ pub enum Listing {
     Absent {
         /// The URLs or paths that were tried, for the message.
         tried: Vec<String>,
+        /// What to hand back to ask whether that is still so, if that saves a request.
+        validator: Option<String>,
+        /// For how many seconds it stays so without another request, as in [`Found`].
+        max_age: Option<u32>,
     },
     /// The package's releases.
     Found(Found),
+}
+
+impl Listing {
+    /// There is no such package, and what was tried to find it; asking again takes a request as the first time.
+    pub fn absent(tried: Vec<String>) -> Self {
+        Self::Absent { tried, validator: None, max_age: None }
+    }
 }
 
 /// The releases of a package, as they arrived.

@@ -197,7 +197,7 @@ impl ExecProvider {
             let tried: Vec<String> =
                 tried.iter().take(8).map(|place| message::readable(place)).collect();
             let tried = if tried.is_empty() { vec![location.describe()] } else { tried };
-            return Ok(Listing::Absent { tried });
+            return Ok(Listing::absent(tried));
         }
         let Some(lines) = lines else {
             return Err(self.plugin.error("answered `versions` without `lines`"));

@@ -126,7 +126,7 @@ impl Provider for GitProvider {
             Ok((settled, listed))
         });
         let Some((settled, listed)) = none_if(listed, ErrorKind::NotFound)? else {
-            return Ok(Listing::Absent { tried: self.repositories.tried(location) });
+            return Ok(Listing::absent(self.repositories.tried(location)));
         };
         let package = Package::new(&settled.folder, location);
         let is_known = |package: Package<'_>| validator == Some(&*package.validator(&listed));

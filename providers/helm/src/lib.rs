@@ -195,13 +195,13 @@ impl Provider for RepositoryProvider {
     ) -> Result<Listing, ProviderError> {
         let url = self.url(location)?;
         let Some(repository) = self.get(location, progress)? else {
-            return Ok(Listing::Absent { tried: vec![url.to_string()] });
+            return Ok(Listing::absent(vec![url.to_string()]));
         };
         // Helm and KUDO accept `v1.2` as a version.
         let lenient = Location { lenient: true, ..location.clone() };
         Ok(repository.listing(&lenient, validator).unwrap_or_else(|| {
             let tried = format!("{url}, which lists no {} `{}`", self.kind.one, location.path);
-            Listing::Absent { tried: vec![tried] }
+            Listing::absent(vec![tried])
         }))
     }
 

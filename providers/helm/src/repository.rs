@@ -157,7 +157,7 @@ impl RepositoryProvider {
             DocumentAnswer::Unchanged { max_age, .. } => {
                 Ok(remembered.map(|known| known.fresh_for(max_age)))
             }
-            DocumentAnswer::Absent | DocumentAnswer::Hidden => Ok(None),
+            DocumentAnswer::Absent { .. } | DocumentAnswer::Hidden => Ok(None),
             DocumentAnswer::Read(document) => {
                 let digests = [digest(&document.bytes), named.clone()];
                 let (validator, max_age) = (document.validator.to_text(), document.max_age);

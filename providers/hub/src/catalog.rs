@@ -177,7 +177,7 @@ fn bring(
     }
     match asking.read(catalog, validator.as_ref())? {
         DocumentAnswer::Unchanged { .. } => Ok(true),
-        DocumentAnswer::Absent | DocumentAnswer::Hidden => Ok(false),
+        DocumentAnswer::Absent { .. } | DocumentAnswer::Hidden => Ok(false),
         DocumentAnswer::Read(document) => {
             let validator = document.validator_at(root.file.generation);
             let kept = Kept { validator, size: document.bytes.len() as u64 };

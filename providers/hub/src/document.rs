@@ -92,7 +92,12 @@ pub enum DocumentAnswer {
         is_aged: bool,
     },
     /// There is no such file.
-    Absent,
+    Absent {
+        /// As in [`Document`].
+        max_age: Option<u32>,
+        /// As in [`Document`].
+        is_aged: bool,
+    },
     /// The server does not say whether it exists: it answered 403, and the request accepts that.
     Hidden,
     /// The file.
@@ -157,7 +162,7 @@ impl<'asked> Asking<'asked> {
             let is_aged = response.header("age").is_some_and(|age| age.trim() != "0");
             match response.status() {
                 304 => return Ok(DocumentAnswer::Unchanged { max_age, is_aged }),
-                404 | 410 => return Ok(DocumentAnswer::Absent),
+                404 | 410 => return Ok(DocumentAnswer::Absent { max_age, is_aged }),
                 403 => return Ok(DocumentAnswer::Hidden),
                 _ => {}
             }
@@ -217,7 +222,9 @@ impl<'asked> Asking<'asked> {
                 is_aged: false,
             }))
         };
-        let Some(file) = fs::open_if_there(&path)? else { return Ok(DocumentAnswer::Absent) };
+        let Some(file) = fs::open_if_there(&path)? else {
+            return Ok(DocumentAnswer::Absent { max_age: None, is_aged: false });
+        };
         let answer = read(file).at("read", &path)?;
         if let DocumentAnswer::Read(document) = &answer {
             self.check_length(&document.bytes, url)?;

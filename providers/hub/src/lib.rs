@@ -135,7 +135,8 @@ impl HubProvider {
         let file = root.index(&location.path)?;
         let Some(lines) = snapshot.lines(&location.path) else {
             let tried = vec![Root::hub_file(&root.url)?.to_string(), file.to_string()];
-            return Ok(Some(Listing::Absent { tried }));
+            let validator = Validator::default().at(root.file.generation).to_text();
+            return Ok(Some(Listing::Absent { tried, validator, max_age: root.max_age }));
         };
         let lines = index::check(lines, &location.path, &file)?;
         let validator = Validator::default().at(root.file.generation).to_text();
@@ -185,8 +186,11 @@ impl HubProvider {
             return Ok(Listing::Unchanged { max_age: root.max_age, validator: renewed(known) });
         }
         let url = root.index(&location.path)?;
-        let absent = |index: String| -> Result<Listing, ProviderError> {
-            Ok(Listing::Absent { tried: vec![Root::hub_file(&root.url)?.to_string(), index] })
+        // What is known to hold for this generation of the hub is asked again like what is there.
+        let absent = |index: String, generation, max_age| -> Result<Listing, ProviderError> {
+            let tried = vec![Root::hub_file(&root.url)?.to_string(), index];
+            let validator = Validator::default().at(generation).to_text();
+            Ok(Listing::Absent { tried, validator, max_age })
         };
         let asking = Asking { hides: self.is_open(&root), ..asking };
         match asking.read(&url, validator.as_ref())? {
@@ -195,9 +199,15 @@ impl HubProvider {
                 let validator = known.as_ref().and_then(renewed);
                 Ok(Listing::Unchanged { max_age, validator })
             }
-            DocumentAnswer::Absent => absent(url.to_string()),
+            DocumentAnswer::Absent { max_age, is_aged } => {
+                let generation = root.file.generation.filter(|_| !is_aged);
+                absent(url.to_string(), generation, max_age.or(root.max_age))
+            }
             DocumentAnswer::Hidden => {
-                absent(format!("{url}, which answered 403: it does not exist, or {}", needs(&url)))
+                let needs = needs(&url);
+                let said = format!("{url}, which answered 403: it does not exist, or {needs}");
+                // Another token may show it.
+                absent(said, None, root.max_age)
             }
             DocumentAnswer::Read(document) => {
                 let validator = document.validator_at(root.file.generation);
@@ -328,8 +338,8 @@ impl Provider for HubProvider {
                 let validator = known.and_then(|known| known.at(root.file.generation).to_text());
                 Ok(Listing::Unchanged { max_age, validator })
             }
-            DocumentAnswer::Absent | DocumentAnswer::Hidden => {
-                Ok(Listing::Absent { tried: vec![url.to_string()] })
+            DocumentAnswer::Absent { .. } | DocumentAnswer::Hidden => {
+                Ok(Listing::absent(vec![url.to_string()]))
             }
             DocumentAnswer::Read(document) => {
                 let validator = document.validator_at(root.file.generation);

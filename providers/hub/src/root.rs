@@ -80,7 +80,9 @@ impl Root {
                 Document { bytes: bytes.clone(), validator: validator.clone(), max_age, is_aged }
             }
             (
-                DocumentAnswer::Absent | DocumentAnswer::Hidden | DocumentAnswer::Unchanged { .. },
+                DocumentAnswer::Absent { .. }
+                | DocumentAnswer::Hidden
+                | DocumentAnswer::Unchanged { .. },
                 _,
             ) => {
                 return Ok(Self::usual(url));

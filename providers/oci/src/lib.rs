@@ -229,7 +229,7 @@ impl Provider for OciProvider {
     ) -> Result<Listing, ProviderError> {
         let Some(repository) = self.repository(location, false, progress) else {
             let tried = format!("{}, which is not there: {NAMES}", location.describe());
-            return Ok(Listing::Absent { tried: vec![tried] });
+            return Ok(Listing::absent(vec![tried]));
         };
         let known: Option<Known> = validator.and_then(|text| serde_json::from_str(text).ok());
         let etag = known.as_ref().and_then(|known| known.etag.as_deref());
@@ -241,7 +241,7 @@ impl Provider for OciProvider {
         });
         let tags = tags?.filter(|tags| !tags.is_empty());
         let Some(tags) = tags else {
-            return Ok(Listing::Absent { tried: vec![repository.place("tags/list")] });
+            return Ok(Listing::absent(vec![repository.place("tags/list")]));
         };
         let tagged = tagged.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         let found = repository.entries(&tags, tagged, known.as_ref())?;

@@ -203,7 +203,7 @@ impl Catalogs {
         let asking = Asking::new(&self.http, location, LONGEST_CATALOG, progress);
         Ok(match asking.read(&url, validator.map(Validator::parse).as_ref())? {
             DocumentAnswer::Unchanged { max_age, .. } => Read::Unchanged { max_age },
-            DocumentAnswer::Absent | DocumentAnswer::Hidden => Read::Absent,
+            DocumentAnswer::Absent { .. } | DocumentAnswer::Hidden => Read::Absent,
             DocumentAnswer::Read(document) => {
                 let place = url.to_string();
                 take(&place, &text_of(&document.bytes), &mut |_| None)?;

@@ -155,7 +155,7 @@ impl Provider for OlmProvider {
                 }
                 _ => root,
             };
-            return Ok(Listing::Absent { tried: vec![tried] });
+            return Ok(Listing::absent(vec![tried]));
         };
         Ok(catalog.listing(location, validator).unwrap_or_else(|| {
             let mut tried =
@@ -163,7 +163,7 @@ impl Provider for OlmProvider {
             if let Some(broken) = catalog.of.broken() {
                 tried.push_str(&format!("; {broken}"));
             }
-            Listing::Absent { tried: vec![tried] }
+            Listing::absent(vec![tried])
         }))
     }
 
@@ -177,7 +177,7 @@ impl Provider for OlmProvider {
         let catalog = self.catalogs.get(location, progress)?;
         let names = catalog.as_ref().and_then(|catalog| catalog.of.kinds.get(capability));
         let Some((catalog, names)) = catalog.as_ref().zip(names) else {
-            return Ok(Listing::Absent { tried: vec![location.root.to_string()] });
+            return Ok(Listing::absent(vec![location.root.to_string()]));
         };
         let max_age = catalog.max_age;
         let now = names.join(" ");

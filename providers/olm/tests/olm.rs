@@ -203,7 +203,7 @@ fn a_catalog_is_read_again_only_if_it_has_changed() {
     assert_eq!(kinds, Some(["web.example/v1/Web".to_owned()].into()));
     write(operators.folder(), "web/catalog.json", "{\"schema\": \"olm.package\"}\n{\"a\":");
     let listing = provider(&cache).list(&location, None, &Silent).expect("is read");
-    let Listing::Absent { tried } = listing else { panic!("should be absent: {listing:?}") };
+    let Listing::Absent { tried, .. } = listing else { panic!("should be absent: {listing:?}") };
     let said = tried.join(" ");
     assert!(said.contains("web/catalog.json`, line 2"), "{said}");
     // Where nothing is a document of a catalog, there is no catalog.

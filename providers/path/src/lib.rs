@@ -56,7 +56,7 @@ impl Provider for PathProvider {
     ) -> Result<Listing, ProviderError> {
         let folder = folder(location)?;
         if !fs::metadata_if_there(&folder)?.is_some_and(|metadata| metadata.is_dir()) {
-            return Ok(Listing::Absent { tried: vec![folder.display().to_string()] });
+            return Ok(Listing::absent(vec![folder.display().to_string()]));
         }
         // Name, version and dependencies are in the manifest.
         Ok(Listing::Found(Found::new(location, b"{}\n".to_vec(), None, None)))

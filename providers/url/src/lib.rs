@@ -254,11 +254,11 @@ impl Provider for UrlProvider {
                 return Ok(Listing::Unchanged { max_age, validator: None });
             }
             Ok(UrlAnswer::Absent(url)) => {
-                return Ok(Listing::Absent { tried: vec![url.to_string()] });
+                return Ok(Listing::absent(vec![url.to_string()]));
             }
             Ok(UrlAnswer::Known(slot)) => slot,
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                return Ok(Listing::Absent { tried: vec![error.to_string()] });
+                return Ok(Listing::absent(vec![error.to_string()]));
             }
             Err(error) => return Err(error),
         };

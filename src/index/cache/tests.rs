@@ -171,7 +171,7 @@ fn remembers_what_is_not_there() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let cache = open(&folder);
     let tried = ["x".to_owned()];
-    cache.put("a", Learned::absent(5, &tried, &location().root));
+    cache.put("a", Learned::absent(5, Some(0), None, &tried, &location().root));
     cache.save().expect("saves");
     let found = open(&folder).find("a").expect("is there");
     assert!(found.listing.is_none());

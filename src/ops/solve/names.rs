@@ -99,12 +99,29 @@ fn find_out(session: &Session, changed: &ChangedManifests) -> Result<(), Command
     }
     let ids: Vec<PackageId> = unknown.iter().map(|(first, _, _)| first.clone()).collect();
     session.index().expect(Level::Releases(&ids));
-    for (first, reference, _) in unknown {
-        is_published(session, &first).map_err(|error| {
+    let mut stale = Vec::new();
+    for (first, reference, member) in unknown {
+        let is_there = is_published(session, &first).map_err(|error| {
             error.hint(format!(
                 "`{reference}` means `{first}` if there is such a package; write the full name to be exact"
             ))
         })?;
+        if !is_there && session.index().is_recalled_as_absent(&first) {
+            stale.extend(meant(member, reference).otherwise.map(|otherwise| (first, otherwise)));
+        }
+    }
+    if stale.is_empty() {
+        return Ok(());
+    }
+    // If the other one does not exist either, the first may have been published a moment ago.
+    let ids: Vec<PackageId> = stale.iter().map(|(_, otherwise)| otherwise.clone()).collect();
+    session.index().expect(Level::Releases(&ids));
+    for (first, otherwise) in stale {
+        let releases = session.index().releases(&otherwise);
+        if releases.is_ok_and(|releases| releases.tried().is_some()) {
+            session.index().ask_about(&first);
+            is_published(session, &first)?;
+        }
     }
     Ok(())
 }

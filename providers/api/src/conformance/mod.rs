@@ -92,7 +92,9 @@ impl Fixture<'_> {
 
     fn knows_what_is_absent(&self) {
         let listing = self.provider.list(&self.absent, None, &Silent).expect("the place answers");
-        let Listing::Absent { tried } = listing else { panic!("nothing is there: {listing:?}") };
+        let Listing::Absent { tried, .. } = listing else {
+            panic!("nothing is there: {listing:?}")
+        };
         assert!(!tried.is_empty(), "nothing was tried");
     }
 

@@ -69,7 +69,7 @@ fn what_is_absent_says_what_was_tried() {
     let server = HttpServer::start(origin.root());
     let world = World::new();
     let listing = world.provider.list(&written(&server.root(), "a/b"), None, &world.notes);
-    let Ok(Listing::Absent { tried }) = listing else { panic!("is absent: {listing:?}") };
+    let Ok(Listing::Absent { tried, .. }) = listing else { panic!("is absent: {listing:?}") };
     let root = server.root();
     assert_eq!(tried, ["a/b", "a", "a/b.git", "a.git"].map(|path| format!("{root}{path}")));
     assert!(!world.provider.probe(&written(&root, "a/b.git")).expect("the place answers"));

@@ -221,7 +221,7 @@ fn a_store_that_does_not_list_its_files_lacks_what_it_forbids() {
         client.provider.list(&at(&server.url(""), "aws/ec2"), None, &Silent)
     };
     let listing = list(Client::new(), &server).expect("it is most likely not there");
-    let Listing::Absent { tried } = listing else { panic!("is not there: {listing:?}") };
+    let Listing::Absent { tried, .. } = listing else { panic!("is not there: {listing:?}") };
     for part in ["index/aws/ec2.jsonl", "403", "token", "MU_TOKEN_"] {
         assert!(tried[1].contains(part), "{tried:?}");
     }

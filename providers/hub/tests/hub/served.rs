@@ -183,7 +183,7 @@ fn a_folder_without_hub_json_may_have_an_index() {
     let client = Client::new();
     found(&client, &hub.file_url(), "aws/ec2");
     let listing = client.provider.list(&at(&hub.file_url(), "b"), None, &Silent).expect("answers");
-    let Listing::Absent { tried } = listing else { panic!("{listing:?}") };
+    let Listing::Absent { tried, .. } = listing else { panic!("{listing:?}") };
     assert!(tried[0].ends_with("/hub.json") && tried[1].ends_with("/index/b.jsonl"), "{tried:?}");
 }
 

@@ -93,11 +93,17 @@ impl Learned {
     }
 
     /// Says that a registry has no such package, and which places were searched; its `root` does not matter.
-    pub(in crate::index) fn absent(checked: i64, tried: &[String], root: &SafeUrl) -> Self {
+    pub(in crate::index) fn absent(
+        checked: i64,
+        max_age: Option<u32>,
+        validator: Option<&str>,
+        tried: &[String],
+        root: &SafeUrl,
+    ) -> Self {
         let mut writer = Writer::default();
         writer.number(tried.len() as u64);
         tried.iter().for_each(|tried| writer.text(tried));
-        Self::written(whole(checked, Some(0), None, 0, &writer, &[]), Vec::new(), root)
+        Self::written(whole(checked, max_age, validator, 0, &writer, &[]), Vec::new(), root)
     }
 
     fn written(near: Vec<u8>, far: Vec<u8>, root: &SafeUrl) -> Self {
