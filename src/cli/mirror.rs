@@ -22,6 +22,7 @@ Examples:
   mu mirror acme/web acme/api --to /srv/mirror
   mu mirror 'acme/web#^1.2' --to s3://acme-mirror/hub --all-versions
   mu mirror contrib/web --to /srv/hub --as internal
+  mu mirror --lock --to /srv/hub --as internal
   mu registry add hub.mu.com/ /srv/mirror")]
 pub(crate) struct Arguments {
     /// The packages
@@ -39,8 +40,8 @@ pub(crate) struct Arguments {
     /// Copy every version, not only the one that would be chosen
     #[arg(long)]
     all_versions: bool,
-    /// Copy packages of the namespace of REF into this one instead
-    #[arg(long = "as", value_name = "NAMESPACE", conflicts_with = "lock")]
+    /// Copy packages of the namespace of REF into this one instead; with --lock, all packages
+    #[arg(long = "as", value_name = "NAMESPACE")]
     namespace: Option<String>,
     /// Print what would be copied, and change nothing
     #[arg(long)]
@@ -55,6 +56,8 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
         return Err(error.hint("`mu mirror acme/web --to PLACE` copies a package").into());
     }
     let session = context.open_in(Scope::Workspace, View::Team)?;
+    // Under another name, a registry of the settings does not lead to it.
+    let is_for_registries = lock && namespace.is_none();
     let request = MirrorRequest { references, to, no_deps, all_versions, namespace, dry_run };
     let mirrored = mirror(&session, &request)?;
     for elsewhere in &mirrored.elsewhere {
@@ -77,7 +80,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
             printable(&mirrored.place),
             mirrored.present
         ));
-        if lock && !mirrored.dry_run {
+        if is_for_registries && !mirrored.dry_run {
             let place = registry_place(&session, &mirrored.place);
             for (prefix, place) in mirrored.prefixes.iter().zip(place.iter().cycle()) {
                 let next = format!("next: `mu registry add {prefix} {}`", quoted(place));

@@ -442,3 +442,22 @@ fn run_of_next(sandbox: &Sandbox) -> Vec<String> {
     let next = run.stderr.lines().filter_map(|line| line.strip_prefix("next: `"));
     next.map(|line| line.trim_end_matches('`').to_owned()).collect()
 }
+
+#[test]
+fn what_is_locked_is_copied_into_another_namespace() {
+    let sandbox = world();
+    sandbox.asks_for(&["aws/app", "other/tool"]);
+    sandbox.mu(&["get"]).ok();
+    let expected = ["internal/app 1.1.0", "internal/lib 1.1.0", "internal/tool 1.0.0"];
+    assert_eq!(copied(&sandbox, &["--lock", "--as", "internal"]), expected);
+    sandbox.mu(&["hub", "check", "../mirror"]).ok();
+    // The copies depend on each other.
+    sandbox.write(".mu/workspace.yaml", "registries: {copies.example/: ../mirror}\n");
+    sandbox.asks_for(&["copies.example/internal/app"]);
+    sandbox.mu(&["get"]).ok();
+    let locked = ["copies.example/internal/app 1.1.0", "copies.example/internal/lib 1.1.0"];
+    assert_eq!(sandbox.locked(), locked);
+    // No registry of the settings leads to them by their old names.
+    let run = sandbox.mu(&["mirror", "--lock", "--to", "../mirror", "--as", "again"]).ok();
+    assert!(!run.stderr.contains("mu registry add"), "{}", run.stderr);
+}

@@ -338,6 +338,113 @@ fn a_mirror_has_the_manifests_blobs_and_tags_of_the_original() {
     assert!(run.to_string().contains("common 2.1.0"), "{run}");
 }
 
+/// Pushes something that belongs to `subject`, with this text, by `tag`; returns the digest of its manifest.
+fn attach(host: &str, repository: &str, tag: &str, subject: Option<&Value>, text: &str) -> String {
+    let blob = |text: &str| {
+        let digest = mu_testing::push_blob(host, repository, text.as_bytes());
+        json!({ "mediaType": "application/octet-stream", "digest": digest, "size": text.len() })
+    };
+    let mut manifest = json!({
+        "schemaVersion": 2,
+        "mediaType": "application/vnd.oci.image.manifest.v1+json",
+        "artifactType": "application/vnd.example.statement",
+        "config": blob("{}"),
+        "layers": [blob(text)],
+    });
+    if let Some(subject) = subject {
+        manifest["subject"] = subject.clone();
+    }
+    mu_testing::push_manifest(host, repository, tag, &manifest)
+}
+
+#[test]
+fn a_mirror_has_what_belongs_to_an_artifact() {
+    let registry = Registry::new();
+    let (sandbox, host) = (&registry.sandbox, registry.host());
+    let signed =
+        push(&host, "common", "2.1.0", &Chart::new("common", "2.1.0").lines("type: library\n"));
+    let tag = signed.replace(':', "-");
+    for end in ["sig", "att", "sbom"] {
+        attach(&host, "charts/common", &format!("{tag}.{end}"), None, end);
+    }
+    let manifest = pull(&host, "charts/common/manifests/2.1.0").expect("is there");
+    let kind = "application/vnd.oci.image.manifest.v1+json";
+    let subject = json!({ "mediaType": kind, "digest": signed, "size": manifest.len() });
+    // As clients list referrers where the registry does not.
+    let bundle = attach(&host, "charts/common", "bundle", Some(&subject), "a bundle");
+    let size = pull(&host, "charts/common/manifests/bundle").expect("is there").len();
+    let entry = json!({ "mediaType": kind, "digest": bundle, "size": size, "artifactType": "application/vnd.example.statement" });
+    let list = json!({ "schemaVersion": 2, "mediaType": "application/vnd.oci.image.index.v1+json", "manifests": [entry] });
+    mu_testing::push_manifest(&host, "charts/common", &tag, &list);
+    sandbox.asks_for(&[&registry.chart("common#2.1.0")]);
+    sandbox.mu(&["get"]).ok();
+
+    let (other, lists) = (
+        DockerRegistry::start(),
+        OciServer::start(Behaviour { referrers: true, ..Behaviour::default() }),
+    );
+    for there in [other.host(), lists.host()] {
+        sandbox.mu(&["mirror", "--lock", "--to", &format!("oci://{there}/copies")]).ok();
+        let repository = "copies/charts/common";
+        for reference in ["sig", "att", "sbom"]
+            .map(|end| format!("{tag}.{end}"))
+            .into_iter()
+            .chain([bundle.clone()])
+        {
+            let copy =
+                pull(&there, &format!("{repository}/manifests/{reference}")).expect("is copied");
+            assert_eq!(
+                Some(&copy),
+                pull(&host, &format!("charts/common/manifests/{reference}")).as_ref()
+            );
+            let copy: Value = serde_json::from_slice(&copy).expect("is JSON");
+            let blob = copy["layers"][0]["digest"].as_str().expect("is there");
+            assert!(pull(&there, &format!("{repository}/blobs/{blob}")).is_some());
+        }
+    }
+    let listed = pull(&other.host(), &format!("copies/charts/common/manifests/{tag}"));
+    let listed: Value = serde_json::from_slice(&listed.expect("is listed")).expect("is JSON");
+    assert_eq!(listed["manifests"][0]["digest"], *bundle);
+    let listed = pull(&lists.host(), &format!("copies/charts/common/referrers/{signed}"));
+    assert!(String::from_utf8_lossy(&listed.expect("is listed")).contains(&bundle));
+}
+
+#[test]
+fn a_mirror_has_the_provenance_of_a_chart() {
+    let sandbox = Sandbox::new();
+    let mut charts = Charts::new(&sandbox.path("www"));
+    let nginx = Nginx::serve(&sandbox.path("www"), "");
+    for name in ["signed", "unsigned"] {
+        charts.add(&Chart::new(name, "1.0.0").lines("type: application\n"));
+    }
+    let text = "-----BEGIN PGP SIGNED MESSAGE-----\nnot looked at\n";
+    fs::write(sandbox.path("www/signed-1.0.0.tgz.prov"), text).expect("can be written");
+    let reference = |name: &str| format!("helm+http://{}/{name}", nginx.host());
+    sandbox.asks_for(&[&reference("signed"), &reference("unsigned")]);
+    sandbox.mu(&["get"]).ok();
+    let other = DockerRegistry::start();
+    sandbox.mu(&["mirror", "--lock", "--to", &format!("oci://{}/copies", other.host())]).ok();
+    for (name, layers) in [("signed", 2), ("unsigned", 1)] {
+        let repository = format!("copies/{name}");
+        let manifest = pull(&other.host(), &format!("{repository}/manifests/1.0.0"));
+        let manifest: Value =
+            serde_json::from_slice(&manifest.expect("is there")).expect("is JSON");
+        let all = manifest["layers"].as_array().expect("is a list");
+        assert_eq!(all.len(), layers, "{manifest}");
+        if let Some(layer) = all.get(1) {
+            assert_eq!(layer["mediaType"], "application/vnd.cncf.helm.chart.provenance.v1.prov");
+            let digest = layer["digest"].as_str().expect("has a digest");
+            let content = pull(&other.host(), &format!("{repository}/blobs/{digest}"));
+            assert_eq!(content.as_deref(), Some(text.as_bytes()));
+        }
+        // It is a chart for everybody.
+        sandbox
+            .mu(&["info", &format!("oci://{}/{repository}", other.host())])
+            .ok()
+            .says(&["1.0.0"]);
+    }
+}
+
 #[test]
 fn charts_of_a_repository_are_mirrored_as_helm_pushes_them() {
     let sandbox = Sandbox::new();

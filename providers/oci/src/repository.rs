@@ -229,14 +229,34 @@ impl Repository<'_> {
         Ok(())
     }
 
-    /// The registry's own list of referrers; `None` if it has none, whatever it answers.
+    /// What refers to the manifest with this digest: in the registry's own list, and in the one that clients maintain.
+    pub(crate) fn referrers_of(&self, digest: &str) -> Result<Vec<Descriptor>, ProviderError> {
+        let own = self.listed_referrers(digest)?;
+        let tagged = self.manifest(&digest.replace(':', "-"))?;
+        let tagged = tagged.and_then(|bytes| Index::parse(&bytes));
+        let mut all: Vec<Descriptor> = Vec::new();
+        for entry in own.into_iter().chain(tagged).flat_map(|index| index.manifests) {
+            let is_new = !all.iter().any(|known| known.digest == entry.digest);
+            if is_new && wire::is_digest(&entry.digest) {
+                all.push(entry);
+            }
+        }
+        Ok(all)
+    }
+
+    /// The registry's own list of the versions and events of a package; `None` if it has none, whatever it answers.
     pub(crate) fn referrers(&self) -> Result<Option<Index>, ProviderError> {
+        self.listed_referrers(ROOT_DIGEST)
+    }
+
+    /// The registry's own list of referrers; `None` if it has none, whatever it answers.
+    fn listed_referrers(&self, digest: &str) -> Result<Option<Index>, ProviderError> {
         if self.registry.keeps_no_referrers() {
             return Ok(None);
         }
         let mut all: Option<Index> = None;
         let mut next: Option<SafeUrl> = None;
-        let path = self.path(&format!("referrers/{ROOT_DIGEST}"));
+        let path = self.path(&format!("referrers/{digest}"));
         let call = self.call(LONGEST_PAGE).header("accept", wire::INDEX);
         let call = Call { allow: NOT_KNOWN.to_vec(), ..call };
         let mut has_answered = true;

@@ -95,6 +95,7 @@ impl OciRegistry {
         &self,
         chart: &helm::Pushed,
         archive: &[u8],
+        provenance: Option<&[u8]>,
         line: &Map<String, Value>,
         name: &str,
     ) -> Result<Published, CommandError> {
@@ -103,6 +104,7 @@ impl OciRegistry {
             version: version.clone(),
             config: (kind, config),
             layer: (content, archive),
+            beside: provenance.into_iter().map(|bytes| (helm::PROVENANCE, bytes)).collect(),
             annotations: annotations.clone(),
         };
         let offered = mu_provider_oci::wire::digest(archive);

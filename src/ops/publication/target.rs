@@ -217,7 +217,7 @@ impl Target {
         false
     }
 
-    /// Publishes the archive of a chart as Helm pushes it.
+    /// Publishes the archive of a chart as Helm pushes it, with its provenance if it has one.
     ///
     /// # Errors
     ///
@@ -227,12 +227,15 @@ impl Target {
         &self,
         chart: &mu_formats::helm::Pushed,
         archive: &[u8],
+        provenance: Option<&[u8]>,
         line: &Map<String, Value>,
         name: &str,
     ) -> Result<(), CommandError> {
         match &self.kind {
             #[cfg(feature = "oci")]
-            Kind::Oci(registry) => registry.push_chart(chart, archive, line, name).map(drop),
+            Kind::Oci(registry) => {
+                registry.push_chart(chart, archive, provenance, line, name).map(drop)
+            }
             _ => Ok(()),
         }
     }

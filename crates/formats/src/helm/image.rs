@@ -10,6 +10,9 @@ pub(super) const CONFIG: &str = "application/vnd.cncf.helm.config.v1+json";
 pub(super) const CONTENT: [&str; 2] =
     ["application/vnd.cncf.helm.chart.content.v1.tar+gzip", "application/tar+gzip"];
 
+/// The media type of the signed statement about a chart, in a layer beside it.
+pub const PROVENANCE: &str = "application/vnd.cncf.helm.chart.provenance.v1.prov";
+
 pub(super) const ARTIFACT: Artifact =
     Artifact { find, label: None, in_config: true, in_folder: true };
 

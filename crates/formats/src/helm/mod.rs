@@ -17,6 +17,7 @@ use mu_provider::Release;
 
 pub use self::chart::{CHART, REQUIREMENTS, is_copy};
 pub use self::edit::Charts;
+pub use self::image::PROVENANCE;
 pub use self::index::index;
 pub use self::lock::{Need, Needs, lock, needs};
 pub use self::pushed::{Pushed, pushed};

@@ -1,5 +1,5 @@
 //! Copies artifacts of other ecosystems as they are: manifests, blobs and tags, byte for byte, so that their own tools can read the
-//! copy. What comes from elsewhere is pushed in the same form. Only the index that has a tag says what mu knows of them.
+//! copy; `beside.rs` copies what others have attached to them. What comes from elsewhere is pushed in the same form. Only the index that has a tag says what mu knows of them.
 
 use std::collections::BTreeMap;
 
@@ -20,8 +20,17 @@ pub struct ForeignArtifact<'bytes> {
     pub config: (&'bytes str, &'bytes [u8]),
     /// The media type of its only layer, and the layer.
     pub layer: (&'bytes str, &'bytes [u8]),
+    /// The other layers, in the same form: those that belong to the first.
+    pub beside: Vec<(&'bytes str, &'bytes [u8])>,
     /// The annotations of its manifest.
     pub annotations: BTreeMap<String, String>,
+}
+
+/// A manifest that was copied.
+pub(super) struct Put {
+    pub(super) media_type: String,
+    /// Whether the registry maintains the list of referrers of its subject.
+    pub(super) keeps_subject: bool,
 }
 
 /// The largest blob that is copied, in bytes.
@@ -50,10 +59,15 @@ impl Writer {
         if let Some(other) = there.as_ref().filter(|there| **there != digest) {
             return Ok(Pushed::Differs(other.clone()));
         }
+        let mut copied = Vec::new();
         let media_type = match there {
-            Some(_) => media_type(&bytes),
-            None => self.manifest_as_it_is(&source, &tag, &bytes, true)?,
+            Some(_) => {
+                copied.push(digest);
+                media_type(&bytes)
+            }
+            None => self.manifest_as_it_is(&source, &tag, &bytes, true, &mut copied)?.media_type,
         };
+        self.beside(&source, copied)?;
         let entry = Descriptor {
             annotations: Some(annotations(line)),
             ..Descriptor::of(&media_type, &bytes)
@@ -83,8 +97,9 @@ impl Writer {
             let text = format!("{} cannot be a tag of an OCI registry", artifact.version);
             return Err(ProviderError::new(ErrorKind::Refused, text));
         }
-        let parts = [artifact.config, artifact.layer];
-        let [config, layer] = parts.map(|(kind, bytes)| Descriptor::of(kind, bytes));
+        let describe = |(kind, bytes): (&str, &[u8])| Descriptor::of(kind, bytes);
+        let [config, layer] = [artifact.config, artifact.layer].map(describe);
+        let beside: Vec<Descriptor> = artifact.beside.iter().copied().map(describe).collect();
         let there = self.repository.manifest(&tag)?;
         let bytes = match &there {
             Some(bytes) => {
@@ -100,11 +115,14 @@ impl Writer {
                     schema_version: 2,
                     media_type: wire::MANIFEST.to_owned(),
                     config: Some(config.clone()),
-                    layers: vec![layer.clone()],
+                    layers: [&[layer.clone()][..], &beside[..]].concat(),
                     annotations: Some(artifact.annotations.clone()),
                     ..Manifest::default()
                 };
-                for (what, (_, bytes)) in [config, layer].iter().zip(parts) {
+                let parts = [artifact.config, artifact.layer]
+                    .into_iter()
+                    .chain(artifact.beside.iter().copied());
+                for (what, (_, bytes)) in [config, layer].iter().chain(&beside).zip(parts) {
                     self.blob(what, bytes, false)?;
                 }
                 let bytes = manifest.to_bytes();
@@ -145,14 +163,15 @@ impl Writer {
         Err(ProviderError::new(ErrorKind::NotFound, text))
     }
 
-    /// Copies what a manifest names, then the manifest itself; returns its media type.
-    fn manifest_as_it_is(
+    /// Copies what a manifest names, then the manifest itself; adds the digest of each manifest to `copied`.
+    pub(super) fn manifest_as_it_is(
         &self,
         source: &Repository<'_>,
         reference: &str,
         bytes: &[u8],
         may_be_index: bool,
-    ) -> Result<String, ProviderError> {
+        copied: &mut Vec<String>,
+    ) -> Result<Put, ProviderError> {
         let refused = |why: &str| {
             let place = source.place(&format!("manifests/{reference}"));
             ProviderError::new(ErrorKind::Refused, format!("`{place}` cannot be copied: {why}"))
@@ -165,7 +184,7 @@ impl Writer {
                 let inner = source.manifest(&entry.digest)?;
                 let inner =
                     inner.ok_or_else(|| refused("a manifest that it names does not exist"))?;
-                self.manifest_as_it_is(source, &entry.digest, &inner, false)?;
+                self.manifest_as_it_is(source, &entry.digest, &inner, false, copied)?;
             }
         } else {
             let manifest: Manifest =
@@ -178,8 +197,9 @@ impl Writer {
             }
         }
         let media_type = media_type(bytes);
-        self.put(&media_type, reference, bytes.to_vec())?;
-        Ok(media_type)
+        let answer = self.put(&media_type, reference, bytes.to_vec())?;
+        copied.push(wire::digest(bytes));
+        Ok(Put { media_type, keeps_subject: answer.keeps_subject })
     }
 }
 

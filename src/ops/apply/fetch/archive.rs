@@ -1,4 +1,7 @@
-//! The archive of a locked package in the form of its own ecosystem, for `mu vendor --for`.
+//! The archive of a locked package in the form of its own ecosystem, for `mu vendor --for` and mirrors, and what is beside it.
+
+#[cfg(feature = "publish")]
+use mu_provider_hub::document::{Asking, DocumentAnswer};
 
 use crate::lock::LockedPackage;
 use crate::ops::apply::fetch::content_differs;
@@ -38,5 +41,36 @@ pub(crate) fn fetch_archive(
             Err(content_differs(package, [&expected, &tree.digest()], "Mu.lock", &place))
         }
         _ => Ok(archive),
+    }
+}
+
+/// The longest provenance of a chart, in bytes.
+#[cfg(feature = "publish")]
+const LONGEST_PROVENANCE: u64 = 1 << 20;
+
+/// The signed statement about the archive of a chart, which a chart repository has beside it; `None` if it has none.
+///
+/// # Errors
+///
+/// When it cannot be fetched.
+#[cfg(feature = "publish")]
+pub(crate) fn fetch_provenance(
+    session: &Session,
+    package: &LockedPackage,
+) -> Result<Option<Vec<u8>>, CommandError> {
+    let way = way_of(session, package, &Roots::default())?;
+    let release = release_of(session, package, &way)?;
+    let location = &way.route.location;
+    let Some(archive) = way.route.provider.archive(location, &release) else { return Ok(None) };
+    let mut url = archive.as_url().clone();
+    url.set_path(&format!("{}.prov", url.path()));
+    let what = format!("{} {}", package.id, package.version);
+    let progress = Work::begin(&session.events, what.as_str());
+    let http = session.http();
+    let asking = Asking::new(&http, location, LONGEST_PROVENANCE, &progress);
+    let asking = Asking { hides: true, ..asking };
+    match asking.read(&url.into(), None)? {
+        DocumentAnswer::Read(document) => Ok(Some(document.bytes)),
+        _ => Ok(None),
     }
 }

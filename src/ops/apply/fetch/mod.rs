@@ -20,6 +20,8 @@ use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::{Head, YAML_NAME};
 use crate::ops::apply::at_once::work_at_once;
 pub(crate) use crate::ops::apply::fetch::archive::fetch_archive;
+#[cfg(feature = "publish")]
+pub(crate) use crate::ops::apply::fetch::archive::fetch_provenance;
 use crate::ops::apply::fetch::differs::{content_differs, folder_has_changed};
 pub(crate) use crate::ops::apply::fetch::here::{
     check_placed, content_fault, placed_fault, placed_folder,

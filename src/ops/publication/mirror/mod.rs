@@ -40,7 +40,8 @@ pub struct MirrorRequest {
     pub no_deps: bool,
     /// Whether every version is copied, not only the one that would be chosen.
     pub all_versions: bool,
-    /// The namespace that replaces that of the references, for all copied packages in it.
+    /// The namespace that replaces that of the references, for all copied packages in it; without references, that of each
+    /// package.
     pub namespace: Option<String>,
     /// Whether this is a dry run.
     pub dry_run: bool,
@@ -187,7 +188,11 @@ fn mirror_locked(
             copying.mirrored.elsewhere.push(elsewhere);
         }
     }
-    copying.run(&versions(session, &lock, |id| !left.contains(id)))
+    let versions = versions(session, &lock, |id| !left.contains(id));
+    if let Some(text) = &request.namespace {
+        copying.renaming = Some(Renaming::new(&versions.keys().cloned().collect(), text)?);
+    }
+    copying.run(&versions)
 }
 
 /// The versions in a lock of those packages that are copied. Of an overridden one that is the package that is used instead,

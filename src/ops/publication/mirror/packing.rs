@@ -16,7 +16,7 @@ use crate::formats;
 use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _, sibling};
 use crate::lock::LockedPackage;
 use crate::manifest::Manifest;
-use crate::ops::apply::fetch::{fetch_archive, fetch_locked};
+use crate::ops::apply::fetch::{fetch_archive, fetch_locked, fetch_provenance};
 use crate::ops::publication::lines::{IndexLine, Mark, full_version};
 use crate::ops::publication::packing::archive_of;
 use crate::ops::publication::target::Upload;
@@ -104,7 +104,14 @@ impl Copying<'_> {
                 if let Some(archive) = self.of_chart(package, &line)? {
                     let created = line.get("published").and_then(Value::as_str);
                     let chart = formats::pushed(&stored.folder, created)?;
-                    self.target.push_chart(&chart, &archive, &line, &name)?;
+                    let provenance = fetch_provenance(self.session, package)?;
+                    self.target.push_chart(
+                        &chart,
+                        &archive,
+                        provenance.as_deref(),
+                        &line,
+                        &name,
+                    )?;
                     self.mirrored.copied.push(Copied { name: name.clone(), version: called });
                     continue;
                 }
