@@ -11,6 +11,7 @@ use crate::ops::explain::{other_places, own_conflicts, own_packages};
 use crate::ops::requirements::Requirements;
 use crate::ops::session::installed_packs::{named, wanted};
 use crate::ops::session::json;
+use crate::ops::solve::copies::copies_in_lock;
 use crate::ops::{CommandError, Session};
 use crate::packs::WantedPack;
 use crate::reference::PackageId;
@@ -98,7 +99,9 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
     }
     let own = own_packages::warnings(session, &requirements, &lock);
     let apart = own_conflicts::warnings(session);
-    for warning in other_places::left_out(session, &lock).into_iter().chain(own).chain(apart) {
+    let copies = copies_in_lock(&lock);
+    let left_out = other_places::left_out(session, &lock);
+    for warning in left_out.into_iter().chain(own).chain(apart).chain(copies) {
         session.events.warning(&warning);
     }
     let mut placed: Vec<Placed> =

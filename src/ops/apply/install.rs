@@ -20,6 +20,7 @@ use crate::ops::explain::{other_places, own_conflicts, own_packages};
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Edit;
 use crate::ops::session::installed_packs::{folder_of, kept, named, place, wanted};
+use crate::ops::solve::copies::copies_in_lock;
 use crate::ops::solve::replacement_consent;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Scope, Session, Stage};
@@ -58,6 +59,11 @@ pub fn install(
         true => make_packs(session, requirements, &mut resolved, &[])?,
         false => Made::default(),
     };
+    // What no index said before it was fetched.
+    let copies = copies_in_lock(&resolved.lock).into_iter();
+    for warning in copies.filter(|warning| !resolved.warnings.contains(warning)) {
+        session.events.warning(&warning);
+    }
     record(session, requirements, &mut resolved)?;
     let edited = write(&of_view(session, edits))?;
     session.save_index();

@@ -11,8 +11,17 @@ use crate::select::Selection;
 pub(crate) fn copies(lock: &Lockfile, selection: &Selection) -> Vec<String> {
     let packages = lock.packages.iter().zip(&selection.packages);
     let fetched = packages.filter(|(package, _)| package.digest.is_some());
-    let fetched = fetched.map(|(package, chosen)| (package, chosen.copy_of.as_deref()));
-    let suspects = suspects(&fetched.collect::<Vec<_>>());
+    told(fetched.map(|(package, chosen)| (package, chosen.copy_of.as_deref())).collect())
+}
+
+/// A warning for each package that is locked twice, with two ids and the same content.
+pub(crate) fn copies_in_lock(lock: &Lockfile) -> Vec<String> {
+    let fetched = lock.packages.iter().filter(|package| package.digest.is_some());
+    told(fetched.map(|package| (package, None)).collect())
+}
+
+fn told(fetched: Vec<Fetched<'_>>) -> Vec<String> {
+    let suspects = suspects(&fetched);
     let mut found = Vec::new();
     for (at, (copy, of)) in suspects.iter().enumerate() {
         for (other_at, (other, other_of)) in suspects.iter().enumerate() {

@@ -3,7 +3,7 @@
 
 pub mod asking;
 pub(crate) mod ceiling;
-mod copies;
+pub(crate) mod copies;
 mod locked_universe;
 pub(crate) mod names;
 pub mod narrowed;

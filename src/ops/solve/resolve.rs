@@ -14,6 +14,7 @@ use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::words::{count, lines};
 use crate::ops::solve::asking::{ask_installed_too, ask_with_news, select};
+use crate::ops::solve::copies::copies_in_lock;
 use crate::ops::solve::locked_universe::LockedUniverse;
 use crate::ops::solve::overridden::overridden;
 use crate::ops::solve::patches;
@@ -79,6 +80,7 @@ pub fn resolve_from(
     if is_fine && update == Update::Nothing && requirements.discarded.is_empty() {
         let mut warnings = unsatisfied(session, requirements, &previous);
         warnings.extend(overridden(&previous));
+        warnings.extend(copies_in_lock(&previous));
         let mut lock = previous.clone();
         if lock.extra != requirements.extra {
             Arc::make_mut(&mut lock).extra.clone_from(&requirements.extra);
