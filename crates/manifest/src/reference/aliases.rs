@@ -36,29 +36,62 @@ impl Aliases {
     /// The id that counts: another one, if an alias covers `id`.
     pub fn counted(&self, id: PackageId) -> PackageId {
         let Some((alias, rest)) = self.of(id.as_str()) else { return id };
-        PackageId::parse(&[&alias.to, rest].concat()).unwrap_or(id)
+        PackageId::parse([&alias.to, rest].concat().trim_end_matches('/')).unwrap_or(id)
     }
 
     /// The reference that leads to what `id` means: without a protocol, unless the alias has one.
     pub fn reference(&self, id: &PackageId) -> Option<Reference> {
         let (alias, rest) = self.of(id.as_str())?;
         let protocol = alias.protocol.as_deref().map(|protocol| format!("{protocol}://"));
-        Reference::parse(&[&protocol.unwrap_or_default(), &*alias.to, rest].concat()).ok()
+        let text = [&protocol.unwrap_or_default(), &*alias.to, rest].concat();
+        Reference::parse(text.trim_end_matches('/')).ok()
     }
 
     /// The other ids of a package, which do not count.
     pub fn others(&self, id: &PackageId) -> Vec<String> {
         let other = |alias: &Alias| {
-            let rest = id.as_str().strip_prefix(&alias.to)?;
-            Some([&alias.from, rest].concat())
+            let rest = rest(&alias.to, id.as_str())?;
+            Some([&alias.from, rest].concat().trim_end_matches('/').to_owned())
         };
         self.0.iter().filter_map(other).collect()
     }
 
     fn of<'a>(&'a self, id: &'a str) -> Option<(&'a Alias, &'a str)> {
-        self.0.iter().find_map(|alias| {
-            let rest = id.strip_prefix(&alias.from)?;
-            (!rest.is_empty()).then_some((alias, rest))
-        })
+        self.0.iter().find_map(|alias| Some((alias, rest(&alias.from, id)?)))
+    }
+}
+
+/// What comes in an id after a prefix, which may also be the id of one package, with a slash.
+fn rest<'a>(prefix: &str, id: &'a str) -> Option<&'a str> {
+    match id.strip_prefix(prefix) {
+        None if prefix.strip_suffix('/') == Some(id) => Some(""),
+        rest => rest.filter(|rest| !rest.is_empty()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alias_is_for_one_package_too() {
+        let alias = |from: &str, to: &str| Alias {
+            from: from.to_owned(),
+            to: to.to_owned(),
+            protocol: None,
+        };
+        let aliases =
+            Aliases::new(vec![alias("a.co/old/lib/", "a.co/new/lib/"), alias("b.co/", "c.co/x/")]);
+        let counted =
+            |id: &str| aliases.counted(PackageId::parse(id).expect("is an id")).to_string();
+        assert_eq!(counted("a.co/old/lib"), "a.co/new/lib");
+        assert_eq!(counted("a.co/old/lib/part"), "a.co/new/lib/part");
+        assert_eq!(counted("a.co/old/library"), "a.co/old/library");
+        assert_eq!(counted("b.co/y"), "c.co/x/y");
+        let new = PackageId::parse("a.co/new/lib").expect("is an id");
+        assert_eq!(aliases.others(&new), ["a.co/old/lib"]);
+        let old = PackageId::parse("a.co/old/lib").expect("is an id");
+        let reference = aliases.reference(&old).expect("leads there");
+        assert_eq!(reference.as_str(), "a.co/new/lib");
     }
 }
