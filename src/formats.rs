@@ -13,7 +13,7 @@ use mu_provider::Release;
 use crate::env::Environment;
 use crate::fs;
 use crate::manifest::edit::{Change, EditError, Editor};
-use crate::manifest::source::{MAX_BYTES, SourceError, layout};
+use crate::manifest::source::{MAX_BYTES, New, SourceError, layout};
 use crate::manifest::{
     Head, JSON_NAME, Loaded, Manifest, ManifestError, YAML_NAME, read_text_if_there,
 };
@@ -156,7 +156,7 @@ pub fn with_version(
     let dialect = format_of(path).map(|format| (format.dialect)(&helms_aliases(environment)));
     let changed = dialect.and_then(|dialect| dialect.change(text, &Change::Version(version)));
     match changed {
-        None => layout::set(path, text, "version", version),
+        None => layout::set(path, text, "version", New::Text(version.to_owned())),
         Some(changed) => changed.map_err(|problem| EditError::refused(path, problem)),
     }
 }

@@ -10,8 +10,9 @@ use serde::Serialize;
 use crate::env::Environment;
 use crate::fs;
 use crate::manifest::source::{Document, SourceError, nearest};
+use crate::ops::session::error::quoted;
 use crate::ops::{Code, CommandError, Session};
-use crate::workspace::edit::set_key;
+use crate::workspace::edit::{self, set_key};
 use crate::workspace::{Key, LOCK_FILE, find_root};
 use mu_provider::http::TOKEN_PREFIX;
 
@@ -134,10 +135,9 @@ pub fn set(
     global: bool,
 ) -> Result<PathBuf, CommandError> {
     let path = session.settings_file(global);
-    let is_whole = MAPS.contains(&key) || [Key::members, Key::exclude].contains(&key);
-    let maps = [Key::packages, Key::registries, Key::trust];
-    let is_list = key.split_once('.').is_some_and(|(map, _)| maps.contains(&map));
-    if is_whole || is_list || key == "runtime.provides" {
+    let maps = [Key::packages, Key::registries];
+    let is_map = key.split_once('.').is_some_and(|(map, _)| maps.contains(&map));
+    if MAPS.contains(&key) || is_map {
         let message = format!("`{key}` has more than one value, and cannot be set here");
         let hint = match key.starts_with(Key::registries) {
             true => "`mu registry add PREFIX URL` sets a registry".to_owned(),
@@ -146,12 +146,17 @@ pub fn set(
         return Err(CommandError::new(Code::Usage, message).hint(hint));
     }
     let text = fs::read_text_if_there(&path)?.unwrap_or_default();
-    let text = set_key(&path, &text, key, value).map_err(|error| {
+    let text = set_key(&path, &text, key, edit::value(value)).map_err(|error| {
         // The place in a file that was never written helps nobody.
         let error = CommandError::from(error);
         let Some(source) = error.in_source() else { return error };
         let message = format!("cannot set `{key}` to `{value}`: {}", source.message());
         let refused = CommandError::new(Code::Usage, message);
+        if source.message().starts_with("expected a list, found text") {
+            let list = format!("[{value}]");
+            let command = format!("`mu config set {key} {}`", quoted(&list));
+            return refused.hint(format!("write `{list}`, such as in {command}"));
+        }
         match source.help_text().filter(|_| !source.message().starts_with("unknown key")) {
             Some(help) => refused.hint(help),
             None if source.message().starts_with("unknown key") => {

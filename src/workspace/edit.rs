@@ -154,15 +154,27 @@ pub fn remove_registry(path: &Path, text: &str, prefix: &str) -> Result<Option<S
     }
 }
 
+/// A value as a person writes it behind a key: a list of texts as in YAML, or a text.
+pub fn value(text: &str) -> New {
+    let document = Document::read(Path::new("value"), text);
+    let items = document.as_ref().ok().filter(|document| document.root().is_list()).map(|list| {
+        let items = list.root().list()?;
+        items.map(|item| Ok(item.word()?.as_str().to_owned())).collect::<Result<_, SourceError>>()
+    });
+    match items {
+        Some(Ok(items)) => New::List(items),
+        _ => New::Text(text.to_owned()),
+    }
+}
+
 /// The text of the settings at `path` with another value for `key`, such as `resolution` or `runtime.kubernetes`.
 ///
 /// # Errors
 ///
 /// When there is no such setting, the value is not valid for it, or the text cannot be changed safely.
-pub fn set_key(path: &Path, text: &str, key: &str, value: &str) -> Result<String, EditError> {
+pub fn set_key(path: &Path, text: &str, key: &str, value: New) -> Result<String, EditError> {
     let changed = match key.split_once('.') {
         Some((map, key)) => {
-            let value = New::Text(value.to_owned());
             layout::change(path, text, map, |patch, collection| match collection {
                 Some(collection) if collection.is_table() => patch.set(collection, key, value),
                 _ => patch.add(map, &NewEntry { key: Some(key.to_owned()), value }),
@@ -208,6 +220,7 @@ pub fn remove_patch(path: &Path, text: &str, key: &str) -> Result<Option<String>
 ///
 /// When the settings are wrong, or the text cannot be changed safely.
 pub fn set_patch(path: &Path, text: &str, key: &str, file: &str) -> Result<String, EditError> {
+    let file = New::Text(file.to_owned());
     let changed = set_key(path, text, &format!("{PATCHES}.{key}"), file)?;
     if patches(path, &changed)?.iter().any(|known| known == key) {
         Ok(changed)

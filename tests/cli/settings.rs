@@ -188,3 +188,25 @@ fn doctor_asks_each_kind_of_registry() {
         "is there (git)",
     ]);
 }
+
+#[test]
+fn lists_are_set_as_they_stand_in_the_file() {
+    let sandbox = Sandbox::new();
+    let refused = sandbox.mu(&["config", "set", "formats", "helm"]);
+    assert_eq!(refused.status, 2);
+    refused.says(&["write `[helm]`", "`mu config set formats '[helm]'`"]);
+    for (key, value, shown) in [
+        ("formats", "[helm]", "[helm]"),
+        ("formats", "[helm, kcl]", "[helm, kcl]"),
+        ("formats", "- kcl", "[kcl]"),
+        ("members", "['libs/*', app]", "libs/*"),
+        ("exclude", "[aws/ec2#1.2.3]", "[aws/ec2#1.2.3]"),
+        ("runtime.provides", "[compute.acme.co/v1/VM]", "[compute.acme.co/v1/VM]"),
+    ] {
+        sandbox.mu(&["config", "set", key, value]).ok();
+        sandbox.mu(&["config", "get", key]).ok().says(&[shown]);
+    }
+    // Maps have their own commands, or are edited.
+    sandbox.mu(&["config", "set", "registries", "{}", "--json"]).fails_with("usage");
+    sandbox.mu(&["config", "set", "base", "[acme.co/]", "--json"]).fails_with("usage");
+}

@@ -14,6 +14,8 @@ pub enum New {
     Text(String),
     /// `true` or `false`.
     Flag(bool),
+    /// A list of texts on one line.
+    List(Vec<String>),
     /// A map on one line.
     Table(Vec<(&'static str, New)>),
     /// A map, with each key on a separate line if possible.
@@ -36,6 +38,11 @@ impl New {
         match self {
             Self::Text(text) => render_text(text, manner),
             Self::Flag(flag) => flag.to_string(),
+            Self::List(texts) => {
+                let inside = Manner { flow: true, style: Style::Plain, ..manner };
+                let texts = texts.iter().map(|text| render_text(text, inside));
+                format!("[{}]", texts.collect::<Vec<_>>().join(", "))
+            }
             Self::Table(pairs) | Self::Lines(pairs) => {
                 let can_break = !manner.flow && manner.format == Format::Yaml;
                 let flow = !(can_break && matches!(self, Self::Lines(_)));

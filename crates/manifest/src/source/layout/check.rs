@@ -106,16 +106,15 @@ pub fn change(
     patch.apply(key)
 }
 
-/// The text of the file at `path` with `value` under `key` of the outermost map: it replaces a text there, or
+/// The text of the file at `path` with `value` under `key` of the outermost map: it replaces what is there, or
 /// becomes a new entry.
 ///
 /// # Errors
 ///
 /// As [`change`].
-pub fn set(path: &Path, text: &str, key: &str, value: &str) -> Result<String, EditError> {
+pub fn set(path: &Path, text: &str, key: &str, value: New) -> Result<String, EditError> {
     let document = Document::read(path, text)?;
     let mut patch = Patch::new(&document);
-    let value = New::Text(value.to_owned());
     if document.node().is_null() {
         let rendered = value.render(patch.manner(false, Style::Plain));
         let end = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
