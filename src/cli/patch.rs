@@ -19,14 +19,14 @@ A patch changes files of a package before it is installed, for everyone who uses
 
 Examples:
   mu patch aws/ec2                                 make a working copy, and change files there
-  mu patch --save .mu/patch/hub.mu.com+aws+ec2     save them, and install the package with them
+  mu patch --save aws/ec2                          save them, and install the package with them
   mu patch --drop aws/ec2                          install the package as it is published")]
 pub(crate) struct Arguments {
     /// The package to make a working copy of
     #[arg(value_name = "REF", conflicts_with_all = ["save", "drop"])]
     reference: Option<String>,
     /// Save the changes of a working copy as a patch
-    #[arg(long, value_name = "FOLDER", conflicts_with = "drop")]
+    #[arg(long, value_name = "FOLDER|REF", conflicts_with = "drop")]
     save: Option<String>,
     /// Remove the patches of these packages
     #[arg(long, value_name = "REF", num_args = 1..)]

@@ -10,16 +10,17 @@ use crate::ops::pin::{self, PinRequest};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 A comment after each entry keeps what was there, and `mu unpin` restores it. Where no comment can be (in Mu.json, \
-kcl.mod, and lists in brackets), mu says what it cannot restore. A Git package without a version is \
+and lists in brackets), mu says what it cannot restore. A Git package without a version tag is \
 pinned to its commit; with --commits, every Git package is.
 
 Examples:
   mu pin
   mu pin aws/ec2
+  mu pin 'aws/ec2#1.1.0'               to this version, which is installed then
   mu pin --commits")]
 pub(crate) struct PinArguments {
-    /// The packages to pin [default: all]
-    #[arg(value_name = "PKG")]
+    /// The packages to pin, and to which version [default: all, to the version in use]
+    #[arg(value_name = "PKG[#VERSION]")]
     packages: Vec<String>,
     /// Pin Git packages to their commit, not their version
     #[arg(long)]

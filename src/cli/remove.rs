@@ -19,7 +19,7 @@ Examples:
   mu remove --global hub.mu.com/aws/ec2")]
 pub(crate) struct Arguments {
     /// The packages to remove
-    #[arg(value_name = "REF", required = true)]
+    #[arg(value_name = "PKG", required = true)]
     references: Vec<String>,
     /// The package of the workspace whose Mu.yaml is edited
     #[arg(short, long, value_name = "PACKAGE", conflicts_with_all = ["global", "all"])]

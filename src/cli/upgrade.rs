@@ -6,6 +6,7 @@ use crate::cli::change;
 use crate::cli::context::{Context, Ending};
 use crate::cli::get::Narrowing;
 use crate::ops::get::check_not_empty;
+use crate::ops::session::named::PackageName;
 use crate::ops::update::UpdateRequest;
 use crate::ops::upgrade::upgrade;
 use crate::ops::{Code, CommandError, Scope, update};
@@ -18,11 +19,12 @@ Pins move only if they are named; tags, branches and commits stay. To stay withi
 Examples:
   mu upgrade
   mu upgrade aws/ec2
+  mu upgrade 'aws/ec2#2.1.0'           to this version, not to the newest
   mu upgrade ops/kafka --app-version 3
   mu upgrade --dry-run")]
 pub(crate) struct Arguments {
-    /// The packages to upgrade [default: every range]
-    #[arg(value_name = "PKG")]
+    /// The packages to upgrade, and to which version [default: every range, to the newest]
+    #[arg(value_name = "PKG[#VERSION]")]
     packages: Vec<String>,
     /// Show what would change, and write nothing
     #[arg(long)]
@@ -56,8 +58,12 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
         check_not_empty(&session)?;
     }
     let narrowing = narrowing.into_operation();
-    let outcome = if narrowing.is_empty() {
-        upgrade(&session, &packages, dry_run)?
+    let names = packages.iter().map(|text| PackageName::with_version(text));
+    let names = names.collect::<Result<Vec<_>, _>>()?;
+    let names_versions = names.iter().any(|(_, version)| version.is_some());
+    let outcome = if narrowing.is_empty() && !names_versions {
+        let names: Vec<PackageName> = names.into_iter().map(|(name, _)| name).collect();
+        upgrade(&session, &names, dry_run)?
     } else {
         let request = UpdateRequest { packages, narrowing, ..UpdateRequest::default() };
         update::upgrade_within(&session, &request, dry_run)?

@@ -102,6 +102,8 @@ facts! {
     maintainers: Told, Changeable;
     website: Told, Changeable;
     repository: Told, Changeable;
+    // A manifest that requires the package may have to say it.
+    kind: Told, Changeable;
     commit: Content("commit"), Changeable;
     reference: Told, Changeable;
     locator: Content("locator"), Changeable;

@@ -268,7 +268,7 @@ fn begin(
             && *by != Requester::CommandLine
         {
             // A package that is published later must say which versions it accepts.
-            let version = VersionSpec::parse(&format!("^{version}"))?;
+            let version = VersionSpec::compatible_with(version);
             dependency.reference = reference.with_version(Some(version));
         }
         if !is_open || sibling.is_some() {

@@ -17,6 +17,7 @@ use crate::ops::apply::plan::Plan;
 use crate::ops::session::error::quoted;
 use crate::ops::session::installed_packs::folder_of;
 use crate::ops::session::locked::find_locked;
+use crate::ops::session::named::PackageName;
 use crate::ops::solve::patches::{is_in_folder, is_of, patch_of, read};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version};
@@ -71,9 +72,8 @@ pub struct Listed {
 ///
 /// When the package is not locked or cannot be fetched, or there is a working copy of other content.
 pub fn begin(session: &Session, reference: &str) -> Result<WorkingCopy, CommandError> {
-    let reference = Reference::parse(reference)?;
     let lock = session.lockfile()?.unwrap_or_default();
-    let package = locked(session, &lock, &reference)?;
+    let package = locked(session, &lock, reference)?;
     let id = &package.id;
     if is_in_folder(package) {
         let place = &package.source.place;
@@ -150,14 +150,32 @@ pub struct Saved {
     pub outcome: Outcome,
 }
 
-/// Writes what was changed in a working copy into a file of the workspace, names that in the settings, and installs the
-/// package with it.
+/// The folder of a working copy: the folder itself, or that of the package whose name `copy` is.
+fn working_copy(session: &Session, copy: &str) -> Result<PathBuf, CommandError> {
+    let folder = crate::env::absolute(&session.environment.current, copy.as_ref());
+    if fs::exists(&folder)? {
+        return Ok(folder);
+    }
+    let lock = session.lockfile()?.unwrap_or_default();
+    match locked(session, &lock, copy) {
+        Ok(package) => {
+            let place = DRAFTS.join(&file_name(&package.id, "")?);
+            Ok(session.workspace.opened()?.path().join(place))
+        }
+        Err(error) if error.code == Code::Usage => Err(error),
+        // It was meant as a folder, which the error is about.
+        Err(_) => Ok(folder),
+    }
+}
+
+/// Writes what was changed in a working copy, given by its folder or its package, into a file of the workspace, names that in the
+/// settings, and installs the package with it.
 ///
 /// # Errors
 ///
 /// When nothing was changed, the package is no longer locked in that version, or the patch would not apply.
-pub fn save(session: &mut Session, folder: &str) -> Result<Saved, CommandError> {
-    let folder = crate::env::absolute(&session.environment.current, folder.as_ref());
+pub fn save(session: &mut Session, copy: &str) -> Result<Saved, CommandError> {
+    let folder = working_copy(session, copy)?;
     let root = session.workspace.opened()?;
     if let Ok(inside) = folder.strip_prefix(root.path().join(DRAFTS.as_str())) {
         // Nothing is read through a link there.
@@ -210,10 +228,10 @@ pub fn drop(session: &mut Session, references: &[String]) -> Result<Outcome, Com
     let (path, mut text) = settings(session)?;
     let mut dropped = Vec::new();
     for reference in references {
-        let reference = Reference::parse(reference)?;
+        let (name, version) = PackageName::with_version(reference)?;
+        let reference = name.reference().with_version(version);
         let lock = session.lockfile()?.unwrap_or_default();
-        let id =
-            find_locked(session, &lock, &reference).unwrap_or_else(|_| session.id_of(&reference));
+        let id = find_locked(session, &lock, &name).unwrap_or_else(|_| session.id_of(&reference));
         let is_meant = |patch: &&PatchFile| {
             let version = reference.version();
             patch.id == id && (version.is_none() || version == patch.versions.as_ref())
@@ -291,11 +309,13 @@ pub fn list(session: &Session) -> Result<Patches, CommandError> {
 fn locked<'l>(
     session: &Session,
     lock: &'l Lockfile,
-    reference: &Reference,
+    text: &str,
 ) -> Result<&'l LockedPackage, CommandError> {
-    let id = match find_locked(session, lock, reference) {
+    let (name, version) = PackageName::with_version(text)?;
+    let reference = name.reference().with_version(version);
+    let id = match find_locked(session, lock, &name) {
         Err(error) if error.code == Code::Usage => return Err(error),
-        found => found.unwrap_or_else(|_| session.id_of(reference)),
+        found => found.unwrap_or_else(|_| session.id_of(&reference)),
     };
     let used = lock.used_for(&id);
     let fits = |package: &&LockedPackage| is_of(package, reference.version());

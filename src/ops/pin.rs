@@ -7,12 +7,15 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-use crate::index::{Candidate, Revision, Universe as _};
+use crate::index::{Candidate, Requirement, Revision, Universe as _};
 use crate::lock::{LockedPackage, Lockfile};
 use crate::ops::apply::dependencies::{self, Dependency, NewVersion, Unnoted};
 use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::Requirements;
-use crate::ops::requirements::pins::{NOTHING, locked_for, pin_of};
+use crate::ops::requirements::pins::{NOTHING, compatible_with, locked_for, pin_of};
+use crate::ops::session::error::quoted;
+use crate::ops::session::named::{PackageName, Purpose};
+use crate::ops::solve::narrowed::Narrowing;
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::Move;
@@ -20,7 +23,7 @@ use crate::select::Move;
 /// What to pin, and how.
 #[derive(Debug, Clone, Default)]
 pub struct PinRequest {
-    /// Packages; none means every dependency.
+    /// Packages, and the version to pin each to, if not the locked one; none means every dependency.
     pub packages: Vec<String>,
     /// Whether Git packages are pinned to their commit instead of their version.
     pub commits: bool,
@@ -36,7 +39,21 @@ pub struct PinRequest {
 pub fn pin(session: &Session, request: &PinRequest) -> Result<Outcome, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let branches = branches(session, &lock)?;
-    change(session, request, |dependency| {
+    let named = request.packages.iter().map(|text| PackageName::with_version(text));
+    let (names, versions): (Vec<PackageName>, Vec<Option<VersionSpec>>) =
+        named.collect::<Result<Vec<_>, _>>()?.into_iter().unzip();
+    let before = |dependency: &Dependency| {
+        let written = || dependency.reference.version_text().unwrap_or(NOTHING).to_owned();
+        Some(dependency.note.clone().unwrap_or_else(written))
+    };
+    if !versions.iter().all(Option::is_none) {
+        Requirements::collect(session, lock.extra.clone())?.declare(session);
+    }
+    change(session, &names, request.dry_run, |dependency| {
+        if let Some(wanted) = dependency.by.and_then(|by| versions[by].as_ref()) {
+            let version = Some(named_pin(session, dependency, wanted)?);
+            return Ok(Some(NewVersion { version, note: before(dependency) }));
+        }
         if dependency.reference.spec().is_pinned() && !branches.contains(&dependency.id) {
             return Ok(None);
         }
@@ -57,10 +74,36 @@ pub fn pin(session: &Session, request: &PinRequest) -> Result<Outcome, CommandEr
         if package.source.is_own() {
             return Ok(None);
         }
-        let pin = pin_of(package, request.commits)?;
-        let before = dependency.reference.version_text().unwrap_or(NOTHING).to_owned();
-        Ok(Some(NewVersion { version: Some(pin), note: Some(before) }))
+        let pin = pin_of(session, package, request.commits)?;
+        Ok(Some(NewVersion { version: Some(pin), note: before(dependency) }))
     })
+}
+
+/// The pin to what an argument names, a version or a commit.
+fn named_pin(
+    session: &Session,
+    dependency: &Dependency,
+    wanted: &VersionSpec,
+) -> Result<VersionSpec, CommandError> {
+    let id = &dependency.id;
+    if session.places.member_of(id).is_some() {
+        let message = format!("`{id}` is a package of this workspace, which is used as it is");
+        return Err(CommandError::new(Code::Usage, message));
+    }
+    match wanted {
+        VersionSpec::Tip => {
+            let message = format!("`tip` is what `{id}` is at any time, and cannot be pinned");
+            let name = quoted(session.short_name(id));
+            Err(CommandError::new(Code::Usage, message)
+                .hint(format!("`mu pin {name}` pins what Mu.lock has")))
+        }
+        VersionSpec::Latest | VersionSpec::Pin(_) | VersionSpec::Range(_) => {
+            let own = Requirement::new(id.clone(), wanted.clone());
+            let version = Narrowing::default().newest(session, id, &[&own])?;
+            Ok(VersionSpec::exactly(&version))
+        }
+        VersionSpec::Commit(_) | VersionSpec::Tag(_) | VersionSpec::Digest(_) => Ok(wanted.clone()),
+    }
 }
 
 /// The locked packages that follow a branch, which looks like a tag, or a tag of an OCI registry, which can move.
@@ -97,12 +140,14 @@ pub fn unpin(session: &Session, request: &PinRequest) -> Result<Outcome, Command
     let lock = session.lockfile()?.unwrap_or_default();
     let strategy = session.strategy();
     let left = RefCell::new(BTreeSet::new());
-    let outcome = change(session, request, |dependency| {
+    let names = PackageName::all_alone(&request.packages, Purpose::Unpin)?;
+    let outcome = change(session, &names, request.dry_run, |dependency| {
         let spec = dependency.reference.spec();
-        if !spec.is_pinned() {
+        // Not every format has pins: `mu pin` then wrote the lowest version, and the note.
+        if !spec.is_pinned() && dependency.note.is_none() {
             return Ok(None);
         }
-        if dependency.note.is_none() && !dependency.is_named {
+        if dependency.note.is_none() && dependency.by.is_none() {
             // Its author meant it.
             left.borrow_mut().insert(dependency.reference.with_version(None).to_string());
             return Ok(None);
@@ -110,7 +155,7 @@ pub fn unpin(session: &Session, request: &PinRequest) -> Result<Outcome, Command
         let mut version = match &dependency.note {
             Some(before) if before == NOTHING => None,
             Some(before) => Some(VersionSpec::parse(before)?),
-            None => compatible(dependency, &lock)?,
+            None => compatible(session, dependency, &lock),
         };
         if let VersionSpec::Pin(pin) = spec {
             let pinned = Version::parse(&pin.version().to_string())?;
@@ -132,13 +177,14 @@ pub fn unpin(session: &Session, request: &PinRequest) -> Result<Outcome, Command
 
 fn change(
     session: &Session,
-    request: &PinRequest,
+    names: &[PackageName],
+    dry_run: bool,
     decide: impl Fn(&Dependency) -> Result<Option<NewVersion>, CommandError>,
 ) -> Result<Outcome, CommandError> {
     let mut plan = Plan::new(session)?;
-    let unnoted = dependencies::change(session, &mut plan.editing, &request.packages, decide)?;
+    let unnoted = dependencies::change(session, &mut plan.editing, names, decide)?;
     warn_of_lost(session, &unnoted);
-    plan.carry_out(session, Move::Tidy, request.dry_run)
+    plan.carry_out(session, Move::Tidy, dry_run)
 }
 
 /// Warns of entries that nobody can take back to what they were.
@@ -162,19 +208,16 @@ fn warn_of_lost(session: &Session, unnoted: &[Unnoted]) {
     ));
 }
 
-/// The versions that are compatible with a pin whose earlier requirement is unknown.
-fn compatible(
-    dependency: &Dependency,
-    lock: &Lockfile,
-) -> Result<Option<VersionSpec>, CommandError> {
-    let version = match dependency.reference.spec() {
-        VersionSpec::Pin(pin) => Some(pin.version().to_string()),
-        _ => locked_for(lock, &dependency.id, &dependency.reference)
-            .filter(|package| package.has_version())
-            .map(|package| package.version.clone()),
-    };
-    Ok(match version {
-        Some(version) => Some(VersionSpec::parse(&format!("^{version}"))?),
-        None => None,
-    })
+/// The versions that are compatible with a pin whose earlier requirement is unknown; `None` if no version leads there.
+fn compatible(session: &Session, dependency: &Dependency, lock: &Lockfile) -> Option<VersionSpec> {
+    match dependency.reference.spec() {
+        VersionSpec::Pin(pin) => {
+            let version = Version::parse_lenient(pin.published()).ok()?;
+            Some(VersionSpec::compatible_with(&version))
+        }
+        _ => {
+            let package = locked_for(lock, &dependency.id, &dependency.reference)?;
+            compatible_with(session, package)
+        }
+    }
 }

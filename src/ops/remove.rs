@@ -13,6 +13,7 @@ use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::session::error::quoted;
 use crate::ops::session::locked::find_locked;
 use crate::ops::session::member;
+use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference};
 use crate::select::Move;
@@ -53,9 +54,9 @@ pub fn remove(session: &Session, request: &RemoveRequest) -> Result<Outcome, Com
         None => member::around(session)?.map_or(everywhere, |index| vec![index]),
     };
     for text in texts {
-        let reference = Reference::parse(text)?;
-        let found = find_locked(session, &previous, &reference);
-        let id = found.as_ref().map_or_else(|_| session.id_of(&reference), PackageId::clone);
+        let name = PackageName::alone(text, Purpose::Remove)?;
+        let found = find_locked(session, &previous, &name);
+        let id = found.as_ref().map_or_else(|_| session.id_of(name.reference()), PackageId::clone);
         if !request.all {
             refuse_several(session, &editing.changed, &targets, text, &id)?;
         }

@@ -1,18 +1,21 @@
 //! `update`: moves versions, up or down, within the requirements of the manifests.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::index::Requirement;
-use crate::lock::LockedPackage;
+use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest;
-use crate::ops::apply::dependencies::{self, NewVersion, beginning_with};
+use crate::ops::apply::dependencies::{self, NewVersion};
 use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::Asked;
+use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::installed;
 use crate::ops::session::error::quoted;
 use crate::ops::session::locked::find_used;
-use crate::ops::solve::narrowed::{Narrowing, pin, without_packages};
+use crate::ops::session::named::PackageName;
+use crate::ops::solve::narrowed::{Narrowing, without_packages};
 use crate::ops::solve::planning::{refuse_frozen, rewrites};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
@@ -31,14 +34,11 @@ pub fn update(
 ) -> Result<Outcome, CommandError> {
     let installed = installed(session, &request.installed)?;
     let mut plan = Plan { installed, ..Plan::new(session)? };
-    let texts = match request.narrowing.is_empty() {
-        true => request.packages.clone(),
-        false => {
-            let targets = narrowed(session, &mut plan, request, true)?;
-            targets.into_iter().map(|target| target.text).collect()
-        }
+    let targets = match request.narrowing.is_empty() {
+        true => targets(session, &mut plan, &request.packages)?,
+        false => narrowed(session, &mut plan, request, true)?,
     };
-    run(session, &Requester::Update, &texts, dry_run, plan)
+    run(session, &Requester::Update, targets, dry_run, plan)
 }
 
 /// What to move, and how far.
@@ -52,16 +52,33 @@ pub struct UpdateRequest {
     pub installed: Vec<String>,
 }
 
-/// A package that moves, and the version that it moves to.
+/// A package that moves.
 struct Target {
     id: PackageId,
-    version: Version,
-    /// Both as a reference.
-    text: String,
+    /// The version that it moves to, if one was chosen already.
+    version: Option<Version>,
+    /// The package, and the version to move to unless it is the newest.
+    reference: Reference,
 }
 
-/// The newest version of each package that satisfies the conditions and its reference, and, if `within` is set, what roots
-/// require.
+/// What each argument names, which is in use.
+fn targets(
+    session: &Session,
+    plan: &mut Plan,
+    texts: &[String],
+) -> Result<Vec<Target>, CommandError> {
+    let known = if texts.is_empty() { Arc::default() } else { plan.in_use(session)? };
+    let target = |text: &String| {
+        let (name, version) = PackageName::with_version(text)?;
+        let id = find_used(session, &known, &name)?;
+        let reference = name.reference().with_version(version);
+        Ok(Target { id, version: None, reference })
+    };
+    texts.iter().map(target).collect()
+}
+
+/// The newest version of each package that satisfies the conditions and its argument, and, if `within` is set, what roots
+/// require. Without a lock, packages are those that manifests require.
 fn narrowed(
     session: &Session,
     plan: &mut Plan,
@@ -75,25 +92,65 @@ fn narrowed(
     requirements.declare(session);
     let known = plan.in_use(session)?;
     let target = |text: &String| {
-        let reference = Reference::parse(text)?;
-        let id = find_used(session, &known, &reference)?;
-        let own = Requirement::new(id.clone(), reference.spec());
+        let (name, version) = PackageName::with_version(text)?;
+        let id = find_required(session, &known, &name)?;
+        let own = Requirement::new(id.clone(), version.unwrap_or(VersionSpec::Latest));
+        refuse_unordered(&name, &own.spec)?;
         let asked = requirements.asked.iter().map(|asked| &asked.requirement);
         let asked = asked.filter(|asked| within && asked.id == id);
         let all: Vec<&Requirement> = asked.chain([&own]).collect();
         let version = request.narrowing.newest(session, &id, &all)?;
-        let text = reference.with_version(Some(pin(&version)?)).to_string();
-        Ok(Target { id, version, text })
+        let reference = name.reference().with_version(Some(VersionSpec::exactly(&version)));
+        Ok(Target { id, version: Some(version), reference })
     };
     request.packages.iter().map(target).collect()
 }
 
-/// Moves packages to the newest version that satisfies the conditions, and changes the requirements in the
+/// The package that is in use for the one that a name means, or that a manifest requires by it.
+fn find_required(
+    session: &Session,
+    known: &Lockfile,
+    name: &PackageName,
+) -> Result<PackageId, CommandError> {
+    let found = find_used(session, known, name);
+    match found {
+        Err(error) if error.code == Code::NotFound => {
+            let named = dependencies::named(session, std::slice::from_ref(name))?;
+            required_by(session, name.text(), &named).ok_or(error)
+        }
+        found => found,
+    }
+}
+
+/// The package among `named`, or with this local name, that a manifest of the workspace requires.
+fn required_by(session: &Session, alias: &str, named: &[PackageId]) -> Option<PackageId> {
+    session.workspace.members.iter().find_map(|member| {
+        let manifest = &member.manifest;
+        let mut entries = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
+        entries.find_map(|entry| {
+            let id = id_in(session, member, &entry.reference);
+            (entry.alias.as_deref() == Some(alias) || named.contains(&id)).then_some(id)
+        })
+    })
+}
+
+/// Refuses what is not about versions: nothing says whether a branch or a commit is newer.
+fn refuse_unordered(name: &PackageName, spec: &VersionSpec) -> Result<(), CommandError> {
+    if matches!(spec, VersionSpec::Latest | VersionSpec::Pin(_) | VersionSpec::Range(_)) {
+        return Ok(());
+    }
+    let whole = name.reference().with_version(Some(spec.clone()));
+    let message = format!("`{spec}` is not a version, so `{}` cannot move up to it", name.text());
+    let add = format!("`mu add {}` requires exactly that", quoted(whole.as_str()));
+    Err(CommandError::new(Code::Usage, message).hint(add))
+}
+
+/// Moves packages to the newest version that satisfies the conditions and the argument, and changes the requirements in the
 /// workspace's manifests accordingly.
 ///
 /// # Errors
 ///
-/// As [`update`].
+/// When there is no such version, or it is older than the one in use, and as [`update`].
 pub fn upgrade_within(
     session: &Session,
     request: &UpdateRequest,
@@ -101,31 +158,45 @@ pub fn upgrade_within(
 ) -> Result<Outcome, CommandError> {
     let mut plan = Plan::new(session)?;
     let targets = narrowed(session, &mut plan, request, false)?;
-    let wanted = targets.iter().map(|target| (target.id.clone(), target.version.clone())).collect();
-    retarget(session, &mut plan, &wanted, true)?;
-    let texts: Vec<String> = targets.into_iter().map(|target| target.text).collect();
-    run(session, &Requester::Update, &texts, dry_run, plan)
+    let known = plan.in_use(session)?;
+    // Who names an app version may want an older one; who names a version wants to move up.
+    let named = targets.iter().zip(&request.packages).filter(|(_, text)| text.contains('#'));
+    for (Target { id, version, .. }, text) in named {
+        let now = known.find(id).last().and_then(LockedPackage::parsed_version);
+        if let (Some(now), Some(to)) = (now, version)
+            && *to < now
+        {
+            let message = format!("`{id}` is at {now}, and {to} is older");
+            let down = format!("`mu downgrade {}` moves there", quoted(text));
+            return Err(CommandError::new(Code::Usage, message).hint(down));
+        }
+    }
+    retarget(session, &mut plan, &wanted(&targets), true)?;
+    run(session, &Requester::Update, targets, dry_run, plan)
+}
+
+/// The versions that were chosen for packages.
+fn wanted(targets: &[Target]) -> BTreeMap<PackageId, Version> {
+    let wanted = targets.iter().filter_map(|one| Some((one.id.clone(), one.version.clone()?)));
+    wanted.collect()
 }
 
 /// Moves versions for `command`.
 fn run(
     session: &Session,
     command: &Requester,
-    texts: &[String],
+    targets: Vec<Target>,
     dry_run: bool,
     mut plan: Plan,
 ) -> Result<Outcome, CommandError> {
     refuse_frozen(session)?;
-    if texts.is_empty() {
+    if targets.is_empty() {
         plan.move_everything(session)?;
         return plan.conclude(session, Update::Everything, dry_run);
     }
-    let known = plan.in_use(session)?;
     let mut newest = Vec::new();
     let mut wishes: Vec<Asked> = Vec::new();
-    for text in texts {
-        let reference = Reference::parse(text)?;
-        let id = find_used(session, &known, &reference)?;
+    for Target { id, reference, .. } in targets {
         match reference.version() {
             Some(_) => {
                 let wish = manifest::Requirement::new(reference);
@@ -179,18 +250,14 @@ fn retarget(
     moves_all: bool,
 ) -> Result<(), CommandError> {
     dependencies::change(session, &mut plan.editing, &[], |dependency| {
-        let reference = &dependency.reference;
-        let is_ordered =
-            matches!(reference.version(), Some(VersionSpec::Range(_) | VersionSpec::Pin(_)));
+        let spec = dependency.reference.spec();
+        let is_ordered = matches!(spec, VersionSpec::Range(_) | VersionSpec::Pin(_));
         let version = wanted.get(&dependency.id).filter(|_| is_ordered);
-        let (Some(version), Some(written)) = (version, reference.version_text()) else {
-            return Ok(None);
-        };
-        if !moves_all && reference.spec().accepts(version, true) {
-            return Ok(None);
-        }
-        let lowered = VersionSpec::parse(&beginning_with(written, &version.to_string()))?;
-        Ok(Some(NewVersion { version: Some(lowered), note: dependency.note.clone() }))
+        let version = version.filter(|version| moves_all || !spec.accepts(version, true));
+        Ok(version.map(|version| NewVersion {
+            version: Some(dependency.moved_to(version)),
+            note: dependency.note.clone(),
+        }))
     })?;
     Ok(())
 }
@@ -207,32 +274,38 @@ pub fn downgrade(
 ) -> Result<Outcome, CommandError> {
     let mut plan = Plan::new(session)?;
     let known = plan.in_use(session)?;
-    let mut wanted = BTreeMap::new();
-    for text in texts {
-        let reference = Reference::parse(text)?;
-        let id = find_used(session, &known, &reference)?;
-        let Some(VersionSpec::Pin(pin)) = reference.version() else { continue };
-        let version = Version::parse(&pin.version().to_string())?;
-        let locked = known.find(&id).last();
+    let mut targets = targets(session, &mut plan, texts)?;
+    let requirements = plan.collect(session, &plan.extra.clone())?;
+    requirements.declare(session);
+    for (Target { id, version, reference }, text) in targets.iter_mut().zip(texts) {
+        let spec = reference.spec();
+        if !matches!(spec, VersionSpec::Pin(_) | VersionSpec::Range(_)) {
+            continue;
+        }
+        // What is not listed is refused below, with the versions that there are.
+        let own = Requirement::new(id.clone(), spec);
+        let Ok(to) = Narrowing::default().newest(session, id, &[&own]) else { continue };
+        *reference = reference.with_version(Some(VersionSpec::exactly(&to)));
+        let locked = known.find(id).last();
         let now = locked.and_then(LockedPackage::parsed_version);
-        if let Some(now) = now.filter(|now| *now < version) {
-            let message = format!("`{id}` is at {now}, and {pin} is newer");
+        if let Some(now) = now.filter(|now| *now < to) {
+            let message = format!("`{id}` is at {now}, and {to} is newer");
             let asked = locked.into_iter().flat_map(|package| &package.requested);
             let asked = asked.filter_map(|one| Requirement::parse(id.clone(), &one.spec));
-            let is_allowed = asked.into_iter().all(|one| one.spec.accepts(&version, true));
+            let is_allowed = asked.into_iter().all(|one| one.spec.accepts(&to, true));
             let hint = match is_allowed {
-                true => format!("`mu update {}` moves there", quoted(reference.as_str())),
+                true => format!("`mu update {}` moves there", quoted(text)),
                 false => format!(
                     "`mu why {}` shows what keeps it from there",
-                    quoted(session.short_name(&id))
+                    quoted(session.short_name(id))
                 ),
             };
             return Err(CommandError::new(Code::Usage, message).hint(hint));
         }
-        wanted.insert(id, version);
+        *version = Some(to);
     }
     if !rewrites(session, session.strategy()) {
-        retarget(session, &mut plan, &wanted, false)?;
+        retarget(session, &mut plan, &wanted(&targets), false)?;
     }
-    run(session, &Requester::Downgrade, texts, dry_run, plan)
+    run(session, &Requester::Downgrade, targets, dry_run, plan)
 }

@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use crate::index::Requirement;
 use crate::lock::Lockfile;
-use crate::ops::apply::dependencies::{self, Dependency, NewVersion, beginning_with};
+use crate::ops::apply::dependencies::{self, Dependency, NewVersion};
 use crate::ops::apply::plan::Plan;
 use crate::ops::requirements::editing::Editing;
+use crate::ops::session::named::PackageName;
 use crate::ops::solve::names;
 use crate::ops::solve::planning::{self, refuse_frozen, rewrites};
 use crate::ops::solve::resolve::{is_locked_as, resolve};
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::{PackageId, VersionSpec};
+use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::{Move, Update, beginning_at};
 
 /// Upgrades the packages in `names`, or every dependency with a range.
@@ -28,7 +29,7 @@ use crate::select::{Move, Update, beginning_at};
 /// [`install`](crate::ops::apply::install::install) fails for.
 pub fn upgrade(
     session: &Session,
-    names: &[String],
+    names: &[PackageName],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
     refuse_frozen(session)?;
@@ -43,16 +44,14 @@ pub fn upgrade(
     let (mut resolved, opened, open) = loop {
         let open = RefCell::new(BTreeSet::new());
         let mut opened = Editing::default();
-        dependencies::change(session, &mut opened, names, |dependency| {
+        dependencies::suppose(session, &mut opened, names, |dependency| {
             let is_own = session.places.member_of(&dependency.id).is_some();
             if !dependency.moves() || is_own || replaced.contains_key(&dependency.id) {
-                return Ok(None);
+                return None;
             }
             open.borrow_mut().insert(dependency.id.clone());
             let current = version_in(&known, &dependency.id).filter(|_| begins_here);
-            let version =
-                current.and_then(|current| VersionSpec::parse(&format!(">={current}")).ok());
-            Ok(Some(NewVersion { version, note: dependency.note.clone() }))
+            Some(current.as_ref().map(VersionSpec::at_least))
         })?;
         let open = open.into_inner();
         let requirements = names::collect_changed(session, &opened.changed, extra.clone())?;
@@ -76,15 +75,9 @@ pub fn upgrade(
     dependencies::change(session, &mut editing, names, |dependency| {
         let is_open = dependency.moves() && open.contains(&dependency.id);
         let version = version_in(&newest, &dependency.id).filter(|_| is_open);
-        let (Some(version), Some(written)) = (version, dependency.reference.version_text()) else {
-            return Ok(None);
-        };
-        let version = match dependency.is_tagged {
-            true => format!("^{version}"),
-            false => beginning_with(written, version),
-        };
-        let version = VersionSpec::parse(&version)?;
-        Ok(Some(NewVersion { version: Some(version), note: dependency.note.clone() }))
+        let version = version.map(|version| dependency.moved_to(&version));
+        Ok(version
+            .map(|version| NewVersion { version: Some(version), note: dependency.note.clone() }))
     })?;
     let mut plan = Plan { editing, extra, says_newer: Some(open.clone()), ..Plan::default() };
     let update = Update::Packages(open);
@@ -104,7 +97,7 @@ pub fn upgrade(
 /// as necessary.
 fn upgrade_by_plan(
     session: &Session,
-    names: &[String],
+    names: &[PackageName],
     dry_run: bool,
 ) -> Result<Outcome, CommandError> {
     let mut plan = Plan::new(session)?;
@@ -115,16 +108,14 @@ fn upgrade_by_plan(
     let (mut change, open) = loop {
         let open = RefCell::new(BTreeSet::new());
         let mut opened = Editing::default();
-        dependencies::change(session, &mut opened, names, |dependency| {
-            if dependency.is_named {
+        dependencies::suppose(session, &mut opened, names, |dependency| {
+            if dependency.by.is_some() {
                 named.borrow_mut().insert(dependency.id.clone());
             }
             let is_open = dependency.moves() && !replaced.contains_key(&dependency.id);
-            let current = version_in(&known, &dependency.id).filter(|_| is_open);
-            let Some(current) = current else { return Ok(None) };
+            let current = version_in(&known, &dependency.id).filter(|_| is_open)?;
             open.borrow_mut().insert(dependency.id.clone());
-            let version = Some(VersionSpec::parse(&format!(">={current}"))?);
-            Ok(Some(NewVersion { version, note: dependency.note.clone() }))
+            Some(Some(VersionSpec::at_least(&current)))
         })?;
         let open = open.into_inner();
         let ids: Vec<PackageId> = open.iter().cloned().collect();
@@ -147,7 +138,7 @@ fn upgrade_by_plan(
             let chosen = change.selection.find(id).filter(|_| moves && open.contains(id));
             let chosen = chosen.and_then(|chosen| chosen.version.as_ref());
             let (Some(chosen), Some(new)) = (chosen, new) else { continue };
-            let is_above = version_in(&known, id).is_some_and(|known| known != chosen.to_string());
+            let is_above = version_in(&known, id).is_some_and(|known| known != *chosen);
             new.spec = if is_above {
                 beginning_at(old.reference.version(), chosen)
             } else {
@@ -178,16 +169,16 @@ fn keep<'p>(
 /// Warns that ranges of replaced packages do not change, and says what to write instead.
 fn tell(
     session: &Session,
-    names: &[String],
+    names: &[PackageName],
     replaced: &BTreeMap<PackageId, PackageId>,
 ) -> Result<(), CommandError> {
     if replaced.is_empty() {
         return Ok(());
     }
     let upgraded = RefCell::new(BTreeSet::new());
-    dependencies::change(session, &mut Editing::default(), names, |dependency| {
+    dependencies::suppose(session, &mut Editing::default(), names, |dependency| {
         upgraded.borrow_mut().insert(dependency.id.clone());
-        Ok(None)
+        None
     })?;
     let upgraded = upgraded.into_inner();
     let requirements = names::collect(session, Vec::new())?;
@@ -219,7 +210,7 @@ fn tell(
 impl Dependency {
     /// Whether it is upgraded.
     fn moves(&self) -> bool {
-        is_moved(self.reference.version(), self.is_named)
+        is_moved(self.reference.version(), self.by.is_some())
     }
 }
 
@@ -232,7 +223,7 @@ fn is_moved(version: Option<&VersionSpec>, is_named: bool) -> bool {
     }
 }
 
-fn version_in<'lock>(lock: &'lock Lockfile, id: &PackageId) -> Option<&'lock str> {
+fn version_in(lock: &Lockfile, id: &PackageId) -> Option<Version> {
     let package = lock.find(id).last()?;
-    (!package.source.is_workspace()).then_some(&*package.version)
+    package.parsed_version().filter(|_| !package.source.is_workspace())
 }

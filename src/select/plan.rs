@@ -137,20 +137,13 @@ pub enum Because {
 /// Only a pin has no room for other versions, and a composite version can be named only as a whole, so that
 /// its revision counts.
 pub fn beginning_at(before: Option<&VersionSpec>, version: &Version) -> VersionSpec {
-    match (before, version.as_semver()) {
-        (_, None)
-        | (Some(VersionSpec::Pin(_) | VersionSpec::Commit(_) | VersionSpec::Digest(_)), _) => {
-            parsed(&version.in_full().to_string())
-        }
-        (Some(VersionSpec::Range(range)), Some(semver)) => {
-            parsed(range.beginning_at(semver).as_str())
-        }
-        (_, Some(semver)) => parsed(&format!(">={semver}")),
+    match before {
+        Some(pin @ VersionSpec::Pin(_)) => pin.moved_to(version),
+        Some(VersionSpec::Commit(_) | VersionSpec::Digest(_)) => VersionSpec::exactly(version),
+        _ if version.as_semver().is_none() => VersionSpec::exactly(version),
+        Some(VersionSpec::Range(range)) => VersionSpec::Range(range.beginning_at(version)),
+        _ => VersionSpec::at_least(version),
     }
-}
-
-fn parsed(text: &str) -> VersionSpec {
-    VersionSpec::parse(text).unwrap_or(VersionSpec::Latest)
 }
 
 #[cfg(test)]
@@ -159,15 +152,24 @@ mod tests {
 
     #[test]
     fn a_new_bound_looks_like_the_old_one() {
-        let check = |before: &str, expected: &str| {
+        let check = |before: &str, version: &str, expected: &str| {
             let before = VersionSpec::parse(before).expect("is a version");
-            let version = Version::parse("1.5.0").expect("is a version");
+            let version = Version::parse_lenient(version).expect("is a version");
             assert_eq!(beginning_at(Some(&before), &version).as_str(), expected);
         };
-        check("^1.2", "^1.5.0");
-        check("1.2.0", "1.5.0");
-        check(">=1.2 <2", ">=1.5.0 <2");
-        check("latest", ">=1.5.0");
-        check("tip", ">=1.5.0");
+        check("^1.2", "1.5.0", "^1.5.0");
+        check("1.2.0", "1.5.0", "1.5.0");
+        check("=1.2.0", "1.5.0", "=1.5.0");
+        check(">=1.2 <2", "1.5.0", ">=1.5.0 <2");
+        check("latest", "1.5.0", ">=1.5.0");
+        check("tip", "1.5.0", ">=1.5.0");
+    }
+
+    #[test]
+    fn a_new_bound_has_the_version_as_it_was_published() {
+        let version = Version::parse_lenient("1.29").expect("is a version");
+        let before = VersionSpec::parse("^1.27").expect("is a version");
+        assert_eq!(beginning_at(Some(&before), &version).as_str(), "^1.29");
+        assert_eq!(beginning_at(None, &version).as_str(), ">=1.29");
     }
 }

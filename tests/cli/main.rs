@@ -76,6 +76,7 @@ mod mirror_example;
 mod mislabelled;
 mod missing;
 mod moved_registry;
+mod named;
 mod names;
 mod no_lock;
 #[cfg(feature = "oci")]
@@ -130,4 +131,6 @@ mod upgrades;
 mod vendor;
 mod versions;
 mod ways_out;
+mod written;
+mod written_again;
 mod wrong_inputs;

@@ -198,7 +198,6 @@ fn lists_are_set_as_they_stand_in_the_file() {
     for (key, value, shown) in [
         ("formats", "[helm]", "[helm]"),
         ("formats", "[helm, kcl]", "[helm, kcl]"),
-        ("formats", "- kcl", "[kcl]"),
         ("members", "['libs/*', app]", "libs/*"),
         ("exclude", "[aws/ec2#1.2.3]", "[aws/ec2#1.2.3]"),
         ("runtime.provides", "[compute.acme.co/v1/VM]", "[compute.acme.co/v1/VM]"),

@@ -47,6 +47,8 @@ pub struct Format {
     pub lenient: bool,
     /// How its manifests write dependencies, for commands that change them.
     pub dialect: fn(&Aliases) -> Arc<dyn Dialect>,
+    /// Where a package is that a manifest names by one word alone, as a reference, if the format has a place for them.
+    pub place_of_word: Option<fn(&str) -> String>,
     /// What packs it, in the words of a hint.
     pub packed_by: &'static str,
     /// What its packages look like in an OCI registry, if they can be there.
@@ -85,6 +87,8 @@ pub struct Package {
     /// The name that each of its dependencies has in the manifest, if that is not the one of the package;
     /// left out by formats without such names.
     pub names: Vec<Option<String>>,
+    /// The numbers of those dependencies that are marked as needed only by others.
+    pub indirect: Vec<usize>,
 }
 
 /// Checks the name of a package that is one segment of a name; messages call it `what`.

@@ -21,6 +21,7 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
             requirement.app_version.clone_from(&detailed.app_version);
         }
         requirement.alias = package.names.get(index).cloned().flatten();
+        requirement.indirect = package.indirect.contains(&index);
         requirement.line = package.places.get(index).map_or(0, |place| place.line);
         Some(requirement)
     });

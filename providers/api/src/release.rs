@@ -101,6 +101,9 @@ pub struct Release {
     /// The format of the package, if it is not mu's: `helm`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
+    /// Which of the kinds of packages of its format it is, where a manifest that depends on it has to say that; no index has it.
+    #[serde(skip)]
+    pub kind: Option<String>,
     /// Packages that it carries inside, so that nobody else has to provide them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bundled: Vec<String>,

@@ -12,9 +12,10 @@ use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::pins::MARK;
 use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::session::locked::ambiguous;
+use crate::ops::session::named::PackageName;
 use crate::ops::solve::planning::rewrites;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{PackageId, Reference, VersionSpec};
+use crate::reference::{PackageId, Reference, Version, VersionSpec};
 
 /// A dependency of a manifest.
 pub(crate) struct Dependency {
@@ -26,8 +27,8 @@ pub(crate) struct Dependency {
     pub(crate) reference: Reference,
     /// The text of the comment after it, without the mark.
     pub(crate) note: Option<String>,
-    /// Whether it was named, rather than selected with all others.
-    pub(crate) is_named: bool,
+    /// The place of the name that it was selected by, among the names of the command; `None` if all are.
+    pub(crate) by: Option<usize>,
     /// Whether its manifest names versions exactly as they were published, because they are tags.
     pub(crate) is_tagged: bool,
 }
@@ -59,35 +60,68 @@ pub(crate) struct Unnoted {
 pub(crate) fn change(
     session: &Session,
     editing: &mut Editing,
-    names: &[String],
+    names: &[PackageName],
     decide: impl Fn(&Dependency) -> Result<Option<NewVersion>, CommandError>,
 ) -> Result<Vec<Unnoted>, CommandError> {
     let mut unnoted = Vec::new();
-    let mut unseen: Vec<&str> = names.iter().map(String::as_str).collect();
+    each(session, editing, names, |editing, (index, section), dependency| {
+        let Some(new) = decide(&dependency)? else { return Ok(()) };
+        let mut is_noted = true;
+        let is_changed = editing.change(session, index, |editor| {
+            let changed = editor.set_version_at(section, dependency.number, new.version)?;
+            let note = new.note.as_deref();
+            is_noted = editor.set_note_at(section, dependency.number, MARK, note)?;
+            Ok(changed)
+        })?;
+        if let Some(before) = new.note.filter(|_| is_changed && !is_noted) {
+            let name = dependency.reference.with_version(None).to_string();
+            unnoted.push(Unnoted { name, before, member: index });
+        }
+        Ok(())
+    })?;
+    Ok(unnoted)
+}
+
+/// Supposes that the entries with these `names` require what `decide` says. Nothing of it is written, so it need not be
+/// anything that their format can say.
+///
+/// # Errors
+///
+/// When a name is not the name of a dependency.
+pub(crate) fn suppose(
+    session: &Session,
+    editing: &mut Editing,
+    names: &[PackageName],
+    decide: impl Fn(&Dependency) -> Option<Option<VersionSpec>>,
+) -> Result<(), CommandError> {
+    each(session, editing, names, |editing, place, dependency| {
+        if let Some(version) = decide(&dependency) {
+            editing.suppose(session, place, dependency.number, version)?;
+        }
+        Ok(())
+    })
+}
+
+/// Does something with each of the entries with these `names`.
+fn each(
+    session: &Session,
+    editing: &mut Editing,
+    names: &[PackageName],
+    mut visit: impl FnMut(&mut Editing, (usize, Section), Dependency) -> Result<(), CommandError>,
+) -> Result<(), CommandError> {
+    let mut unseen: Vec<&str> = names.iter().map(PackageName::text).collect();
     let named = named(session, names)?;
     for index in 0..session.workspace.members.len() {
         for section in [Section::Dependencies, Section::DevDependencies] {
             let changed = &editing.changed;
-            for dependency in
-                listed(session, changed, (index, section), names, &named, &mut unseen)?
-            {
-                let Some(new) = decide(&dependency)? else { continue };
-                let mut is_noted = true;
-                let is_changed = editing.change(session, index, |editor| {
-                    let changed = editor.set_version_at(section, dependency.number, new.version)?;
-                    let note = new.note.as_deref();
-                    is_noted = editor.set_note_at(section, dependency.number, MARK, note)?;
-                    Ok(changed)
-                })?;
-                if let Some(before) = new.note.filter(|_| is_changed && !is_noted) {
-                    let name = dependency.reference.with_version(None).to_string();
-                    unnoted.push(Unnoted { name, before, member: index });
-                }
+            let place = (index, section);
+            for dependency in listed(session, changed, place, names, &named, &mut unseen)? {
+                visit(editing, place, dependency)?;
             }
         }
     }
     match unseen.first() {
-        None => Ok(unnoted),
+        None => Ok(()),
         Some(name) => Err(CommandError::new(
             Code::NotFound,
             format!("no manifest of this workspace requires `{name}`"),
@@ -97,16 +131,23 @@ pub(crate) fn change(
 }
 
 /// The packages that `names` mean: by id or name, or by the end of a name that only one dependency has.
-fn named(session: &Session, names: &[String]) -> Result<Vec<PackageId>, CommandError> {
+///
+/// # Errors
+///
+/// When a name could be several.
+pub(crate) fn named(
+    session: &Session,
+    names: &[PackageName],
+) -> Result<Vec<PackageId>, CommandError> {
     let mut known: BTreeSet<PackageId> = BTreeSet::new();
     for member in session.workspace.members.iter().filter(|_| !names.is_empty()) {
         let manifest = &member.manifest;
         let entries = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
         known.extend(entries.map(|entry| id_in(session, member, &entry.reference)));
     }
-    let named = |name: &String| {
-        let reference = Reference::parse(name)?;
-        let id = session.id_of(&reference);
+    let named = |name: &PackageName| {
+        let reference = name.reference();
+        let id = session.id_of(reference);
         if known.contains(&id) || reference.base().is_some() || reference.local().is_some() {
             return Ok(id);
         }
@@ -116,35 +157,21 @@ fn named(session: &Session, names: &[String]) -> Result<Vec<PackageId>, CommandE
         match alike[..] {
             [one] => Ok(one.clone()),
             [] => Ok(id),
-            _ => Err(ambiguous(name, alike)),
+            _ => Err(ambiguous(name.text(), alike)),
         }
     };
     names.iter().map(named).collect()
 }
 
-/// The `written` spec with `version` as its minimum and with as many numbers as before; anything but a simple
-/// range becomes `^VERSION`.
-pub(crate) fn beginning_with(written: &str, version: &str) -> String {
-    let written = written.trim();
-    let operator_end = written.find(|character: char| !"^~>=v ".contains(character));
-    let (operator, rest) = written.split_at(operator_end.unwrap_or(written.len()));
-    let is_simple = !rest.is_empty() && !rest.contains([' ', ',', '|', '<', '>']);
-    if !is_simple || version.contains(['-', '+']) {
-        return format!("^{version}");
+impl Dependency {
+    /// What it requires with `version` in place of its own.
+    pub(crate) fn moved_to(&self, version: &Version) -> VersionSpec {
+        match self.reference.spec() {
+            // With fewer numbers, it would be another tag.
+            VersionSpec::Range(_) if self.is_tagged => VersionSpec::compatible_with(version),
+            spec => spec.moved_to(version),
+        }
     }
-    if operator.trim_end_matches(['v', ' ']) == ">" {
-        // A version above `>2` is not in 2.
-        return format!(">={version}");
-    }
-    let given: Vec<&str> = rest.split('.').collect();
-    let numbers: Vec<&str> = version.split('.').collect();
-    let raised: Vec<&str> = given
-        .iter()
-        .zip(&numbers)
-        .map(|(given, number)| if matches!(*given, "x" | "X" | "*") { given } else { number })
-        .copied()
-        .collect();
-    format!("{operator}{}", raised.join("."))
 }
 
 /// The selected entries of a section; removes their names from `unseen`.
@@ -152,7 +179,7 @@ fn listed(
     session: &Session,
     changed: &ChangedManifests,
     (index, section): (usize, Section),
-    names: &[String],
+    names: &[PackageName],
     named: &[PackageId],
     unseen: &mut Vec<&str>,
 ) -> Result<Vec<Dependency>, CommandError> {
@@ -167,45 +194,19 @@ fn listed(
     {
         let reference = entry.reference.clone();
         let id = id_in(session, member, &reference);
-        let mut is_named = false;
-        for (name, wanted) in names.iter().zip(named) {
-            let names_it = entry.alias.as_ref() == Some(name) || *wanted == id;
-            if names_it {
-                is_named = true;
-                unseen.retain(|unseen| unseen != name);
+        let mut by = None;
+        for (at, (name, wanted)) in names.iter().zip(named).enumerate() {
+            if entry.alias.as_deref() == Some(name.text()) || *wanted == id {
+                by = Some(at);
+                unseen.retain(|unseen| *unseen != name.text());
             }
         }
         // Indirect dependencies are listed again if moves rewrite requirements, whatever is written.
         let is_free = !entry.indirect || !rewrites(session, session.strategy());
-        if is_named || (names.is_empty() && is_free) {
+        if by.is_some() || (names.is_empty() && is_free) {
             let note = editor.note_at(section, number, MARK)?;
-            dependencies.push(Dependency { id, number, reference, note, is_named, is_tagged });
+            dependencies.push(Dependency { id, number, reference, note, by, is_tagged });
         }
     }
     Ok(dependencies)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_range_keeps_its_form() {
-        for (written, version, expected) in [
-            ("^1.0.6", "2.1.3", "^2.1.3"),
-            ("~1.5", "2.1.3", "~2.1"),
-            ("^1", "2.1.3", "^2"),
-            ("1.x", "2.1.3", "2.x"),
-            ("1.2.*", "2.1.3", "2.1.*"),
-            (">=1.2", "2.1.3", ">=2.1"),
-            ("1.2.3", "2.1.3", "2.1.3"),
-            (">1", "2.1.3", ">=2.1.3"),
-            ("> v1.2", "2.1.3", ">=2.1.3"),
-            (">=1 <2", "2.1.3", "^2.1.3"),
-            ("^1 || ^3", "4.0.0", "^4.0.0"),
-            ("~1.5", "2.0.0-rc.1", "^2.0.0-rc.1"),
-        ] {
-            assert_eq!(beginning_with(written, version), expected, "{written}");
-        }
-    }
 }

@@ -6,7 +6,7 @@ use crate::manifest::{Head, Manifest};
 use crate::ops::apply::fetch::fetch_release;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::explain::own_packages;
-use crate::ops::requirements::names::{Meant, as_here, in_full, meant, written_id};
+use crate::ops::requirements::names::{Meant, as_here, as_in, in_full, meant, written_id};
 use crate::ops::solve::names::is_published;
 use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, Reference};
@@ -26,8 +26,10 @@ pub(crate) fn find_package(
         session.index().declare(&id, reference, &session.environment.current);
         is_published(session, &id)
     };
-    let here =
-        if member.is_none() { as_here(session, reference.clone()) } else { reference.clone() };
+    let here = match member {
+        None => as_here(session, reference.clone()),
+        Some(member) => as_in(session, member, reference),
+    };
     let reference = &here;
     let mut candidates = vec![reference.clone()];
     if let Some(member) = member.filter(|_| reference.base().is_none()) {

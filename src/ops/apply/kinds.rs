@@ -1,13 +1,18 @@
-//! Which packages a manifest of another ecosystem can require: those of its own kind. What a package is, is known once
-//! its version was chosen, and nothing was written by then.
+//! What manifests of other ecosystems require: packages of their own kind, with what their tools need to know of each. What a
+//! package is, is known once its version was chosen, and nothing was written by then.
 
 use std::path::Path;
+use std::sync::Arc;
 
-use mu_formats::{FORMATS, Format};
+use mu_formats::{Aliases, FORMATS, Format};
+use mu_provider::Release;
 
 use crate::formats;
 use crate::index::Candidate;
+use crate::index::releases::Position;
 use crate::lock::LockedPackage;
+use crate::manifest::edit::{Known, Section};
+use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
 use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::session::error::quoted;
@@ -46,6 +51,52 @@ pub(crate) fn check_kinds(
     Ok(())
 }
 
+/// Has what a command adds to manifests of other ecosystems, or moves there, say what is known of the chosen packages, such as
+/// the tags of their versions. What could not be looked up stays as it was written.
+///
+/// # Errors
+///
+/// When a manifest cannot be changed.
+pub(crate) fn describe(
+    session: &Session,
+    editing: &mut Editing,
+    resolved: &Resolved,
+) -> Result<(), CommandError> {
+    let changed = editing.changed.clone();
+    for (index, manifest) in changed.iter() {
+        let member = &session.workspace.members[index];
+        let format = formats::format_of(&member.manifest_path);
+        let dialect = format.map(|format| (format.dialect)(&Aliases::default()));
+        if !dialect.is_some_and(|dialect| dialect.is_described()) {
+            continue;
+        }
+        for (number, entry) in manifest.dependencies.iter().enumerate() {
+            let mut before = member.manifest.dependencies.iter();
+            if before.any(|before| before.reference == entry.reference) {
+                continue;
+            }
+            let id = id_in(session, member, &entry.reference);
+            let Some(release) = chosen(session, resolved, &id) else { continue };
+            let reference = release.reference.as_deref();
+            let tag = reference.map(|name| name.strip_prefix("refs/tags/").unwrap_or(name));
+            let tag = tag.map_or_else(|| release.version.replace('+', "_"), str::to_owned);
+            let known = Known { tag: Some(tag), kind: release.kind.clone() };
+            editing.change(session, index, |editor| {
+                editor.describe(Section::Dependencies, number, &known)
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// What the place of the chosen version of a package says of it; `None` if that is not known.
+fn chosen(session: &Session, resolved: &Resolved, id: &PackageId) -> Option<Arc<Release>> {
+    let mut all = resolved.lock.packages.iter().enumerate().filter(|(_, one)| one.id == *id);
+    let (place, package) = all.next_back()?;
+    let new = resolved.releases.get(&place).map(|(_, release)| Arc::clone(release));
+    new.or_else(|| Some(release_of(session, package)?.1))
+}
+
 fn refused(
     format: &Format,
     path: &Path,
@@ -77,17 +128,22 @@ fn kind(session: &Session, resolved: &Resolved, id: &PackageId) -> Option<Option
 
 /// The format of the version of a locked package, as its place says.
 fn listed(session: &Session, package: &LockedPackage) -> Option<Option<String>> {
+    let (position, release) = release_of(session, package)?;
+    if release.format.is_some() {
+        return Some(release.format.clone());
+    }
+    let manifest = session.index().manifest(&package.id, Candidate::Release(position)).ok()?;
+    Some(manifest.and_then(|manifest| manifest.format))
+}
+
+/// The version of a locked package among those that its place has, and what that says of it.
+fn release_of(session: &Session, package: &LockedPackage) -> Option<(Position, Arc<Release>)> {
     let index = session.index();
     let releases = index.published(&package.id).ok()?;
     let position = match &package.commit {
         Some(commit) => releases.at_commit(commit),
         None => releases.position(&package.parsed_version()?),
-    };
-    let candidate = Candidate::Release(position?);
-    let (_, release) = index.release_in_full(&package.id, candidate).ok()?;
-    if release.format.is_some() {
-        return Some(release.format.clone());
-    }
-    let manifest = index.manifest(&package.id, candidate).ok()?;
-    Some(manifest.and_then(|manifest| manifest.format))
+    }?;
+    let (_, release) = index.release_in_full(&package.id, Candidate::Release(position)).ok()?;
+    Some((position, release))
 }

@@ -13,11 +13,12 @@ use crate::lock::Lockfile;
 use crate::manifest;
 use crate::manifest::edit::Section;
 use crate::ops::apply::install::install;
-use crate::ops::apply::kinds::check_kinds;
+use crate::ops::apply::kinds::{check_kinds, describe};
 use crate::ops::apply::rewrite::{List, rewrite};
 use crate::ops::apply::written::{Written, differences, note_newer, unchanged};
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
+use crate::ops::requirements::pins::{compatible_with, pin_of};
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::solve::names;
 use crate::ops::solve::planning::{self, rewrites};
@@ -25,7 +26,7 @@ use crate::ops::solve::record::restate;
 use crate::ops::solve::resolve::{is_settled, resolve};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::{PackageId, Protocol, Reference, VersionSpec};
+use crate::reference::{PackageId, Protocol, Reference};
 use crate::select::{Change, Installed, Lowered, Move, Update};
 
 /// What a command is about to do.
@@ -161,7 +162,8 @@ impl Plan {
         };
         let Some(change) = change else { return Ok(()) };
         let in_manifests = |list: List| list.is_some();
-        rewrite(session, &mut self.editing, &own, &change, in_manifests)?;
+        // What no manifest can say, the lock says.
+        self.extra.extend(rewrite(session, &mut self.editing, &own, &change, in_manifests)?);
         self.change = Some(Rc::new(change));
         if !self.extra.is_empty() {
             let extra = std::mem::take(&mut self.extra);
@@ -289,7 +291,7 @@ impl Plan {
     ///
     /// As [`install`].
     pub(crate) fn finish(
-        self,
+        mut self,
         session: &Session,
         requirements: &Requirements,
         resolved: Resolved,
@@ -298,6 +300,7 @@ impl Plan {
     ) -> Result<Outcome, CommandError> {
         warn_of_unasked(session, update, &resolved.lock);
         check_kinds(session, &self.editing.changed, &resolved)?;
+        describe(session, &mut self.editing, &resolved)?;
         let members = &session.workspace.members;
         let changed = self.editing.changed.iter();
         let mut written: Vec<Written> =
@@ -342,15 +345,20 @@ impl Adding {
         let Self { member, section, dependencies } = self;
         for dependency in dependencies {
             let id = session.id_of(&dependency.reference);
-            let version = lock.find(&id).last().and_then(|package| {
-                let has_tag = package.commit.is_none() || package.has_version();
-                // What is at the URL of an archive may be any version later.
-                let is_released =
-                    has_tag && package.reference.is_none() && !package.source.is_archive();
-                VersionSpec::parse(&format!("^{}", package.version)).ok().filter(|_| is_released)
-            });
+            let package = lock.find(&id).last();
+            let version = package.and_then(|package| compatible_with(session, package));
             let reference = dependency.reference.with_version(version);
-            let dependency = manifest::Requirement { reference, ..dependency };
+            let compatible = manifest::Requirement { reference, ..dependency.clone() };
+            let exactly = package.map(|package| pin_of(session, package, false)).transpose()?;
+            let editor = editing.editor(session, member)?;
+            let takes = |one: &manifest::Requirement| editor.takes(section, one);
+            // Some formats name only single versions of what is in Git.
+            let exact = manifest::Requirement {
+                reference: dependency.reference.with_version(exactly),
+                ..dependency
+            };
+            let is_exact = !takes(&compatible) && takes(&exact);
+            let dependency = if is_exact { exact } else { compatible };
             add(session, editing, member, section, dependency)?;
         }
         Ok(())

@@ -3,7 +3,7 @@
 //! A workspace has one selection, so its manifests are one list. A direct requirement stays on its line. An
 //! indirect one goes into the manifest whose dependencies lead to its package: where it already is, else into
 //! the first one, ordinary dependencies before dev ones. If only `mu get REF` leads to it, it goes into the
-//! lock.
+//! lock. So does what no manifest can say: a line without a mark would be what its author wants, for mu and for other tools.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ use crate::workspace::Member;
 pub(crate) type List = Option<(usize, Section)>;
 
 /// Writes the `requirements` after `change` into the lists that `is_written` accepts; returns the new list of what `mu get` was
-/// given.
+/// given, with what no manifest can say.
 ///
 /// # Errors
 ///
@@ -36,16 +36,30 @@ pub(crate) fn rewrite(
 ) -> Result<Vec<String>, CommandError> {
     let mut extra = Vec::new();
     let own = requirements.grouped(false);
+    let listed: Vec<&Asked> = requirements.grouped(true).into_iter().flatten().collect();
+    let mut kept: BTreeSet<&PackageId> = BTreeSet::new();
     for (group, asked) in own.iter().zip(&change.asked) {
         for (old, new) in group.iter().zip(asked) {
-            if is_written(old.line) {
-                let new = new.as_ref();
-                write(session, editing, &mut extra, old, new)?;
+            let is_said = match (is_written(old.line), new) {
+                (true, Some(new)) => is_sayable(session, editing, old, new, &change.selection)?,
+                (true, None) => true,
+                // The lock may say what the manifest cannot.
+                (false, Some(new)) => {
+                    let is_it =
+                        |listed: &&Asked| listed.line.is_none() && listed.requirement.id == new.id;
+                    old.line.is_none() || !listed.iter().any(is_it)
+                }
+                (false, None) => true,
+            };
+            if let (false, Some(new)) = (is_said, new) {
+                if kept.insert(&new.id) {
+                    extra.push(print_extra(&indirect(session, editing, None, new)?));
+                }
+            } else if is_written(old.line) {
+                write(session, editing, &mut extra, old, new.as_ref())?;
             }
         }
     }
-    let listed: Vec<&Asked> = requirements.grouped(true).into_iter().flatten().collect();
-    let mut kept: BTreeSet<&PackageId> = BTreeSet::new();
     let mut new = Vec::new();
     for requirement in &change.indirect {
         let leading = leading(session, requirements, &change.selection, &requirement.id);
@@ -59,10 +73,9 @@ pub(crate) fn rewrite(
             }
             Some(_) => {}
             None => {
-                let in_manifests = leading.iter().copied().find(|list| is_written(*list));
                 let any = own.iter().flatten().map(|asked| asked.line);
-                let list = in_manifests.or_else(|| any.clone().find(|list| is_written(*list)));
-                new.push((list.unwrap_or_default(), requirement));
+                let lists = leading.iter().copied().chain(any).filter(|list| is_written(*list));
+                new.push((lists.collect::<Vec<List>>(), requirement));
             }
         }
     }
@@ -71,22 +84,69 @@ pub(crate) fn rewrite(
             write(session, editing, &mut extra, old, None)?;
         }
     }
-    for (list, requirement) in new {
-        let member = list.map(|(member, _)| &session.workspace.members[member]);
-        let reference = reference_to(session, member, &requirement.id);
-        let reference = reference.with_version(Some(requirement.spec.clone()));
-        let entry =
-            manifest::Requirement { indirect: true, ..manifest::Requirement::new(reference) };
-        match list {
-            Some((member, section)) => {
-                editing.change(session, member, |editor| editor.add(section, &entry))?;
-            }
-            None => extra.push(print_extra(&entry)),
-        }
+    for (lists, requirement) in new {
+        add(session, editing, &mut extra, &lists, requirement)?;
     }
     extra.sort();
     extra.dedup();
     Ok(extra)
+}
+
+/// Adds an indirect requirement to the first of `lists` that can say it, or else to the lock.
+fn add(
+    session: &Session,
+    editing: &mut Editing,
+    extra: &mut Vec<String>,
+    lists: &[List],
+    requirement: &Requirement,
+) -> Result<(), CommandError> {
+    for list in lists {
+        let Some((member, section)) = *list else { break };
+        let entry = indirect(session, editing, Some(member), requirement)?;
+        if editing.editor(session, member)?.takes(section, &entry) {
+            editing.change(session, member, |editor| editor.add(section, &entry))?;
+            return Ok(());
+        }
+    }
+    extra.push(print_extra(&indirect(session, editing, None, requirement)?));
+    Ok(())
+}
+
+/// An indirect requirement as the manifest of a member, or the lock, names it.
+fn indirect(
+    session: &Session,
+    editing: &Editing,
+    member: Option<usize>,
+    requirement: &Requirement,
+) -> Result<manifest::Requirement, CommandError> {
+    let spec = match member {
+        Some(member) => editing.editor(session, member)?.least(&requirement.spec),
+        None => requirement.spec.clone(),
+    };
+    let member = member.map(|member| &session.workspace.members[member]);
+    let reference = reference_to(session, member, &requirement.id).with_version(Some(spec));
+    Ok(manifest::Requirement { indirect: true, ..manifest::Requirement::new(reference) })
+}
+
+/// Whether the line of a requirement can say the new one. What it cannot say, the lock can only if the line allows the chosen
+/// version anyway; otherwise the format's own error is what there is to say.
+fn is_sayable(
+    session: &Session,
+    editing: &Editing,
+    old: &Asked,
+    new: &Requirement,
+    selection: &Selection,
+) -> Result<bool, CommandError> {
+    let Some((member, section)) = old.line.filter(|_| new.spec != old.requirement.spec) else {
+        return Ok(true);
+    };
+    let chosen = selection.find(&new.id).and_then(|chosen| chosen.version.as_ref());
+    if !chosen.is_some_and(|chosen| old.requirement.spec.accepts(chosen, true)) {
+        return Ok(true);
+    }
+    let mut editor = editing.editor(session, member)?;
+    let spec = editor.least(&new.spec);
+    Ok(editor.set_version(section, &old.reference, Some(spec)).is_ok())
 }
 
 /// Gives a line its new requirement, or removes it.
@@ -118,6 +178,7 @@ fn write(
         editing.change(session, member, |editor| editor.remove(section, &old.reference))?;
     } else if version.as_ref() != old.reference.version() {
         editing.change(session, member, |editor| {
+            let version = version.map(|version| editor.least(&version));
             editor.set_version(section, &old.reference, version)
         })?;
     }

@@ -25,10 +25,11 @@ use crate::ops::session::events::Work;
 use crate::ops::session::installed_packs::folder_of;
 use crate::ops::session::json;
 use crate::ops::session::locked::find_used;
+use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::solve::names;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session, Stage};
-use crate::reference::{PackageId, Reference};
+use crate::reference::PackageId;
 use crate::store::Stored;
 
 /// What to build, and how.
@@ -144,7 +145,7 @@ fn asked(
 ) -> Result<BTreeSet<PackageId>, CommandError> {
     let mut asked = BTreeSet::new();
     for text in texts {
-        let id = find_used(session, lock, &Reference::parse(text)?)?;
+        let id = find_used(session, lock, &PackageName::alone(text, Purpose::Build)?)?;
         if lock.find(&id).any(|package| package.source.is_workspace()) {
             let message = format!(
                 "`{id}` is a package of this workspace, and `mu build` builds what it depends on"

@@ -18,10 +18,11 @@ use crate::manifest::{YAML_NAME, generated_manifest};
 use crate::ops::apply::fetch::{bring_locked, copy_writable};
 use crate::ops::session::events::{Aside, Work};
 use crate::ops::session::locked::find_used;
+use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::session::providers;
 use crate::ops::session::source::relative;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{PackageId, Reference, Version};
+use crate::reference::{PackageId, Version};
 use crate::workspace::edits::{EDIT_FOLDER, Edit, Edits, State};
 
 /// Where a clone is made.
@@ -51,12 +52,12 @@ pub struct BeginRequest {
 pub fn begin(session: &Session, request: &BeginRequest) -> Result<Edited, CommandError> {
     let root = session.workspace.root.clone();
     let lock = session.lockfile()?.unwrap_or_default();
-    let reference = Reference::parse(&request.reference)?;
-    let written = session.id_of(&reference);
+    let name = PackageName::alone(&request.reference, Purpose::Edit)?;
+    let written = session.id_of(name.reference());
     if own_place(session, &written).is_some() {
         return Err(own(session, &written));
     }
-    let id = find_used(session, &lock, &reference)?;
+    let id = find_used(session, &lock, &name)?;
     let package = lock.find(&id).last().filter(|package| !package.source.is_workspace());
     let Some(package) = package.filter(|_| session.places.member_of(&id).is_none()) else {
         return Err(own(session, &id));

@@ -18,8 +18,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::ops::session::locked::ambiguous;
+use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{PackageId, Reference};
+use crate::reference::PackageId;
 use crate::workspace::edits::{Edit, Edits, State};
 
 /// One edit, and its state.
@@ -112,8 +113,9 @@ fn package_of(edit: &Edit) -> Result<PackageId, CommandError> {
 
 /// The place in `edits` of the one that a reference means: by its id, or by the end of its name if no other ends so.
 fn find(session: &Session, edits: &Edits, text: &str) -> Result<usize, CommandError> {
-    let reference = Reference::parse(text)?;
-    let id = session.id_of(&reference);
+    let name = PackageName::alone(text, Purpose::Done)?;
+    let reference = name.reference();
+    let id = session.id_of(reference);
     let name = reference.name().as_str();
     let root = &session.workspace.root;
     let known = |edit: &Edit| edit.state(root) != State::InTrash;

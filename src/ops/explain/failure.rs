@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use crate::index::releases::LeftOut;
-use crate::index::{Cause, Unavailable, cause, nearest, unreadable_version};
+use crate::index::{Cause, Unavailable, Universe as _, cause, nearest, unreadable_version};
 use crate::ops::explain::age;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
 use crate::ops::explain::other_places::{installed, only_pack, stripped};
@@ -16,7 +16,7 @@ use crate::ops::session::error::{code_of, place, quoted};
 use crate::ops::session::source::source_of;
 use crate::ops::session::words::count;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{ArtifactDigest, Defaults, PackageId};
+use crate::reference::{ArtifactDigest, Defaults, PackageId, VersionSpec};
 use crate::select::{
     CapabilityClash, Conflict, Fact, Failure, Request, Requirer, Strategy, Unfinished,
 };
@@ -173,7 +173,16 @@ fn complete(session: &Session, conflict: &mut Conflict) {
             let route = session.index().route(&clash.id);
             let is_empty = clash.available.is_empty() && clash.rejected.is_empty();
             if is_empty && route.as_ref().is_ok_and(|route| route.provider.facts().is_repository) {
-                clash.notes.push("the default branch of its repository has no commits".to_owned());
+                let index = session.index();
+                let releases = index.releases(&clash.id).ok();
+                let tip = releases.map(|releases| index.revision(&releases, &VersionSpec::Tip));
+                clash.notes.push(
+                    match tip {
+                        Some(Ok(None)) => "the default branch of its repository has no commits",
+                        _ => "its repository has no version tags",
+                    }
+                    .to_owned(),
+                );
             }
             let left_out = session.index().left_out(&clash.id).unwrap_or_default();
             let left_out = LeftOut::in_words(&left_out);

@@ -8,8 +8,8 @@ use serde::Serialize;
 use crate::ops::graph::{Edge, Graph, Node};
 use crate::ops::session::locked::find_used;
 use crate::ops::session::member::target;
+use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::{CommandError, Session};
-use crate::reference::Reference;
 
 /// A package, and what it depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -57,11 +57,11 @@ pub enum Roots {
 /// When the lock cannot be read, or what `roots` names is not in use.
 pub fn tree(session: &Session, roots: &Roots, depth: usize) -> Result<Vec<Tree>, CommandError> {
     let (graph, lock) = Graph::load(session)?;
-    let in_use = |text: &str| -> Result<Vec<Node>, CommandError> {
-        let reference = Reference::parse(text)?;
-        let own = graph.find(&session.id_of(&reference));
+    let in_use = |text: &str, purpose: Purpose| -> Result<Vec<Node>, CommandError> {
+        let name = PackageName::alone(text, purpose)?;
+        let own = graph.find(&session.id_of(name.reference()));
         match own.is_empty() {
-            true => Ok(graph.nodes_of(session, &find_used(session, &lock, &reference)?)),
+            true => Ok(graph.nodes_of(session, &find_used(session, &lock, &name)?)),
             false => Ok(own),
         }
     };
@@ -72,7 +72,8 @@ pub fn tree(session: &Session, roots: &Roots, depth: usize) -> Result<Vec<Tree>,
             let member = target(session, Some(name), "mu tree -p")?;
             graph.find(&session.workspace.members[member].id)
         }
-        Roots::Package(text) | Roots::Inverted(text) => in_use(text)?,
+        Roots::Package(text) => in_use(text, Purpose::Tree)?,
+        Roots::Inverted(text) => in_use(text, Purpose::Invert)?,
         Roots::Duplicates => graph.duplicates(),
     };
     let edges = match is_inverted {

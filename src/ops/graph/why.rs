@@ -13,10 +13,11 @@ use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::error::in_one_line;
 use crate::ops::session::locked::find_used;
+use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::solve::ceiling::{asking, look};
 use crate::ops::solve::resolve::request;
 use crate::ops::{CommandError, Session};
-use crate::reference::{PackageId, Reference};
+use crate::reference::PackageId;
 use crate::select::{Newer, Obstacle, Update};
 
 /// The most paths to one package that are searched.
@@ -138,7 +139,7 @@ pub enum Reason {
 /// When the reference cannot be read or names nothing that is locked, or the workspace's own requirements cannot be read.
 pub fn why(session: &Session, text: &str) -> Result<Why, CommandError> {
     let (graph, lock) = Graph::load(session)?;
-    let id = find_used(session, &lock, &Reference::parse(text)?)?;
+    let id = find_used(session, &lock, &PackageName::alone(text, Purpose::Why)?)?;
     let (mut nodes, mut are_all_paths) = (Vec::new(), true);
     for node in graph.nodes_of(session, &id) {
         let (found, are_all) = graph.paths_to(node, MOST_PATHS);

@@ -12,6 +12,7 @@ use crate::manifest::{self, ManifestError, error_at_dependency, error_at_readme}
 use crate::ops::publication::lines::{full_version, yanked};
 use crate::ops::publication::target::Target;
 use crate::ops::requirements::names::{Meant, id_in, in_full, meant, written_id};
+use crate::ops::requirements::pins::{compatible_with, pin_of};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Requirements, print_extra};
 use crate::ops::session::error::quoted;
@@ -190,15 +191,12 @@ fn unbounded(
 /// A requirement of a package in its current version and compatible ones.
 fn fitting(session: &Session, id: &PackageId) -> Option<VersionSpec> {
     if let Some(sibling) = session.places.member_of(id) {
-        return VersionSpec::parse(&format!("^{}", sibling.version.as_ref()?)).ok();
+        return Some(VersionSpec::compatible_with(sibling.version.as_ref()?));
     }
     let lock = session.lockfile().ok().flatten()?;
     let package = lock.find(id).last()?;
-    let is_release = package.commit.is_none() || package.has_version();
-    match &package.commit {
-        Some(commit) if !is_release => VersionSpec::parse(commit).ok(),
-        _ => VersionSpec::parse(&format!("^{}", package.version)).ok(),
-    }
+    let pinned = || pin_of(session, package, true).ok();
+    compatible_with(session, package).or_else(pinned)
 }
 
 /// Refuses to publish a package with a base in its name into a hub that, according to the settings, serves

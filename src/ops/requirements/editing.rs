@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use crate::formats;
 use crate::fs;
-use crate::manifest::edit::{EditError, Editor};
+use crate::manifest::Manifest;
+use crate::manifest::edit::{EditError, Editor, Section};
 use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::{CommandError, Session};
+use crate::reference::VersionSpec;
 
 /// A file and its new content, to be written after everything else has succeeded.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,27 +42,65 @@ impl Editing {
         index: usize,
         change: impl FnOnce(&mut Editor) -> Result<bool, EditError>,
     ) -> Result<bool, CommandError> {
-        let member = &session.workspace.members[index];
-        let defaults = &member.defaults;
-        let path: PathBuf = member.manifest_path.clone();
-        let known = self.edits.iter().position(|edit| edit.path == path);
-        let text = match known {
-            Some(known) => self.edits[known].text.clone(),
-            None => fs::read_text(&path)?,
-        };
-        let environment = &session.environment;
-        let mut editor = formats::editor(&path, text, defaults, environment);
+        let mut editor = self.editor(session, index)?;
         if !change(&mut editor)? {
             return Ok(false);
         }
         let text = editor.into_text();
-        let manifest = formats::parse_own(&path, &text, environment)?;
-        self.changed.set(index, manifest);
-        self.changes += 1;
-        match known {
-            Some(known) => self.edits[known].text = text,
-            None => self.edits.push(Edit { path, text }),
+        let path = &session.workspace.members[index].manifest_path;
+        let manifest = formats::parse_own(path, &text, &session.environment)?;
+        self.set(index, manifest);
+        match self.edits.iter_mut().find(|edit| edit.path == *path) {
+            Some(edit) => edit.text = text,
+            None => self.edits.push(Edit { path: path.clone(), text }),
         }
         Ok(true)
+    }
+
+    /// An editor of a member's manifest as it is after the changes so far.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    pub(crate) fn editor(&self, session: &Session, index: usize) -> Result<Editor, CommandError> {
+        let member = &session.workspace.members[index];
+        let path: &PathBuf = &member.manifest_path;
+        let text = match self.edits.iter().find(|edit| edit.path == *path) {
+            Some(edit) => edit.text.clone(),
+            None => fs::read_text(path)?,
+        };
+        Ok(formats::editor(path, text, &member.defaults, &session.environment))
+    }
+
+    /// Supposes another version for an entry of a member's manifest, whether or not its format can say that: nothing of it is
+    /// written.
+    ///
+    /// # Errors
+    ///
+    /// When the file cannot be read.
+    pub(crate) fn suppose(
+        &mut self,
+        session: &Session,
+        (index, section): (usize, Section),
+        number: usize,
+        version: Option<VersionSpec>,
+    ) -> Result<(), CommandError> {
+        let editor = self.editor(session, index)?;
+        let mut manifest = self.changed.manifest(&session.workspace, index).clone();
+        let entries = match section {
+            Section::Dependencies => &mut manifest.dependencies,
+            Section::DevDependencies => &mut manifest.dev_dependencies,
+        };
+        if let Some(entry) = entries.get_mut(number) {
+            entry.reference = entry.reference.with_version(version);
+            entry.prerelease = editor.takes_prereleases(entry);
+        }
+        self.set(index, manifest);
+        Ok(())
+    }
+
+    fn set(&mut self, index: usize, manifest: Manifest) {
+        self.changed.set(index, manifest);
+        self.changes += 1;
     }
 }

@@ -7,9 +7,11 @@
 
 use std::collections::BTreeSet;
 
+use crate::formats;
 use crate::lock::Lockfile;
 use crate::ops::Session;
 use crate::ops::requirements::requester::Requester;
+use crate::ops::session::member;
 use crate::reference::{Defaults, PackageId, Reference};
 use crate::workspace::Member;
 
@@ -52,11 +54,30 @@ pub(crate) fn written_id(session: &Session, member: &Member, reference: &Referen
     }
 }
 
+/// A reference of the command line as the manifest of `member` means it: formats may have a place for packages that are named
+/// by one word alone.
+pub(crate) fn as_in(session: &Session, member: &Member, reference: &Reference) -> Reference {
+    let format = formats::format_of(&member.manifest_path);
+    let place = format.and_then(|format| format.place_of_word);
+    let is_word = reference.is_single_name() && reference.protocol().is_none();
+    let is_own = || session.places.member_of(&session.id_of(reference)).is_some();
+    let Some(place) = place.filter(|_| is_word && !is_own()) else { return reference.clone() };
+    let full = Reference::parse(&place(reference.name().as_str()));
+    full.map_or_else(|_| reference.clone(), |full| full.with_version(reference.version().cloned()))
+}
+
 /// A reference of the command line; a name of one segment means what it means in a manifest here, if that is locked and
-/// nothing else is meant by it.
+/// nothing else is meant by it, or if the manifest around the current folder has a place for such names.
 pub(crate) fn as_here(session: &Session, reference: Reference) -> Reference {
     if !reference.is_single_name() || reference.protocol().is_some() {
         return reference;
+    }
+    let around = member::around(session).ok().flatten();
+    if let Some(around) = around {
+        let there = as_in(session, &session.workspace.members[around], &reference);
+        if there.base().is_some() {
+            return there;
+        }
     }
     let Some(lock) = session.lockfile().ok().flatten() else { return reference };
     let own = session.id_of(&reference);

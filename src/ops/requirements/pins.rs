@@ -1,7 +1,12 @@
 //! Pins in manifests: what they pin to, and the comment after a pin that keeps what was written before.
+//!
+//! A version that a manifest states in a Git repository, at a commit without a tag, is no release: no requirement on a version
+//! leads there again, so nothing is written that names it.
 
+use crate::index::Requirement;
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::CommandError;
+use crate::ops::requirements::Requirements;
+use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
 
 /// The start of the comment after a pinned entry.
@@ -24,21 +29,56 @@ pub(crate) fn locked_for<'lock>(
 }
 
 /// The pin for a locked package: its version, or its commit or digest if that is more exact.
-pub(crate) fn pin_of(package: &LockedPackage, commits: bool) -> Result<VersionSpec, CommandError> {
+pub(crate) fn pin_of(
+    session: &Session,
+    package: &LockedPackage,
+    commits: bool,
+) -> Result<VersionSpec, CommandError> {
     let is_archive = package.source.is_archive() || package.artifact.is_some();
     if let (true, Some(digest)) = (is_archive, package.revision()) {
         return Ok(VersionSpec::parse(&digest)?);
     }
-    let names_version = package.commit.is_none()
-        || (!commits && package.reference.is_none() && package.has_version());
-    let text = match &package.commit {
-        Some(commit) if !names_version => commit,
-        _ => &package.version,
-    };
-    // A version that leaves numbers out means a range in a requirement.
-    let whole = package.parsed_version().filter(|version| names_version && version.is_spelt());
-    match whole {
-        Some(version) => Ok(VersionSpec::parse(&version.in_full().to_string())?),
-        None => Ok(VersionSpec::parse(text)?),
+    match (&package.commit, package.parsed_version()) {
+        (Some(commit), _) if commits || !is_release(session, package) => {
+            Ok(VersionSpec::parse(commit)?)
+        }
+        (_, Some(version)) => Ok(VersionSpec::exactly(&version)),
+        (_, None) => Ok(VersionSpec::parse(&package.version)?),
     }
+}
+
+/// Whether a locked package can be found again by its version: not what was asked for by a tag or a branch, nor the content of
+/// a URL, nor a commit whose version only its manifest knows. If its repository cannot be asked, a commit is none.
+pub(crate) fn is_release(session: &Session, package: &LockedPackage) -> bool {
+    // What is at the URL of an archive may be any version later.
+    if package.reference.is_some() || package.source.is_archive() {
+        return false;
+    }
+    let Some(commit) = &package.commit else { return true };
+    let Some(version) = package.parsed_version().filter(|_| package.has_version()) else {
+        return false;
+    };
+    // Only what names a commit leads to one that is no release.
+    let is_by_version = |text: &str| {
+        let requirement = Requirement::parse(package.id.clone(), text);
+        let spec = requirement.map(|requirement| requirement.spec);
+        matches!(spec, Some(VersionSpec::Pin(_) | VersionSpec::Range(_)))
+    };
+    if package.requested.iter().all(|requested| is_by_version(&requested.spec)) {
+        return true;
+    }
+    // Manifests say more about the way to a package than its id.
+    let extra = session.lockfile().ok().flatten().map(|lock| lock.extra.clone());
+    if let Ok(all) = Requirements::collect(session, extra.unwrap_or_default()) {
+        all.declare(session);
+    }
+    let Ok(releases) = session.index().listed(&package.id) else { return false };
+    let listed = releases.position(&version);
+    listed.is_some_and(|at| releases.commit(at).is_none_or(|known| **known == *commit.as_str()))
+}
+
+/// Requires a locked package in its version and compatible ones; `None` if it is no release.
+pub(crate) fn compatible_with(session: &Session, package: &LockedPackage) -> Option<VersionSpec> {
+    let version = package.parsed_version().filter(|_| is_release(session, package))?;
+    Some(VersionSpec::compatible_with(&version))
 }

@@ -2,10 +2,11 @@
 
 use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::source::nearest;
+use crate::ops::session::named::PackageName;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{ArtifactDigest, PackageId, Reference};
+use crate::reference::{ArtifactDigest, PackageId};
 
-/// The package that is used for the one that a reference means, as [`find_locked`] finds it.
+/// The package that is used for the one that a name means, as [`find_locked`] finds it.
 ///
 /// # Errors
 ///
@@ -13,9 +14,9 @@ use crate::reference::{ArtifactDigest, PackageId, Reference};
 pub fn find_used(
     session: &Session,
     lock: &Lockfile,
-    reference: &Reference,
+    name: &PackageName,
 ) -> Result<PackageId, CommandError> {
-    let id = find_locked(session, lock, reference)?;
+    let id = find_locked(session, lock, name)?;
     let used = lock.used_for(&id);
     if *used != id {
         session.events.warning(&format!("`{id}` was replaced by `{used}`, which is shown instead"));
@@ -23,7 +24,7 @@ pub fn find_used(
     Ok(used.clone())
 }
 
-/// The locked package that a reference means: by its id, or by a unique name.
+/// The locked package that a name means: by its id, or by the end of it that no other has.
 ///
 /// # Errors
 ///
@@ -31,8 +32,9 @@ pub fn find_used(
 pub fn find_locked(
     session: &Session,
     lock: &Lockfile,
-    reference: &Reference,
+    name: &PackageName,
 ) -> Result<PackageId, CommandError> {
+    let reference = name.reference();
     let id = session.id_of(reference);
     if lock.find(&id).next().is_some() || lock.replacement(&id).is_some() {
         return Ok(id);

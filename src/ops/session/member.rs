@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use crate::manifest::Manifest;
+use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::Reference;
-use crate::workspace::Workspace;
+use crate::workspace::{Member, Workspace};
 
 /// The place in the workspace's members of the package called `name` (by name, id or folder), or of
 /// the one around the current folder. `example` is how the command names one, for hints.
@@ -20,18 +20,23 @@ pub(crate) fn target(
 ) -> Result<usize, CommandError> {
     let members = &session.workspace.members;
     if let Some(name) = name {
-        let id = Reference::parse(name).ok().map(|reference| reference.id(&session.defaults()));
         let folder = crate::env::absolute(&session.environment.current, Path::new(name));
-        return members
-            .iter()
-            .position(|member| {
-                Some(&member.id) == id.as_ref() || member.folder == folder || member.place == name
-            })
-            .ok_or_else(|| {
+        let is_there = |member: &Member| member.folder == folder || member.place == name;
+        if let Some(found) = members.iter().position(is_there) {
+            return Ok(found);
+        }
+        let named = match PackageName::alone(name, Purpose::Member) {
+            Err(error) if error.code == Code::Usage => return Err(error),
+            named => named.ok(),
+        };
+        let id = named.map(|named| named.reference().id(&session.defaults()));
+        return members.iter().position(|member| Some(&member.id) == id.as_ref()).ok_or_else(
+            || {
                 let message = format!("`{name}` is not a package of this workspace");
                 CommandError::new(Code::NotFound, message)
                     .hint(format!("its packages are: {}", names(session)))
-            });
+            },
+        );
     }
     match (around(session)?, members.len()) {
         (Some(index), _) => Ok(index),

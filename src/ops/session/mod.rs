@@ -17,6 +17,7 @@ pub mod locked;
 mod locked_places;
 mod lockfile;
 pub(crate) mod member;
+pub mod named;
 pub(crate) mod no_folder;
 mod opening;
 pub(crate) mod places;

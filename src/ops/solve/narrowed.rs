@@ -37,7 +37,7 @@ impl Narrowing {
         session.index().declare(&id, &dependency.reference, &session.environment.current);
         let asked = Requirement::new(id.clone(), dependency.reference.spec());
         let newest = self.newest(session, &id, &[&asked])?;
-        let reference = dependency.reference.with_version(Some(pin(&newest)?));
+        let reference = dependency.reference.with_version(Some(VersionSpec::exactly(&newest)));
         // The version already satisfies the conditions.
         Ok(manifest::Requirement { reference, app_version: None, ..dependency })
     }
@@ -59,6 +59,8 @@ impl Narrowing {
         let apps = releases.app_versioning();
         let runtime = &session.workspace.settings.runtime;
         let own = Version::parse(env!("CARGO_PKG_VERSION")).ok();
+        // Who names a version exactly wants it, although it was withdrawn.
+        let is_exact = asked.iter().any(|one| matches!(one.spec, VersionSpec::Pin(_)));
         let fits = |position: &Position| {
             let version = releases.version(*position);
             let details = releases.details(*position);
@@ -73,27 +75,40 @@ impl Narrowing {
                 details.is_some_and(|details| details.channels.contains(channel))
             });
             let can_be_used = details.is_none_or(|details| {
-                details.yanked.is_none()
+                (is_exact || details.yanked.is_none())
                     && incompatibilities(details, runtime, own.as_ref()).next().is_none()
             });
             let of_revision = revision.as_ref().is_none_or(|wanted| wanted.accepts(&version));
-            let is_release = self.prereleases || !version.is_prerelease();
-            is_asked && of_app && in_channel && can_be_used && of_revision && is_release
+            is_asked && of_app && in_channel && can_be_used && of_revision
         };
-        match (0..releases.len()).rev().find(fits) {
+        let mut fitting = (0..releases.len()).rev().filter(fits);
+        // `1.28` is any version that begins so, unless one was published by just that name.
+        let is_named = |version: &Version| {
+            let name = version.to_string();
+            asked.iter().any(|one| one.spec.as_str().trim_start_matches('v') == name)
+        };
+        let named = fitting.clone().find(|at| is_named(&releases.version(*at)));
+        match named.or_else(|| fitting.next()) {
             Some(newest) => Ok(releases.version(newest)),
-            None => Err(self.missing(session, &releases)),
+            None => Err(self.missing(session, &releases, asked)),
         }
     }
 
-    fn missing(&self, session: &Session, releases: &Releases) -> CommandError {
+    fn missing(
+        &self,
+        session: &Session,
+        releases: &Releases,
+        asked: &[&Requirement],
+    ) -> CommandError {
         let id = releases.id();
         let words = [
             self.app_version.as_ref().map(|app| format!("of app version {app}")),
             self.revision.as_ref().map(|revision| format!("of revision {revision}")),
             self.channel.as_ref().map(|channel| format!("in channel {channel}")),
         ];
-        let words: Vec<String> = words.into_iter().flatten().collect();
+        let own = asked.last().map(|one| &one.spec).filter(|spec| **spec != VersionSpec::Latest);
+        let own = own.map(ToString::to_string);
+        let words: Vec<String> = own.into_iter().chain(words.into_iter().flatten()).collect();
         let message = format!(
             "`{id}` has no version {} that can be used and fits what is required of it",
             words.join(" and ")
@@ -143,9 +158,4 @@ pub(crate) fn without_packages(example: &str) -> CommandError {
     let message =
         "--app-version, --revision, --channel and --pre need the packages that they are about";
     CommandError::new(Code::Usage, message).hint(format!("name them, such as `{example}`"))
-}
-
-/// Exactly this version.
-pub(crate) fn pin(version: &Version) -> Result<VersionSpec, CommandError> {
-    Ok(VersionSpec::parse(&version.in_full().to_string())?)
 }

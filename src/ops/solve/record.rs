@@ -14,7 +14,7 @@ use crate::lock::{LockedPackage, Lockfile, ReplacedPackage, Requested, Source};
 use crate::manifest::edit::Section;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::requirements::requester::Requester;
-use crate::ops::requirements::{Requirements, is_overridden_alike};
+use crate::ops::requirements::{Asked, Requirements, is_overridden_alike};
 use crate::ops::session::installed_releases::PacksHere;
 use crate::ops::session::source::source_beside;
 use crate::ops::solve::copies::copies;
@@ -176,6 +176,11 @@ pub(crate) fn restate(
     let lock = Arc::make_mut(&mut resolved.lock);
     for old in before.asked.iter().filter(|old| !after.asked.contains(old)) {
         let (id, requested) = (&old.requirement.id, old.requested());
+        // Another line may require the same, in the same words.
+        let is_same = |new: &Asked| new.requirement.id == *id && new.requested() == requested;
+        if after.asked.iter().any(is_same) {
+            continue;
+        }
         for package in lock.packages.iter_mut().filter(|package| package.id == *id) {
             package.requested.retain(|one| *one != requested);
         }

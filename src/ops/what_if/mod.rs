@@ -13,6 +13,7 @@ use crate::ops::explain::other_places;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::{WhatIf, facts, installed, supposed_mu};
+use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::session::no_folder::local_folder;
 use crate::ops::solve::narrowed::without_packages;
 use crate::ops::solve::resolve::resolve_from;
@@ -127,7 +128,7 @@ fn with_assumptions(
         requirements.drop_package(session, &session.id_of(&Reference::parse(text)?));
     }
     for text in &request.without {
-        let id = session.id_of(&Reference::parse(text)?);
+        let id = session.id_of(PackageName::alone(text, Purpose::Without)?.reference());
         if !requirements.drop_package(session, &id) {
             return Err(not_asked_for(session, text, &id, &requirements.extra));
         }

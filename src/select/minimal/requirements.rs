@@ -164,7 +164,7 @@ pub(in crate::select) fn at_least(
 /// The versions that are compatible with the candidate at `position`, starting there.
 pub(in crate::select) fn compatible(package: &Candidates, position: Position) -> VersionSpec {
     match package.version(position) {
-        Some(version) if version.as_semver().is_some() => parse(&format!("^{version}")),
+        Some(version) if version.as_semver().is_some() => VersionSpec::compatible_with(&version),
         _ => at_least(package, position, None),
     }
 }

@@ -20,6 +20,9 @@ pub(super) const SHAPE: Shape = Map(&[
     ("version", Text),
 ]);
 
+/// The keys among them that say a kind.
+pub(super) const KINDS: [&str; 3] = ["provider", "configuration", "function"];
+
 /// The dependencies of a document.
 pub(super) fn list<'n, 't>(root: &'n Node<'t>) -> Result<&'n [Node<'t>], Fault> {
     match root.get("spec")? {

@@ -58,6 +58,10 @@ impl Dialect for Packages {
         false
     }
 
+    fn is_described(&self) -> bool {
+        true
+    }
+
     fn comment_at(&self, text: &str, index: usize) -> Option<usize> {
         let root = reader::read(text, &super::SHAPE).ok()?;
         let entry = dependency::list(&root).ok()?.get(index)?;
@@ -101,6 +105,21 @@ impl Packages {
                     }
                 }
             }
+            Change::Describe { index, known } => {
+                let entry = entries.get(*index).ok_or_else(broken)?;
+                let kind = known.kind.as_ref().map(|kind| kind.to_ascii_lowercase());
+                let kind = kind.filter(|kind| dependency::KINDS.contains(&kind.as_str()));
+                let named = dependency::KINDS.iter().find_map(|key| {
+                    let (_, value) = entry.text(key).ok()??;
+                    let before = text.get(..value.span.start)?;
+                    let at = before.rfind(&format!("{key}:"))?;
+                    (at >= entry.span.start).then_some(at..at + key.len())
+                });
+                match (kind, named) {
+                    (Some(kind), Some(place)) => replaced(text, place, &kind),
+                    _ => Ok(text.to_owned()),
+                }
+            }
             Change::Remove { index } => {
                 let entry = entries.get(*index).ok_or_else(broken)?;
                 let lines = lines_of(text, entry)?;
@@ -115,7 +134,7 @@ impl Packages {
     }
 }
 
-/// The key that names a package's kind, by the beginning of its name, and where it is.
+/// The key that names a package's kind, by the beginning of its name until it is known, and where it is.
 fn place(reference: &Reference) -> Result<(&'static str, String), Problem> {
     let refused = || {
         Problem::new(format!("a Crossplane package cannot depend on `{reference}`"))

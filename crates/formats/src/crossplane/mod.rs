@@ -31,6 +31,7 @@ pub const FORMAT: Format = Format {
     is_named: false,
     is_one: Some(is_authored),
     dialect: |_| Arc::new(edit::Packages),
+    place_of_word: None,
     packed_by: "`crossplane xpkg build` makes its package, and `crossplane xpkg push` publishes it",
     artifact: None,
     head: |files| head(files, AUTHORED),
@@ -132,7 +133,7 @@ fn read(files: &Texts, name: &str, _around: &Reading<'_>) -> Result<Package, For
             served::add(&mut release.provides, &document);
         }
         once(&mut release.provides, String::as_str);
-        Ok(Package { release, places, names: Vec::new() })
+        Ok(Package { release, places, ..Package::default() })
     })
 }
 
@@ -163,6 +164,7 @@ fn release(root: &Node<'_>) -> Result<Release, Fault> {
     let mut release = Release {
         name: name.to_owned(),
         format: Some(FORMAT.name.to_owned()),
+        kind: kind(root).map(str::to_owned),
         description: said("description"),
         license: said("license"),
         website: said("source"),

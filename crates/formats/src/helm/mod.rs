@@ -41,6 +41,7 @@ pub const FORMAT: Format = Format {
     lenient: false,
     artifact: Some(image::ARTIFACT),
     dialect: |aliases| Arc::new(Charts { aliases: aliases.clone() }),
+    place_of_word: None,
     packed_by: "`helm package` makes its archive, and `helm push` publishes it",
     head,
     read,
@@ -82,7 +83,7 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
     }
     chart::details(&mut release, &root).map_err(in_chart)?;
     release.dependencies.get_or_insert_default();
-    Ok(Package { release, places, names: Vec::new() })
+    Ok(Package { release, places, ..Package::default() })
 }
 
 /// Reads only the name and version of a chart: they identify even a chart that cannot be used.

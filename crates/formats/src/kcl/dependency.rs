@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use mu_manifest::reference::{Reference, Version};
+use mu_manifest::edit::is_indirect;
+use mu_manifest::reference::{Reference, Version, VersionSpec};
 use mu_provider::{Dependency, InnerPath};
 use toml_edit::{Document, Item, TableLike};
 
@@ -68,6 +69,21 @@ impl Entry<'_> {
     pub(super) fn own_name(&self, dependency: &Dependency) -> Option<String> {
         let usual = Reference::parse(dependency.reference()).ok().map(|one| usual_name(&one));
         (usual.as_deref() != Some(self.name)).then(|| self.name.to_owned())
+    }
+
+    /// The place behind the entry in its line, if nothing but a comment is there; `None` for entries with a section of their
+    /// own, and for those of Git, whose comment could not keep which key their revision had.
+    pub(super) fn comment(&self, text: &str) -> Option<usize> {
+        let is_git = self.item.get("git").is_some();
+        let end = self.item.span().filter(|_| !self.item.is_table() && !is_git)?.end;
+        let rest = text.get(end..)?.lines().next().unwrap_or_default().trim_start();
+        (rest.is_empty() || rest.starts_with('#')).then_some(end)
+    }
+
+    /// Whether a comment says that only other modules need it.
+    pub(super) fn is_indirect(&self, text: &str) -> bool {
+        let comment = self.comment(text).and_then(|at| text.get(at..)?.lines().next());
+        comment.is_some_and(is_indirect)
     }
 
     /// The dependency, and where its version is written; `None` for a folder that was packed into the
@@ -151,10 +167,10 @@ impl Entry<'_> {
 }
 
 /// The range for a tag: if it is a version, at least this version within its major.
-fn at_least(tag: &str) -> String {
+pub(super) fn at_least(tag: &str) -> String {
     let tag = tag.trim();
     match Version::parse_lenient(tag) {
-        Ok(_) => format!("#^{}", tag.strip_prefix('v').unwrap_or(tag)),
+        Ok(version) => format!("#{}", VersionSpec::compatible_with(&version)),
         Err(_) if tag.is_empty() => String::new(),
         Err(_) => format!("#{tag}"),
     }

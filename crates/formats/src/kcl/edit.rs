@@ -12,9 +12,6 @@ use super::dependency::{self, Key};
 use super::{FORMAT, NAMESPACE, REGISTRY};
 use crate::format::Reading;
 
-/// Any version, while a move is tried out.
-const ANY: &str = "*";
-
 /// The dependencies of modules.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Modules;
@@ -43,23 +40,48 @@ impl Dialect for Modules {
     }
 
     fn version(&self, wanted: &Requirement) -> Result<String, Problem> {
-        Ok(match meant(&wanted.reference)? {
+        Ok(match said(&wanted.reference)? {
             EntryVersion::Least(text) | EntryVersion::Tag(text) | EntryVersion::Commit(text) => {
                 text
             }
-            EntryVersion::Any => ANY.to_owned(),
+            // Then there is no such key.
+            EntryVersion::Any => String::new(),
         })
     }
 
     fn read_as(&self, wanted: &Requirement) -> Requirement {
-        let reference = match said(&wanted.reference) {
-            Ok(EntryVersion::Least(text)) if !is_git(&wanted.reference) => {
-                let range = VersionSpec::parse(&format!("^{}", text.trim_start_matches('v'))).ok();
-                wanted.reference.with_version(range)
+        let read = match said(&wanted.reference) {
+            Ok(EntryVersion::Least(text)) if is_git(&wanted.reference) => {
+                VersionSpec::parse(&text).ok()
             }
-            _ => wanted.reference.clone(),
+            Ok(EntryVersion::Least(text)) => {
+                let range = dependency::at_least(&text);
+                VersionSpec::parse(range.trim_start_matches('#')).ok()
+            }
+            _ => wanted.reference.version().cloned(),
         };
-        Requirement { reference, indirect: false, ..wanted.clone() }
+        Requirement { reference: wanted.reference.with_version(read), ..wanted.clone() }
+    }
+
+    fn least(&self, spec: &VersionSpec) -> VersionSpec {
+        let version = spec.as_str().strip_prefix(">=").map(Version::parse_lenient);
+        match version {
+            Some(Ok(version)) => VersionSpec::compatible_with(&version),
+            _ => spec.clone(),
+        }
+    }
+
+    fn marks_indirect(&self) -> bool {
+        true
+    }
+
+    fn is_described(&self) -> bool {
+        true
+    }
+
+    fn comment_at(&self, text: &str, index: usize) -> Option<usize> {
+        let document = super::parse(text).ok()?;
+        dependency::all(&document).ok()?.get(index)?.comment(text)
     }
 
     fn is_list(&self) -> bool {
@@ -95,6 +117,13 @@ fn changed(text: &str, change: &Change<'_>) -> Result<String, Problem> {
             let entry = entry.ok_or_else(|| Problem::new("the dependency is not there"))?;
             set(entry, key, &wanted.reference)?;
         }
+        Change::Describe { index, known } => {
+            let (name, key) = place(text, *index)?;
+            let entry = document.get_mut("dependencies").and_then(|table| table.get_mut(&name));
+            if let (Some(entry), Some(tag)) = (entry, &known.tag) {
+                name_tag(entry, key, tag);
+            }
+        }
         Change::Version(version) => {
             let package = document.get_mut("package").and_then(Item::as_table_like_mut);
             let package = package.ok_or_else(|| Problem::new("it has no `[package]`"))?;
@@ -125,11 +154,11 @@ fn place(text: &str, index: usize) -> Result<(String, Key), Problem> {
 
 /// Gives an entry another version, and nothing else.
 fn set(entry: &mut Item, key: Key, wanted: &Reference) -> Result<(), Problem> {
-    let wanted = meant(wanted)?;
+    let wanted = said(wanted)?;
     let (text, named) = match &wanted {
         EntryVersion::Least(text) | EntryVersion::Tag(text) => (text.as_str(), "tag"),
         EntryVersion::Commit(text) => (text.as_str(), "commit"),
-        EntryVersion::Any => (ANY, "tag"),
+        EntryVersion::Any => return leave_open(entry, key),
     };
     let old = match key {
         Key::Whole => Some(entry),
@@ -169,16 +198,48 @@ fn set(entry: &mut Item, key: Key, wanted: &Reference) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Has an entry name no version.
+fn leave_open(entry: &mut Item, key: Key) -> Result<(), Problem> {
+    let places = ["oci", "git", "repo", "path"];
+    match (key, entry.as_table_like_mut()) {
+        (Key::Missing(_), _) => Ok(()),
+        (Key::Named(key), Some(table)) if places.iter().any(|place| table.contains_key(place)) => {
+            table.remove(key);
+            Ok(())
+        }
+        _ => Err(Problem::new("the version is all that this entry says")
+            .help("name the least version that will do")),
+    }
+}
+
+/// Has an entry name a tag as it is, with a `v` or without one, if it names just that version.
+fn name_tag(entry: &mut Item, key: Key, tag: &str) {
+    let named = match key {
+        Key::Whole => Some(entry),
+        Key::Named(key @ ("tag" | "version")) => entry.get_mut(key),
+        Key::Named(_) | Key::Missing(_) => None,
+    };
+    let Some(old) = named.and_then(Item::as_value_mut) else { return };
+    let bare = |text: &str| text.strip_prefix('v').unwrap_or(text).to_owned();
+    if old.as_str().is_some_and(|old| old != tag && bare(old) == bare(tag)) {
+        replace(old, Value::from(tag));
+    }
+}
+
+fn replace(old: &mut Value, mut new: Value) {
+    *new.decor_mut() = old.decor().clone();
+    *old = new;
+}
+
 /// Replaces a version. It keeps a leading `v`, because the text is the name of a tag.
 fn overwrite(old: &mut Value, text: &str) {
     let has_v = old.as_str().is_some_and(|old| old.starts_with('v'));
     let is_bare = text.starts_with(|first: char| first.is_ascii_digit());
-    let mut new = match has_v && is_bare {
+    let new = match has_v && is_bare {
         true => Value::from(format!("v{text}")),
         false => Value::from(text),
     };
-    *new.decor_mut() = old.decor().clone();
-    *old = new;
+    replace(old, new);
 }
 
 /// The value of a new entry.
@@ -230,8 +291,12 @@ fn said(reference: &Reference) -> Result<EntryVersion, Problem> {
         VersionSpec::Latest => Ok(EntryVersion::Any),
         VersionSpec::Commit(commit) if is_git => Ok(EntryVersion::Commit(commit.as_str().to_owned())),
         VersionSpec::Tag(_) => Ok(EntryVersion::Tag(text.to_owned())),
-        VersionSpec::Pin(_) => Ok(EntryVersion::Least(text.trim_start_matches('=').to_owned())),
-        VersionSpec::Range(_) if !is_git => after_caret(text).ok_or_else(|| {
+        VersionSpec::Pin(pin) => {
+            let has_v = text.trim_start_matches(['=', ' ']).starts_with('v');
+            let v = if has_v { "v" } else { "" };
+            Ok(EntryVersion::Least(format!("{v}{}", pin.published())))
+        }
+        VersionSpec::Range(_) if !is_git => least(text).ok_or_else(|| {
             Problem::new(format!("`kcl.mod` cannot say `{text}`"))
                 .help("it says the least version that will do, within its major: write `^` and that version")
         }),
@@ -240,19 +305,10 @@ fn said(reference: &Reference) -> Result<EntryVersion, Problem> {
     }
 }
 
-/// The intended version of an entry while a move is tried in memory. It may have no upper bound, which is
-/// never written.
-fn meant(reference: &Reference) -> Result<EntryVersion, Problem> {
-    let text = reference.version_text().unwrap_or_default();
-    match text.strip_prefix(">=").map(Version::parse_lenient) {
-        Some(Ok(_)) => Ok(EntryVersion::Tag(text.to_owned())),
-        _ => said(reference),
-    }
-}
-
-/// The version after a caret.
-fn after_caret(text: &str) -> Option<EntryVersion> {
-    let version = text.trim().strip_prefix('^')?.trim();
+/// The version after a caret, or alone, as `kcl.mod` itself writes it.
+fn least(text: &str) -> Option<EntryVersion> {
+    let version = text.trim();
+    let version = version.strip_prefix('^').unwrap_or(version).trim();
     Version::parse_lenient(version).ok()?;
     Some(EntryVersion::Least(version.to_owned()))
 }

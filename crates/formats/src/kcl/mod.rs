@@ -32,6 +32,7 @@ pub const FORMAT: Format = Format {
     lenient: true,
     artifact: Some(image::ARTIFACT),
     dialect: |_| Arc::new(edit::Modules),
+    place_of_word: Some(|name| format!("oci://{REGISTRY}/{NAMESPACE}/{name}")),
     packed_by: "`kcl mod push` puts it into an OCI registry",
     head,
     read,
@@ -58,20 +59,23 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
         let table = document.get("package");
         let for_people = |key: &str| Some(table?.get(key)?.as_str()?.trim().to_owned());
         release.description = for_people("description").filter(|text| !text.is_empty());
-        let (mut places, mut names) = (Vec::new(), Vec::new());
+        let (mut places, mut names, mut indirect) = (Vec::new(), Vec::new(), Vec::new());
         let dependencies = release.dependencies.get_or_insert_default();
         for (index, entry) in dependency::all(&document)?.into_iter().enumerate() {
             let line = mu_manifest::source::line_of(text, entry.span.start);
             let (dependency, _) = entry.read(around)?;
             if let Some(dependency) = dependency.filter(|one| !dependencies.contains(one)) {
                 names.push(entry.own_name(&dependency));
+                if entry.is_indirect(text) {
+                    indirect.push(dependencies.len());
+                }
                 dependencies.push(dependency);
                 places.push(Place { line, index });
             } else if !around.is_own {
                 release.bundled.push(entry.name.to_owned());
             }
         }
-        Ok(Package { release, places, names })
+        Ok(Package { release, places, names, indirect })
     })
 }
 

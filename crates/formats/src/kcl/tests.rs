@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mu_manifest::Requirement;
-use mu_manifest::edit::{Editor, Section};
+use mu_manifest::edit::{Editor, Known, Section};
 use mu_manifest::reference::{Defaults, Reference, VersionSpec};
 
 use super::*;
@@ -214,4 +214,48 @@ fn a_dependency_has_a_name_that_a_folder_can_have() {
             );
         }
     }
+}
+
+#[test]
+fn a_comment_marks_what_only_others_need() {
+    let mut editor = editor("[package]\nname = \"x\"\n\n[dependencies]\nk8s = \"1.28\"  # mine\n");
+    let section = Section::Dependencies;
+    let konfig =
+        Requirement { indirect: true, ..requirement("oci://ghcr.io/kcl-lang/konfig#^0.4") };
+    assert!(editor.takes(section, &konfig));
+    editor.add(section, &konfig).expect("can be said");
+    let marked = "k8s = \"1.28\"  # mine\nkonfig = \"0.4\" # indirect\n";
+    assert!(editor.text().ends_with(marked), "{}", editor.text());
+    let read = module(editor.text(), true).expect("is a module");
+    assert_eq!(read.indirect, [1]);
+    // A new version keeps the mark; who asks for it takes the mark away.
+    let konfig = Requirement { indirect: false, ..konfig };
+    let newer = VersionSpec::parse("^0.5").expect("is a version");
+    editor.set_version(section, &konfig.reference, Some(newer)).expect("can be said");
+    assert!(editor.text().ends_with("konfig = \"0.5\" # indirect\n"), "{}", editor.text());
+    editor.add(section, &konfig).expect("can be said");
+    assert!(editor.text().ends_with("konfig = \"0.4\"\n"), "{}", editor.text());
+    // Nothing marks what is in Git.
+    let git = Requirement { indirect: true, ..requirement("git+https://git.example/tools#v3.0.0") };
+    assert!(editor.takes(section, &Requirement { indirect: false, ..git.clone() }));
+    assert!(!editor.takes(section, &git));
+}
+
+#[test]
+fn an_entry_names_a_tag() {
+    let mut editor = editor("[package]\nname = \"x\"\n\n[dependencies]\nk8s = \"1.28\"\n");
+    let known = |tag: &str| Known { tag: Some(tag.to_owned()), kind: None };
+    let section = Section::Dependencies;
+    assert!(editor.describe(section, 0, &known("v1.28")).expect("can be said"));
+    assert!(editor.text().ends_with("k8s = \"v1.28\"\n"));
+    assert!(!editor.describe(section, 0, &known("v1.29")).expect("is another version"));
+    // What names no version has no key for one.
+    let k8s = requirement("oci://ghcr.io/kcl-lang/k8s").reference;
+    let error = editor.set_version(section, &k8s, None).expect_err("names nothing else");
+    assert!(error.to_string().contains("the version is all that this entry says"), "{error}");
+    let text =
+        "[package]\nname = \"x\"\n\n[dependencies]\na = { oci = \"oci://h/a\", tag = \"1.0.0\" }\n";
+    let mut open = self::editor(text);
+    open.set_version(section, &requirement("oci://h/a").reference, None).expect("can be said");
+    assert!(open.text().ends_with("a = { oci = \"oci://h/a\" }\n"), "{}", open.text());
 }

@@ -1,6 +1,6 @@
 //! A task that installs another operator, as a reference.
 
-use mu_manifest::reference::{Reference, Version};
+use mu_manifest::reference::{Reference, Version, VersionSpec};
 use mu_provider::{Dependency, DetailedDependency, Release};
 
 use crate::error::Fault;
@@ -63,7 +63,9 @@ fn in_repository(package: &str, spec: &Node<'_>) -> Result<Dependency, Fault> {
     let (app, own) = (spec.text("appVersion")?, spec.text("operatorVersion")?);
     let parsed = |(text, at): (&str, &Node<'_>)| {
         let version = Version::parse_lenient(text);
-        version.map_err(|_| at.fault(format!("`{text}` is not a version"))).map(|it| it.in_full())
+        version
+            .map_err(|_| at.fault(format!("`{text}` is not a version")))
+            .map(|it| VersionSpec::exactly(&it))
     };
     match (app, own) {
         (None, None) => Ok(Dependency::Reference(package.to_owned())),

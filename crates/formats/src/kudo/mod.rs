@@ -30,6 +30,7 @@ pub const FORMAT: Format = Format {
     is_one: Some(is_operator),
     lenient: false,
     dialect: |_| Arc::new(TASKS),
+    place_of_word: None,
     packed_by: "`kubectl kudo package create` makes its archive",
     artifact: None,
     head,
@@ -85,7 +86,7 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
         }
         operator::details(&mut release, &root)?;
         release.dependencies.get_or_insert_default();
-        Ok(Package { release, places, names: Vec::new() })
+        Ok(Package { release, places, ..Package::default() })
     })
 }
 

@@ -1,6 +1,6 @@
 //! What an operator says about itself, in `operator.yaml` and in an index alike.
 
-use mu_manifest::reference::Version;
+use mu_manifest::reference::{Version, VersionSpec};
 use mu_provider::Release;
 
 use super::NAME;
@@ -76,7 +76,7 @@ pub(super) fn details(release: &mut Release, root: &Node<'_>) -> Result<(), Faul
         let Some((text, node)) = root.text(key)? else { continue };
         let oldest = Version::parse_lenient(text)
             .map_err(|_| node.fault(format!("`{key}`: `{text}` is not a version")))?;
-        release.constraints.insert(fact.to_owned(), format!(">={}", oldest.in_full()));
+        release.constraints.insert(fact.to_owned(), format!(">={}", VersionSpec::exactly(&oldest)));
     }
     release.description = root.said("description");
     release.website = root.said("url");

@@ -91,7 +91,7 @@ pub fn read(files: &Texts, _around: &Reading<'_>) -> Result<Package, FormatError
     release.upgrade = upgrades(&[("", &entry)], &BundleVersions::new());
     let places = release.dependencies.get_or_insert_default().iter().enumerate();
     let places = places.map(|(index, _)| Place { line: 1, index }).collect();
-    Ok(Package { release, places, names: Vec::new() })
+    Ok(Package { release, places, ..Package::default() })
 }
 
 /// Name and version of a bundle.

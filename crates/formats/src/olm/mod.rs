@@ -58,6 +58,7 @@ pub const FORMAT: Format = Format {
     is_one: Some(is_bundle),
     lenient: false,
     dialect: |_| Arc::new(REQUIRED),
+    place_of_word: None,
     packed_by: "`operator-sdk bundle` and `opm` make its image",
     artifact: None,
     head,

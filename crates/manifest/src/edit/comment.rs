@@ -147,7 +147,7 @@ fn set<'d>(
 }
 
 /// The text with one note of the comment at `at` rewritten; `None` if nothing changes.
-fn with_note(text: &str, at: usize, about: &str, note: Option<&str>) -> Option<String> {
+pub(super) fn with_note(text: &str, at: usize, about: &str, note: Option<&str>) -> Option<String> {
     let old = rest_of_line(text, at);
     let comment = renewed(Some(old), about, note)?;
     let (before, after) = (text.get(..at)?, text.get(at + old.len()..)?);
@@ -175,6 +175,12 @@ fn renewed(comment: Option<&str>, about: &str, note: Option<&str>) -> Option<Str
         kept.insert(place, format!("{about} {note}").trim_end().to_owned());
     }
     Some(kept.join("; "))
+}
+
+/// Whether a comment, with its `#`, marks an entry that only other packages need.
+pub fn is_indirect(comment: &str) -> bool {
+    comment.trim_start().starts_with('#')
+        && notes(comment).any(|note| after(note, INDIRECT).is_some())
 }
 
 fn notes(comment: &str) -> impl Iterator<Item = &str> {

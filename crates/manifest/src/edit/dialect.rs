@@ -6,8 +6,11 @@
 use std::fmt;
 use std::path::Path;
 
+use super::comment::with_note;
 use super::{EditError, Editor, Section, step};
 use crate::Requirement;
+use crate::reference::VersionSpec;
+use crate::requirement::INDIRECT;
 use crate::source::layout::{self, NewEntry};
 use crate::source::render::New;
 use crate::source::{Problem, SourceError};
@@ -66,6 +69,31 @@ pub trait Dialect: fmt::Debug + Send + Sync {
     ///
     /// When the format cannot express it.
     fn version(&self, wanted: &Requirement) -> Result<String, Problem>;
+
+    /// What a requirement becomes here of which only the lowest version matters.
+    fn least(&self, spec: &VersionSpec) -> VersionSpec {
+        spec.clone()
+    }
+
+    /// Whether a comment can mark an entry that only other packages need. Elsewhere, the tools of the ecosystem would use it as
+    /// one that the author wants.
+    fn marks_indirect(&self) -> bool {
+        false
+    }
+
+    /// Whether entries say more of a package than its name and its version: see [`Known`].
+    fn is_described(&self) -> bool {
+        false
+    }
+}
+
+/// What is known of a package once its version was chosen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Known {
+    /// The name of its version's tag.
+    pub tag: Option<String>,
+    /// Which of the kinds of packages of its ecosystem it is.
+    pub kind: Option<String>,
 }
 
 /// A change to a manifest. Places are those of [`Placed`].
@@ -79,6 +107,13 @@ pub enum Change<'a> {
         index: usize,
         /// What it says afterwards.
         wanted: &'a Requirement,
+    },
+    /// Has an entry say what is known of its package, and require the same.
+    Describe {
+        /// The place of the entry.
+        index: usize,
+        /// What is known.
+        known: &'a Known,
     },
     /// Removes an entry.
     Remove {
@@ -119,7 +154,12 @@ impl Editor {
         let mut expected = self.requirements(section)?;
         let (value, read) = dialect.entry(new).map_err(|problem| self.problem(problem))?;
         let entry = NewEntry { key: None, value };
-        if let Some(text) = self.changed_by(dialect, &Change::Add(new))? {
+        if let Some(mut text) = self.changed_by(dialect, &Change::Add(new))? {
+            if new.indirect && dialect.marks_indirect() {
+                let last = dialect.requirements(&self.path, &text)?.pop();
+                text =
+                    last.and_then(|last| marked(dialect, &text, last.index, true)).unwrap_or(text);
+            }
             expected.push(read);
             return self.accept(section, text, &expected);
         }
@@ -143,13 +183,54 @@ impl Editor {
         let place = self.place(index)?;
         let changed = self.changed_by(&*dialect, &Change::Set { index: place, wanted })?;
         *wanted = dialect.read_as(wanted);
-        if let Some(text) = changed {
+        if let Some(mut text) = changed {
+            if dialect.marks_indirect() {
+                text = marked(&*dialect, &text, place, wanted.indirect).unwrap_or(text);
+            }
             return self.accept(section, text, &expected);
         }
         let text = step(&self.path, &self.text, section, |patch, collection| {
             patch.set(collection.inner(place), "version", New::Text(version))
         })?;
         self.accept(section, text, &expected)
+    }
+
+    /// Has the entry with the number `index` in its section say what is known of its package. Returns whether anything changed.
+    ///
+    /// # Errors
+    ///
+    /// When the manifest is wrong, or cannot be changed safely.
+    pub fn describe(
+        &mut self,
+        section: Section,
+        index: usize,
+        known: &Known,
+    ) -> Result<bool, EditError> {
+        let Some(dialect) = self.dialect.clone() else { return Ok(false) };
+        let expected = self.requirements(section)?;
+        let index = self.place(index)?;
+        match self.changed_by(&*dialect, &Change::Describe { index, known })? {
+            Some(text) => self.accept(section, text, &expected),
+            None => Ok(false),
+        }
+    }
+
+    /// Whether `wanted` accepts prereleases here: in some formats, its range alone says that.
+    pub fn takes_prereleases(&self, wanted: &Requirement) -> bool {
+        let read = self.dialect.as_ref().map(|dialect| dialect.read_as(wanted));
+        read.map_or(wanted.prerelease, |read| read.prerelease)
+    }
+
+    /// What a requirement becomes here of which only the lowest version matters.
+    pub fn least(&self, spec: &VersionSpec) -> VersionSpec {
+        self.dialect.as_ref().map_or_else(|| spec.clone(), |dialect| dialect.least(spec))
+    }
+
+    /// Whether this manifest can say a dependency that it does not have yet, and where that is [`indirect`](Requirement::indirect),
+    /// also say that.
+    pub fn takes(&self, section: Section, new: &Requirement) -> bool {
+        let Some(dialect) = &self.dialect else { return true };
+        (!new.indirect || dialect.marks_indirect()) && self.clone().add(section, new).is_ok()
     }
 
     /// The text after a change that the dialect makes itself.
@@ -176,4 +257,10 @@ impl Editor {
     pub(super) fn problem(&self, problem: Problem) -> EditError {
         EditError::refused(&self.path, problem)
     }
+}
+
+/// The text with the mark of an entry set or removed; `None` if nothing changes.
+fn marked(dialect: &dyn Dialect, text: &str, index: usize, on: bool) -> Option<String> {
+    let at = dialect.comment_at(text, index)?;
+    with_note(text, at, INDIRECT, on.then_some(""))
 }

@@ -21,7 +21,8 @@ use super::source::{Document, SourceError};
 use super::{Manifest, Requirement};
 use crate::reference::{Defaults, Reference, VersionSpec};
 
-pub use self::dialect::{Change, Dialect, Placed};
+pub use self::comment::is_indirect;
+pub use self::dialect::{Change, Dialect, Known, Placed};
 pub use super::source::layout::EditError;
 
 /// One of the two lists of dependencies.

@@ -1,7 +1,8 @@
 //! Ranges with another lower bound, as close as possible to what was written.
 
-use super::Range;
 use super::range::{Alternative, Comparator, Side};
+use super::stating::{first_range, texts};
+use super::{Range, Version};
 
 impl Range {
     /// A range that begins at `version` and ends where this one ends, in the same form if that form can
@@ -9,7 +10,8 @@ impl Range {
     ///
     /// Alternatives that end before `version` are left out. If the whole range ends before `version`, only
     /// the form is kept.
-    pub fn beginning_at(&self, version: &semver::Version) -> Self {
+    pub fn beginning_at(&self, published: &Version) -> Self {
+        let version = published.leading();
         let parts: Vec<&str> = self.as_str().split("||").map(str::trim).collect();
         let mut written: Vec<String> = Vec::new();
         for (alternative, text) in self.alternatives().iter().zip(parts) {
@@ -18,18 +20,17 @@ impl Range {
                     written.push(text.to_owned());
                 }
             } else if !alternative.ends_before(version) && written.is_empty() {
-                written.push(alternative.beginning_at(text, version));
+                written.push(alternative.beginning_at(text, published));
             }
         }
         let text = if written.is_empty() {
             let first = self.as_str().split("||").next().unwrap_or_default();
-            let form = same_form(first.trim(), version).filter(|form| {
-                let range = Self::parse(form);
-                range.is_ok_and(|range| {
-                    !range.alternatives().iter().any(|one| one.ends_before(version))
-                })
-            });
-            form.unwrap_or_else(|| format!("^{version}"))
+            let texts = texts(published);
+            let forms = texts.iter().filter_map(|text| same_form(first.trim(), text));
+            let form = first_range(forms)
+                .filter(|range| !range.alternatives().iter().any(|one| one.ends_before(version)));
+            let plain = || first_range(texts.iter().map(|text| format!("^{text}")));
+            return form.or_else(plain).unwrap_or_else(|| self.clone());
         } else {
             written.join(" || ")
         };
@@ -60,18 +61,21 @@ impl Alternative {
     }
 
     /// What `text`, which this was read from, must become.
-    fn beginning_at(&self, text: &str, version: &semver::Version) -> String {
+    fn beginning_at(&self, text: &str, version: &Version) -> String {
         let end = self.end();
-        let simple = [format!("^{version}"), format!("~{version}"), format!(">={version}")];
-        let forms = same_form(text, version).into_iter().chain(simple);
-        for form in forms {
+        let texts = texts(version);
+        let same = texts.iter().filter_map(|version| same_form(text, version));
+        let signs = ["^", "~", ">="].iter();
+        let simple = signs.flat_map(|sign| texts.iter().map(move |text| format!("{sign}{text}")));
+        for form in same.chain(simple) {
             let Ok(range) = Range::parse(&form) else { continue };
             if range.alternatives().first().is_some_and(|alternative| alternative.end() == end) {
                 return form;
             }
         }
         let end = end.map(Comparator::written).unwrap_or_default();
-        format!(">={version} {end}")
+        let bounded = first_range(texts.iter().map(|text| format!(">={text} {end}")));
+        bounded.map_or_else(|| text.to_owned(), |range| range.as_str().to_owned())
     }
 }
 
@@ -90,7 +94,7 @@ impl Comparator {
 }
 
 /// A range of one term with the same operator as `text`.
-fn same_form(text: &str, version: &semver::Version) -> Option<String> {
+fn same_form(text: &str, version: &str) -> Option<String> {
     let sign = ["~>", "^", "~"].into_iter().find(|sign| text.starts_with(sign));
     match sign {
         Some(sign) => Some(format!("{sign}{version}")),
@@ -120,7 +124,7 @@ mod tests {
     fn the_form_and_the_end_stay() {
         let check = |before: &str, version: &str, expected: &str| {
             let range = Range::parse(before).expect("is a range");
-            let version = semver::Version::parse(version).expect("is a version");
+            let version = Version::parse_lenient(version).expect("is a version");
             assert_eq!(range.beginning_at(&version).as_str(), expected, "{before} at {version}");
         };
         check("^1.2", "1.5.0", "^1.5.0");
@@ -140,6 +144,11 @@ mod tests {
         check("^1 || ^3", "3.2.0", "^3.2.0");
         check("<2", "1.5.0", "^1.5.0");
         check("^1.2", "1.5.0-rc.1", "^1.5.0-rc.1");
+        // A version stays as it was published, where that means the same.
+        check("^1.27", "1.29", "^1.29");
+        check("^1.27.0", "1.29", "^1.29");
+        check(">=1.27 <2", "1.29", ">=1.29 <2");
+        check("1.x", "1.29", "^1.29");
         // Beyond the range, only the form can stay.
         check("^1.5", "1.2.0", "^1.2.0");
         check("~1.5", "2.1.3", "~2.1.3");

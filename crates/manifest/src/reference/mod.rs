@@ -21,6 +21,7 @@ mod protocol;
 mod range;
 mod range_text;
 mod spec;
+mod stating;
 mod tag;
 #[cfg(test)]
 mod tests;

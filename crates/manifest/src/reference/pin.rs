@@ -9,9 +9,13 @@ use super::version::Composite;
 use super::version_text;
 
 /// Exactly one version, written `1.0.6`, `v1.0.6` or `=1.0.6`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// Two pins are equal if they are written alike.
+#[derive(Debug, Clone)]
 pub struct Pin {
     text: Arc<str>,
+    /// The text that its version was published with, if that leaves numbers out: written so, it would be a range.
+    published: Option<Arc<str>>,
     version: semver::Version,
     /// What `2.3.0-1.0.0` means if the package is composite, which only the package knows.
     composite: Option<Arc<Composite>>,
@@ -22,7 +26,28 @@ impl Pin {
         let number = text.trim_start_matches(['=', ' ', '\t']).trim_end_matches([' ', '\t']);
         let version = version_text::strict(number)?;
         let composite = if version.pre.is_empty() { None } else { Composite::parse(number) };
-        Ok(Self { text: text.into(), version, composite: composite.map(Arc::new) })
+        let composite = composite.map(Arc::new);
+        Ok(Self { text: text.into(), published: None, version, composite })
+    }
+
+    /// The pin to a version; `None` for a composite version whose app's version leaves numbers out.
+    pub(super) fn of(version: &Version) -> Option<Self> {
+        let pin = Self::from_text(&version.in_full().to_string()).ok()?;
+        Some(Self { published: version.is_spelt().then(|| version.to_string().into()), ..pin })
+    }
+
+    /// The pin to another version that is written in the same way: `=1.0.6`, `v1.0.6`.
+    pub(super) fn moved_to(&self, version: &Version) -> Option<Self> {
+        let pin = Self::of(version)?;
+        let number = self.text.find(|character: char| character.is_ascii_digit())?;
+        let text = format!("{}{pin}", &self.text[..number]);
+        Some(Self { published: pin.published, ..Self::from_text(&text).ok()? })
+    }
+
+    /// The version in the text that it was published with, as far as that is known; without a `=` or `v` before it.
+    pub fn published(&self) -> &str {
+        let written = || self.text.trim_start_matches(['=', ' ', '\t', 'v']);
+        self.published.as_deref().unwrap_or_else(written)
     }
 
     /// The pin as it was written.
@@ -49,6 +74,14 @@ impl Pin {
         names_both || is_same(&self.version, &found.app)
     }
 }
+
+impl PartialEq for Pin {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Pin {}
 
 fn is_same(wanted: &semver::Version, found: &semver::Version) -> bool {
     wanted.cmp_precedence(found).is_eq() && (wanted.build.is_empty() || wanted.build == found.build)

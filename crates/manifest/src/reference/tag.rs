@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::Version;
 use super::error::{Fault, is_harmful};
 
 const TAG: &str = "a version, a range or a tag";
@@ -35,6 +36,12 @@ impl Tag {
             }
         }
         Ok(Self(text.into()))
+    }
+
+    /// The version of a package whose app's version is not a full semantic one. No reference can name it if Git would not take its
+    /// text: then it is not written, because it cannot be read again.
+    pub(super) fn of(version: &Version) -> Self {
+        Self(version.to_string().into())
     }
 
     /// The tag as it was written.

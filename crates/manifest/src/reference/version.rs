@@ -98,8 +98,9 @@ impl Version {
         }
     }
 
-    /// This version as a pin names it, with all numbers.
-    pub fn in_full(&self) -> Self {
+    /// This version with all numbers. What is written takes [`VersionSpec::exactly`](super::VersionSpec::exactly) and its like,
+    /// which know where the published text belongs.
+    pub(super) fn in_full(&self) -> Self {
         match self.seen() {
             Seen::Spelt(spelt) => Self::from(spelt.version.clone()),
             Seen::Semantic(_) | Seen::Composite(_) => self.clone(),

@@ -221,7 +221,7 @@ fn pinned(session: &Session, index: usize, lock: &Lockfile) -> Result<String, Co
                 format!("`{id}` is not in {FILE_NAME}, so there is no version to pin it to");
             return Err(CommandError::new(Code::LockOutdated, message).hint("run `mu get` first"));
         };
-        let pin = pin_of(package, false)?;
+        let pin = pin_of(session, package, false)?;
         editor.set_version(Section::Dependencies, reference, Some(pin))?;
     }
     Ok(editor.into_text())

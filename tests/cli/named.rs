@@ -1,0 +1,205 @@
+//! Packages that arguments name: a version there is used, or refused with the command that uses it.
+
+use crate::support::{Package, Sandbox};
+
+/// What a command does with a version after a package.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Version {
+    /// It uses it.
+    Used,
+    /// It refuses it.
+    Refused,
+    /// What it takes is not a package, or not with a `#`.
+    NoPackage,
+}
+
+use Version::{NoPackage, Refused, Used};
+
+/// The arguments of commands that are named like packages, and what becomes of a version there.
+const ARGUMENTS: &[(&str, &str, Version)] = &[
+    ("get", "references", Used),
+    ("get", "package", Refused),
+    ("add", "references", Used),
+    ("add", "package", Refused),
+    ("remove", "references", Refused),
+    ("remove", "package", Refused),
+    ("update", "packages", Used),
+    ("update", "installed", Used),
+    ("upgrade", "packages", Used),
+    ("downgrade", "packages", Used),
+    ("pin", "packages", Used),
+    ("unpin", "packages", Refused),
+    ("patch", "reference", Used),
+    ("patch", "drop", Used),
+    ("patch", "save", Used),
+    ("edit", "references", Refused),
+    ("edit", "branch", NoPackage),
+    ("edit", "restore", NoPackage),
+    ("resolve", "references", Used),
+    ("resolve", "with", Used),
+    ("resolve", "without", Refused),
+    ("resolve", "installed", Used),
+    ("resolve", "exclude", Used),
+    ("what-if", "references", Used),
+    ("what-if", "with", Used),
+    ("what-if", "without", Refused),
+    ("what-if", "installed", Used),
+    ("what-if", "exclude", Used),
+    ("which", "reference", Used),
+    ("tree", "name", Refused),
+    ("tree", "package", Refused),
+    ("tree", "invert", Refused),
+    ("why", "package", Refused),
+    ("diff", "from", Used),
+    ("diff", "to", Used),
+    ("info", "reference", Used),
+    ("versions", "reference", Used),
+    ("build", "packages", Refused),
+    ("version", "package", Refused),
+    ("pack", "package", Refused),
+    ("pack", "named", Refused),
+    ("publish", "package", Refused),
+    ("publish", "named", Refused),
+    ("publish", "moved_to", Refused),
+    ("yank", "reference", Used),
+    ("tag", "reference", Used),
+    ("tag", "tag", NoPackage),
+    ("mirror", "references", Used),
+    ("mirror", "namespace", NoPackage),
+    ("init", "name", NoPackage),
+    ("init", "namespace", NoPackage),
+];
+
+/// The words in the names of values that are packages.
+const WORDS: [&str; 6] = ["PKG", "REF", "ID", "PACKAGE", "NAME", "NAMESPACE"];
+
+/// `COMMAND ARGUMENT`, of every argument that could be a package, with the flag that it needs.
+fn arguments() -> Vec<(String, String, Option<String>)> {
+    let mut found = Vec::new();
+    for command in mu::cli::program().get_subcommands().filter(|one| !one.has_subcommands()) {
+        for argument in command.get_arguments() {
+            let values = argument.get_value_names().unwrap_or_default().iter();
+            let is_package = values
+                .flat_map(|value| value.split(|letter: char| !letter.is_ascii_uppercase()))
+                .any(|word| WORDS.contains(&word));
+            let is_global = argument.get_help_heading().is_some();
+            if is_package && !is_global && !argument.is_hide_set() {
+                let flag = argument.get_long().map(|flag| format!("--{flag}"));
+                found.push((command.get_name().to_owned(), argument.get_id().to_string(), flag));
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn no_command_drops_a_version_in_silence() {
+    let sandbox = Sandbox::with_dependencies(&["a/x#^1.1"]);
+    sandbox.publish(&[Package::new("a/x", "1.1.0"), Package::new("a/x", "1.2.0")]);
+    sandbox.mu(&["get"]).ok();
+    let before = sandbox.state();
+    let all = arguments();
+    assert!(all.len() > 30, "the commands are looked through: {all:?}");
+    for (command, argument, flag) in all {
+        let is_it = |known: &&(&str, &str, Version)| known.0 == command && known.1 == argument;
+        let Some((.., version)) = ARGUMENTS.iter().find(is_it) else {
+            panic!("say in ARGUMENTS what `mu {command}` does with a version in `{argument}`");
+        };
+        if *version != Refused {
+            continue;
+        }
+        let name = match (&*command, &*argument) {
+            (_, "package" | "named") if command != "why" => "acme/web#9.0.0",
+            _ => "a/x#9.0.0",
+        };
+        let mut line = vec![&*command];
+        match (&*command, &*argument) {
+            ("get", _) => line.extend(["--save", "a/x"]),
+            ("add" | "remove", "package") => line.push("a/x"),
+            ("version", _) => line.push("patch"),
+            ("publish", "moved_to") => line.extend(["--to", "../hub"]),
+            _ => {}
+        }
+        line.extend(flag.as_deref());
+        line.push(name);
+        let run = sandbox.mu(&line);
+        assert_eq!(run.status, 2, "{}", run.shown());
+        run.says(&["9.0.0"]);
+        assert_eq!(sandbox.state(), before, "{line:?}");
+    }
+}
+
+#[test]
+fn a_version_in_an_argument_is_refused_with_the_command_that_uses_it() {
+    let sandbox = Sandbox::with_dependencies(&["a/x#^1.1"]);
+    sandbox.publish(&[Package::new("a/x", "1.1.0")]);
+    sandbox.mu(&["get"]).ok();
+    let run = sandbox.mu(&["remove", "a/x#1.1.0"]);
+    insta::assert_snapshot!(run.shown(), @"
+    $ mu remove a/x#1.1.0
+    error: `a/x#1.1.0` names the version 1.1.0, but `mu remove` removes a package in whatever version it is
+
+    hint: `mu remove a/x` removes it
+    hint: `mu update 'a/x#1.1.0'` moves it to that version
+    [exit 2]
+    ");
+    sandbox.mu(&["why", "a/x#1.1.0"]).says(&["`mu why a/x`", "mu resolve --with 'a/x#1.1.0'"]);
+    sandbox.mu(&["tree", "-i", "a/x#1.1.0"]).says(&["`mu tree --invert a/x`"]);
+    sandbox.mu(&["resolve", "--without", "a/x#1"]).says(&["--exclude 'a/x#1'"]);
+    sandbox.mu(&["unpin", "a/x#1.1.0"]).says(&["`mu pin 'a/x#1.1.0'`"]);
+}
+
+/// `a/x` 1.0.0 to 1.4.0 and 2.0.0, required as `^1.1` and locked at 1.2.0.
+fn sandbox(resolution: &str) -> Sandbox {
+    let mut sandbox = Sandbox::with_dependencies(&["a/x#^1.1"]);
+    sandbox.set("MU_RESOLUTION", resolution);
+    for version in ["1.0.0", "1.1.0", "1.2.0", "1.3.0", "1.4.0", "2.0.0"] {
+        sandbox.publish(&[Package::new("a/x", version)]);
+    }
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["update", "a/x#1.2.0"]).ok();
+    sandbox
+}
+
+fn is_at(sandbox: &Sandbox, version: &str, written: &str) {
+    assert_eq!(sandbox.locked(), [format!("hub.mu.com/a/x {version}")]);
+    let text = sandbox.read("Mu.yaml");
+    assert!(text.ends_with(&format!("  - a/x#{written}\n")), "{text}");
+    sandbox.mu(&["get", "--locked"]).ok();
+}
+
+#[test]
+fn an_upgrade_to_a_version_goes_there() {
+    for (resolution, written) in [("highest", "^1.3"), ("minimal", "^1.3.0")] {
+        let sandbox = sandbox(resolution);
+        sandbox.mu(&["upgrade", "a/x#1.3.0"]).ok();
+        is_at(&sandbox, "1.3.0", written);
+        sandbox.mu(&["upgrade", "x#2"]).ok();
+        is_at(&sandbox, "2.0.0", if resolution == "highest" { "^2.0" } else { "^2.0.0" });
+        let before = sandbox.state();
+        sandbox.mu(&["upgrade", "a/x#9.0.0", "--json"]).fails_with("not-found");
+        let run = sandbox.mu(&["upgrade", "a/x#1.4.0"]);
+        run.says(&["is at 2.0.0, and 1.4.0 is older", "mu downgrade 'a/x#1.4.0'"]);
+        sandbox.mu(&["upgrade", "a/x#main", "--json"]).fails_with("usage");
+        assert_eq!(sandbox.state(), before);
+    }
+}
+
+#[test]
+fn a_pin_to_a_version_goes_there() {
+    for resolution in ["highest", "minimal"] {
+        let sandbox = sandbox(resolution);
+        let before =
+            sandbox.read("Mu.yaml").lines().last().unwrap_or_default().replace("  - a/x#", "");
+        sandbox.mu(&["pin", "a/x#1.1.0"]).ok();
+        is_at(&sandbox, "1.1.0", &format!("1.1.0 # pinned from {before}"));
+        sandbox.mu(&["pin", "a/x#1.4"]).ok();
+        is_at(&sandbox, "1.4.0", &format!("1.4.0 # pinned from {before}"));
+        let state = sandbox.state();
+        sandbox.mu(&["pin", "a/x#9.0.0", "--json"]).fails_with("not-found");
+        assert_eq!(sandbox.state(), state);
+        sandbox.mu(&["unpin"]).ok();
+        let written = if resolution == "highest" { before } else { "^1.4.0".to_owned() };
+        is_at(&sandbox, "1.4.0", &written);
+    }
+}
