@@ -7,7 +7,10 @@ use crate::reader;
 use crate::shape::Shape::{self, List, Map, Text};
 
 /// What mu reads of `repositories.yaml`.
-static SHAPE: Shape = Map(&[("repositories", List(&Map(&[("name", Text), ("url", Text)])))]);
+static SHAPE: Shape = Map(&[(
+    "repositories",
+    List(&Map(&[("name", Text), ("url", Text), ("username", Text), ("password", Text)])),
+)]);
 
 /// Repositories by the short names that the user gave them: `helm repo add NAME URL`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -41,7 +44,7 @@ pub struct Guarded {
 impl Guarded {
     /// Reads those in Helm's `repositories.yaml`. What cannot be read needs none.
     pub fn read(text: &str) -> Vec<Self> {
-        let Ok(root) = node::read(text) else { return Vec::new() };
+        let Ok(root) = reader::read(text, &SHAPE) else { return Vec::new() };
         let one = |repository: &Node<'_>| {
             let password = repository.said("password").filter(|password| !password.is_empty())?;
             let user = repository.said("username").unwrap_or_default();
