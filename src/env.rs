@@ -43,6 +43,7 @@ pub const IN_CACHE: &[&str] = &[
     "plugins",
     "registries",
     "store",
+    "told",
 ];
 
 /// What is in `~/.mu`.

@@ -48,6 +48,7 @@
 //! | `CACHE/store/{lock,trees/,linked/,staging/}` | [`store`] |
 //! | `CACHE/index/*.index`, `*.lock` | [`index`] |
 //! | `CACHE/builds/`, `~/.mu/trust/builds.json` | [`ops::build`] |
+//! | `CACHE/told/`, `~/.mu/trust/folders.json` | [`ops`] |
 //! | `CACHE/git/` | `providers/git` |
 //! | `CACHE/catalogs/` | `providers/hub` |
 //! | `CACHE/downloads/` | `providers/hub`, `providers/helm`, `providers/oci` |

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock};
 
-use mu_provider::SafeUrl;
+use mu_provider::Lead;
 use rustc_hash::FxHashMap;
 
 use crate::fs::FileError;
@@ -14,7 +14,7 @@ use mu_provider::threads::lock;
 #[derive(Debug)]
 pub(super) struct Caches {
     folder: PathBuf,
-    opened: Mutex<FxHashMap<SafeUrl, CachesAt>>,
+    opened: Mutex<FxHashMap<Lead, CachesAt>>,
 }
 
 /// A registry's cache; a second thread waits for the first.
@@ -34,7 +34,7 @@ impl Caches {
     /// # Errors
     ///
     /// When it exists and cannot be read.
-    pub(super) fn of(&self, provider: &str, root: &SafeUrl) -> Result<Arc<Cache>, Arc<FileError>> {
+    pub(super) fn of(&self, provider: &str, root: &Lead) -> Result<Arc<Cache>, Arc<FileError>> {
         let slot = {
             let mut opened = lock(&self.opened);
             let of_root = opened.get(root).into_iter().flatten();
@@ -54,7 +54,7 @@ impl Caches {
     }
 
     /// Whether a registry once listed a package, or if `name` is `None`, any.
-    pub(super) fn has(&self, provider: &str, root: &SafeUrl, name: Option<&str>) -> bool {
+    pub(super) fn has(&self, provider: &str, root: &Lead, name: Option<&str>) -> bool {
         self.of(provider, root).is_ok_and(|cache| match name {
             Some(name) => cache.lists(name),
             None => cache.names().any(|name| cache.lists(name)),

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use mu_provider::{ErrorKind, SafeUrl};
+use mu_provider::{ErrorKind, Lead};
 
 use crate::index::cache::{Learned, Record};
 use crate::index::error::PackageError;
@@ -15,7 +15,7 @@ use crate::reference::PackageId;
 use mu_provider::threads::lock;
 
 /// A registry, the start of its packages' ids, and a capability.
-pub(super) type Question = (String, SafeUrl, String, String);
+pub(super) type Question = (String, Lead, String, String);
 
 impl Shared {
     /// The packages that the registry of `near` lists as providers of a capability, in its order.

@@ -41,6 +41,14 @@ pub(crate) enum PackageError {
         why: &'static str,
         remedy: &'static str,
     },
+    #[error("`{id}` {version} depends on `{place}`, which is refused: {why}")]
+    Lead {
+        id: PackageId,
+        version: String,
+        place: String,
+        why: &'static str,
+        source: Option<Box<SourceError>>,
+    },
     #[error(
         "`{id}` cannot be pinned to `{digest}`: only artifacts in OCI registries and archives by URL can be, and it comes from `{place}`"
     )]
@@ -67,6 +75,8 @@ pub enum Cause<'error> {
     Route,
     /// Packages of its place cannot be pinned to a digest.
     NoDigests,
+    /// What was fetched names a place that it may not name.
+    Refused,
     /// The data of the package is not valid.
     Package,
     /// The cache cannot be read.
@@ -94,6 +104,7 @@ pub fn unreadable_version(error: &Unavailable) -> Option<&str> {
         | PackageError::Manifest { version, .. }
         | PackageError::Dependency { version, .. }
         | PackageError::DependencyInFile { version, .. }
+        | PackageError::Lead { version, .. }
         | PackageError::Folder { version, .. } => version,
         _ => return None,
     };
@@ -113,6 +124,7 @@ impl PackageError {
             }
             Self::Route(_) => Cause::Route,
             Self::NoDigests { .. } => Cause::NoDigests,
+            Self::Lead { .. } => Cause::Refused,
             Self::Cache(_) => Cause::Cache,
             Self::TooMany { .. } => Cause::TooMany(self.to_string()),
             Self::Other(error) => error.cause(),

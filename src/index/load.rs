@@ -209,6 +209,9 @@ impl Shared {
 
     /// A folder on this machine is read in every run.
     fn load_folder(&self, id: &PackageId, route: Route) -> Result<Package, PackageError> {
+        if let Some(folder) = route.folder() {
+            (self.run.options.check_folder)(&folder)?;
+        }
         match route.provider.list(&route.location, None, &*self.run.asking(id))? {
             Listing::Found(found) => Package::in_folder(self, id, route, &found),
             listing => {

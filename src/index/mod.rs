@@ -53,7 +53,9 @@ use mu_provider::threads::lock;
 
 pub use self::error::{Cause, cause, unreadable_version};
 pub use self::limit::MOST_PACKAGES;
-pub use self::options::{Begin, IndexOptions, Installed, Placed};
+pub use self::options::{Begin, CheckFolder, IndexOptions, Installed, Placed};
+#[cfg(test)]
+pub(crate) use self::routes::objection;
 pub use self::routes::{Plugins, Providers, Route, RouteError, Searchable};
 #[cfg(feature = "publish")]
 pub(crate) use self::sibling::sibling;
@@ -87,6 +89,11 @@ impl Index {
     /// Records the place of a package that the lock gives. It counts if no reference says more than the id of the package.
     pub fn declare_locked(&self, id: &PackageId, reference: &Reference) {
         self.shared.run.routes.declare_locked(id, reference);
+    }
+
+    /// Lets the base of a package be asked although it may be near to this machine, because the workspace names it.
+    pub fn let_in(&self, id: &PackageId) {
+        self.shared.run.routes.let_in(&id.base());
     }
 
     /// The releases of a package as its registry lists them now, even if only commits that are on this

@@ -1,10 +1,10 @@
 //! The options of an index.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mu_provider::{Dates, Progress, Release};
+use mu_provider::{Dates, Progress, ProviderError, Release};
 
 use crate::index::routes::Providers;
 use crate::reference::{Defaults, PackageId};
@@ -22,6 +22,8 @@ pub struct IndexOptions {
     pub defaults: Defaults,
     /// Overrides: packages that are used instead of others, and those others.
     pub instead_of: HashMap<PackageId, PackageId>,
+    /// Refuses a folder that no package may come from.
+    pub check_folder: CheckFolder,
     /// Whether a package is found in the workspace, whatever registries say.
     pub is_local: Box<dyn Fn(&PackageId) -> bool + Send + Sync>,
     /// The own name of a package of the workspace that was requested by another name.
@@ -59,6 +61,9 @@ pub struct IndexOptions {
     /// Receives the number of packages that have answered, of how many were requested.
     pub answered: Box<dyn Fn(usize, usize) + Send + Sync>,
 }
+
+/// Refuses a folder of this machine that no package may come from.
+pub type CheckFolder = Box<dyn Fn(&Path) -> Result<(), ProviderError> + Send + Sync>;
 
 /// Begins a piece of work.
 pub type Begin = Box<dyn Fn(&str) -> Box<dyn Progress> + Send + Sync>;

@@ -12,6 +12,7 @@ use rustc_hash::FxHashMap;
 use crate::index::commits::AskedCommits;
 use crate::index::universe::Requirement;
 use crate::reference::{Base, PackageId, Reference, VersionSpec};
+use mu_provider::Reach;
 use mu_provider::threads::lock;
 
 /// Longer references are not cached.
@@ -118,8 +119,11 @@ fn plain(base: &Base, place: &str) -> Option<PackageId> {
         || reference.local().is_some()
         || reference.path() != reference.name().as_str();
     let inherits = reference.base().is_none() && reference.name().namespace().is_none();
-    let base = reference.base().unwrap_or(base);
-    (!says_more && !inherits).then(|| PackageId::new(base, reference.name()))
+    // A place near to this machine is checked before it counts.
+    let is_near =
+        || reference.base().is_some_and(|base| Reach::of_host(base.host_port()) != Reach::Network);
+    (!says_more && !inherits && !is_near())
+        .then(|| PackageId::new(reference.base().unwrap_or(base), reference.name()))
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Weak};
 
-use mu_provider::{SafeUrl, Soon};
+use mu_provider::{Lead, Soon};
 
 use crate::index::options::IndexOptions;
 use crate::index::pool::Pool;
@@ -27,7 +27,7 @@ const MOST_GUESSES: usize = 4_096;
 const MOST_IN_VAIN: usize = 32;
 
 /// What is known of a package's place without a request.
-type Registry = (String, SafeUrl);
+type Registry = (String, Lead);
 
 /// Requests what will be needed, in threads of its own.
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use mu_provider::threads::lock;
 use crate::index::commits::AskedCommits;
 use crate::index::options::IndexOptions;
 use crate::index::plain::PlainReferences;
-use crate::index::routes::{Routes, Searchable};
+use crate::index::routes::{Route, Routes, Searchable};
 use crate::index::universe::Unavailable;
 use crate::reference::{Defaults, PackageId, Reference};
 
@@ -121,8 +121,31 @@ impl Run {
         self.is_fresh(times) && !is_asked()
     }
 
-    /// Records the place of a package that `reference` gives, and its requirement; local folders are relative
-    /// to `from`.
+    /// Records the place of a package that `reference` gives, a dependency of a package at `place`, and its requirement; local
+    /// folders are relative to `from`.
+    ///
+    /// # Errors
+    ///
+    /// When a package of that place may not lead there: why it is refused.
+    pub(super) fn declare_dependency(
+        &self,
+        place: &Route,
+        id: &PackageId,
+        reference: &Reference,
+        from: &Path,
+    ) -> Result<(), &'static str> {
+        // The settings have the place of what they replace, and of what they give another name.
+        let is_settled = self.options.instead_of.values().any(|original| original == id)
+            || self.stands_for(id, reference).is_some();
+        if !is_settled && reference.local().is_none() {
+            self.routes.let_in_dependency(place, id, reference)?;
+        }
+        self.declare(id, reference, from);
+        Ok(())
+    }
+
+    /// Records the place of a package that `reference` gives, which was written by somebody who may name it, and its requirement;
+    /// local folders are relative to `from`.
     pub(super) fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
         match self.stands_for(id, reference) {
             None => self.routes.declare(id, reference, from),

@@ -354,10 +354,10 @@ fn seconds(text: &str) -> Option<i64> {
 mod tests {
     use super::*;
     use crate::index::facts::{FACTS, Fact};
-    use mu_provider::{Location, SafeUrl};
+    use mu_provider::{Lead, Location, SafeUrl};
 
     fn found(lines: &str) -> Found {
-        let root = SafeUrl::parse("https://hub.example/").expect("is a URL");
+        let root = Lead::of_user(SafeUrl::parse("https://hub.example/").expect("is a URL"));
         Found {
             lines: lines.as_bytes().to_vec(),
             validator: None,

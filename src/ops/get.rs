@@ -12,6 +12,7 @@ use crate::ops::apply::plan::{self, Adding, Plan};
 use crate::ops::requirements::names::in_full;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Requirements, print_extra, without};
+use crate::ops::session::elsewhere::tell;
 use crate::ops::session::error::quoted;
 use crate::ops::session::member;
 use crate::ops::session::no_folder::local_folder;
@@ -59,6 +60,7 @@ impl Save {
 ///
 /// When a reference cannot be read or points to nothing, and as [`crate::ops::apply::install::install`].
 pub fn get(session: &Session, request: &GetRequest) -> Result<Outcome, CommandError> {
+    tell(session);
     let mut notes = Vec::new();
     get_noting(session, request, &mut notes).map_err(|error| match error.code {
         Code::NotFound => notes.into_iter().fold(error, CommandError::hint),

@@ -9,6 +9,7 @@ use crate::formats;
 use crate::ops::apply::fetch::placed_fault;
 use crate::ops::explain::{other_places, own_conflicts, own_packages};
 use crate::ops::requirements::Requirements;
+use crate::ops::session::elsewhere::elsewhere;
 use crate::ops::session::installed_packs::{named, wanted};
 use crate::ops::session::json;
 use crate::ops::solve::copies::copies_in_lock;
@@ -99,6 +100,7 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
     }
     let own = own_packages::warnings(session, &requirements, &lock);
     let apart = own_conflicts::warnings(session);
+    elsewhere(session).iter().for_each(|line| session.events.warning(line));
     let copies = copies_in_lock(&lock);
     let left_out = other_places::left_out(session, &lock);
     for warning in left_out.into_iter().chain(own).chain(apart).chain(copies) {

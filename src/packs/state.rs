@@ -222,9 +222,14 @@ impl PacksFolder {
 
     /// The file of this folder's state; `None` if the folder does not exist.
     pub(super) fn state_path(&self) -> Option<PathBuf> {
+        self.path_in_cache(FOLDER)
+    }
+
+    /// The file in a folder of the cache that is about this checkout; `None` if the checkout does not exist.
+    pub(crate) fn path_in_cache(&self, folder: &str) -> Option<PathBuf> {
         let root = self.root.as_deref().unwrap_or(&self.folder);
         let name = mu_provider::FileDigest::from_bytes(identity(root)?);
-        Some(self.cache.join(FOLDER).join(format!("{name}.json")))
+        Some(self.cache.join(folder).join(format!("{name}.json")))
     }
 }
 

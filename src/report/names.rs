@@ -19,7 +19,8 @@ pub(super) fn short<'t>(text: &'t str, base: &Base) -> Cow<'t, str> {
     let mut kept = 0;
     for (at, _) in text.match_indices(base) {
         let name = at + base.len();
-        if is_beginning(&text[..at]) && is_plain_name(&text[name..]) {
+        let before = &text[..at];
+        if is_beginning(before) && !is_in_trust(before) && is_plain_name(&text[name..]) {
             shown.push_str(&text[kept..at]);
             kept = name;
         }
@@ -46,6 +47,11 @@ fn is_beginning(text: &str) -> bool {
         is_part || last.is_alphanumeric()
     };
     !text.ends_with(goes_on)
+}
+
+/// Whether what follows is to be written into the user's own settings, whose base may be another one.
+fn is_in_trust(text: &str) -> bool {
+    text.rsplit_once("trust: {").is_some_and(|(_, inside)| !inside.contains('}'))
 }
 
 /// Whether a text begins with a name that means the same without a base.
@@ -93,6 +99,7 @@ mod tests {
             "wrote hub.mu.com/aws/ec2/Mu.yaml",
             "my.hub.mu.com/aws/ec2",
             "hub.mu.com/aws/../x",
+            "trust: {build: [hub.mu.com/aws/ec2, hub.mu.com/aws/vpc]}",
         ] {
             check(text, text);
         }

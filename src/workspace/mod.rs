@@ -6,6 +6,7 @@ mod cutoff;
 pub mod edit;
 mod edited;
 pub mod edits;
+mod elsewhere;
 mod foreign;
 mod left_out;
 mod members;
@@ -22,6 +23,7 @@ use std::sync::Arc;
 
 pub use self::cutoff::Cutoff;
 use self::edits::{Edit, EditsError};
+pub use self::elsewhere::{Elsewhere, TrustedBuilds, Untrusted};
 pub use self::foreign::ForeignError;
 pub(crate) use self::foreign::refuse_links_of_edits;
 pub use self::left_out::{LeftOut, Why};
@@ -32,7 +34,7 @@ pub use self::root::{CONFIG_FILE, LOCK_FILE, MU_FOLDER, WORKSPACE_FILE, find_roo
 pub(crate) use self::schema::File as Key;
 pub use self::schema::schema;
 pub use self::settings::{
-    Bundled, Exclusion, Link, Majors, Namespace, PatchFile, Resolution, Settings,
+    Bundled, Exclusion, Link, Majors, Namespace, PatchFile, ReleaseAge, Resolution, Settings,
 };
 use mu_formats::Reading;
 use mu_formats::helm::Aliases;

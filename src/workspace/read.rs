@@ -1,23 +1,26 @@
 //! From the two files of settings to [`Settings`]: each is read into a layer, the workspace's on top.
 //!
-//! Lists and single values of the workspace replace those of the home folder; maps are merged entry by entry.
+//! Lists and single values of the workspace replace those of the home folder; maps are merged entry by entry. What keeps versions or
+//! programs away (`exclude`, `minimumReleaseAge`, `trust`) is joined: a workspace adds to what its user asks for, and takes nothing from it.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use mu_formats::FORMATS;
-use mu_provider::InnerPath;
 use mu_provider::http::TokenHosts;
+use mu_provider::{InnerPath, NamedBy};
 
+use super::elsewhere::{OfUser, TrustedBuilds};
 use super::members::Patterns;
 use super::schema::{Consent, File, PackageTable, Trust};
 use super::settings::{
-    Bundled, Exclusion, FRESH_FOR, Link, Majors, Namespace, PatchFile, Resolution, Settings,
+    Bundled, Exclusion, FRESH_FOR, Link, Majors, Namespace, PatchFile, ReleaseAge, Resolution,
+    Settings,
 };
 use super::{Cutoff, Registry, registry};
 use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value};
 use crate::manifest::{Capability, Globs, globs, is_version_alone, unversioned};
-use crate::reference::{Alias, Aliases, Base, Defaults, Reference, VersionSpec};
+use crate::reference::{Alias, Aliases, Base, Defaults, PackageId, Reference, VersionSpec};
 
 /// The keys of a workspace's file only, and those of both files.
 const KEYS: (&[&str], &[&str]) = File::KEYS.split_at(3);
@@ -48,6 +51,7 @@ pub(super) struct Layer {
     /// The lines, counted from 1, that have builds run without a question.
     pub(super) unasked_builds: Vec<usize>,
     trusted_workspaces: Vec<String>,
+    trusted_folders: Vec<String>,
     plugins: BTreeMap<String, PathBuf>,
 }
 
@@ -103,7 +107,8 @@ pub(super) fn layer(
         link: table.choice(File::link)?,
         trusted_builds,
         unasked_builds,
-        trusted_workspaces: trusted_workspaces(table, kind)?,
+        trusted_workspaces: trusted_paths(table, kind, Trust::workspaces)?,
+        trusted_folders: trusted_paths(table, kind, Trust::folders)?,
         plugins: plugins(table, kind, folder)?,
     })
 }
@@ -112,16 +117,20 @@ impl Layer {
     /// Whether the workspace at `root` is trusted, whoever owns it: by its own path, by a folder above it
     /// with `/*`, or by `*`.
     pub(super) fn trusts(&self, root: &Path) -> bool {
-        self.trusted_workspaces.iter().any(|pattern| match pattern.strip_suffix('*') {
-            Some("") => true,
-            Some(above) if above.ends_with('/') => root.starts_with(above) && root != above,
-            _ => root == Path::new(pattern),
-        })
+        registry::names_folder(&self.trusted_workspaces, root)
     }
 
-    /// The settings of this layer and the one below it.
+    /// The settings of this layer, the workspace's, and the one below it, the user's. Short names in the user's file have the base
+    /// and the aliases of that file, whatever the workspace says.
     pub(super) fn over(self, below: Self) -> Settings {
+        let of_user = Defaults {
+            base: below.base.clone().unwrap_or_default(),
+            namespace: None,
+            aliases: Aliases::new(below.aliases.clone()),
+        };
         let base = self.base.or(below.base).unwrap_or_default();
+        let is_new = |alias: &&Alias| !below.aliases.contains(alias);
+        let aliases_here: Vec<Alias> = self.aliases.iter().filter(is_new).cloned().collect();
         let above = self.aliases;
         let mut all = below.aliases;
         all.retain(|alias| above.iter().all(|other| other.from != alias.from));
@@ -130,35 +139,71 @@ impl Layer {
         let defaults = Defaults { base: base.clone(), namespace: None, aliases: aliases.clone() };
         let mut runtime = below.runtime;
         runtime.extend(self.runtime);
-        let overrides = below.overrides.into_iter().chain(self.overrides);
-        let allow_replaces = below.allow_replaces.into_iter().chain(self.allow_replaces);
-        let exclude = self.exclude.or(below.exclude).unwrap_or_default();
-        let bundled = self.bundled.or(below.bundled).unwrap_or_default();
+        let pairs = |all: Vec<(Reference, Reference)>, defaults: &Defaults| {
+            all.into_iter().map(|(old, new)| (old.id(defaults), new)).collect::<Vec<_>>()
+        };
+        let overrides_of_user = pairs(below.overrides, &of_user);
+        let overrides = pairs(self.overrides, &defaults);
+        let is_other = |(id, reference): &&(PackageId, Reference)| {
+            // A version of the package itself is not something else.
+            reference.id(&defaults) != *id
+                && !overrides_of_user.contains(&((*id).clone(), reference.clone()))
+        };
+        let overridden_here = overrides.iter().filter(is_other).map(|(id, _)| id.clone()).collect();
+        let allow_replaces = |all: Vec<(Reference, Reference)>, defaults: &Defaults| {
+            let ids = all.into_iter().map(|(old, new)| (old.id(defaults), new.id(defaults)));
+            ids.collect::<Vec<_>>()
+        };
+        let allowed = allow_replaces(below.allow_replaces, &of_user);
+        let allow_replaces = allow_replaces(self.allow_replaces, &defaults);
+        let exclude = |all: Option<Vec<Reference>>, defaults: &Defaults| {
+            let exclusion = |reference: Reference| Exclusion {
+                id: reference.id(defaults),
+                versions: reference.version().cloned(),
+            };
+            all.unwrap_or_default().into_iter().map(exclusion).collect::<Vec<_>>()
+        };
+        let mut excluded = exclude(below.exclude, &of_user);
+        for exclusion in exclude(self.exclude, &defaults) {
+            if !excluded.contains(&exclusion) {
+                excluded.push(exclusion);
+            }
+        }
+        let (bundled, bundled_by) = match self.bundled {
+            Some(bundled) => (bundled, &defaults),
+            None => (below.bundled.unwrap_or_default(), &of_user),
+        };
         let bundled = bundled
             .into_iter()
-            .map(|(by, id)| Bundled { by: by.id(&defaults), id: id.map(|id| id.id(&defaults)) });
-        let packages = below.packages.into_iter().chain(self.packages);
+            .map(|(by, id)| Bundled { by: by.id(bundled_by), id: id.map(|id| id.id(bundled_by)) });
+        let provided = |all: Vec<(Reference, Vec<String>)>, defaults: &Defaults| {
+            all.into_iter()
+                .map(|(package, names)| (package.id(defaults), names))
+                .collect::<Vec<_>>()
+        };
+        let provided_of_user = provided(below.packages, &of_user);
+        let provided = provided(self.packages, &defaults);
+        let ages = [
+            (self.minimum_release_age, NamedBy::Workspace),
+            (below.minimum_release_age, NamedBy::User),
+        ];
         let token_hosts =
             TokenHosts::new(below.registries.iter().filter_map(Registry::token_hosts));
-        let says_where = |registries: Vec<Registry>| {
-            registries.into_iter().filter(Registry::says_where).collect::<Vec<_>>()
-        };
+        let mut of_user_registries = below.registries;
+        of_user_registries.retain(Registry::says_where);
         Settings {
             resolution: self.resolution.or(below.resolution).unwrap_or_default(),
-            registries: merged(self.registries, says_where(below.registries)),
+            of_user: OfUser { base: of_user.base.clone(), registries: of_user_registries.clone() },
+            registries: registry::merged(self.registries, of_user_registries),
             token_hosts,
             runtime,
             runtime_provides: self.runtime_provides.or(below.runtime_provides).unwrap_or_default(),
-            provided: packages.map(|(package, names)| (package.id(&defaults), names)).collect(),
+            provided: provided_of_user.into_iter().chain(provided).collect(),
             aliases,
-            overrides: overrides.map(|(old, new)| (old.id(&defaults), new)).collect(),
-            exclude: exclude
-                .into_iter()
-                .map(|reference| Exclusion {
-                    id: reference.id(&defaults),
-                    versions: reference.version().cloned(),
-                })
-                .collect(),
+            aliases_here,
+            overrides: overrides_of_user.into_iter().chain(overrides).collect(),
+            overridden_here,
+            exclude: excluded,
             patches: (self.patches.into_iter())
                 .map(|(key, reference, file)| PatchFile {
                     key,
@@ -170,33 +215,23 @@ impl Layer {
             bundled: bundled.collect(),
             formats: self.formats.or(below.formats).unwrap_or_default(),
             majors: self.majors.or(below.majors).unwrap_or_default(),
-            minimum_release_age: self
-                .minimum_release_age
-                .or(below.minimum_release_age)
-                .filter(|cutoff| *cutoff != Cutoff::Age(0)),
-            fresh_for: self.fresh_for.or(below.fresh_for).unwrap_or(FRESH_FOR),
-            allow_replaces: allow_replaces
-                .map(|(old, new)| (old.id(&defaults), new.id(&defaults)))
+            release_ages: ages
+                .into_iter()
+                .filter_map(|(cutoff, named_by)| Some(ReleaseAge { cutoff: cutoff?, named_by }))
+                .filter(|age| age.cutoff != Cutoff::Age(0))
                 .collect(),
+            fresh_for: self.fresh_for.or(below.fresh_for).unwrap_or(FRESH_FOR),
+            allow_replaces: allowed.into_iter().chain(allow_replaces).collect(),
             link: self.link.or(below.link).unwrap_or_default(),
-            trusted_builds: self.trusted_builds.or(below.trusted_builds).unwrap_or_default(),
+            trusted_builds: TrustedBuilds {
+                of_user: below.trusted_builds,
+                of_workspace: self.trusted_builds,
+            },
+            trusted_folders: below.trusted_folders,
             base,
             plugins: below.plugins,
         }
     }
-}
-
-/// The longest prefix first; for equal prefixes, only the workspace's registry.
-fn merged(mut above: Vec<Registry>, below: Vec<Registry>) -> Vec<Registry> {
-    for registry in below {
-        if above.iter().all(|other| other.prefix != registry.prefix) {
-            above.push(registry);
-        }
-    }
-    above.sort_by(|left, right| {
-        (right.prefix.len(), &left.prefix).cmp(&(left.prefix.len(), &right.prefix))
-    });
-    above
 }
 
 fn refuse_workspace_keys(root: Value<'_>) -> Result<(), SourceError> {
@@ -237,10 +272,14 @@ fn list<'d, T>(
 }
 
 fn registries(table: Table<'_>, kind: Kind, folder: &Path) -> Result<Vec<Registry>, SourceError> {
+    let named_by = match kind {
+        Kind::Workspace => NamedBy::Workspace,
+        Kind::Config => NamedBy::User,
+    };
     let mut registries: Vec<Registry> = Vec::new();
     let entries: Vec<_> = table.entries(File::registries, Ok)?;
     for (key, value) in entries {
-        let registry = registry::read(&key, value, kind, folder)?;
+        let registry = registry::read(&key, value, folder, named_by)?;
         if registries.iter().any(|other| other.prefix == registry.prefix) {
             return Err(key.error(format!("`{}` appears twice", registry.prefix)));
         }
@@ -426,10 +465,14 @@ fn trusted_builds(table: Table<'_>) -> Result<(Option<Globs>, Vec<usize>), Sourc
     Ok((Some(patterns), unasked))
 }
 
-fn trusted_workspaces(table: Table<'_>, kind: Kind) -> Result<Vec<String>, SourceError> {
-    let Some(value) = trust(table, Trust::workspaces)? else { return Ok(Vec::new()) };
+/// Workspaces or folders that the user trusts.
+fn trusted_paths(table: Table<'_>, kind: Kind, key: &str) -> Result<Vec<String>, SourceError> {
+    let Some(value) = trust(table, key)? else { return Ok(Vec::new()) };
     if kind == Kind::Workspace {
-        let message = "a workspace cannot declare itself trusted";
+        let message = match key {
+            Trust::workspaces => "a workspace cannot declare itself trusted",
+            _ => "a workspace cannot say which folders outside of it are trusted",
+        };
         return Err(value.error(message).help("write it into `~/.mu/config.yaml`"));
     }
     value.list()?.map(|folder| folder.text().map(|text| text.as_str().to_owned())).collect()

@@ -5,10 +5,9 @@
 use std::path::{Path, PathBuf};
 
 use mu_provider::http::or_variable;
-use mu_provider::{SafeUrl, place_without_secrets};
+use mu_provider::{NamedBy, SafeUrl, place_without_secrets};
 use url::Url;
 
-use super::read::Kind;
 use super::schema::{File, RegistryTable, Versions};
 use crate::manifest::source::{Document, Problem, SourceError, Text, Value};
 use crate::reference::{Base, Name, PackageId};
@@ -34,6 +33,8 @@ pub struct Registry {
     pub tokens_at: Option<String>,
     /// The file that sets it.
     pub defined_in: PathBuf,
+    /// Who has set it.
+    pub named_by: NamedBy,
 }
 
 impl Registry {
@@ -44,12 +45,12 @@ impl Registry {
     ///
     /// When prefix or place cannot be read.
     pub fn at(prefix: &str, place: &str, folder: &Path) -> Result<Self, Problem> {
-        let mut registry = Self::new(self::prefix(prefix)?, PathBuf::new());
+        let mut registry = Self::new(self::prefix(prefix)?, PathBuf::new(), NamedBy::User);
         registry.url = Some(self::place(place, folder)?);
         Ok(registry)
     }
 
-    fn new(prefix: String, defined_in: PathBuf) -> Self {
+    fn new(prefix: String, defined_in: PathBuf, named_by: NamedBy) -> Self {
         Self {
             prefix,
             provider: None,
@@ -60,6 +61,7 @@ impl Registry {
             strip: true,
             tokens_at: None,
             defined_in,
+            named_by,
         }
     }
 
@@ -104,7 +106,7 @@ impl Registry {
         if self.strip { self.prefix.strip_prefix(self.base()).unwrap_or_default() } else { "" }
     }
 
-    fn base(&self) -> &str {
+    pub(super) fn base(&self) -> &str {
         let end = self.prefix.find('/').map_or(self.prefix.len(), |slash| slash + 1);
         self.prefix.get(..end).unwrap_or_default()
     }
@@ -142,10 +144,11 @@ pub fn prefix(text: &str) -> Result<String, Problem> {
 pub(super) fn read(
     key: &Text<'_>,
     value: Value<'_>,
-    kind: Kind,
     folder: &Path,
+    named_by: NamedBy,
 ) -> Result<Registry, SourceError> {
-    let mut registry = Registry::new(key.parse(prefix)?, value.document().path().to_owned());
+    let file = value.document().path().to_owned();
+    let mut registry = Registry::new(key.parse(prefix)?, file, named_by);
     let mut place = |text: Text<'_>| {
         registry.is_relative = text.as_str().starts_with('.');
         text.parse(|text| place(text, folder))
@@ -161,7 +164,7 @@ pub(super) fn read(
     registry.insecure = table.flag(RegistryTable::insecure)?;
     registry.strip = table.get(RegistryTable::strip).map(Value::flag).transpose()?.unwrap_or(true);
     registry.tokens_at =
-        table.get(RegistryTable::tokens_at).map(|value| tokens_at(value, kind)).transpose()?;
+        table.get(RegistryTable::tokens_at).map(|value| tokens_at(value, named_by)).transpose()?;
     registry.lenient = table.choice(RegistryTable::versions)? == Some(Versions::Lenient);
     Ok(registry)
 }
@@ -186,8 +189,8 @@ pub fn error_at_registry(registry: &Registry, text: &str, message: &str) -> Opti
 
 /// The host that a registry may name for its tokens, which only the user can say. Otherwise, whoever writes into a checkout could have
 /// passwords sent anywhere.
-fn tokens_at(value: Value<'_>, kind: Kind) -> Result<String, SourceError> {
-    if kind == Kind::Workspace {
+fn tokens_at(value: Value<'_>, named_by: NamedBy) -> Result<String, SourceError> {
+    if named_by == NamedBy::Workspace {
         let message = "a workspace cannot say which host gets passwords";
         return Err(value.error(message).help("write it into `~/.mu/config.yaml`"));
     }
@@ -257,6 +260,28 @@ fn read_place(text: &str, folder: &Path) -> Result<SafeUrl, Problem> {
             .help("the part after them would not be sent with requests for its files"));
     }
     Ok(url.as_folder())
+}
+
+/// The longest prefix first; for equal prefixes, only the workspace's registry.
+pub(super) fn merged(mut above: Vec<Registry>, below: Vec<Registry>) -> Vec<Registry> {
+    for registry in below {
+        if above.iter().all(|other| other.prefix != registry.prefix) {
+            above.push(registry);
+        }
+    }
+    above.sort_by(|left, right| {
+        (right.prefix.len(), &left.prefix).cmp(&(left.prefix.len(), &right.prefix))
+    });
+    above
+}
+
+/// Whether patterns name a folder: by its own path, by a folder above it with `/*`, or by `*`.
+pub(super) fn names_folder(patterns: &[String], folder: &Path) -> bool {
+    patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
+        Some("") => true,
+        Some(above) if above.ends_with('/') => folder.starts_with(above) && folder != above,
+        _ => folder == Path::new(pattern),
+    })
 }
 
 /// The path without `.` and `..`, by its text alone.

@@ -124,6 +124,9 @@ keys! {
         /// In `~/.mu/config.yaml` only: folders whose workspaces are used although they belong to another
         /// user, such as `/srv/shared/web`, or `/srv/*` for all below.
         "workspaces" workspaces: Option<Vec<String>>,
+        /// In `~/.mu/config.yaml` only: folders outside of workspaces, and of the repositories around them, that packages may
+        /// come from, such as `/home/ada/libs`, or `/home/ada/libs/*` for all below.
+        "folders" folders: Option<Vec<String>>,
     }
 }
 

@@ -2,19 +2,28 @@
 //!
 //! Plain data with queries; `read.rs` fills it from the two files.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
-use mu_provider::InnerPath;
 use mu_provider::http::TokenHosts;
+use mu_provider::{InnerPath, NamedBy};
 
-use super::{Cutoff, Registry};
-use crate::manifest::Globs;
+use super::elsewhere::{OfUser, TrustedBuilds};
+use super::{Cutoff, Registry, registry};
 use crate::manifest::choice;
-use crate::reference::{Aliases, Base, Defaults, Name, PackageId, Reference, VersionSpec};
+use crate::reference::{Alias, Aliases, Base, Defaults, Name, PackageId, Reference, VersionSpec};
 
 /// For how many seconds the answer of a registry that does not say so itself is used without asking again, by default.
 pub(super) const FRESH_FOR: u32 = 600;
+
+/// How old a version must be, and which file says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReleaseAge {
+    /// The latest allowed time of publication.
+    pub cutoff: Cutoff,
+    /// Whose file says so.
+    pub named_by: NamedBy,
+}
 
 /// The settings of `.mu/workspace.yaml`, else of `~/.mu/config.yaml`, else the defaults.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -47,8 +56,8 @@ pub struct Settings {
     pub formats: Vec<&'static str>,
     /// Whether a package may be chosen once per major version.
     pub majors: Majors,
-    /// How old a version must be to be chosen.
-    pub minimum_release_age: Option<Cutoff>,
+    /// How old a version must be to be chosen: as old as each of these says.
+    pub release_ages: Vec<ReleaseAge>,
     /// For how many seconds the answer of a registry that does not say so itself is used without asking again.
     pub fresh_for: u32,
     /// Which packages may replace which (old to new), whoever owns them.
@@ -56,7 +65,15 @@ pub struct Settings {
     /// How packs are created from the store.
     pub link: Link,
     /// Patterns of packages whose `build` may be run.
-    pub trusted_builds: Globs,
+    pub trusted_builds: TrustedBuilds,
+    /// Folders outside of workspaces that packages may come from; from the user's own file alone.
+    pub trusted_folders: Vec<String>,
+    /// What the user's own file says of places.
+    pub of_user: OfUser,
+    /// The packages instead of which the workspace uses others.
+    pub overridden_here: BTreeSet<PackageId>,
+    /// The aliases of the workspace alone.
+    pub aliases_here: Vec<Alias>,
     /// Programs of provider plugins, by the plugin's name; from the user's own file alone.
     pub plugins: BTreeMap<String, PathBuf>,
 }
@@ -65,6 +82,16 @@ impl Settings {
     /// The registry that serves a package, if one is configured: the one with the longest prefix.
     pub fn registry(&self, id: &PackageId) -> Option<&Registry> {
         self.registries.iter().find(|registry| registry.rest_of(id).is_some())
+    }
+
+    /// The strictest rule about the age of versions, if it is now `now`.
+    pub fn release_age(&self, now: i64) -> Option<ReleaseAge> {
+        self.release_ages.iter().min_by_key(|age| age.cutoff.moment(now)).copied()
+    }
+
+    /// Whether the user trusts a folder outside of the workspace.
+    pub fn trusts_folder(&self, folder: &Path) -> bool {
+        registry::names_folder(&self.trusted_folders, folder)
     }
 
     /// Replaces the registry with the same prefix, or adds it.

@@ -158,14 +158,14 @@ fn every_setting_is_read() {
         (&id("hub.acme.co/old"), &None)
     );
     assert_eq!(settings.majors, Majors::Many);
-    assert_eq!(settings.minimum_release_age, Some(Cutoff::Age(259_200)));
+    assert_eq!(settings.release_age(0).map(|age| age.cutoff), Some(Cutoff::Age(259_200)));
     assert_eq!(
         settings.allow_replaces[&id("hub.mu.com/upbound/family")],
         id("hub.acme.co/contrib/family")
     );
     assert_eq!(settings.link, Link::Hardlink);
-    assert!(settings.trusted_builds.matches("hub.mu.com/acmecorp/elk"));
-    assert!(!settings.trusted_builds.matches("hub.mu.com/acmecorp/elk/deep"));
+    assert_eq!(settings.untrusted(&id("hub.mu.com/acmecorp/elk")), None);
+    assert_eq!(settings.untrusted(&id("hub.mu.com/acmecorp/elk/deep")), Some(Untrusted::Unnamed));
 }
 
 #[test]
@@ -195,7 +195,7 @@ fn the_workspace_wins_key_by_key() {
     assert_eq!((settings.majors, settings.link), (Majors::One, Link::Copy));
     let moved = settings.overrides[&id("a.co/z")].local().map(PathBuf::from);
     assert_eq!(moved, Some(folder.path().join("home/.mu/./z")));
-    assert_eq!((settings.minimum_release_age, settings.fresh_for), (None, 600));
+    assert_eq!((settings.release_age(0), settings.fresh_for), (None, 600));
     let usual = Settings { fresh_for: 600, ..Settings::default() };
     assert_eq!(opened(&tree(&[])).settings, usual);
     assert_eq!(opened(&tree(&[(".mu", "a file")])).settings, usual);

@@ -150,7 +150,7 @@ fn only_named_builds_run() {
         let run = sandbox.mu(arguments).fails();
         run.says(&[
             "the build of `aws/web` 1.0.0 is not trusted, so it does not run",
-            "trust: {build: [aws/web]}",
+            "trust: {build: [hub.mu.com/aws/web]}",
         ]);
     }
     trust(&sandbox, "trust: {build: [aws/web]}\n");

@@ -91,6 +91,7 @@ fn what_is_for_development_or_elsewhere_is_left_out() {
     let run = sandbox.mu(&["fetch", "--no-dev"]).ok();
     run.says(&["fetched 2 packages, 0 were already on this machine; aws/test 1.0.0 was left out"]);
     sandbox.place("shared", &Package::new("acme/shared", "1.0.0"));
+    sandbox.trusts_folder("shared");
     sandbox.asks_for(&["aws/app", "../shared"]);
     sandbox.mu(&["get"]).ok();
     fresh(&sandbox);
@@ -106,6 +107,7 @@ fn what_is_for_development_or_elsewhere_is_left_out() {
 fn a_store_that_cannot_be_written_is_enough() {
     let mut sandbox = locked();
     sandbox.place("shared", &Package::new("acme/shared", "1.0.0"));
+    sandbox.trusts_folder("shared");
     sandbox.asks_for(&["aws/app", "../shared"]);
     sandbox.mu(&["get"]).ok();
     fresh(&sandbox);

@@ -213,6 +213,7 @@ fn a_version_of_unknown_age_is_too_young() {
 #[test]
 fn a_folder_is_of_no_age() {
     let sandbox = Sandbox::with_dependencies(&["../beside"]);
+    sandbox.trusts_folder("beside");
     sandbox.place("beside", &Package::new("acme/beside", "1.0.0"));
     sandbox.write(".mu/workspace.yaml", "minimumReleaseAge: 3 days\n");
     sandbox.mu(&["get"]).ok();

@@ -603,6 +603,7 @@ fn helm_finds_what_it_reads_in_charts_and_its_lock() {
     for (path, (_, bytes)) in side.files() {
         write(&sandbox.path("side"), &path, bytes);
     }
+    sandbox.trusts_folder("side");
     // A question writes nothing, but knows all of it.
     let before = tree(&sandbox.path("work"));
     let asked = sandbox.mu(&["vendor", "--for", "helm", "--dry-run"]).ok();

@@ -180,6 +180,7 @@ fn a_lock_alone_takes_no_folder_for_a_package_of_a_hub() {
 #[test]
 fn a_folder_that_has_changed_is_not_installed_where_the_lock_must_not_change() {
     let sandbox = Sandbox::with_dependencies(&["../beside"]);
+    sandbox.trusts_folder("beside");
     sandbox.place("beside", &Package::new("acme/beside", "1.0.0").file("a.txt", "one"));
     sandbox.mu(&["get"]).ok();
     let lock = sandbox.read("Mu.lock");

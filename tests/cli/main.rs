@@ -57,11 +57,14 @@ mod hub_serve;
 mod hub_tags;
 mod identity;
 mod info;
+mod joined;
 mod json;
 mod kcl;
 #[cfg(feature = "keyring")]
 mod keyring;
 mod kudo;
+#[cfg(all(feature = "git", feature = "oci", feature = "olm"))]
+mod leads;
 mod lenient;
 mod library;
 mod local_override;
@@ -94,6 +97,7 @@ mod oci_tags;
 mod olm;
 #[cfg(feature = "exec")]
 mod one_workspace;
+mod outside;
 mod pack;
 mod packs;
 mod packs_here;

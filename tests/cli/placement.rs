@@ -219,6 +219,7 @@ fn an_override_that_is_not_what_packages_require_is_reported_once_a_command() {
     let run = sandbox.mu(&["get"]).ok();
     run.says(&[&warning("2.0.0", "acme/web requires ^3")]);
     // A folder without a version may be anything.
+    sandbox.trusts_folder("elsewhere");
     for (manifest, is_said) in [("version: 3.1.0", true), ("description: ours", false)] {
         sandbox.write("../elsewhere/Mu.yaml", &format!("name: aws/utils\n{manifest}\n"));
         sandbox.write(".mu/workspace.yaml", "overrides: {aws/utils: ../elsewhere}\n");

@@ -11,6 +11,7 @@ mod dependencies;
 mod doors;
 mod generated;
 mod imports;
+mod leads;
 mod objects;
 mod releasing;
 mod sessions;

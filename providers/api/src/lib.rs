@@ -24,6 +24,7 @@ mod error;
 pub mod fs;
 #[cfg(feature = "http")]
 pub mod http;
+mod lead;
 mod location;
 mod program;
 mod progress;
@@ -39,6 +40,7 @@ mod yanked;
 pub use crate::brief::brief;
 pub use crate::digest::{ArchiveDigest, Digest, DigestError, FileDigest};
 pub use crate::error::{ErrorKind, ProviderError, causes, none_if, with_causes};
+pub use crate::lead::{Lead, NamedBy, Reach, check_lead};
 pub use crate::location::{Dates, Location};
 pub use crate::program::{Program, Programs};
 pub use crate::progress::{Progress, Silent};

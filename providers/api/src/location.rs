@@ -3,7 +3,7 @@
 //! A reference names a package, and the registries of a workspace turn it into a location. Nothing here
 //! connects to anything.
 
-use crate::SafeUrl;
+use crate::Lead;
 
 /// The place of one package: a root URL, and the path below it.
 ///
@@ -19,8 +19,8 @@ use crate::SafeUrl;
 /// | path | the folder, `file:///srv/ec2/` | empty | `None` |
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Location {
-    /// The URL of the registry, host, repository or folder.
-    pub root: SafeUrl,
+    /// The URL of the registry, host, repository or folder; it was named by somebody who may name it.
+    pub root: Lead,
     /// The package below `root`, slash-separated, without a leading slash.
     pub path: String,
     /// The package's folder in a Git repository (`""` for the root), once the repository's root is known.
@@ -47,7 +47,7 @@ pub enum Dates {
 
 impl Location {
     /// A location without special permissions. For Git, the repository's root is not known yet.
-    pub fn new(root: SafeUrl, path: impl Into<String>) -> Self {
+    pub fn new(root: Lead, path: impl Into<String>) -> Self {
         Self {
             root,
             path: path.into(),

@@ -72,17 +72,29 @@ impl SafeUrl {
         self.is_bucket() && of(self) == of(other)
     }
 
-    /// Whether the host is this machine (`localhost`, `127.0.0.0/8`, `::1`).
+    /// Whether the host is this machine (`localhost`, `127.0.0.0/8`, `::1`), whatever the scheme is.
     pub fn is_loopback(&self) -> bool {
         if self.is_bucket() {
             return false;
         }
-        match self.0.host() {
-            Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        match self.real_host() {
+            Some(url::Host::Domain(name)) => {
+                let name = name.trim_end_matches('.');
+                name == "localhost" || name.ends_with(".localhost")
+            }
             Some(url::Host::Ipv4(address)) => address.is_loopback(),
             Some(url::Host::Ipv6(address)) => address.is_loopback(),
             None => false,
         }
+    }
+
+    /// The host as programs read it: that of `ssh:`, or of a plugin's scheme, is a mere text in the URL, which may be an address.
+    pub(crate) fn real_host(&self) -> Option<url::Host<String>> {
+        let host = self.0.host()?.to_owned();
+        Some(match host {
+            url::Host::Domain(text) => url::Host::parse(&text).unwrap_or(url::Host::Domain(text)),
+            address => address,
+        })
     }
 
     /// Whether nobody else can read what is sent there, such as a token.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use mu_provider::conformance::Fixture;
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{
-    Digest, ErrorKind, Limits, Location, Provider as _, Release, SafeUrl, Silent, TreeWriter,
+    Digest, ErrorKind, Lead, Limits, Location, Provider as _, Release, SafeUrl, Silent, TreeWriter,
 };
 use mu_provider_exec::message::Packages;
 use mu_provider_exec::{ExecProvider, Places, Program};
@@ -58,7 +58,7 @@ fn provider(program: PathBuf, folder: &Path, silence: Duration) -> ExecProvider 
 }
 
 fn at(name: &str) -> Location {
-    Location::new(SafeUrl::parse("shelf://books.example/").expect("is a URL"), name)
+    Location::new(Lead::of_user(SafeUrl::parse("shelf://books.example/").expect("is a URL")), name)
 }
 
 #[test]

@@ -61,4 +61,4 @@ pub use crate::surroundings::{Standing, Surroundings, SurroundingsError};
 pub use crate::unsaved::{
     Kind, Pushed, Tips, Unsaved, WorkState, begin_repository, pushed_to, unsaved, work_state,
 };
-pub use crate::working_copy::{Beginning, WorkingCopies, checked_url, is_branch_name};
+pub use crate::working_copy::{Beginning, WorkingCopies, checked_url, is_branch_name, named_url};

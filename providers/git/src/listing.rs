@@ -253,7 +253,7 @@ impl<'refs> Sorted<'refs> {
 
 #[cfg(test)]
 mod tests {
-    use mu_provider::SafeUrl;
+    use mu_provider::{Lead, SafeUrl};
 
     use super::*;
 
@@ -263,7 +263,8 @@ mod tests {
         let text: String =
             refs.iter().map(|(name, digit)| format!("{} {name}\n", hex(*digit))).collect();
         let listed = Advertisement::parse(&text).expect("is a listing");
-        let mut location = Location::new(SafeUrl::parse("https://h/r").expect("is a URL"), "");
+        let mut location =
+            Location::new(Lead::of_user(SafeUrl::parse("https://h/r").expect("is a URL")), "");
         location.lenient = lenient;
         let releases = Package::new(folder, &location).releases(&listed);
         let found: Vec<String> = releases
@@ -377,7 +378,8 @@ mod tests {
         let text: String =
             (1..6).map(|digit| format!("{} refs/tags/v{digit}.0.0\n", hex(digit))).collect();
         let listed = Advertisement::parse(&text).expect("is a listing");
-        let location = Location::new(SafeUrl::parse("https://h/r").expect("is a URL"), "");
+        let location =
+            Location::new(Lead::of_user(SafeUrl::parse("https://h/r").expect("is a URL")), "");
         let oid = |digit| Oid::from_str(&hex(digit)).expect("is an object name");
         let near = Package::new("", &location).neighbours(oid(4), &listed);
         assert_eq!(near, [oid(3), oid(5), oid(2), oid(1)]);
@@ -389,7 +391,8 @@ mod tests {
         let (one, two) = ("1".repeat(40), "2".repeat(40));
         let text = format!("{one} refs/tags/v1.0.0\n{one} refs/tags/v1.1.0\n{two} refs/tags/x\n");
         let listed = Advertisement::parse(&text).expect("is a listing");
-        let location = Location::new(SafeUrl::parse("https://h/r").expect("is a URL"), "");
+        let location =
+            Location::new(Lead::of_user(SafeUrl::parse("https://h/r").expect("is a URL")), "");
         let package = Package::new("", &location);
         let oid = |hex: &str| Oid::from_str(hex).expect("is an object name");
         assert_eq!(package.release_of(oid(&one), Some(&listed)).version, "1.1.0");

@@ -147,7 +147,7 @@ impl Provider for GitProvider {
         }
         // If dates are missing, ask for them again next time.
         let validator = package.with_dates(is_dated).validator(&listed);
-        Ok(Listing::Found(found(&settled, location, &releases, validator)))
+        Ok(Listing::Found(found(&settled, location, &releases, validator)?))
     }
 
     fn recall(
@@ -162,7 +162,7 @@ impl Provider for GitProvider {
         let listed = settled.repository.known_advertisement()?;
         let package = Package::new(&settled.folder, location).with_dates(false);
         let validator = package.validator(&listed);
-        Some(found(&settled, location, &package.releases(&listed), validator))
+        found(&settled, location, &package.releases(&listed), validator).ok()
     }
 
     fn releases_of(
@@ -242,7 +242,7 @@ fn found(
     location: &Location,
     releases: &[Listed<'_>],
     validator: String,
-) -> Found {
+) -> Result<Found, ProviderError> {
     let lines = json_lines(releases.iter().map(Listed::to_release));
-    Found::new(&settled.location(location), lines, Some(validator), None)
+    Ok(Found::new(&settled.location(location)?, lines, Some(validator), None))
 }

@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use mu_provider::http::or_variable;
-use mu_provider::{ErrorKind, ProviderError, SafeUrl, without_secrets};
+use mu_provider::{ErrorKind, ProviderError, Reach, SafeUrl, without_secrets};
 use percent_encoding::percent_decode_str;
 use url::Url;
 
@@ -71,8 +71,8 @@ impl RemoteUrl {
 
     /// Checks the URL of a submodule of the repository `parent`.
     ///
-    /// Relative URLs count from the parent. Local ones and plain http are allowed only for parents of the
-    /// same kind.
+    /// Relative URLs count from the parent. Those on this machine or in a private network, and plain http, are allowed only for
+    /// parents of the same kind.
     pub(crate) fn submodule(parent: &Self, text: &str) -> Result<Self, ProviderError> {
         let refuse = |why: &str| {
             let text = shown(text);
@@ -86,10 +86,10 @@ impl RemoteUrl {
             |url: &SafeUrl| parent.insecure && url.host_and_port() == parent.url.host_and_port();
         let remote = Self::parse(text, insecure)?.ok_or_else(|| refuse("it is not a URL"))?;
         remote.check_user()?;
+        if let Some(why) = Reach::of(&remote.url).objection(Reach::of(&parent.url)) {
+            return Err(refuse(why));
+        }
         match remote.scheme {
-            Scheme::File if parent.scheme != Scheme::File => {
-                Err(refuse("a repository elsewhere may not name folders on this machine"))
-            }
             Scheme::Http if !matches!(parent.scheme, Scheme::Http | Scheme::File) => {
                 Err(refuse("plain http is less safe than how the repository itself came"))
             }
@@ -369,6 +369,12 @@ mod tests {
             ("https://example.com/a", "git@example.org:x/y", Some("git@example.org:x/y")),
             ("https://example.com/a", "ssh://example.org/x", Some("ssh://example.org/x")),
             ("https://example.com/a", "http://localhost/x", None),
+            ("https://example.com/a", "https://127.0.0.1/x", None),
+            ("https://example.com/a", "https://10.0.0.1/x", None),
+            ("https://example.com/a", "ssh://127.0.0.1/x", None),
+            ("https://example.com/a", "git@127.1:x", None),
+            ("https://example.com/a", "git@localhost:x", None),
+            ("https://10.0.0.5/a", "git@10.0.0.6:x", Some("git@10.0.0.6:x")),
             ("https://example.com/a", "/etc", None),
             ("https://example.com/a", "file:///etc", None),
             ("https://example.com/a", "ext::sh -c x", None),

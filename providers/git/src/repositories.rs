@@ -27,13 +27,13 @@ pub(crate) struct Settled {
 
 impl Settled {
     /// The location as it is from now on.
-    pub(crate) fn location(&self, location: &Location) -> Location {
-        Location {
-            root: self.repository.remote.url.clone(),
+    pub(crate) fn location(&self, location: &Location) -> Result<Location, ProviderError> {
+        Ok(Location {
+            root: location.root.within(self.repository.remote.url.clone())?,
             path: String::new(),
             folder: Some(self.folder.clone()),
             ..location.clone()
-        }
+        })
     }
 }
 

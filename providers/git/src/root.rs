@@ -83,10 +83,13 @@ fn not_a_repository(location: &Location, why: &str) -> ProviderError {
 
 #[cfg(test)]
 mod tests {
+    use mu_provider::Lead;
+
     use super::*;
 
     fn check(root: &str, path: &str, expected: &[(&str, &str)]) {
-        let location = Location::new(SafeUrl::parse(root).expect("is a URL"), path);
+        let root = Lead::of_user(SafeUrl::parse(root).expect("is a URL"));
+        let location = Location::new(root, path);
         let found = candidates(&location).expect("names repositories");
         let found: Vec<(String, &str)> =
             found.iter().map(|one| (one.remote.to_string(), one.folder.as_str())).collect();
@@ -142,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_settled_location_is_taken_at_its_word() {
-        let root = SafeUrl::parse("https://example.com/a").expect("is a URL");
+        let root = Lead::of_user(SafeUrl::parse("https://example.com/a").expect("is a URL"));
         let mut location = Location::new(root, "");
         location.folder = Some("b/c".to_owned());
         let found = candidates(&location).expect("names a repository");
@@ -157,7 +160,7 @@ mod tests {
 
     #[test]
     fn a_known_host_needs_two_segments() {
-        let root = SafeUrl::parse("https://github.com/").expect("is a URL");
+        let root = Lead::of_user(SafeUrl::parse("https://github.com/").expect("is a URL"));
         let error = candidates(&Location::new(root, "a")).expect_err("names no repository");
         assert!(error.to_string().contains("two segments"), "{error}");
     }

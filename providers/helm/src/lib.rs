@@ -126,6 +126,7 @@ impl RepositoryProvider {
         let tag = tag.replace('+', "_");
         let root = SafeUrl::parse(&format!("https://{host}/"));
         let root = root.map_err(|_| refused("which is not a place in an OCI registry"))?;
+        let root = location.root.leads_to(root)?;
         let artifact = Release {
             version: release.version.clone(),
             digest: release.digest.clone(),

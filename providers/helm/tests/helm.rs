@@ -11,8 +11,8 @@ use mu_provider::catalog::Query;
 use mu_provider::conformance::{Fixture, hostile, releases};
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{
-    Digest, ErrorKind, Folder, Found, Limits, Listing, Location, Provider as _, ProviderError,
-    Release, SafeUrl, Silent, Tree, TreeWriter,
+    Digest, ErrorKind, Folder, Found, Lead, Limits, Listing, Location, Provider as _,
+    ProviderError, Release, SafeUrl, Silent, Tree, TreeWriter,
 };
 use mu_provider_helm::{RepositoryOptions, RepositoryProvider};
 use mu_testing::{Chart, Charts, Files, Nginx, digest_of, tar_gz, write};
@@ -48,7 +48,7 @@ fn provider(cache: &Path) -> RepositoryProvider {
 }
 
 fn at(root: &str, chart: &str) -> Location {
-    Location::new(SafeUrl::parse(root).expect("is a URL"), chart)
+    Location::new(Lead::of_user(SafeUrl::parse(root).expect("is a URL")), chart)
 }
 
 fn found(provider: &RepositoryProvider, location: &Location) -> Found {

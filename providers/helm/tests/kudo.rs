@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mu_provider::conformance::{Fixture, releases};
 use mu_provider::http::{Http, HttpOptions};
-use mu_provider::{Digest, Listing, Location, Provider as _, Release, SafeUrl, Silent};
+use mu_provider::{Digest, Lead, Listing, Location, Provider as _, Release, SafeUrl, Silent};
 use mu_provider_helm::{RepositoryOptions, RepositoryProvider};
 use mu_testing::{Chart, Charts, KudoOperator, KudoRepository, Nginx, digest_of, write};
 use tempfile::TempDir;
@@ -41,7 +41,7 @@ fn provider(cache: &Path) -> RepositoryProvider {
 }
 
 fn at(root: &str, name: &str) -> Location {
-    Location::new(SafeUrl::parse(root).expect("is a URL"), name)
+    Location::new(Lead::of_user(SafeUrl::parse(root).expect("is a URL")), name)
 }
 
 fn conforms(root: &str, other: &str) {

@@ -43,7 +43,7 @@ use std::sync::{Arc, Mutex};
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::{Http, or_variable};
 use mu_provider::{
-    ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError, Release,
+    ErrorKind, Facts, Found, Lead, Listing, Location, Progress, Provider, ProviderError, Release,
     SafeUrl, Silent, Soon, TreeWriter, none_if,
 };
 
@@ -70,7 +70,7 @@ pub struct HubProvider {
     catalogs: PathBuf,
     hubs: Hubs,
     /// What will be listed of each hub.
-    expected: Mutex<HashMap<SafeUrl, Expected>>,
+    expected: Mutex<HashMap<Lead, Expected>>,
 }
 
 /// Packages of a hub that will be listed, are not in the cache, and were not requested yet.

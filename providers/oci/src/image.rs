@@ -40,12 +40,12 @@ pub struct ImageName {
 }
 
 impl ImageName {
-    /// Reads a name as container tools have it; without a host it is Docker's.
+    /// Reads a name as container tools have it, which what is at `from` says; without a host it is Docker's.
     ///
     /// # Errors
     ///
-    /// When it is not one.
-    pub fn parse(text: &str, insecure: bool) -> Result<Self, ProviderError> {
+    /// When it is not one, or leads nearer to this machine than `from` is.
+    pub fn parse(text: &str, from: &Location) -> Result<Self, ProviderError> {
         let (named, digest) = match text.split_once('@') {
             Some((named, digest)) => (named, Some(digest)),
             None => (text, None),
@@ -73,8 +73,8 @@ impl ImageName {
         if root.may_hold_secret() || !wire::is_repository(path) {
             return Err(wrong());
         }
-        let mut location = Location::new(root, path);
-        location.insecure = insecure;
+        let mut location = Location::new(from.root.leads_to(root)?, path);
+        location.insecure = from.insecure;
         Ok(Self { location, reference: reference.to_owned() })
     }
 

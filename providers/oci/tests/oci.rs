@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use mu_provider::conformance::{Fixture, releases};
 use mu_provider::http::{Http, HttpOptions};
-use mu_provider::{Digest, Listing, Location, Provider as _, Release, SafeUrl, Silent};
+use mu_provider::{Digest, Lead, Listing, Location, Provider as _, Release, SafeUrl, Silent};
 use mu_provider_oci::{OciOptions, OciProvider, Pushed, WithoutLists};
 use mu_testing::oci::Behaviour;
 use mu_testing::{
@@ -31,7 +31,7 @@ fn options(cache: &Path) -> OciOptions {
 
 fn at(host: &str, name: &str) -> Location {
     let root = format!("https://{host}/acme/");
-    Location::new(SafeUrl::parse(&root).expect("is a URL"), name)
+    Location::new(Lead::of_user(SafeUrl::parse(&root).expect("is a URL")), name)
 }
 
 /// Publishes a version; returns its digest.

@@ -222,7 +222,7 @@ impl Catalogs {
     ) -> Result<Read, ProviderError> {
         let name = location.root.to_string();
         let name = name.trim_start_matches("oci://").trim_end_matches('/');
-        let name = ImageName::parse(name, location.insecure)?;
+        let name = ImageName::parse(name, location)?;
         if validator.is_some() && name.digest() == validator {
             return Ok(Read::Unchanged { max_age: None });
         }

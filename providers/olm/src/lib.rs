@@ -75,7 +75,7 @@ impl OlmProvider {
         let Some(name) = release.urls.first().and_then(|url| url.strip_prefix("oci://")) else {
             return Ok(false);
         };
-        let name = ImageName::parse(name, location.insecure)?;
+        let name = ImageName::parse(name, location)?;
         if release.archive.is_some() && name.digest() != release.archive.as_deref() {
             let text = format!(
                 "the bundle of `{}` {} is an image that is not named by its digest",

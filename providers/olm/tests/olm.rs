@@ -12,8 +12,8 @@ use std::time::Duration;
 use mu_provider::conformance::Fixture;
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{
-    Digest, ErrorKind, Folder, Found, Limits, Listing, Location, Provider as _, ProviderError,
-    Release, SafeUrl, Silent, Tree, TreeWriter,
+    Digest, ErrorKind, Folder, Found, Lead, Limits, Listing, Location, Provider as _,
+    ProviderError, Release, SafeUrl, Silent, Tree, TreeWriter,
 };
 use mu_provider_oci::{OciOptions, OciProvider};
 use mu_provider_olm::OlmProvider;
@@ -34,7 +34,7 @@ fn provider(cache: &Path) -> OlmProvider {
 }
 
 fn at(root: &str, name: &str) -> Location {
-    Location::new(SafeUrl::parse(root).expect("is a URL"), name)
+    Location::new(Lead::of_user(SafeUrl::parse(root).expect("is a URL")), name)
 }
 
 /// A catalog with two versions of `web`, whose bundles are in a registry.

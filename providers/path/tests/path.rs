@@ -10,8 +10,8 @@ use std::path::Path;
 
 use mu_provider::conformance::{Fixture, hostile, read_tree};
 use mu_provider::{
-    ErrorKind, Folder, Limits, Location, Provider, ProviderError, Release, SafeUrl, Silent, Tree,
-    TreeWriter,
+    ErrorKind, Folder, Lead, Limits, Location, Provider, ProviderError, Release, SafeUrl, Silent,
+    Tree, TreeWriter,
 };
 use mu_provider_path::PathProvider;
 use tempfile::TempDir;
@@ -28,7 +28,7 @@ fn write(folder: &Path, path: &str, content: &str) {
 
 fn location(folder: &Path) -> Location {
     let url = format!("file://{}", folder.display());
-    Location::new(SafeUrl::parse(&url).expect("is a URL").as_folder(), "")
+    Location::new(Lead::of_user(SafeUrl::parse(&url).expect("is a URL").as_folder()), "")
 }
 
 fn fetch(from: &Path, into: &Path) -> Result<Tree, ProviderError> {

@@ -11,8 +11,8 @@ use mu_provider::conformance::hostile::Item;
 use mu_provider::conformance::{Fixture, hostile, releases};
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{
-    ErrorKind, Folder, Limits, Listing, Location, Provider as _, ProviderError, Release, SafeUrl,
-    Silent, Tree, TreeWriter,
+    ErrorKind, Folder, Lead, Limits, Listing, Location, Provider as _, ProviderError, Release,
+    SafeUrl, Silent, Tree, TreeWriter,
 };
 use mu_provider_url::UrlProvider;
 use mu_testing::http::{Reply, TestServer};
@@ -59,7 +59,7 @@ fn provider(cache: &Path) -> UrlProvider {
 }
 
 fn at(root: &str, archive: &str) -> Location {
-    Location::new(SafeUrl::parse(root).expect("is a URL"), archive)
+    Location::new(Lead::of_user(SafeUrl::parse(root).expect("is a URL")), archive)
 }
 
 fn listed(provider: &UrlProvider, location: &Location) -> Result<Release, ProviderError> {

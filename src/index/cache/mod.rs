@@ -23,7 +23,7 @@ use std::io::{self, BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use mu_provider::SafeUrl;
+use mu_provider::Lead;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::layout::Written;
@@ -41,7 +41,7 @@ pub(super) use self::record::{Fetched, Learned, Listing, Record};
 #[derive(Debug)]
 pub(super) struct Cache {
     path: PathBuf,
-    root: SafeUrl,
+    root: Lead,
     bytes: Arc<Vec<u8>>,
     file: Option<Arc<File>>,
     frames: Vec<Frame>,
@@ -69,7 +69,7 @@ impl Cache {
     /// # Errors
     ///
     /// When the file exists and cannot be read. A damaged one counts as empty.
-    pub(super) fn open(folder: &Path, provider: &str, root: &SafeUrl) -> Result<Self, FileError> {
+    pub(super) fn open(folder: &Path, provider: &str, root: &Lead) -> Result<Self, FileError> {
         let path = folder.join("index").join(file_name(provider, root));
         let file = fs::open_if_there(&path)?;
         let near = file.as_ref().map(Near::read).transpose().at("read", &path)?.unwrap_or_default();
@@ -242,7 +242,7 @@ fn kept<'parts>(
     Ok(parts)
 }
 
-fn file_name(provider: &str, root: &SafeUrl) -> String {
+fn file_name(provider: &str, root: &Lead) -> String {
     use sha2::Digest as _;
     let hash = sha2::Sha256::digest(format!("{provider} {root}").as_bytes());
     let host: String =

@@ -31,6 +31,7 @@ fn fetched(lines: &[&str], is_plain: bool) -> Vec<Fetched> {
 
 fn location() -> Location {
     let root = SafeUrl::parse("https://hub.example/mu/").expect("is a URL");
+    let root = Lead::of_user(root);
     Location::new(root, "aws/ec2")
 }
 

@@ -100,7 +100,10 @@ impl Dependent<'_> {
                 }
                 (None, _) => PathBuf::new(),
             };
-            around.run().declare(&declared.requirement.id, &declared.reference, &from);
+            let id = &declared.requirement.id;
+            let run = around.run();
+            run.declare_dependency(&package.route, id, &declared.reference, &from)
+                .map_err(|why| self.no_lead(dependency, why))?;
             requirements.push(Arc::new(declared.requirement));
         }
         Ok(Arc::from(requirements))

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use mu_provider::Dependency;
+use mu_provider::{Dependency, without_secrets};
 
 use super::dependent::Dependent;
 use crate::index::error::PackageError;
@@ -32,6 +32,14 @@ impl Dependent<'_> {
             }
             None => PackageError::Folder { id, version, folder: folder.to_owned(), why, remedy },
         }
+    }
+
+    /// The error of a dependency on a place that what was fetched may not name.
+    pub(super) fn no_lead(&self, dependency: &Dependency, why: &'static str) -> PackageError {
+        let (id, version) = (self.package.id().clone(), self.version.to_owned());
+        let place = without_secrets(dependency.reference()).into_owned();
+        let source = self.in_file(dependency, &format!("this is refused: {why}"));
+        PackageError::Lead { id, version, place, why, source: source.map(Box::new) }
     }
 
     /// The error of a dependency that cannot be read.

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use mu_provider::{ErrorKind, Location, Progress, ProviderError, SafeUrl, is_bucket_scheme};
+use mu_provider::{ErrorKind, Lead, Location, Progress, ProviderError, is_bucket_scheme};
 
 use super::hint::Hint;
 use super::{Route, RouteError, Routes, inside, parse};
@@ -30,7 +30,7 @@ impl Routes {
     pub(super) fn base(
         &self,
         id: &PackageId,
-        root: SafeUrl,
+        root: Lead,
         path: &str,
         caches: Option<&Caches>,
         progress: Option<&dyn Progress>,
@@ -88,7 +88,7 @@ impl Routes {
     fn is_hub(
         &self,
         found: &Found,
-        root: &SafeUrl,
+        root: &Lead,
         caches: Option<&Caches>,
         progress: Option<&dyn Progress>,
     ) -> Result<Option<bool>, RouteError> {
@@ -105,24 +105,21 @@ impl Routes {
     }
 
     /// The bucket that a reference to a package names, if one does and no registry has the package.
-    pub(super) fn bucket(
-        &self,
-        id: &PackageId,
-        hint: &Hint,
-    ) -> Result<Option<SafeUrl>, RouteError> {
+    pub(super) fn bucket(&self, id: &PackageId, hint: &Hint) -> Result<Option<Lead>, RouteError> {
         let Some(protocol @ Protocol::Plugin(scheme)) = &hint.protocol else { return Ok(None) };
         if !is_bucket_scheme(scheme) || self.is_placed(id, protocol) {
             return Ok(None);
         }
         let user = hint.user.as_ref().map(|user| format!("{user}@")).unwrap_or_default();
-        parse(&format!("{scheme}://{user}{}", id.base())).map(Some)
+        let url = parse(&format!("{scheme}://{user}{}", id.base()))?;
+        Ok(Some(Lead::of_workspace(url)))
     }
 
     /// The route to a package in a bucket. The hub is in the first folder on the way that has a `hub.json`, and the rest is
     /// the package's name there.
     pub(super) fn in_bucket(
         &self,
-        bucket: &SafeUrl,
+        bucket: &Lead,
         path: &str,
         caches: Option<&Caches>,
         progress: Option<&dyn Progress>,
@@ -132,10 +129,10 @@ impl Routes {
             let (folder, name) = path.split_at(slash);
             folders.push((inside(bucket, folder)?, name.trim_start_matches('/')));
         }
-        let of = |(root, name): &(SafeUrl, &str)| {
+        let of = |(root, name): &(Lead, &str)| {
             self.route("hub", root.clone(), (*name).to_owned()).map(Some)
         };
-        let listed = |root: &SafeUrl| caches.is_some_and(|caches| caches.has("hub", root, None));
+        let listed = |root: &Lead| caches.is_some_and(|caches| caches.has("hub", root, None));
         if let Some(found) = folders.iter().find(|(root, _)| listed(root)) {
             return of(found);
         }

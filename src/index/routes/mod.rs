@@ -7,6 +7,7 @@
 
 mod base;
 mod hint;
+mod lead;
 mod registry;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -15,15 +16,18 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use mu_provider::{
-    Dates, Location, ManifestFile, Progress, Provider, ProviderError, SafeUrl, is_bucket_scheme,
+    Dates, Lead, Location, ManifestFile, Progress, Provider, ProviderError, SafeUrl,
+    is_bucket_scheme,
 };
 
 use self::hint::{Hint, Hints};
+#[cfg(test)]
+pub(crate) use self::lead::objection;
 pub use self::registry::Searchable;
 use self::registry::Serving;
 use crate::index::caches::Caches;
 use crate::index::options::IndexOptions;
-use crate::reference::{PackageId, Protocol, Reference};
+use crate::reference::{Base, PackageId, Protocol, Reference};
 use mu_provider::threads::lock;
 
 /// The providers of this program, by name, and those of plugins.
@@ -49,6 +53,12 @@ impl Providers {
     #[must_use]
     pub fn with_plugins(self, plugins: Arc<dyn Plugins>) -> Self {
         Self { plugins: Some(plugins), ..self }
+    }
+
+    /// The names of the providers of this program.
+    #[cfg(test)]
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.built_in.keys().map(String::as_str)
     }
 
     /// The provider with this name.
@@ -110,7 +120,8 @@ impl Route {
     /// The folder of a package that is a local folder.
     pub(super) fn folder(&self) -> Option<PathBuf> {
         let is_folder = self.provider.facts().is_folder;
-        is_folder.then(|| self.location.root.as_url().to_file_path().ok()).flatten()
+        let root = is_folder.then(|| self.location.root.as_url().to_file_path().ok()).flatten()?;
+        Some(if self.location.path.is_empty() { root } else { root.join(&self.location.path) })
     }
 
     /// Where a manifest is, for messages.
@@ -132,6 +143,8 @@ pub(super) struct Routes {
     pub(super) hints: Hints,
     /// Bases that some reference reaches over plain http.
     plain: Mutex<HashSet<String>>,
+    /// Bases that somebody named who may name places near to this machine.
+    near: Mutex<HashSet<Base>>,
     bases: Mutex<HashMap<String, Arc<base::Found>>>,
 }
 
@@ -151,12 +164,15 @@ impl Routes {
             dates: options.dates,
             hints: Hints::default(),
             plain: Mutex::default(),
+            near: Mutex::new(HashSet::from([options.defaults.base.clone()])),
             bases: Mutex::default(),
         }
     }
 
-    /// Records the place of a package that `reference` gives; local folders are relative to `from`.
+    /// Records the place of a package that `reference` gives, which was written by somebody who may name it; local folders are
+    /// relative to `from`.
     pub(super) fn declare(&self, id: &PackageId, reference: &Reference, from: &Path) {
+        self.let_in(&id.base());
         let plain = [Protocol::Http, Protocol::HelmHttp, Protocol::KudoHttp, Protocol::OlmHttp];
         if reference.protocol().is_some_and(|protocol| plain.contains(protocol)) {
             lock(&self.plain).insert(id.base().as_str().to_owned());
@@ -194,7 +210,7 @@ impl Routes {
     /// what a bare reference means first.
     pub(super) fn presumed(&self, id: &PackageId, caches: Option<&Caches>) -> Option<Route> {
         self.known(id, caches).or_else(|| {
-            let root = self.web_root(id.base().host_port()).ok()?;
+            let root = self.lead(id, self.web_root(id.base().host_port()).ok()?).ok()?;
             self.route("hub", root, id.name_str().to_owned()).ok()
         })
     }
@@ -212,7 +228,7 @@ impl Routes {
                 .map_err(|()| RouteError::Url { text: folder.display().to_string() })?;
             return Ok(Some(Route {
                 provider: self.providers.get("path")?,
-                location: Location::new(root.into(), ""),
+                location: Location::new(Lead::of_workspace(root.into()), ""),
                 tried: Vec::new(),
             }));
         }
@@ -230,7 +246,7 @@ impl Routes {
             return Ok(Some(route));
         }
         let base = id.base();
-        let root = self.web_root(base.host_port())?;
+        let root = self.lead(id, self.web_root(base.host_port())?)?;
         if hint.path.is_none() && id.name().is_archive() {
             return self.route("url", root, path).map(Some);
         }
@@ -240,14 +256,14 @@ impl Routes {
         self.base(id, root, &path, caches, progress)
     }
 
-    fn route(&self, provider: &str, root: SafeUrl, path: String) -> Result<Route, RouteError> {
+    fn route(&self, provider: &str, root: Lead, path: String) -> Result<Route, RouteError> {
         self.route_with(self.providers.get(provider)?, root, path)
     }
 
     fn route_with(
         &self,
         provider: Arc<dyn Provider>,
-        root: SafeUrl,
+        root: Lead,
         path: String,
     ) -> Result<Route, RouteError> {
         let (root, path) = match path.rsplit_once('/').filter(|_| provider.facts().places_are_flat)
@@ -261,7 +277,7 @@ impl Routes {
         Ok(Route { provider, location, tried: Vec::new() })
     }
 
-    /// A scheme that is unambiguous.
+    /// A scheme that is unambiguous, of a reference whose place was checked when it was recorded.
     fn explicit(
         &self,
         id: &PackageId,
@@ -288,18 +304,18 @@ impl Routes {
                 "file:///".to_owned()
             }
             Protocol::Oci => {
-                let root = parse(&format!("https://{host}/"))?;
+                let root = Lead::of_workspace(parse(&format!("https://{host}/"))?);
                 return self.as_allowed(id, "oci", root, path).map(Some);
             }
             // The hub in a bucket has to be found first.
             Protocol::Plugin(scheme) if is_bucket_scheme(scheme) => return Ok(None),
             Protocol::Plugin(scheme) => {
-                let root = parse(&format!("{scheme}://{host}/"))?;
+                let root = Lead::of_workspace(parse(&format!("{scheme}://{host}/"))?);
                 return self.route(scheme, root, path.to_owned()).map(Some);
             }
         };
         let provider = protocol.provider().unwrap_or("git");
-        self.as_allowed(id, provider, parse(&root)?, path).map(Some)
+        self.as_allowed(id, provider, Lead::of_workspace(parse(&root)?), path).map(Some)
     }
 
     /// A route that a reference states, with what the settings say of its base besides the place: whether plain http is
@@ -308,7 +324,7 @@ impl Routes {
         &self,
         id: &PackageId,
         provider: &str,
-        root: SafeUrl,
+        root: Lead,
         path: &str,
     ) -> Result<Route, RouteError> {
         let mut route = self.route(provider, root, path.to_owned())?;
@@ -333,13 +349,13 @@ fn is_misspelt(protocol: &Protocol) -> bool {
 }
 
 /// The folder inside a place, whatever its name contains.
-fn inside(root: &SafeUrl, folder: &str) -> Result<SafeUrl, RouteError> {
+fn inside(root: &Lead, folder: &str) -> Result<Lead, RouteError> {
     let mut url = root.as_folder().as_url().clone();
     let wrong = || RouteError::Url { text: format!("{root}{folder}") };
     let mut segments = url.path_segments_mut().map_err(|()| wrong())?;
     segments.pop_if_empty().extend(folder.split('/')).push("");
     drop(segments);
-    Ok(url.into())
+    Ok(root.within(url.into())?)
 }
 
 fn parse(text: &str) -> Result<SafeUrl, RouteError> {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use mu_provider::{Provider, SafeUrl, is_bucket_scheme};
+use mu_provider::{Lead, NamedBy, Provider, SafeUrl, is_bucket_scheme};
 
 use super::{GIT_HOSTS, Route, RouteError, Routes, parse};
 use crate::reference::{Base, PackageId, Protocol};
@@ -23,7 +23,7 @@ pub struct Searchable {
 #[derive(Debug)]
 pub(super) struct Serving {
     pub(super) registry: Registry,
-    place: OnceLock<(Arc<dyn Provider>, SafeUrl)>,
+    place: OnceLock<(Arc<dyn Provider>, Lead)>,
 }
 
 impl From<Registry> for Serving {
@@ -82,14 +82,18 @@ impl Routes {
     /// # Errors
     ///
     /// When its place cannot be read, or this program has no such provider.
-    fn place_of(&self, serving: &Serving) -> Result<(Arc<dyn Provider>, SafeUrl), RouteError> {
+    fn place_of(&self, serving: &Serving) -> Result<(Arc<dyn Provider>, Lead), RouteError> {
         if let Some(known) = serving.place.get() {
             return Ok(known.clone());
         }
         let registry = &serving.registry;
         let (name, root) = self.place(registry)?;
         let provider = self.providers.get(name).map_err(|error| error.set_in(registry))?;
-        let found = (provider, root.as_folder());
+        let root = match registry.named_by {
+            NamedBy::User => Lead::of_user(root.as_folder()),
+            _ => Lead::of_workspace(root.as_folder()),
+        };
+        let found = (provider, root);
         // Without a URL, the references to its packages say whether it is reached over plain http.
         if registry.url.is_some() {
             let _ = serving.place.set(found.clone());
@@ -128,7 +132,7 @@ impl Routes {
         &self,
         registry: &Registry,
         provider: Arc<dyn Provider>,
-        root: SafeUrl,
+        root: Lead,
         path: &str,
     ) -> Result<Route, RouteError> {
         let mut route = self.route_with(provider, root, path.to_owned())?;
@@ -145,7 +149,8 @@ impl Routes {
             && !GIT_HOSTS.contains(&base.host_port())
         {
             let route = self.web_root(base.host_port());
-            let route = route.and_then(|root| self.route("hub", root, String::new()));
+            let route =
+                route.and_then(|root| self.route("hub", Lead::of_user(root), String::new()));
             let prefix = base.as_str().to_owned();
             places.push(Searchable { before_names: prefix.clone(), prefix, route });
         }

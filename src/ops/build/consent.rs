@@ -13,7 +13,7 @@ use crate::lock::LockedPackage;
 use crate::manifest::Build;
 use crate::manifest::source::printable;
 use crate::ops::{Code, CommandError, Session};
-use crate::workspace::CONFIG_FILE;
+use crate::workspace::{CONFIG_FILE, Registry, Untrusted};
 
 /// The folder in `~/.mu`, and the file in it.
 const FOLDER: &str = "trust";
@@ -22,14 +22,13 @@ const FILE: &str = "builds.json";
 /// Which commands the user has agreed to, by the digest of the package's content.
 type Agreed = BTreeMap<String, Vec<String>>;
 
-/// Whether the settings name a package as one whose build may run: by its id, or by its name here.
+/// Whether the settings name a package as one whose build may run, and it comes from where the user expects it.
 pub(super) fn is_named(session: &Session, package: &LockedPackage) -> bool {
-    let trusted = &session.workspace.settings.trusted_builds;
-    trusted.matches(package.id.as_str()) || trusted.matches(session.short_name(&package.id))
+    session.workspace.settings.untrusted(&package.id).is_none()
 }
 
 /// The error about builds that the settings do not name.
-pub(super) fn not_named(packages: &[&LockedPackage]) -> CommandError {
+pub(super) fn not_named(session: &Session, packages: &[&LockedPackage]) -> CommandError {
     let names: Vec<String> =
         packages.iter().map(|one| format!("`{}` {}", one.id, one.version)).collect();
     let message = match names.as_slice() {
@@ -38,11 +37,33 @@ pub(super) fn not_named(packages: &[&LockedPackage]) -> CommandError {
             format!("these builds are not trusted, so they do not run: {}", several.join(", "))
         }
     };
-    let ids: Vec<&str> = packages.iter().map(|one| one.id.as_str()).collect();
-    CommandError::new(Code::Untrusted, message).hint(format!(
-        "if you trust their authors, write into `~/.mu/{CONFIG_FILE}`: trust: {{build: [{}]}}",
-        ids.join(", ")
-    ))
+    let mut error = CommandError::new(Code::Untrusted, message);
+    let mut unnamed = Vec::new();
+    for one in packages {
+        match session.workspace.settings.untrusted(&one.id) {
+            None | Some(Untrusted::Unnamed) => unnamed.push(one.id.as_str()),
+            Some(Untrusted::Led(Registry { prefix, url, .. })) => {
+                let place = url.as_ref().map(ToString::to_string).unwrap_or_default();
+                error = error.hint(format!(
+                    "you trust `{}`, but this workspace leads `{prefix}` to `{place}`: if that is right, lead it there in `~/.mu/{CONFIG_FILE}`, too",
+                    one.id
+                ));
+            }
+            Some(Untrusted::Overridden) => {
+                error = error.hint(format!(
+                    "you trust `{0}`, but `overrides` of this workspace uses something else: if that is right, override `{0}` in `~/.mu/{CONFIG_FILE}`, too",
+                    one.id
+                ));
+            }
+        }
+    }
+    if !unnamed.is_empty() {
+        error = error.hint(format!(
+            "if you trust their authors, write into `~/.mu/{CONFIG_FILE}`: trust: {{build: [{}]}}",
+            unnamed.join(", ")
+        ));
+    }
+    error
 }
 
 /// Asks for consent, unless it was given for this content and command before.
@@ -95,7 +116,7 @@ pub(super) fn ask(
 /// Adds to the answers in the file.
 fn keep(session: &Session, path: &Path, new: Agreed) -> Result<(), fs::FileError> {
     fs::create_private_folder(&session.environment.mu_home, crate::env::IN_HOME)?;
-    fs::create_private_folder(&session.environment.mu_home.join(FOLDER), &[FILE])?;
+    fs::create_private_folder(&session.environment.mu_home.join(FOLDER), &[FILE, "folders.json"])?;
     // Another process may have added to it meanwhile.
     let text = fs::read_text_if_there(path)?.unwrap_or_default();
     let mut agreed: Agreed = serde_json::from_str(&text).unwrap_or_default();

@@ -109,7 +109,7 @@ pub fn build(session: &Session, request: &BuildRequest) -> Result<BuildReport, C
     found = named;
     if !others.is_empty() && (found.is_empty() || !request.packages.is_empty()) {
         let packages: Vec<&LockedPackage> = others.iter().map(|one| one.package).collect();
-        return Err(consent::not_named(&packages));
+        return Err(consent::not_named(session, &packages));
     }
     let confined = !request.no_sandbox;
     if confined {

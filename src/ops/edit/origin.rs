@@ -37,6 +37,7 @@ impl Origin {
         url: Option<&str>,
     ) -> Result<Self, CommandError> {
         let insecure = session.options.allow_insecure;
+        let mut named_by = None;
         let in_git = git_place(session, package)?;
         let is_named = in_git.is_none();
         let (text, folder, commit) = match (url, in_git) {
@@ -57,10 +58,21 @@ impl Origin {
                 if !is_remote(&url) {
                     return Err(unknown(session, package));
                 }
+                // The package says so, and not the user.
+                named_by = Some(place_of(session, package)?.root);
                 (url, folder.unwrap_or_default(), commit)
             }
         };
-        let url = mu_provider_git::checked_url(&text, insecure)?;
+        let url = match &named_by {
+            None => mu_provider_git::checked_url(&text, insecure)?,
+            Some(place) => mu_provider_git::named_url(&text, place, insecure).map_err(|error| {
+                let hint = format!(
+                    "`mu edit {} --url URL` clones the repository that you name",
+                    session.short_name(&package.id)
+                );
+                CommandError::from(error).hint(hint)
+            })?,
+        };
         let version = &package.version;
         let mut tags = vec![format!("v{version}")];
         if !folder.is_empty() {
@@ -87,7 +99,7 @@ fn git_place(
     }
     let location = place_of(session, package)?;
     let folder = location.folder.or_else(|| package.folder.clone()).unwrap_or_default();
-    Ok(Some((location.root, folder)))
+    Ok(Some((location.root.url().clone(), folder)))
 }
 
 /// The repository and the commit that a package says it was made of.

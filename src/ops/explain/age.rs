@@ -6,7 +6,8 @@ use crate::ops::explain::ways_out::line_in;
 use crate::ops::session::age::date;
 use crate::reference::Version;
 use crate::select::{Clash, Rejection};
-use crate::workspace::{Cutoff, Key};
+use crate::workspace::{Cutoff, Key, ReleaseAge};
+use mu_provider::NamedBy;
 
 /// Describes the versions of a package that are too new: a line, if there are any.
 pub(super) fn notes(session: &Session, clash: &Clash) -> Vec<String> {
@@ -19,17 +20,17 @@ fn note(session: &Session, clash: &Clash, oldest: &str) -> Option<String> {
     let releases = session.index().releases(&clash.id).ok()?;
     let published = releases.published(releases.position(&Version::parse(oldest).ok()?)?)?;
     let now = session.environment.now;
-    let cutoff = session.workspace.settings.minimum_release_age;
-    let rule = match (session.options.published_before, cutoff) {
+    let age = session.workspace.settings.release_age(now);
+    let rule = match (session.options.published_before, age) {
         (Some(moment), _) => {
             format!("; `--exclude-newer` excludes versions newer than {}", date(moment))
         }
-        (None, Some(cutoff)) => {
+        (None, Some(ReleaseAge { cutoff, named_by })) => {
             let effect = match cutoff {
                 Cutoff::Age(age) => format!("allows it from {} on", date(published + age)),
                 Cutoff::Moment(_) => "excludes newer versions".to_owned(),
             };
-            format!("; `minimumReleaseAge: {cutoff}` ({}) {effect}", file(session))
+            format!("; `minimumReleaseAge: {cutoff}` ({}) {effect}", file(session, named_by))
         }
         (None, None) => String::new(),
     };
@@ -41,11 +42,14 @@ fn note(session: &Session, clash: &Clash, oldest: &str) -> Option<String> {
 }
 
 /// The file of settings that has the rule, with the line.
-fn file(session: &Session) -> String {
+fn file(session: &Session, named_by: NamedBy) -> String {
     let key = Key::minimum_release_age;
     let own = ".mu/workspace.yaml";
-    if let Some(line) = line_in(&session.workspace.root.join(own), key, key) {
-        return format!("{own}:{line}");
+    if named_by == NamedBy::Workspace {
+        return match line_in(&session.workspace.root.join(own), key, key) {
+            Some(line) => format!("{own}:{line}"),
+            None => own.to_owned(),
+        };
     }
     let user = session.environment.mu_home.join("config.yaml");
     match line_in(&user, key, key) {

@@ -262,6 +262,12 @@ pub(crate) fn unavailable(session: &Session, error: Unavailable) -> CommandError
             );
             return CommandError::from_error(Code::Reference, error).hint(hint);
         }
+        Cause::Refused => {
+            let hint = "if you trust it, say so yourself: lead there by `registries` or `overrides` in the settings";
+            let mut hints = vec![hint.to_owned()];
+            hints.extend(without(&error));
+            (Code::Untrusted, hints)
+        }
         Cause::Package => (Code::Manifest, without(&error).into_iter().collect()),
         Cause::Cache => (Code::Io, vec!["`mu cache clean` empties the cache".to_owned()]),
     };

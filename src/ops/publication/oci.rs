@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use mu_formats::helm;
 use mu_hub::{HubError, Published};
 use mu_provider::publishable::check_line;
-use mu_provider::{Location, Release, SafeUrl, place_without_secrets};
+use mu_provider::{Lead, Location, Release, SafeUrl, place_without_secrets};
 use mu_provider_oci::{ForeignArtifact, OciProvider, Pushed, Writer};
 use serde_json::{Map, Value};
 
@@ -19,7 +19,7 @@ use crate::reference::PackageId;
 /// A registry that takes packages.
 pub(super) struct OciRegistry {
     provider: OciProvider,
-    root: SafeUrl,
+    root: Lead,
     insecure: bool,
     now: Timestamp,
 }
@@ -47,7 +47,7 @@ impl OciRegistry {
         }
         Ok(Self {
             provider: OciProvider::new(oci(&session.environment, &session.http())),
-            root: url.as_folder(),
+            root: Lead::of_user(url.as_folder()),
             insecure: insecure || session.options.allow_insecure,
             now: Timestamp::from_second(session.environment.now).unwrap_or_default(),
         })

@@ -34,7 +34,7 @@ impl Session {
     pub(crate) fn age_rule(&self) -> AgeRule {
         AgeRule {
             excluded_newer: self.options.published_before,
-            cutoff: self.workspace.settings.minimum_release_age,
+            cutoff: self.workspace.settings.release_age(self.environment.now).map(|age| age.cutoff),
             now: self.environment.now,
         }
     }

@@ -8,8 +8,10 @@ pub(crate) mod age;
 pub(crate) mod changed_manifests;
 pub(crate) mod credentials;
 mod edits;
+pub(crate) mod elsewhere;
 pub mod error;
 pub mod events;
+pub(crate) mod folders;
 pub mod installed_packs;
 pub(crate) mod installed_releases;
 pub(crate) mod json;
@@ -43,6 +45,7 @@ use crate::index::{Index, IndexOptions, MOST_PACKAGES, Providers};
 use crate::lock::Lockfile;
 use crate::ops::session::credentials::Tokens;
 use crate::ops::session::events::{Aside, Work};
+use crate::ops::session::folders::Folders;
 use crate::ops::session::installed_releases::PacksHere;
 use crate::ops::session::view::{Edited, View};
 use crate::ops::{Events, Places, Stage};
@@ -137,6 +140,8 @@ pub struct Session {
     pub(crate) store: Store,
     /// Receives warnings and progress.
     pub(crate) events: Arc<dyn Events>,
+    /// Decides which folders packages may come from.
+    pub(crate) folders: Arc<Folders>,
     http: OnceLock<Arc<Http>>,
     index: OnceLock<Index>,
     /// The lock as it was read, until it is written.
@@ -183,6 +188,7 @@ impl Session {
             events.warning(&warning.to_string());
         }
         let places = Places::new(&workspace, &environment);
+        let folders = Arc::new(Folders::new(&workspace, &environment, options.yes, &events));
         Self {
             store: Store::new(&environment.cache).read_only(options.store_readonly),
             environment,
@@ -191,6 +197,7 @@ impl Session {
             workspace,
             places,
             events,
+            folders,
             http: OnceLock::new(),
             index: OnceLock::new(),
             lockfile: Mutex::default(),
@@ -285,6 +292,8 @@ impl Session {
         let lock = self.lockfile().ok().flatten().unwrap_or_default();
         let defaults = self.defaults();
         for package in &lock.packages {
+            // The lock is the workspace's own word.
+            index.let_in(&package.id);
             if let Some(reference) = locked_places::stated(index.providers(), package, &defaults) {
                 index.declare_locked(&package.id, &reference);
             }
@@ -318,6 +327,7 @@ impl Session {
         let events = Arc::clone(&self.events);
         let answered = Arc::clone(&self.events);
         let environment = self.environment.clone();
+        let folders = Arc::clone(&self.folders);
         Index::new(IndexOptions {
             providers: self.make_providers(),
             registries: self.workspace.settings.registries.clone(),
@@ -326,6 +336,7 @@ impl Session {
             instead_of,
             helms_aliases: Box::new(move || crate::formats::helms_aliases(&environment)),
             own_name: Box::new(move |id: PackageId| own.own_name(id)),
+            check_folder: Box::new(move |folder| folders.check(folder)),
             is_local: Box::new(move |id: &PackageId| places.member_of(id).is_some()),
             installed: Box::new(move |id: &PackageId| packs.installed(id)),
             of_user_and_runtime: Box::new(move |id: &PackageId| {

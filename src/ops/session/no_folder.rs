@@ -17,7 +17,11 @@ const LISTED: usize = 8;
 /// When it is not there.
 pub(crate) fn local_folder(session: &Session, path: &str) -> Result<PathBuf, CommandError> {
     let folder = crate::env::absolute(&session.environment.current, path.as_ref());
-    if folder.is_dir() { Ok(folder) } else { Err(no_folder(&folder)) }
+    if !folder.is_dir() {
+        return Err(no_folder(&folder));
+    }
+    session.folders.name(&folder);
+    Ok(folder)
 }
 
 /// The error of a path that should be a folder, but is not.

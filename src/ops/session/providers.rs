@@ -101,3 +101,111 @@ pub(crate) fn oci(environment: &Environment, http: &Arc<Http>) -> mu_provider_oc
         ..mu_provider_oci::OciOptions::new(Arc::clone(http), downloads)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use mu_provider::http::HttpOptions;
+    use mu_provider::{Lead, Location, Reach, SafeUrl};
+
+    use super::*;
+    use crate::index::{Route, objection};
+    use crate::reference::{Defaults, Protocol, Reference};
+
+    /// Where packages of each provider are on the network, and for those that can be there, in a folder.
+    const PLACES: [(&str, &str, Option<&str>); 8] = [
+        ("git", "https://git.example/", Some("file:///srv/")),
+        ("helm", "https://charts.example/", Some("file:///srv/charts/")),
+        ("hub", "https://hub.example/", Some("file:///srv/hub/")),
+        ("kudo", "https://kudo.example/", Some("file:///srv/kudo/")),
+        ("oci", "https://oci.example/", None),
+        ("olm", "https://olm.example/", Some("file:///srv/catalog/")),
+        ("path", "file:///srv/package/", Some("file:///srv/package/")),
+        ("url", "https://archives.example/", None),
+    ];
+
+    /// Hosts near to this machine, the nearest first.
+    const HOSTS: [(&str, Reach); 7] = [
+        ("localhost", Reach::Machine),
+        ("127.0.0.1:5000", Reach::Machine),
+        ("127.1", Reach::Machine),
+        ("[::1]:80", Reach::Machine),
+        ("10.0.0.5", Reach::Private),
+        ("169.254.169.254", Reach::Private),
+        ("192.168.1.1:8080", Reach::Private),
+    ];
+
+    /// References to what is near to this machine, by all protocols, and how near it is.
+    fn near() -> Vec<(String, Reach)> {
+        let mut all: Vec<(String, Reach)> = ["../x", "/srv/x", "file:///srv/x"]
+            .map(|folder| (folder.to_owned(), Reach::Files))
+            .to_vec();
+        for (host, reach) in HOSTS {
+            all.push((format!("{host}/acme/x"), reach));
+        }
+        for scheme in Protocol::schemes().chain(["plugin"]) {
+            if scheme.ends_with("file") {
+                all.push((format!("{scheme}:///srv/x"), Reach::Files));
+                continue;
+            }
+            all.extend(HOSTS.map(|(host, reach)| (format!("{scheme}://{host}/acme/x"), reach)));
+        }
+        all
+    }
+
+    fn may(route: &Route, text: &str) -> bool {
+        let reference = Reference::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        objection(route, &reference.id(&Defaults::default()), &reference).is_none()
+    }
+
+    #[test]
+    fn what_any_provider_fetched_leads_no_nearer_to_this_machine_than_its_place() {
+        let folder = tempfile::tempdir().expect("a temporary folder can be made");
+        let path = |name: &str| folder.path().join(name);
+        let environment = Environment {
+            home: path("home"),
+            mu_home: path("home/.mu"),
+            mu_root: path("runtime"),
+            cache: path("cache"),
+            current: path("work"),
+            now: 0,
+            users: Vec::new(),
+            variables: Arc::default(),
+        };
+        let providers = all(&environment, false, &Http::new(HttpOptions::default()));
+        let known: Vec<&str> = PLACES.iter().map(|(name, ..)| *name).collect();
+        assert_eq!(providers.names().collect::<Vec<_>>(), known, "each provider has a place here");
+        for (name, network, in_folder) in PLACES {
+            let provider = providers.get(name).expect("is there");
+            let facts = provider.facts();
+            let at = |root: &str| Route {
+                provider: Arc::clone(&provider),
+                location: Location::new(
+                    Lead::of_user(SafeUrl::parse(root).expect("is a URL")),
+                    "x",
+                ),
+                tried: Vec::new(),
+            };
+            for (text, reach) in near() {
+                let near_too = |root: &str| may(&at(root), &text);
+                if !facts.is_folder {
+                    assert!(!near_too(network), "{name} on the network: {text}");
+                    let private = near_too("https://10.0.0.9/");
+                    assert_eq!(
+                        private,
+                        reach == Reach::Private,
+                        "{name} in a private network: {text}"
+                    );
+                    let here = near_too("http://127.0.0.1:1/");
+                    assert_eq!(here, reach != Reach::Files, "{name} on this machine: {text}");
+                }
+                if let Some(root) = in_folder {
+                    // A registry in a folder has what others have published.
+                    let has_own = facts.is_folder || facts.is_repository;
+                    let fine = reach != Reach::Files || has_own;
+                    assert_eq!(near_too(root), fine, "{name} in a folder: {text}");
+                }
+            }
+            assert!(may(&at(network), "https://other.example/acme/x"), "{name}");
+        }
+    }
+}

@@ -355,7 +355,7 @@ pub fn is_settled(session: &Session, requirements: &Requirements, lock: &Lockfil
     }
     let settings = &session.workspace.settings;
     let is_filtered = !requirements.runtime.is_empty()
-        || settings.minimum_release_age.is_some()
+        || !settings.release_ages.is_empty()
         || session.options.published_before.is_some()
         || session.options.prereleases
         || settings.overrides.keys().any(|id| lock.find(id).next().is_some())

@@ -111,6 +111,15 @@ impl Sandbox {
         write(self.folder.path(), "home/.mu/config.yaml", text);
     }
 
+    /// Trusts a folder of the sandbox, outside of the workspace, in `~/.mu/config.yaml`.
+    pub(crate) fn trusts_folder(&self, folder: &str) {
+        let config = self.path("home/.mu/config.yaml");
+        let text = fs::read_to_string(config).expect("is there");
+        let folder = self.path(folder).display().to_string();
+        let text = format!("{text}trust: {{folders: [\"{folder}\"]}}\n");
+        write(self.folder.path(), "home/.mu/config.yaml", text);
+    }
+
     /// Sets an environment variable of every later run.
     pub(crate) fn set(&mut self, name: &str, value: &str) {
         self.variables.insert(name.to_owned(), value.to_owned());

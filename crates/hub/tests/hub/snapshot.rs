@@ -7,7 +7,8 @@ use std::sync::Arc;
 use mu_hub::{Hub, Place};
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{
-    Folder, Limits, Listing, Location, Provider as _, Release, SafeUrl, Silent, Soon, TreeWriter,
+    Folder, Lead, Limits, Listing, Location, Provider as _, Release, SafeUrl, Silent, Soon,
+    TreeWriter,
 };
 use mu_provider_hub::HubProvider;
 use mu_testing::http::{Reply, TestServer};
@@ -78,7 +79,7 @@ impl Reader {
 }
 
 fn at(server: &TestServer, name: &str) -> Location {
-    Location::new(SafeUrl::parse(&server.url("")).expect("is a URL"), name)
+    Location::new(Lead::of_user(SafeUrl::parse(&server.url("")).expect("is a URL")), name)
 }
 
 #[test]

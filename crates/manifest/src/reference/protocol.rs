@@ -73,6 +73,11 @@ static SCHEMES: [(&str, Protocol); 21] = [
 ];
 
 impl Protocol {
+    /// All schemes but those of plugins.
+    pub fn schemes() -> impl Iterator<Item = &'static str> {
+        SCHEMES.iter().map(|(scheme, _)| *scheme)
+    }
+
     /// The protocol of a scheme in lower case, which must consist of valid letters.
     pub(super) fn from_scheme(scheme: &str) -> Self {
         let known = SCHEMES.iter().find(|(known, _)| *known == scheme);

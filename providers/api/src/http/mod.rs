@@ -50,8 +50,8 @@ pub use self::request::{Method, Request};
 pub use self::response::Response;
 pub use self::retry::Failure;
 use self::retry::{Unreachable, Waits};
-pub use self::rules::check_lead;
 pub use self::secret::{Secret, TOKEN_PREFIX, names_of, or_variable, token_variable};
+pub use crate::check_lead;
 use crate::{ErrorKind, ProviderError, SafeUrl};
 pub use reqwest::header::HeaderMap;
 

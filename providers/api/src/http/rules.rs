@@ -1,10 +1,9 @@
 //! Where a request may go, and whether it may carry a token there. Nothing here sends anything.
 
-use std::net::Ipv4Addr;
-
-use url::{Host, Url};
+use url::Url;
 
 use super::or_variable;
+use crate::lead::trespass;
 use crate::{ErrorKind, ProviderError, SafeUrl};
 
 /// Checks that mu may connect to `url`: https, or http if it is safe or was allowed.
@@ -63,75 +62,6 @@ pub(super) fn redirected(
     Ok(to)
 }
 
-/// Checks that content from `from` may name `to` as another place, under the rules for redirects.
-///
-/// # Errors
-///
-/// When it leads from https to plain http, or from the network to this machine or a private address. A server
-/// may name itself.
-pub fn check_lead(from: &SafeUrl, to: &SafeUrl) -> Result<(), ProviderError> {
-    match trespass(from, to) {
-        None => Ok(()),
-        Some(why) => {
-            let text = format!("`{to}`, which `{from}` names, is refused: {why}");
-            Err(ProviderError::new(ErrorKind::Refused, text))
-        }
-    }
-}
-
-/// Why `from` may not redirect to `to`.
-fn trespass(from: &SafeUrl, to: &SafeUrl) -> Option<&'static str> {
-    if from.scheme() == "https" && to.scheme() == "http" {
-        return Some("it goes from https to plain http");
-    }
-    // The name of a bucket may be that of a host.
-    let is_itself = !from.is_bucket() && from.as_url().host() == to.as_url().host();
-    if is_itself || reach(to) >= reach(from) {
-        return None;
-    }
-    Some(match reach(to) {
-        Reach::Machine => "it goes from the network to this machine",
-        Reach::Private | Reach::Network => "it goes from the network to a private address",
-    })
-}
-
-/// The networks that can reach a host.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Reach {
-    /// This machine alone.
-    Machine,
-    /// A private network, judged by the address. For a name, this is not known before the lookup.
-    Private,
-    /// Everyone, as far as known.
-    Network,
-}
-
-fn reach(url: &SafeUrl) -> Reach {
-    if url.is_loopback() || url.scheme() == "file" {
-        return Reach::Machine;
-    }
-    match url.as_url().host() {
-        Some(Host::Ipv4(address)) => reach_of(address),
-        Some(Host::Ipv6(address)) => match address.to_ipv4_mapped() {
-            Some(address) => reach_of(address),
-            None if address.is_unspecified() => Reach::Machine,
-            None if address.is_unique_local() || address.is_unicast_link_local() => Reach::Private,
-            None => Reach::Network,
-        },
-        _ => Reach::Network,
-    }
-}
-
-fn reach_of(address: Ipv4Addr) -> Reach {
-    if address.is_loopback() || address.is_unspecified() {
-        Reach::Machine
-    } else if address.is_private() || address.is_link_local() {
-        Reach::Private
-    } else {
-        Reach::Network
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -181,27 +111,6 @@ mod tests {
         ] {
             let result = redirected(&url(from), location, insecure).map(|to| to.to_string());
             assert_eq!(result.as_deref().ok(), expected, "{from} {location}: {result:?}");
-        }
-    }
-
-    #[test]
-    fn what_a_server_names_is_no_nearer_than_itself() {
-        for (from, to, fine) in [
-            ("https://h/", "https://cdn/a", true),
-            ("https://h/", "http://h/a", false),
-            ("https://h/", "https://h:8443/a", true),
-            ("https://h/", "https://0.0.0.0/a", false),
-            ("https://h/", "https://[::1]/a", false),
-            ("https://h/", "https://[fd00::1]/a", false),
-            ("https://h/", "https://169.254.169.254/latest/meta-data/", false),
-            ("https://h/", "https://app.localhost/a", false),
-            ("http://192.168.0.2/", "http://192.168.0.2:81/a", true),
-            ("http://192.168.0.2/", "http://127.0.0.1/a", false),
-            ("http://localhost/", "http://127.0.0.1:81/a", true),
-            ("http://localhost/", "https://h/a", true),
-        ] {
-            let result = check_lead(&url(from), &url(to));
-            assert_eq!(result.is_ok(), fine, "{from} {to}: {result:?}");
         }
     }
 

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use git2::Oid;
-use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl};
+use mu_provider::{ErrorKind, Lead, Progress, ProviderError, SafeUrl};
 
 use self::program::Access;
 use crate::database::Bounds;
@@ -49,6 +49,17 @@ pub struct Beginning<'a> {
 /// When it is none, or one that could make `git` run something else.
 pub fn checked_url(text: &str, insecure: bool) -> Result<String, ProviderError> {
     Ok(remote(text, insecure)?.to_string())
+}
+
+/// Reads the URL of a repository that `git` may be given, which what is at `from` names.
+///
+/// # Errors
+///
+/// As for [`checked_url`], and when it is nearer to this machine than `from` is.
+pub fn named_url(text: &str, from: &Lead, insecure: bool) -> Result<String, ProviderError> {
+    let remote = remote(text, insecure)?;
+    from.leads_to(remote.url.clone())?;
+    Ok(remote.to_string())
 }
 
 /// Whether Git accepts the name of a branch.

@@ -101,16 +101,16 @@ impl WorkingCopies {
         from: &Beginning<'_>,
         submodules: &Submodules,
     ) -> Result<(), ProviderError> {
+        // Git itself would ask wherever they lead.
+        let parent = super::remote(from.url, true)?;
+        let named = submodules.urls().map(|url| RemoteUrl::submodule(&parent, url));
+        let named = named.collect::<Result<Vec<_>, _>>()?;
         let update = |access: &Access| {
             let mut command = self.inside(access, clone);
             command.args(["submodule", "--quiet", "update", "--init", "--recursive"]);
             run(command, &format!("the submodules of `{}` cannot be cloned", from.url))
         };
-        let remotes = || {
-            let parent = super::remote(from.url, true)?;
-            let urls = submodules.urls().filter_map(|url| RemoteUrl::submodule(&parent, url).ok());
-            Ok(urls.chain([parent.clone()]).collect())
-        };
+        let remotes = || Ok(named.iter().cloned().chain([parent.clone()]).collect());
         self.with_tokens(access, remotes, update).map(drop)
     }
 

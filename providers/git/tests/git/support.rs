@@ -8,8 +8,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use mu_provider::conformance::releases;
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{
-    Folder, Limits, Listing, Location, Progress, Provider as _, ProviderError, Release, SafeUrl,
-    Silent, Tree, TreeWriter,
+    Folder, Lead, Limits, Listing, Location, Progress, Provider as _, ProviderError, Release,
+    SafeUrl, Silent, Tree, TreeWriter,
 };
 use mu_provider_git::{GitOptions, GitProvider};
 use mu_testing::git::variables;
@@ -113,7 +113,7 @@ pub(crate) fn fetch(
 
 /// A location as it is written in a reference.
 pub(crate) fn written(root: &str, path: &str) -> Location {
-    Location::new(SafeUrl::parse(root).expect("is a URL"), path)
+    Location::new(Lead::of_user(SafeUrl::parse(root).expect("is a URL")), path)
 }
 
 /// A folder of this machine as a location.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use mu_provider::conformance::read_tree;
-use mu_provider::{ArchiveDigest, Digest, Location, Release, SafeUrl};
+use mu_provider::{ArchiveDigest, Digest, Lead, Location, Release, SafeUrl};
 use mu_testing::write;
 use sha2::{Digest as _, Sha256};
 use tempfile::TempDir;
@@ -69,7 +69,7 @@ impl Hub {
 
 /// A package of this hub.
 pub(crate) fn at(root: &str, name: &str) -> Location {
-    Location::new(SafeUrl::parse(root).expect("is a URL"), name)
+    Location::new(Lead::of_user(SafeUrl::parse(root).expect("is a URL")), name)
 }
 
 pub(crate) fn sha256(bytes: &[u8]) -> ArchiveDigest {

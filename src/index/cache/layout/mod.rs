@@ -10,7 +10,7 @@ mod table;
 use std::ops::Range;
 use std::sync::Arc;
 
-use mu_provider::{Dates, Location, SafeUrl};
+use mu_provider::{Dates, Lead, Location, SafeUrl};
 
 use self::bytes::{Reader, Writer, put_number};
 pub(in crate::index) use self::table::Table;
@@ -98,7 +98,7 @@ impl Learned {
         max_age: Option<u32>,
         validator: Option<&str>,
         tried: &[String],
-        root: &SafeUrl,
+        root: &Lead,
     ) -> Self {
         let mut writer = Writer::default();
         writer.number(tried.len() as u64);
@@ -106,7 +106,7 @@ impl Learned {
         Self::written(whole(checked, max_age, validator, 0, &writer, &[]), Vec::new(), root)
     }
 
-    fn written(near: Vec<u8>, far: Vec<u8>, root: &SafeUrl) -> Self {
+    fn written(near: Vec<u8>, far: Vec<u8>, root: &Lead) -> Self {
         let written = Written { near: Arc::new(near), far: Arc::new(far) };
         let far = Far::Bytes(Arc::clone(&written.far));
         let record = decode(&written.near, 0..written.near.len(), far, root);
@@ -143,7 +143,7 @@ pub(super) fn decode(
     near: &Arc<Vec<u8>>,
     place: Range<usize>,
     far: Far,
-    root: &SafeUrl,
+    root: &Lead,
 ) -> Option<Record> {
     let end = place.end;
     let mut reader = Reader::new(near, place)?;
@@ -204,11 +204,14 @@ impl<'bytes> Reader<'bytes> {
         Some(Beginning { times, flags, validator, texts: begin..begin + length })
     }
 
-    fn location(&mut self, texts: &[u8], flags: u8, likely: &SafeUrl) -> Option<Location> {
+    fn location(&mut self, texts: &[u8], flags: u8, likely: &Lead) -> Option<Location> {
         let root = self.text(texts)?;
         let is_likely = root == likely.as_url().as_str();
         Some(Location {
-            root: if is_likely { likely.clone() } else { SafeUrl::parse(root).ok()? },
+            root: match is_likely {
+                true => likely.clone(),
+                false => likely.within(SafeUrl::parse(root).ok()?).ok()?,
+            },
             path: self.text(texts)?.to_owned(),
             folder: match flags & FOLDER {
                 0 => None,

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use mu_provider::{Location, Release, SafeUrl};
+use mu_provider::{Lead, Location, Release, SafeUrl};
 use url::Url;
 
 use crate::index::{Candidate, Route};
@@ -165,6 +165,8 @@ fn in_lock(
         None if provider.facts().places_are_flat => leaf(id.name_str()),
         None => id.name_str(),
     };
+    // It is where the settings or the id lead.
+    let root = Lead::of_workspace(root);
     let mut location = Location::new(root, if is_repository { "" } else { path });
     if is_repository {
         location.folder = Some(folder.to_owned());
@@ -226,6 +228,7 @@ fn folder_route(session: &Session, package: &LockedPackage) -> Result<Route, Com
         return Err(CommandError::new(Code::Integrity, message)
             .hint("run `mu get` without --frozen, which corrects Mu.lock, or restore it"));
     };
+    session.folders.check(&folder)?;
     let root = Url::from_directory_path(folder).map_err(|()| {
         let text = format!(
             "the source `{}` of `{}` in Mu.lock is not a folder",
@@ -233,7 +236,7 @@ fn folder_route(session: &Session, package: &LockedPackage) -> Result<Route, Com
         );
         CommandError::new(Code::Workspace, text)
     })?;
-    let mut location = Location::new(root.into(), "");
+    let mut location = Location::new(Lead::of_workspace(root.into()), "");
     location.insecure = session.options.allow_insecure;
     Ok(Route { provider, location, tried: Vec::new() })
 }

@@ -1,0 +1,191 @@
+//! Which folders of this machine packages may come from.
+//!
+//! A folder of the workspace, or of the Git repository around it, belongs to its author. One further out is somebody's else: it counts
+//! only with a manifest, and only after the user has named it, has agreed to it, or trusts it in `~/.mu/config.yaml`. Folders of
+//! the user's own settings never count. What a folder is called does not matter, but where it really is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use mu_provider::threads::lock;
+use mu_provider::{ErrorKind, ProviderError};
+
+use crate::env::Environment;
+use crate::formats;
+use crate::fs;
+use crate::ops::Events;
+use crate::reference::PackageId;
+use crate::workspace::{CONFIG_FILE, Settings, Workspace};
+
+/// The folder in `~/.mu`, and the file in it: the folders outside that were agreed to, by the workspace.
+const FOLDER: &str = "trust";
+const FILE: &str = "folders.json";
+
+type Agreed = BTreeMap<String, BTreeSet<String>>;
+
+/// Decides which folders packages may come from.
+pub(crate) struct Folders {
+    /// The workspace, and the repository around it, without links in their paths.
+    own: Vec<PathBuf>,
+    root: PathBuf,
+    home: PathBuf,
+    mu_home: PathBuf,
+    settings: Settings,
+    /// Whether every question is answered with yes.
+    yes: bool,
+    events: Arc<dyn Events>,
+    known: Mutex<Known>,
+}
+
+/// What was decided in this run.
+#[derive(Default)]
+struct Known {
+    /// Folders that the user names, in a command or in the user's own settings.
+    named: BTreeSet<PathBuf>,
+    decided: BTreeMap<PathBuf, bool>,
+}
+
+impl Folders {
+    pub(super) fn new(
+        workspace: &Workspace,
+        environment: &Environment,
+        yes: bool,
+        events: &Arc<dyn Events>,
+    ) -> Self {
+        let (root, home) = (real(&workspace.root), real(&environment.home));
+        // A repository of the whole home folder does not make everything in it the author's.
+        let is_whole = |folder: &Path| home.starts_with(folder);
+        let repository =
+            root.ancestors().find(|folder| fs::symlink_metadata(&folder.join(".git")).is_ok());
+        let repository = repository.filter(|folder| !is_whole(folder)).map(Path::to_owned);
+        let settings = &workspace.settings;
+        let is_of_user = |id: &PackageId| !settings.overridden_here.contains(id);
+        let overrides = settings.overrides.iter().filter(|(id, _)| is_of_user(id));
+        let overrides = overrides.filter_map(|(_, reference)| reference.local());
+        let overrides =
+            overrides.map(|path| real(&crate::env::absolute(&workspace.root, path.as_ref())));
+        Self {
+            own: repository.into_iter().chain([root.clone()]).collect(),
+            root,
+            home,
+            mu_home: real(&environment.mu_home),
+            settings: settings.clone(),
+            yes,
+            events: Arc::clone(events),
+            known: Mutex::new(Known { named: overrides.collect(), decided: BTreeMap::new() }),
+        }
+    }
+
+    /// Records that the user names a folder in a command.
+    pub(super) fn name(&self, folder: &Path) {
+        lock(&self.known).named.insert(real(folder));
+    }
+
+    /// Checks that a package may come from `folder`, and asks the user about one outside that is new.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Refused`] when it may not.
+    pub(crate) fn check(&self, folder: &Path) -> Result<(), ProviderError> {
+        let place = real(folder);
+        let shown = place.display();
+        if self.is_of_user(&place) {
+            let text = format!(
+                "the folder `{shown}` is refused: it has settings of yours, and is no package"
+            );
+            return Err(ProviderError::new(ErrorKind::Refused, text)
+                .hint("move the package to a folder of its own"));
+        }
+        if self.own.iter().any(|own| place.starts_with(own)) || !place.is_dir() {
+            // What is not there is reported as missing.
+            return Ok(());
+        }
+        let outside =
+            format!("the folder `{shown}` is outside of this workspace and of its Git repository");
+        if !matches!(formats::locate(&place), Ok(Some(_)) | Err(_)) {
+            let text = format!("{outside}, and has no manifest, so it is not taken as a package");
+            return Err(ProviderError::new(ErrorKind::Refused, text)
+                .hint("`mu init` in that folder makes it a package"));
+        }
+        if self.settings.trusts_folder(&place) {
+            return Ok(());
+        }
+        // Held while the user is asked, so that there is one question at a time.
+        let mut known = lock(&self.known);
+        if let Some(true) = known.decided.get(&place) {
+            return Ok(());
+        }
+        let path = self.mu_home.join(FOLDER).join(FILE);
+        if self.has_agreed(&path, &place) {
+            known.decided.insert(place, true);
+            return Ok(());
+        }
+        let question = format!(
+            "this workspace takes a package from `{shown}`, which is outside of it.\nUse it?"
+        );
+        let is_named = known.named.contains(&place);
+        let is_asked = !known.decided.contains_key(&place);
+        let agrees = is_named || self.yes || (is_asked && self.events.confirm(&question));
+        known.decided.insert(place.clone(), agrees);
+        if !agrees {
+            let text = format!("{outside}, and nobody has agreed to use it");
+            return Err(ProviderError::new(ErrorKind::Refused, text)
+                .hint("run this on a terminal to be asked, or with `--yes` to agree")
+                .hint(format!(
+                    "or write into `~/.mu/{CONFIG_FILE}`: trust: {{folders: [{shown}]}}"
+                )));
+        }
+        if let Err(error) = self.keep(&path, &place) {
+            let text = format!("mu will ask again, because it cannot keep the answer: {error}");
+            self.events.warning(&text);
+        }
+        Ok(())
+    }
+
+    /// Whether a folder holds settings of the user: one beside which the user's own files lie hidden, or one above.
+    fn is_of_user(&self, place: &Path) -> bool {
+        if self.home.starts_with(place) {
+            return true;
+        }
+        let hidden =
+            place.strip_prefix(&self.home).ok().and_then(|inner| inner.components().next());
+        let hidden = hidden.map(|first| self.home.join(first));
+        let hidden = hidden.filter(|folder| {
+            folder.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'))
+        });
+        let of_mu = Some(self.mu_home.clone()).filter(|own| place.starts_with(own));
+        // A workspace in there is its author's.
+        hidden.into_iter().chain(of_mu).any(|folder| !self.root.starts_with(folder))
+    }
+
+    /// Whether the user has agreed to a folder in an earlier run.
+    fn has_agreed(&self, path: &Path, place: &Path) -> bool {
+        let agreed = read(path);
+        let folders = self.root.to_str().and_then(|root| agreed.get(root));
+        folders.zip(place.to_str()).is_some_and(|(folders, place)| folders.contains(place))
+    }
+
+    fn keep(&self, path: &Path, place: &Path) -> Result<(), fs::FileError> {
+        fs::create_private_folder(&self.mu_home, crate::env::IN_HOME)?;
+        fs::create_private_folder(&self.mu_home.join(FOLDER), &["builds.json", FILE])?;
+        // A path that is no text is asked about each time.
+        let Some((root, place)) = self.root.to_str().zip(place.to_str()) else { return Ok(()) };
+        // Another process may have added to it meanwhile.
+        let mut agreed = read(path);
+        agreed.entry(root.to_owned()).or_default().insert(place.to_owned());
+        let text = serde_json::to_string_pretty(&agreed).expect("texts always serialise");
+        fs::write_private(path, text.as_bytes())
+    }
+}
+
+/// What was agreed to; nothing if the file cannot be read.
+fn read(path: &Path) -> Agreed {
+    let text = fs::read_text_if_there(path).ok().flatten();
+    text.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default()
+}
+
+/// A path without links, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}

@@ -1,0 +1,147 @@
+//! Folders outside of the workspace as packages: which ones a workspace may take, and what its user is asked.
+
+use std::fs;
+
+use crate::support::git::git;
+use crate::support::{Package, Sandbox, write};
+
+#[test]
+fn a_folder_of_the_repository_around_the_workspace_needs_no_question() {
+    // As in a repository that has the workspace and a library side by side.
+    let sandbox = Sandbox::new();
+    for name in ["mono/app", "mono/lib"] {
+        fs::create_dir_all(sandbox.path(name)).expect("can be made");
+    }
+    git(&sandbox.path("mono"), &["init", "-q"]);
+    sandbox.place("mono/lib", &Package::new("acme/lib", "1.0.0"));
+    write(&sandbox.path("mono/app"), "Mu.yaml", "name: acme/app\ndependencies: [../lib]\n");
+    sandbox.mu_in("mono/app", &["get"]).ok();
+    assert!(sandbox.has("mono/app/.mu/packs"));
+    // A folder inside needs no manifest.
+    fs::remove_file(sandbox.path("mono/lib/Mu.yaml")).expect("is there");
+    sandbox.mu_in("mono/app", &["get"]).ok();
+}
+
+#[test]
+fn a_folder_further_out_is_asked_about_once() {
+    let sandbox = Sandbox::with_dependencies(&["../lib"]);
+    sandbox.place("lib", &Package::new("acme/lib", "1.0.0"));
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&["nobody has agreed to use it", "trust: {folders: [[DIR]/lib]}"]);
+    sandbox.mu(&["get", "--json"]).fails_with("untrusted");
+    assert!(!sandbox.has("work/.mu/packs/localhost"));
+    sandbox.mu(&["get", "--yes"]).ok();
+    // The answer is kept for this workspace, outside of it.
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["get", "--frozen"]).ok();
+    assert!(sandbox.has("home/.mu/trust/folders.json"));
+    fs::create_dir_all(sandbox.path("other")).expect("can be made");
+    write(&sandbox.path("other"), "Mu.yaml", "name: acme/other\ndependencies: [../lib]\n");
+    sandbox.mu_in("other", &["get", "--json"]).fails_with("untrusted");
+}
+
+#[test]
+fn a_lock_alone_brings_no_folder_from_further_out() {
+    let sandbox = Sandbox::with_dependencies(&["../lib"]);
+    sandbox.place("lib", &Package::new("acme/lib", "1.0.0"));
+    sandbox.mu(&["get", "--yes"]).ok();
+    fs::remove_dir_all(sandbox.path("home/.mu/trust")).expect("is there");
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    sandbox.mu(&["get", "--frozen", "--json"]).fails_with("untrusted");
+    assert!(!sandbox.has("work/.mu/packs/localhost"));
+}
+
+#[test]
+fn the_users_own_settings_trust_folders() {
+    let sandbox = Sandbox::with_dependencies(&["../lib"]);
+    sandbox.place("lib", &Package::new("acme/lib", "1.0.0"));
+    let config = fs::read_to_string(sandbox.path("home/.mu/config.yaml")).expect("is there");
+    for pattern in ["lib", "*"] {
+        let folder = sandbox.path(pattern).display().to_string();
+        let text = format!("{config}trust: {{folders: [\"{folder}\"]}}\n");
+        write(&sandbox.path("home/.mu"), "config.yaml", &text);
+        sandbox.mu(&["get"]).ok();
+        assert!(!sandbox.has("home/.mu/trust"));
+    }
+    write(&sandbox.path("home/.mu"), "config.yaml", &config);
+    sandbox.write(".mu/workspace.yaml", "trust: {folders: [\"*\"]}\n");
+    sandbox.mu(&["get"]).fails().says(&["a workspace cannot say which folders outside of it"]);
+}
+
+#[test]
+fn a_folder_that_a_command_names_needs_no_question() {
+    for command in ["get", "add"] {
+        let sandbox = Sandbox::with_dependencies(&[]);
+        sandbox.place("lib", &Package::new("acme/lib", "1.0.0"));
+        sandbox.mu(&["info", "../lib"]).ok();
+        sandbox.mu(&[command, "../lib"]).ok();
+        sandbox.mu(&["get"]).ok();
+    }
+}
+
+#[test]
+fn a_folder_without_a_manifest_outside_is_no_package() {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.path("private")).expect("can be made");
+    write(&sandbox.path("private"), "id_rsa", "TOP SECRET");
+    let private = sandbox.path("private").display().to_string();
+    for dependency in ["../private".to_owned(), private.clone(), format!("file://{private}")] {
+        sandbox.asks_for(&[&dependency]);
+        for command in [&["get", "--json"][..], &["get", "--yes", "--json"]] {
+            sandbox.mu(command).fails_with("untrusted");
+            assert!(!sandbox.has("work/.mu/packs/localhost"), "{dependency}");
+        }
+    }
+    // Nor by a registry, an override, or a link of the checkout.
+    sandbox.asks_for(&["x.example/a"]);
+    for settings in [
+        format!(
+            "registries: {{x.example/: {{provider: path, url: \"file://{}\"}}}}\n",
+            sandbox.root().display()
+        ),
+        "overrides: {x.example/a: ../private}\n".to_owned(),
+        "overrides: {x.example/a: ./link}\n".to_owned(),
+    ] {
+        fs::create_dir_all(sandbox.path("a")).expect("can be made");
+        sandbox.write(".mu/workspace.yaml", &settings);
+        let link = sandbox.path("work/link");
+        if !link.is_symlink() {
+            std::os::unix::fs::symlink(sandbox.path("private"), &link).expect("can be made");
+        }
+        sandbox.mu(&["get", "--yes", "--json"]).fails_with("untrusted");
+    }
+}
+
+#[test]
+fn folders_of_the_users_settings_are_never_packages() {
+    let sandbox = Sandbox::new();
+    // Whatever is in them, and whoever agrees: also in a repository of the whole home folder.
+    git(&sandbox.path("home"), &["init", "-q"]);
+    fs::create_dir_all(sandbox.path("home/src/app")).expect("can be made");
+    for folder in [".ssh", ".config/x", ".mu", ".gnupg", "."] {
+        let place = sandbox.path("home").join(folder);
+        fs::create_dir_all(&place).expect("can be made");
+        write(&place, "Mu.yaml", "name: acme/x\nversion: 1.0.0\n");
+        let text = format!("name: acme/app\ndependencies: [\"../../{folder}\"]\n");
+        write(&sandbox.path("home/src/app"), "Mu.yaml", &text);
+        let run = sandbox.mu_in("home/src/app", &["get", "--yes", "--json"]);
+        run.fails_with("untrusted");
+        assert!(!sandbox.has("home/src/app/.mu/packs/localhost"), "{folder}");
+    }
+}
+
+#[test]
+fn the_repository_of_the_whole_home_folder_makes_nothing_the_authors() {
+    let sandbox = Sandbox::new();
+    git(&sandbox.path("home"), &["init", "-q"]);
+    for folder in ["home/src/app", "home/private"] {
+        fs::create_dir_all(sandbox.path(folder)).expect("can be made");
+    }
+    write(&sandbox.path("home/private"), "Mu.yaml", "name: acme/x\nversion: 1.0.0\n");
+    write(
+        &sandbox.path("home/src/app"),
+        "Mu.yaml",
+        "name: acme/app\ndependencies: [../../private]\n",
+    );
+    sandbox.mu_in("home/src/app", &["get", "--json"]).fails_with("untrusted");
+}
