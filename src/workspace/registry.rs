@@ -69,7 +69,7 @@ impl Registry {
     pub(super) fn says_where(&self) -> bool {
         let alone = Self {
             tokens_at: self.tokens_at.clone(),
-            ..Self::new(self.prefix.clone(), self.defined_in.clone())
+            ..Self::new(self.prefix.clone(), self.defined_in.clone(), self.named_by)
         };
         self.tokens_at.is_none() || *self != alone
     }
