@@ -19,7 +19,7 @@ const MAKE_URLS: [(&str, usize, &str); 10] = [
     ("providers/helm/src/lib.rs", 1, "`Lead::leads_to` follows"),
     (
         "providers/oci/src/auth/mod.rs",
-        3,
+        2,
         "`check_lead` follows; the others are for tokens and messages",
     ),
     ("providers/oci/src/image.rs", 1, "`Lead::leads_to` follows"),
