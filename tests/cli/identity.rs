@@ -170,7 +170,8 @@ fn a_lock_alone_takes_no_folder_for_a_package_of_a_hub() {
     let message = error["message"].as_str().expect("is text");
     assert!(message.contains("no override in the settings does"), "{message}");
     assert!(!sandbox.has("work/.mu/packs/hub.mu.com"));
-    // The settings can allow it.
+    // The settings can allow it, with the user's consent.
+    sandbox.trusts_folder("private");
     sandbox.write(".mu/workspace.yaml", "overrides: {hub.mu.com/aws/ec2: ../private}\n");
     sandbox.mu(&["get"]).ok();
     forget(&sandbox, &["work/.mu/packs"]);

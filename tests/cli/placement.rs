@@ -163,6 +163,7 @@ fn packages_of_one_workspace_depend_on_each_other() {
 #[test]
 fn the_settings_may_override_too() {
     let sandbox = sandbox();
+    sandbox.trusts_folder("elsewhere/*");
     sandbox.place("elsewhere/ec2", &Package::new("me/ec2", "1.0.7").file("patched", ""));
     let text = "overrides: {hub.mu.com/aws/ec2: ../elsewhere/ec2}\n";
     sandbox.write(".mu/workspace.yaml", text);
