@@ -9,8 +9,8 @@ use crate::report::count;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-A package can have a `build` in its manifest: a command, and the files that it makes. Installing a package never runs it; `mu build` does, for packages that `trust: {build: [PATTERN]}` in the settings names. The first time, it shows the command and asks. \
-A build gets a copy of the package, no network, and no files but its own, those of its dependencies, and the system's programs. The result is installed together with the package.
+A package can have a `build` in its manifest: a command, and the files that it makes. Installing a package never runs it; `mu build` does, for packages that `trust: {build: [PATTERN]}` in the settings names. The first time, and whenever anything of it has changed, it shows what would run and asks. \
+A build gets a copy of the package, no network, and no files but its own, those of its dependencies, and the system's programs; on Linux, the package bubblewrap does that. The result is installed together with the package.
 
 Without PKG, builds everything in Mu.lock that is trusted; what PKG depends on is built first. What was built before from the same is not built again.
 
@@ -18,7 +18,7 @@ Examples:
   mu build
   mu build acme/web
   mu build --check                     build twice, and compare
-  mu build --yes                       agree to every build that is trusted and new")]
+  mu build --yes                       agree to every build that is trusted and new, and print it")]
 pub(crate) struct Arguments {
     /// The packages to build, with what they depend on
     #[arg(value_name = "PKG")]
@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
     /// Build twice, and fail if the results differ
     #[arg(long)]
     check: bool,
-    /// Run builds with all of your rights, also where they cannot be confined
+    /// Run builds with all of your rights, and ask anew for that
     #[arg(long)]
     no_sandbox: bool,
 }

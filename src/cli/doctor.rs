@@ -5,13 +5,14 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
+use crate::ops::build::confine::{Unconfined, is_supported};
 use crate::ops::doctor::{Finding, doctor};
 use crate::ops::{Code, CommandError};
 use crate::report::{BAD, FAINT, GOOD, NOTICE, count, printable};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
-Checks folders, Git, ssh, the proxy, certificates and the clock, and contacts each registry in the settings. Exits with status 1 if a check fails.
+Checks folders, Git, ssh, the proxy, certificates, the clock and whether builds can be confined, and contacts each registry in the settings. Exits with status 1 if a check fails.
 
 Examples:
   mu doctor
@@ -26,7 +27,9 @@ pub(super) struct Answer {
 }
 
 pub(crate) fn run(context: &Context, _arguments: &Arguments) -> Ending {
-    let answer = Answer { findings: doctor(&context.environment, &context.open_settings()) };
+    let mut findings = doctor(&context.environment, &context.open_settings());
+    findings.push(builds());
+    let answer = Answer { findings };
     let failed: Vec<&Finding> = answer.findings.iter().filter(|finding| !finding.ok).collect();
     if context.shell.is_json() && failed.is_empty() {
         return context.json(&answer);
@@ -44,6 +47,20 @@ pub(crate) fn run(context: &Context, _arguments: &Arguments) -> Ending {
     let subjects: Vec<&str> = failed.iter().map(|finding| &*finding.subject).collect();
     let message = format!("{message}: {}", subjects.join(", "));
     Err(CommandError::new(code, message).with_details(&answer).into())
+}
+
+/// Whether builds can be confined. Who builds nothing can do without.
+fn builds() -> Finding {
+    let subject = "builds".to_owned();
+    match is_supported() {
+        Ok(program) => {
+            let found = format!("confined by `{program}`");
+            Finding { subject, found, ok: true, advice: None }
+        }
+        Err(Unconfined { why, advice }) => {
+            Finding { subject, found: why, ok: true, advice: Some(advice) }
+        }
+    }
 }
 
 fn line(context: &Context, finding: &Finding) -> Result<(), crate::cli::context::Stop> {

@@ -60,7 +60,6 @@ mod why;
 mod yank;
 
 use std::ffi::OsString;
-use std::io::Write as _;
 use std::sync::{Arc, LazyLock};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
@@ -226,8 +225,8 @@ enum Command {
 /// Runs the program with the arguments of a process; returns its exit status.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
-    if let Some((status, text)) = confine::asked_for(&arguments) {
-        return confined(status, &text);
+    if let Some(status) = confine::asked_for(&arguments) {
+        return status;
     }
     let environment = Environment::from_process();
     let color = global::color_of(&arguments, environment.as_ref().ok());
@@ -244,13 +243,6 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let status = end(ending, &shell);
     shell.end();
     status
-}
-
-/// Ends a run that mu has started for a build: its output goes to the build's log, or to the mu that waits for it.
-fn confined(status: u8, text: &str) -> u8 {
-    let mut output = std::io::stdout();
-    let written = output.write_all(text.as_bytes()).and_then(|()| output.flush());
-    written.map_or(1, |()| status)
 }
 
 /// The program with every command described, as its help shows it.

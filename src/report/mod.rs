@@ -292,6 +292,12 @@ impl Events for Shell {
         }
     }
 
+    fn note(&self, text: &str) {
+        if self.options.verbosity >= Verbosity::Normal && !self.options.json {
+            self.to_stderr(&format!("{}\n", printable(&self.short(text))));
+        }
+    }
+
     fn waiting(&self, text: &str) {
         let text = &*self.short(text);
         if self.progress.is_drawn() && self.options.verbosity < Verbosity::Verbose {

@@ -1,9 +1,10 @@
 //! `mu build`: which builds run, what they may do, and what becomes of their results.
 //!
-//! Where the kernel cannot confine programs, mu refuses to build; the other tests say that they were skipped.
+//! They need `bwrap`, and a kernel that lets it make namespaces.
 
 use std::fs;
 use std::io::Read as _;
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -39,22 +40,8 @@ fn trust(sandbox: &Sandbox, lines: &str) {
     fs::write(sandbox.path("home/.mu/config.yaml"), text).expect("can be written");
 }
 
-/// Whether programs can be confined here.
-fn can_confine() -> bool {
-    let sandbox = builds("mkdir dist; echo built > dist/out.txt");
-    let run = sandbox.mu(&["build", "--yes"]);
-    let can = !run.shown().contains("this machine cannot confine programs");
-    if !can {
-        eprintln!("skipped: {}", run.shown());
-    }
-    can
-}
-
 #[test]
 fn a_build_runs_once_and_its_result_is_installed() {
-    if !can_confine() {
-        return;
-    }
     let sandbox = builds(
         "mkdir dist; cat source.txt > dist/out.txt; echo said; touch dist/run; chmod +x dist/run",
     );
@@ -110,9 +97,6 @@ fn a_build_runs_once_and_its_result_is_installed() {
 
 #[test]
 fn a_new_version_is_asked_about_again() {
-    if !can_confine() {
-        return;
-    }
     let sandbox = builds("mkdir dist; echo 1 > dist/out.txt");
     // Something is where the answers are kept.
     fs::write(sandbox.path("home/.mu/trust"), "").expect("can be written");
@@ -174,28 +158,131 @@ fn only_named_builds_run() {
     sandbox.mu(&["build"]).ok().says(&["no package in Mu.lock has a build"]);
 }
 
+/// The command behind other walls.
+fn behind(walls: &[&str], command: &Command) -> Command {
+    let mut bwrap = like(command, "bwrap");
+    bwrap.args(walls).arg("--").arg(command.get_program()).args(command.get_args());
+    bwrap
+}
+
 #[test]
 fn without_confinement_nothing_is_built() {
-    let mut sandbox = builds("mkdir dist; echo 1 > dist/out.txt");
-    sandbox.set("MU_TEST_CANNOT_CONFINE", "1");
-    let run = sandbox.mu(&["build", "--yes"]).fails();
-    run.says(&["this machine cannot confine programs", "`mu build --no-sandbox`"]);
-    assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/web/dist"));
+    let sandbox = builds("mkdir dist; echo 1 > dist/out.txt");
+    let all = ["--dev-bind", "/", "/"];
+    let missing = [&all[..], &["--ro-bind", "/dev/null", "/usr/bin/bwrap"]].concat();
+    let forbidden = [&all[..], &["--unshare-user", "--disable-userns"]].concat();
+    for (walls, why, advice) in [
+        (missing, "there is no `/usr/bin/bwrap`", "install the package `bubblewrap`"),
+        (forbidden, "`/usr/bin/bwrap` does not work here: bwrap: ", "docs/troubleshooting.md"),
+    ] {
+        let run = |arguments: &[&str]| {
+            sandbox.run(arguments, behind(&walls, &sandbox.command(arguments)))
+        };
+        let refused = run(&["build", "--yes"]).fails();
+        refused.says(&[
+            "this machine cannot confine programs: ",
+            why,
+            advice,
+            "`mu build --no-sandbox`",
+        ]);
+        run(&["build", "--yes", "--json"]).fails_with("untrusted");
+        run(&["doctor"]).ok().says(&["builds: this machine cannot confine programs", advice]);
+        assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/web/dist"));
+    }
+    sandbox.mu(&["doctor"]).ok().says(&["builds: confined by `/usr/bin/bwrap`"]);
     sandbox.mu(&["build", "--yes", "--no-sandbox"]).ok();
     assert_eq!(sandbox.read(".mu/packs/hub.mu.com/aws/web/dist/out.txt"), "1\n");
 }
 
 #[test]
-fn a_build_reaches_no_network_and_no_other_files() {
-    if !can_confine() {
-        return;
+fn consent_to_a_confined_build_is_none_to_one_with_all_rights() {
+    let sandbox = builds("mkdir dist; echo 1 > dist/out.txt");
+    sandbox
+        .mu(&["build", "--yes"])
+        .ok()
+        .says(&["reaches neither the network nor your other files"]);
+    sandbox.mu(&["build", "--no-sandbox"]).fails().says(&[
+        "nobody has agreed to the build of `aws/web` 1.0.0, which runs `sh build.sh` with all of your rights",
+        "it was confined, and is not now",
+    ]);
+    let mut terminal = Terminal::run(&sandbox, 200, "build --no-sandbox");
+    let asked = terminal.shows(|shown| shown.contains("Run it? [y/N]"));
+    assert!(asked.contains("it runs with all of your rights"), "{asked}");
+    assert!(!asked.contains("reaches neither"), "{asked}");
+    terminal.press("y\r");
+    assert_eq!(terminal.end().2, 0);
+    sandbox.mu(&["build"]).ok();
+    sandbox.mu(&["build", "--no-sandbox"]).ok();
+}
+
+#[test]
+fn new_code_of_a_dependency_or_another_place_is_asked_about() {
+    let sandbox = Sandbox::new();
+    trust(&sandbox, "trust: {build: [hub.mu.com/aws/web]}\n");
+    let tool =
+        |version| Package::new("evil/tool", version).file("run.sh", "mkdir dist; echo > dist/x\n");
+    sandbox.publish(&[tool("1.0.0")]);
+    let build =
+        "build: {command: [sh, -c, sh $MU_PACKS/hub.mu.com/evil/tool/run.sh], outputs: [dist]}\n";
+    sandbox.publish(&[Package::new("aws/web", "1.0.0").needs("evil/tool#^1").manifest(build)]);
+    sandbox.asks_for(&["aws/web"]);
+    sandbox.mu(&["get"]).ok();
+    let run = sandbox.mu(&["build", "--yes"]).ok();
+    run.says(&["hub/`", "it can read and run evil/tool 1.0.0"]);
+    sandbox.mu(&["build"]).ok();
+
+    sandbox.publish(&[tool("1.1.0").file("more", "")]);
+    sandbox.mu(&["update"]).ok();
+    let run = sandbox.mu(&["build"]).fails();
+    run.says(&[
+        "you agreed to it before, but",
+        "the dependency `evil/tool` is now 1.1.0, and was 1.0.0",
+    ]);
+    sandbox.mu(&["build", "--yes"]).ok();
+
+    // The same content from elsewhere.
+    fs::rename(sandbox.path("hub"), sandbox.path("other")).expect("was there");
+    let other = sandbox.path("other").display().to_string();
+    let settings =
+        format!("registries: {{hub.mu.com/: \"file://{other}/\"}}\ntrust: {{build: [aws/web]}}\n");
+    fs::write(sandbox.path("home/.mu/config.yaml"), settings).expect("can be written");
+    sandbox.mu(&["build"]).fails().says(&["it now comes from `hub+file://", "/other/`"]);
+}
+
+#[test]
+fn a_build_gets_no_token_and_a_secret_only_with_a_warning() {
+    let mut sandbox =
+        builds_with("mkdir dist; env > dist/env", ", env: [AWS_SECRET_ACCESS_KEY, FLAVOUR]");
+    sandbox.set("AWS_SECRET_ACCESS_KEY", "x");
+    sandbox.set("FLAVOUR", "sour");
+    sandbox.mu(&["build", "--yes"]).ok().says(&[
+        "with your variables AWS_SECRET_ACCESS_KEY, FLAVOUR",
+        "the build of `aws/web` gets AWS_SECRET_ACCESS_KEY, and what it makes could contain that",
+    ]);
+    // Whatever the settings, the answers and the command line say.
+    let mut sandbox = builds_with("mkdir dist; env > dist/env", ", env: [Mu_Token_HUB_MU_COM]");
+    sandbox.set("Mu_Token_HUB_MU_COM", "SECRET");
+    for arguments in [&["build", "--yes"][..], &["build", "--yes", "--no-sandbox"]] {
+        let run = sandbox.mu(arguments).fails();
+        run.says(&["wants the environment variable `Mu_Token_HUB_MU_COM`, and mu never hands over its tokens"]);
     }
+    assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/web/dist"));
+}
+
+#[test]
+fn a_build_reaches_no_network_and_no_other_files() {
     let listener = Listener::start(drop);
     let port = listener.address().port();
     let sandbox = builds("true");
     fs::write(sandbox.path("home/secret"), "secret").expect("can be written");
     let home = sandbox.path("home").display().to_string();
     let work = sandbox.path("work").display().to_string();
+    let datagrams = UnixDatagram::bind(sandbox.path("datagrams")).expect("can be bound");
+    datagrams.set_nonblocking(true).expect("can be set");
+    let shared = Command::new("ipcmk").args(["-M", "4096"]).output().expect("there is `ipcmk`");
+    let shared = String::from_utf8(shared.stdout).expect("is text");
+    let shared = shared.trim().rsplit(' ').next().expect("says its number");
+    let own = std::process::id();
     let script = format!(
         "
 mkdir dist
@@ -213,11 +300,20 @@ try truncate -s 0 {work}/Mu.lock
 try mv {work}/Mu.lock dist/
 try rm -r {work}
 try ln {home}/secret dist/secret
-try mkdir ../more
-try cat ../job
+try chmod 777 {home}/secret
+try stat {home}
+try perl -MSocket -e 'socketpair(my $a, my $b, AF_UNIX, SOCK_DGRAM, 0) or exit 1; send($a, 1, 0, sockaddr_un(\"{home}/../datagrams\")) or exit 1'
+try ipcrm -m {shared}
+try prlimit --pid {own} --cpu=100000
+try unshare --user true
+try unshare --mount true
+try sh -c 'cat /proc/sys/kernel/printk_ratelimit > ratelimit && cat ratelimit > /proc/sys/kernel/printk_ratelimit'
+for folder in /usr/bin / /dev /mu $MU_PACKS /proc; do try touch $folder/new; done
+try chmod u+w /mu/package/Mu.yaml
 try cat /proc/1/environ
-try sh -c 'echo x > /tmp/mu-build-was-here'
+try cat /proc/1/fd/0
 try sh -c 'cat < /dev/tty'
+echo x > /tmp/mu-build-was-here && rm $TMPDIR/mu-build-was-here
 try sh -c 'echo x >&7'
 echo \"$HOME|$(ls -A $HOME | wc -l)|$LC_ALL|$TZ|$SOURCE_DATE_EPOCH|$(umask)|$SECRET\" > dist/environment
 echo x > $TMPDIR/x; echo x > $HOME/x; echo x > source.txt; cat /dev/null
@@ -243,6 +339,10 @@ rm dist/out
     // What it changed in its copy is gone, except for its outputs.
     assert_eq!(sandbox.read(&format!("{pack}/source.txt")), "source\n");
     assert_eq!(listener.connections(), 0);
+    assert!(datagrams.recv(&mut [0; 9]).is_err(), "something came");
+    let removed = Command::new("ipcrm").args(["-m", shared]).status().expect("there is `ipcrm`");
+    assert!(removed.success(), "the build has removed it");
+    assert!(!Path::new("/tmp/mu-build-was-here").exists());
     assert!(!sandbox.has("home/new"));
     assert_eq!(
         sandbox.read("Mu.lock").lines().count(),
@@ -251,18 +351,24 @@ rm dist/out
     );
 }
 
-/// The command, started by a shell that has a file open as 7.
-fn with_open_file(command: &Command, file: &str) -> Command {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "exec 7> \"$0\"; exec \"$@\"", file]).arg(command.get_program());
-    shell.args(command.get_args());
+/// Another program in the same folder, with the same variables.
+fn like(command: &Command, program: &str) -> Command {
+    let mut other = Command::new(program);
     command.get_envs().for_each(|(name, value)| {
         match value {
-            Some(value) => shell.env(name, value),
-            None => shell.env_remove(name),
+            Some(value) => other.env(name, value),
+            None => other.env_remove(name),
         };
     });
-    shell.current_dir(command.get_current_dir().expect("is set"));
+    other.current_dir(command.get_current_dir().expect("is set"));
+    other
+}
+
+/// The command, started by a shell that has a file open as 7.
+fn with_open_file(command: &Command, file: &str) -> Command {
+    let mut shell = like(command, "sh");
+    shell.args(["-c", "exec 7> \"$0\"; exec \"$@\"", file]).arg(command.get_program());
+    shell.args(command.get_args());
     shell
 }
 
@@ -275,13 +381,13 @@ fn processes(text: &str) -> usize {
 
 #[test]
 fn a_build_leaves_no_process_behind() {
-    if !can_confine() {
-        return;
-    }
     for script in [
         "sleep 987650 & mkdir dist; echo 1 > dist/out.txt",
         "setsid sh -c '(sleep 987651 &) & sleep 987651' & mkdir dist; echo 1 > dist/out.txt",
         "trap '' TERM HUP; (setsid sleep 987652 &); (trap '' TERM; sleep 987652) & exit 3",
+        // Many, and some of which there is another one whenever somebody looks.
+        "for i in $(seq 1000); do setsid sleep 987653 & done; mkdir dist; echo 1 > dist/out.txt",
+        "case $1 in '') for i in 1 2 3; do setsid -f sh build.sh 987654; done; mkdir dist; echo 1 > dist/x;; *) exec setsid -f sh build.sh 987654;; esac",
     ] {
         let sandbox = builds(script);
         let run = sandbox.mu(&["build", "--yes"]);
@@ -292,9 +398,6 @@ fn a_build_leaves_no_process_behind() {
 
 #[test]
 fn a_build_ends_with_mu_and_leaves_nothing_half_done() {
-    if !can_confine() {
-        return;
-    }
     let script =
         "mkdir dist; echo 1 > dist/half; (setsid sleep $TIME &); sleep $TIME; echo 1 > dist/whole";
     let mut sandbox = builds_with(script, ", env: [TIME]");
@@ -316,7 +419,10 @@ fn a_build_ends_with_mu_and_leaves_nothing_half_done() {
         let mut said = String::new();
         child.stderr.take().expect("is piped").read_to_string(&mut said).expect("is text");
         assert!(!child.wait().expect("ends").success(), "{signal}: {said}");
-        assert_eq!(processes("987680"), 0, "{signal}");
+        // The system ends it with its namespace.
+        while processes("987680") > 0 {
+            std::thread::yield_now();
+        }
         assert_eq!(sandbox.read("Mu.lock"), lock, "{signal}");
         assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/web/dist"), "{signal}");
     }
@@ -330,9 +436,6 @@ fn a_build_ends_with_mu_and_leaves_nothing_half_done() {
 
 #[test]
 fn a_patched_package_is_built_with_its_patch() {
-    if !can_confine() {
-        return;
-    }
     let sandbox = builds("mkdir dist; cat source.txt > dist/out.txt");
     sandbox.mu(&["build", "--yes"]).ok();
     let settings = sandbox.read(".mu/workspace.yaml");
@@ -364,9 +467,6 @@ fn a_patched_package_is_built_with_its_patch() {
 
 #[test]
 fn builds_use_no_edit_and_say_so() {
-    if !can_confine() {
-        return;
-    }
     let sandbox = builds("mkdir dist; cat source.txt > dist/out.txt");
     sandbox.mu(&["build", "--yes"]).ok();
     let lock = sandbox.read("Mu.lock");
@@ -390,9 +490,6 @@ fn builds_use_no_edit_and_say_so() {
 
 #[test]
 fn a_build_that_fails_is_shown_whole() {
-    if !can_confine() {
-        return;
-    }
     let sandbox = builds("echo 'one\u{1b}[31m'; echo two >&2; exit 3");
     let run = sandbox.mu(&["build", "--yes"]).fails();
     assert!(!run.shown().contains('\u{1b}'));
@@ -407,14 +504,21 @@ fn a_build_that_fails_is_shown_whole() {
     sandbox.set("MU_TEST_BUILD_LIMITS", "1 1000000");
     sandbox.mu(&["build", "--yes"]).fails().says(&["was ended because it took longer than 1 s"]);
     assert_eq!(processes("987660"), 0);
+    builds("cat /dev/zero").mu(&["build", "--yes"]).fails().says(&["because it printed too much"]);
     for script in [
         "cat /dev/zero > big",
-        "cat /dev/zero",
         "while true; do head -c 400000 /dev/zero > $((i=i+1)); done",
+        // What was removed and is still open.
+        "exec 3> gone; rm gone; cat /dev/zero >&3; sleep 987661",
+        // What nobody can list.
+        "mkdir closed; exec 3> closed/big; chmod 0 closed; cat /dev/zero >&3; sleep 987661",
+        "cat /dev/zero > $HOME/big",
+        "cat /dev/zero > /tmp/big",
+        "mkdir dist; truncate -s 1000001 dist/hole",
     ] {
         let sandbox = builds(script);
         let run = sandbox.mu(&["build", "--yes"]).fails();
-        run.says(&["was ended because it wrote more than 1000000 bytes"]);
+        run.says(&["was ended because its files have more than 1000000 bytes"]);
     }
     builds("true").mu(&["build", "--yes"]).fails().says(&["did not make `dist`"]);
     builds("ln -s /etc dist").mu(&["build", "--yes"]).fails().says(&["cannot keep what the build"]);
@@ -426,10 +530,85 @@ fn a_build_that_fails_is_shown_whole() {
 }
 
 #[test]
-fn a_build_that_is_not_reproducible_is_found() {
-    if !can_confine() {
-        return;
+fn what_a_build_kept_for_nobody_is_taken_and_nothing_else_stays() {
+    let script = "mkdir -p dist/closed $HOME/closed; echo 1 > dist/closed/file; chmod 0 dist/closed/file dist/closed $HOME/closed dist";
+    for arguments in [&["build", "--yes"][..], &["build", "--yes", "--check"]] {
+        let sandbox = builds(script);
+        sandbox.mu(arguments).ok();
+        assert_eq!(sandbox.read(".mu/packs/hub.mu.com/aws/web/dist/closed/file"), "1\n");
+        let builds = fs::read_dir(sandbox.path("cache/builds")).expect("is there").flatten();
+        assert!(builds.into_iter().all(|build| !build.path().join("work").exists()));
+        sandbox.mu(&["cache", "clean"]).ok();
     }
+    let sandbox =
+        builds("mkdir -p $HOME/closed/inner; chmod 0 $HOME/closed; mkdir dist; echo 1 > dist/x");
+    sandbox.mu(&["build", "--yes", "--no-sandbox"]).ok();
+    sandbox.mu(&["cache", "clean"]).ok();
+}
+
+#[test]
+fn a_build_compiles_and_makes_large_files() {
+    // More by hand, such as 2000000000.
+    let bytes = std::env::var("MU_TEST_BUILD_BYTES").ok().and_then(|text| text.parse().ok());
+    let bytes: u64 = bytes.unwrap_or(20_000_000);
+    let script = format!(
+        "mkdir dist; printf 'int main(void) {{ return 0; }}' > a.c; cc -o dist/run a.c; dist/run || exit 1
+for i in $(seq 20); do head -c {} /dev/zero > $i; done; cat [0-9]* | wc -c > dist/size; head -c 3000000 /dev/urandom > dist/large",
+        bytes / 20
+    );
+    let mut sandbox = builds(&script);
+    sandbox.set("MU_TEST_BUILD_LIMITS", &format!("600 {}", bytes * 2));
+    sandbox.mu(&["build", "--yes"]).ok();
+    let pack = sandbox.path("work/.mu/packs/hub.mu.com/aws/web/dist");
+    assert_eq!(fs::metadata(pack.join("large")).expect("is there").len(), 3_000_000);
+    assert_eq!(fs::read_to_string(pack.join("size")).expect("is there").trim(), bytes.to_string());
+    assert!(Command::new(pack.join("run")).status().expect("runs").success());
+}
+
+#[test]
+fn no_link_brings_other_files_into_a_pack() {
+    let sandbox = builds("true");
+    fs::write(sandbox.path("home/secret"), "secret").expect("can be written");
+    let home = sandbox.path("home").display().to_string();
+    for (number, script) in [
+        format!("mkdir dist; ln -s {home}/secret dist/secret"),
+        format!("ln -s {home} dist"),
+        "mkdir dist; mkfifo dist/secret".to_owned(),
+    ]
+    .iter()
+    .enumerate()
+    {
+        release(&sandbox, &format!("1.{}.0", number + 1), script, "");
+        sandbox.mu(&["update"]).ok();
+        for arguments in [&["build", "--yes"][..], &["build", "--yes", "--no-sandbox"]] {
+            let run = sandbox.mu(arguments).fails();
+            run.says(&["cannot keep what the build of `aws/web` made"]);
+        }
+    }
+    assert!(!sandbox.has("work/.mu/packs/hub.mu.com/aws/web/dist"));
+}
+
+#[test]
+fn a_build_sees_packages_inside_packages() {
+    let sandbox = Sandbox::new();
+    trust(&sandbox, "trust: {build: [hub.mu.com/aws/web]}\n");
+    let file = |name: &str| Package::new(name, "1.0.0").file("own/file", name);
+    sandbox.publish(&[file("aws/lib"), file("aws/lib/deep/inner")]);
+    let build = "build: {command: [sh, build.sh], outputs: [dist]}\n";
+    let script = "mkdir dist; cd $MU_PACKS/hub.mu.com/aws; cat lib/own/file lib/deep/inner/own/file > $OLDPWD/dist/x";
+    let web = Package::new("aws/web", "1.0.0").needs("aws/lib").needs("aws/lib/deep/inner");
+    sandbox.publish(&[web.manifest(build).file("build.sh", script)]);
+    sandbox.asks_for(&["aws/web"]);
+    sandbox.mu(&["get"]).ok();
+    for arguments in [&["build", "--yes"][..], &["build", "--yes", "--no-sandbox"]] {
+        sandbox.mu(arguments).ok();
+        let made = sandbox.read(".mu/packs/hub.mu.com/aws/web/dist/x");
+        assert_eq!(made, "aws/libaws/lib/deep/inner");
+    }
+}
+
+#[test]
+fn a_build_that_is_not_reproducible_is_found() {
     let sandbox = builds("mkdir dist; head -c 8 /dev/urandom > dist/random; echo same > dist/same");
     let run = sandbox.mu(&["build", "--yes", "--check"]).fails();
     run.says(&["is not reproducible", "\n  dist/random\n"]).does_not_say(&["dist/same"]);
@@ -441,9 +620,6 @@ fn a_build_that_is_not_reproducible_is_found() {
 
 #[test]
 fn what_a_build_depends_on_decides_whether_it_runs_again() {
-    if !can_confine() {
-        return;
-    }
     let mut sandbox = Sandbox::new();
     trust(&sandbox, "trust: {build: [hub.mu.com/aws/*]}\n");
     let build = "build: {command: [sh, build.sh], outputs: [dist]";

@@ -4,29 +4,36 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use mu_provider::http::TOKEN_PREFIX;
 use mu_provider::{Digest, FileDigest};
 use sha2::{Digest as _, Sha256};
 
 use crate::lock::LockedPackage;
 use crate::manifest::Build;
-use crate::ops::build::confine::system_folders;
+use crate::ops::build::confine::{EPOCH, SYSTEM};
 use crate::ops::{Code, CommandError, Session};
 use crate::packs::hash_file;
-
-/// The time that builds take for the time of their sources: 1980, the first that every archive format has.
-pub(super) const EPOCH: u64 = 315_532_800;
 
 /// The variables that a build gets, except for those that name its own folders.
 ///
 /// # Errors
 ///
-/// When one that the manifest names is not set.
+/// When one that the manifest names is not set, or has a token of mu's.
 pub(super) fn environment(
     session: &Session,
     package: &LockedPackage,
     build: &Build,
 ) -> Result<BTreeMap<String, String>, CommandError> {
     let mut all = BTreeMap::new();
+    if let Some(name) = build.env.iter().find(|name| is_token(name)) {
+        let message = format!(
+            "the build of `{}` {} wants the environment variable `{name}`, and mu never hands over its tokens",
+            package.id, package.version
+        );
+        return Err(CommandError::new(Code::Untrusted, message)
+            .hint("ask its author to take the variable out of `build: {env: […]}` in its manifest")
+            .with_details(serde_json::json!({ "id": package.id.to_string(), "version": package.version, "variable": name })));
+    }
     for name in &build.env {
         let value = session.environment.variables.get(name).ok_or_else(|| {
             let message = format!(
@@ -47,11 +54,15 @@ pub(super) fn environment(
     Ok(all)
 }
 
+/// Whether a variable has a token of mu's. Not all systems tell letters from their capitals in these names.
+fn is_token(name: &str) -> bool {
+    name.to_ascii_uppercase().starts_with(TOKEN_PREFIX)
+}
+
 /// The folders of the user's path that builds can read; the usual ones, if there are none.
 fn path(session: &Session) -> String {
-    let system = system_folders();
     let known = session.environment.variables.get("PATH").map(String::as_str).unwrap_or_default();
-    let is_system = |folder: &&str| system.iter().any(|one| Path::new(folder).starts_with(one));
+    let is_system = |folder: &&str| SYSTEM.iter().any(|one| Path::new(folder).starts_with(one));
     let folders: Vec<&str> = known.split(':').filter(is_system).collect();
     if folders.is_empty() { "/usr/local/bin:/usr/bin:/bin".to_owned() } else { folders.join(":") }
 }

@@ -20,6 +20,8 @@ use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest::{Build, JSON_NAME, Manifest, YAML_NAME};
 use crate::ops::apply::fetch::bring_locked;
 use crate::ops::apply::install::install;
+use crate::ops::build::confine::Unconfined;
+use crate::ops::build::consent::Agreement;
 use crate::ops::build::run::Prepared;
 use crate::ops::session::events::Work;
 use crate::ops::session::installed_packs::folder_of;
@@ -113,14 +115,22 @@ pub fn build(session: &Session, request: &BuildRequest) -> Result<BuildReport, C
     }
     let confined = !request.no_sandbox;
     if confined {
-        is_supported(session)?;
+        is_supported()?;
     }
     note_edits(session, &found);
     // Everything is asked, and what is missing is reported, before anything runs.
     for one in &found {
-        let digest = one.stored.digest;
-        key::environment(session, one.package, &one.build)?;
-        consent::ask(session, one.package, &digest, &one.build)?;
+        let Buildable { package, stored, build } = one;
+        key::environment(session, package, build)?;
+        Prepared::check_outputs(package, build)?;
+        let seen: Vec<(&LockedPackage, Digest)> = dependencies(&lock, &package.id)
+            .into_iter()
+            .filter_map(|other| Some((other, other.installed_digest()?)))
+            .collect();
+        consent::ask(
+            session,
+            Agreement::new(session, package, &stored.digest, build, confined, &seen),
+        )?;
     }
     let mut report = BuildReport::default();
     let mut results: BTreeMap<PackageId, Digest> = BTreeMap::new();
@@ -243,22 +253,18 @@ fn nothing_to_build(which: &str) -> CommandError {
     CommandError::new(Code::NotFound, format!("{which} no `build` in its manifest"))
 }
 
-fn is_supported(session: &Session) -> Result<(), CommandError> {
-    #[cfg(debug_assertions)]
-    let is_refused = session.environment.variable("MU_TEST_CANNOT_CONFINE").is_some();
-    #[cfg(not(debug_assertions))]
-    let is_refused = {
-        let _ = session;
-        false
-    };
-    let supported = match is_refused {
-        true => Err("this machine cannot confine programs: a test says so".to_owned()),
-        false => confine::is_supported(),
-    };
-    supported.map_err(|why| {
-        CommandError::new(Code::Untrusted, why)
-            .hint("`mu build --no-sandbox` runs builds with all of your rights: do that only if you trust them like your own programs")
+fn is_supported() -> Result<(), CommandError> {
+    confine::is_supported().map(drop).map_err(|Unconfined { why, advice }| {
+        CommandError::new(Code::Untrusted, why).hint(advice).hint(
+            "`mu build --no-sandbox` runs builds with all of your rights: do that only if you trust them like your own programs",
+        )
     })
+}
+
+/// The packages that the build of one sees: everything that it depends on.
+fn dependencies<'lock>(lock: &'lock Lockfile, id: &PackageId) -> Vec<&'lock LockedPackage> {
+    let ids = reachable(lock, id);
+    ids.iter().flat_map(|id| lock.find(id)).filter(|other| other.id != *id).collect()
 }
 
 /// Builds one package; `results` has what was built of its dependencies.
@@ -272,14 +278,12 @@ fn build_one(
     let Buildable { package, stored, build } = one;
     let mut digests = BTreeMap::new();
     let mut folders = BTreeMap::new();
-    for id in reachable(lock, &package.id) {
-        for other in lock.find(&id).filter(|other| other.id != package.id) {
-            let Some(digest) = results.get(&id).copied().or(other.installed_digest()) else {
-                continue;
-            };
-            digests.insert(other.id.to_string(), digest);
-            folders.insert(folder_of(&other.id), session.store.tree_path(&digest));
-        }
+    for other in dependencies(lock, &package.id) {
+        let Some(digest) = results.get(&other.id).copied().or(other.installed_digest()) else {
+            continue;
+        };
+        digests.insert(other.id.to_string(), digest);
+        folders.insert(folder_of(&other.id), session.store.tree_path(&digest));
     }
     let environment = key::environment(session, package, build)?;
     let confined = !request.no_sandbox;

@@ -1,22 +1,23 @@
-//! One build: a copy of the package, the program in it, and what it made, as a tree of the store.
+//! One build: the program, and what it made, as a tree of the store together with the package.
+//!
+//! What it made arrives as a tar, and is judged as every archive is; nothing of it is looked at where it was made.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
 
-use mu_provider::{Digest, Entry, Mode, Tree};
+use mu_provider::{Digest, Entry, ErrorKind, ProviderError, Tree, TreeError, TreeWriter};
+use mu_provider_hub::archive::{Sink, unpack_tar};
 
 use crate::formats::manifest_names;
-use crate::fs::{self, AtPath as _, FileError, Lock, Sharing};
+use crate::fs::{self, Lock, Sharing};
 use crate::lock::LockedPackage;
 use crate::manifest::Build;
-use crate::ops::apply::fetch::{add_entry, copy_writable};
-use crate::ops::build::confine::{self, Ended, Job};
+use crate::ops::apply::fetch::add_entry;
+use crate::ops::build::confine::{self, Ended, Order, is_in};
 use crate::ops::build::consent::shown;
-use crate::ops::build::key::EPOCH;
 use crate::ops::session::words::lines;
 use crate::ops::{Code, CommandError, Session};
-use crate::packs::hash_folder;
 use crate::store::Stored;
 
 /// The folder of builds in the cache.
@@ -90,9 +91,9 @@ impl Prepared<'_> {
 
     /// Runs the program, and keeps what it made.
     fn run(&self, folder: &Path) -> Result<Digest, CommandError> {
+        // Only what is not confined, or an older mu, leaves something there.
         let work = folder.join("work");
         fs::remove_folder(&work)?;
-        fs::remove_file(&folder.join("log"))?;
         let result = self.run_in(&work, &folder.join("log"));
         // The first error counts.
         let removed = fs::remove_folder(&work);
@@ -102,42 +103,25 @@ impl Prepared<'_> {
     }
 
     fn run_in(&self, work: &Path, log: &Path) -> Result<Digest, CommandError> {
-        let [tree, temporary, home, packs] =
-            ["tree", "tmp", "home", "packs"].map(|name| work.join(name));
-        for part in [&tree, &temporary, &home, &packs] {
-            fs::create_folder(part)?;
-        }
-        copy_writable(self.stored, &tree)?;
-        set_times(self.stored, &tree)?;
-        let mut read = confine::system_folders();
-        read.push(packs.clone());
-        for (place, folder) in self.dependencies {
-            let link = packs.join(place);
-            fs::create_folder(link.parent().unwrap_or(&packs))?;
-            fs::symlink_folder(folder, &link)?;
-            read.push(folder.clone());
-        }
-        let mut environment = self.environment.clone();
-        for (name, folder) in [("HOME", &home), ("TMPDIR", &temporary), ("MU_PACKS", &packs)] {
-            environment.insert(name.to_owned(), folder.display().to_string());
-        }
         let (seconds, bytes) = self.limits();
-        let job = Job {
-            command: self.build.command.clone(),
-            environment,
-            folder: tree.clone(),
-            read,
-            write: vec![tree.clone(), temporary, home],
-            log: log.to_owned(),
+        let mut running = confine::start(&Order {
+            command: &self.build.command,
+            environment: self.environment,
+            outputs: &self.build.outputs,
+            package: &self.stored.folder,
+            dependencies: self.dependencies,
+            work,
+            log,
             confined: self.confined,
             seconds,
             bytes,
-        };
-        let ended = confine::run(&job, &work.join("job"))?;
-        if ended != Ended::Status(0) {
-            return Err(self.failed(&ended, log, (seconds, bytes)));
+        })?;
+        let ended = running.ended();
+        let made = (ended == Ended::Status(0)).then(|| self.keep(running.outputs()));
+        match (running.finish(), made) {
+            (None, Some(made)) => made,
+            (cut, _) => Err(self.failed(&cut.unwrap_or(ended), log, (seconds, bytes))),
         }
-        self.keep(&tree)
     }
 
     fn limits(&self) -> (u64, u64) {
@@ -152,43 +136,52 @@ impl Prepared<'_> {
         (SECONDS, BYTES)
     }
 
-    /// Adds the package with its outputs to the store.
-    fn keep(&self, tree: &Path) -> Result<Digest, CommandError> {
-        // The walk follows no links, so it stays in this folder whatever the program made.
-        let made = hash_folder(tree, &HashSet::new());
-        let made = made.map_err(|error| CommandError::from_error(Code::Integrity, error))?;
+    /// Adds the package with its outputs, which come as a tar, to the store.
+    fn keep(&self, outputs: impl Read) -> Result<Digest, CommandError> {
         let is_output = |path: &str| self.build.outputs.iter().any(|output| is_in(path, output));
-        for output in &self.build.outputs {
-            if !made.entries().iter().any(|entry| is_in(&entry.path, output)) {
-                let message = format!(
-                    "the build of `{}` {} did not make `{output}`, which its manifest names in `outputs`",
-                    self.package.id, self.package.version
-                );
-                return Err(CommandError::new(Code::Manifest, message));
+        let mut missing = None;
+        let added = self.session.store.add(None, |writer| {
+            let own = self.stored.tree.entries().iter();
+            for entry in own.filter(|entry| !is_output(&entry.path)) {
+                add_entry(writer, &self.stored.folder.join(&entry.path), entry)?;
             }
-        }
-        if let Some(name) = manifest_names().find(|name| is_output(name)) {
+            let mut arriving =
+                Arriving { writer, open: self.build.outputs.iter().collect(), is_output };
+            unpack_tar(outputs, &mut arriving).map_err(|error| {
+                ProviderError::new(ErrorKind::Integrity, "its outputs are refused").because(error)
+            })?;
+            missing = arriving.open.first().copied();
+            match missing {
+                Some(output) => Err(ProviderError::new(ErrorKind::Integrity, output.as_str())),
+                None => Ok(self.stored.called.to_string()),
+            }
+        });
+        let LockedPackage { id, version, .. } = self.package;
+        if let Some(output) = missing {
             let message = format!(
-                "the outputs of the build of `{}` {} contain `{name}`, and a build must not change the manifest",
-                self.package.id, self.package.version
+                "the build of `{id}` {version} did not make `{output}`, which its manifest names in `outputs`"
             );
             return Err(CommandError::new(Code::Manifest, message));
         }
-        let entries = self.stored.tree.entries().iter().filter(|entry| !is_output(&entry.path));
-        let old = entries.map(|entry| (self.stored.folder.join(&entry.path), entry));
-        let new = made.entries().iter().filter(|entry| is_output(&entry.path));
-        let new = new.map(|entry| (tree.join(&entry.path), entry));
-        let mut all: Vec<(PathBuf, &Entry)> = old.chain(new).collect();
-        all.sort_by(|left, right| left.1.path.cmp(&right.1.path));
-        let added = self.session.store.add(None, |writer| {
-            all.iter().try_for_each(|(path, entry)| add_entry(writer, path, entry))?;
-            Ok(self.stored.called.to_string())
-        });
         let added = added.map_err(|error| {
-            let what = format!("cannot keep what the build of `{}` made", self.package.id);
-            CommandError::from(error).while_doing(what)
+            CommandError::from(error)
+                .while_doing(format!("cannot keep what the build of `{id}` made"))
         })?;
         Ok(added.digest)
+    }
+
+    /// Refuses outputs that a build must not have.
+    pub(super) fn check_outputs(
+        package: &LockedPackage,
+        build: &Build,
+    ) -> Result<(), CommandError> {
+        let is_output = |name: &&str| build.outputs.iter().any(|output| is_in(name, output));
+        let Some(name) = manifest_names().find(|name| is_output(name)) else { return Ok(()) };
+        let message = format!(
+            "the outputs of the build of `{}` {} contain `{name}`, and a build must not change the manifest",
+            package.id, package.version
+        );
+        Err(CommandError::new(Code::Manifest, message))
     }
 
     /// The error of a program that did not end well, with all that it said.
@@ -199,9 +192,11 @@ impl Prepared<'_> {
             Ended::Status(status) => format!("ended with status {status}"),
             Ended::Signal(signal) => format!("was ended by signal {signal}"),
             Ended::Time => format!("was ended because it took longer than {seconds} s"),
-            Ended::Size => format!("was ended because it wrote more than {bytes} bytes"),
+            Ended::Size => format!("was ended because its files have more than {bytes} bytes"),
+            Ended::Printed => "was ended because it printed too much".to_owned(),
             Ended::Stopped => "was ended".to_owned(),
             Ended::NotStarted(error) => format!("could not be started: {error}"),
+            Ended::Unreadable(error) => format!("made what cannot be read: {error}"),
         };
         let said = fs::read_if_there(log).ok().flatten().unwrap_or_default();
         let said = String::from_utf8_lossy(&said).into_owned();
@@ -213,7 +208,7 @@ impl Prepared<'_> {
         );
         let error = match self.confined {
             true => error.hint(
-                "a build reaches no network, and no files but its own, those of its dependencies and the system's: see \
+                "a build reaches no network, no files but its own, those of its dependencies and the system's, and has room for 4 GiB: see \
                  docs/build.md",
             ),
             false => error,
@@ -254,19 +249,46 @@ impl Prepared<'_> {
     }
 }
 
-/// Whether a path is an output, or is in one.
-fn is_in(path: &str, output: &str) -> bool {
-    let output = output.trim_start_matches("./").trim_end_matches('/');
-    path == output || path.strip_prefix(output).is_some_and(|rest| rest.starts_with('/'))
+/// Takes what a build made into the tree of its package, and nothing but its outputs.
+struct Arriving<'writer, 'run, F> {
+    writer: &'writer mut TreeWriter,
+    /// The outputs of which nothing has come yet.
+    open: Vec<&'run String>,
+    is_output: F,
 }
 
-/// Gives the files of a package in a folder one time.
-fn set_times(stored: &Stored, folder: &Path) -> Result<(), FileError> {
-    for entry in stored.tree.entries().iter().filter(|entry| entry.mode != Mode::Symlink) {
-        let path = folder.join(&entry.path);
-        let mut writing = std::fs::OpenOptions::new();
-        let file = fs::open_with(&path, writing.write(true))?;
-        file.set_modified(UNIX_EPOCH + Duration::from_secs(EPOCH)).at("set the time of", &path)?;
+impl<F: Fn(&str) -> bool> Arriving<'_, '_, F> {
+    fn admit(&mut self, path: &[u8]) -> Result<(), TreeError> {
+        let text = String::from_utf8_lossy(path);
+        if !(self.is_output)(&text) {
+            return Err(self.writer.refuse(path, "not one of the outputs"));
+        }
+        self.open.retain(|output| !is_in(&text, output));
+        Ok(())
     }
-    Ok(())
+}
+
+impl<F: Fn(&str) -> bool> Sink for Arriving<'_, '_, F> {
+    fn directory(&mut self, path: &[u8]) -> Result<(), TreeError> {
+        self.writer.directory(path)
+    }
+
+    fn symlink(&mut self, path: &[u8], target: &[u8]) -> Result<(), TreeError> {
+        self.admit(path)?;
+        self.writer.symlink(path, target)
+    }
+
+    fn file(
+        &mut self,
+        path: &[u8],
+        executable: bool,
+        content: &mut dyn Read,
+    ) -> Result<(), TreeError> {
+        self.admit(path)?;
+        self.writer.file(path, executable, content)
+    }
+
+    fn odd(&mut self, path: &[u8], what: &'static str) -> Result<(), TreeError> {
+        Err(self.writer.refuse(path, what))
+    }
 }

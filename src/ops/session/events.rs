@@ -54,6 +54,9 @@ pub trait Events: Send + Sync {
     /// What references leave out here, as soon as the settings are read.
     fn defaults(&self, _defaults: &Defaults) {}
 
+    /// Something that the user should know, and need not do anything about.
+    fn note(&self, _text: &str) {}
+
     /// The operation waits for what `text` says.
     fn waiting(&self, _text: &str) {}
 

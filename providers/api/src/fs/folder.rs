@@ -86,6 +86,24 @@ pub fn remove_empty_folder(path: &Path) -> Result<(), FileError> {
     fs::remove_dir(path).at("remove", path)
 }
 
+/// Lets this user list and change the folder and all folders in it, as far as they are this user's.
+fn open_folders(path: &Path) {
+    let Ok(metadata) = fs::symlink_metadata(path) else { return };
+    // What a link leads to is not in the folder.
+    if !metadata.is_dir() {
+        return;
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = metadata.permissions().mode() | 0o700;
+        let _ = fs::set_permissions(path, fs::Permissions::from_mode(mode));
+    }
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        open_folders(&entry.path());
+    }
+}
+
 /// Removes a folder and everything in it. If it does not exist, that is fine.
 ///
 /// # Errors
@@ -97,6 +115,10 @@ pub fn remove_folder(path: &Path) -> Result<(), FileError> {
     const TRIES: u32 = 10;
     for left in (0..TRIES).rev() {
         match fs::remove_dir_all(path) {
+            // Whoever made a folder may have kept it for nobody.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied && left == TRIES - 1 => {
+                open_folders(path);
+            }
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty && left > 0 => {}
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(FileError::new("remove", path, error));

@@ -15,7 +15,7 @@ mod scratch;
 pub(crate) mod tar;
 mod write;
 
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read};
 
 use flate2::bufread::{GzDecoder, MultiGzDecoder};
 use mu_provider::{ErrorKind, ProviderError, TreeError, TreeWriter};
@@ -23,6 +23,7 @@ use mu_provider::{ErrorKind, ProviderError, TreeError, TreeWriter};
 pub use self::early::{EARLY, lacks_early};
 pub use self::layers::Layers;
 pub use self::scratch::Scratch;
+pub use self::tar::Sink;
 pub use self::write::ArchiveWriter;
 
 /// An archive of up to this size is decompressed as a whole, which is faster than piece by piece.
@@ -165,6 +166,15 @@ pub fn unpack_from(
     let mut inflate = GzDecoder::new(archive);
     tar::unpack(io::BufReader::with_capacity(128 << 10, &mut inflate), layout, tree)?;
     if inflate.into_inner().fill_buf()?.is_empty() { Ok(()) } else { Err(ArchiveError::Trailing) }
+}
+
+/// Unpacks a tar that is not compressed, to its end, into whatever judges its entries.
+///
+/// # Errors
+///
+/// As [`unpack`].
+pub fn unpack_tar(archive: impl Read, into: &mut impl Sink) -> Result<(), ArchiveError> {
+    tar::unpack(io::BufReader::with_capacity(128 << 10, archive), Layout::Files, into)
 }
 
 /// The first bytes of gzip.

@@ -45,15 +45,38 @@ impl<R: Read> Source for BufReader<R> {
 }
 
 /// Where the entries of a tar go.
-pub(crate) trait Sink {
+pub trait Sink {
+    /// Takes a folder.
+    ///
+    /// # Errors
+    ///
+    /// When it is refused.
     fn directory(&mut self, path: &[u8]) -> Result<(), TreeError>;
+
+    /// Takes a symbolic link.
+    ///
+    /// # Errors
+    ///
+    /// When it is refused.
     fn symlink(&mut self, path: &[u8], target: &[u8]) -> Result<(), TreeError>;
+
+    /// Takes a file.
+    ///
+    /// # Errors
+    ///
+    /// When it is refused, or cannot be read or written.
     fn file(
         &mut self,
         path: &[u8],
         executable: bool,
         content: &mut dyn Read,
     ) -> Result<(), TreeError>;
+
+    /// Takes a file whose content is in memory.
+    ///
+    /// # Errors
+    ///
+    /// When it is refused, or cannot be written.
     fn file_in_memory(
         &mut self,
         path: &[u8],
@@ -62,7 +85,12 @@ pub(crate) trait Sink {
     ) -> Result<(), TreeError> {
         self.file(path, executable, &mut content)
     }
+
     /// Whether something may not be there that is neither file, folder nor symbolic link.
+    ///
+    /// # Errors
+    ///
+    /// When it may not.
     fn odd(&mut self, path: &[u8], what: &'static str) -> Result<(), TreeError>;
 }
 

@@ -1,15 +1,16 @@
 //! Folders that are kept open by their descriptors, below which nothing is reached through a link. Paths are not checked here.
 
-use std::ffi::CString;
+use std::ffi::{CString, OsString};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::Path;
+use std::os::unix::ffi::OsStringExt as _;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{
-    AtFlags, Dir, DirEntry, FileType, Mode, OFlags, linkat, mkdirat, open, openat, renameat,
-    statat, symlinkat, unlinkat,
+    AtFlags, Dir, DirEntry, FileType, Mode, OFlags, linkat, mkdirat, open, openat, readlinkat,
+    renameat, statat, symlinkat, unlinkat,
 };
 use rustix::io::retry_on_intr;
 
@@ -160,6 +161,16 @@ impl Held {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             result => result,
         }
+    }
+
+    pub(super) fn all_names(&self) -> io::Result<Vec<OsString>> {
+        let names = names(&self.0)?.into_iter();
+        Ok(names.map(|name| OsString::from_vec(name.into_bytes())).collect())
+    }
+
+    pub(super) fn read_link(&self, path: &str) -> io::Result<PathBuf> {
+        let target = readlinkat(&self.0, path, Vec::new())?;
+        Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
     }
 
     pub(super) fn names(&self) -> io::Result<Vec<String>> {

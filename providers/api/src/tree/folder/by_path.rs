@@ -3,6 +3,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "is a door to files; whoever asks knows the path")]
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -107,6 +108,14 @@ impl Held {
             Some(Kind::Folder) => std::fs::remove_dir_all(self.0.join(name)),
             Some(_) => self.remove_file(name),
         }
+    }
+
+    pub(super) fn all_names(&self) -> io::Result<Vec<OsString>> {
+        std::fs::read_dir(&self.0)?.map(|entry| Ok(entry?.file_name())).collect()
+    }
+
+    pub(super) fn read_link(&self, path: &str) -> io::Result<PathBuf> {
+        self.0.join(path).read_link()
     }
 
     pub(super) fn names(&self) -> io::Result<Vec<String>> {

@@ -11,6 +11,7 @@ mod by_path;
 mod inside;
 mod kind;
 
+use std::ffi::OsString;
 use std::fs::{File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -184,6 +185,26 @@ impl Folder {
     /// When it cannot be read.
     pub fn folders(&self) -> io::Result<Vec<String>> {
         self.held.folders()
+    }
+
+    /// The names of everything directly in it, in their order, whatever they are made of.
+    ///
+    /// # Errors
+    ///
+    /// When it cannot be read.
+    pub fn names(&self) -> io::Result<Vec<OsString>> {
+        let mut names = self.held.all_names()?;
+        names.sort_unstable();
+        Ok(names)
+    }
+
+    /// What the symbolic link at `path` leads to.
+    ///
+    /// # Errors
+    ///
+    /// When it is not a symbolic link.
+    pub fn read_link(&self, path: &str) -> io::Result<PathBuf> {
+        self.held.read_link(path)
     }
 
     /// Opens the regular file at `path` for reading, with what is known of it. It follows no symbolic link,
