@@ -87,7 +87,7 @@ fn read_charts(file: &str) {
 fn read_catalog(file: &str) {
     let text = std::fs::read_to_string(file).expect("was written");
     let mut catalog = mu_formats::olm::Catalog::default();
-    catalog.add(file, &text, &mut |_| None);
+    catalog.add(file, &text, &mut |_| None).expect("is a catalog");
     assert!(catalog.is_one() && catalog.first_broken().is_none(), "{file} is not a catalog");
     println!("{} operators", catalog.finish().packages.len());
 }

@@ -97,6 +97,7 @@ fn serving() -> Serving {
         tls: None,
         base: None,
         largest_archive: 1 << 20,
+        most_entries: 10_000,
         changes_per_minute: u32::MAX,
         requests_per_second: 0,
         private: false,

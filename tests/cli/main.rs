@@ -71,7 +71,7 @@ mod local_override;
 mod lock;
 mod lock_facts;
 mod login;
-#[cfg(all(feature = "helm", feature = "olm"))]
+#[cfg(feature = "olm")]
 mod memory;
 mod minimal;
 mod mirror;

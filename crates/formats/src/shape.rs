@@ -196,6 +196,8 @@ mod tests {
     #[test]
     fn numbers_have_commas() {
         let all = [(0, "0"), (999, "999"), (1_000, "1,000"), (16_000_000, "16,000,000")];
-        all.map(|(number, text)| assert_eq!(grouped(number), text));
+        for (number, text) in all {
+            assert_eq!(grouped(number), text);
+        }
     }
 }

@@ -89,7 +89,7 @@ mod tests {
 
     fn check(root: &str, path: &str, expected: &[(&str, &str)]) {
         let root = Lead::of_user(SafeUrl::parse(root).expect("is a URL"));
-        let location = Location::new(root, path);
+        let location = Location::new(root.clone(), path);
         let found = candidates(&location).expect("names repositories");
         let found: Vec<(String, &str)> =
             found.iter().map(|one| (one.remote.to_string(), one.folder.as_str())).collect();

@@ -1,6 +1,6 @@
 //! The content of a cache: complete, cut off, and damaged.
 
-use mu_provider::Location;
+use mu_provider::{Lead, Location, SafeUrl};
 
 use super::*;
 

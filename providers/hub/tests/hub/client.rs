@@ -8,8 +8,8 @@ use mu_provider::http::{
     AskedServer, Credential, Credentials, Http, HttpOptions, RequestEvent, Secret, Watch,
 };
 use mu_provider::{
-    Folder, Limits, Listing, Location, Progress, Provider as _, ProviderError, Release, SafeUrl,
-    Tree, TreeWriter,
+    Folder, Limits, Listing, Location, Progress, Provider as _, ProviderError, Release, Tree,
+    TreeWriter,
 };
 use mu_provider_hub::HubProvider;
 use tempfile::TempDir;
