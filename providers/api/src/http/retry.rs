@@ -20,7 +20,7 @@ pub struct Failure {
     may_pass: bool,
     retry_after: Option<Duration>,
     /// The server that could not be reached, if that is it.
-    unreachable: Option<(Origin, Unreachable)>,
+    unreachable: Option<Box<(Origin, Unreachable)>>,
 }
 
 /// Why a server cannot be reached.
@@ -72,7 +72,7 @@ impl Failure {
         let network = |text: String| ProviderError::new(ErrorKind::Network, text);
         let unreachable = || network(format!("cannot reach `{url}`"));
         let unreachable_for = |why: Unreachable| Self {
-            unreachable: Some((url.as_url().origin(), why.clone())),
+            unreachable: Some(Box::new((url.as_url().origin(), why.clone()))),
             ..Self::may_pass(why.error(url))
         };
         Self::may_pass(match error {
@@ -170,7 +170,7 @@ impl Http {
             };
             attempts += 1;
             let Some(delay) = delays.next() else {
-                if let Some((server, why)) = failure.unreachable {
+                if let Some((server, why)) = failure.unreachable.map(|reason| *reason) {
                     lock(&self.given_up).entry(server).or_insert(why);
                 }
                 return Err(failure.error.after(attempts, begin.elapsed()));

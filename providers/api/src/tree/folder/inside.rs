@@ -212,7 +212,8 @@ impl Folder {
     pub fn entries(&self) -> Result<Vec<(String, Kind)>, FileError> {
         let mut names = self.held.names().at("read the folder", &self.path)?;
         names.sort_unstable();
-        Ok(names.into_iter().filter_map(|name| Some((self.kind(&name)?, name)).map(swap)).collect())
+        let kind = |name: String| self.kind(&name).map(|kind| (name, kind));
+        Ok(names.into_iter().filter_map(kind).collect())
     }
 
     /// The folder that `path` is directly in; `None` if it is not there.
@@ -253,10 +254,6 @@ fn own_permissions(mode: Mode) -> Option<Permissions> {
         let _ = mode;
         None
     }
-}
-
-fn swap((kind, name): (Kind, String)) -> (String, Kind) {
-    (name, kind)
 }
 
 fn not_a_file() -> io::Error {
