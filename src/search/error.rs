@@ -16,7 +16,7 @@ pub enum SearchError {
         /// The requested package or version.
         id: PackageId,
         /// The requested version.
-        spec: VersionSpec,
+        spec: Box<VersionSpec>,
         /// Every place that was searched, and unsuitable packs with shorter names.
         looked_at: Vec<Candidate>,
     },
@@ -51,7 +51,7 @@ pub struct MissingElement {
 
 impl SearchError {
     pub(super) fn not_found(wanted: &Query, looked_at: Vec<Candidate>) -> Self {
-        Self::NotFound { id: wanted.id.clone(), spec: wanted.spec.clone(), looked_at }
+        Self::NotFound { id: wanted.id.clone(), spec: Box::new(wanted.spec.clone()), looked_at }
     }
 
     /// Every place that was searched, with what was there.
