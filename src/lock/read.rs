@@ -267,6 +267,10 @@ fn parse_lines(text: &str) -> Option<WireLock> {
     for line in lines {
         let (first, field) = (line.strip_prefix("- "), line.strip_prefix("  "));
         if first.is_some() {
+            // An empty one takes a hundred times as much memory as its line.
+            if lock.packages.last().is_some_and(|package| !package.is_complete()) {
+                return None;
+            }
             lock.packages.push(WirePackage::default());
         }
         if let Some(field) = first.or(field) {

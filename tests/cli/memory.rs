@@ -10,8 +10,8 @@ use crate::support::{Run, Sandbox};
 /// How many bytes of text each reader gets.
 const TEXT: usize = 3 << 20;
 
-/// What mu takes without any text, in KiB.
-const ITSELF: u64 = 48 << 10;
+/// What mu takes without any text, in KiB: about 45 MiB in a build for tests, and a margin.
+const ITSELF: u64 = 60 << 10;
 
 /// A piece, over and over.
 fn many(piece: &str) -> String {
@@ -32,8 +32,18 @@ fn numbered(piece: impl Fn(usize) -> String) -> String {
 
 /// Runs mu, and checks that its peak is no more than so many bytes for each byte of the text.
 fn takes(sandbox: &Sandbox, what: &str, arguments: &[&str], bytes: u64) -> Run {
+    takes_of(sandbox, what, arguments, (TEXT, bytes))
+}
+
+/// The same for a text of any length.
+fn takes_of(
+    sandbox: &Sandbox,
+    what: &str,
+    arguments: &[&str],
+    (length, bytes): (usize, u64),
+) -> Run {
     let (run, peak) = sandbox.peak(arguments);
-    let most = ITSELF + bytes * (TEXT as u64 >> 10);
+    let most = ITSELF + ((bytes * length as u64) >> 10);
     assert!(peak <= most, "{what}: {peak} KiB, and at most {most} are expected: {}", run.shown());
     run
 }
@@ -103,6 +113,201 @@ fn small_versions_and_bundles_take_memory_in_proportion() {
     let named = numbered(|n| format!("- &n{n} x\n"));
     write(&root, "cat/catalog.yaml", &format!("schema: olm.package\nname: web\nx:\n{named}"));
     takes(&sandbox, "names", &["info", "cat.example/web"], 20).fails();
+}
+
+/// A text of which a reader could make much.
+struct Bomb<'a> {
+    reader: &'a str,
+    /// Where it is: in the sandbox, or on the server.
+    path: &'a str,
+    text: String,
+    arguments: &'a [&'a str],
+    /// How many bytes mu may take for each of the text; about half more than it did.
+    bytes: u64,
+    /// What mu says.
+    says: &'a str,
+}
+
+fn bomb<'a>(
+    reader: &'a str,
+    path: &'a str,
+    text: impl Into<String>,
+    arguments: &'a [&'a str],
+    bytes: u64,
+    says: &'a str,
+) -> Bomb<'a> {
+    Bomb { reader, path, text: text.into(), arguments, bytes, says }
+}
+
+impl Bomb<'_> {
+    /// Sets it off.
+    fn check(&self, sandbox: &Sandbox) {
+        let size = (self.text.len(), self.bytes);
+        let run = takes_of(sandbox, self.reader, self.arguments, size);
+        let shown = run.shown();
+        assert!(shown.contains(self.says), "{}: {}", self.reader, shown);
+    }
+}
+
+/// A lock with these entries.
+fn lock(entries: &str) -> String {
+    format!("version: 1\nresolution: highest\npackages:\n{entries}")
+}
+
+#[test]
+fn files_of_a_checkout_and_of_the_user_take_memory_in_proportion() {
+    let entry = "- id: a.b/c\n  version: 1.0.0\n  source: hub+file:///h\n";
+    let registry = TestServer::start(|_, _| {
+        Reply::status(401).header("www-authenticate", "Basic realm=\"x\"")
+    });
+    let artifact = format!("oci://{}/x", registry.host());
+    let of_registry = ["versions", &*artifact];
+    let list = &["--offline", "list"][..];
+    let status = &["status"][..];
+    let resolve = &["--offline", "resolve"][..];
+    let bombs = [
+        bomb("lock", "work/Mu.lock", lock(&many("- id: a\n")), list, 12, "too large"),
+        bomb(
+            "lock",
+            "work/Mu.lock",
+            lock(&numbered(|n| entry.replace("a.b/c", &format!("a.b/c{n}")))),
+            list,
+            45,
+            "a.b/c7",
+        ),
+        bomb(
+            "lock",
+            "work/Mu.lock",
+            lock(&format!("{entry}  provides: [{}\"\"]\n", many("\"\", "))),
+            list,
+            12,
+            "a.b/c",
+        ),
+        bomb(
+            "edits",
+            "work/.mu/edits.json",
+            format!("{{\"x\": [{}0], \"edits\": []}}", many("0,")),
+            status,
+            6,
+            "acme/web",
+        ),
+        bomb(
+            "edits",
+            "work/.mu/edits.json",
+            format!("{{\"edits\": [{}{{}}]}}", many("{},")),
+            status,
+            6,
+            "is not a list of edits",
+        ),
+        bomb(
+            "settings",
+            "work/.mu/workspace.yaml",
+            format!("x: [{}0]\n", "0,".repeat(500_000)),
+            status,
+            40,
+            "unknown key",
+        ),
+        bomb("settings", "work/.mu/workspace.yaml", "#\n".repeat(500_000), status, 20, "acme/web"),
+        bomb(
+            "manifest",
+            "work/Mu.yaml",
+            format!(
+                "name: a/b\nkeywords: [&a '{}'{}]\n",
+                "x".repeat(100_000),
+                ", *a".repeat(9_000)
+            ),
+            resolve,
+            60,
+            "anchors and aliases repeat too much",
+        ),
+        bomb(
+            "manifest",
+            "work/Mu.yaml",
+            format!("name: a/b\nversion: 1.0.0\nkeywords: [{}a]\n", "a,".repeat(500_000)),
+            resolve,
+            80,
+            "",
+        ),
+        bomb(
+            "Docker's settings",
+            "home/.docker/config.json",
+            format!("{{\"auths\": {{{}\"x\": {{}}}}}}", numbered(|n| format!("\"{n}\":{{}},"))),
+            &of_registry,
+            130,
+            "401",
+        ),
+        bomb(
+            "Helm's lock",
+            "work/Chart.lock",
+            format!("x:\n{}", many("- \n")),
+            &["--offline", "vendor", "--for", "helm"],
+            8,
+            "1 chart",
+        ),
+    ];
+    for bomb in bombs {
+        let sandbox = Sandbox::with_dependencies(&[]);
+        if bomb.reader == "Helm's lock" {
+            let chart = "apiVersion: v2\nname: top\nversion: 1.0.0\ndependencies: [{name: s, version: 1.0.0, repository: 'file://sub'}]\n";
+            std::fs::remove_file(sandbox.path("work/Mu.yaml")).expect("is there");
+            sandbox.write(".mu/workspace.yaml", "formats: [helm]\n");
+            sandbox.write("Chart.yaml", chart);
+            sandbox.write("sub/Chart.yaml", "apiVersion: v2\nname: s\nversion: 1.0.0\n");
+        }
+        write(sandbox.root(), bomb.path, &bomb.text);
+        bomb.check(&sandbox);
+    }
+}
+
+#[test]
+fn answers_of_a_hub_take_memory_in_proportion() {
+    // Each is printed.
+    let line = |n| format!("{{\"name\":\"a/b\",\"version\":\"1.0.{n}\"}}\n");
+    let few: String = (0..10_000).map(line).collect();
+    let catalog = numbered(|n| format!("{{\"name\":\"a/{n}\"}}\n"));
+    let catalog = format!("{{\"name\":\"a/x\",\"provides\":[\"c.d/v1/V\"]}}\n{catalog}");
+    let needs = format!(
+        "{{\"name\":\"a/b\",\"version\":\"1.0.0\",\"dependencies\":[{}\"a/c\"]}}\n",
+        "\"a/c\",".repeat(100_000)
+    );
+    let search = &["search", "a"][..];
+    let all = &["search", "--provides"][..];
+    let of_one = &["search", "--provides", "c.d/v1/V"][..];
+    let versions = &["versions", "a/b"][..];
+    let bombs = [
+        bomb("lines", "/index/a/b.jsonl", many("{}\n"), versions, 8, "not an index line"),
+        bomb("lines", "/index/a/b.jsonl", few, versions, 120, "1"),
+        bomb("lines", "/index/a/b.jsonl", needs, versions, 60, "1.0.0"),
+        bomb("catalog", "/catalog.jsonl", catalog.clone(), search, 8, "a/1"),
+        bomb("catalog", "/catalog.jsonl", catalog, all, 8, "c.d/v1/V"),
+        bomb(
+            "providers",
+            "/capabilities/c.d/v1/V.json",
+            format!("{{\"packages\":[{}\"a\"]}}", many("\"a\",")),
+            of_one,
+            20,
+            "lists more than 100000 packages",
+        ),
+        bomb(
+            "hub.json",
+            "/hub.json",
+            format!("{{\"hub\":1,\"index\":\"index/\",\"x\":[{}0]}}", "0,".repeat(500_000)),
+            versions,
+            60,
+            "a/b",
+        ),
+    ];
+    for bomb in bombs {
+        let (path, text) = (bomb.path.to_owned(), bomb.text.clone());
+        let server = TestServer::start(move |seen, _| match &*seen.path {
+            asked if asked == path => Reply::body(text.clone()),
+            "/hub.json" => Reply::body("{\"hub\":1,\"index\":\"index/\"}"),
+            _ => Reply::status(404),
+        });
+        let sandbox = Sandbox::with_dependencies(&[]);
+        sandbox.hub_is_at(&server.url("/"));
+        bomb.check(&sandbox);
+    }
 }
 
 #[test]

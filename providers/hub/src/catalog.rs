@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 
-use mu_provider::catalog::{Hits, Query, SearchAnswer};
+use mu_provider::catalog::{Hits, Query, SearchAnswer, capabilities};
 use mu_provider::fs::{self, AtPath as _};
 use mu_provider::{ErrorKind, FileDigest, Location, Progress, ProviderError, SafeUrl};
 use serde::{Deserialize, Serialize};
@@ -99,10 +99,7 @@ impl HubProvider {
             }
         }
         let Some(file) = fs::open_if_there(&kept)? else { return Err(not_here(&url)) };
-        let mut found = BTreeSet::new();
-        let every = Query::new("", usize::MAX);
-        let hits = every.search(BufReader::with_capacity(256 << 10, file)).at("read", &kept)?;
-        found.extend(hits.packages.into_iter().flat_map(|line| line.provides));
+        let found = capabilities(BufReader::with_capacity(256 << 10, file)).at("read", &kept)?;
         Ok(Some(found))
     }
 

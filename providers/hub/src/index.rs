@@ -18,6 +18,9 @@ pub(crate) const LONGEST_FILE: u64 = 64 << 20;
 /// The longest line, in bytes.
 const LONGEST_LINE: usize = 1 << 20;
 
+/// The most packages in a list of providers: what is made of a name takes a hundred times as much memory.
+const MOST_PROVIDERS: usize = 100_000;
+
 /// The keys that every line must have, and those that distinguish versions.
 #[derive(Deserialize)]
 struct LineKeys<'line> {
@@ -117,12 +120,16 @@ fn digest(line: &str) -> Option<String> {
 ///
 /// # Errors
 ///
-/// When it is not such a list.
+/// When it is not such a list, or has more than 100,000 packages.
 pub fn providers(bytes: &[u8], url: &SafeUrl) -> Result<Vec<u8>, ProviderError> {
     let file: ProvidersFile = serde_json::from_slice(bytes).map_err(|error| {
         let text = format!("`{url}` is not a list of packages");
         ProviderError::new(ErrorKind::Protocol, text).because(error)
     })?;
+    if file.packages.len() > MOST_PROVIDERS {
+        let text = format!("`{url}` lists more than {MOST_PROVIDERS} packages");
+        return Err(ProviderError::new(ErrorKind::Protocol, text));
+    }
     let lines = file.packages.iter().map(|name| {
         let line = serde_json::json!({ "name": name });
         format!("{line}\n")

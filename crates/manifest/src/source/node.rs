@@ -92,10 +92,10 @@ impl<'t> Node<'t> {
         }
     }
 
-    /// How many nodes there are from here down.
+    /// How much a copy is, in nodes: those from here down, and one more for each hundred bytes of text.
     pub(crate) fn size(&self) -> usize {
         1 + match &self.kind {
-            Kind::Scalar { .. } => 0,
+            Kind::Scalar { text, .. } => text.len() / 100,
             Kind::List { items, .. } => items.iter().map(Node::size).sum(),
             Kind::Table { entries, .. } => entries.iter().map(|entry| entry.value.size()).sum(),
         }

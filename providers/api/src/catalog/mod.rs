@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::yanked::Yanked;
 
-pub use self::search::{Hits, LONGEST_LINE, Query, Rank};
+pub use self::search::{Hits, LONGEST_LINE, Query, Rank, capabilities};
 
 /// One package, as a catalog has it. Keys that are empty are left out, unknown ones ignored.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

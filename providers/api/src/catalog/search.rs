@@ -4,16 +4,19 @@
 //! line that contains every word is parsed, so most lines cost neither memory nor much time.
 
 use std::cmp::Ordering;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::io::{self, BufRead};
 
 use memchr::memchr;
-use memchr::memmem::Finder;
+use memchr::memmem::{self, Finder};
 
 use super::CatalogLine;
 
 /// The longest line of a catalog that is read, in bytes; longer ones are skipped. Hubs write shorter lines.
 pub const LONGEST_LINE: usize = 64 << 10;
+
+/// How many capabilities a catalog may have.
+const MOST_CAPABILITIES: usize = 200_000;
 
 /// Words to find packages by. All must occur in a package's name, keywords, description or app version.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,33 +88,73 @@ impl Query {
     /// # Errors
     ///
     /// When the catalog cannot be read.
-    pub fn search(&self, mut catalog: impl BufRead) -> io::Result<Hits> {
+    pub fn search(&self, catalog: impl BufRead) -> io::Result<Hits> {
         let mut best = Best { limit: self.limit, heap: BinaryHeap::new(), total: 0 };
-        let (mut line, mut lower) = (Vec::new(), Vec::new());
+        let mut lower = Vec::new();
         let plain = |word: &&String| word.is_ascii() && !word.contains(['"', '\\']);
         let plain: Vec<Finder<'_>> = self.words.iter().filter(plain).map(Finder::new).collect();
-        let mut passed_over = 0;
-        loop {
-            line.clear();
-            let most = LONGEST_LINE as u64 + 1;
-            if io::Read::take(&mut catalog, most).read_until(b'\n', &mut line)? == 0 {
-                return Ok(Hits { passed_over, ..best.into_hits() });
-            }
-            if line.len() > LONGEST_LINE && !line.ends_with(b"\n") {
-                catalog.skip_until(b'\n')?;
-                passed_over += 1;
-                continue;
-            }
-            if !may_match(&line, &plain, &mut lower) {
-                continue;
-            }
-            let Ok(text) = std::str::from_utf8(&line) else { continue };
-            let Ok(package) = serde_json::from_str::<CatalogLine>(text) else { continue };
-            if let Some(rank) = self.rank(&package) {
+        let passed_over = each_line(catalog, |line| {
+            if may_match(line, &plain, &mut lower)
+                && let Some(package) = parsed(line)
+                && let Some(rank) = self.rank(&package)
+            {
                 best.add(rank, package);
             }
-        }
+            Ok(())
+        })?;
+        Ok(Hits { passed_over, ..best.into_hits() })
     }
+}
+
+/// The capabilities that the packages of a catalog provide. Only these are kept of it.
+///
+/// # Errors
+///
+/// When the catalog cannot be read, or has more than 200,000 of them.
+pub fn capabilities(catalog: impl BufRead) -> io::Result<BTreeSet<String>> {
+    let mut found = BTreeSet::new();
+    each_line(catalog, |line| {
+        let may_provide =
+            memmem::find(line, b"provides").is_some() || memchr(b'\\', line).is_some();
+        if may_provide && let Some(package) = parsed(line) {
+            found.extend(package.provides);
+        }
+        match found.len() > MOST_CAPABILITIES {
+            true => Err(io::Error::new(
+                io::ErrorKind::InvalidData,
+                format!("it has more than {MOST_CAPABILITIES} capabilities"),
+            )),
+            false => Ok(()),
+        }
+    })?;
+    Ok(found)
+}
+
+/// Hands each line of a catalog to `take`; returns how many are too long, and were skipped.
+fn each_line(
+    mut catalog: impl BufRead,
+    mut take: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<usize> {
+    let mut line = Vec::new();
+    let mut passed_over = 0;
+    loop {
+        line.clear();
+        let most = LONGEST_LINE as u64 + 1;
+        if io::Read::take(&mut catalog, most).read_until(b'\n', &mut line)? == 0 {
+            return Ok(passed_over);
+        }
+        if line.len() > LONGEST_LINE && !line.ends_with(b"\n") {
+            catalog.skip_until(b'\n')?;
+            passed_over += 1;
+            continue;
+        }
+        take(&line)?;
+    }
+}
+
+/// The package of a line; `None` if the line is none.
+fn parsed(line: &[u8]) -> Option<CatalogLine> {
+    serde_json::from_str(std::str::from_utf8(line).ok()?).ok()
 }
 
 /// Whether a line can contain every word, judged by its bytes. If the parsed line matches, this is always true.
