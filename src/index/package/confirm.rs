@@ -32,9 +32,7 @@ impl Package {
         if line.dependencies.is_some() && comparable(&line) != comparable(&own) {
             return Ok(Some(own));
         }
-        let mut read = lock(&self.read);
-        read.retain(|(at, _)| *at != position);
-        read.push((position, Arc::new(own)));
+        lock(&self.read).insert(position, Arc::new(own));
         Ok(None)
     }
 

@@ -41,7 +41,7 @@ pub(super) struct Package {
     declared: Mutex<HashMap<Position, Arc<Details>>>,
     untagged: Mutex<HashMap<String, Arc<Looked>>>,
     /// Lines that were read.
-    read: Mutex<Vec<(Position, Arc<Release>)>>,
+    read: Mutex<FxHashMap<Position, Arc<Release>>>,
     /// Its number in the order in which packages were requested in this run.
     pub(super) order: usize,
 }
@@ -140,7 +140,7 @@ impl Package {
                 Some(release) => release,
                 None => {
                     let release = Arc::new(self.line(position)?);
-                    lock(&self.read).push((position, Arc::clone(&release)));
+                    lock(&self.read).insert(position, Arc::clone(&release));
                     release
                 }
             },
@@ -156,8 +156,7 @@ impl Package {
 
     /// A line that was read before.
     pub(super) fn known_line(&self, position: Position) -> Option<Arc<Release>> {
-        let read = lock(&self.read);
-        read.iter().find(|(at, _)| *at == position).map(|(_, release)| Arc::clone(release))
+        lock(&self.read).get(&position).map(Arc::clone)
     }
 
     fn line(&self, position: Position) -> Result<Release, PackageError> {
