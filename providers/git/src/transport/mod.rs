@@ -14,10 +14,12 @@ mod session;
 mod ssh;
 mod without_git;
 
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
 
-use mu_provider::ProviderError;
 use mu_provider::http::Http;
+use mu_provider::threads::lock;
+use mu_provider::{ErrorKind, ProviderError, causes};
 
 pub(crate) use self::credentials::Token;
 pub(crate) use self::session::{ReceiveError, Session};
@@ -35,12 +37,34 @@ pub(crate) struct Transports {
     /// Read when something is first connected to.
     settings: OnceLock<Settings>,
     credentials: GitCredentials,
+    /// The servers that could not be reached over ssh or `git://`, and why. The client for the web knows its own.
+    given_up: Mutex<HashMap<Server, String>>,
 }
+
+/// A server: how it speaks, its host and its port.
+type Server = (Scheme, String, Option<u16>);
+
+/// What the system and `ssh` say if a server cannot be reached at all.
+const UNREACHABLE: [&str; 7] = [
+    "connection refused",
+    "timed out",
+    "resolve hostname",
+    "lookup address",
+    "no route to host",
+    "is unreachable",
+    "not known",
+];
 
 impl Transports {
     pub(crate) fn new(http: &Arc<Http>, programs: Programs) -> Self {
         let credentials = GitCredentials::new(http, &programs);
-        Self { http: Arc::clone(http), programs, settings: OnceLock::new(), credentials }
+        Self {
+            http: Arc::clone(http),
+            programs,
+            settings: OnceLock::new(),
+            credentials,
+            given_up: Mutex::default(),
+        }
     }
 
     /// The token that mu has for a remote on a web server, under the URL that the user's settings give it.
@@ -63,9 +87,34 @@ impl Transports {
         let remote = other.as_ref().unwrap_or(remote);
         match remote.scheme {
             Scheme::Https | Scheme::Http => http::open(remote, &self.http, &self.credentials),
-            Scheme::Ssh => ssh::open(remote, &self.programs, settings.ssh_command.as_deref()),
-            Scheme::Git => git::open(remote),
+            Scheme::Ssh => self.once(remote, || {
+                ssh::open(remote, &self.programs, settings.ssh_command.as_deref())
+            }),
+            Scheme::Git => self.once(remote, || git::open(remote)),
             Scheme::File => file::open(remote, &self.programs),
         }
+    }
+
+    /// Opens a connection, unless its server could not be reached before in this run: many packages may be there.
+    fn once<T>(
+        &self,
+        remote: &RemoteUrl,
+        open: impl FnOnce() -> Result<T, ProviderError>,
+    ) -> Result<T, ProviderError> {
+        let server = (remote.scheme, remote.host().to_owned(), remote.port());
+        if let Some(why) = lock(&self.given_up).get(&server) {
+            let error =
+                ProviderError::new(ErrorKind::Network, format!("cannot connect to `{remote}`"));
+            return Err(error.because(why.clone()));
+        }
+        open().inspect_err(|error| {
+            let why = causes(error).last().map(ToString::to_string).unwrap_or_default();
+            let said = why.to_lowercase();
+            if error.kind() == ErrorKind::Network
+                && UNREACHABLE.iter().any(|words| said.contains(words))
+            {
+                lock(&self.given_up).insert(server, why);
+            }
+        })
     }
 }

@@ -121,6 +121,33 @@ fn what_ssh_says_is_told() {
 }
 
 #[test]
+fn a_host_that_cannot_be_reached_is_given_up_once_for_all_that_is_there() {
+    let world = World::new();
+    let (program, log) = (world.folder.path().join("refused"), world.folder.path().join("log"));
+    let script = format!(
+        "#!/bin/sh\necho \"$1\" >> '{}'\necho 'ssh: connect to host $1: Connection refused' >&2\nexit 255\n",
+        log.display()
+    );
+    fs::write(&program, script).expect("can be written");
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    fs::set_permissions(&program, mode).expect("can be executable");
+    let provider = world.again(|options| {
+        set(options, "GIT_SSH", program.to_str().expect("is UTF-8"));
+    });
+    for (host, name) in
+        [("dead.example", "a.git"), ("dead.example", "b.git"), ("two.example", "a.git")]
+    {
+        let location = written(&format!("ssh://git@{host}/"), name);
+        let error = provider.list(&location, None, &world.notes).expect_err("is refused");
+        assert_eq!(error.kind(), ErrorKind::Network, "{error:?}");
+        let text = told(&error);
+        assert!(text.contains(name) && text.contains("Connection refused"), "{text}");
+    }
+    let asked = fs::read_to_string(log).expect("was called");
+    assert_eq!(asked, "git@dead.example\ngit@two.example\n");
+}
+
+#[test]
 fn a_missing_ssh_is_explained() {
     let world = World::with(|options| {
         set(options, "GIT_SSH", "/nowhere/ssh");
