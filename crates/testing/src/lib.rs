@@ -19,6 +19,7 @@ mod files;
 #[cfg(unix)]
 pub mod git;
 mod google;
+mod helm;
 pub mod http;
 #[cfg(unix)]
 mod hub;
@@ -50,6 +51,7 @@ pub use self::charts::{Chart, Charts};
 #[cfg(unix)]
 pub use self::files::{Files, digest_of, gzip, hex, tar, tar_gz, tree, write};
 pub use self::google::GoogleServer;
+pub use self::helm::Helm;
 #[cfg(unix)]
 pub use self::hub::{Hub, Package};
 #[cfg(unix)]

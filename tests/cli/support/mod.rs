@@ -10,8 +10,8 @@ mod served;
 mod terminal;
 
 pub(crate) use mu_testing::{
-    Azurite, Browser, Chart, Charts, GoogleServer, Hub, Nginx, Package, SshServer, digest_of, git,
-    hex, tree, write,
+    Azurite, Browser, Chart, Charts, GoogleServer, Helm, Hub, Nginx, Package, SshServer, digest_of,
+    git, hex, tree, write,
 };
 pub(crate) use mu_testing_s3::S3Server;
 
