@@ -174,7 +174,8 @@ pub fn parse_own(
     match format_of(path) {
         Some(format) => {
             let aliases = helms_aliases(environment);
-            parse(format, path, text, None, &Reading { is_own: true, aliases: Some(&aliases) })
+            let around = Reading { is_own: true, aliases: Some(&aliases), ..Reading::default() };
+            parse(format, path, text, None, &around)
         }
         None => Manifest::parse(path, text).map(|(manifest, _)| manifest),
     }
@@ -270,14 +271,19 @@ fn pointed_at(error: &FormatError, path: &Path, texts: &Texts) -> SourceError {
     error.in_text(&folder.join(&error.file), texts.text(&error.file).unwrap_or_default())
 }
 
-/// The dependencies of the workspace's own chart at `path`, as Helm locks them.
+/// The dependencies of the chart whose `Chart.yaml` is at `path`, as Helm locks them; `is_own` says whether its author works on it
+/// there.
 ///
 /// # Errors
 ///
 /// As [`load_file`].
-pub fn helms_needs(path: &Path, environment: &Environment) -> Result<Needs, ManifestError> {
+pub fn helms_needs(
+    path: &Path,
+    environment: &Environment,
+    is_own: bool,
+) -> Result<Needs, ManifestError> {
     let texts = texts(&helm::FORMAT, path)?;
-    let needs = helm::needs(&texts, &helms_aliases(environment));
+    let needs = helm::needs(&texts, &helms_aliases(environment), is_own);
     Ok(needs.map_err(|error| pointed_at(&error, path, &texts))?)
 }
 
@@ -289,6 +295,17 @@ pub fn helms_needs(path: &Path, environment: &Environment) -> Result<Needs, Mani
 pub fn kcls_needs(path: &Path, is_own: bool) -> Result<Vec<kcl::Need>, ManifestError> {
     let texts = texts(&kcl::FORMAT, path)?;
     Ok(kcl::needs(&texts, is_own).map_err(|error| pointed_at(&error, path, &texts))?)
+}
+
+/// The names of the charts that the chart in a folder needs.
+///
+/// # Errors
+///
+/// As [`load_file`].
+pub fn helms_dependencies(folder: &Path) -> Result<Vec<String>, ManifestError> {
+    let path = folder.join(helm::CHART);
+    let texts = texts(&helm::FORMAT, &path)?;
+    Ok(helm::dependencies(&texts).map_err(|error| pointed_at(&error, &path, &texts))?)
 }
 
 /// Name and version of the chart in a folder, as they are written; `None` if there is none.

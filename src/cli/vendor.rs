@@ -8,10 +8,10 @@ use crate::cli::change;
 use crate::cli::context::{Context, Ending, Stop};
 use crate::ops::get::check_not_empty;
 use crate::ops::vendor::crossplane::vendor_for_crossplane;
-use crate::ops::vendor::kcl::{Differing, VendoredModule, vendor_for_kcl};
+use crate::ops::vendor::kcl::{self, Differing, VendoredModule, vendor_for_kcl};
 use crate::ops::vendor::olm::subscribe;
 use crate::ops::vendor::{
-    Carried, VendoredChart, crossplane, olm, stop_vendoring, vendor, vendor_for_helm,
+    Carried, Mode, VendoredChart, Written, crossplane, olm, stop_vendoring, vendor, vendor_for_helm,
 };
 use crate::ops::{Code, CommandError, Outcome, Scope, Session};
 use crate::report::count;
@@ -36,14 +36,22 @@ Examples:
   mu vendor --for crossplane           crossplane/NAME.yaml for each package
   mu vendor --for olm                  olm/NAME.yaml for each operator
   git add .mu/packs Mu.lock
+  mu vendor --for helm -p shop         only those of the chart `shop`
+  mu vendor --for helm --check         in CI: do charts/ and Chart.lock follow from Mu.lock?
   mu vendor --undo                     stop committing packs")]
 pub(crate) struct Arguments {
     /// Show what would be in use, and write nothing
     #[arg(long, conflicts_with = "undo")]
     dry_run: bool,
+    /// Write nothing; if what is there for the tool would change, list it and exit with 1
+    #[arg(long, requires = "tool")]
+    check: bool,
     /// Write files for this tool, instead of packs
     #[arg(long = "for", value_enum, value_name = "TOOL", conflicts_with = "undo")]
     tool: Option<Tool>,
+    /// Write only the files of this chart or KCL module of the workspace
+    #[arg(short, long = "package", value_name = "PACKAGE", requires = "tool")]
+    packages: Vec<String>,
     /// Stop vendoring
     #[arg(long)]
     undo: bool,
@@ -69,7 +77,8 @@ pub(super) struct Undone {
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
-    let session = context.open_for(Scope::Workspace, arguments.dry_run)?;
+    let dry_run = arguments.dry_run || arguments.check;
+    let session = context.open_for(Scope::Workspace, dry_run)?;
     session.refuse_edits("mu does not write files to commit")?;
     if arguments.undo {
         let was_vendored = session.packs().is_vendored();
@@ -85,16 +94,34 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         });
     }
     check_not_empty(&session)?;
-    let dry_run = arguments.dry_run;
+    let packages = &arguments.packages;
+    if !packages.is_empty() && !matches!(arguments.tool, Some(Tool::Helm | Tool::Kcl)) {
+        let message = "`--package` is for the files of one chart or KCL module";
+        return Err(CommandError::new(Code::Usage, message)
+            .hint("the resources for a cluster are those of the whole workspace")
+            .into());
+    }
+    let mode = match arguments {
+        Arguments { check: true, .. } => Mode::Check,
+        Arguments { dry_run: true, .. } => Mode::Plan,
+        _ => Mode::Write,
+    };
     match arguments.tool {
-        Some(Tool::Helm) => answer(context, &vendor_for_helm(&session, dry_run)?, |vendored| {
-            vendored.charts.iter().try_for_each(|chart| print_chart(context, chart, dry_run))
-        }),
-        Some(Tool::Kcl) => answer(context, &vendor_for_kcl(&session, dry_run)?, |vendored| {
-            vendored.modules.iter().try_for_each(|module| print_module(context, module, dry_run))
-        }),
+        Some(Tool::Helm) => {
+            answer(context, mode, &vendor_for_helm(&session, packages, mode)?, |vendored| {
+                vendored.charts.iter().try_for_each(|chart| print_chart(context, chart, dry_run))
+            })
+        }
+        Some(Tool::Kcl) => {
+            answer(context, mode, &vendor_for_kcl(&session, packages, mode)?, |vendored| {
+                vendored
+                    .modules
+                    .iter()
+                    .try_for_each(|module| print_module(context, module, dry_run))
+            })
+        }
         Some(Tool::Crossplane) => {
-            answer(context, &vendor_for_crossplane(&session, dry_run)?, |written| {
+            answer(context, mode, &vendor_for_crossplane(&session, mode)?, |written| {
                 let changed = written.resources.iter().filter(|one| one.changed);
                 let changed = changed.map(|one| format!("{} ({})", one.file, one.package));
                 let is_same = !print_changes(context, changed, written.removed.iter().cloned())?;
@@ -103,7 +130,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
                 Ok(())
             })
         }
-        Some(Tool::Olm) => answer(context, &subscribe(&session, dry_run)?, |subscribed| {
+        Some(Tool::Olm) => answer(context, mode, &subscribe(&session, mode)?, |subscribed| {
             let changed = subscribed.subscriptions.iter().filter(|one| one.changed);
             let changed =
                 changed.map(|one| format!("{} ({} in {})", one.file, one.bundle, one.channel));
@@ -134,25 +161,35 @@ fn vendor_packs(context: &Context, session: &Session, dry_run: bool) -> Ending {
 }
 
 /// Prints what is in use, and the files of another tool.
-fn answer<A: Serialize + JsonSchema>(
+fn answer<A: Written + Serialize + JsonSchema>(
     context: &Context,
+    mode: Mode,
     (outcome, written): &(Outcome, A),
     print: impl FnOnce(&A) -> Result<(), Stop>,
 ) -> Ending {
     if !context.shell.is_json() {
         change::print(context, outcome)?;
     }
-    context.answer(written, print)
+    let ending = context.answer(written, print)?;
+    let is_same = outcome.changes.is_empty() && written.is_unchanged();
+    if mode != Mode::Check || is_same {
+        return Ok(ending);
+    }
+    context.shell.status(
+        "these files do not follow from Mu.lock; run the command without --check, and commit them",
+    );
+    Ok(1)
 }
 
 /// Prints how one chart's `charts/` and `Chart.lock` changed.
 fn print_chart(context: &Context, chart: &VendoredChart, dry_run: bool) -> Result<(), Stop> {
-    let VendoredChart { name, folder, lock_changed, archives, removed, carried } = chart;
+    let VendoredChart { name, folder, lock, lock_changed, archives, removed, carried } = chart;
     let prefix = if folder == "." { "charts".to_owned() } else { format!("{folder}/charts") };
     let changed = archives.iter().filter(|archive| archive.changed);
     let changed = changed.map(|archive| format!("{prefix}/{}", archive.file));
     let removed = removed.iter().map(|file| format!("{prefix}/{file}"));
     let is_same = !print_changes(context, changed, removed)? && !lock_changed;
+    print_lock(context, folder, lock, *lock_changed && dry_run)?;
     for Carried { inside, name, version, locked } in carried {
         context.shell.status(&format!(
             "note: Helm uses {name} {version} from inside {inside}; Mu.lock has {locked}"
@@ -171,6 +208,7 @@ fn print_module(context: &Context, module: &VendoredModule, dry_run: bool) -> Re
     let changed = changed.map(|one| format!("{prefix}/{}", one.folder));
     let removed = removed.iter().map(|one| format!("{prefix}/{one}"));
     let is_same = !print_changes(context, changed, removed)? && !lock_changed;
+    print_lock(context, folder, kcl::LOCK_NAME, *lock_changed && dry_run)?;
     for Differing { by, own, name, named, locked } in differing {
         let next = if *own { "; `mu pin` writes that into kcl.mod, which KCL goes by" } else { "" };
         context.shell.status(&format!(
@@ -193,6 +231,15 @@ fn print_changes(
     lines.extend(removed.map(|file| format!("- {file}\n")));
     context.print(&lines)?;
     Ok(!lines.is_empty())
+}
+
+/// Prints that the lock of a tool would change.
+fn print_lock(context: &Context, folder: &str, name: &str, changes: bool) -> Result<(), Stop> {
+    match (changes, folder) {
+        (false, _) => Ok(()),
+        (true, ".") => context.line(&format!("~ {name}")),
+        (true, folder) => context.line(&format!("~ {folder}/{name}")),
+    }
 }
 
 /// Says whether files fit Mu.lock, and what to do with them.

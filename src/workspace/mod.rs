@@ -294,7 +294,7 @@ impl Workspace {
         aliases: &dyn Fn() -> Aliases,
     ) -> Result<(), WorkspaceError> {
         let aliases = formats::format_of(&path).map(|_| aliases());
-        let around = Reading { is_own: true, aliases: aliases.as_ref() };
+        let around = Reading { is_own: true, aliases: aliases.as_ref(), ..Reading::default() };
         let Loaded { manifest, path, text, warnings } = formats::load_file(&path, &around)?;
         refuse_other_mu(&manifest, &path, &text)?;
         let folder = formats::folder_of(&path).unwrap_or(&self.root).to_owned();

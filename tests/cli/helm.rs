@@ -711,9 +711,11 @@ fn what_is_vendored_for_helm_is_what_the_lock_says() {
     fs::remove_dir_all(sandbox.path("work/back/charts")).expect("is there");
     std::os::unix::fs::symlink("../..", sandbox.path("work/back/charts")).expect("can be");
     sandbox
-        .mu(&["vendor", "--for", "helm"])
+        .mu(&["vendor", "--for", "helm", "-p", "back"])
         .fails()
         .says(&["back/charts`", "it is a symbolic link, and mu follows no links"]);
+    // Nor is anything packed that it leads to.
+    sandbox.mu(&["vendor", "--for", "helm"]).fails().says(&["leads out of its chart"]);
 }
 
 #[test]

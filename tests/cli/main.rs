@@ -133,6 +133,7 @@ mod team;
 mod update;
 mod upgrades;
 mod vendor;
+mod vendor_helm;
 mod versions;
 mod ways_out;
 mod written;

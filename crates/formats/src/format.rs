@@ -64,6 +64,8 @@ pub struct Format {
 pub struct Reading<'a> {
     /// Whether the package is where its author works on it, so that the folders beside it are there too.
     pub is_own: bool,
+    /// Whether the folders beside a package are there that others use where it is.
+    pub is_folder: bool,
     /// Short names that the user gave to registries of the format.
     pub aliases: Option<&'a Aliases>,
 }
@@ -153,7 +155,7 @@ impl Format {
         aliases: Option<&Aliases>,
     ) -> Result<Vec<Placed>, SourceError> {
         let texts = Texts([(self.manifest.to_owned(), text.to_owned())].into());
-        let around = Reading { is_own: true, aliases };
+        let around = Reading { is_own: true, aliases, ..Reading::default() };
         let package = (self.read)(&texts, &around).map_err(|error| error.in_text(path, text))?;
         let read = manifest(&package).map(|manifest| manifest.dependencies).unwrap_or_default();
         let placed = package.places.iter().zip(read);

@@ -31,7 +31,7 @@ use mu_provider_hub::archive::Layout;
 use mu_provider_hub::remembered::Indexes;
 
 use crate::operators::Operators;
-pub use crate::pack::pack;
+pub use crate::pack::{Content, pack};
 use crate::repository::{CHARTS, Kind, OPERATORS};
 
 /// The largest archive of a chart, in bytes. Helm itself refuses archives of more than a hundred megabytes

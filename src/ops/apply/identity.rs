@@ -167,7 +167,7 @@ impl<'a> Content<'a> {
                     return Ok(Some(own));
                 }
                 let aliases = formats::helms_aliases(&self.session.environment);
-                let around = Reading { is_own: false, aliases: Some(&aliases) };
+                let around = Reading { aliases: Some(&aliases), ..Reading::default() };
                 Ok(formats::load(self.folder, &around)?.map(|loaded| loaded.manifest))
             }
         }

@@ -3,7 +3,6 @@
 //! What is written is for Crossplane in a cluster. mu applies nothing.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use mu_formats::crossplane;
 use mu_provider::InnerPath;
@@ -12,8 +11,9 @@ use serde::Serialize;
 
 use crate::fs;
 use crate::lock::LockedPackage;
-use crate::ops::session::installed_packs::place;
-use crate::ops::vendor::shared::{Resources, lines, prepared, tag_of};
+use crate::ops::vendor::shared::{
+    Mode, Resources, Written, content, lines, not_patched, prepared, tag_of,
+};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::reference::Version;
 
@@ -34,6 +34,12 @@ pub struct CrossplaneResources {
     pub resources: Vec<CrossplaneResource>,
     /// Files that were removed, because their package is no longer in Mu.lock.
     pub removed: Vec<String>,
+}
+
+impl Written for CrossplaneResources {
+    fn is_unchanged(&self) -> bool {
+        self.removed.is_empty() && self.resources.iter().all(|resource| !resource.changed)
+    }
 }
 
 /// The resource of one package.
@@ -63,9 +69,9 @@ pub struct CrossplaneResource {
 /// As [`vendor`](super::vendor); when no such package is locked, or two would have one name; when something else is in the place of a file.
 pub fn vendor_for_crossplane(
     session: &Session,
-    dry_run: bool,
+    mode: Mode,
 ) -> Result<(Outcome, CrossplaneResources), CommandError> {
-    let outcome = prepared(session, dry_run)?;
+    let outcome = prepared(session, mode)?;
     let packages: Vec<(usize, &LockedPackage)> = outcome
         .lock
         .packages
@@ -77,9 +83,10 @@ pub fn vendor_for_crossplane(
         return Err(CommandError::new(Code::NotFound, "Mu.lock has no package of Crossplane")
             .hint("they come from OCI registries: `mu add oci://HOST/REPOSITORY`"));
     }
-    let mut resources = Resources::new(session, FOLDER, dry_run)?;
+    let mut resources = Resources::new(session, FOLDER, mode)?;
     let mut planned: BTreeMap<String, (CrossplaneResource, Option<String>)> = BTreeMap::new();
     for (index, package) in packages {
+        not_patched(session, package, "Crossplane")?;
         let name = resource_name(package.id.name_str());
         let kind = kind(session, &outcome, index);
         let tagged = format!("{}:{}", package.id, tag_of(session, package)?);
@@ -127,9 +134,7 @@ fn is_one(session: &Session, outcome: &Outcome, index: usize) -> bool {
 
 /// The kind of a package, if its pack is there.
 fn kind(session: &Session, outcome: &Outcome, index: usize) -> Option<String> {
-    let installed = outcome.folders.get(&index).cloned();
-    let pack = || session.packs().pack_path(&place(&outcome.lock, index));
-    let folder: PathBuf = installed.unwrap_or_else(pack);
+    let folder = content(session, outcome, index)?;
     let text = [crossplane::PUBLISHED, crossplane::AUTHORED].iter().find_map(|name| {
         let path = folder.join(name);
         fs::read_text(&path).ok()

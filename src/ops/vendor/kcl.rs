@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mu_formats::kcl::{self, Locked, Need, Origin};
-use mu_provider::{Digest, Folder, InnerPath, Kind, Mode, OwnPath};
+use mu_provider::{Folder, InnerPath, Kind, Mode, OwnPath};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -18,9 +18,8 @@ use crate::formats;
 use crate::fs;
 use crate::lock::LockedPackage;
 use crate::ops::requirements::requester::Requester;
-use crate::ops::session::installed_packs::place;
 use crate::ops::session::source::relative;
-use crate::ops::vendor::shared::{locked, prepared, tag_of};
+use crate::ops::vendor::shared::{self, Written, chosen, content_of, locked, prepared, tag_of};
 use crate::ops::{Code, CommandError, Outcome, Session};
 use crate::packs::hash_folder;
 use crate::reference::{Defaults, Version};
@@ -29,8 +28,11 @@ use crate::workspace::Member;
 /// Where KCL looks, beside `kcl.mod`.
 const FOLDER: OwnPath = InnerPath::own("vendor");
 
+/// The name of KCL's lock.
+pub const LOCK_NAME: &str = kcl::LOCK;
+
 /// The lock of KCL, beside `kcl.mod`.
-const LOCK: OwnPath = InnerPath::own(kcl::LOCK);
+const LOCK: OwnPath = InnerPath::own(LOCK_NAME);
 
 /// What a folder is called while it is filled.
 const STAGED: &str = ".mu-";
@@ -44,6 +46,16 @@ const UNSUMMED: [&str; 2] = [".git", ".tar"];
 pub struct VendoredModules {
     /// The KCL modules of the workspace.
     pub modules: Vec<VendoredModule>,
+}
+
+impl Written for VendoredModules {
+    fn is_unchanged(&self) -> bool {
+        self.modules.iter().all(|module| {
+            !module.lock_changed
+                && module.removed.is_empty()
+                && module.folders.iter().all(|folder| !folder.changed)
+        })
+    }
 }
 
 /// The dependencies of one KCL module of the workspace, as KCL has them.
@@ -94,19 +106,20 @@ pub struct Differing {
     pub locked: String,
 }
 
-/// Installs what the workspace needs, and writes `vendor` and `kcl.mod.lock` of each of its KCL modules. Also returns how the
-/// packs changed.
+/// Installs what the workspace needs, and writes `vendor` and `kcl.mod.lock` of each of its KCL modules, or of those called `packages`.
+/// Also returns how the packs changed.
 ///
 /// # Errors
 ///
 /// As [`vendor`](super::vendor); when the workspace has no KCL module, or KCL cannot have two modules of one name.
 pub fn vendor_for_kcl(
     session: &Session,
-    dry_run: bool,
+    packages: &[String],
+    mode: shared::Mode,
 ) -> Result<(Outcome, VendoredModules), CommandError> {
     let is_module =
-        |one: &&Member| one.manifest_path.file_name().is_some_and(|name| name == kcl::MODULE);
-    let members: Vec<&Member> = session.workspace.members.iter().filter(is_module).collect();
+        |one: &Member| one.manifest_path.file_name().is_some_and(|name| name == kcl::MODULE);
+    let members = chosen(session, packages, "KCL module", is_module)?;
     if members.is_empty() {
         let root = session.workspace.root.display();
         let message = format!("no package of the workspace `{root}` is a KCL module");
@@ -114,9 +127,9 @@ pub fn vendor_for_kcl(
             .hint("`mu vendor --for kcl` fills `vendor` beside a `kcl.mod`")
             .hint("modules in folders below the root count with `formats: [kcl]` in `.mu/workspace.yaml`"));
     }
-    let outcome = prepared(session, dry_run)?;
+    let outcome = prepared(session, mode)?;
     let _store = session.use_store()?;
-    let run = Run { session, outcome: &outcome, dry_run };
+    let run = Run { session, outcome: &outcome, mode };
     let modules = members.into_iter().map(|member| run.module(member)).collect::<Result<_, _>>()?;
     Ok((outcome, VendoredModules { modules }))
 }
@@ -124,7 +137,7 @@ pub fn vendor_for_kcl(
 struct Run<'run> {
     session: &'run Session,
     outcome: &'run Outcome,
-    dry_run: bool,
+    mode: shared::Mode,
 }
 
 /// A `kcl.mod` whose dependencies are still to be followed.
@@ -182,14 +195,14 @@ impl<'run> Run<'run> {
         vendored.removed = self.remove_others(&around, before.as_deref(), &kept, &modules)?;
         // A plan for what is not on this machine yet has no sums, so its lock cannot be compared.
         let is_known = modules.iter().all(|one| {
-            one.sum.is_some() || !matches!(one.origin, Origin::Oci { .. }) || !self.dry_run
+            one.sum.is_some() || !matches!(one.origin, Origin::Oci { .. }) || !self.mode.is_dry()
         });
         vendored.lock_changed = match &before {
             Some(before) if is_known => *before != text,
             Some(_) => vendored.folders.iter().any(|one| one.changed),
             None => !modules.is_empty(),
         };
-        if vendored.lock_changed && !self.dry_run {
+        if vendored.lock_changed && !self.mode.is_dry() {
             around.write(&LOCK.into(), text.as_bytes())?;
         }
         Ok(vendored)
@@ -296,18 +309,7 @@ impl<'run> Run<'run> {
 
     /// The folder with the files of a locked package, if they are on this machine.
     fn content(&self, index: usize) -> Option<PathBuf> {
-        let package = self.outcome.lock.packages.get(index)?;
-        if package.source.is_own() {
-            let root = &self.session.workspace.root;
-            return Some(crate::env::absolute(root, package.source.place.as_ref()));
-        }
-        let stored = package.digest.and_then(|digest| self.session.store.find(&digest).ok()?);
-        let pack = || {
-            let pack = self.session.packs().pack_path(&place(&self.outcome.lock, index));
-            let pack = self.outcome.folders.get(&index).cloned().unwrap_or(pack);
-            Some(pack).filter(|pack| package.digest.is_some() && content_of(pack) == package.digest)
-        };
-        stored.map(|stored| stored.folder).or_else(pack)
+        shared::content(self.session, self.outcome, index)
     }
 
     /// Puts the files of a package into the folder `target`, unless they are there already; returns whether they were not.
@@ -317,14 +319,14 @@ impl<'run> Run<'run> {
         around: &Folder,
         target: &InnerPath,
     ) -> Result<bool, CommandError> {
-        let expected = one.package.digest;
+        let expected = one.package.installed_digest();
         if is_folder(around, target)?
             && expected.is_some()
             && content_of(&around.path().join(target)) == expected
         {
             return Ok(false);
         }
-        if self.dry_run {
+        if self.mode.is_dry() {
             return Ok(true);
         }
         let LockedPackage { id, version, .. } = one.package;
@@ -375,7 +377,7 @@ impl<'run> Run<'run> {
             let Ok(place) = InnerPath::name(&name) else { continue };
             let is_kept = kept.iter().any(|one| one.is_in(&place));
             if kind == Kind::Folder && !is_kept && (former.contains(&place) || is_of(&name)) {
-                if !self.dry_run {
+                if !self.mode.is_dry() {
                     around.remove(&FOLDER.join(&place))?;
                 }
                 removed.push(name);
@@ -429,11 +431,6 @@ fn two_called(name: &str, first: &LockedPackage, second: &LockedPackage) -> Comm
     let message = format!("two modules are called `{name}`: {first} and {second}");
     CommandError::new(Code::Conflict, message)
         .hint("KCL knows modules by name alone, so it can use only one of them")
-}
-
-/// The digest of the content of a folder; `None` if it cannot be read.
-fn content_of(folder: &Path) -> Option<Digest> {
-    Some(hash_folder(folder, &HashSet::new()).ok()?.digest())
 }
 
 /// Whether there is a folder; an error if something else is there, such as a link.

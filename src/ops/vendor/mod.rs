@@ -12,6 +12,7 @@ mod shared;
 use std::path::{Path, PathBuf};
 
 pub use self::helm::{Carried, Vendored, VendoredArchive, VendoredChart, vendor_for_helm};
+pub use self::shared::{Mode, Written};
 
 use crate::fs::{self, AtPath as _, FileError};
 use crate::ops::apply::ignore_rules::{OF_GIT, Rules};

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::lock::LockedPackage;
-use crate::ops::vendor::shared::{Resources, lines, prepared};
+use crate::ops::vendor::shared::{Mode, Resources, Written, lines, not_patched, prepared};
 use crate::ops::{Code, CommandError, Outcome, Session};
 
 /// The folder of the subscriptions, in the root of the workspace.
@@ -23,6 +23,12 @@ pub struct Subscribed {
     pub subscriptions: Vec<Subscription>,
     /// Files that were removed, because their operator is no longer in Mu.lock.
     pub removed: Vec<String>,
+}
+
+impl Written for Subscribed {
+    fn is_unchanged(&self) -> bool {
+        self.removed.is_empty() && self.subscriptions.iter().all(|one| !one.changed)
+    }
 }
 
 /// The subscription of one operator.
@@ -53,8 +59,8 @@ pub struct Subscription {
 ///
 /// As [`vendor`](super::vendor); when no operator is locked, or two have one name, or one is in no channel; when something else is in the
 /// place of a file.
-pub fn subscribe(session: &Session, dry_run: bool) -> Result<(Outcome, Subscribed), CommandError> {
-    let outcome = prepared(session, dry_run)?;
+pub fn subscribe(session: &Session, mode: Mode) -> Result<(Outcome, Subscribed), CommandError> {
+    let outcome = prepared(session, mode)?;
     let is_openshift = session.workspace.settings.runtime.contains_key("openshift");
     let is_operator = |package: &&LockedPackage| {
         let provider = session.index().providers().get(&package.source.provider);
@@ -65,10 +71,11 @@ pub fn subscribe(session: &Session, dry_run: bool) -> Result<(Outcome, Subscribe
         return Err(CommandError::new(Code::NotFound, "Mu.lock has no operator")
             .hint("operators come from catalogs: `mu add operatorhub.io/NAME`, with `operatorhub.io/: {provider: olm, url: …}` under `registries`"));
     }
-    let mut resources = Resources::new(session, FOLDER, dry_run)?;
+    let mut resources = Resources::new(session, FOLDER, mode)?;
     let mut written = BTreeSet::new();
     let mut all = Vec::new();
     for package in operators {
+        not_patched(session, package, "OLM")?;
         let subscription = subscription(session, &resources, package)?;
         let text = text(&subscription, package, is_openshift);
         if !written.insert(subscription.file.clone()) {

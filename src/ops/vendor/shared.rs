@@ -1,31 +1,146 @@
 //! What the tools of other ecosystems have in common: what is locked for a dependency, its tag, and files that mu wrote.
 
-use std::collections::BTreeSet;
-use std::path::Path;
+use std::collections::{BTreeSet, HashSet};
+use std::path::{Path, PathBuf};
 
-use mu_provider::{Folder, InnerPath, Kind, OwnPath};
+use mu_provider::{Digest, Folder, InnerPath, Kind, OwnPath};
 
 use crate::index::Candidate;
 use crate::lock::{LockedPackage, Lockfile};
-use crate::ops::apply::fetch::used_instead;
+use crate::ops::apply::fetch::{fetch, placed_folder, used_instead};
 use crate::ops::apply::install::install;
+use crate::ops::apply::patched;
 use crate::ops::explain::failure::unavailable;
+use crate::ops::session::installed_packs::place;
+use crate::ops::session::member::target;
 use crate::ops::solve::names;
 use crate::ops::solve::resolve::resolve;
 use crate::ops::{Code, CommandError, Outcome, Session};
+use crate::packs::hash_folder;
 use crate::reference::{Defaults, Reference};
 use crate::select::Update;
+use crate::workspace::Member;
+
+/// What is done about the files of another tool.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// They are written.
+    Write,
+    /// Nothing is written. What is not on this machine is only planned.
+    Plan,
+    /// Nothing is written, but everything is compared: what is not on this machine is fetched into the store.
+    Check,
+}
+
+impl Mode {
+    /// Whether nothing is written into the workspace.
+    pub(super) fn is_dry(self) -> bool {
+        self != Self::Write
+    }
+}
+
+/// What was written for another tool.
+pub trait Written {
+    /// Whether all of it was there before, and nothing else.
+    fn is_unchanged(&self) -> bool;
+}
 
 /// Installs what the workspace needs.
 ///
 /// # Errors
 ///
-/// As [`install`].
-pub(super) fn prepared(session: &Session, dry_run: bool) -> Result<Outcome, CommandError> {
+/// As [`install`]; in a check, when Mu.lock does not follow from the manifests.
+pub(super) fn prepared(session: &Session, mode: Mode) -> Result<Outcome, CommandError> {
     let extra = session.lockfile()?.unwrap_or_default().extra.clone();
     let requirements = names::collect(session, extra)?;
-    let resolved = resolve(session, &requirements, Update::Nothing)?;
-    install(session, &requirements, resolved, &[], dry_run)
+    let mut resolved = resolve(session, &requirements, Update::Nothing)?;
+    if mode == Mode::Check {
+        requirements.declare(session);
+        let _store = session.use_store()?;
+        fetch(session, &mut resolved)?;
+        patched::apply(session, &mut resolved)?;
+        if !resolved.is_unchanged() {
+            let message = "Mu.lock does not follow from the manifests and folders that it is for";
+            return Err(CommandError::new(Code::LockOutdated, message)
+                .hint("run `mu get`, and commit Mu.lock"));
+        }
+    }
+    install(session, &requirements, resolved, &[], mode.is_dry())
+}
+
+/// The packages of the workspace that are of some kind, or those that were named.
+///
+/// # Errors
+///
+/// When there is no package with a name, or it is of another kind.
+pub(super) fn chosen<'session>(
+    session: &'session Session,
+    packages: &[String],
+    kind: &str,
+    is_one: impl Fn(&Member) -> bool,
+) -> Result<Vec<&'session Member>, CommandError> {
+    let members = &session.workspace.members;
+    if packages.is_empty() {
+        return Ok(members.iter().filter(|member| is_one(member)).collect());
+    }
+    let mut chosen = BTreeSet::new();
+    for name in packages {
+        let index = target(session, Some(name), "mu vendor --for TOOL --package NAME")?;
+        if !is_one(&members[index]) {
+            let message = format!("`{name}` is not a {kind}");
+            return Err(CommandError::new(Code::Usage, message));
+        }
+        chosen.insert(index);
+    }
+    Ok(chosen.into_iter().map(|index| &members[index]).collect())
+}
+
+/// The folder with the files of a locked package as they are installed, with its patch, if they are on this machine.
+pub(super) fn content(session: &Session, outcome: &Outcome, index: usize) -> Option<PathBuf> {
+    let package = outcome.lock.packages.get(index)?;
+    if package.source.is_own() {
+        let root = &session.workspace.root;
+        return Some(crate::env::absolute(root, package.source.place.as_ref()));
+    }
+    if package.source.is_placed() {
+        return placed_folder(session, package).ok();
+    }
+    let digest = package.installed_digest().filter(|_| package.is_patched_as_locked())?;
+    let stored = session.store.find(&digest).ok().flatten();
+    let pack = || {
+        let pack = session.packs().pack_path(&place(&outcome.lock, index));
+        let pack = outcome.folders.get(&index).cloned().unwrap_or(pack);
+        Some(pack).filter(|pack| content_of(pack) == Some(digest))
+    };
+    stored.map(|stored| stored.folder).or_else(pack)
+}
+
+/// The digest of the content of a folder; `None` if it cannot be read.
+pub(super) fn content_of(folder: &Path) -> Option<Digest> {
+    Some(hash_folder(folder, &HashSet::new()).ok()?.digest())
+}
+
+/// Refuses a package that is patched, where the tool takes it from its registry.
+///
+/// # Errors
+///
+/// When it is patched.
+pub(super) fn not_patched(
+    session: &Session,
+    package: &LockedPackage,
+    tool: &str,
+) -> Result<(), CommandError> {
+    if package.patch.is_none() {
+        return Ok(());
+    }
+    let LockedPackage { id, version, .. } = package;
+    let message = format!(
+        "`{id}` {version} is patched, and {tool} installs it from its registry, without the patch"
+    );
+    let name = session.short_name(id);
+    Err(CommandError::new(Code::Conflict, message)
+        .hint(format!("drop the patch with `mu patch --drop {name}`"))
+        .hint("or publish the patched package, and use that one"))
 }
 
 /// The locked package of the dependency `reference` in the manifest of `by`, which is in the folder `from`, and its place in the
@@ -86,7 +201,7 @@ pub(super) struct Resources {
     folder: OwnPath,
     /// The first line of what mu writes there.
     header: String,
-    dry_run: bool,
+    mode: Mode,
     written: BTreeSet<InnerPath>,
 }
 
@@ -99,14 +214,14 @@ impl Resources {
     pub(super) fn new(
         session: &Session,
         folder: &'static str,
-        dry_run: bool,
+        mode: Mode,
     ) -> Result<Self, CommandError> {
         let header = format!("# Written by `mu vendor --for {folder}`; do not edit.\n");
         let (root, folder) = (session.workspace.opened()?, InnerPath::own(folder));
         if root.look_at(&folder.into())?.is_some() {
             root.inner(&folder.into())?;
         }
-        Ok(Self { root, folder, header, dry_run, written: BTreeSet::new() })
+        Ok(Self { root, folder, header, mode, written: BTreeSet::new() })
     }
 
     /// The file of the resource `name`, seen from the root of the workspace.
@@ -145,7 +260,7 @@ impl Resources {
         self.check(file)?;
         let text = format!("{}{text}", self.header);
         let is_changed = self.root.read_text(file)?.as_deref() != Some(&text);
-        if is_changed && !self.dry_run {
+        if is_changed && !self.mode.is_dry() {
             self.root.write(file, text.as_bytes())?;
         }
         self.written.insert(file.clone());
@@ -174,7 +289,7 @@ impl Resources {
                 .read_text(&file)
                 .is_ok_and(|text| text.is_some_and(|text| text.starts_with(&self.header)));
             if is_ours {
-                if !self.dry_run {
+                if !self.mode.is_dry() {
                     self.root.remove_file(&file)?;
                 }
                 removed.push(file.to_string());

@@ -91,10 +91,11 @@ fn repository(text: &str, around: &Reading<'_>) -> Result<Repository, String> {
     let Some(path) = text.strip_prefix("file://") else { return url_of(text) };
     let inner = path.trim_start_matches("./");
     let is_inside = !path.starts_with('/') && !inner.split('/').any(|part| part == "..");
-    Ok(match (is_inside, around.is_own) {
-        (false, true) if path.starts_with('/') => Repository::Folder(path.to_owned()),
-        (false, true) if inner.starts_with("../") => Repository::Folder(inner.to_owned()),
-        (false, true) => Repository::Folder(format!("./{inner}")),
+    let is_beside = around.is_own || around.is_folder;
+    Ok(match is_inside {
+        false if is_beside && path.starts_with('/') => Repository::Folder(path.to_owned()),
+        false if is_beside && inner.starts_with("../") => Repository::Folder(inner.to_owned()),
+        false if is_beside => Repository::Folder(format!("./{inner}")),
         // `helm package` has copied what the author had beside the chart into the archive.
         _ => Repository::Inside,
     })

@@ -21,7 +21,7 @@ const OTHER: (&str, &str) = (
 ///
 /// When it is not YAML or JSON, or no index of charts.
 pub fn index(file: &str, text: &str, aliases: &Aliases) -> Result<Index, FormatError> {
-    let around = Reading { is_own: false, aliases: Some(aliases) };
+    let around = Reading { aliases: Some(aliases), ..Reading::default() };
     let entries = Entries {
         format: FORMAT.name,
         called: "charts",

@@ -19,7 +19,7 @@ pub use self::chart::{CHART, REQUIREMENTS, is_copy};
 pub use self::edit::Charts;
 pub use self::image::PROVENANCE;
 pub use self::index::index;
-pub use self::lock::{Need, Needs, lock, needs};
+pub use self::lock::{Need, Needs, dependencies, lock, locked, needs};
 pub use self::pushed::{Pushed, pushed};
 pub use crate::aliases::Aliases;
 use crate::error::FormatError;

@@ -85,7 +85,7 @@ fn a_chart_with_everything_becomes_a_line() {
     let aliases = Aliases::read(
         "apiVersion: \"\"\nrepositories:\n- name: acme\n  url: https://charts.acme.example/\n",
     );
-    let around = Reading { is_own: false, aliases: Some(&aliases) };
+    let around = Reading { aliases: Some(&aliases), ..Reading::default() };
     let package = read(&files(&[(CHART, STACK)]), &around).expect("is a chart");
     let release = &package.release;
     assert_eq!((&*release.name, &*release.version), ("kube-prometheus-stack", "76.3.0"));

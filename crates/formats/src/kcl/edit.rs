@@ -147,7 +147,7 @@ fn place(text: &str, index: usize) -> Result<(String, Key), Problem> {
     let document = super::parse(text).map_err(|_| gone())?;
     let entries = dependency::all(&document).map_err(|_| gone())?;
     let entry = entries.get(index).ok_or_else(gone)?;
-    let around = Reading { is_own: true, aliases: None };
+    let around = Reading { is_own: true, ..Reading::default() };
     let (_, key) = entry.read(&around).map_err(|_| gone())?;
     Ok((entry.name.to_owned(), key))
 }

@@ -104,7 +104,7 @@ impl Locked {
 ///
 /// As [`super::read`].
 pub fn needs(files: &Texts, is_own: bool) -> Result<Vec<Need>, FormatError> {
-    let around = Reading { is_own, aliases: None };
+    let around = Reading { is_own, ..Reading::default() };
     files.read(MODULE, |text| {
         let document = parse(text)?;
         let mut needs = Vec::new();

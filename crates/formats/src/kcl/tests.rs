@@ -12,7 +12,7 @@ use crate::Texts;
 
 fn module(text: &str, is_own: bool) -> Result<Package, String> {
     let texts = Texts([(MODULE.to_owned(), text.to_owned())].into());
-    let around = Reading { is_own, aliases: None };
+    let around = Reading { is_own, ..Reading::default() };
     read(&texts, &around).map_err(|error| error.to_string())
 }
 

@@ -39,7 +39,7 @@ plans:
 
 fn operator(text: &str, is_own: bool) -> Result<Package, String> {
     let files = Texts([(OPERATOR.to_owned(), text.to_owned())].into());
-    let around = Reading { is_own, aliases: None };
+    let around = Reading { is_own, ..Reading::default() };
     read(&files, &around).map_err(|error| error.to_string())
 }
 

@@ -4,33 +4,32 @@
 //! Helm only knows the direct dependencies of a chart; their dependencies are inside their archives. The
 //! files for Helm are written after Mu.lock, which remains authoritative.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod leftovers;
+mod packing;
+
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use mu_formats::helm::{self, Need, Needs};
-use mu_provider::{ArchiveDigest, Folder, InnerPath, Kind, OwnPath, TreeError};
+use mu_provider::{ArchiveDigest, Folder, InnerPath, OwnPath, TreeError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
+use self::packing::{Made, Unpacked, check_whole, is_published};
 use crate::formats;
-use crate::fs::{self, AtPath as _};
 use crate::lock::LockedPackage;
 use crate::ops::apply::fetch::fetch_archive;
-use crate::ops::apply::ignore_rules::{OF_HELM, Rules};
-use crate::ops::requirements::names::id_in;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::source::relative;
-use crate::ops::vendor::shared::{locked, prepared};
+use crate::ops::vendor::shared::{self, Mode, Written, chosen, locked, prepared};
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::Version;
+use crate::reference::{Defaults, Version};
 use crate::workspace::Member;
 
 /// Where Helm looks, beside `Chart.yaml`.
 const CHARTS: OwnPath = InnerPath::own("charts");
-
-/// What Helm packs for no chart, because it is not a part of it.
-const NEVER: [&str; 6] = [".git", ".mu", ".hg", ".svn", ".jj", ".DS_Store"];
 
 /// What `mu vendor --for helm` wrote.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
@@ -38,6 +37,16 @@ const NEVER: [&str; 6] = [".git", ".mu", ".hg", ".svn", ".jj", ".DS_Store"];
 pub struct Vendored {
     /// The charts of the workspace.
     pub charts: Vec<VendoredChart>,
+}
+
+impl Written for Vendored {
+    fn is_unchanged(&self) -> bool {
+        self.charts.iter().all(|chart| {
+            !chart.lock_changed
+                && chart.removed.is_empty()
+                && chart.archives.iter().all(|archive| !archive.changed)
+        })
+    }
 }
 
 /// The dependencies of one chart of the workspace, as Helm has them.
@@ -48,7 +57,9 @@ pub struct VendoredChart {
     pub name: String,
     /// Its folder, seen from the root of the workspace.
     pub folder: String,
-    /// Whether its `Chart.lock` has changed.
+    /// The name of its lock: `Chart.lock`, or `requirements.lock` of a chart of the first format.
+    pub lock: String,
+    /// Whether its lock has changed.
     pub lock_changed: bool,
     /// The archives in `charts`.
     pub archives: Vec<VendoredArchive>,
@@ -86,7 +97,7 @@ pub struct Carried {
     pub locked: String,
 }
 
-/// Installs what the workspace needs, and writes `charts/` and `Chart.lock` of each of its charts. Also
+/// Installs what the workspace needs, and writes `charts/` and `Chart.lock` of each of its charts, or of those called `packages`. Also
 /// returns how the packs changed.
 ///
 /// # Errors
@@ -94,10 +105,10 @@ pub struct Carried {
 /// As [`vendor`](super::vendor); when the workspace has no chart, or a dependency is not available as an archive.
 pub fn vendor_for_helm(
     session: &Session,
-    dry_run: bool,
+    packages: &[String],
+    mode: Mode,
 ) -> Result<(Outcome, Vendored), CommandError> {
-    let charts: Vec<&Member> =
-        session.workspace.members.iter().filter(|one| is_chart(one)).collect();
+    let charts = chosen(session, packages, "chart", is_chart)?;
     if charts.is_empty() {
         let root = session.workspace.root.display();
         let message = format!("no package of the workspace `{root}` is a chart");
@@ -105,25 +116,23 @@ pub fn vendor_for_helm(
             .hint("`mu vendor --for helm` fills `charts/` beside a `Chart.yaml`")
             .hint("charts in folders below the root count with `formats: [helm]` in `.mu/workspace.yaml`"));
     }
-    let outcome = prepared(session, dry_run)?;
-    let mut run = Run { session, outcome: &outcome, dry_run, begun: BTreeSet::new() };
-    let mut vendored = Vendored::default();
-    for chart in charts {
-        run.chart(chart, &mut vendored)?;
-    }
-    Ok((outcome, vendored))
+    let outcome = prepared(session, mode)?;
+    let _store = session.use_store()?;
+    let mut run = Vendoring { session, outcome: &outcome, mode, made: BTreeMap::new() };
+    let charts = charts.into_iter().map(|chart| run.chart(chart)).collect::<Result<_, _>>()?;
+    Ok((outcome, Vendored { charts }))
 }
 
 fn is_chart(member: &Member) -> bool {
     member.manifest_path.file_name().is_some_and(|name| name == helm::CHART)
 }
 
-struct Run<'run> {
+struct Vendoring<'run> {
     session: &'run Session,
     outcome: &'run Outcome,
-    dry_run: bool,
-    /// The folders of charts that were begun.
-    begun: BTreeSet<PathBuf>,
+    mode: Mode,
+    /// The archives that were made, by the folder of their chart.
+    made: BTreeMap<PathBuf, Made>,
 }
 
 /// A dependency, found.
@@ -138,29 +147,17 @@ enum Content {
     /// It is there already.
     Kept,
     /// It is to be written.
-    New(Vec<u8>),
+    New(Rc<[u8]>),
     /// It would be written.
     Planned,
 }
 
-impl<'run> Run<'run> {
-    /// Fills one chart, after the charts of the workspace that it needs, because these are packed with their
-    /// content.
-    fn chart(&mut self, member: &'run Member, into: &mut Vendored) -> Result<(), CommandError> {
-        if !self.begun.insert(member.folder.clone()) {
-            return Ok(());
-        }
+impl<'run> Vendoring<'run> {
+    /// Fills one chart.
+    fn chart(&mut self, member: &Member) -> Result<VendoredChart, CommandError> {
         let environment = &self.session.environment;
         let Needs { needs, lock: lock_name } =
-            formats::helms_needs(&member.manifest_path, environment)?;
-        for need in &needs {
-            let used = self.locked(member, need).map(|(_, package)| &package.id);
-            if let Some(other) = used.and_then(|id| self.session.workspace.member(id))
-                && is_chart(other)
-            {
-                self.chart(other, into)?;
-            }
-        }
+            formats::helms_needs(&member.manifest_path, environment, true)?;
         let around = self.session.workspace.folder_of(member)?;
         if around.look_at(&CHARTS.into())?.is_some() {
             around.inner(&CHARTS.into())?;
@@ -168,11 +165,12 @@ impl<'run> Run<'run> {
         let mut vendored = VendoredChart {
             name: member.manifest.name.name().to_string(),
             folder: relative(&self.session.workspace.root, &member.folder),
+            lock: lock_name.to_owned(),
             ..VendoredChart::default()
         };
         let mut versions = Vec::with_capacity(needs.len());
         // Nothing is written before all of it is there.
-        let mut new: BTreeMap<String, Vec<u8>> = BTreeMap::new();
+        let mut new: BTreeMap<String, Rc<[u8]>> = BTreeMap::new();
         for need in &needs {
             let Found { version, archive } = self.find(member, need, &around, &mut vendored)?;
             if let Some(content) = archive {
@@ -191,62 +189,76 @@ impl<'run> Run<'run> {
         for (file, bytes) in &new {
             around.write(&in_charts(file)?, bytes)?;
         }
-        vendored.removed = self.remove_others(&around, &needs, &vendored)?;
         let lock = InnerPath::own(lock_name).into();
-        vendored.lock_changed = self.write_lock(&around, &lock, &needs, &versions)?;
-        into.charts.push(vendored);
-        Ok(())
+        let previous = around.read_text(&lock)?;
+        vendored.removed = self.remove_others(&around, &needs, previous.as_deref(), &vendored)?;
+        vendored.lock_changed = self.write_lock(&around, &lock, previous, &needs, &versions)?;
+        Ok(vendored)
     }
 
-    /// The locked package of a dependency, and its place in the lock.
-    fn locked(&self, member: &Member, need: &Need) -> Option<(usize, &'run LockedPackage)> {
+    /// The locked package of a dependency, which the manifest of `by` in the folder `from` names, and its place in the lock.
+    fn locked(
+        &self,
+        defaults: &Defaults,
+        from: &Path,
+        by: &str,
+        need: &Need,
+    ) -> Option<(usize, &'run LockedPackage)> {
         let reference = &need.requirement.as_ref()?.reference;
-        let (defaults, by) = (&member.defaults, Requester::of(member));
-        locked(self.session, &self.outcome.lock, reference, defaults, &member.folder, by.as_str())
+        locked(self.session, &self.outcome.lock, reference, defaults, from, by)
+    }
+
+    /// The folder with the files of a locked package, if they are on this machine.
+    fn content(&self, index: usize) -> Option<PathBuf> {
+        shared::content(self.session, self.outcome, index)
     }
 
     fn find(
-        &self,
+        &mut self,
         member: &Member,
         need: &Need,
         around: &Folder,
         vendored: &mut VendoredChart,
     ) -> Result<Found, CommandError> {
-        let Some((index, package)) = self.locked(member, need) else {
+        let by = Requester::of(member);
+        let asked = self.locked(&member.defaults, &member.folder, by.as_str(), need);
+        let Some((index, package)) = asked else {
             return self.inside(member, need, around);
         };
-        let is_own = package.source.is_own();
-        let folder = match self.outcome.folders.get(&index) {
-            Some(folder) => folder.clone(),
-            // A dry run installs nothing, but a folder is there anyway.
-            None if is_own => {
-                let root = &self.session.workspace.root;
-                crate::env::absolute(root, package.source.place.as_ref())
-            }
-            None => {
-                let version = package.version.clone();
-                let target = in_charts(&archive_name(need, &version))?;
-                let is_there =
-                    package.archive.is_some() && package.archive == digest_at(around, &target)?;
-                let content = if is_there { Content::Kept } else { Content::Planned };
-                return Ok(Found { version, archive: Some(content) });
-            }
+        // What is patched is no longer the archive that was published.
+        let as_published = is_published(package) && package.patch.is_none();
+        let is_there = |target: &InnerPath| -> Result<bool, CommandError> {
+            let archive = package.archive.filter(|_| as_published);
+            Ok(archive.is_some() && archive == digest_at(around, target)?)
         };
-        let version = self.version_in(&folder, need, member)?;
+        let Some(folder) = self.content(index) else {
+            let version = package.version.clone();
+            let target = in_charts(&archive_name(need, &version))?;
+            let content = if is_there(&target)? { Content::Kept } else { Content::Planned };
+            return Ok(Found { version, archive: Some(content) });
+        };
+        let version = self.version_in(&folder, need, &member.manifest_path)?;
         self.note_carried(&folder, package, &format!("{} {version}", need.name), vendored);
         let target = in_charts(&archive_name(need, &version))?;
-        if !is_own && package.archive.is_some() && package.archive == digest_at(around, &target)? {
+        if as_published {
+            check_whole(&need.name, &version, &folder)?;
+        }
+        if is_there(&target)? {
             return Ok(Found { version, archive: Some(Content::Kept) });
         }
-        let fetched = match is_own || package.source.is_pack() {
-            true => None,
-            false => fetch_archive(self.session, package)?,
+        let fetched = match as_published && !self.mode.is_dry() {
+            true => fetch_archive(self.session, package)?.map(Rc::from),
+            false => None,
         };
         let bytes = match fetched {
-            Some(bytes) => bytes,
-            None => self.packed(&need.name, &folder)?,
+            None => self.packed_package(package, &need.name, &folder)?,
+            fetched => fetched,
         };
-        Ok(Found { version, archive: Some(self.compared(around, &target, bytes)?) })
+        let archive = match bytes {
+            Some(bytes) => self.compared(around, &target, bytes)?,
+            None => Content::Planned,
+        };
+        Ok(Found { version, archive: Some(archive) })
     }
 
     /// What becomes of the archive at `target`, which should be `bytes`.
@@ -254,9 +266,9 @@ impl<'run> Run<'run> {
         &self,
         around: &Folder,
         target: &InnerPath,
-        bytes: Vec<u8>,
+        bytes: Rc<[u8]>,
     ) -> Result<Content, CommandError> {
-        Ok(match (digest_at(around, target)? == Some(digest_of(&bytes)), self.dry_run) {
+        Ok(match (digest_at(around, target)? == Some(digest_of(&bytes)), self.mode.is_dry()) {
             (true, _) => Content::Kept,
             (false, true) => Content::Planned,
             (false, false) => Content::New(bytes),
@@ -265,7 +277,12 @@ impl<'run> Run<'run> {
 
     /// A dependency that mu does not require, because the chart carries it in `charts/`, or elsewhere in its
     /// folder.
-    fn inside(&self, member: &Member, need: &Need, around: &Folder) -> Result<Found, CommandError> {
+    fn inside(
+        &mut self,
+        member: &Member,
+        need: &Need,
+        around: &Folder,
+    ) -> Result<Found, CommandError> {
         let carried = in_charts(&need.name)?;
         let place = match need.repository.strip_prefix("file://") {
             Some(path) => checked(path.trim_start_matches("./"), InnerPath::parse)?,
@@ -289,27 +306,30 @@ impl<'run> Run<'run> {
         if around.look_at(&place)?.is_some() {
             around.inner(&place)?;
         }
-        let version = self.version_in(&folder, need, member)?;
+        let version = self.version_in(&folder, need, &member.manifest_path)?;
         if place == carried {
             return Ok(Found { version, archive: None });
         }
-        let bytes = self.packed(&need.name, &folder)?;
+        let chart = Unpacked { name: &need.name, folder: &folder, locked_as: None, is_own: true };
         let target = in_charts(&archive_name(need, &version))?;
-        Ok(Found { version, archive: Some(self.compared(around, &target, bytes)?) })
+        let archive = match self.packed(&chart)? {
+            Some(bytes) => self.compared(around, &target, bytes)?,
+            None => Content::Planned,
+        };
+        Ok(Found { version, archive: Some(archive) })
     }
 
     /// The version of the chart in a folder, as it is written there.
-    fn version_in(
-        &self,
-        folder: &Path,
-        need: &Need,
-        member: &Member,
-    ) -> Result<String, CommandError> {
+    fn version_in(&self, folder: &Path, need: &Need, by: &Path) -> Result<String, CommandError> {
         let head = formats::helms_head(folder)?;
         if let Some(head) = head.filter(|head| head.name == need.name) {
             return Ok(head.version);
         }
-        let id = need.requirement.as_ref().map(|one| id_in(self.session, member, &one.reference));
+        let id = need.requirement.as_ref().map(|one| {
+            let from = by.parent().unwrap_or(by);
+            let session = self.session;
+            session.places.id_of(&one.reference, &session.defaults(), from, &session.workspace)
+        });
         let overrides = &self.session.workspace.settings.overrides;
         let hint = match id.and_then(|id| overrides.get_key_value(&id)) {
             Some((id, to)) => format!(
@@ -317,7 +337,7 @@ impl<'run> Run<'run> {
             ),
             None => format!(
                 "`{}` requires it, and Helm can use charts alone: take it out there",
-                member.manifest_path.display()
+                by.display()
             ),
         };
         let message = format!("`{}` is not a chart called `{}`", folder.display(), need.name);
@@ -356,101 +376,25 @@ impl<'run> Run<'run> {
         }
     }
 
-    /// The archive of the chart in a folder, without the files in its `.helmignore`.
-    fn packed(&self, name: &str, folder: &Path) -> Result<Vec<u8>, CommandError> {
-        let mut warnings = Vec::new();
-        let rules = Rules::only(OF_HELM, folder, &mut warnings)?;
-        warnings.iter().for_each(|warning| self.session.events.warning(warning));
-        let root = fs::canonicalize(folder)?;
-        let mut files = Vec::new();
-        walk(folder, &root, "", &rules, &mut files)?;
-        Ok(mu_provider_helm::pack(name, &files)?)
-    }
-
-    /// Removes archives of earlier versions and of former dependencies.
-    fn remove_others(
-        &self,
-        around: &Folder,
-        needs: &[Need],
-        vendored: &VendoredChart,
-    ) -> Result<Vec<String>, CommandError> {
-        let mut removed = Vec::new();
-        if around.look_at(&CHARTS.into())?.is_none() {
-            return Ok(removed);
-        }
-        let charts = around.inner(&CHARTS.into())?;
-        for (file, kind) in charts.entries()? {
-            let is_kept = vendored.archives.iter().any(|archive| archive.file == file);
-            let is_of = |need: &Need| {
-                let rest = file.strip_prefix(&*need.name).and_then(|rest| rest.strip_prefix('-'));
-                let version = rest.and_then(|rest| rest.strip_suffix(".tgz"));
-                version.is_some_and(|version| Version::parse_lenient(version).is_ok())
-            };
-            if !is_kept && kind != Kind::Folder && needs.iter().any(is_of) {
-                if !self.dry_run {
-                    charts.remove_file(&checked(&file, InnerPath::name)?)?;
-                }
-                removed.push(file);
-            } else if needs.iter().any(|need| need.requirement.is_some() && need.name == file) {
-                self.session.events.warning(&format!(
-                    "Helm would use `{}` beside the archive of the same chart; remove the folder",
-                    charts.path().join(&file).display()
-                ));
-            }
-        }
-        removed.sort();
-        Ok(removed)
-    }
-
     /// Writes the lock; returns whether it has changed.
     fn write_lock(
         &self,
         around: &Folder,
         path: &InnerPath,
+        previous: Option<String>,
         needs: &[Need],
         versions: &[String],
     ) -> Result<bool, CommandError> {
-        let previous = around.read_text(path)?;
         let now = jiff::Timestamp::from_second(self.session.environment.now).unwrap_or_default();
         let versions: Vec<&str> = versions.iter().map(String::as_str).collect();
         let text = helm::lock(needs, &versions, previous.as_deref(), &now.to_string());
         let is_changed =
             previous.as_ref() != Some(&text) && !(previous.is_none() && needs.is_empty());
-        if is_changed && !self.dry_run {
+        if is_changed && !self.mode.is_dry() {
             around.write(path, text.as_bytes())?;
         }
         Ok(is_changed)
     }
-}
-
-/// Collects the files below `folder`. It follows links that stay below `root`.
-fn walk(
-    folder: &Path,
-    root: &Path,
-    prefix: &str,
-    rules: &Rules,
-    files: &mut Vec<(String, PathBuf)>,
-) -> Result<(), CommandError> {
-    for entry in fs::entries(folder)? {
-        let place = entry.path();
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        let path = format!("{prefix}{name}");
-        let kind = entry.file_type().at("read", &place)?;
-        if NEVER.contains(&&*name) || rules.leave_out(&place, kind.is_dir()) {
-            continue;
-        }
-        if kind.is_dir() {
-            walk(&place, root, &format!("{path}/"), rules, files)?;
-        } else if fs::metadata(&place)?.is_file() {
-            if !fs::canonicalize(&place)?.starts_with(root) {
-                let message = format!("`{}` leads out of its chart", place.display());
-                return Err(CommandError::new(Code::Integrity, message)
-                    .hint("replace the link by what it leads to"));
-            }
-            files.push((path, place));
-        }
-    }
-    Ok(())
 }
 
 /// The name of the archive of a dependency.

@@ -41,6 +41,12 @@ static SHAPE: Shape = Map(&[
     ),
 ]);
 
+/// What is read of a lock.
+static LOCK: Shape = Map(&[
+    ("digest", Text),
+    ("dependencies", List(&Map(&[("name", Text), ("version", Text), ("repository", Text)]))),
+]);
+
 /// The dependencies of a chart, as Helm locks them.
 #[derive(Debug, Clone, Default)]
 pub struct Needs {
@@ -65,18 +71,18 @@ pub struct Need {
     json: String,
 }
 
-/// Reads the dependencies of the chart with these files, which is where its author works on it.
+/// Reads the dependencies of the chart with these files; `is_own` says whether its author works on it there.
 ///
 /// # Errors
 ///
 /// As [`super::read`].
-pub fn needs(files: &Texts, aliases: &Aliases) -> Result<Needs, FormatError> {
+pub fn needs(files: &Texts, aliases: &Aliases, is_own: bool) -> Result<Needs, FormatError> {
     let text = files.manifest(CHART)?;
     let in_chart = |fault| FormatError::new(CHART, text, fault);
     let root = reader::read(text, &SHAPE).map_err(in_chart)?;
     let (_, is_first) = chart::head(&root, None).map_err(in_chart)?;
     let mut all = Needs { needs: Vec::new(), lock: "Chart.lock" };
-    let around = Reading { is_own: true, aliases: Some(aliases) };
+    let around = Reading { is_own, aliases: Some(aliases), ..Reading::default() };
     let mut add = |file: &str, text: &str, root: &Node<'_>| -> Result<(), FormatError> {
         let read = || -> Result<Vec<Need>, Fault> {
             let nodes = root.list("dependencies")?.iter();
@@ -157,14 +163,53 @@ fn need(text: &str, node: &Node<'_>, around: &Reading<'_>) -> Result<Need, Fault
     Ok(Need { name, version, repository, requirement, json })
 }
 
-/// The text of the lock for `needs`, with one of `versions` for each. `previous` is kept if it has the same
-/// content.
+/// The names of the charts that the chart with these files needs, wherever they come from. Helm reads both files.
+///
+/// # Errors
+///
+/// When one of them cannot be read.
+pub fn dependencies(files: &Texts) -> Result<Vec<String>, FormatError> {
+    let mut names = Vec::new();
+    for file in [CHART, REQUIREMENTS] {
+        let Some(text) = files.text(file) else { continue };
+        let in_file = |fault| FormatError::new(file, text, fault);
+        let root = reader::read(text, &SHAPE).map_err(in_file)?;
+        for node in root.list("dependencies").map_err(in_file)?.iter().filter(|node| node.is_map())
+        {
+            names.extend(node.text("name").map_err(in_file)?.map(|(name, _)| name.to_owned()));
+        }
+    }
+    Ok(names)
+}
+
+/// Names and versions in a lock. One that cannot be read has none.
+pub fn locked(text: &str) -> Vec<(String, String)> {
+    let Ok(root) = reader::read(text, &LOCK) else { return Vec::new() };
+    let pair = |node: &Node<'_>| Some((node.said("name")?, node.said("version")?));
+    root.list("dependencies").unwrap_or_default().iter().filter_map(pair).collect()
+}
+
+/// The text of the lock for `needs`, with one of `versions` for each. `previous` is kept if it says the same.
 pub fn lock(needs: &[Need], versions: &[&str], previous: Option<&str>, now: &str) -> String {
     let digest = digest(needs, versions);
+    // A merge can leave a digest with entries that are not the ones it is for.
     let says_so = |text: &&str| {
-        reader::read(text, &Map(&[("digest", Text)])).is_ok_and(
-            |root| matches!(root.text("digest"), Ok(Some((known, _))) if known == digest),
-        )
+        reader::read(text, &LOCK).is_ok_and(|root| {
+            let entries = root.list("dependencies").unwrap_or_default();
+            let is_for = |node: &Node<'_>, need: &Need, version: &str| {
+                let said = |key| node.text(key).ok().flatten().map_or("", |(text, _)| text);
+                said("name") == need.name
+                    && said("repository") == need.repository
+                    && said("version") == version
+            };
+            let pairs = needs.iter().zip(versions);
+            matches!(root.text("digest"), Ok(Some((known, _))) if known == digest)
+                && entries.len() == needs.len()
+                && entries
+                    .iter()
+                    .zip(pairs)
+                    .all(|(node, (need, version))| is_for(node, need, version))
+        })
     };
     if let Some(text) = previous.filter(says_so) {
         return text.to_owned();

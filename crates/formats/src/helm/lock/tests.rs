@@ -6,7 +6,7 @@ use crate::Texts;
 fn read(chart: &str) -> Needs {
     let aliases = Aliases::read("repositories:\n- {name: loc, url: 'http://127.0.0.1:8977'}\n");
     let texts = Texts([(CHART.to_owned(), chart.to_owned())].into());
-    needs(&texts, &aliases).expect("is a chart")
+    needs(&texts, &aliases, true).expect("is a chart")
 }
 
 fn chart(dependencies: &str) -> Needs {
@@ -159,6 +159,6 @@ fn a_chart_of_the_first_format_has_a_lock_of_its_own() {
         (REQUIREMENTS, "dependencies:\n- {name: web, version: 1.x, repository: https://x.io/a}\n"),
     ];
     let texts = files.map(|(name, text)| (name.to_owned(), text.to_owned()));
-    let needs = needs(&Texts(texts.into()), &Aliases::default()).expect("is a chart");
+    let needs = needs(&Texts(texts.into()), &Aliases::default(), true).expect("is a chart");
     assert_eq!((needs.lock, needs.needs.len()), ("requirements.lock", 1));
 }

@@ -1,0 +1,349 @@
+//! The archives that mu makes itself: of charts in folders and in Git repositories, and of patched ones.
+//!
+//! Helm packs what lies in `charts/` of such a chart, which may be nothing, or old. Here the charts inside follow from its
+//! `Chart.yaml` and Mu.lock, and a chart that is nowhere is an error: Helm would install the others without a word.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
+
+use mu_formats::helm::{self, Need};
+use mu_provider::Limits;
+use mu_provider_helm::Content;
+
+use super::leftovers::{Derived, is_archive_of};
+use super::{Vendoring, archive_name};
+use crate::formats;
+use crate::fs::{self, AtPath as _};
+use crate::lock::{FILE_NAME, LockedPackage};
+use crate::ops::apply::ignore_rules::{OF_HELM, Rules};
+use crate::ops::{Code, CommandError};
+
+/// What Helm packs for no chart, because it is not a part of it.
+const NEVER: [&str; 6] = [".git", ".mu", ".hg", ".svn", ".jj", ".DS_Store"];
+
+/// What Helm itself leaves out: its own rule is `templates/.?*`.
+const HIDDEN_TEMPLATES: &str = "templates/.";
+
+/// A chart whose archive is made.
+pub(super) struct Unpacked<'a> {
+    /// Its name, as its dependent writes it.
+    pub(super) name: &'a str,
+    /// Where its files are.
+    pub(super) folder: &'a Path,
+    /// What Mu.lock calls it; `None` for one inside another chart, whose dependencies are not resolved.
+    pub(super) locked_as: Option<&'a str>,
+    /// Whether its author works on it there.
+    pub(super) is_own: bool,
+}
+
+/// An archive that is made.
+#[derive(Debug, Clone)]
+pub(super) enum Made {
+    /// It is being made.
+    Begun,
+    /// It is there.
+    Done(Rc<[u8]>),
+}
+
+impl<'run> Vendoring<'run> {
+    /// The archive of a chart; `None` if something that belongs into it is not on this machine.
+    pub(super) fn packed(
+        &mut self,
+        chart: &Unpacked<'_>,
+    ) -> Result<Option<Rc<[u8]>>, CommandError> {
+        match self.made.get(chart.folder) {
+            Some(Made::Done(bytes)) => return Ok(Some(Rc::clone(bytes))),
+            Some(Made::Begun) => {
+                let message = format!("the chart in `{}` needs itself", chart.folder.display());
+                return Err(CommandError::new(Code::Conflict, message).hint(
+                    "Helm packs a chart into those that need it: take one of the dependencies out",
+                ));
+            }
+            None => {}
+        }
+        self.made.insert(chart.folder.to_owned(), Made::Begun);
+        let mut files = self.files(chart)?;
+        let is_whole = self.add_charts(chart, &mut files)?;
+        self.made.remove(chart.folder);
+        if !is_whole {
+            return Ok(None);
+        }
+        let bytes: Rc<[u8]> = mu_provider_helm::pack(chart.name, &files)?.into();
+        self.made.insert(chart.folder.to_owned(), Made::Done(Rc::clone(&bytes)));
+        Ok(Some(bytes))
+    }
+
+    /// The files of a chart: without those in its `.helmignore` where it is worked on, and all that were packed elsewhere.
+    fn files(&self, chart: &Unpacked<'_>) -> Result<BTreeMap<String, Content>, CommandError> {
+        let mut warnings = Vec::new();
+        let rules = match chart.is_own {
+            true => Some(Rules::only(OF_HELM, chart.folder, &mut warnings)?),
+            false => None,
+        };
+        warnings.iter().for_each(|warning| self.session.events.warning(warning));
+        let most = Limits::default().entries;
+        let mut walk = Walk {
+            rules,
+            within: self.within(chart)?,
+            most,
+            around: Vec::new(),
+            files: BTreeMap::new(),
+        };
+        walk.folder(chart.folder, "")?;
+        Ok(walk.files)
+    }
+
+    /// What links may lead to: what a package contains; and for a chart that is worked on, what its author has beside it.
+    fn within(&self, chart: &Unpacked<'_>) -> Result<Vec<PathBuf>, CommandError> {
+        let mut within = vec![fs::canonicalize(chart.folder)?];
+        if chart.is_own {
+            let folder = within[0].clone();
+            let root = fs::canonicalize(&self.session.workspace.root)?;
+            within.extend(Some(root).filter(|root| folder.starts_with(root)));
+            let repository = folder.ancestors().find(|folder| folder.join(".git").exists());
+            // A repository around a whole home says nothing about what belongs together.
+            let home = fs::canonicalize(&self.session.environment.home).ok();
+            let is_whole =
+                |folder: &&Path| home.as_ref().is_some_and(|home| home.starts_with(folder));
+            within.extend(repository.filter(|folder| !is_whole(folder)).map(Path::to_owned));
+        }
+        Ok(within)
+    }
+
+    /// Adds the charts inside; returns whether all of them are on this machine.
+    fn add_charts(
+        &mut self,
+        chart: &Unpacked<'_>,
+        files: &mut BTreeMap<String, Content>,
+    ) -> Result<bool, CommandError> {
+        if !chart.is_own {
+            let lacking = lacking(chart.folder)?;
+            if lacking.is_empty() {
+                return Ok(true);
+            }
+        }
+        let manifest = chart.folder.join(helm::CHART);
+        let environment = &self.session.environment;
+        let all = formats::helms_needs(&manifest, environment, chart.is_own)?;
+        if chart.is_own {
+            let lock = fs::read_text_if_there(&chart.folder.join(all.lock))?;
+            let derived = Derived::new(&all.needs, lock.as_deref());
+            let is_derived =
+                |path: &str| path.strip_prefix("charts/").is_some_and(|file| derived.has(file));
+            files.retain(|path, _| !is_derived(path));
+        }
+        let mut added = BTreeMap::new();
+        for need in &all.needs {
+            let folder = format!("charts/{}/{}", need.name, helm::CHART);
+            let is_archive = |path: &String| {
+                path.strip_prefix("charts/").is_some_and(|file| is_archive_of(file, &need.name))
+            };
+            if files.contains_key(&folder) || files.keys().any(is_archive) {
+                continue;
+            }
+            let Some(locked_as) = chart.locked_as else {
+                self.add_inner(chart, need, &mut added)?;
+                continue;
+            };
+            match self.locked(&self.session.defaults(), chart.folder, locked_as, need) {
+                None => self.add_inner(chart, need, &mut added)?,
+                Some((index, package)) => {
+                    let Some((version, bytes)) = self.nested(index, package, need, &manifest)?
+                    else {
+                        return Ok(false);
+                    };
+                    let path = format!("charts/{}", archive_name(need, &version));
+                    added.insert(path, Content::Made(bytes));
+                }
+            }
+        }
+        files.append(&mut added);
+        Ok(true)
+    }
+
+    /// Adds a chart that is elsewhere in the folder of another one: `file://./parts/x`.
+    fn add_inner(
+        &mut self,
+        chart: &Unpacked<'_>,
+        need: &Need,
+        added: &mut BTreeMap<String, Content>,
+    ) -> Result<(), CommandError> {
+        let place =
+            need.repository.strip_prefix("file://").map(|path| path.trim_start_matches("./"));
+        let place = place.and_then(|path| mu_provider::InnerPath::parse(path).ok());
+        let folder = place.map(|place| chart.folder.join(&place));
+        let head = match &folder {
+            Some(folder) => formats::helms_head(folder)?.filter(|head| head.name == need.name),
+            None => None,
+        };
+        let (Some(folder), Some(head)) = (folder, head) else {
+            return Err(absent(chart.name, chart.folder, &need.name));
+        };
+        let inner =
+            Unpacked { name: &need.name, folder: &folder, locked_as: None, is_own: chart.is_own };
+        if let Some(bytes) = self.packed(&inner)? {
+            added.insert(
+                format!("charts/{}", archive_name(need, &head.version)),
+                Content::Made(bytes),
+            );
+        }
+        Ok(())
+    }
+
+    /// A locked chart for inside another one: its version and archive, if it is on this machine.
+    fn nested(
+        &mut self,
+        index: usize,
+        package: &'run LockedPackage,
+        need: &Need,
+        by: &Path,
+    ) -> Result<Option<(String, Rc<[u8]>)>, CommandError> {
+        let Some(folder) = self.content(index) else { return Ok(None) };
+        let version = self.version_in(&folder, need, by)?;
+        let bytes = self.packed_package(package, &need.name, &folder)?;
+        Ok(bytes.map(|bytes| (version, bytes)))
+    }
+
+    /// The archive of a locked package, made of its files.
+    pub(super) fn packed_package(
+        &mut self,
+        package: &LockedPackage,
+        name: &str,
+        folder: &Path,
+    ) -> Result<Option<Rc<[u8]>>, CommandError> {
+        if is_published(package) {
+            check_whole(name, &package.version, folder)?;
+        }
+        let is_own = package.source.is_own();
+        let locked_as = Some(package.id.as_str());
+        self.packed(&Unpacked { name, folder, locked_as, is_own })
+    }
+}
+
+/// Whether a package is an archive in a registry.
+pub(super) fn is_published(package: &LockedPackage) -> bool {
+    let source = &package.source;
+    !source.is_own() && !source.is_pack() && package.commit.is_none()
+}
+
+/// Refuses an archive that lacks a chart which its `Chart.yaml` names.
+///
+/// # Errors
+///
+/// When it lacks one, or `Chart.yaml` cannot be read.
+pub(super) fn check_whole(name: &str, version: &str, folder: &Path) -> Result<(), CommandError> {
+    match lacking(folder)?.first() {
+        None => Ok(()),
+        Some(inner) => {
+            let message = format!(
+                "the archive of `{name}` {version} lacks the chart `{inner}`, which its Chart.yaml names"
+            );
+            Err(CommandError::new(Code::Integrity, message)
+                .hint(format!("Helm would install `{name}` without `{inner}`, and say nothing"))
+                .hint("use another version, or replace it by a folder with `overrides`"))
+        }
+    }
+}
+
+/// The dependencies of the chart in a folder that are not in its `charts`.
+fn lacking(folder: &Path) -> Result<Vec<String>, CommandError> {
+    let mut names = formats::helms_dependencies(folder)?;
+    if names.is_empty() {
+        return Ok(names);
+    }
+    for entry in fs::entries_if_there(&folder.join("charts"))? {
+        let Ok(file) = entry.file_name().into_string() else { continue };
+        let called = match fs::metadata(&entry.path()).is_ok_and(|found| found.is_dir()) {
+            true => formats::helms_head(&entry.path()).ok().flatten().map(|head| head.name),
+            false => None,
+        };
+        names.retain(|name| called.as_ref() != Some(name) && !is_archive_of(&file, name));
+    }
+    Ok(names)
+}
+
+fn absent(name: &str, folder: &Path, inner: &str) -> CommandError {
+    let message = format!(
+        "the chart `{name}` in `{}` needs `{inner}`, which is neither in its `charts` nor in Mu.lock",
+        folder.display()
+    );
+    CommandError::new(Code::NotFound, message)
+        .hint(format!("Helm would install `{name}` without `{inner}`, and say nothing"))
+        .hint("run `helm dependency update` there, or give the dependency a `repository` that mu can ask")
+}
+
+/// A walk through the files of a chart. Links are followed, as Helm does.
+struct Walk {
+    rules: Option<Rules>,
+    /// The folders that links may lead into.
+    within: Vec<PathBuf>,
+    /// How many files there may be: links can lead to one folder in many ways.
+    most: usize,
+    /// The folders around the one that is read, without links.
+    around: Vec<PathBuf>,
+    files: BTreeMap<String, Content>,
+}
+
+impl Walk {
+    fn folder(&mut self, folder: &Path, prefix: &str) -> Result<(), CommandError> {
+        let real = fs::canonicalize(folder)?;
+        if self.around.contains(&real) {
+            return Err(refused(folder, "leads to a folder that it is in", "remove the link"));
+        }
+        self.around.push(real);
+        for entry in fs::entries(folder)? {
+            let place = entry.path();
+            let Ok(name) = entry.file_name().into_string() else { continue };
+            let path = format!("{prefix}{name}");
+            if NEVER.contains(&&*name) || path == FILE_NAME {
+                continue;
+            }
+            let is_link = entry.file_type().at("read", &place)?.is_symlink();
+            // A link that leads nowhere may be one that is left out.
+            let found = fs::metadata(&place);
+            let is_folder = found.as_ref().is_ok_and(std::fs::Metadata::is_dir);
+            if self.leaves_out(&place, &path, is_folder) {
+                continue;
+            }
+            let found = found?;
+            if is_link {
+                let real = fs::canonicalize(&place)?;
+                // What is Git's or mu's own is nobody's to give away.
+                let is_kept = |folder: &PathBuf| {
+                    let inner = real.strip_prefix(folder).ok();
+                    inner.is_some_and(|inner| {
+                        !inner
+                            .iter()
+                            .any(|part| part.to_str().is_some_and(|part| NEVER.contains(&part)))
+                    })
+                };
+                if !self.within.iter().any(is_kept) {
+                    let next = "replace the link by what it leads to";
+                    return Err(refused(&place, "leads out of its chart", next));
+                }
+            }
+            if is_folder {
+                self.folder(&place, &format!("{path}/"))?;
+            } else if found.is_file() {
+                self.files.insert(path, Content::OnDisk(place));
+                if self.files.len() > self.most {
+                    return Err(refused(folder, "has too many files", "remove links"));
+                }
+            }
+        }
+        self.around.pop();
+        Ok(())
+    }
+
+    fn leaves_out(&self, place: &Path, path: &str, is_folder: bool) -> bool {
+        let Some(rules) = &self.rules else { return false };
+        let hidden = path.strip_prefix(HIDDEN_TEMPLATES);
+        hidden.is_some_and(|rest| !rest.is_empty() && !rest.contains('/'))
+            || rules.leave_out(place, is_folder)
+    }
+}
+
+fn refused(path: &Path, what: &str, next: &str) -> CommandError {
+    CommandError::new(Code::Integrity, format!("`{}` {what}", path.display())).hint(next)
+}

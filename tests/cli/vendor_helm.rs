@@ -1,0 +1,361 @@
+//! `mu vendor --for helm` follows what it is derived from, as Helm itself shows.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use crate::support::{Chart, Charts, Helm, Nginx, Run, Sandbox, tree, write};
+
+/// What a chart of these tests renders: which chart it is, and a value.
+const SHOWN: &str = "chart: {{ .Chart.Name }} {{ .Chart.Version }}\nvalue: {{ .Values.value }}\n";
+
+fn chart(name: &str, version: &str) -> Chart {
+    let chart = Chart::new(name, version).file("templates/shown.yaml", SHOWN);
+    chart.file("values.yaml", "value: original\n")
+}
+
+/// A dependency in a `Chart.yaml`.
+fn need(name: &str, range: &str, repository: &str) -> String {
+    format!("- {{name: {name}, version: {range:?}, repository: {repository:?}}}\n")
+}
+
+/// A repository with charts, on nginx, and a workspace that is still empty.
+struct Around {
+    sandbox: Sandbox,
+    charts: Charts,
+    nginx: Nginx,
+}
+
+impl Around {
+    fn new() -> Self {
+        let mut sandbox = Sandbox::new();
+        fs::create_dir_all(sandbox.path("www/stable")).expect("can be made");
+        let mut charts = Charts::new(&sandbox.path("www/stable"));
+        for (name, versions) in [
+            ("redis", ["17.0.0", "17.3.1"]),
+            ("postgresql", ["12.1.0", "12.5.8"]),
+            ("nginx", ["4.7.0", "4.8.2"]),
+        ] {
+            versions.iter().for_each(|version| charts.add(&chart(name, version)));
+        }
+        let nginx = Nginx::serve(&sandbox.path("www"), "");
+        sandbox.replace(&nginx.host(), "[HOST]");
+        fs::remove_dir_all(sandbox.path("work/.mu")).expect("is there");
+        Self { sandbox, charts, nginx }
+    }
+
+    fn url(&self) -> String {
+        self.nginx.url("stable")
+    }
+
+    /// Writes a chart of ours into a folder of the sandbox.
+    fn write(&self, folder: &str, chart: Chart, needs: &[String]) {
+        let chart = match needs {
+            [] => chart,
+            needs => chart.lines(&format!("dependencies:\n{}", needs.concat())),
+        };
+        for (path, (_, bytes)) in chart.files() {
+            write(&self.sandbox.path(folder), &path, bytes);
+        }
+    }
+
+    fn vendor(&self, more: &[&str]) -> Run {
+        self.sandbox.mu(&[&["vendor", "--for", "helm"], more].concat())
+    }
+
+    /// What both Helms make of the chart in a folder.
+    fn rendered(&self, folder: &str) -> BTreeMap<String, String> {
+        let [first, second] = Helm::all()
+            .map(|helm| helm.template(&self.sandbox.path("helm"), &self.sandbox.path(folder)));
+        assert_eq!(first, second);
+        first
+    }
+
+    /// What Helm makes of it on its own, when its dependencies are updated in this order.
+    fn by_helm_alone(&self, folders: &[&str]) -> BTreeMap<String, String> {
+        let home = self.sandbox.path("helm");
+        let last = folders.last().expect("there is one");
+        let [first, second] = Helm::all().map(|helm| {
+            let _ = fs::remove_dir_all(self.sandbox.path("alone"));
+            for folder in folders {
+                for (path, (kind, bytes)) in tree(&self.sandbox.path(folder)) {
+                    let is_derived = ["charts/", "Chart.lock", ".mu/", "Mu.lock"];
+                    if kind != 'd' && !is_derived.iter().any(|start| path.starts_with(start)) {
+                        write(&self.sandbox.path(&format!("alone/{folder}")), &path, bytes);
+                    }
+                }
+            }
+            for folder in folders {
+                let place = self.sandbox.path(&format!("alone/{folder}"));
+                let place = place.to_str().expect("is UTF-8");
+                helm.run(&home, &["dependency", "update", place]).expect("Helm can");
+            }
+            helm.template(&home, &self.sandbox.path(&format!("alone/{last}")))
+        });
+        assert_eq!(first, second);
+        first
+    }
+
+    fn charts(&self, folder: &str) -> Vec<String> {
+        names(&self.sandbox.path(&format!("{folder}/charts")))
+    }
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("is a folder");
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.expect("is").file_name().into_string().expect("is")).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn helm_no_longer_deploys_what_is_no_dependency() {
+    let around = Around::new();
+    let url = around.url();
+    let needs = [need("redis", "17.x", &url), need("postgresql", "12.x", &url)];
+    around.write("work", chart("app", "1.0.0"), &needs);
+    around.vendor(&[]).ok();
+    assert_eq!(around.charts("work"), ["postgresql-12.5.8.tgz", "redis-17.3.1.tgz"]);
+    let sandbox = &around.sandbox;
+    sandbox.mu(&["remove", "postgresql"]).ok();
+    let lock = sandbox.read("Chart.lock");
+    // What somebody put there is named, and stays.
+    write(&sandbox.path("work"), "charts/mine-1.0.0.tgz", chart("mine", "1.0.0").archive());
+    around.write("work/charts/other", chart("other", "2.0.0"), &[]);
+    sandbox.write("charts/README.md", "");
+    sandbox.write("charts/_parked/Chart.yaml", "");
+    let said = [
+        "- charts/postgresql-12.5.8.tgz",
+        "Helm would render `",
+        "charts/mine-1.0.0.tgz`, which no dependency names; remove the archive",
+        "charts/other`, which no dependency names; remove the folder, or name it under `dependencies`",
+    ];
+    around.vendor(&["--dry-run"]).ok().says(&said).says(&["~ Chart.lock"]);
+    assert_eq!(sandbox.read("Chart.lock"), lock);
+    around.vendor(&[]).ok().says(&said).does_not_say(&["README", "_parked"]);
+    let left = ["README.md", "_parked", "mine-1.0.0.tgz", "other", "redis-17.3.1.tgz"];
+    assert_eq!(around.charts("work"), left);
+    for mine in ["mine-1.0.0.tgz", "README.md"] {
+        fs::remove_file(sandbox.path(&format!("work/charts/{mine}"))).expect("is there");
+    }
+    for more in ["other", "_parked"] {
+        fs::remove_dir_all(sandbox.path(&format!("work/charts/{more}"))).expect("is there");
+    }
+    around.vendor(&[]).ok().does_not_say(&["would render"]);
+    assert_eq!(around.rendered("work"), around.by_helm_alone(&["work"]));
+}
+
+#[test]
+fn a_lock_of_helm_that_a_merge_has_torn_is_written_again() {
+    let around = Around::new();
+    around.write("work", chart("app", "1.0.0"), &[need("redis", "17.x", &around.url())]);
+    around.vendor(&[]).ok();
+    let lock = around.sandbox.read("Chart.lock");
+    around.sandbox.write("Chart.lock", &lock.replace("version: 17.3.1", "version: 17.0.0"));
+    around.vendor(&["--check"]).fails().says(&["~ Chart.lock"]);
+    around.vendor(&[]).ok();
+    let place = around.sandbox.path("work");
+    let place = place.to_str().expect("is UTF-8");
+    assert!(around.sandbox.read("Chart.lock").contains("version: 17.3.1"));
+    for helm in Helm::all() {
+        let listed = helm.run(&around.sandbox.path("helm"), &["dependency", "list", place]);
+        assert!(listed.expect("Helm can").contains("ok"));
+    }
+}
+
+#[test]
+fn helm_gets_a_patched_chart_with_its_patch() {
+    let around = Around::new();
+    around.write("work", chart("app", "1.0.0"), &[need("redis", "17.x", &around.url())]);
+    around.vendor(&[]).ok();
+    let sandbox = &around.sandbox;
+    let draft = sandbox.mu(&["patch", "redis"]).ok();
+    let folder = draft.shown().lines().find(|line| line.contains(".mu/patch/")).expect("is said");
+    let folder = format!(".mu/patch/{}", folder.rsplit('/').next().expect("has parts"))
+        .replace("[HOST]", &around.nginx.host().replace(':', "+"));
+    sandbox.write(&format!("{folder}/values.yaml"), "value: mended\n");
+    sandbox.mu(&["patch", "--save", &folder]).ok();
+    around.vendor(&["--check"]).fails().says(&["+ charts/redis-17.3.1.tgz"]);
+    around.vendor(&[]).ok().says(&["+ charts/redis-17.3.1.tgz"]);
+    assert!(around.rendered("work").values().any(|text| text.contains("value: mended")));
+    around.vendor(&["--check", "--locked"]).ok().says(&["up to date"]);
+    // Without the patch, it is again what was published.
+    sandbox.mu(&["patch", "--drop", "redis"]).ok();
+    around.vendor(&[]).ok();
+    let published = fs::read(sandbox.path("www/stable/redis-17.3.1.tgz")).expect("is there");
+    let vendored = fs::read(sandbox.path("work/charts/redis-17.3.1.tgz")).expect("is there");
+    assert_eq!(vendored, published);
+}
+
+/// `platform` needs `../shop`, which needs `../cart` and redis; `cart` needs nginx.
+fn three_levels() -> Around {
+    let around = Around::new();
+    let url = around.url();
+    around.write("cart", chart("cart", "0.2.5"), &[need("nginx", "4.x", &url)]);
+    let needs = [need("redis", "^17.0", &url), need("cart", "0.2.x", "file://../cart")];
+    around.write("shop", chart("shop", "1.6.2"), &needs);
+    let needs = [need("shop", ">=1.0.0-0", "file://../shop"), need("postgresql", "12.x", &url)];
+    around.write("work", chart("platform", "3.4.0"), &needs);
+    around
+}
+
+#[test]
+fn charts_in_folders_are_packed_with_all_that_they_need() {
+    let around = three_levels();
+    let sandbox = &around.sandbox;
+    around.vendor(&[]).ok();
+    let expected = around.by_helm_alone(&["cart", "shop", "work"]);
+    assert_eq!(expected.len(), 12, "{expected:?}");
+    assert_eq!(around.rendered("work"), expected);
+    sandbox.mu(&["tree"]).ok().says(&["cart 0.2.5", "nginx 4.8.2", "redis 17.3.1"]);
+    assert!(!sandbox.has("shop/charts") && !sandbox.has("cart/charts"), "they are not ours");
+    // What their author has there is derived, and may be old.
+    let old = chart("redis", "17.0.0").archive();
+    write(&sandbox.path("shop"), "charts/redis-17.0.0.tgz", old);
+    write(&sandbox.path("shop"), "charts/former-1.0.0.tgz", chart("former", "1.0.0").archive());
+    let former =
+        "dependencies:\n- name: former\n  repository: x\n  version: 1.0.0\ndigest: sha256:0\n";
+    write(&sandbox.path("shop"), "Chart.lock", former);
+    around.vendor(&[]).ok();
+    assert_eq!(around.rendered("work"), expected);
+    // A machine with nothing of it compares the same, and writes nothing.
+    fs::remove_dir_all(sandbox.path("cache")).expect("is there");
+    fs::remove_dir_all(sandbox.path("work/.mu")).expect("is there");
+    let before = sandbox.state();
+    around.vendor(&["--check"]).ok().says(&["up to date"]);
+    assert_eq!(sandbox.state(), before);
+}
+
+#[test]
+fn a_chart_that_would_be_lost_is_an_error() {
+    let around = three_levels();
+    let url = around.url();
+    let needs = [need("redis", "^17.0", &url), "- {name: gone, version: 1.0.0}\n".to_owned()];
+    around.write("shop", chart("shop", "1.6.2"), &needs);
+    around.vendor(&[]).fails().says(&[
+        "the chart `shop` in `",
+        "needs `gone`, which is neither in its `charts` nor in Mu.lock",
+        "Helm would install `shop` without `gone`",
+    ]);
+    assert!(!around.sandbox.has("work/charts"));
+}
+
+#[test]
+fn an_archive_without_a_chart_that_it_names_is_refused() {
+    let mut around = Around::new();
+    let url = around.url();
+    let web =
+        chart("web", "1.0.0").lines(&format!("dependencies:\n{}", need("redis", "17.x", &url)));
+    around.charts.add(&web);
+    around.write("work", chart("app", "1.0.0"), &[need("web", "1.x", &url)]);
+    around
+        .vendor(&[])
+        .fails()
+        .says(&["the archive of `web` 1.0.0 lacks the chart `redis`, which its Chart.yaml names"]);
+    assert!(!around.sandbox.has("work/charts"));
+}
+
+#[test]
+fn charts_that_need_each_other_are_an_error_and_no_endless_work() {
+    let around = Around::new();
+    around.write("one", chart("one", "1.0.0"), &[need("two", "1.x", "file://../two")]);
+    around.write("two", chart("two", "1.0.0"), &[need("one", "1.x", "file://../one")]);
+    around.write("work", chart("app", "1.0.0"), &[need("one", "1.x", "file://../one")]);
+    around.vendor(&[]).fails().says(&["/one` needs itself"]);
+}
+
+#[test]
+fn links_are_packed_as_helm_packs_them() {
+    use std::os::unix::fs::symlink;
+    let around = Around::new();
+    let sandbox = &around.sandbox;
+    sandbox.write(".mu/workspace.yaml", "formats: [helm]\n");
+    around.write("work/top", chart("top", "1.0.0"), &[need("app", "1.x", "file://../app")]);
+    around.write("work/app", chart("app", "1.0.0"), &[]);
+    sandbox.write("app/templates/.hidden.yaml", "{{ fail \"is not rendered\" }}");
+    sandbox.write("app/real/a.yaml", "a: 1\n");
+    sandbox.write("shared/more.yaml", "kind: More\n");
+    around.write("work/base", chart("base", "1.0.0"), &[]);
+    for (link, to) in [
+        ("inside", "real"),
+        ("templates/shared", "../../shared"),
+        ("charts/base", "../../base"),
+        ("LICENSE", "../shared/more.yaml"),
+    ] {
+        fs::create_dir_all(sandbox.path("work/app/charts")).expect("can be made");
+        symlink(to, sandbox.path(&format!("work/app/{link}"))).expect("can be made");
+    }
+    around.vendor(&[]).ok();
+    let archive = fs::read(sandbox.path("work/top/charts/app-1.0.0.tgz")).expect("is there");
+    let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(&*archive));
+    let paths: Vec<String> = archive
+        .entries()
+        .expect("is an archive")
+        .map(|entry| entry.expect("is whole").path().expect("is UTF-8").display().to_string())
+        .collect();
+    for path in [
+        "app/LICENSE",
+        "app/charts/base/Chart.yaml",
+        "app/charts/base/templates/map.yaml",
+        "app/inside/a.yaml",
+        "app/templates/shared/more.yaml",
+    ] {
+        assert!(paths.contains(&path.to_owned()), "{path} is not in {paths:?}");
+    }
+    assert!(!paths.contains(&"app/templates/.hidden.yaml".to_owned()), "{paths:?}");
+    for mut by_helm in packaged(&around, "app") {
+        let mut paths = paths.clone();
+        paths.sort();
+        by_helm.sort();
+        assert_eq!(paths, by_helm);
+    }
+    // A link around itself has no end, and one out of the repository is nobody's to give away.
+    symlink("..", sandbox.path("work/app/real/up")).expect("can be made");
+    around.vendor(&[]).fails().says(&["leads to a folder that it is in"]);
+    fs::remove_file(sandbox.path("work/app/real/up")).expect("is there");
+    write(sandbox.root(), "secret", "precious");
+    sandbox.write(".git/config", "password");
+    for out in ["../../../secret", "../../.git/config"] {
+        symlink(out, sandbox.path("work/app/real/out")).expect("can be made");
+        around.vendor(&[]).fails().says(&["leads out of its chart"]);
+        fs::remove_file(sandbox.path("work/app/real/out")).expect("is there");
+    }
+}
+
+/// What Helm packs of the chart `app` in a folder of the workspace.
+fn packaged(around: &Around, folder: &str) -> Vec<Vec<String>> {
+    let place = around.sandbox.path(&format!("work/{folder}"));
+    let place = place.to_str().expect("is UTF-8");
+    let into = around.sandbox.path("packaged");
+    let into_text = into.to_str().expect("is UTF-8");
+    let all = Helm::all().map(|helm| {
+        let _ = fs::remove_dir_all(&into);
+        helm.run(&around.sandbox.path("helm"), &["package", place, "-d", into_text])
+            .expect("packs");
+        let file = fs::File::open(into.join("app-1.0.0.tgz")).expect("is there");
+        let mut archive = tar::Archive::new(flate2::read::GzDecoder::new(file));
+        let entries = archive.entries().expect("is an archive");
+        let path = |entry: std::io::Result<tar::Entry<'_, _>>| {
+            entry.expect("is whole").path().expect("is UTF-8").display().to_string()
+        };
+        entries.map(path).collect()
+    });
+    all.into()
+}
+
+#[test]
+fn one_chart_of_a_workspace_is_filled_alone() {
+    let around = Around::new();
+    let url = around.url();
+    around.sandbox.write(".mu/workspace.yaml", "formats: [helm]\n");
+    around.write("work/cart", chart("cart", "0.2.5"), &[need("nginx", "4.x", &url)]);
+    around.write("work/shop", chart("shop", "1.0.0"), &[need("redis", "17.x", &url)]);
+    around.vendor(&["-p", "cart"]).ok();
+    assert_eq!(around.charts("work/cart"), ["nginx-4.8.2.tgz"]);
+    assert!(!around.sandbox.has("work/shop/charts"));
+    around
+        .vendor(&["-p", "nothing"])
+        .fails()
+        .says(&["`nothing` is not a package of this workspace"]);
+}
