@@ -6,6 +6,7 @@ use crate::env::Environment;
 use crate::formats;
 use crate::fs;
 use crate::manifest::{Manifest, YAML_NAME, quoted};
+use crate::ops::apply::helmignore;
 use crate::ops::{Code, CommandError};
 use crate::reference::{Base, Name, Reference};
 use crate::workspace::{MU_FOLDER, WORKSPACE_FILE, Workspace, find_root};
@@ -136,6 +137,7 @@ pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, C
         fs::write_atomic(path, text.as_bytes())?;
     }
     begun.files = files.into_iter().map(|(path, _)| path).collect();
+    begun.files.extend(helmignore::add(root)?);
     Ok(begun)
 }
 

@@ -44,6 +44,13 @@ impl Around {
         Self { sandbox, charts, nginx }
     }
 
+    /// With folders that may use each other.
+    fn with_trust() -> Self {
+        let around = Self::new();
+        around.sandbox.trusts_folder("*");
+        around
+    }
+
     fn url(&self) -> String {
         self.nginx.url("stable")
     }
@@ -190,7 +197,7 @@ fn helm_gets_a_patched_chart_with_its_patch() {
 
 /// `platform` needs `../shop`, which needs `../cart` and redis; `cart` needs nginx.
 fn three_levels() -> Around {
-    let around = Around::new();
+    let around = Around::with_trust();
     let url = around.url();
     around.write("cart", chart("cart", "0.2.5"), &[need("nginx", "4.x", &url)]);
     let needs = [need("redis", "^17.0", &url), need("cart", "0.2.x", "file://../cart")];
@@ -258,7 +265,7 @@ fn an_archive_without_a_chart_that_it_names_is_refused() {
 
 #[test]
 fn charts_that_need_each_other_are_an_error_and_no_endless_work() {
-    let around = Around::new();
+    let around = Around::with_trust();
     around.write("one", chart("one", "1.0.0"), &[need("two", "1.x", "file://../two")]);
     around.write("two", chart("two", "1.0.0"), &[need("one", "1.x", "file://../one")]);
     around.write("work", chart("app", "1.0.0"), &[need("one", "1.x", "file://../one")]);
@@ -342,6 +349,49 @@ fn packaged(around: &Around, folder: &str) -> Vec<Vec<String>> {
         entries.map(path).collect()
     });
     all.into()
+}
+
+#[test]
+fn helm_packs_no_files_of_mu() {
+    let around = Around::new();
+    let sandbox = &around.sandbox;
+    around.write("work", chart("app", "1.0.0"), &[need("redis", "17.x", &around.url())]);
+    sandbox.write(".helmignore", "*.swp\r\n.git/");
+    // Without a change of committed files, it is only said.
+    sandbox.mu(&["get", "--dry-run"]).ok();
+    around.vendor(&["--dry-run"]).ok().says(&["write `.mu/` and `Mu.lock` into `.helmignore`"]);
+    assert_eq!(sandbox.read(".helmignore"), "*.swp\r\n.git/");
+    sandbox.mu(&["get"]).ok();
+    let expected = "*.swp\r\n.git/\r\n# Files of mu, which are not a part of the chart.\r\n.mu/\r\nMu.lock\r\n";
+    assert_eq!(sandbox.read(".helmignore"), expected);
+    around.vendor(&[]).ok().does_not_say(&["helmignore"]);
+    sandbox.mu(&["update"]).ok();
+    assert_eq!(sandbox.read(".helmignore"), expected);
+    for paths in packaged(&around, "") {
+        assert!(paths.contains(&"app/charts/redis/Chart.yaml".to_owned()), "{paths:?}");
+        let own = |path: &&String| path.contains(".mu/") || path.ends_with("Mu.lock");
+        assert_eq!(paths.iter().find(own), None);
+    }
+    // What leaves them out in other words is enough, and what is missing of them is added.
+    sandbox.write(".helmignore", ".*\n");
+    sandbox.mu(&["get"]).ok();
+    let expected = ".*\n# Files of mu, which are not a part of the chart.\nMu.lock\n";
+    assert_eq!(sandbox.read(".helmignore"), expected);
+    // Where no chart is, there is nothing to ignore.
+    let other = Sandbox::with_dependencies(&[]);
+    other.mu(&["get"]).ok();
+    assert!(!other.has("work/.helmignore"));
+}
+
+#[test]
+fn a_workspace_that_is_begun_in_a_chart_is_not_packed() {
+    let around = Around::new();
+    around.write("work", chart("app", "1.0.0"), &[]);
+    around.sandbox.mu(&["init", "--workspace"]).ok();
+    let own = |path: &&String| path.contains(".mu/");
+    for paths in packaged(&around, "") {
+        assert_eq!(paths.iter().find(own), None);
+    }
 }
 
 #[test]

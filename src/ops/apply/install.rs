@@ -14,6 +14,7 @@ use crate::manifest::generated_manifest;
 use crate::ops::apply::development;
 use crate::ops::apply::edited;
 use crate::ops::apply::fetch::{self, Fetching, fetch};
+use crate::ops::apply::helmignore;
 use crate::ops::apply::outcome::Fetched;
 use crate::ops::apply::patched;
 use crate::ops::explain::{other_places, own_conflicts, own_packages};
@@ -131,6 +132,9 @@ pub(super) fn record(
     if !resolved.is_unchanged() || session.lock_lags() && !is_held {
         say_where(session, requirements, Arc::make_mut(&mut resolved.lock));
         session.write_lockfile(&resolved.lock)?;
+    }
+    if session.scope == Scope::Workspace && !is_held {
+        helmignore::add(&session.workspace.root)?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@ pub(crate) mod development;
 pub(crate) mod edited;
 pub(crate) mod element;
 pub mod fetch;
+pub(crate) mod helmignore;
 mod identity;
 pub(crate) mod ignore_rules;
 pub mod install;

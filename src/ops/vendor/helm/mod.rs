@@ -21,6 +21,7 @@ use self::packing::{Made, Unpacked, check_whole, is_published};
 use crate::formats;
 use crate::lock::LockedPackage;
 use crate::ops::apply::fetch::fetch_archive;
+use crate::ops::apply::helmignore;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::source::relative;
 use crate::ops::vendor::shared::{self, Mode, Written, chosen, locked, prepared};
@@ -117,6 +118,13 @@ pub fn vendor_for_helm(
             .hint("charts in folders below the root count with `formats: [helm]` in `.mu/workspace.yaml`"));
     }
     let outcome = prepared(session, mode)?;
+    let swallowed = helmignore::missing(&session.workspace.root)?;
+    if !swallowed.is_empty() {
+        session.events.warning(&format!(
+            "`helm package` takes files of mu along: write `{}` into `.helmignore`, each on a line",
+            swallowed.join("` and `")
+        ));
+    }
     let _store = session.use_store()?;
     let mut run = Vendoring { session, outcome: &outcome, mode, made: BTreeMap::new() };
     let charts = charts.into_iter().map(|chart| run.chart(chart)).collect::<Result<_, _>>()?;
