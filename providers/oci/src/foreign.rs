@@ -15,11 +15,10 @@ use mu_provider::{ProviderError, Release, has_few_values};
 use mu_provider_hub::archive::Layout;
 use mu_provider_hub::pick;
 
-use crate::image::MOST_VALUES;
 use crate::kept::Kept;
 use crate::repository::{LONGEST_MANIFEST, Repository};
 use crate::said::short;
-use crate::wire::{self, CREATED_KEY, Descriptor, Index, Manifest};
+use crate::wire::{self, CREATED_KEY, Descriptor, Index, MOST_VALUES, Manifest};
 
 /// The largest layer that is read before a version is chosen, in bytes.
 const LARGEST_LAYER: u64 = 64 << 20;

@@ -12,13 +12,10 @@ use serde_json::{Map, Value};
 
 use crate::OciProvider;
 use crate::repository::{LONGEST_MANIFEST, Repository};
-use crate::wire::{self, Descriptor, Manifest};
+use crate::wire::{self, Descriptor, MOST_VALUES, Manifest};
 
 /// How many layers an image may have. Container tools stop at 127.
 const MOST_LAYERS: usize = 256;
-
-/// The most values of a manifest, or of a config.
-pub(crate) const MOST_VALUES: usize = 1_000_000;
 
 /// Refuses what would become too much in memory.
 fn check(bytes: &[u8], place: &str) -> Result<(), ProviderError> {

@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 
+/// The most values of a manifest, or of a config.
+pub(crate) const MOST_VALUES: usize = 1_000_000;
+
 /// An image manifest.
 pub const MANIFEST: &str = "application/vnd.oci.image.manifest.v1+json";
 /// An image index.
