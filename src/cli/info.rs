@@ -6,6 +6,8 @@ use clap::Args;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use mu_provider::brief;
+
 use crate::cli::context::{Context, Ending};
 use crate::index::releases::LeftOut;
 use crate::lock::Source;
@@ -347,7 +349,7 @@ fn install(found: &Info) -> Option<String> {
     }
 }
 
-/// Foreign text in one line, so that it cannot imitate another line.
+/// Foreign text in one line, so that it cannot imitate another line, and no longer than a person reads.
 fn in_line(text: &str) -> String {
-    printable(&text.split_whitespace().collect::<Vec<_>>().join(" ")).into_owned()
+    printable(&brief(&text.split_whitespace().collect::<Vec<_>>().join(" "))).into_owned()
 }
