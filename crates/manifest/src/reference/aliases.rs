@@ -57,7 +57,12 @@ impl Aliases {
     }
 
     fn of<'a>(&'a self, id: &'a str) -> Option<(&'a Alias, &'a str)> {
-        self.0.iter().find_map(|alias| Some((alias, rest(&alias.from, id)?)))
+        // A base alone is no package, so it cannot stand for one.
+        let fits = |alias: &Alias, rest: &str| {
+            !rest.is_empty() || alias.to.trim_end_matches('/').contains('/')
+        };
+        let mut found = self.0.iter().filter_map(|alias| Some((alias, rest(&alias.from, id)?)));
+        found.find(|(alias, rest)| fits(alias, rest))
     }
 }
 

@@ -14,11 +14,18 @@ use super::version_text;
 #[derive(Debug, Clone)]
 pub struct Pin {
     text: Arc<str>,
-    /// The text that its version was published with, if that leaves numbers out: written so, it would be a range.
-    published: Option<Arc<str>>,
     version: semver::Version,
+    /// What few pins have; kept aside, because there are very many pins.
+    rare: Option<Arc<Rare>>,
+}
+
+/// What few pins have.
+#[derive(Debug, Clone)]
+struct Rare {
+    /// The text that its version was published with, if that leaves numbers out: written so, it would be a range.
+    published: Option<String>,
     /// What `2.3.0-1.0.0` means if the package is composite, which only the package knows.
-    composite: Option<Arc<Composite>>,
+    composite: Option<Composite>,
 }
 
 impl Pin {
@@ -26,14 +33,14 @@ impl Pin {
         let number = text.trim_start_matches(['=', ' ', '\t']).trim_end_matches([' ', '\t']);
         let version = version_text::strict(number)?;
         let composite = if version.pre.is_empty() { None } else { Composite::parse(number) };
-        let composite = composite.map(Arc::new);
-        Ok(Self { text: text.into(), published: None, version, composite })
+        let rare = composite.map(|composite| Rare { published: None, composite: Some(composite) });
+        Ok(Self { text: text.into(), version, rare: rare.map(Arc::new) })
     }
 
     /// The pin to a version; `None` for a composite version whose app's version leaves numbers out.
     pub(super) fn of(version: &Version) -> Option<Self> {
         let pin = Self::from_text(&version.in_full().to_string()).ok()?;
-        Some(Self { published: version.is_spelt().then(|| version.to_string().into()), ..pin })
+        Some(if version.is_spelt() { pin.published_as(version.to_string()) } else { pin })
     }
 
     /// The pin to another version that is written in the same way: `=1.0.6`, `v1.0.6`.
@@ -41,13 +48,26 @@ impl Pin {
         let pin = Self::of(version)?;
         let number = self.text.find(|character: char| character.is_ascii_digit())?;
         let text = format!("{}{pin}", &self.text[..number]);
-        Some(Self { published: pin.published, ..Self::from_text(&text).ok()? })
+        let moved = Self::from_text(&text).ok()?;
+        let published = pin.rare.and_then(|rare| rare.published.clone());
+        Some(match published {
+            Some(published) => moved.published_as(published),
+            None => moved,
+        })
+    }
+
+    /// This pin, to a version that was published with this text.
+    fn published_as(self, text: String) -> Self {
+        let composite = self.rare.as_ref().and_then(|rare| rare.composite.clone());
+        let rare = Rare { published: Some(text), composite };
+        Self { rare: Some(Arc::new(rare)), ..self }
     }
 
     /// The version in the text that it was published with, as far as that is known; without a `=` or `v` before it.
     pub fn published(&self) -> &str {
         let written = || self.text.trim_start_matches(['=', ' ', '\t', 'v']);
-        self.published.as_deref().unwrap_or_else(written)
+        let published = self.rare.as_ref().and_then(|rare| rare.published.as_deref());
+        published.unwrap_or_else(written)
     }
 
     /// The pin as it was written.
@@ -68,7 +88,8 @@ impl Pin {
         let Some(found) = version.as_composite() else {
             return is_same(&self.version, version.leading());
         };
-        let names_both = self.composite.as_ref().is_some_and(|wanted| {
+        let composite = self.rare.as_ref().and_then(|rare| rare.composite.as_ref());
+        let names_both = composite.is_some_and(|wanted| {
             is_same(&wanted.app, &found.app) && is_same(&wanted.revision, &found.revision)
         });
         names_both || is_same(&self.version, &found.app)

@@ -47,7 +47,7 @@ struct Spelt {
 }
 
 /// An app version and the revision that packages it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Composite {
     pub(super) app: semver::Version,
     pub(super) revision: semver::Version,
