@@ -105,6 +105,7 @@ facts! {
     // A manifest that requires the package may have to say it.
     kind: Told, Changeable;
     commit: Content("commit"), Changeable;
+    artifact: Content("artifact"), Changeable;
     reference: Told, Changeable;
     locator: Content("locator"), Changeable;
     tip: Among, Changeable;

@@ -25,7 +25,8 @@ use crate::reference::{
 pub(super) fn fetched(found: &Found) -> Result<Vec<Fetched>, ProviderError> {
     let mut sorted: Vec<(Option<Version>, Range<usize>, Fetched)> = line_ranges(&found.lines)
         .filter_map(|range| {
-            let release: Release = serde_json::from_slice(found.lines.get(range.clone())?).ok()?;
+            let line = found.lines.get(range.clone())?;
+            let release = read(std::str::from_utf8(line).ok()?).ok()?;
             let version = version_of(&release, found.location.lenient);
             let head = Head {
                 version: label(version.as_ref()),
@@ -52,6 +53,33 @@ pub(super) fn fetched(found: &Found) -> Result<Vec<Fetched>, ProviderError> {
         is_same
     });
     doubled.map(|()| sorted.into_iter().map(|(.., fetched)| fetched).collect())
+}
+
+/// Reads a line. If it cannot be read and still says a version, that is one that nobody can use, and that is not
+/// passed over in silence.
+fn read(line: &str) -> Result<Release, serde_json::Error> {
+    serde_json::from_str(line).or_else(|error| {
+        let outline = outline(line);
+        outline.map(|release| Release { unusable: Some(reason(&error)), ..release }).ok_or(error)
+    })
+}
+
+fn reason(error: &serde_json::Error) -> String {
+    format!("its index line cannot be read: {error}")
+}
+
+/// What a line says of its version.
+fn outline(line: &str) -> Option<Release> {
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Outline {
+        version: String,
+        app_version: Option<String>,
+        versioning: Option<String>,
+        versions: Option<String>,
+    }
+    let Outline { version, app_version, versioning, versions } = serde_json::from_str(line).ok()?;
+    Some(Release { version, app_version, versioning, versions, ..Release::default() })
 }
 
 /// Whether two lines for one version have the same content, apart from changeable keys.
@@ -118,7 +146,7 @@ pub(super) fn release(lines: &Lines, line: LineSpan) -> Result<Release, serde_js
     let bytes = lines.read(line).map_err(serde::de::Error::custom)?;
     // Checked once, rather than string by string.
     let text = std::str::from_utf8(&bytes).map_err(serde::de::Error::custom)?;
-    serde_json::from_str(text)
+    read(text)
 }
 
 /// The listing's versions for selection: the heads up to the first that is not a version. Times of
@@ -160,10 +188,7 @@ fn parse_head(head: &Head) -> Option<Version> {
 pub(super) fn details_at(id: &PackageId, lines: &Lines, line: LineSpan) -> Details {
     match release(lines, line) {
         Ok(release) => details(id, &release),
-        Err(error) => Details {
-            broken: Some(format!("its index line cannot be read: {error}")),
-            ..Details::default()
-        },
+        Err(error) => Details { broken: Some(reason(&error)), ..Details::default() },
     }
 }
 
@@ -237,14 +262,14 @@ fn is_composite(release: &Release) -> bool {
 
 /// What a version is known by, where what is at its place can change: its commit, or the digest of its archive.
 fn known_by(release: &Release) -> Option<&str> {
-    let digest = release.archive.as_deref().filter(|_| release.archive == release.commit);
+    let digest = release.archive.as_deref().filter(|_| release.archive == release.artifact);
     commit_of(release).or(digest)
 }
 
 /// The commit of a revision. A published archive is only that archive; its line merely says from which commit
 /// it was made.
 fn commit_of(release: &Release) -> Option<&str> {
-    release.commit.as_deref().filter(|_| release.archive.is_none())
+    release.revision().filter(|_| release.archive.is_none())
 }
 
 fn has_details(release: &Release) -> bool {
@@ -371,7 +396,7 @@ mod tests {
     fn sorts_lines_by_version_and_leaves_out_what_makes_no_sense() {
         let found = found(
             "{\"version\":\"1.10.0\"}\n{\"version\":\"1.2.0\",\"yanked\":\"bad\"}\n\n{nonsense\n{\"version\":\"x\"}\n\
-             {\"tags\":[\"main\"],\"commit\":\"c0ffee\"}\n{\"version\":\"1.2.0\"}\n{\"version\":\"1.0.0\",\
+             {\"tags\":[\"main\"],\"commit\":\"0000000000000000000000000000000000c0ffee\"}\n{\"version\":\"1.2.0\"}\n{\"version\":\"1.0.0\",\
              \"published\":\"1970-01-01T00:00:07Z\"}",
         );
         let listing = learned(0, &found, &fetched(&found).expect("no two contradict each other"))
@@ -388,6 +413,30 @@ mod tests {
         let yanked = entries[1].details.as_ref().and_then(|details| details.yanked.clone());
         assert_eq!(yanked.as_deref(), Some("bad"));
         assert!(entries[0].details.is_none());
+    }
+
+    #[test]
+    fn a_version_whose_line_cannot_be_read_is_there_and_cannot_be_used() {
+        let found = found(
+            "{\"version\":\"1.0.0\",\"commit\":\"--upload-pack=touch x; false\"}\n{\"version\":\"1.1.0\",\"provides\":7}",
+        );
+        let listing = learned(0, &found, &fetched(&found).expect("are no two"))
+            .record
+            .listing
+            .expect("is there");
+        let id = PackageId::parse("hub.example/aws/ec2").expect("is an id");
+        let entries = entries(&id, &listing, false);
+        let broken = entries.iter().map(|entry| {
+            entry.details.as_ref().and_then(|details| details.broken.clone()).expect("has a reason")
+        });
+        let [commit, other] = broken.collect::<Vec<_>>().try_into().expect("are two");
+        assert!(
+            commit.starts_with(
+                "its index line cannot be read: `--upload-pack=touch x; false` is not a commit: expected"
+            ),
+            "{commit}"
+        );
+        assert!(other.starts_with("its index line cannot be read: invalid type"), "{other}");
     }
 
     #[test]
@@ -410,7 +459,8 @@ mod tests {
         );
         let needs = twice("", ",\"dependencies\":[\"a\"]").expect_err("contradicts");
         assert!(needs.ends_with("with different dependencies or other facts"), "{needs}");
-        let commit = |tag: &str| format!(",\"commit\":\"{tag}\",\"ref\":\"refs/tags/{tag}\"");
+        let commit =
+            |tag: &str| format!(",\"commit\":\"{}\",\"ref\":\"refs/tags/{tag}\"", tag.repeat(40));
         assert_eq!(twice(&commit("a"), &commit("b")), Ok(1));
     }
 

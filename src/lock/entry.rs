@@ -3,10 +3,14 @@
 //! The known keys, both ways to read them, their schema and their order on disk are derived from it.
 //! `read.rs` and `write.rs` interpret the texts.
 
+use mu_provider::{Commit, CommitError};
 use schemars::JsonSchema;
 
 use super::line;
 use crate::manifest::source::{SourceError, Table, Value};
+
+/// The form of a commit, for the schema.
+const COMMIT: &str = "^([0-9a-f]{40}|[0-9a-f]{64})$";
 
 /// The value of a key.
 trait Field: Sized {
@@ -58,6 +62,26 @@ impl Field for Option<String> {
 
     fn is_empty(&self) -> bool {
         self.as_deref().is_none_or(str::is_empty)
+    }
+}
+
+/// A commit; the error of any other text is at its place in the file.
+impl Field for Option<Commit> {
+    fn read(table: Table<'_>, key: &str) -> Result<Self, SourceError> {
+        let Some(text) = table.word(key)? else { return Ok(None) };
+        text.as_str().parse().map(Some).map_err(|error: CommitError| text.error(error.to_string()))
+    }
+
+    fn read_line(value: &str) -> Option<Self> {
+        line::read_text(value)?.parse().ok().map(Some)
+    }
+
+    fn print(&self) -> Option<String> {
+        self.as_deref().map(line::print_text)
+    }
+
+    fn is_empty(&self) -> bool {
+        self.is_none()
     }
 }
 
@@ -142,8 +166,9 @@ entry! {
     "source" source: String,
     /// Git: the folder inside the repository.
     "folder" folder: Option<String> = default,
-    /// Git: the commit.
-    "commit" commit: Option<String> = default,
+    /// Git: the commit, 40 or 64 hexadecimal digits.
+    #[schemars(with = "Option<String>", regex(pattern = COMMIT))]
+    "commit" commit: Option<Commit> = default,
     /// The requested tag or branch.
     "ref" reference: Option<String> = default,
     /// OCI: the digest of the artifact that the requested tag led to.

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use mu_provider::{ArchiveDigest, Digest};
+use mu_provider::{ArchiveDigest, Commit, Digest};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -96,7 +96,7 @@ pub struct LockedPackage {
     /// Git: the folder inside the repository, if that is not its root.
     pub folder: Option<String>,
     /// Git: the commit.
-    pub commit: Option<String>,
+    pub commit: Option<Commit>,
     /// The requested tag or branch, if there is one.
     pub reference: Option<String>,
     /// OCI: the digest of the artifact that the requested tag led to.
@@ -486,7 +486,9 @@ mod tests {
                 channel: Some("stable".to_owned()),
                 source: Source::new("git", "https://github.com/aws/ec2.git"),
                 folder: Some("sub dir/x: y".to_owned()),
-                commit: Some("1895753000000000000000000000000000000000".to_owned()),
+                commit: Some(
+                    "1895753000000000000000000000000000000000".parse().expect("is a commit"),
+                ),
                 reference: Some("v1.2.0".to_owned()),
                 artifact: None,
                 digest: Some(

@@ -2,16 +2,16 @@
 //! certificates, clock, and each registry in the settings.
 
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Instant;
 
-use mu_provider::{ErrorKind, ProviderError, SafeUrl, Silent, with_causes};
+use mu_provider::{ErrorKind, Programs, ProviderError, SafeUrl, Silent, with_causes};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::env::Environment;
 use crate::fs::{self, AtPath as _};
 use crate::index::Route;
+use crate::ops::session::programs::programs;
 use crate::ops::session::words::count;
 use crate::ops::{CommandError, Session};
 use crate::workspace::Registry;
@@ -57,14 +57,15 @@ impl Finding {
 /// Checks whether mu can work on this machine, with the settings around the current folder, if they can be
 /// read.
 pub fn doctor(environment: &Environment, settings: &Result<Session, CommandError>) -> Vec<Finding> {
+    let programs = programs(environment);
     let mut findings = vec![
         Finding::new("mu", env!("CARGO_PKG_VERSION")),
         writable("cache folder", environment.cache.clone()),
         writable("global packs", environment.mu_home.clone()),
         runtime(environment),
         links(environment),
-        program("git", "install git to fetch from file:// repositories quickly"),
-        program("ssh", "install an ssh client to fetch from ssh:// repositories"),
+        program(&programs, "git", "install git to fetch from file:// repositories quickly"),
+        program(&programs, "ssh", "install an ssh client to fetch from ssh:// repositories"),
     ];
     findings.extend(proxies(environment));
     findings.extend(certificates(environment));
@@ -117,15 +118,25 @@ fn links(environment: &Environment) -> Finding {
     }
 }
 
-fn program(program: &str, advice: &str) -> Finding {
-    let version = if program == "ssh" { "-V" } else { "--version" };
-    match Command::new(program).arg(version).output() {
-        Ok(output) => {
+fn program(programs: &Programs, name: &str, advice: &str) -> Finding {
+    let version = if name == "ssh" { "-V" } else { "--version" };
+    let found = programs.find(name);
+    match found.and_then(|found| found.command(programs.variables()).arg(version).output().ok()) {
+        Some(output) => {
             let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
             let text = String::from_utf8_lossy(&text);
-            Finding::new(program, text.lines().next().unwrap_or("present"))
+            Finding::new(name, text.lines().next().unwrap_or("present"))
         }
-        Err(_) => Finding::new(program, "not found").advice(advice),
+        None => {
+            let found = match programs.passed_over(name) {
+                Some(path) => format!(
+                    "`{}` is not run: the folder in PATH is relative, or in the workspace",
+                    path.display()
+                ),
+                None => "not found".to_owned(),
+            };
+            Finding::new(name, found).advice(advice)
+        }
     }
 }
 

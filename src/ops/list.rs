@@ -108,7 +108,7 @@ impl Listed {
             version: package.map(|package| package.version.clone()),
             channel: package.and_then(|package| package.channel.clone()),
             source: package.map(|package| package.source.clone()),
-            commit: package.and_then(|package| package.commit.clone()),
+            commit: package.and_then(|package| Some(package.commit.as_ref()?.to_string())),
             installed: false,
             path: None,
             replaced_by: None,

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use mu_provider::Commit;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -79,10 +80,8 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
             session.index().listed(&package.id).map_err(|error| unavailable(session, error))?;
         let now = successor(&newest_lock, package);
         let newest = newest(&releases).map(|version| version.to_string());
-        let shown = |commit: &Option<String>, version: &str| match commit {
-            Some(commit) if version == LockedPackage::NO_VERSION => {
-                commit.get(..7).unwrap_or(commit).to_owned()
-            }
+        let shown = |commit: Option<&Commit>, version: &str| match commit {
+            Some(commit) if version == LockedPackage::NO_VERSION => commit.short().to_owned(),
             _ => version.to_owned(),
         };
         let is_other_archive = now.is_some_and(|now| {
@@ -93,7 +92,7 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
             Some(digest) if is_other_archive => {
                 format!("{} ({})", package.version, ArtifactDigest::shortened(&digest))
             }
-            _ => shown(&package.commit, &package.version),
+            _ => shown(package.commit.as_ref(), &package.version),
         };
         let current = shown_with_content(package);
         let allowed = now.map_or_else(|| current.clone(), shown_with_content);

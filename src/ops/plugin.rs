@@ -279,7 +279,7 @@ impl Checks {
         let newest = all.iter().rev().find(|release| !release.version.is_empty());
         let Some(release) = newest.or(all.last()) else { return };
         let version = Some(&release.version).filter(|version| !version.is_empty());
-        let Some(version) = version.or(release.commit.as_ref()) else { return };
+        let Some(version) = version.map(String::as_str).or(release.revision()) else { return };
         let manifest = plugin.manifest(location, release, &Silent);
         self.note(&format!("gives the manifest of {version}"), manifest, |manifest| {
             Ok(manifest.as_ref().map_or_else(|| "none".to_owned(), |file| file.name.clone()))
@@ -295,6 +295,7 @@ impl Checks {
             archive: release.archive.clone(),
             urls: release.urls.first().cloned().into_iter().collect(),
             commit: release.commit.clone(),
+            artifact: release.artifact.clone(),
             locator: release.locator.clone(),
             ..Release::default()
         };

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use mu_provider::{Folder, InnerPath, Kind, OwnPath, TreeError};
+use mu_provider::{Commit, Folder, InnerPath, Kind, OwnPath, TreeError};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
@@ -50,7 +50,7 @@ pub struct Edit {
     /// The branch that was made.
     pub branch: String,
     /// The commit that it began at.
-    pub commit: String,
+    pub commit: Commit,
     /// Where it was cloned from; nothing for a repository that was made from a pack.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,

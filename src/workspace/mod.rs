@@ -30,7 +30,7 @@ pub use self::left_out::{LeftOut, Why};
 use self::members::{Members, Patterns};
 use self::read::{Kind, Layer};
 pub use self::registry::{Registry, error_at_registry, prefix};
-pub use self::root::{CONFIG_FILE, LOCK_FILE, MU_FOLDER, WORKSPACE_FILE, find_root};
+pub use self::root::{CONFIG_FILE, LOCK_FILE, MU_FOLDER, WORKSPACE_FILE, find_root, root_around};
 pub(crate) use self::schema::File as Key;
 pub use self::schema::schema;
 pub use self::settings::{

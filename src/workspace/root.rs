@@ -21,6 +21,11 @@ pub const CONFIG_FILE: &str = "config.yaml";
 /// that of `home` and `mu_home` itself do not count; else the folder of the nearest manifest; else `start`.
 /// From inside a `.mu` folder, such as from a pack, it is looked for from outside.
 pub fn find_root(start: &Path, home: &Path, mu_home: &Path) -> PathBuf {
+    root_around(start, home, mu_home).unwrap_or_else(|| outside(start).to_owned())
+}
+
+/// The root of the workspace that the folder `start` is in, if it is in one.
+pub fn root_around(start: &Path, home: &Path, mu_home: &Path) -> Option<PathBuf> {
     let start = outside(start);
     let mut marked = None;
     let mut packaged = None;
@@ -28,7 +33,7 @@ pub fn find_root(start: &Path, home: &Path, mu_home: &Path) -> PathBuf {
         let mu_folder = folder.join(MU_FOLDER);
         if mu_folder.is_dir() {
             if mu_folder.join(WORKSPACE_FILE).is_file() {
-                return folder.to_owned();
+                return Some(folder.to_owned());
             }
             if marked.is_none() && folder != home && mu_folder != mu_home {
                 marked = Some(folder);
@@ -39,7 +44,7 @@ pub fn find_root(start: &Path, home: &Path, mu_home: &Path) -> PathBuf {
             packaged = Some(folder);
         }
     }
-    marked.or(packaged).unwrap_or(start).to_owned()
+    marked.or(packaged).map(Path::to_owned)
 }
 
 /// The folder that contains the outermost `.mu` folder around `start`.

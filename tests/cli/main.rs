@@ -114,6 +114,7 @@ mod plugin_examples;
 mod plugin_revisions;
 mod plugins;
 #[cfg(unix)]
+mod programs;
 mod progress;
 mod publish;
 mod questions;

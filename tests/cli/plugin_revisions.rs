@@ -155,7 +155,10 @@ fn a_commit_of_a_version_is_that_version() {
 #[test]
 fn a_wrong_answer_about_a_revision_is_the_fault_of_the_plugin() {
     for (said, expected) in [
-        ("{\"commit\": \"main\"}", "gave a commit that is not 40 hexadecimal digits"),
+        (
+            "{\"commit\": \"main\"}",
+            "gave a wrong commit: `main` is not a commit: expected 40 or 64 hexadecimal digits",
+        ),
         ("{\"locator\": \"x\"}", "gave a release with neither a version nor a commit"),
         ("{\"commit\": \"0\" * 40}", "with another commit"),
         ("7", "answered `resolve` in a way that mu cannot read"),

@@ -13,6 +13,7 @@ mod generated;
 mod imports;
 mod leads;
 mod objects;
+mod programs;
 mod releasing;
 mod sessions;
 mod tidy;

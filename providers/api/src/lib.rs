@@ -15,6 +15,7 @@
 
 mod brief;
 pub mod catalog;
+mod commit;
 #[cfg(feature = "conformance")]
 #[expect(clippy::disallowed_methods, reason = "looks at what a provider has made, as a test does")]
 pub mod conformance;
@@ -38,6 +39,7 @@ mod values;
 mod yanked;
 
 pub use crate::brief::brief;
+pub use crate::commit::{Commit, CommitError};
 pub use crate::digest::{ArchiveDigest, Digest, DigestError, FileDigest};
 pub use crate::error::{ErrorKind, ProviderError, causes, none_if, with_causes};
 pub use crate::lead::{Lead, NamedBy, Reach, check_lead};

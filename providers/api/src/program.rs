@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::fs;
 
@@ -18,17 +18,28 @@ const PATH: &str = "PATH";
 
 /// Where programs are looked for, and the environment of those that get it whole.
 #[derive(Clone, Default)]
-pub struct Programs {
-    folders: Arc<[PathBuf]>,
-    /// The folders of `PATH` that do not count.
-    refused: Arc<[PathBuf]>,
+pub struct Programs(Arc<Given>);
+
+/// What is looked at once a program is needed: most runs need none.
+#[derive(Default)]
+struct Given {
     variables: Arc<BTreeMap<String, String>>,
+    never: Vec<PathBuf>,
+    looked_at: OnceLock<LookedAt>,
+}
+
+struct LookedAt {
+    folders: Vec<PathBuf>,
+    /// The folders of `PATH` that do not count.
+    refused: Vec<PathBuf>,
+    /// The environment, in which `PATH` has only the folders that count.
+    variables: BTreeMap<String, String>,
 }
 
 impl std::fmt::Debug for Programs {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The variables may hold tokens.
-        formatter.debug_struct("Programs").field("folders", &self.folders).finish_non_exhaustive()
+        formatter.debug_struct("Programs").field("never", &self.0.never).finish_non_exhaustive()
     }
 }
 
@@ -39,7 +50,46 @@ pub struct Program(PathBuf);
 impl Programs {
     /// The programs in the folders of `PATH` in these variables, without those inside of one of the folders `never`: the
     /// workspace and its packs.
-    pub fn new(variables: &BTreeMap<String, String>, never: &[PathBuf]) -> Self {
+    pub fn new(variables: &Arc<BTreeMap<String, String>>, never: Vec<PathBuf>) -> Self {
+        let variables = Arc::clone(variables);
+        Self(Arc::new(Given { variables, never, looked_at: OnceLock::new() }))
+    }
+
+    fn looked_at(&self) -> &LookedAt {
+        self.0.looked_at.get_or_init(|| LookedAt::new(&self.0.variables, &self.0.never))
+    }
+
+    /// The program with this name, in the first folder that has one.
+    pub fn find(&self, name: &str) -> Option<Program> {
+        self.folders().iter().find_map(|folder| Program::named(folder, name))
+    }
+
+    /// The program with this name that is not run, because of the folder of `PATH` that it is in; it may be relative.
+    pub fn passed_over(&self, name: &str) -> Option<PathBuf> {
+        let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+        let mut files = self.looked_at().refused.iter().map(|folder| folder.join(&file));
+        files.find(|file| is_program(file))
+    }
+
+    /// The folders of `PATH` that count.
+    pub fn folders(&self) -> &[PathBuf] {
+        &self.looked_at().folders
+    }
+
+    /// The environment, in which `PATH` has only the folders that count.
+    pub fn variables(&self) -> &BTreeMap<String, String> {
+        &self.looked_at().variables
+    }
+
+    /// A variable of the environment that is not empty.
+    pub fn variable(&self, name: &str) -> Option<&str> {
+        let variables = if name == PATH { self.variables() } else { &*self.0.variables };
+        variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+}
+
+impl LookedAt {
+    fn new(variables: &BTreeMap<String, String>, never: &[PathBuf]) -> Self {
         let real = |folder: &Path| fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
         let never: Vec<PathBuf> =
             never.iter().flat_map(|folder| [folder.clone(), real(folder)]).collect();
@@ -58,34 +108,7 @@ impl Programs {
         if let Some(path) = kept.filter(|path| !path.is_empty()) {
             variables.insert(PATH.to_owned(), path);
         }
-        Self { folders: folders.into(), refused: refused.into(), variables: Arc::new(variables) }
-    }
-
-    /// The program with this name, in the first folder that has one.
-    pub fn find(&self, name: &str) -> Option<Program> {
-        self.folders.iter().find_map(|folder| Program::named(folder, name))
-    }
-
-    /// The program with this name that is not run, because of the folder of `PATH` that it is in; it may be relative.
-    pub fn passed_over(&self, name: &str) -> Option<PathBuf> {
-        let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-        let mut files = self.refused.iter().map(|folder| folder.join(&file));
-        files.find(|file| is_program(file))
-    }
-
-    /// The folders of `PATH` that count.
-    pub fn folders(&self) -> &[PathBuf] {
-        &self.folders
-    }
-
-    /// The environment, in which `PATH` has only the folders that count.
-    pub fn variables(&self) -> &BTreeMap<String, String> {
-        &self.variables
-    }
-
-    /// A variable of the environment that is not empty.
-    pub fn variable(&self, name: &str) -> Option<&str> {
-        self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+        Self { folders, refused, variables }
     }
 }
 
@@ -109,6 +132,7 @@ impl Program {
 
     /// A command that runs it with only these variables. It runs at the top of the file system, unless its caller has a
     /// folder of mu's own for it.
+    #[expect(clippy::disallowed_methods, reason = "is the one place that starts programs")]
     pub fn command<Name: AsRef<OsStr>, Value: AsRef<OsStr>>(
         &self,
         variables: impl IntoIterator<Item = (Name, Value)>,
@@ -169,7 +193,7 @@ mod tests {
             for folder in &first {
                 let path = format!("{folder}:{}", text(&outside));
                 let variables = BTreeMap::from([("PATH".to_owned(), path)]);
-                let programs = Programs::new(&variables, std::slice::from_ref(root));
+                let programs = Programs::new(&Arc::new(variables), vec![root.clone()]);
                 let found = programs.find("git").expect("is found");
                 assert_eq!(found.path(), outside.join("git"), "{folder}");
                 assert_eq!(programs.variable("PATH"), Some(&*text(&outside)), "{folder}");
@@ -180,7 +204,7 @@ mod tests {
                 }
             }
             let variables = BTreeMap::from([("PATH".to_owned(), text(&inside))]);
-            let programs = Programs::new(&variables, std::slice::from_ref(root));
+            let programs = Programs::new(&Arc::new(variables), vec![root.clone()]);
             assert_eq!((programs.find("git"), programs.variable("PATH")), (None, None));
             assert_eq!(programs.passed_over("git"), Some(inside.join("git")));
         }

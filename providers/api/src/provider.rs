@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 
 use crate::catalog::{Hits, Query};
-use crate::{ErrorKind, Location, Progress, ProviderError, Release, SafeUrl, TreeWriter};
+use crate::{Commit, ErrorKind, Location, Progress, ProviderError, Release, SafeUrl, TreeWriter};
 
 /// Lists and fetches the releases of packages from one kind of place.
 pub trait Provider: Send + Sync + fmt::Debug {
@@ -70,20 +70,20 @@ pub trait Provider: Send + Sync + fmt::Debug {
     fn recall(
         &self,
         _location: &Location,
-        _commits: &[String],
+        _revisions: &[String],
         _progress: &dyn Progress,
     ) -> Option<Found> {
         None
     }
 
-    /// The releases that are a commit (40 digits), as the last listing on this machine has them; `None` if there is no listing.
+    /// The releases that are a commit, as the last listing on this machine has them; `None` if there is no listing.
     /// If one of them is `version`, the others may be missing.
     ///
     /// This does not connect to anything. It is `None` for places without commits.
     fn releases_of(
         &self,
         _location: &Location,
-        _commit: &str,
+        _commit: &Commit,
         _version: &str,
     ) -> Option<Vec<Release>> {
         None

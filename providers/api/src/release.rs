@@ -10,6 +10,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{self, DeserializeOwned, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::commit::Commit;
 use crate::yanked::Yanked;
 
 /// One published version of a package.
@@ -131,9 +132,12 @@ pub struct Release {
     /// Where its source is: the URL of a repository and, after a `#`, the folder in it.
     #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "or_nothing")]
     pub repository: Option<String>,
-    /// Git: the commit, 40 hex digits.
+    /// The commit that it is in Git, or was made from.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub commit: Option<String>,
+    pub commit: Option<Commit>,
+    /// What it is known by where there are no commits: the digest of its artifact, or of its archive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub artifact: Option<String>,
     /// Git: the full name of the ref it was listed for, such as `refs/tags/v1.2.0`.
     #[serde(rename = "ref", skip_serializing_if = "Option::is_none")]
     pub reference: Option<String>,
@@ -146,6 +150,19 @@ pub struct Release {
 }
 
 impl Release {
+    /// The release that is known by a commit, or by the digest of its artifact.
+    pub fn at(revision: &str) -> Self {
+        match revision.parse() {
+            Ok(commit) => Self { commit: Some(commit), ..Self::default() },
+            Err(_) => Self { artifact: Some(revision.to_owned()), ..Self::default() },
+        }
+    }
+
+    /// What it is known by where what is at its place can change: its commit, or the digest of its artifact.
+    pub fn revision(&self) -> Option<&str> {
+        self.commit.as_deref().or(self.artifact.as_deref())
+    }
+
     /// Its version as references name it.
     pub fn full_version(&self) -> String {
         match (self.versioning.as_deref(), &self.app_version) {

@@ -1,13 +1,13 @@
 //! Where mu looks for plugins.
 //!
 //! A workspace can name a plugin, but cannot say where its program is: otherwise, whoever writes a file in a
-//! checkout could run any program. So folders of `PATH` that are relative, or inside the workspace or its
-//! packs, do not count.
+//! checkout could run any program. So only folders of `PATH` count that are outside of the workspace and its packs
+//! ([`Programs`]).
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use mu_provider::fs;
+use mu_provider::{Program, Programs, fs};
 
 /// The beginning of the names of plugins' programs.
 pub const PREFIX: &str = "mu-provider-";
@@ -20,45 +20,41 @@ pub struct Places {
     /// The folder of plugins in the user's `.mu`.
     pub folder: PathBuf,
     /// The folders of `PATH`.
-    pub path: Vec<PathBuf>,
-    /// Folders that no program is run from: the workspace and its packs.
-    pub never: Vec<PathBuf>,
+    pub programs: Programs,
 }
 
 impl Places {
     /// The program of a plugin, if there is one.
-    pub fn find(&self, name: &str) -> Option<PathBuf> {
+    pub fn find(&self, name: &str) -> Option<Program> {
         if !is_name(name) {
             return None;
         }
         if let Some(program) = self.named.get(name) {
-            return Some(program.clone());
+            return Program::at(program);
         }
-        let file = format!("{PREFIX}{name}{}", std::env::consts::EXE_SUFFIX);
-        let mut programs = self.folders().map(|folder| folder.join(&file));
+        let called = format!("{PREFIX}{name}");
         // What was put among the plugins is one: it says why it cannot be run.
-        let unfit = || Some(self.folder.join(&file)).filter(|path| is_file(path));
-        programs.find(|program| is_program(program)).or_else(unfit)
+        let file = self.folder.join(format!("{called}{}", std::env::consts::EXE_SUFFIX));
+        let unfit = || Program::at(&file).filter(|_| is_file(&file));
+        let mut programs = self.folders().map(|folder| Program::named(folder, &called));
+        programs.find_map(|program| program).or_else(unfit)
     }
 
     /// The names of all plugins, with their programs.
     pub fn all(&self) -> BTreeMap<String, PathBuf> {
         let mut all = self.named.clone();
         let unfit = named_in(&self.folder).filter(|(_, path)| is_file(path));
-        let programs = self.folders().flat_map(named_in).filter(|(_, path)| is_program(path));
-        for (name, path) in programs.chain(unfit) {
-            all.entry(name).or_insert(path);
+        let names = self.folders().flat_map(named_in).chain(unfit);
+        for (name, _) in names {
+            if let (false, Some(program)) = (all.contains_key(&name), self.find(&name)) {
+                all.insert(name, program.path().to_owned());
+            }
         }
         all
     }
 
     fn folders(&self) -> impl Iterator<Item = &Path> {
-        let path = self.path.iter().filter(|folder| {
-            let real = fs::canonicalize(folder).unwrap_or_else(|_| (*folder).clone());
-            let is_in = |never: &PathBuf| folder.starts_with(never) || real.starts_with(never);
-            folder.is_absolute() && !self.never.iter().any(is_in)
-        });
-        std::iter::once(&self.folder).chain(path).map(PathBuf::as_path)
+        std::iter::once(&self.folder).chain(self.programs.folders()).map(PathBuf::as_path)
     }
 }
 
@@ -78,19 +74,6 @@ fn is_name(name: &str) -> bool {
     let is_inner =
         |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"+-.".contains(&byte);
     name.starts_with(|first: char| first.is_ascii_lowercase()) && name.bytes().all(is_inner)
-}
-
-#[cfg(unix)]
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-
-    fs::metadata(path)
-        .is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
-}
-
-#[cfg(not(unix))]
-fn is_program(path: &Path) -> bool {
-    is_file(path)
 }
 
 fn is_file(path: &Path) -> bool {

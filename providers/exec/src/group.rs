@@ -104,10 +104,14 @@ impl Members {
 #[cfg(unix)]
 fn guard() -> Option<Child> {
     use std::os::unix::process::CommandExt as _;
+    use std::path::Path;
     use std::process::Stdio;
 
-    let mut command = Command::new("/bin/sh");
-    command.args(["-c", "read -r _; kill -s KILL 0"]).env_clear().current_dir("/");
+    use mu_provider::Program;
+
+    let nothing: [(&str, &str); 0] = [];
+    let mut command = Program::at(Path::new("/bin/sh"))?.command(nothing);
+    command.args(["-c", "read -r _; kill -s KILL 0"]);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     command.process_group(0).spawn().ok()
 }

@@ -19,13 +19,15 @@ mod plugin;
 mod process;
 pub mod record;
 
+use std::collections::HashMap;
 use std::path::{Component, Path};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::fs::AtPath as _;
 use mu_provider::http::{Failure, Http};
+use mu_provider::threads::lock;
 use mu_provider::{
     ErrorKind, Facts, Found, Listing, Location, MANIFEST_NAMES, ManifestFile, Progress, Provider,
     ProviderError, Release, SafeUrl, TreeWriter, fs, json_lines,
@@ -33,14 +35,14 @@ use mu_provider::{
 use mu_provider_hub::archive::Layout;
 use mu_provider_hub::{Archives, Place};
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use url::Url;
 
 use crate::batch::Batch;
 pub use crate::find::{PREFIX, Places};
 use crate::message::{Fetched, Introduction, Package, Packages};
 use crate::plugin::Plugin;
-pub use crate::plugin::{INTRODUCTION, Program};
+pub use crate::plugin::{INTRODUCTION, Starting};
 pub use crate::record::{RecordError, Recorded, recorded};
 
 /// How long a plugin may be silent while it owes an answer; tests use less.
@@ -56,17 +58,20 @@ pub struct ExecProvider {
     http: Arc<Http>,
     archives: Archives,
     batch: Batch,
+    /// Its answers about manifests, by the questions.
+    manifests: Mutex<HashMap<String, Option<ManifestFile>>>,
 }
 
 impl ExecProvider {
     /// A provider whose program has not been started yet.
-    pub fn new(program: Program, http: Arc<Http>) -> Self {
-        let downloads = program.folder.join("downloads");
+    pub fn new(starting: Starting, http: Arc<Http>) -> Self {
+        let downloads = starting.folder.join("downloads");
         Self {
             archives: Archives::new(Arc::clone(&http), downloads, LARGEST_ARCHIVE),
             http,
-            plugin: Plugin::new(program),
+            plugin: Plugin::new(starting),
             batch: Batch::default(),
+            manifests: Mutex::default(),
         }
     }
 
@@ -203,9 +208,7 @@ impl ExecProvider {
             return Err(self.plugin.error("answered `versions` without `lines`"));
         };
         for line in &lines {
-            let said = |key| line.get(key).and_then(Value::as_str);
-            line::check(said("version"), said("commit"), said("locator"))
-                .map_err(|fault| self.plugin.error(&fault))?;
+            line::check(line).map_err(|fault| self.plugin.error(&fault))?;
         }
         Ok(Listing::Found(Found::new(location, json_lines(lines), validator, max_age)))
     }
@@ -274,11 +277,15 @@ impl ExecProvider {
 
 impl Provider for ExecProvider {
     fn name(&self) -> &str {
-        &self.plugin.program.name
+        &self.plugin.starting.name
     }
 
     fn facts(&self) -> Facts {
-        Facts { place: "what a plugin serves", has_revisions: true, ..Facts::default() }
+        Facts {
+            place: "what a plugin serves",
+            has_revisions: true,
+            ..Facts::default()
+        }
     }
 
     fn probe(&self, _location: &Location) -> Result<bool, ProviderError> {
@@ -319,15 +326,20 @@ impl Provider for ExecProvider {
     ) -> Result<Release, ProviderError> {
         let can = self.plugin.running()?.introduction.capabilities.resolve;
         let params = asking(location, [("revision", json!(revision))]);
-        let found =
-            if can { self.ask::<Option<Release>>("resolve", &params, progress)? } else { None };
-        let Some(release) = found.flatten() else {
+        let found = if can {
+            self.ask::<Option<Map<String, Value>>>("resolve", &params, progress)?
+        } else {
+            None
+        };
+        let Some(line) = found.flatten() else {
             let text = format!("there is no revision `{revision}` of `{}`", location.describe());
             return Err(ProviderError::new(ErrorKind::NotFound, text));
         };
-        let Release { version, commit, locator, .. } = &release;
-        line::check(Some(version), commit.as_deref(), locator.as_deref())
-            .and_then(|()| line::answers(commit.as_deref(), revision))
+        let line = Value::Object(line);
+        line::check(&line).map_err(|fault| self.plugin.error(&fault))?;
+        let release: Release =
+            serde_json::from_value(line).map_err(|error| self.unreadable("resolve", error))?;
+        line::answers(release.commit.as_ref(), revision)
             .map_err(|fault| self.plugin.error(&fault))?;
         Ok(release)
     }
@@ -347,13 +359,23 @@ impl Provider for ExecProvider {
             text: String,
         }
         let params = asking(location, [("line", json!(release))]);
-        let found: Option<Option<Manifest>> = self.ask("manifest", &params, progress)?;
-        let Some(Manifest { name, text }) = found.flatten() else { return Ok(None) };
-        if !MANIFEST_NAMES.contains(&name.as_str()) {
-            let name = message::readable(&name);
-            return Err(self.plugin.error(&format!("gave a manifest called `{name}`")));
+        let question = params.to_string();
+        // What versions were chosen by is what the files are held against.
+        if let Some(known) = lock(&self.manifests).get(&question) {
+            return Ok(known.clone());
         }
-        Ok(Some(ManifestFile { name, text, beside: Vec::new() }))
+        let found: Option<Option<Manifest>> = self.ask("manifest", &params, progress)?;
+        let found = match found.flatten() {
+            Some(Manifest { name, .. }) if !MANIFEST_NAMES.contains(&name.as_str()) => {
+                let name = message::readable(&name);
+                return Err(self.plugin.error(&format!("gave a manifest called `{name}`")));
+            }
+            found => {
+                found.map(|Manifest { name, text }| ManifestFile { name, text, beside: Vec::new() })
+            }
+        };
+        lock(&self.manifests).insert(question, found.clone());
+        Ok(found)
     }
 
     fn fetch(

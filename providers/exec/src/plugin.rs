@@ -10,7 +10,7 @@ use mu_provider::http::{
     AskedServer, Authorization, Credential, Credentials, Recipient, TokenHosts,
 };
 use mu_provider::threads::lock;
-use mu_provider::{ErrorKind, Progress, ProviderError, SafeUrl, Silent};
+use mu_provider::{ErrorKind, Program, Progress, ProviderError, SafeUrl, Silent};
 use serde_json::{Value, json};
 
 use crate::find::PREFIX;
@@ -29,11 +29,11 @@ const MOST_AT_ONCE: usize = 64;
 
 /// How a plugin is started.
 #[derive(Clone)]
-pub struct Program {
+pub struct Starting {
     /// The plugin's name, which is its scheme.
     pub name: String,
     /// The program.
-    pub program: PathBuf,
+    pub program: Program,
     /// The whole environment that it sees.
     pub environment: BTreeMap<String, String>,
     /// A folder for its temporary files, created when needed.
@@ -50,11 +50,11 @@ pub struct Program {
     pub credentials: Arc<dyn Credentials>,
 }
 
-impl std::fmt::Debug for Program {
+impl std::fmt::Debug for Starting {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The environment may contain secrets.
         formatter
-            .debug_struct("Program")
+            .debug_struct("Starting")
             .field("name", &self.name)
             .field("program", &self.program)
             .finish_non_exhaustive()
@@ -64,7 +64,7 @@ impl std::fmt::Debug for Program {
 /// A plugin, running or not.
 #[derive(Debug)]
 pub(crate) struct Plugin {
-    pub(crate) program: Program,
+    pub(crate) starting: Starting,
     state: Mutex<State>,
     gate: Gate,
 }
@@ -90,13 +90,13 @@ pub(crate) struct Running {
 }
 
 impl Plugin {
-    pub(crate) fn new(program: Program) -> Self {
-        Self { program, state: Mutex::default(), gate: Gate::default() }
+    pub(crate) fn new(starting: Starting) -> Self {
+        Self { starting, state: Mutex::default(), gate: Gate::default() }
     }
 
     /// What errors call it.
     pub(crate) fn called(&self) -> String {
-        format!("the plugin `{PREFIX}{}`", self.program.name)
+        format!("the plugin `{PREFIX}{}`", self.starting.name)
     }
 
     /// An error about the plugin.
@@ -138,14 +138,14 @@ impl Plugin {
         let folder = match &state.folder {
             Some(folder) => Arc::clone(folder),
             None => {
-                Arc::clone(state.folder.insert(Arc::new(RunFolder::new(&self.program.folder)?)))
+                Arc::clone(state.folder.insert(Arc::new(RunFolder::new(&self.starting.folder)?)))
             }
         };
         // What an earlier process left there is not for this one.
         let work = folder.path().join(format!("work-{}", state.starts));
         mu_provider::fs::create_folder(&work)?;
         let introduced = Arc::new(Mutex::new(Vec::new()));
-        let Program { name, program, environment, records, .. } = &self.program;
+        let Starting { name, program, environment, records, .. } = &self.starting;
         let record = records.as_ref().map(|folder| Record::begin(folder, name)).transpose()?;
         let record = record.map(Arc::new);
         let keeper = self.keeper(Arc::clone(&introduced), record.clone());
@@ -153,11 +153,11 @@ impl Plugin {
         let question = json!({
             "protocols": [PROTOCOL],
             "mu": env!("CARGO_PKG_VERSION"),
-            "offline": self.program.offline,
-            "cache": self.program.folder.join(format!("{}.cache", self.program.name)),
-            "limits": {"line": LONGEST_LINE, "silence": self.program.silence.as_secs()},
+            "offline": self.starting.offline,
+            "cache": self.starting.folder.join(format!("{}.cache", self.starting.name)),
+            "limits": {"line": LONGEST_LINE, "silence": self.starting.silence.as_secs()},
         });
-        let patience = Patience::Whole(self.program.introduction);
+        let patience = Patience::Whole(self.starting.introduction);
         let answer = process.ask("initialize", &question, patience, &Silent)?;
         let introduction: Introduction = serde_json::from_value(answer).map_err(|error| {
             self.error("introduces itself in a way that mu cannot read").because(error)
@@ -185,7 +185,7 @@ impl Plugin {
             let running = self.running()?;
             let answer = {
                 let _place = self.gate.enter();
-                let patience = Patience::Silence(self.program.silence);
+                let patience = Patience::Silence(self.starting.silence);
                 running.process.ask(method, params, patience, progress)
             };
             match answer {
@@ -219,7 +219,7 @@ impl Plugin {
     /// Returns the user's token for a URL, if the plugin has declared its host. The plugin itself says whom it asks: it is a program that
     /// the user has installed.
     fn keeper(&self, hosts: Arc<Mutex<Vec<String>>>, record: Option<Arc<Record>>) -> Keeper {
-        let credentials = Arc::clone(&self.program.credentials);
+        let credentials = Arc::clone(&self.starting.credentials);
         Box::new(move |params| {
             let url = params.get("url").and_then(Value::as_str);
             let Some(url) = url.and_then(|url| SafeUrl::parse(url).ok()) else {

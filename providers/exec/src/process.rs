@@ -7,7 +7,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::{BufRead as _, BufReader, Read, Write as _};
 use std::path::Path;
-use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, Stdio};
+use std::process::{ChildStderr, ChildStdin, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use mu_provider::fs::FileError;
 use mu_provider::threads::lock;
-use mu_provider::{ErrorKind, MOST_VALUES, Progress, ProviderError, has_few_values};
+use mu_provider::{ErrorKind, MOST_VALUES, Program, Progress, ProviderError, has_few_values};
 use serde_json::{Value, json};
 
 use crate::group::Group;
@@ -132,17 +132,17 @@ impl Process {
     /// Starts `program` in `folder`, with only `environment`.
     pub(crate) fn start(
         name: &str,
-        program: &Path,
+        program: &Program,
         environment: &BTreeMap<String, String>,
         folder: &Path,
         keeper: Keeper,
         record: Option<Arc<Record>>,
     ) -> Result<Self, ProviderError> {
-        let mut command = Command::new(program);
-        command.env_clear().envs(environment).current_dir(folder);
+        let mut command = program.command(environment);
+        command.current_dir(folder);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let (group, (stdin, stdout, stderr)) = Group::start(&mut command).map_err(|error| {
-            let text = format!("{name} cannot be started: `{}`", program.display());
+            let text = format!("{name} cannot be started: `{}`", program.path().display());
             let is_refused = error.kind() == std::io::ErrorKind::PermissionDenied;
             let refused = ProviderError::new(ErrorKind::Plugin, text).because(error);
             match is_refused {

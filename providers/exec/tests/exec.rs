@@ -13,10 +13,11 @@ use std::time::{Duration, Instant};
 use mu_provider::conformance::Fixture;
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{
-    Digest, ErrorKind, Lead, Limits, Location, Provider as _, Release, SafeUrl, Silent, TreeWriter,
+    Digest, ErrorKind, Lead, Limits, Location, Program, Programs, Provider as _, Release, SafeUrl,
+    Silent, TreeWriter,
 };
 use mu_provider_exec::message::Packages;
-use mu_provider_exec::{ExecProvider, Places, Program};
+use mu_provider_exec::{ExecProvider, Places, Starting};
 use mu_testing::{digest_of, write};
 use serde_json::{Value, json};
 
@@ -32,12 +33,12 @@ fn example(name: &str) -> PathBuf {
 }
 
 /// How a program is started here.
-fn program_of(program: PathBuf, folder: &Path) -> Program {
+fn program_of(program: PathBuf, folder: &Path) -> Starting {
     let shelf = folder.join("shelf").display().to_string();
-    Program {
+    Starting {
         records: None,
         name: "shelf".to_owned(),
-        program,
+        program: Program::at(&program).expect("is absolute"),
         // The system's Python; one from a version manager would need more variables.
         environment: BTreeMap::from([
             ("PATH".to_owned(), "/usr/bin:/bin".to_owned()),
@@ -53,7 +54,7 @@ fn program_of(program: PathBuf, folder: &Path) -> Program {
 
 /// A provider of a program that may keep silent for `silence`.
 fn provider(program: PathBuf, folder: &Path, silence: Duration) -> ExecProvider {
-    let program = Program { silence, ..program_of(program, folder) };
+    let program = Starting { silence, ..program_of(program, folder) };
     ExecProvider::new(program, Http::new(HttpOptions::default()))
 }
 
@@ -174,21 +175,25 @@ fn programs_are_looked_for_where_the_user_puts_them() {
     }
     write(&root.join("path"), "mu-provider-plain", "");
     std::os::unix::fs::symlink(root.join("work/bin"), root.join("link")).expect("can be made");
+    let folders = ["work/bin", "link", "path"].map(|place| root.join(place).display().to_string());
+    let path = format!("bin::{}", folders.join(":"));
     let places = Places {
         named: BTreeMap::from([("mine".to_owned(), root.join("mine"))]),
         folder: root.join("home"),
-        path: [root.join("work/bin"), root.join("link"), PathBuf::from("bin"), root.join("path")]
-            .into(),
-        never: vec![root.join("work")],
+        programs: Programs::new(
+            &Arc::new(BTreeMap::from([("PATH".to_owned(), path)])),
+            vec![root.join("work")],
+        ),
     };
     let names: Vec<String> = places.all().into_keys().collect();
     assert_eq!(names, ["a", "home", "mine", "path", "text"]);
-    assert_eq!(places.find("a"), Some(root.join("home/mu-provider-a")));
-    assert_eq!(places.find("mine"), Some(root.join("mine")));
+    let found = |name: &str| places.find(name).map(|program| program.path().to_owned());
+    assert_eq!(found("a"), Some(root.join("home/mu-provider-a")));
+    assert_eq!(found("mine"), Some(root.join("mine")));
     // Among the plugins, it says why it cannot be run.
-    assert_eq!(places.find("text"), Some(root.join("home/mu-provider-text")));
+    assert_eq!(found("text"), Some(root.join("home/mu-provider-text")));
     for absent in ["work", "plain", "../path/mu-provider-path", "A", ""] {
-        assert_eq!(places.find(absent), None, "{absent}");
+        assert_eq!(found(absent), None, "{absent}");
     }
 }
 
@@ -225,7 +230,7 @@ fn one_that_only_talks_does_not_get_more_time_to_introduce_itself() {
     let talk = r#"{"jsonrpc":"2.0","method":"log","params":{"text":"nearly there"}}"#;
     let program = script(folder.path(), &format!("read line\nyes '{talk}' | head -n 9000000"));
     let program =
-        Program { introduction: Duration::from_millis(300), ..program_of(program, folder.path()) };
+        Starting { introduction: Duration::from_millis(300), ..program_of(program, folder.path()) };
     let provider = ExecProvider::new(program, Http::new(HttpOptions::default()));
     let error = provider.about().expect_err("it never introduces itself");
     assert!(error.to_string().contains("did not answer within 0 s after `initialize`"), "{error}");

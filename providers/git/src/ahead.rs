@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use git2::{Oid, Repository};
+use mu_provider::Commit;
 use mu_provider::fs::canonicalize;
 
 /// The number of commits in the clone around `folder` that are not part of `base`; without a base that it knows, of the
 /// branch that it follows. `None` if there is no clone below `workspace`, or nothing to compare with.
-pub fn commits_ahead(workspace: &Path, folder: &Path, base: Option<&str>) -> Option<usize> {
+pub fn commits_ahead(workspace: &Path, folder: &Path, base: Option<&Commit>) -> Option<usize> {
     let repository = Repository::discover(folder).ok()?;
     let root = canonicalize(repository.workdir()?).ok()?;
     let around = canonicalize(workspace).ok()?;

@@ -5,13 +5,16 @@
 use std::path::Path;
 
 use git2::{ErrorCode, Repository, StatusOptions};
+use mu_provider::Commit;
 use mu_provider::fs::canonicalize;
+
+use crate::oid;
 
 /// A folder in a checkout.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Checkout {
-    /// The checked-out commit, as 40 hex digits; `None` before the first commit.
-    pub commit: Option<String>,
+    /// The checked-out commit; `None` before the first one.
+    pub commit: Option<Commit>,
     /// Files of the folder that differ from the commit, relative to the folder.
     pub changed: Vec<String>,
 }
@@ -46,6 +49,6 @@ impl Checkout {
         });
         let changed = changed.collect();
         let head = repository.head().and_then(|head| head.peel_to_commit());
-        Ok(Some(Self { commit: head.ok().map(|commit| commit.id().to_string()), changed }))
+        Ok(Some(Self { commit: head.ok().map(|head| oid::name(head.id())), changed }))
     }
 }

@@ -5,16 +5,11 @@ use std::collections::BTreeSet;
 use git2::Oid;
 use mu_provider::{ErrorKind, Progress, ProviderError};
 
+use crate::oid::{FULL, parse};
 use crate::repository::Repository;
 
 /// Fewer digits than Git itself would print are anything but certain.
 const SHORTEST: usize = 7;
-const FULL: usize = 40;
-
-/// The commit of a release, as its listing or a lock has it.
-pub(crate) fn parse(commit: Option<&str>) -> Option<Oid> {
-    commit.filter(|hex| hex.len() == FULL).and_then(|hex| Oid::from_str(hex).ok())
-}
 
 /// Finds the commit that `revision` names, and makes sure that it is in the database.
 pub(crate) fn find(

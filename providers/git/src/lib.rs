@@ -11,6 +11,8 @@
 //! | `repository`, `repositories` | what is listed, what is here, what must be fetched |
 //! | `listing`, `version` | the releases that refs are |
 //! | `commit`, `snapshot`, `manifest` | finding and reading one commit |
+//! | `oid` | names of commits, as libgit2 has them |
+//! | `ref_name` | names of branches and tags that Git accepts |
 //! | `export`, `gitmodules` | its files, submodules included |
 //! | `checkout` | what a checkout says of a folder that is published |
 //! | `surroundings`, `ahead` | what the repository around a workspace, and a clone inside it, say of edited packages |
@@ -36,10 +38,12 @@ mod export;
 mod gitmodules;
 mod listing;
 mod manifest;
+mod oid;
 mod pack;
 pub mod patch;
 mod programs;
 mod provider;
+mod ref_name;
 mod remote_url;
 mod repositories;
 mod repository;
@@ -57,8 +61,9 @@ mod working_copy;
 pub use crate::ahead::commits_ahead;
 pub use crate::checkout::Checkout;
 pub use crate::provider::{GitOptions, GitProvider};
+pub use crate::ref_name::{BranchName, TagName};
 pub use crate::surroundings::{Standing, Surroundings, SurroundingsError};
 pub use crate::unsaved::{
     Kind, Pushed, Tips, Unsaved, WorkState, begin_repository, pushed_to, unsaved, work_state,
 };
-pub use crate::working_copy::{Beginning, WorkingCopies, checked_url, is_branch_name, named_url};
+pub use crate::working_copy::{Beginning, WorkingCopies, checked_url, named_url};

@@ -6,10 +6,11 @@
 use std::collections::{BTreeMap, HashSet};
 
 use git2::Oid;
-use mu_provider::{Dates, FileDigest, Location, Release};
+use mu_provider::{Commit, Dates, FileDigest, Location, Release};
 use semver::Version;
 use sha2::{Digest as _, Sha256};
 
+use crate::oid;
 use crate::version;
 use crate::wire::{Advertisement, Ref};
 
@@ -68,9 +69,9 @@ impl<'call> Package<'call> {
         sorted.finish(listed)
     }
 
-    /// The release that `version` is if the remote has its plainest tag at `commit` (40 digits); `None` for a version that
+    /// The release that `version` is if the remote has its plainest tag at `commit`; `None` for a version that
     /// leaves numbers out, which several tags may spell. No other tag takes precedence over this one.
-    pub(crate) fn plain_release(self, version: &str, commit: &str) -> Option<Release> {
+    pub(crate) fn plain_release(self, version: &str, commit: &Commit) -> Option<Release> {
         let mut tag = format!("v{version}");
         version::parse(&tag, false)?;
         if !self.folder.is_empty() {
@@ -80,7 +81,7 @@ impl<'call> Package<'call> {
             version: version.to_owned(),
             reference: Some(format!("refs/tags/{tag}")),
             tags: vec![tag],
-            commit: Some(commit.to_owned()),
+            commit: Some(commit.clone()),
             ..Release::default()
         })
     }
@@ -114,7 +115,7 @@ impl<'call> Package<'call> {
         let mut versions = releases.iter().rev().filter(|release| !release.version.is_empty());
         match versions.find(|release| release.commit == commit) {
             Some(release) => release.to_release(),
-            None => Release { commit: Some(commit.to_string()), ..Release::default() },
+            None => Release { commit: Some(oid::name(commit)), ..Release::default() },
         }
     }
 }
@@ -140,7 +141,7 @@ impl Listed<'_> {
         Release {
             version: self.version.to_owned(),
             tags: self.tags.iter().map(|tag| (*tag).to_owned()).collect(),
-            commit: Some(self.commit.to_string()),
+            commit: Some(oid::name(self.commit)),
             reference: Some(self.reference.to_owned()),
             tip: self.tip,
             published: self.published.clone(),
@@ -281,7 +282,7 @@ mod tests {
 
     /// What one line of a text says of a version is what the whole text says.
     fn check_plain(package: Package<'_>, text: &str, releases: &[Listed<'_>]) {
-        let commits = releases.iter().map(|release| release.commit.to_string());
+        let commits = releases.iter().map(|release| oid::name(release.commit));
         for (version, commit) in ["1.0.0", "1.10.0", "1.28", "1"]
             .into_iter()
             .flat_map(|version| commits.clone().map(move |commit| (version, commit)))
@@ -291,7 +292,7 @@ mod tests {
             let is_there = Advertisement::text_has(text, name, &commit);
             let known = releases
                 .iter()
-                .find(|release| release.version == version && release.commit.to_string() == commit);
+                .find(|release| release.version == version && oid::name(release.commit) == commit);
             let has_this_tag = known.is_some_and(|known| known.tags.contains(&&*plain.tags[0]));
             assert_eq!(is_there, has_this_tag, "{version} at {commit} in {text}");
         }
@@ -397,6 +398,6 @@ mod tests {
         let oid = |hex: &str| Oid::from_str(hex).expect("is an object name");
         assert_eq!(package.release_of(oid(&one), Some(&listed)).version, "1.1.0");
         let unversioned = package.release_of(oid(&two), Some(&listed));
-        assert_eq!((unversioned.version.as_str(), unversioned.commit), ("", Some(two)));
+        assert_eq!((&*unversioned.version, unversioned.commit.as_deref()), ("", Some(&*two)));
     }
 }

@@ -1,15 +1,14 @@
 //! The programs that mu runs for the user: `git`, and `ssh` or its replacement.
 //!
 //! They get the environment that the caller passed in, and nothing of this process's own. Programs that a
-//! repository names are never run: `git` runs in mu's own folder, where there is no repository whose
-//! configuration it would use.
+//! repository names or brings are never run: `git` runs in mu's own folder, where there is no repository whose
+//! configuration it would use, and nothing is found in a folder of the workspace.
 
-use std::collections::BTreeMap;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 
-use mu_provider::fs;
+use mu_provider::{Program, Programs, fs};
 
 /// Variables about one repository, which a hook has, for example; mu's programs run for other repositories.
 /// (`git rev-parse --local-env-vars` lists them. Settings in the environment are kept.)
@@ -30,29 +29,22 @@ const OF_ONE_REPOSITORY: [&str; 13] = [
 ];
 
 /// Creates commands with the right environment.
-#[derive(Clone)]
-pub(crate) struct Programs {
-    variables: Arc<BTreeMap<String, String>>,
+#[derive(Debug, Clone)]
+pub(crate) struct GitPrograms {
+    programs: Programs,
     /// Where `git` runs; created when it first runs.
     folder: PathBuf,
 }
 
-impl std::fmt::Debug for Programs {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The variables may hold tokens.
-        formatter.debug_struct("Programs").finish_non_exhaustive()
-    }
-}
-
-impl Programs {
-    /// Creates programs that get these variables. `git` runs in `folder`, which is mu's own.
-    pub(crate) fn new(variables: &Arc<BTreeMap<String, String>>, folder: &Path) -> Self {
-        Self { variables: Arc::clone(variables), folder: folder.to_owned() }
+impl GitPrograms {
+    /// Creates commands of these programs. They run in `folder`, which is mu's own.
+    pub(crate) fn new(programs: Programs, folder: &Path) -> Self {
+        Self { programs, folder: folder.to_owned() }
     }
 
     /// A variable of the caller's environment.
     pub(crate) fn variable(&self, name: &str) -> Option<&str> {
-        self.variables.get(name).map(String::as_str)
+        self.programs.variable(name)
     }
 
     /// `git`, which uses the configuration of the user and the system, but not that of a repository around
@@ -60,22 +52,42 @@ impl Programs {
     ///
     /// The current folder may be somebody else's checkout, whose configuration names programs to run. So may
     /// a folder below it that only looks like a bare repository.
-    pub(crate) fn git(&self) -> Command {
-        let mut command = self.command("git");
-        // Git must use only the repositories that a command names.
-        command.args(["-c", "safe.bareRepository=explicit"]);
+    ///
+    /// # Errors
+    ///
+    /// When there is no `git`.
+    pub(crate) fn git(&self) -> io::Result<Command> {
+        let mut command = self.command(&self.find("git")?);
+        // Git must use only the repositories that a command names, and no remote that is a program.
+        command.args(["-c", "safe.bareRepository=explicit", "-c", "protocol.ext.allow=never"]);
         // Git must not fetch missing objects from where a repository's configuration says.
         command.env("GIT_NO_LAZY_FETCH", "1");
-        if let Some((folder, above)) = self.own_folder() {
+        if let Some((_, above)) = self.own_folder() {
             // The cache may be inside a checkout, so Git must not look for repositories in the folders above.
-            command.current_dir(folder).env("GIT_CEILING_DIRECTORIES", above);
-        } else {
-            command.current_dir(self.folder.ancestors().last().unwrap_or(Path::new("/")));
+            command.env("GIT_CEILING_DIRECTORIES", above);
         }
-        command
+        Ok(command)
     }
 
-    /// The folder that `git` runs in and the one above it, if they exist and Git understands the path.
+    /// The program with this name.
+    ///
+    /// # Errors
+    ///
+    /// When there is none, or only one that the workspace brings.
+    pub(crate) fn find(&self, name: &str) -> io::Result<Program> {
+        self.programs.find(name).ok_or_else(|| {
+            let text = match self.programs.passed_over(name) {
+                Some(path) => format!(
+                    "`{}` is not run, because it is in a folder of `PATH` that is relative or in the workspace",
+                    path.display()
+                ),
+                None => format!("no folder of `PATH` has a program `{name}`"),
+            };
+            io::Error::new(io::ErrorKind::NotFound, text)
+        })
+    }
+
+    /// The folder that programs run in and the one above it, if they exist and Git understands the path.
     fn own_folder(&self) -> Option<(&Path, &Path)> {
         let above = self.folder.parent().filter(|above| above.is_absolute())?;
         // Ceilings are a list of paths, whose separator cannot be escaped.
@@ -85,13 +97,14 @@ impl Programs {
     }
 
     /// A command that asks no questions, speaks English, and has no terminal.
-    pub(crate) fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
+    pub(crate) fn command(&self, program: &Program) -> Command {
         let is_general =
             |(name, _): &(&String, &String)| !OF_ONE_REPOSITORY.contains(&name.as_str());
+        let mut command = program.command(self.programs.variables().iter().filter(is_general));
+        if let Some((folder, _)) = self.own_folder() {
+            command.current_dir(folder);
+        }
         command
-            .env_clear()
-            .envs(self.variables.iter().filter(is_general))
             .env("LC_ALL", "C")
             .env_remove("LANGUAGE")
             .env("GIT_TERMINAL_PROMPT", "0")

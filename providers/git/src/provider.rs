@@ -1,14 +1,13 @@
 //! The provider itself: each method of the trait, as a few calls to other modules.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use git2::Oid;
 use mu_provider::http::Http;
 use mu_provider::{
-    Dates, ErrorKind, Facts, Found, Listing, Location, ManifestFile, Progress, Provider,
-    ProviderError, Release, TreeWriter, json_lines, none_if,
+    Commit, Dates, ErrorKind, Facts, Found, Listing, Location, ManifestFile, Programs, Progress,
+    Provider, ProviderError, Release, TreeWriter, json_lines, none_if,
 };
 
 use crate::commit;
@@ -17,6 +16,7 @@ use crate::dates;
 use crate::export::Export;
 use crate::listing::{Listed, Package};
 use crate::manifest;
+use crate::oid;
 use crate::repositories::{Repositories, Settled};
 use crate::snapshot::Snapshot;
 
@@ -29,7 +29,7 @@ pub struct GitOptions {
     pub offline: bool,
     /// The environment for `git` and `ssh`, including `PATH` and `HOME`. `GIT_SSH_COMMAND` and `GIT_SSH` are
     /// respected; mu asks Git, which runs in `cache`, for `core.sshCommand` and `url.….insteadOf`.
-    pub variables: Arc<BTreeMap<String, String>>,
+    pub programs: Programs,
     /// The client that all providers share.
     pub http: Arc<Http>,
     /// How many bytes one fetch may bring.
@@ -44,7 +44,7 @@ impl GitOptions {
         Self {
             cache: cache.into(),
             offline: http.options().offline,
-            variables: Arc::default(),
+            programs: Programs::default(),
             http: Arc::clone(http),
             largest_pack: 4 << 30,
             largest_file: 1 << 30,
@@ -90,7 +90,7 @@ impl GitProvider {
         release: &Release,
         progress: &dyn Progress,
     ) -> Result<(Settled, Oid), ProviderError> {
-        let commit = commit::parse(release.commit.as_deref()).ok_or_else(|| {
+        let commit = oid::parse(release.commit.as_deref()).ok_or_else(|| {
             let text = format!("a release of `{}` names no commit", location.describe());
             ProviderError::new(ErrorKind::NotFound, text)
         })?;
@@ -153,11 +153,11 @@ impl Provider for GitProvider {
     fn recall(
         &self,
         location: &Location,
-        commits: &[String],
+        revisions: &[String],
         progress: &dyn Progress,
     ) -> Option<Found> {
         let commits: Option<Vec<Oid>> =
-            commits.iter().map(|commit| commit::parse(Some(commit))).collect();
+            revisions.iter().map(|revision| oid::parse(Some(revision))).collect();
         let settled = self.repositories.recall(location, &commits?, progress)?;
         let listed = settled.repository.known_advertisement()?;
         let package = Package::new(&settled.folder, location).with_dates(false);
@@ -168,7 +168,7 @@ impl Provider for GitProvider {
     fn releases_of(
         &self,
         location: &Location,
-        commit: &str,
+        commit: &Commit,
         version: &str,
     ) -> Option<Vec<Release>> {
         let mut known = None;
@@ -181,7 +181,7 @@ impl Provider for GitProvider {
                 return Some(vec![plain]);
             }
             let Some(listed) = listed.advertisement() else { continue };
-            let commit = commit::parse(Some(commit))?;
+            let commit = oid::parse(Some(commit))?;
             let all = package.releases(&listed);
             let here = all.iter().filter(|release| release.commit == commit);
             let here: Vec<Release> = here.map(Listed::to_release).collect();
@@ -199,7 +199,7 @@ impl Provider for GitProvider {
         revision: &str,
         progress: &dyn Progress,
     ) -> Result<Release, ProviderError> {
-        let full = commit::parse(Some(revision));
+        let full = oid::parse(Some(revision));
         let settled = self.repositories.settle(location, full, progress)?;
         let commit = commit::find(&settled.repository, revision, progress)?;
         let listed = settled.repository.known_advertisement();

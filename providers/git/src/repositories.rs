@@ -9,7 +9,7 @@ use mu_provider::{ErrorKind, FileDigest, Location, Progress, ProviderError};
 use sha2::{Digest as _, Sha256};
 
 use crate::database::{Bounds, Database};
-use crate::programs::Programs;
+use crate::programs::GitPrograms;
 use crate::provider::GitOptions;
 use crate::remote_url::{RemoteUrl, Scheme};
 use crate::repository::Repository;
@@ -50,7 +50,7 @@ pub(crate) struct Repositories {
 
 impl Repositories {
     pub(crate) fn new(options: GitOptions) -> Self {
-        let programs = Programs::new(&options.variables, &options.cache);
+        let programs = GitPrograms::new(options.programs.clone(), &options.cache);
         Self {
             transports: Arc::new(Transports::new(&options.http, programs)),
             bounds: options.bounds(),

@@ -5,7 +5,7 @@
 
 use mu_provider::ProviderError;
 
-use crate::programs::Programs;
+use crate::programs::GitPrograms;
 use crate::remote_url::RemoteUrl;
 
 /// The settings.
@@ -19,9 +19,9 @@ pub(crate) struct Settings {
 
 impl Settings {
     /// Asks Git; without Git, nothing is set.
-    pub(crate) fn read(programs: &Programs) -> Self {
+    pub(crate) fn read(programs: &GitPrograms) -> Self {
         const KEYS: &str = r"^(core\.sshcommand|url\..*\.insteadof)$";
-        let mut command = programs.git();
+        let Ok(mut command) = programs.git() else { return Self::default() };
         command.args(["config", "--null", "--get-regexp", KEYS]).stdin(std::process::Stdio::null());
         let output = command.output().map(|output| output.stdout).unwrap_or_default();
         Self::parse(&String::from_utf8_lossy(&output))

@@ -9,8 +9,10 @@ use git2::{
     ErrorCode, IndexEntry, IndexEntryExtendedFlag, IndexEntryFlag, ObjectType, Oid, Repository,
     RepositoryState, Status, StatusOptions,
 };
-use mu_provider::ProviderError;
 use mu_provider::fs::{self, canonicalize};
+use mu_provider::{Commit, ProviderError};
+
+use crate::oid;
 
 /// One kind of work that only the clone has.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +49,7 @@ pub enum Kind {
 }
 
 /// Asks a remote for the commits that it has.
-pub type Tips<'a> = dyn Fn(&str) -> Result<Vec<String>, ProviderError> + 'a;
+pub type Tips<'a> = dyn Fn(&str) -> Result<Vec<Commit>, ProviderError> + 'a;
 
 /// Finds what would be lost if the clone in `folder` were gone.
 ///
@@ -58,7 +60,7 @@ pub type Tips<'a> = dyn Fn(&str) -> Result<Vec<String>, ProviderError> + 'a;
 /// When the clone cannot be read.
 pub fn unsaved(
     folder: &Path,
-    base: Option<&str>,
+    base: Option<&Commit>,
     own: &dyn Fn(&str) -> bool,
     tips: &Tips<'_>,
 ) -> Result<Vec<Unsaved>, git2::Error> {
@@ -70,7 +72,7 @@ pub fn unsaved(
 fn look_into(
     repository: &mut Repository,
     inside: &str,
-    base: Option<&str>,
+    base: Option<&Commit>,
     own: &dyn Fn(&str) -> bool,
     tips: &Tips<'_>,
     found: &mut Vec<Unsaved>,
@@ -113,7 +115,7 @@ fn look_into(
 fn look_into_history(
     repository: &mut Repository,
     inside: &str,
-    base: Option<&str>,
+    base: Option<&Commit>,
     tips: &Tips<'_>,
     found: &mut Vec<Unsaved>,
 ) -> Result<(), git2::Error> {
@@ -236,7 +238,7 @@ fn under_way(state: RepositoryState) -> Option<&'static str> {
 /// The commits that anything in the clone leads to and no remote has, and the remotes that could not be asked.
 fn commits(
     repository: &Repository,
-    base: Option<&str>,
+    base: Option<&Commit>,
     tips: &Tips<'_>,
 ) -> Result<(Vec<String>, Vec<String>), git2::Error> {
     let mut walk = repository.revwalk()?;
@@ -378,7 +380,7 @@ pub struct WorkState {
     /// The branch that is checked out.
     pub branch: Option<String>,
     /// The commit that is checked out.
-    pub head: Option<String>,
+    pub head: Option<Commit>,
     /// How many files differ from it.
     pub changed: usize,
 }
@@ -398,7 +400,7 @@ pub fn work_state(folder: &Path) -> Result<WorkState, git2::Error> {
     let branch = head.filter(git2::Reference::is_branch);
     Ok(WorkState {
         branch: branch.and_then(|head| Some(head.shorthand().ok()?.to_owned())),
-        head: commit.map(|commit| commit.id().to_string()),
+        head: commit.map(|head| oid::name(head.id())),
         changed,
     })
 }
@@ -408,7 +410,7 @@ pub fn work_state(folder: &Path) -> Result<WorkState, git2::Error> {
 /// # Errors
 ///
 /// When it cannot be made.
-pub fn begin_repository(folder: &Path, branch: &str, message: &str) -> Result<String, git2::Error> {
+pub fn begin_repository(folder: &Path, branch: &str, message: &str) -> Result<Commit, git2::Error> {
     let mut options = git2::RepositoryInitOptions::new();
     options.initial_head(branch).external_template(false);
     let repository = Repository::init_opts(folder, &options)?;
@@ -419,5 +421,5 @@ pub fn begin_repository(folder: &Path, branch: &str, message: &str) -> Result<St
     let tree = repository.find_tree(index.write_tree()?)?;
     let author = git2::Signature::now("mu", "mu@localhost")?;
     let commit = repository.commit(Some("HEAD"), &author, &author, message, &tree, &[])?;
-    Ok(commit.to_string())
+    Ok(oid::name(commit))
 }

@@ -297,7 +297,7 @@ impl Provider for OciProvider {
                 let is_version = version.is_some_and(|(version, _)| version.digest == said.digest);
                 // A tag can move, so anything but a version is known by its digest.
                 let digest = (!is_version).then(|| said.digest.clone());
-                Ok(Release { commit: digest.clone(), reference: digest, ..found })
+                Ok(Release { artifact: digest.clone(), reference: digest, ..found })
             }
         }
     }

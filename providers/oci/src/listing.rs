@@ -138,6 +138,7 @@ pub fn release(entry: &Descriptor) -> Option<Release> {
     let mut line: Release = serde_json::from_str(entry.annotation(RELEASE_KEY)?).ok()?;
     // mu chooses an archive here, not a commit.
     line.commit = None;
+    line.artifact = None;
     line.archive = None;
     line.reference = None;
     line.tip = false;

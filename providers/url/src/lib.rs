@@ -160,7 +160,7 @@ impl Known {
             version: if read.version.is_empty() { guess } else { read.version.clone() },
             archive: Some(digest.clone()),
             // The digest says which archive it is, as a commit does in a repository.
-            commit: Some(digest),
+            artifact: Some(digest),
             size: Some(held.size),
             ..read
         };

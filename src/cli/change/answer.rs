@@ -60,7 +60,7 @@ struct Package<'a> {
     /// Where it comes from.
     source: &'a Source,
     /// Its commit (Git).
-    commit: &'a Option<String>,
+    commit: Option<&'a str>,
     /// The digest of its content, if that is known.
     digest: Option<String>,
     /// The digest of its content with the patch of the settings, if it has one.
@@ -204,7 +204,7 @@ impl<'a> Package<'a> {
             version: &package.version,
             channel: &package.channel,
             source: &package.source,
-            commit: &package.commit,
+            commit: package.commit.as_deref(),
             digest: package.digest.map(|digest| digest.to_string()),
             patched: package.patched.map(|digest| digest.to_string()),
             archive: package.archive.map(|digest| digest.to_string()),

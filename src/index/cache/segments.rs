@@ -12,7 +12,7 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 /// Changes with every change of the layout; a file with another one is ignored and replaced.
-pub(super) const MAGIC: &[u8; 8] = b"muindex5";
+pub(super) const MAGIC: &[u8; 8] = b"muindex6";
 
 /// A whole record.
 pub(super) const WHOLE: u8 = 0;

@@ -58,7 +58,7 @@ impl Dependent<'_> {
         for dependency in dependencies {
             let mut declared = wire::declared(&defaults, dependency)
                 .map_err(|source| self.no_reference(dependency, source))?;
-            let commit = self.release.commit.as_deref();
+            let commit = self.release.revision();
             // In a repository, a folder means the package there, of the same commit.
             if let (Some(folder), Some(commit)) = (declared.reference.local(), commit) {
                 let Some(beside) = self.beside(folder, commit) else {

@@ -55,8 +55,8 @@ impl Manifests<'_> {
     }
 
     fn parse(&self, release: &Release, file: &ManifestFile) -> Result<Manifest, PackageError> {
-        let version = match (&release.version, &release.commit) {
-            (version, Some(commit)) if version.is_empty() => commit.clone(),
+        let version = match (&release.version, release.revision()) {
+            (version, Some(revision)) if version.is_empty() => revision.to_owned(),
             (version, _) => version.clone(),
         };
         let path = self.route.shown(file);
@@ -212,6 +212,7 @@ pub(in crate::index) fn with_manifest(
         version: if said.version.is_empty() { line.version } else { said.version.clone() },
         archive: line.archive,
         commit: line.commit,
+        artifact: line.artifact,
         size: line.size,
         ..said
     })

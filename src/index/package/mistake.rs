@@ -13,7 +13,7 @@ use crate::reference::ReferenceError;
 impl Dependent<'_> {
     /// The error of a dependency on a folder that only the author has.
     pub(super) fn no_folder(&self, dependency: &Dependency, folder: &str) -> PackageError {
-        let (why, remedy) = match self.release.commit {
+        let (why, remedy) = match self.release.revision() {
             Some(_) => (
                 "is not in its repository",
                 "name the package in it instead, as in `https://github.com/acme/utils#^1.0`",

@@ -146,8 +146,7 @@ impl Package {
             },
             Candidate::Revision(untagged) => {
                 let known = lock(&self.untagged).get(&*untagged.commit).cloned();
-                let bare =
-                    || Release { commit: Some(untagged.commit.to_string()), ..Release::default() };
+                let bare = || Release::at(&untagged.commit);
                 Arc::new(known.map_or_else(bare, |looked| looked.release.clone()))
             }
         };

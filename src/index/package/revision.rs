@@ -98,7 +98,8 @@ impl Package {
             return Ok(Some(known));
         }
         let Some(found) = self.resolve(around, digest)? else { return Ok(None) };
-        self.look_at(around, Release { commit: Some(digest.to_owned()), ..found }).map(Some)
+        self.look_at(around, Release { commit: None, artifact: Some(digest.to_owned()), ..found })
+            .map(Some)
     }
 
     /// What a name means where the listing has some revisions, and the provider can be asked about others.
@@ -124,7 +125,7 @@ impl Package {
         around: &dyn Surroundings,
         release: Release,
     ) -> Result<Option<Revision>, PackageError> {
-        if release.commit.is_some() {
+        if release.revision().is_some() {
             return self.look_at(around, release).map(Some);
         }
         let version = wire::version_of(&release, self.route.location.lenient);
@@ -151,14 +152,14 @@ impl Package {
             if text.is_some_and(is_called) || (*name == VersionSpec::Tip && release.tip) {
                 return Ok(Some(release));
             }
-            let known = release.commit.as_deref();
+            let known = release.revision();
             if commit.zip(known).is_some_and(|(commit, known)| commit.matches(known)) {
                 at_commit.push(release);
             }
         }
         let is_one = at_commit
             .windows(2)
-            .all(|pair| matches!(pair, [one, other] if one.commit == other.commit));
+            .all(|pair| matches!(pair, [one, other] if one.revision() == other.revision()));
         Ok(at_commit.into_iter().next().filter(|_| is_one))
     }
 
@@ -213,7 +214,7 @@ impl Package {
         around: &dyn Surroundings,
         release: Release,
     ) -> Result<Revision, PackageError> {
-        let commit = release.commit.clone().unwrap_or_default();
+        let commit = release.revision().unwrap_or_default().to_owned();
         if let Some(known) = self.known_revision(&commit) {
             return Ok(known);
         }

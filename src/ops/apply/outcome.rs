@@ -325,9 +325,9 @@ fn moved(from: Option<&LockedPackage>, to: Option<&LockedPackage>) -> Option<Mov
     };
     from.into_iter().chain(to).any(is_untold).then(|| Moved {
         from_ref: from.and_then(|from| from.reference.clone()),
-        from_commit: from.and_then(|from| from.commit.clone()),
+        from_commit: from.and_then(|from| Some(from.commit.as_ref()?.to_string())),
         to_ref: to.and_then(|to| to.reference.clone()),
-        to_commit: to.and_then(|to| to.commit.clone()),
+        to_commit: to.and_then(|to| Some(to.commit.as_ref()?.to_string())),
     })
 }
 

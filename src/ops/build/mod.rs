@@ -3,6 +3,7 @@
 //! A build gets a copy of its package in which it may do everything, and nearly nothing elsewhere (`confine`). Its outputs, together with
 //! the package, are a tree of the store, which is installed instead of the package alone.
 
+#[allow(clippy::disallowed_methods, reason = "starts what a package brings, which is confined")]
 pub(crate) mod confine;
 mod consent;
 mod key;

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mu_formats::Reading;
-use mu_provider::{Folder, InnerPath, OwnPath};
-use mu_provider_git::{Beginning, WorkingCopies};
+use mu_provider::{Commit, Folder, InnerPath, OwnPath};
+use mu_provider_git::{Beginning, BranchName, WorkingCopies};
 
 use super::origin::Origin;
 use super::{Edited, seen};
@@ -69,10 +69,10 @@ pub fn begin(session: &Session, request: &BeginRequest) -> Result<Edited, Comman
     refuse_placed(session, &id)?;
     let leaf = id.name_str().rsplit('/').next().unwrap_or_default();
     let branch = request.branch.clone().unwrap_or_else(|| branch_for(leaf, package));
-    if !mu_provider_git::is_branch_name(&branch) {
+    let branch = BranchName::new(&branch).ok_or_else(|| {
         let message = format!("Git does not accept `{branch}` as the name of a branch");
-        return Err(CommandError::new(Code::Usage, message));
-    }
+        CommandError::new(Code::Usage, message)
+    })?;
     let opened = session.workspace.opened()?;
     let new = InnerPath::from(NEW);
     crate::workspace::refuse_links_of_edits(&root)
@@ -103,7 +103,7 @@ fn make(
     request: &BeginRequest,
     edits: &Edits,
     package: &LockedPackage,
-    (root, branch): (&Folder, String),
+    (root, branch): (&Folder, BranchName),
 ) -> Result<Edit, CommandError> {
     let id = &package.id;
     let new = &root.path().join(NEW.as_str());
@@ -114,10 +114,8 @@ fn make(
     } else {
         let origin = Origin::find(session, package, request.url.as_deref())?;
         if let Some(edit) = beside(edits, root, &origin, package)? {
-            if let Some(locked) = package.commit.as_deref().filter(|locked| *locked != edit.commit)
-            {
-                let [locked, begun] =
-                    [locked, &edit.commit].map(|text| text.get(..7).unwrap_or(text));
+            if let Some(locked) = package.commit.as_ref().filter(|locked| **locked != edit.commit) {
+                let [locked, begun] = [locked, &edit.commit].map(Commit::short);
                 session.events.warning(&format!(
                     "`{id}` is locked at commit {locked}, but its repository is edited in `{}` already, where the work began at {begun}",
                     edit.clone
@@ -137,7 +135,7 @@ fn make(
         folder: joined(&clone, inside),
         clone,
         version: package.version.clone(),
-        branch,
+        branch: branch.short().to_owned(),
         commit,
         url: origin.map(|origin| origin.url),
         kept: false,
@@ -308,7 +306,7 @@ fn joined(clone: &InnerPath, inside: Option<&InnerPath>) -> InnerPath {
 /// `edit/LEAF-VERSION`, with nothing in it that a branch may not have.
 fn branch_for(leaf: &str, package: &LockedPackage) -> String {
     let commit = package.commit.as_ref().filter(|_| !package.has_version());
-    let version = commit.and_then(|commit| commit.get(..7)).unwrap_or(&package.version);
+    let version = commit.map_or(&*package.version, Commit::short);
     let is_fine = |character: char| character.is_ascii_alphanumeric() || "._-+".contains(character);
     let text = format!("{leaf}-{version}");
     let text: String = text.chars().map(|one| if is_fine(one) { one } else { '-' }).collect();
@@ -320,15 +318,11 @@ fn cloned(
     session: &Session,
     origin: &Origin,
     into: &Path,
-    branch: &str,
-) -> Result<String, CommandError> {
+    branch: &BranchName,
+) -> Result<Commit, CommandError> {
     let _work = Work::begin(&session.events, format!("cloning `{}`", origin.url));
-    let beginning = Beginning {
-        url: &origin.url,
-        commit: origin.commit.as_deref(),
-        tags: &origin.tags,
-        branch,
-    };
+    let beginning =
+        Beginning { url: &origin.url, commit: origin.commit.as_ref(), tags: &origin.tags, branch };
     let hint =
         "`--url URL` clones another repository, and `--from-pack` begins with the installed files";
     copies(session)
@@ -347,14 +341,14 @@ fn from_pack(
     session: &Session,
     package: &LockedPackage,
     root: &Folder,
-    branch: &str,
-) -> Result<String, CommandError> {
+    branch: &BranchName,
+) -> Result<Commit, CommandError> {
     let _store = session.use_store()?;
     let stored = bring_locked(session, package)?;
     let into = root.make_inner(&NEW.into())?;
     copy_writable(&stored, into.path())?;
     let message = format!("{} {}, as it was published", package.id, package.version);
-    mu_provider_git::begin_repository(into.path(), branch, &message)
+    mu_provider_git::begin_repository(into.path(), branch.short(), &message)
         .map_err(|error| CommandError::from_error(Code::Io, error))
 }
 

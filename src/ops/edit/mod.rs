@@ -88,7 +88,7 @@ fn seen(session: &Session, edit: &Edit) -> Result<Edited, CommandError> {
         folder: edit.folder.to_string(),
         clone: edit.clone.to_string(),
         url: edit.url.clone(),
-        commit: edit.commit.clone(),
+        commit: edit.commit.to_string(),
         branch: work.branch,
         state: match state {
             State::InUse => Is::InUse,

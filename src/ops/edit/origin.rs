@@ -1,6 +1,7 @@
 //! Where the repository of a package is.
 
-use mu_provider::{InnerPath, SafeUrl};
+use mu_provider::{Commit, InnerPath, SafeUrl};
+use mu_provider_git::TagName;
 
 use crate::formats;
 use crate::index::Candidate;
@@ -18,9 +19,9 @@ pub(super) struct Origin {
     /// The folder of the package in it; `None` for its root.
     pub(super) folder: Option<InnerPath>,
     /// The commit, if it is known.
-    pub(super) commit: Option<String>,
+    pub(super) commit: Option<Commit>,
     /// Tags that have the version otherwise.
-    pub(super) tags: Vec<String>,
+    pub(super) tags: Vec<TagName>,
     /// Whether the package is called what its manifest says.
     pub(super) is_named: bool,
 }
@@ -84,6 +85,7 @@ impl Origin {
                 let message = format!("this is not a folder in a repository: {error}");
                 CommandError::new(Code::Reference, message)
             })?;
+        let tags = tags.iter().filter_map(|tag| TagName::new(tag)).collect();
         Ok(Self { url, folder, commit, tags, is_named })
     }
 }
@@ -106,7 +108,7 @@ fn git_place(
 fn said(
     session: &Session,
     package: &LockedPackage,
-) -> Result<(Option<String>, Option<String>), CommandError> {
+) -> Result<(Option<String>, Option<Commit>), CommandError> {
     let index = session.index();
     let listed = package.parsed_version().and_then(|version| {
         let releases = index.published(&package.id).ok()?;

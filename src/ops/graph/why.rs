@@ -175,7 +175,7 @@ fn reasons(
         let mut reasons = Reasons {
             version: package.version.clone(),
             channel: package.channel.clone(),
-            commit: package.commit.clone(),
+            commit: package.commit.as_ref().map(ToString::to_string),
             yanked: None,
             deprecated: None,
             requested: package.requested.iter().map(asker).collect(),

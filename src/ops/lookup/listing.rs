@@ -14,7 +14,7 @@ use crate::ops::lookup::here::Here;
 use crate::ops::session::age::Age;
 use crate::ops::session::json;
 use crate::ops::{CommandError, Session};
-use crate::reference::{AppVersioning, ArtifactDigest, PackageId, Version, VersionSpec};
+use crate::reference::{AppVersioning, PackageId, Version, VersionSpec};
 
 /// One version, as it is shown.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -203,7 +203,7 @@ impl Listing<'_> {
             yanked: details.yanked,
             deprecated: release.deprecated.reason(),
             published: release.published.clone(),
-            commit: release.commit.clone().filter(|commit| !ArtifactDigest::is_one(commit)),
+            commit: release.commit.as_ref().map(ToString::to_string),
             api_version: details.api_version,
             mu_version: details.mu_version,
             moved_to: details.moved_to,

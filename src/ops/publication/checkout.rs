@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use mu_provider::Commit;
+
 use crate::ops::publication::packing::Packed;
 use crate::ops::session::error::quoted;
 use crate::ops::{Code, CommandError};
@@ -20,7 +22,7 @@ pub(super) fn commit(
     folder: &Path,
     packed: &Packed,
     allow_dirty: bool,
-) -> Result<Option<String>, CommandError> {
+) -> Result<Option<Commit>, CommandError> {
     let found = match around(folder) {
         Err(_) if allow_dirty => None,
         found => found?,
@@ -52,7 +54,7 @@ pub(super) fn commit(
 }
 
 /// The commit of a checkout, if it has one, and the files of a folder that differ from it.
-type Checkout = (Option<String>, Vec<String>);
+type Checkout = (Option<Commit>, Vec<String>);
 
 /// The checkout around a folder.
 #[cfg(feature = "git")]

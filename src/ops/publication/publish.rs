@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use mu_hub::Published;
+use mu_provider::Commit;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -286,7 +287,7 @@ fn line(
     session: &Session,
     packed: &Packed,
     name: &str,
-    commit: Option<String>,
+    commit: Option<Commit>,
 ) -> Map<String, Value> {
     let archive = &packed.archive;
     let mut line = packed.manifest.index_line();
@@ -294,7 +295,7 @@ fn line(
     line.insert("digest".to_owned(), archive.tree.digest().to_string().into());
     line.insert("archive".to_owned(), archive.archive.to_string().into());
     line.insert("size".to_owned(), archive.size.into());
-    line.extend(commit.map(|commit| ("commit".to_owned(), commit.into())));
+    line.extend(commit.map(|commit| ("commit".to_owned(), commit.as_str().into())));
     if let Ok(now) = jiff::Timestamp::from_second(session.environment.now) {
         line.insert("published".to_owned(), now.to_string().into());
     }

@@ -3,14 +3,15 @@
 //! `mu-provider-exec` knows how to talk to them.
 
 use std::collections::{BTreeMap, HashMap};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use mu_provider::Provider;
 use mu_provider::http::Http;
 use mu_provider::threads::lock;
-use mu_provider_exec::{ExecProvider, INTRODUCTION, Places, Program, SILENCE};
+use mu_provider_exec::{ExecProvider, INTRODUCTION, Places, SILENCE, Starting};
 
+use super::programs::programs;
 use crate::env::Environment;
 use crate::index::Plugins;
 use crate::workspace::Workspace;
@@ -85,7 +86,7 @@ impl OfThisMachine {
         if let Some(plugin) = found.get(name) {
             return Some(Arc::clone(plugin));
         }
-        let program = Program {
+        let starting = Starting {
             name: name.to_owned(),
             program: self.places.find(name)?,
             environment: self.variables.clone(),
@@ -96,7 +97,7 @@ impl OfThisMachine {
             silence: SILENCE,
             credentials: Arc::clone(&self.http.options().credentials),
         };
-        let plugin = Arc::new(ExecProvider::new(program, Arc::clone(&self.http)));
+        let plugin = Arc::new(ExecProvider::new(starting, Arc::clone(&self.http)));
         Some(Arc::clone(found.entry(name.to_owned()).or_insert(plugin)))
     }
 }
@@ -108,14 +109,10 @@ impl Plugins for OfThisMachine {
 }
 
 fn places(environment: &Environment, workspace: &Workspace) -> Places {
-    let path = environment.variable("PATH").unwrap_or_default();
     Places {
         named: workspace.settings.plugins.clone(),
         folder: environment.mu_home.join("plugins"),
-        path: std::env::split_paths(path).collect(),
-        never: [workspace.root.as_path(), &environment.mu_root, &environment.mu_home.join("packs")]
-            .map(Path::to_owned)
-            .to_vec(),
+        programs: programs(environment),
     }
 }
 
@@ -127,6 +124,7 @@ fn records(environment: &Environment) -> Option<PathBuf> {
 /// The environment of a plugin.
 fn variables(environment: &Environment) -> BTreeMap<String, String> {
     let is_for_it = |name: &str| VARIABLES.contains(&name) || name.starts_with(FOR_PLUGINS);
-    let all = environment.variables.iter().filter(|(name, _)| is_for_it(name));
+    let programs = programs(environment);
+    let all = programs.variables().iter().filter(|(name, _)| is_for_it(name));
     all.map(|(name, value)| (name.clone(), value.clone())).collect()
 }

@@ -6,6 +6,7 @@ use mu_provider::Provider;
 use mu_provider::http::{Http, Signer};
 use mu_provider_helm::{RepositoryOptions, RepositoryProvider};
 
+use super::programs::programs;
 use crate::env::Environment;
 use crate::formats;
 use crate::index::Providers;
@@ -19,7 +20,7 @@ pub(crate) fn git(
 ) -> mu_provider_git::GitOptions {
     mu_provider_git::GitOptions {
         offline,
-        variables: Arc::clone(&environment.variables),
+        programs: programs(environment),
         ..mu_provider_git::GitOptions::new(environment.cache.join("git"), http)
     }
 }
@@ -90,7 +91,7 @@ pub(crate) fn buckets(environment: &Environment) -> Option<Arc<dyn Signer>> {
 #[cfg(feature = "oci")]
 pub(crate) fn oci(environment: &Environment, http: &Arc<Http>) -> mu_provider_oci::OciOptions {
     let downloads = environment.cache.join("downloads");
-    let stores = mu_provider_oci::Stores::of(&environment.home, &environment.variables);
+    let stores = mu_provider_oci::Stores::of(&environment.home, &programs(environment));
     mu_provider_oci::OciOptions {
         stores,
         without_lists: mu_provider_oci::WithoutLists {

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use mu_provider::Commit;
+
 use crate::reference::PackageId;
 use crate::workspace::Member;
 
@@ -27,7 +29,7 @@ pub struct Edited {
     pub member: Member,
     /// The commit that its changes are counted from.
     #[cfg_attr(not(feature = "git"), allow(dead_code, reason = "only Git counts them"))]
-    pub(super) base: Option<String>,
+    pub(super) base: Option<Commit>,
     /// Whether it is used instead of a locked package, or mu has made it.
     pub is_used: bool,
 }
@@ -36,7 +38,7 @@ impl Edited {
     /// How many commits it has beyond those of its origin, if that is known.
     #[cfg(feature = "git")]
     pub(crate) fn ahead(&self, root: &Path) -> Option<usize> {
-        mu_provider_git::commits_ahead(root, &self.member.folder, self.base.as_deref())
+        mu_provider_git::commits_ahead(root, &self.member.folder, self.base.as_ref())
     }
 
     /// How many commits it has beyond those of its origin: without Git, nobody knows.

@@ -20,7 +20,7 @@ use crate::ops::session::source::source_beside;
 use crate::ops::solve::copies::copies;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{ArtifactDigest, PackageId, Reference, Version, VersionSpec};
+use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::{Asker, Chosen, Demand, Demanded, Origin, Replaced, Selection, Warning};
 
 /// Turns a selection into a lock. It keeps the old entries of packages that did not move, and uses entries of
@@ -384,8 +384,8 @@ fn new_entry(
     let mut package = LockedPackage::new(chosen.id.clone(), version, source);
     (package.constraints, package.mu_version) = demands(session, chosen, release)?;
     package.folder = route.location.folder.clone().filter(|folder| !folder.is_empty());
-    let commit = chosen.commit.as_deref().filter(|commit| !ArtifactDigest::is_one(commit));
-    package.commit = commit.map(str::to_owned);
+    // What is no commit is the digest of an artifact or an archive.
+    package.commit = chosen.commit.as_deref().and_then(|revision| revision.parse().ok());
     // The archive by URL is its own revision, and a pinned digest is what was asked for.
     let is_pinned =
         || chosen.requested.iter().find_map(Demand::reference) == chosen.commit.as_deref();

@@ -286,7 +286,7 @@ impl<'run> Run<'run> {
             let (kind, revision) = match (&need.written, &package.reference, &package.commit) {
                 (Some(text), _, _) if need.git.is_some() => (need.revision, text.clone()),
                 (_, Some(name), _) if written(name) => ("tag", name.clone()),
-                (_, _, commit) => ("commit", commit.clone().unwrap_or_default()),
+                (_, _, commit) => ("commit", commit.as_deref().unwrap_or_default().to_owned()),
             };
             let kind = if kind == "tag" { "git_tag" } else { kind };
             let package_in = need.package.clone();

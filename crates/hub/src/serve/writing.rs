@@ -16,6 +16,7 @@ use http_body_util::BodyExt as _;
 use mu_formats::{FORMATS, GIT};
 use mu_manifest::reference::Name;
 use mu_manifest::rename::Rename;
+use mu_provider::Commit;
 use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
@@ -141,8 +142,7 @@ async fn publish(
     let length = announced(request.headers());
     too_large(length, largest)?;
     let commit = request.headers().get(COMMIT_HEADER).and_then(|value| value.to_str().ok());
-    let is_commit = |text: &&str| text.len() == 40 && text.bytes().all(|b| b.is_ascii_hexdigit());
-    let commit = commit.filter(is_commit).map(str::to_ascii_lowercase);
+    let commit = commit.and_then(|text| text.parse::<Commit>().ok());
     let is_copy = request.headers().get(header::CONTENT_TYPE).is_some_and(|kind| kind == COPY_TYPE);
     // Archives are in memory, so their number at the same time is limited by the room for them.
     let mut room = server.uploads.enter(&token.name, length.unwrap_or(largest)).await;
@@ -169,7 +169,7 @@ async fn publish(
             if let Ok(published) = published {
                 map.insert("published".to_owned(), published.to_string().into());
             }
-            map.extend(commit.map(|commit| ("commit".to_owned(), commit.into())));
+            map.extend(commit.map(|commit| ("commit".to_owned(), commit.as_str().into())));
             if let Some(copied) = copied {
                 copied.apply(&mut map);
             }

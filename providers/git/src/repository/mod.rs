@@ -129,8 +129,8 @@ impl Repository {
     }
 
     /// The error for a commit that the remote does not have.
-    pub(crate) fn no_such_commit(&self, commit: &str) -> ProviderError {
-        ProviderError::new(ErrorKind::NotFound, format!("`{}` has no commit {commit}", self.remote))
+    pub(crate) fn no_such_commit(&self, digits: &str) -> ProviderError {
+        ProviderError::new(ErrorKind::NotFound, format!("`{}` has no commit {digits}", self.remote))
             .hint("not every server lets you fetch commits that no branch or tag contains")
     }
 }

@@ -13,7 +13,7 @@ use mu_provider::http::{
 };
 use mu_provider::{ErrorKind, ProviderError, SafeUrl};
 
-use crate::programs::Programs;
+use crate::programs::GitPrograms;
 use crate::remote_url::{RemoteUrl, Scheme};
 use mu_provider::threads::lock;
 
@@ -21,7 +21,7 @@ use mu_provider::threads::lock;
 #[derive(Debug)]
 pub(crate) struct GitCredentials {
     http: Arc<Http>,
-    programs: Programs,
+    programs: GitPrograms,
     accepted: Mutex<HashMap<String, Authorization>>,
 }
 
@@ -50,7 +50,7 @@ impl Offer {
 }
 
 impl GitCredentials {
-    pub(crate) fn new(http: &Arc<Http>, programs: &Programs) -> Self {
+    pub(crate) fn new(http: &Arc<Http>, programs: &GitPrograms) -> Self {
         Self { http: Arc::clone(http), programs: programs.clone(), accepted: Mutex::default() }
     }
 
@@ -137,7 +137,7 @@ impl GitCredentials {
     fn run(&self, verb: &str, question: &str) -> Result<String, String> {
         /// Helpers that would open a window for the user are not waited for.
         const PATIENCE: Duration = Duration::from_secs(30);
-        let mut command = self.programs.git();
+        let Ok(mut command) = self.programs.git() else { return Ok(String::new()) };
         command.args(["-c", "credential.interactive=false", "credential", verb]);
         command.env("GCM_INTERACTIVE", "never").stderr(std::process::Stdio::null());
         let Ok(mut child) = command.spawn() else { return Ok(String::new()) };

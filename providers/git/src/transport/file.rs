@@ -9,14 +9,14 @@ use mu_provider::{ErrorKind, ProviderError};
 use super::pipe::{self, Ending};
 use super::session::{Session, describe, not_a_repository};
 use super::{bundle, without_git};
-use crate::programs::Programs;
+use crate::programs::GitPrograms;
 use crate::remote_url::RemoteUrl;
 use crate::wire::WireError;
 
 /// Begins a conversation with a repository of this machine.
 pub(super) fn open(
     remote: &RemoteUrl,
-    programs: &Programs,
+    programs: &GitPrograms,
 ) -> Result<Box<dyn Session>, ProviderError> {
     let path = remote.folder().ok_or_else(|| not_a_repository(remote))?;
     if bundle::is_bundle(&path) {
@@ -24,13 +24,15 @@ pub(super) fn open(
     }
     let folder = Some(path).filter(|folder| is_repository(folder));
     let folder = folder.ok_or_else(|| not_a_repository(remote))?;
-    let mut command = programs.git();
-    // A reader who can read everything may also request commits without files.
-    command
-        .args(["-c", "uploadpack.allowFilter=true", "upload-pack"])
-        .arg(&folder)
-        .env("GIT_PROTOCOL", "version=2");
-    match pipe::open(remote, command, explain) {
+    let opened = programs.git().and_then(|mut command| {
+        // A reader who can read everything may also request commits without files.
+        command
+            .args(["-c", "uploadpack.allowFilter=true", "upload-pack", "--"])
+            .arg(&folder)
+            .env("GIT_PROTOCOL", "version=2");
+        pipe::open(remote, command, explain)
+    });
+    match opened {
         Ok(session) => session,
         Err(error) if error.kind() == io::ErrorKind::NotFound => without_git::open(remote, &folder),
         Err(error) => {

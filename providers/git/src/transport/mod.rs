@@ -25,7 +25,7 @@ pub(crate) use self::credentials::Token;
 pub(crate) use self::session::{ReceiveError, Session};
 
 use self::credentials::GitCredentials;
-use crate::programs::Programs;
+use crate::programs::GitPrograms;
 use crate::remote_url::{RemoteUrl, Scheme};
 use crate::settings::Settings;
 
@@ -33,7 +33,7 @@ use crate::settings::Settings;
 #[derive(Debug)]
 pub(crate) struct Transports {
     http: Arc<Http>,
-    programs: Programs,
+    programs: GitPrograms,
     /// Read when something is first connected to.
     settings: OnceLock<Settings>,
     credentials: GitCredentials,
@@ -56,7 +56,7 @@ const UNREACHABLE: [&str; 7] = [
 ];
 
 impl Transports {
-    pub(crate) fn new(http: &Arc<Http>, programs: Programs) -> Self {
+    pub(crate) fn new(http: &Arc<Http>, programs: GitPrograms) -> Self {
         let credentials = GitCredentials::new(http, &programs);
         Self {
             http: Arc::clone(http),

@@ -1,12 +1,14 @@
 //! Git over ssh, with the user's own `ssh`: its agent, known hosts and configuration work as usual.
 
+use std::io;
+use std::path::Path;
 use std::process::Command;
 
-use mu_provider::{ErrorKind, ProviderError};
+use mu_provider::{ErrorKind, Program, ProviderError};
 
 use super::pipe::{self, Ending};
 use super::session::{Session, describe};
-use crate::programs::Programs;
+use crate::programs::GitPrograms;
 use crate::remote_url::RemoteUrl;
 use crate::wire::WireError;
 
@@ -22,33 +24,39 @@ enum Variant {
 /// Begins a conversation over ssh.
 pub(super) fn open(
     remote: &RemoteUrl,
-    programs: &Programs,
+    programs: &GitPrograms,
     setting: Option<&str>,
 ) -> Result<Box<dyn Session>, ProviderError> {
     let (command, name) = command(remote, programs, setting)?;
-    pipe::open(remote, command, explain).map_err(|error| {
-        ProviderError::new(ErrorKind::Network, format!("cannot run `{name}` to reach `{remote}`"))
-            .because(error)
-            .hint("install OpenSSH, or name another program in GIT_SSH_COMMAND")
-    })?
+    pipe::open(remote, command, explain).map_err(|error| not_run(remote, &name, error))?
+}
+
+fn not_run(remote: &RemoteUrl, name: &str, error: io::Error) -> ProviderError {
+    ProviderError::new(ErrorKind::Network, format!("cannot run `{name}` to reach `{remote}`"))
+        .because(error)
+        .hint("install OpenSSH, or name another program in GIT_SSH_COMMAND")
 }
 
 fn command(
     remote: &RemoteUrl,
-    programs: &Programs,
+    programs: &GitPrograms,
     setting: Option<&str>,
 ) -> Result<(Command, String), ProviderError> {
     let line = programs.variable("GIT_SSH_COMMAND").or(setting);
     let line = line.filter(|line| !line.trim().is_empty());
-    let program = programs.variable("GIT_SSH").filter(|program| !program.is_empty());
-    let (mut command, name) = match (line, program) {
+    let found = |name: &str| programs.find(name).map_err(|error| not_run(remote, name, error));
+    let (mut command, name) = match (line, programs.variable("GIT_SSH")) {
         (Some(line), _) => {
-            let mut shell = programs.command("sh");
+            let mut shell = programs.command(&found("sh")?);
             shell.arg("-c").arg(format!("{line} \"$@\"")).arg(line);
             (shell, line.split_whitespace().next().unwrap_or(line))
         }
-        (None, Some(program)) => (programs.command(program), program),
-        (None, None) => (programs.command("ssh"), "ssh"),
+        (None, Some(named)) => {
+            // A path from the user's own variable is that program, wherever it is; a name is looked for.
+            let program = Program::at(Path::new(named)).map_or_else(|| found(named), Ok)?;
+            (programs.command(&program), named)
+        }
+        (None, None) => (programs.command(&found("ssh")?), "ssh"),
     };
     match variant(name, programs.variable("GIT_SSH_VARIANT")) {
         Variant::OpenSsh => {
@@ -130,28 +138,54 @@ fn explain(remote: &RemoteUrl, ending: Ending) -> ProviderError {
     .because(reason)
 }
 
-#[cfg(test)]
+#[cfg(all(test, unix))]
 mod tests {
     use std::collections::BTreeMap;
+    use std::sync::Arc;
 
-    use mu_provider::SafeUrl;
+    use mu_provider::{Programs, SafeUrl};
 
     use super::*;
 
+    /// The program with its arguments; one that is found in `PATH` by its name.
     fn arguments(url: &str, variables: &[(&str, &str)]) -> Vec<String> {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().expect("is made");
+        for name in ["ssh", "sh", "wrapper"] {
+            std::fs::write(folder.path().join(name), "").expect("is written");
+            let mode = std::fs::Permissions::from_mode(0o755);
+            std::fs::set_permissions(folder.path().join(name), mode).expect("is set");
+        }
+        let path = folder.path().display().to_string();
         let variables: BTreeMap<String, String> = variables
             .iter()
+            .chain(&[("PATH", &*path)])
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        let programs =
-            Programs::new(&std::sync::Arc::new(variables), std::path::Path::new("/nowhere"));
+        let programs = GitPrograms::new(
+            Programs::new(&Arc::new(variables), Vec::new()),
+            Path::new("/nowhere"),
+        );
         let url = SafeUrl::parse(url).expect("is a URL");
         let remote = RemoteUrl::new(&url, false).expect("is accepted");
         let (command, _) = command(&remote, &programs, None).expect("is a command");
-        std::iter::once(command.get_program())
-            .chain(command.get_args())
-            .map(|argument| argument.to_string_lossy().into_owned())
+        let program = command.get_program().to_string_lossy();
+        let program = program.strip_prefix(&format!("{path}/")).unwrap_or(&program);
+        std::iter::once(program.to_owned())
+            .chain(command.get_args().map(|argument| argument.to_string_lossy().into_owned()))
             .collect()
+    }
+
+    #[test]
+    fn a_relative_path_names_no_ssh() {
+        let url = SafeUrl::parse("ssh://example.com/x").expect("is a URL");
+        let remote = RemoteUrl::new(&url, false).expect("is accepted");
+        let variables = [("GIT_SSH".to_owned(), "bin/ssh".to_owned())];
+        let programs = Programs::new(&Arc::new(BTreeMap::from(variables)), Vec::new());
+        let programs = GitPrograms::new(programs, Path::new("/nowhere"));
+        let error = command(&remote, &programs, None).expect_err("is refused");
+        assert_eq!(error.to_string(), "cannot run `bin/ssh` to reach `ssh://example.com/x`");
     }
 
     #[test]

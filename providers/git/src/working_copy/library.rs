@@ -8,10 +8,12 @@ use std::path::Path;
 use git2::build::CheckoutBuilder;
 use git2::{Oid, Reference, Repository, RepositoryInitOptions, SubmoduleUpdate};
 use mu_provider::fs;
-use mu_provider::{ErrorKind, Progress, ProviderError};
+use mu_provider::{Commit, ErrorKind, Progress, ProviderError};
 
-use super::{Beginning, WorkingCopies, no_tag, parse, remote};
+use super::{Beginning, WorkingCopies, no_tag, parse};
 use crate::database::Database;
+use crate::oid;
+use crate::ref_name::TagName;
 use crate::remote_url::RemoteUrl;
 use crate::transport::Session;
 use crate::wire::{Advertisement, Depth, FetchRequest};
@@ -26,27 +28,27 @@ impl WorkingCopies {
     pub(super) fn clone_with_library(
         &self,
         into: &Path,
+        remote: &RemoteUrl,
         from: &Beginning<'_>,
         progress: &dyn Progress,
-    ) -> Result<String, ProviderError> {
-        let remote = remote(from.url, true)?;
-        let failed = |error: git2::Error| cannot("clone", &remote, error);
+    ) -> Result<Commit, ProviderError> {
+        let failed = |error: git2::Error| cannot("clone", remote, error);
         let mut options = RepositoryInitOptions::new();
-        options.external_template(false).initial_head(from.branch).no_reinit(true);
+        options.external_template(false).initial_head(from.branch.short()).no_reinit(true);
         let repository = Repository::init_opts(into, &options).map_err(failed)?;
         repository.remote("origin", from.url).map_err(failed)?;
         let commit = from.commit.map(parse).transpose()?;
-        self.fill(&repository, &remote, commit, progress)?;
+        self.fill(&repository, remote, commit, progress)?;
         let commit = match commit {
             Some(commit) => commit,
             None => tagged(&repository, from.tags).ok_or_else(|| no_tag(from))?,
         };
         let first = repository.find_commit(commit).map_err(failed)?;
-        repository.branch(from.branch, &first, false).map_err(failed)?;
-        repository.set_head(&format!("refs/heads/{}", from.branch)).map_err(failed)?;
-        check_out(&repository).map_err(|error| cannot("check out the files of", &remote, error))?;
-        self.bring_submodules(&repository, &remote, 0, progress)?;
-        Ok(commit.to_string())
+        repository.branch(from.branch.short(), &first, false).map_err(failed)?;
+        repository.set_head(from.branch.full()).map_err(failed)?;
+        check_out(&repository).map_err(|error| cannot("check out the files of", remote, error))?;
+        self.bring_submodules(&repository, remote, 0, progress)?;
+        Ok(oid::name(commit))
     }
 
     /// Fetches the history of all branches and tags, and a commit that none of them may contain.
@@ -176,9 +178,9 @@ fn store(repository: &Repository, listed: &Advertisement) -> Result<(), git2::Er
 }
 
 /// The commit of the first of these tags that is there.
-fn tagged(repository: &Repository, tags: &[String]) -> Option<Oid> {
+fn tagged(repository: &Repository, tags: &[TagName]) -> Option<Oid> {
     tags.iter().find_map(|tag| {
-        let found = repository.find_reference(&format!("refs/tags/{tag}")).ok()?;
+        let found = repository.find_reference(tag.full()).ok()?;
         Some(found.peel_to_commit().ok()?.id())
     })
 }

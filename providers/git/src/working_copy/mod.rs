@@ -10,19 +10,21 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use git2::Oid;
-use mu_provider::{ErrorKind, Lead, Progress, ProviderError, SafeUrl};
+use mu_provider::{Commit, ErrorKind, Lead, Progress, ProviderError, SafeUrl};
 
 use self::program::Access;
 use crate::database::Bounds;
-use crate::programs::Programs;
+use crate::oid;
+use crate::programs::GitPrograms;
 use crate::provider::GitOptions;
+use crate::ref_name::{BranchName, TagName};
 use crate::remote_url::RemoteUrl;
 use crate::transport::Transports;
 
 /// Makes clones, and asks their remotes.
 #[derive(Debug)]
 pub struct WorkingCopies {
-    programs: Programs,
+    programs: GitPrograms,
     transports: Transports,
     bounds: Bounds,
     offline: bool,
@@ -35,11 +37,11 @@ pub struct Beginning<'a> {
     /// The repository's URL, as [`checked_url`] returns it.
     pub url: &'a str,
     /// The commit, if it is known.
-    pub commit: Option<&'a str>,
+    pub commit: Option<&'a Commit>,
     /// The tags, one of which has the commit otherwise.
-    pub tags: &'a [String],
-    /// The name of the branch that begins there.
-    pub branch: &'a str,
+    pub tags: &'a [TagName],
+    /// The branch that begins there.
+    pub branch: &'a BranchName,
 }
 
 /// Reads the URL of a repository that `git` may be given.
@@ -62,11 +64,6 @@ pub fn named_url(text: &str, from: &Lead, insecure: bool) -> Result<String, Prov
     Ok(remote.to_string())
 }
 
-/// Whether Git accepts the name of a branch.
-pub fn is_branch_name(name: &str) -> bool {
-    git2::Branch::name_is_valid(name).unwrap_or(false)
-}
-
 fn remote(text: &str, insecure: bool) -> Result<RemoteUrl, ProviderError> {
     RemoteUrl::parse(text, |_: &SafeUrl| insecure)?.ok_or_else(|| {
         let text = mu_provider::without_secrets(text);
@@ -78,7 +75,7 @@ fn remote(text: &str, insecure: bool) -> Result<RemoteUrl, ProviderError> {
 impl WorkingCopies {
     /// Makes clones with these options, as the provider uses them.
     pub fn new(options: &GitOptions) -> Self {
-        let programs = Programs::new(&options.variables, &options.cache);
+        let programs = GitPrograms::new(options.programs.clone(), &options.cache);
         Self {
             transports: Transports::new(&options.http, programs.clone()),
             programs,
@@ -99,17 +96,18 @@ impl WorkingCopies {
         into: &Path,
         from: &Beginning<'_>,
         progress: &dyn Progress,
-    ) -> Result<String, ProviderError> {
+    ) -> Result<Commit, ProviderError> {
         self.refuse_offline(from.url)?;
+        let remote = remote(from.url, true)?;
         if !self.has_git() {
-            return self.clone_with_library(into, from, progress);
+            return self.clone_with_library(into, &remote, from, progress);
         }
-        let remotes = || Ok(vec![remote(from.url, true)?]);
+        let remotes = || Ok(vec![remote.clone()]);
         self.with_tokens(&Access::Own, remotes, |access| {
             if matches!(access, Access::Tokens(_)) {
                 mu_provider::fs::remove_folder(into)?;
             }
-            self.clone_with_git(access, into, from)
+            self.clone_with_git(access, into, &remote, from)
         })
     }
 
@@ -118,13 +116,13 @@ impl WorkingCopies {
     /// # Errors
     ///
     /// When it cannot be reached.
-    pub fn tips(&self, url: &str) -> Result<Vec<String>, ProviderError> {
+    pub fn tips(&self, url: &str) -> Result<Vec<Commit>, ProviderError> {
         let remote = remote(url, true)?;
         self.refuse_offline(&remote.to_string())?;
         if !self.has_git() {
             let listed = self.transports.open(&remote)?.advertisement()?;
             let commits = listed.refs.iter().map(|other| other.commit).chain(listed.head);
-            return Ok(commits.map(|commit| commit.to_string()).collect());
+            return Ok(commits.map(oid::name).collect());
         }
         let remotes = || Ok(vec![remote.clone()]);
         self.with_tokens(&Access::Own, remotes, |access| self.tips_with_git(access, &remote))
@@ -143,7 +141,7 @@ impl WorkingCopies {
     /// Whether there is a `git` that can be run.
     fn has_git(&self) -> bool {
         *self.has_git.get_or_init(|| {
-            let version = self.programs.git().arg("--version").output();
+            let version = self.programs.git().and_then(|mut git| git.arg("--version").output());
             version.is_ok_and(|output| output.status.success())
         })
     }
@@ -151,14 +149,15 @@ impl WorkingCopies {
 
 /// The error for a repository that has none of the tags.
 fn no_tag(from: &Beginning<'_>) -> ProviderError {
-    let text = format!("`{}` has no tag `{}`", from.url, from.tags.join("` or `"));
+    let tags: Vec<&str> = from.tags.iter().map(TagName::short).collect();
+    let text = format!("`{}` has no tag `{}`", from.url, tags.join("` or `"));
     ProviderError::new(ErrorKind::NotFound, text)
 }
 
-/// The commit of a text with 40 digits.
-fn parse(commit: &str) -> Result<Oid, ProviderError> {
-    Oid::from_str(commit).map_err(|error| {
-        ProviderError::new(ErrorKind::NotFound, format!("`{commit}` is not a commit"))
-            .because(error)
+/// The commit as libgit2 knows it.
+fn parse(commit: &Commit) -> Result<Oid, ProviderError> {
+    oid::parse(Some(commit)).ok_or_else(|| {
+        let text = format!("the commit {commit} is of a repository with SHA-256");
+        ProviderError::new(ErrorKind::Refused, text).hint("install `git`, which can read it")
     })
 }

@@ -4,11 +4,12 @@
 //! If a server accepts none of the user's own credentials, `git` gets the token that `mu login` stored: in its environment, for
 //! exactly that host. It is never part of a command line, and no file and no other credential helper gets it.
 
+use std::io;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use mu_provider::fs;
-use mu_provider::{ErrorKind, ProviderError};
+use mu_provider::{Commit, ErrorKind, ProviderError};
 
 use super::{Beginning, WorkingCopies, no_tag};
 use crate::gitmodules::Submodules;
@@ -30,24 +31,24 @@ impl WorkingCopies {
         &self,
         access: &Access,
         into: &Path,
+        remote: &RemoteUrl,
         from: &Beginning<'_>,
-    ) -> Result<String, ProviderError> {
+    ) -> Result<Commit, ProviderError> {
         let clone = |filter: &[&str]| {
-            let mut command = self.git(access);
+            let mut command = self.git(access)?;
             command.args(["clone", "--quiet", "--no-checkout"]).args(filter);
-            command.args(["--", from.url]).arg(into).env("GIT_NO_LAZY_FETCH", "1");
-            run(command, &format!("`{}` cannot be cloned", from.url))
+            command.args(["--", &remote.to_string()]).arg(into).env("GIT_NO_LAZY_FETCH", "1");
+            run(command, &format!("`{remote}` cannot be cloned"))
         };
         match access {
             Access::Own => {
                 let partial = clone(&["--filter=blob:none"]);
-                if let Err(error) = &partial
-                    && is_refusal(error)
-                {
-                    return partial;
+                let is_partial = partial.is_ok();
+                if let Some(error) = partial.err().filter(is_refusal) {
+                    return Err(error);
                 }
                 // If the server lacks a part of the history, Git asks for it without end in a clone that lacks contents, too.
-                if partial.is_err() || fs::exists(&into.join(".git/shallow"))? {
+                if !is_partial || fs::exists(&into.join(".git/shallow"))? {
                     fs::remove_folder(into)?;
                     clone(&[])?;
                 }
@@ -56,11 +57,13 @@ impl WorkingCopies {
             Access::Tokens(_) => drop(clone(&[])?),
         }
         let commit = self.begin(access, into, from)?;
-        let mut command = self.inside(access, into);
-        command.args(["checkout", "--quiet", "--no-track", "-b", from.branch, &commit]);
+        let mut command = self.inside(access, into)?;
+        // Before 2.44, `checkout` does not know `--end-of-options`. What is after `--` is a path.
+        let branch = from.branch.short();
+        command.args(["checkout", "--quiet", "--no-track", "-b", branch, &commit, "--"]);
         run(command, &format!("the files of `{}` at {commit} cannot be checked out", from.url))?;
         if let Some(text) = fs::read_if_there(&into.join(".gitmodules"))? {
-            self.submodules(access, into, from, &Submodules::parse(&text))?;
+            self.submodules(access, into, remote, &Submodules::parse(&text))?;
         }
         Ok(commit)
     }
@@ -71,44 +74,45 @@ impl WorkingCopies {
         access: &Access,
         clone: &Path,
         from: &Beginning<'_>,
-    ) -> Result<String, ProviderError> {
+    ) -> Result<Commit, ProviderError> {
         let Some(commit) = from.commit else {
-            let found = from.tags.iter().find_map(|tag| {
-                let mut command = self.inside(access, clone);
-                let name = format!("refs/tags/{tag}^{{commit}}");
-                command.args(["rev-parse", "--verify", "--quiet", &name]);
-                run(command, "").ok()
-            });
-            return found.ok_or_else(|| no_tag(from));
+            for tag in from.tags {
+                let mut command = self.inside(access, clone)?;
+                command.args(["rev-list", "--max-count=1", "--end-of-options", tag.full()]);
+                let found = run(command, "").ok().and_then(|text| text.parse().ok());
+                if let Some(commit) = found {
+                    return Ok(commit);
+                }
+            }
+            return Err(no_tag(from));
         };
-        let mut known = self.inside(access, clone);
+        let mut known = self.inside(access, clone)?;
         // Without a connection, a commit that no branch or tag leads to counts as missing.
         known.env("GIT_NO_LAZY_FETCH", "1");
-        known.args(["cat-file", "-e", &format!("{commit}^{{commit}}")]);
+        known.args(["cat-file", "-e", "--end-of-options", &format!("{commit}^{{commit}}")]);
         if run(known, "").is_err() {
-            let mut command = self.inside(access, clone);
-            command.args(["fetch", "--quiet", "origin", commit]);
+            let mut command = self.inside(access, clone)?;
+            command.args(["fetch", "--quiet", "--end-of-options", "origin", commit]);
             run(command, &format!("`{}` has no commit {commit}", from.url))
                 .map_err(|error| ProviderError::new(ErrorKind::NotFound, error.to_string()))?;
         }
-        Ok(commit.to_owned())
+        Ok(commit.clone())
     }
 
     fn submodules(
         &self,
         access: &Access,
         clone: &Path,
-        from: &Beginning<'_>,
+        parent: &RemoteUrl,
         submodules: &Submodules,
     ) -> Result<(), ProviderError> {
         // Git itself would ask wherever they lead.
-        let parent = super::remote(from.url, true)?;
-        let named = submodules.urls().map(|url| RemoteUrl::submodule(&parent, url));
+        let named = submodules.urls().map(|url| RemoteUrl::submodule(parent, url));
         let named = named.collect::<Result<Vec<_>, _>>()?;
         let update = |access: &Access| {
-            let mut command = self.inside(access, clone);
+            let mut command = self.inside(access, clone)?;
             command.args(["submodule", "--quiet", "update", "--init", "--recursive"]);
-            run(command, &format!("the submodules of `{}` cannot be cloned", from.url))
+            run(command, &format!("the submodules of `{parent}` cannot be cloned"))
         };
         let remotes = || Ok(named.iter().cloned().chain([parent.clone()]).collect());
         self.with_tokens(access, remotes, update).map(drop)
@@ -118,12 +122,12 @@ impl WorkingCopies {
         &self,
         access: &Access,
         remote: &RemoteUrl,
-    ) -> Result<Vec<String>, ProviderError> {
-        let mut command = self.git(access);
+    ) -> Result<Vec<Commit>, ProviderError> {
+        let mut command = self.git(access)?;
         command.args(["ls-remote", "--quiet", "--", &remote.to_string()]);
         let listed = run(command, &format!("`{remote}` cannot be asked which commits it has"))?;
         let tips = listed.lines().filter_map(|line| line.split_once('\t'));
-        Ok(tips.map(|(commit, _)| commit.to_owned()).collect())
+        Ok(tips.filter_map(|(commit, _)| commit.parse().ok()).collect())
     }
 
     /// Does `work`, once more with the tokens that mu has for `remotes`, if their servers did not accept what `git` had.
@@ -148,13 +152,13 @@ impl WorkingCopies {
     }
 
     /// `git`, which may fetch what a clone without all files still lacks.
-    fn git(&self, access: &Access) -> Command {
-        let mut command = self.programs.git();
+    fn git(&self, access: &Access) -> Result<Command, ProviderError> {
+        let mut command = self.programs.git().map_err(not_run)?;
         command.env_remove("GIT_NO_LAZY_FETCH").stdin(Stdio::null());
         if let Access::Tokens(tokens) = access {
             self.give(&mut command, tokens);
         }
-        command
+        Ok(command)
     }
 
     /// Gives `git` tokens: a credential helper for each place, in the environment alone, which takes the token from there. The
@@ -179,10 +183,10 @@ impl WorkingCopies {
         command.env("GIT_CONFIG_COUNT", count.to_string());
     }
 
-    fn inside(&self, access: &Access, clone: &Path) -> Command {
-        let mut command = self.git(access);
+    fn inside(&self, access: &Access, clone: &Path) -> Result<Command, ProviderError> {
+        let mut command = self.git(access)?;
         command.arg("-C").arg(clone);
-        command
+        Ok(command)
     }
 }
 
@@ -191,11 +195,13 @@ fn is_refusal(error: &ProviderError) -> bool {
     matches!(error.kind(), ErrorKind::Auth | ErrorKind::NotFound)
 }
 
+fn not_run(error: io::Error) -> ProviderError {
+    ProviderError::new(ErrorKind::Io, "`git` cannot be run".to_owned()).because(error)
+}
+
 /// Runs `git`, and returns what it prints.
 fn run(mut command: Command, failed: &str) -> Result<String, ProviderError> {
-    let output = command.output().map_err(|error| {
-        ProviderError::new(ErrorKind::Io, "`git` cannot be run".to_owned()).because(error)
-    })?;
+    let output = command.output().map_err(not_run)?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned());
     }

@@ -1,6 +1,6 @@
 //! Commits: full ones, short ones, those that no ref leads to, and missing ones.
 
-use mu_provider::{ErrorKind, Provider as _};
+use mu_provider::{ErrorKind, Provider as _, Release};
 
 use crate::support::{Daemon, HttpServer, Origin, World, local, locked, written};
 
@@ -30,7 +30,7 @@ fn any_commit_can_be_asked_for() {
                 let release = world.provider.resolve(&location, revision, &world.notes);
                 let release =
                     release.unwrap_or_else(|error| panic!("{root} {revision}: {error:?}"));
-                assert_eq!(release.commit.as_ref(), Some(commit));
+                assert_eq!(release.commit.as_deref(), Some(&**commit));
                 let version = if index == 3 { "1.0.0" } else { "" };
                 assert_eq!(release.version, version, "{root} {revision}");
             }
@@ -49,7 +49,7 @@ fn servers_that_give_only_whole_histories_are_asked_for_them() {
         let world = World::new();
         let location = written(&server.root(), "r.git");
         let found = world.provider.resolve(&location, &commits[1][..8], &world.notes);
-        assert_eq!(found.expect("is there").commit.as_ref(), Some(&commits[1]), "{filter}");
+        assert_eq!(found.expect("is there").commit.as_deref(), Some(&*commits[1]), "{filter}");
         // With a filter, the history came without files, into a database of its own.
         let databases = world.databases().len();
         assert_eq!(databases, if filter == "true" { 2 } else { 1 });
@@ -138,7 +138,7 @@ fn an_ambiguous_commit_names_the_candidates() {
     let text = error.to_string();
     assert!(text.contains(&commits[0]) && text.contains(&commits[1]), "{text}");
     let longer = world.provider.resolve(&location, &commits[0], &world.notes).expect("is certain");
-    assert_eq!(longer.commit.as_ref(), Some(&commits[0]));
+    assert_eq!(longer.commit.as_deref(), Some(&*commits[0]));
 }
 
 /// Two texts that `text` makes whose names as commits begin with the same 28 bits.
@@ -175,9 +175,9 @@ fn an_unknown_commit_is_not_found() {
 fn a_release_without_a_commit_is_refused() {
     let (origin, _) = history();
     let world = World::new();
-    for commit in ["", "abc", "zz"] {
-        let error =
-            world.fetch(&local(origin.folder()), &locked(commit)).expect_err("is not a commit");
+    // One of SHA-256 is in no repository that libgit2 can read.
+    for release in [Release::default(), locked(&"a".repeat(64))] {
+        let error = world.fetch(&local(origin.folder()), &release).expect_err("there is no commit");
         assert_eq!(error.kind(), ErrorKind::NotFound);
     }
 }

@@ -8,8 +8,8 @@ use std::sync::{Arc, Condvar, Mutex};
 use mu_provider::conformance::releases;
 use mu_provider::http::{Http, HttpOptions};
 use mu_provider::{
-    Folder, Lead, Limits, Listing, Location, Progress, Provider as _, ProviderError, Release,
-    SafeUrl, Silent, Tree, TreeWriter,
+    Folder, Lead, Limits, Listing, Location, Programs, Progress, Provider as _, ProviderError,
+    Release, SafeUrl, Silent, Tree, TreeWriter,
 };
 use mu_provider_git::{GitOptions, GitProvider};
 use mu_testing::git::variables;
@@ -18,7 +18,9 @@ use tempfile::TempDir;
 
 /// Sets an environment variable of a provider.
 pub(crate) fn set(options: &mut GitOptions, name: &str, value: impl Into<String>) {
-    Arc::make_mut(&mut options.variables).insert(name.to_owned(), value.into());
+    let mut variables = options.programs.variables().clone();
+    variables.insert(name.to_owned(), value.into());
+    options.programs = Programs::new(&Arc::new(variables), Vec::new());
 }
 
 /// A provider, its cache, and what it reported.
@@ -38,7 +40,7 @@ impl World {
         let folder = tempfile::tempdir().expect("there is room");
         let http = Http::new(HttpOptions { retries: 0, ..HttpOptions::default() });
         let mut options = GitOptions::new(folder.path().join("cache"), &http);
-        options.variables = Arc::new(variables(folder.path()));
+        options.programs = Programs::new(&Arc::new(variables(folder.path())), Vec::new());
         change(&mut options);
         let provider = GitProvider::new(options.clone());
         Self { folder, options, provider, notes: Notes::default() }
@@ -124,7 +126,7 @@ pub(crate) fn local(folder: &Path) -> Location {
 
 /// A release as a lock has it.
 pub(crate) fn locked(commit: &str) -> Release {
-    Release { commit: Some(commit.to_owned()), ..Release::default() }
+    Release { commit: Some(commit.parse().expect("is a commit")), ..Release::default() }
 }
 
 /// The manifest's text.

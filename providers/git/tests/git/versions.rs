@@ -38,7 +38,7 @@ fn every_form_of_a_tag() {
             "main tip"
         ]
     );
-    let of = |index: usize| releases[index].commit.clone().expect("every release has one");
+    let of = |index: usize| releases[index].revision().expect("every release has one").to_owned();
     assert_eq!((of(0), of(1)), (first.clone(), second));
     assert_eq!(of(2), first, "an annotated tag is its commit");
     assert_eq!(releases[2].reference.as_deref(), Some("refs/tags/v1.10.0"));
@@ -67,7 +67,9 @@ fn the_listing_of_this_run_counts_before_the_stored_one() {
     origin.git(&["tag", "--force", "v1.0.0"]);
     let next = world.again(|_| {});
     let versions = || {
-        let releases = next.releases_of(&location, &first, "1.0.0").expect("is known");
+        let releases = next
+            .releases_of(&location, &first.parse().expect("is a commit"), "1.0.0")
+            .expect("is known");
         releases.into_iter().map(|release| release.version).collect::<Vec<_>>()
     };
     assert_eq!(versions(), ["1.0.0"], "nobody was asked yet");
@@ -109,7 +111,7 @@ fn a_tag_wins_over_a_branch_of_the_same_name() {
     origin.git(&["branch", "both"]);
     let releases = world.list(&local(origin.folder()));
     assert_eq!(shown(&releases), ["both", "main tip"]);
-    assert_eq!(releases[0].commit, Some(tagged));
+    assert_eq!(releases[0].commit.as_deref(), Some(&*tagged));
 }
 
 #[test]

@@ -1,17 +1,14 @@
 //! Runs the programs in which container tools store passwords: `docker-credential-NAME get`.
 //!
-//! They are searched in the absolute folders of the search path, and killed if they take too long. Their
-//! output is a secret.
+//! They are found as all programs are ([`Programs`]), and killed if they take too long. Their output is a secret.
 
-use std::collections::BTreeMap;
 use std::io::{Read as _, Write as _};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::mpsc;
 use std::time::Duration;
 
 use mu_provider::http::{AskedServer, Credential, Secret};
-use mu_provider::{ErrorKind, ProviderError, fs};
+use mu_provider::{ErrorKind, Programs, ProviderError};
 use serde::Deserialize;
 
 /// How long a program may take. Some of them ask the user.
@@ -38,7 +35,7 @@ struct HelperAnswer {
 pub(crate) fn ask(
     name: &str,
     (asked, server): (&AskedServer, &str),
-    variables: &BTreeMap<String, String>,
+    programs: &Programs,
     patience: Duration,
 ) -> Result<Option<Credential>, ProviderError> {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -46,16 +43,14 @@ pub(crate) fn ask(
         return Ok(None);
     }
     let program = format!("docker-credential-{name}");
-    let Some(path) = find(&program, variables) else { return Ok(None) };
+    let Some(found) = programs.find(&program) else { return Ok(None) };
     let failed = |why: String| {
         let text = format!("`{program}`, which is to know the password for `{server}`, failed");
         ProviderError::new(ErrorKind::Auth, text).because(why)
     };
-    let mut process = Command::new(&path)
+    let mut process = found
+        .command(programs.variables())
         .arg("get")
-        .env_clear()
-        .envs(variables)
-        .current_dir("/")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
@@ -93,14 +88,4 @@ pub(crate) fn ask(
         "<token>" => Credential::identity(asked, secret),
         user => Credential::password(asked, user, secret),
     }))
-}
-
-/// Where a program is.
-fn find(program: &str, variables: &BTreeMap<String, String>) -> Option<PathBuf> {
-    let path = variables.get("PATH")?;
-    let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
-    folders
-        .into_iter()
-        .map(|folder| folder.join(program))
-        .find(|file| fs::metadata(file).is_ok_and(|metadata| metadata.is_file()))
 }

@@ -1,15 +1,14 @@
 //! Where container tools store the passwords of registries: Docker's `config.json`, and similar files of
 //! others.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use mu_provider::http::{AskedServer, Credential, Secret, names_of};
-use mu_provider::{ProviderError, fs};
+use mu_provider::{Programs, ProviderError, fs};
 use serde::Deserialize;
 
 use super::helper;
@@ -19,32 +18,31 @@ use super::helper;
 pub struct Stores {
     /// Files as Docker's `config.json`, the most important first.
     pub files: Vec<PathBuf>,
-    /// The environment of the programs that these files name; it also says where they are.
-    pub variables: Arc<BTreeMap<String, String>>,
+    /// Where the programs are that these files name, and their environment.
+    pub programs: Programs,
     /// How long such a program may take.
     pub patience: Duration,
 }
 
 impl Default for Stores {
     fn default() -> Self {
-        Self { files: Vec::new(), variables: Arc::default(), patience: helper::PATIENCE }
+        Self { files: Vec::new(), programs: Programs::default(), patience: helper::PATIENCE }
     }
 }
 
 impl std::fmt::Debug for Stores {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // The variables may contain tokens.
         formatter.debug_struct("Stores").field("files", &self.files).finish_non_exhaustive()
     }
 }
 
 impl Stores {
-    /// The usual files for this home folder and these variables: Docker's, those of Podman and similar tools,
+    /// The usual files for this home folder and the variables of these programs: Docker's, those of Podman and similar tools,
     /// and Helm's.
-    pub fn of(home: &Path, variables: &Arc<BTreeMap<String, String>>) -> Self {
+    pub fn of(home: &Path, programs: &Programs) -> Self {
         let set = |name: &str| {
-            let value = variables.get(name).filter(|value| !value.is_empty());
-            value.map(PathBuf::from).filter(|path| path.is_absolute())
+            let value = programs.variable(name).map(PathBuf::from);
+            value.filter(|path| path.is_absolute())
         };
         let docker = set("DOCKER_CONFIG").unwrap_or_else(|| home.join(".docker"));
         let configuration = set("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"));
@@ -56,7 +54,7 @@ impl Stores {
             .or_else(|| Some(set("XDG_RUNTIME_DIR")?.join("containers/auth.json")));
         let files = [Some(docker.join("config.json")), podman, Some(helm)];
         let files = files.into_iter().flatten().collect();
-        Self { files, variables: Arc::clone(variables), ..Self::default() }
+        Self { files, programs: programs.clone(), ..Self::default() }
     }
 
     /// The credentials in these files for the innermost folder of a registry that a repository is in. They count before those for the whole
@@ -100,7 +98,7 @@ impl Stores {
         let store = file.creds_store.as_deref().filter(|store| !store.is_empty());
         let server = names.first().map_or(&*host, String::as_str);
         for (helper, server) in helper.into_iter().chain(store.map(|store| (store, server))) {
-            let found = helper::ask(helper, (asked, server), &self.variables, self.patience)?;
+            let found = helper::ask(helper, (asked, server), &self.programs, self.patience)?;
             if found.is_some() {
                 return Ok(found);
             }
@@ -174,6 +172,9 @@ fn names(host: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
+
     use mu_provider::SafeUrl;
 
     use super::*;
@@ -264,10 +265,11 @@ mod tests {
         program("none", "echo credentials not found; exit 1");
         program("odd", "echo nonsense");
         let path = format!("relative:{}:/usr/bin:/bin", folder.path().display());
-        let variables = BTreeMap::from([("PATH".to_owned(), path)]);
+        let programs =
+            Programs::new(&Arc::new(BTreeMap::from([("PATH".to_owned(), path)])), Vec::new());
         let ask = |name: &str| {
             let registry = asked("h.example");
-            helper::ask(name, (&registry, "h.example"), &variables, Duration::from_secs(2))
+            helper::ask(name, (&registry, "h.example"), &programs, Duration::from_secs(2))
         };
         let expected =
             Credential::password(&asked("h.example"), "ada", Secret::new("for h.example"));

@@ -351,7 +351,7 @@ pub(crate) fn source_now(
     let mut route = known_way(session, package, &Roots::default())?.route;
     if route.provider.facts().is_repository && route.location.folder.is_none() {
         // The end of the repository's path is known once something was fetched from it.
-        let commits = [package.commit.clone()?];
+        let commits = [package.commit.as_ref()?.to_string()];
         let found = route.provider.recall(&route.location, &commits, &mu_provider::Silent)?;
         if found.location.folder.as_deref() != Some(package.folder.as_deref().unwrap_or_default()) {
             return None;

@@ -108,7 +108,7 @@ pub fn of_moves(
 /// The version that a reference names in its registry.
 fn of_registry(session: &Session, text: &str) -> Result<Fetched, CommandError> {
     let (id, release, stored) = fetched(session, text)?;
-    let commit = release.commit.clone();
+    let commit = release.revision().map(str::to_owned);
     let digest = stored.digest.to_string();
     Ok(Fetched { side: Side { id, version: release.version.clone(), commit, digest }, stored })
 }
@@ -132,7 +132,7 @@ fn of_lock(session: &Session, id: &PackageId, text: &str) -> Result<Fetched, Com
 fn locked(session: &Session, package: &LockedPackage) -> Result<Fetched, CommandError> {
     let stored = bring_locked(session, package)?;
     let LockedPackage { id, version, commit, .. } = package.clone();
-    let digest = stored.digest.to_string();
+    let (commit, digest) = (commit.map(|commit| commit.to_string()), stored.digest.to_string());
     Ok(Fetched { side: Side { id, version, commit, digest }, stored })
 }
 

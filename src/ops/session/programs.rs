@@ -1,0 +1,26 @@
+//! Which programs of this machine mu runs: none that the checkout around the current folder brings.
+
+use std::path::{Path, PathBuf};
+
+use mu_provider::Programs;
+
+use crate::env::Environment;
+use crate::fs;
+use crate::workspace::{MU_FOLDER, root_around};
+
+/// The programs of this machine. The workspace around the current folder counts for global commands, too.
+pub(crate) fn programs(environment: &Environment) -> Programs {
+    let Environment { current, home, mu_home, mu_root, variables, .. } = environment;
+    let workspace = root_around(current, home, mu_home);
+    // The folders beside the workspace in its repository have the same author.
+    let is_repository = |folder: &&Path| fs::exists(&folder.join(".git")).unwrap_or(true);
+    let start = workspace.as_deref().unwrap_or(current);
+    let repository = start.ancestors().find(is_repository).map(Path::to_owned);
+    // What is around the home folder, such as a repository of its settings, is the user's own.
+    let brought = [workspace, repository]
+        .into_iter()
+        .flatten()
+        .map(|folder| if home.starts_with(&folder) { folder.join(MU_FOLDER) } else { folder });
+    let never: Vec<PathBuf> = brought.chain([mu_root.clone(), mu_home.join("packs")]).collect();
+    Programs::new(variables, never)
+}
