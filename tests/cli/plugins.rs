@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::time::{Duration, Instant};
 
+use mu_testing::http::{Reply, TestServer};
 use mu_testing::tar_gz;
 
 use crate::support::{Sandbox, digest_of, tree, write};
@@ -264,6 +265,101 @@ fn a_plugin_hands_out_archives_and_urls() {
         odd(&sandbox, &format!("{LISTS}answer(ask, {{\"url\": \"file://{place}\"}})"));
         sandbox.mu(&["get"]).fails();
         assert!(!sandbox.has(".mu/packs/odd.example/a/b"));
+    }
+}
+
+#[test]
+fn what_a_plugin_hands_over_must_agree_with_its_line() {
+    // What the line and the plugin's manifest say, what the files say, and what is wrong.
+    for (line, given, files, wrong) in [
+        ("", "None", "name: a/b\nversion: 9.9.9\n", Some("holds version 9.9.9")),
+        (
+            ", \"dependencies\": []",
+            "None",
+            "name: a/b\nversion: 1.0.0\ndependencies: [odd.example/a/hidden]\n",
+            Some("`dependencies`: only the manifest has `odd.example/a/hidden"),
+        ),
+        (
+            "",
+            "None",
+            "name: a/b\nversion: 1.0.0\ndependencies: [odd.example/a/hidden]\n",
+            Some("`dependencies`: only the manifest has `odd.example/a/hidden"),
+        ),
+        (
+            "",
+            "{\"name\": \"Mu.yaml\", \"text\": \"name: a/b\\nversion: 1.0.0\\n\"}",
+            "name: a/b\nversion: 1.0.0\nprovides: [a.b/v1/C]\n",
+            Some("`provides`: only the manifest has `a.b/v1/C`"),
+        ),
+        (
+            "",
+            "{\"name\": \"Mu.yaml\", \"text\": \"name: a/b\\nprovides: [a.b/v1/C]\\n\"}",
+            "name: a/b\nversion: 1.0.0\nprovides: [a.b/v1/C]\n",
+            None,
+        ),
+        (", \"dependencies\": []", "None", "name: other/b\nversion: 1.0.0\n", None),
+    ] {
+        let sandbox = with_shelf();
+        let folder = sandbox.path("files");
+        write(&folder, "Mu.yaml", files);
+        let place = folder.join("Mu.yaml").display().to_string();
+        let lists =
+            LISTS.replace("\"version\": \"1.0.0\"", &format!("\"version\": \"1.0.0\"{line}"));
+        odd(
+            &sandbox,
+            &format!(
+                "{lists}import shutil\nshutil.copy({place:?}, ask[\"params\"][\"into\"])\nanswer(ask, {{}})"
+            ),
+        );
+        let program =
+            fs::read_to_string(sandbox.path("home/.mu/plugins/mu-provider-odd")).expect("is there");
+        let program = program.replace("answer(ask, None)", &format!("answer(ask, {given})"));
+        install(&sandbox, "home/.mu/plugins/mu-provider-odd", program);
+        let run = sandbox.mu(&["get"]);
+        let Some(wrong) = wrong else {
+            run.ok();
+            continue;
+        };
+        run.fails().says(&["odd.example/a/b", wrong]);
+        assert!(
+            !sandbox.has("work/.mu/packs/odd.example") && !sandbox.has("work/Mu.lock"),
+            "{wrong}"
+        );
+    }
+}
+
+#[test]
+fn a_plugin_on_this_machine_may_name_archives_here() {
+    let sandbox = with_shelf();
+    let files = sandbox.path("files");
+    write(&files, "Mu.yaml", "name: a/b\nversion: 1.0.0\n");
+    let archive = tar_gz(tree(&files));
+    let server = TestServer::start(move |_, _| Reply::body(archive.clone()));
+    let url = server.url("/a.tgz");
+    for (base, is_here) in [("127.0.0.1:1", true), ("odd.example", false)] {
+        let _ = fs::remove_dir_all(sandbox.path("cache"));
+        odd(&sandbox, &format!("{LISTS}answer(ask, {{\"url\": {url:?}}})"));
+        sandbox.asks_for(&[&format!("odd://{base}/a/b#^1")]);
+        let run = sandbox.mu(&["get"]);
+        match is_here {
+            true => run.ok(),
+            false => run.fails().says(&["it goes from the network to this machine"]),
+        };
+    }
+}
+
+#[test]
+fn the_description_that_a_plugin_gives_is_shown() {
+    for given in ["None", "{\"name\": \"Mu.yaml\", \"text\": \"name: a/b\\nversion: 1.0.0\\n\"}"] {
+        let sandbox = with_shelf();
+        let said = "\"description\": \"Odd \\u001b[31mthings\", \"license\": \"MIT\", \"version\": \"1.0.0\"";
+        odd(&sandbox, &LISTS.replace("\"version\": \"1.0.0\"", said));
+        let program =
+            fs::read_to_string(sandbox.path("home/.mu/plugins/mu-provider-odd")).expect("is there");
+        let program = program.replace("answer(ask, None)", &format!("answer(ask, {given})"));
+        install(&sandbox, "home/.mu/plugins/mu-provider-odd", program);
+        let run = sandbox.mu(&["info", "odd://odd.example/a/b"]).ok();
+        run.says(&["Odd", "things", "MIT"]).does_not_say(&["\u{1b}"]);
     }
 }
 

@@ -284,6 +284,7 @@ impl Provider for ExecProvider {
         Facts {
             place: "what a plugin serves",
             has_revisions: true,
+            lines_are_binding: true,
             ..Facts::default()
         }
     }

@@ -5,6 +5,7 @@
 //! were read themselves when they were chosen, and may have any name; for a locked commit, the version is
 //! compared.
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -87,7 +88,8 @@ impl<'a> Content<'a> {
                     self.check_name(Some(&manifest.name))?;
                     self.check_version(manifest.version.as_ref())?;
                 }
-                match first_difference(&self.package.id, line, &manifest) {
+                let listed = self.with_its_manifest(line)?;
+                match first_difference(&self.package.id, &listed, &manifest) {
                     None => Ok(()),
                     Some(difference) => {
                         let text = format!(
@@ -104,6 +106,19 @@ impl<'a> Content<'a> {
                 }
             }
         }
+    }
+
+    /// The line, with what its place gave as the manifest when versions were chosen, if the line leaves its dependencies to that.
+    fn with_its_manifest(&self, line: &'a Release) -> Result<Cow<'a, Release>, CommandError> {
+        let route = self.route()?;
+        if line.dependencies.is_some() || !route.provider.facts().has_revisions {
+            return Ok(Cow::Borrowed(line));
+        }
+        let Some(given) = route.provider.manifest(&route.location, line, &Silent)? else {
+            return Ok(Cow::Borrowed(line));
+        };
+        let read = Manifest::parse_published(Path::new(&given.name), &given.text);
+        Ok(Cow::Owned(read.map_err(|error| self.unreadable(error.into()))?.to_release()))
     }
 
     /// Checks that an installed pack has the version that the lock says, without any request.

@@ -147,7 +147,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
         newest_usable: newest_usable.map(|position| releases.version(position).to_string()),
         format: release.format.clone().or_else(|| manifest.as_ref()?.format.clone()),
         bundled: release.bundled.clone(),
-        about: manifest.as_ref().map_or_else(|| of_release(&release), about),
+        about: about(manifest.as_ref(), &release),
         total: releases.len() as usize,
         yanked: (0..releases.len()).filter(is_yanked).count(),
         left_out,
@@ -245,9 +245,21 @@ fn of_release(release: &Release) -> About {
     }
 }
 
-/// The data of a manifest.
-fn about(manifest: &Manifest) -> About {
+/// The data of a manifest, with the texts for people that only the line has; or that of the line alone.
+fn about(manifest: Option<&Manifest>, line: &Release) -> About {
+    let line = of_release(line);
+    let Some(manifest) = manifest else { return line };
+    let own = of_release(&manifest.to_release());
     // An index line has no pages of people.
-    let maintainers = manifest.maintainers.iter().map(ToString::to_string).collect();
-    About { maintainers, ..of_release(&manifest.to_release()) }
+    let maintainers: Vec<String> = manifest.maintainers.iter().map(ToString::to_string).collect();
+    let both = |own: Vec<String>, line| if own.is_empty() { line } else { own };
+    About {
+        description: own.description.or(line.description),
+        license: own.license.or(line.license),
+        website: own.website.or(line.website),
+        repository: own.repository.or(line.repository),
+        maintainers: both(maintainers, line.maintainers),
+        keywords: both(own.keywords, line.keywords),
+        ..own
+    }
 }
