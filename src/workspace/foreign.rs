@@ -122,7 +122,7 @@ pub(super) fn refuse_other_owners(_root: &Path, _users: &[u32]) -> Result<(), Fo
 /// Whether anyone can put files into `folder`, as into the folder for temporary files: what is below it may
 /// have any author.
 #[cfg(unix)]
-pub(super) fn is_shared(folder: &Path) -> bool {
+pub(crate) fn is_shared(folder: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     const STICKY_AND_FOR_ALL: u32 = 0o1002;
     let mode = fs::metadata(folder).map_or(0, |metadata| metadata.mode());
@@ -130,7 +130,7 @@ pub(super) fn is_shared(folder: &Path) -> bool {
 }
 
 #[cfg(not(unix))]
-pub(super) fn is_shared(_folder: &Path) -> bool {
+pub(crate) fn is_shared(_folder: &Path) -> bool {
     false
 }
 

@@ -25,7 +25,7 @@ pub use self::cutoff::Cutoff;
 use self::edits::{Edit, EditsError};
 pub use self::elsewhere::{Elsewhere, TrustedBuilds, Untrusted};
 pub use self::foreign::ForeignError;
-pub(crate) use self::foreign::refuse_links_of_edits;
+pub(crate) use self::foreign::{is_shared, refuse_links_of_edits};
 pub use self::left_out::{LeftOut, Why};
 use self::members::{Members, Patterns};
 use self::read::{Kind, Layer};

@@ -24,7 +24,6 @@ fn the_explanation_names_both_repositories_and_the_hub() {
     let run = sandbox.mu(&["get"]).fails();
     insta::assert_snapshot!(run.shown(), @"
     $ mu get
-    warning: `git://[DAEMON]/b.git` is neither encrypted nor authenticated: its content may have been changed in transit
     error: no versions fit together
       acme/web requires [DAEMON]/b ^1
       [DAEMON]/b 1.0.0 requires aws/vpc ^2

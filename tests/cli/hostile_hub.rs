@@ -29,14 +29,14 @@ const COMMANDS: [(&[&str], bool); 16] = [
     (&["which", "PACKAGE"], false),
 ];
 
-fn run_all(sandbox: &Sandbox, package: &str, strategy: &str) {
+fn run_all(sandbox: &Sandbox, package: &str, strategy: &str, code: &str) {
     for (command, chooses) in COMMANDS {
         let named = command.iter().map(|word| if *word == "PACKAGE" { package } else { word });
         let arguments: Vec<&str> = named.chain(["--json", "--resolution", strategy]).collect();
         let run = sandbox.mu(&arguments);
         assert!(!run.stderr.contains("panicked"), "{}", run.shown());
         if chooses {
-            run.fails_with("not-found");
+            run.fails_with(code);
         } else {
             assert!(matches!(run.status, 0 | 1), "{}", run.shown());
         }
@@ -45,21 +45,25 @@ fn run_all(sandbox: &Sandbox, package: &str, strategy: &str) {
 
 #[test]
 fn a_package_without_a_version_is_not_found() {
-    for lines in [
-        "",
-        "{\"name\":\"a/empty\",\"version\":\"1.0.0\",\"dependencies\":7}\n",
-        "{\"name\":\"a/empty\",\"version\":\"1.0.0\",\"digest\":\"x\",\"digest\":\"y\"}\n",
+    // A line that cannot be read is a version that cannot be used.
+    for (lines, code) in [
+        ("", "not-found"),
+        ("{\"name\":\"a/empty\",\"version\":\"1.0.0\",\"dependencies\":7}\n", "no-solution"),
+        (
+            "{\"name\":\"a/empty\",\"version\":\"1.0.0\",\"digest\":\"x\",\"digest\":\"y\"}\n",
+            "no-solution",
+        ),
     ] {
         let sandbox = Sandbox::with_dependencies(&["a/empty"]);
         write(&sandbox.path("hub"), "index/a/empty.jsonl", lines);
-        run_all(&sandbox, "a/empty", "highest");
+        run_all(&sandbox, "a/empty", "highest", code);
     }
     // As a dependency of a good package.
     for strategy in ["highest", "minimal"] {
         let sandbox = Sandbox::with_dependencies(&["a/good"]);
         sandbox.publish(&[Package::new("a/good", "1.0.0").needs("a/empty")]);
         write(&sandbox.path("hub"), "index/a/empty.jsonl", "");
-        run_all(&sandbox, "a/good", strategy);
+        run_all(&sandbox, "a/good", strategy, "not-found");
     }
 }
 

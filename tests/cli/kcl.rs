@@ -168,6 +168,7 @@ fn a_module_is_removed_and_upgraded_by_its_local_name() {
 #[test]
 fn modules_in_folders_and_in_git_lead_on() {
     let (sandbox, _server) = workspace("");
+    sandbox.trusts_folder("beside");
     let git = sandbox.path("git/tools");
     mu_testing::write(&git, "kcl.mod", module("tools", "0.3.0", "hello = \"0.1.0\"\n"));
     mu_testing::write(&git, "tools.k", "t = 1\n");
@@ -313,6 +314,7 @@ fn modules_go_where_kcl_looks_for_them() {
 #[test]
 fn modules_of_folders_and_of_git_are_locked_as_kcl_has_them() {
     let (sandbox, _server) = workspace("");
+    sandbox.trusts_folder("beside");
     let git = sandbox.path("git/tools");
     mu_testing::write(&git, "kcl.mod", module("tools", "0.3.0", "hello = \"0.1.0\"\n"));
     mu_testing::git::git(&git, &["init", "--quiet", "."]);

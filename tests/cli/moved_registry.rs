@@ -187,6 +187,7 @@ fn a_workspace_and_the_places_beside_it_are_copied_together() {
         Package::new("m/two", "1.2.0"),
     ]);
     sandbox.place("beside", &Package::new("acme/beside", "1.0.0"));
+    sandbox.trusts_folder("beside");
     let repository = sandbox.path("lib.git");
     fs::create_dir(&repository).expect("is new");
     git(&repository, &["init", "--quiet", "--initial-branch=main", "."]);
@@ -237,6 +238,7 @@ fn what_the_settings_say_in_full_stays_so() {
     let sandbox = Sandbox::new();
     let shared = sandbox.path("shared").display().to_string();
     sandbox.place("shared", &Package::new("acme/shared", "1.0.0"));
+    sandbox.trusts_folder("shared");
     sandbox.asks_for(&["a/one", &shared]);
     sandbox.publish(&[Package::new("a/one", "1.0.0")]);
     let hub = sandbox.path("hub").display().to_string();
@@ -254,6 +256,7 @@ fn a_folder_that_is_added_by_its_full_path_stays_so() {
     let sandbox = Sandbox::with_dependencies(&[]);
     let shared = sandbox.path("shared").display().to_string();
     sandbox.place("shared", &Package::new("acme/shared", "1.0.0"));
+    sandbox.trusts_folder("shared");
     sandbox.mu(&["add", &shared]).ok();
     let lock = sandbox.read("Mu.lock");
     assert!(lock.contains(&format!("source: path+{shared}\n")), "{lock}");

@@ -55,6 +55,7 @@ const ARGUMENTS: &[(&str, &str, Version)] = &[
     ("info", "reference", Used),
     ("versions", "reference", Used),
     ("build", "packages", Refused),
+    ("vendor", "packages", Refused),
     ("version", "package", Refused),
     ("pack", "package", Refused),
     ("pack", "named", Refused),
@@ -117,6 +118,7 @@ fn no_command_drops_a_version_in_silence() {
             ("get", _) => line.extend(["--save", "a/x"]),
             ("add" | "remove", "package") => line.push("a/x"),
             ("version", _) => line.push("patch"),
+            ("vendor", _) => line.extend(["--for", "helm"]),
             ("publish", "moved_to") => line.extend(["--to", "../hub"]),
             _ => {}
         }

@@ -456,6 +456,7 @@ fn a_bundle_in_git_is_a_package_with_what_it_says() {
     fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
     sandbox.mu(&["get"]).fails().says(&["requires the capability certs.example/v1/Certificate"]);
     // The same folder, on this machine.
+    sandbox.trusts_folder("git/kafka.git/bundle");
     let folder = repository.with_extension("git").join("bundle");
     sandbox.asks_for(&[folder.to_str().expect("is UTF-8"), "operators.example/certs"]);
     sandbox.mu(&["get"]).ok();

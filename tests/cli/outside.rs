@@ -23,6 +23,28 @@ fn a_folder_of_the_repository_around_the_workspace_needs_no_question() {
 }
 
 #[test]
+fn a_package_beside_a_workspace_without_a_repository_needs_no_question() {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.path("unpacked/app")).expect("can be made");
+    for place in ["unpacked/lib", "far"] {
+        sandbox.place(place, &Package::new("acme/lib", "1.0.0"));
+    }
+    let depends_on = |folder: &str| {
+        let text = format!("name: acme/app\ndependencies: [{folder}]\n");
+        write(&sandbox.path("unpacked/app"), "Mu.yaml", text);
+    };
+    depends_on("../lib");
+    sandbox.mu_in("unpacked/app", &["get"]).ok();
+    depends_on("../../far");
+    sandbox.mu_in("unpacked/app", &["get", "--json"]).fails_with("untrusted");
+    // What is no package is somebody's, wherever it is.
+    write(&sandbox.path("unpacked/private"), "key", "secret");
+    depends_on("../private");
+    sandbox.mu_in("unpacked/app", &["get", "--json"]).fails_with("untrusted");
+    assert!(!sandbox.has("unpacked/app/.mu/packs/localhost/private"));
+}
+
+#[test]
 fn a_folder_further_out_is_asked_about_once() {
     let sandbox = Sandbox::with_dependencies(&["../lib"]);
     sandbox.place("lib", &Package::new("acme/lib", "1.0.0"));

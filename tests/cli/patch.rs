@@ -232,6 +232,7 @@ fn what_is_wrong_with_a_patch_is_said() {
 #[test]
 fn a_folder_is_changed_in_place() {
     let sandbox = Sandbox::with_dependencies(&["./../other"]);
+    sandbox.trusts_folder("other");
     sandbox.place("other", &Package::new("acme/other", "1.0.0"));
     sandbox.mu(&["get"]).ok();
     let error = sandbox.mu(&["patch", "../other", "--json"]).fails_with("usage");

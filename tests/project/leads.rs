@@ -1,5 +1,6 @@
 //! Providers are given places that somebody may name, and make none of foreign texts, except where these are checked.
 
+use crate::tidy::without_tests;
 use crate::{files, read, root};
 
 /// The files of providers that make URLs of texts, how often, and why that names no place unchecked.
@@ -38,8 +39,7 @@ fn a_provider_makes_a_place_of_a_text_only_where_it_is_checked() {
             continue;
         }
         let text = read(&path);
-        let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
-        let count = code.matches("Url::parse(").count();
+        let count = without_tests(&text).matches("Url::parse(").count();
         if count > 0 {
             found.push((path, count));
         }

@@ -55,7 +55,8 @@ pub(super) fn is_test(path: &str) -> bool {
 
 /// The text before the tests at its end.
 pub(super) fn without_tests(text: &str) -> &str {
-    text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or(text)
+    let ends = ["\n#[cfg(test)]\nmod tests {", "\n#[cfg(all(test, unix))]\nmod tests {"];
+    ends.iter().fold(text, |text, end| text.split(end).next().unwrap_or(text))
 }
 
 /// The modules that a file names as `crate::MODULE`, in imports and in paths.

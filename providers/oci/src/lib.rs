@@ -202,11 +202,11 @@ impl Provider for OciProvider {
     fn recall(
         &self,
         location: &Location,
-        commits: &[String],
+        revisions: &[String],
         _progress: &dyn Progress,
     ) -> Option<Found> {
         // What has a digest is found by it alone, whatever tags there are.
-        let only_digests = commits.iter().all(|text| wire::is_digest(text));
+        let only_digests = revisions.iter().all(|text| wire::is_digest(text));
         (only_digests && repository::name_of(location).is_some())
             .then(|| Found::new(location, Vec::new(), None, None))
     }

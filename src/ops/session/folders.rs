@@ -1,6 +1,7 @@
 //! Which folders of this machine packages may come from.
 //!
-//! A folder of the workspace, or of the Git repository around it, belongs to its author. One further out is somebody's else: it counts
+//! A folder of the workspace, or of the Git repository around it, belongs to its author. Where there is no repository, so do the
+//! packages beside the workspace, unless it lies in the home folder itself or where everybody writes. One further out is somebody else's: it counts
 //! only with a manifest, and only after the user has named it, has agreed to it, or trusts it in `~/.mu/config.yaml`. Folders of
 //! the user's own settings never count. What a folder is called does not matter, but where it really is.
 
@@ -16,7 +17,7 @@ use crate::formats;
 use crate::fs;
 use crate::ops::Events;
 use crate::reference::PackageId;
-use crate::workspace::{CONFIG_FILE, Settings, Workspace};
+use crate::workspace::{CONFIG_FILE, Settings, Workspace, is_shared};
 
 /// The folder in `~/.mu`, and the file in it: the folders outside that were agreed to, by the workspace.
 const FOLDER: &str = "trust";
@@ -28,6 +29,8 @@ type Agreed = BTreeMap<String, BTreeSet<String>>;
 pub(crate) struct Folders {
     /// The workspace, and the repository around it, without links in their paths.
     own: Vec<PathBuf>,
+    /// The folder around a workspace without a repository.
+    beside: Option<PathBuf>,
     root: PathBuf,
     home: PathBuf,
     mu_home: PathBuf,
@@ -54,10 +57,15 @@ impl Folders {
         events: &Arc<dyn Events>,
     ) -> Self {
         let (root, home) = (real(&workspace.root), real(&environment.home));
-        // A repository of the whole home folder does not make everything in it the author's.
+        // What has the whole home folder in it does not make all of that the author's.
         let is_whole = |folder: &Path| home.starts_with(folder);
         let repository =
             root.ancestors().find(|folder| fs::symlink_metadata(&folder.join(".git")).is_ok());
+        let beside = match repository {
+            Some(_) => None,
+            None => root.parent().filter(|folder| !is_whole(folder) && !is_shared(folder)),
+        };
+        let beside = beside.map(Path::to_owned);
         let repository = repository.filter(|folder| !is_whole(folder)).map(Path::to_owned);
         let settings = &workspace.settings;
         let is_of_user = |id: &PackageId| !settings.overridden_here.contains(id);
@@ -67,6 +75,7 @@ impl Folders {
             overrides.map(|path| real(&crate::env::absolute(&workspace.root, path.as_ref())));
         Self {
             own: repository.into_iter().chain([root.clone()]).collect(),
+            beside,
             root,
             home,
             mu_home: real(&environment.mu_home),
@@ -108,7 +117,8 @@ impl Folders {
             return Err(ProviderError::new(ErrorKind::Refused, text)
                 .hint("`mu init` in that folder makes it a package"));
         }
-        if self.settings.trusts_folder(&place) {
+        let is_beside = self.beside.as_ref().is_some_and(|around| place.starts_with(around));
+        if is_beside || self.settings.trusts_folder(&place) {
             return Ok(());
         }
         // Held while the user is asked, so that there is one question at a time.

@@ -140,7 +140,8 @@ mod tests {
         let mut all: Vec<(String, Reach)> = ["../x", "/srv/x", "file:///srv/x"]
             .map(|folder| (folder.to_owned(), Reach::Files))
             .to_vec();
-        for (host, reach) in HOSTS {
+        // Without a protocol, a word without a dot is a namespace.
+        for (host, reach) in HOSTS.into_iter().filter(|(host, _)| *host != "localhost") {
             all.push((format!("{host}/acme/x"), reach));
         }
         for scheme in Protocol::schemes().chain(["plugin"]) {

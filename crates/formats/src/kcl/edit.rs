@@ -204,7 +204,16 @@ fn leave_open(entry: &mut Item, key: Key) -> Result<(), Problem> {
     match (key, entry.as_table_like_mut()) {
         (Key::Missing(_), _) => Ok(()),
         (Key::Named(key), Some(table)) if places.iter().any(|place| table.contains_key(place)) => {
-            table.remove(key);
+            let removed = table.remove(key);
+            // The space before the bracket is the last value's.
+            let end =
+                removed.as_ref().and_then(Item::as_value).and_then(|old| old.decor().suffix());
+            let last = entry.as_inline_table_mut().and_then(|table| table.iter_mut().last());
+            if let Some(((_, last), end)) = last.zip(end.cloned())
+                && end.as_str().is_some_and(|end| !end.is_empty())
+            {
+                last.decor_mut().set_suffix(end);
+            }
             Ok(())
         }
         _ => Err(Problem::new("the version is all that this entry says")

@@ -81,14 +81,14 @@ impl Advertisement {
     }
 
     /// Whether there is a branch or tag with this full name at this commit (40 digits).
-    pub(crate) fn has(&self, name: &str, commit: &str) -> bool {
-        self.refs.iter().any(|other| other.name == name && other.commit.to_string() == commit)
+    pub(crate) fn has(&self, name: &str, digits: &str) -> bool {
+        self.refs.iter().any(|other| other.name == name && other.commit.to_string() == digits)
     }
 
     /// Whether a text that [`Self::parse`] reads has a branch or tag with this full name at this commit (40
     /// digits).
-    pub(crate) fn text_has(text: &str, name: &str, commit: &str) -> bool {
-        let (plain, peeled) = (format!("{commit} {name}"), format!(" {name} peeled:{commit}"));
+    pub(crate) fn text_has(text: &str, name: &str, digits: &str) -> bool {
+        let (plain, peeled) = (format!("{digits} {name}"), format!(" {name} peeled:{digits}"));
         text.lines().any(|line| line == plain || line.ends_with(&peeled))
     }
 

@@ -55,31 +55,35 @@ impl Writer {
                     unlisted.push(entry);
                 }
             }
-            self.list_beside(&subject, unlisted)?;
+            list_beside(self, &subject, unlisted)?;
             open.extend(copied.into_iter().map(|digest| (digest, depth + 1)));
         }
         Ok(())
     }
+}
 
-    /// Adds entries to the list of referrers of `subject`, in a registry that does not maintain it.
-    fn list_beside(&self, subject: &str, entries: Vec<Descriptor>) -> Result<(), ProviderError> {
-        if entries.is_empty() {
-            return Ok(());
-        }
-        let tag = subject.replace(':', "-");
-        let known = self.repository.manifest(&tag)?;
-        let mut index = known.and_then(|bytes| Index::parse(&bytes)).unwrap_or_default();
-        let before = index.manifests.len();
-        for entry in entries {
-            if !index.manifests.iter().any(|known| known.digest == entry.digest) {
-                index.manifests.push(entry);
-            }
-        }
-        if index.manifests.len() > before {
-            self.put(wire::INDEX, &tag, index.to_bytes())?;
-        }
-        Ok(())
+/// Adds entries to the list of referrers of `subject`, in a registry that does not maintain it.
+fn list_beside(
+    writer: &Writer,
+    subject: &str,
+    entries: Vec<Descriptor>,
+) -> Result<(), ProviderError> {
+    if entries.is_empty() {
+        return Ok(());
     }
+    let tag = subject.replace(':', "-");
+    let known = writer.repository.manifest(&tag)?;
+    let mut index = known.and_then(|bytes| Index::parse(&bytes)).unwrap_or_default();
+    let before = index.manifests.len();
+    for entry in entries {
+        if !index.manifests.iter().any(|known| known.digest == entry.digest) {
+            index.manifests.push(entry);
+        }
+    }
+    if index.manifests.len() > before {
+        writer.put(wire::INDEX, &tag, index.to_bytes())?;
+    }
+    Ok(())
 }
 
 /// How much more may be copied.

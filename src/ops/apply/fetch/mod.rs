@@ -35,9 +35,8 @@ pub(crate) use crate::ops::apply::fetch::one::fetch_locked;
 pub(crate) use crate::ops::apply::fetch::one::{bring_locked, fetch_release};
 #[cfg(feature = "git")]
 pub(crate) use crate::ops::apply::fetch::route::place_of;
-pub(crate) use crate::ops::apply::fetch::route::used_instead;
 use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
-pub(crate) use crate::ops::apply::fetch::route::{archives, source_now};
+pub(crate) use crate::ops::apply::fetch::route::{archives, source_now, used_instead};
 use crate::ops::apply::fetch::unpacked::{note_unpacked, unpacked};
 use crate::ops::apply::identity::{Content, check_all, is_checked};
 use crate::ops::apply::outcome::Fetched;
@@ -347,9 +346,8 @@ impl<'run> Fetching<'run> {
             return Err(here::missing(session, package));
         }
         let (route, release) = self.origin(number)?;
-        if let Some(stored) =
-            expected.is_none().then(|| unpacked(self.session, &route, &release)).flatten()
-        {
+        let known = expected.is_none().then(|| unpacked(session, &route, &release));
+        if let Some(stored) = known.flatten() {
             judge(&stored, None, false)?;
             return Ok((stored, true));
         }
