@@ -211,6 +211,7 @@ fn a_workspace_and_the_places_beside_it_are_copied_together() {
     for lock in [&lock, &absolute] {
         sandbox.write("Mu.lock", lock);
         let copied = Sandbox::new();
+        copied.trusts_folder("beside");
         for part in ["work", "hub", "beside", "lib.git"] {
             let _ = fs::remove_dir_all(copied.path(part));
             let done = Command::new("mv").arg(sandbox.path(part)).arg(copied.path(part)).status();

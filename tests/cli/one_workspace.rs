@@ -24,6 +24,7 @@ fn everything_that_a_team_builds_is_in_one_workspace() {
     + web/tls 1.1.0
     + operators.example/kafka 1.0.0
     + xpkg.example/acme/provider-aws 1.2.0
+    warning: `hub.mu.com/` is at `file://[DIR]/published/hub/` here: .mu/workspace.yaml says so
     installed 8 packages (8 downloaded, 0 from cache)
     [exit 0]
     ");
