@@ -36,8 +36,9 @@ fn run_all(sandbox: &Sandbox, package: &str, strategy: &str, code: &str) {
         let run = sandbox.mu(&arguments);
         assert!(!run.stderr.contains("panicked"), "{}", run.shown());
         if chooses {
-            // What is not locked has no version to pin.
-            run.fails_with(if command[0] == "pin" { "not-found" } else { code });
+            // What is not locked has no version to pin, and no hub is at that place.
+            let is_other = matches!(command[0], "pin" | "mirror");
+            run.fails_with(if is_other { "not-found" } else { code });
         } else {
             assert!(matches!(run.status, 0 | 1), "{}", run.shown());
         }

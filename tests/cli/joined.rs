@@ -10,7 +10,7 @@ use crate::support::{Hub, Package, Sandbox, write};
 /// Adds lines to `~/.mu/config.yaml`.
 fn user_says(sandbox: &Sandbox, lines: &str) {
     let text = fs::read_to_string(sandbox.path("home/.mu/config.yaml")).expect("is there");
-    write(&sandbox.path("home/.mu"), "config.yaml", &format!("{text}{lines}"));
+    write(&sandbox.path("home/.mu"), "config.yaml", format!("{text}{lines}"));
 }
 
 /// A package with an old version 1.0.0, and one of today.

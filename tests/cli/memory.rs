@@ -73,9 +73,9 @@ fn values_of_an_index_or_a_catalog_that_nobody_reads_take_no_memory() {
     let operator = "apiVersion: v1\nentries:\n  web:\n  - {name: web, operatorVersion: 1.0.0, urls: [x.tgz]}\n";
     let catalog = "schema: olm.package\nname: web\ndefaultChannel: s\n---\nschema: olm.channel\nname: s\npackage: web\nentries: [{name: web.v1.0.0}]\n---\nschema: olm.bundle\nname: web.v1.0.0\npackage: web\nimage: ''\nproperties: [{type: olm.package, value: {packageName: web, version: 1.0.0}}]\n---\nschema: x\n";
     for (what, value) in unread() {
-        write(&root, "charts/index.yaml", &format!("{chart}x:{value}"));
-        write(&root, "kudo/index.yaml", &format!("{operator}x:{value}"));
-        write(&root, "cat/catalog.yaml", &format!("{catalog}x:{value}"));
+        write(&root, "charts/index.yaml", format!("{chart}x:{value}"));
+        write(&root, "kudo/index.yaml", format!("{operator}x:{value}"));
+        write(&root, "cat/catalog.yaml", format!("{catalog}x:{value}"));
         for base in ["charts.example", "kudo.example", "cat.example"] {
             let run = takes(&sandbox, what, &["versions", &format!("{base}/web")], 7);
             run.ok().says(&["1.0.0"]);
@@ -94,9 +94,9 @@ fn small_versions_and_bundles_take_memory_in_proportion() {
     sandbox.write(".mu/workspace.yaml", &settings);
     let head = "apiVersion: v1\nentries:\n  web:\n";
     let versions = numbered(|n| format!("  - {{name: web, version: 1.0.{n}, urls: [x]}}\n"));
-    write(&root, "charts/index.yaml", &format!("{head}{versions}"));
+    write(&root, "charts/index.yaml", format!("{head}{versions}"));
     takes(&sandbox, "versions", &["info", "charts.example/web"], 30);
-    write(&root, "charts/index.yaml", &format!("{head}{}", many("  - {}\n")));
+    write(&root, "charts/index.yaml", format!("{head}{}", many("  - {}\n")));
     takes(&sandbox, "empty versions", &["info", "charts.example/other"], 40);
     let words = format!(
         "{head}  - {{name: web, version: 1.0.0, urls: [x], keywords: [{}b]}}\n",
@@ -111,7 +111,7 @@ fn small_versions_and_bundles_take_memory_in_proportion() {
     write(&root, "cat/catalog.yaml", &entries);
     takes(&sandbox, "entries of a channel", &["info", "cat.example/web"], 60);
     let named = numbered(|n| format!("- &n{n} x\n"));
-    write(&root, "cat/catalog.yaml", &format!("schema: olm.package\nname: web\nx:\n{named}"));
+    write(&root, "cat/catalog.yaml", format!("schema: olm.package\nname: web\nx:\n{named}"));
     takes(&sandbox, "names", &["info", "cat.example/web"], 20).fails();
 }
 
@@ -318,7 +318,7 @@ fn what_is_beyond_the_limits_is_said() {
         ".mu/workspace.yaml",
         &format!("registries: {{cat.example/: 'olm+file://{}/cat'}}\n", root.display()),
     );
-    write(&root, "cat/catalog.yaml", &"---\npackage: web\na: [\n".repeat(10_001));
+    write(&root, "cat/catalog.yaml", "---\npackage: web\na: [\n".repeat(10_001));
     sandbox
         .mu(&["versions", "cat.example/web"])
         .fails()

@@ -144,6 +144,9 @@ fn a_place_for_tokens_on_another_host_sees_no_password() {
     sandbox.mu(&["get", "web/log"]).fails().says(&["169.254.169.254"]);
 }
 
+/// Puts a password into one of the places where mu looks for them.
+type Store<'a> = &'a dyn Fn(&mut Sandbox, &str);
+
 /// A stranger's registry names the server of another one for its tokens, with a scope and a path of its choice. A password for that
 /// other server would get the stranger a token that was made with it.
 #[test]
@@ -158,7 +161,7 @@ fn a_strangers_registry_gets_no_token_of_another_one() {
             Reply::status(401).header("www-authenticate", challenge.clone())
         });
         // Each kind of place where a password can be.
-        let stores: [&dyn Fn(&mut Sandbox, &str); 5] = [
+        let stores: [Store<'_>; 5] = [
             &|sandbox, host| sandbox.set_token(host, &format!("ada:{PASSWORD}")),
             &|sandbox, host| {
                 let text =

@@ -211,7 +211,7 @@ impl World {
         let at = |version: &str| format!("{reference}#{version}");
         match (random.below(12), version) {
             (0, Some(version)) => words(&format!("add {}", at(&format!("^{version}")))),
-            (0 | 1 | 2, _) => words(&format!("add {reference}")),
+            (0..=2, _) => words(&format!("add {reference}")),
             (3, _) => words("update"),
             (4, Some(version)) => words(&format!("update {name}#{version}")),
             (5, Some(version)) => words(&format!("upgrade {name}#{version}")),

@@ -262,7 +262,7 @@ pub(super) fn ask(session: &Session, wanted: Agreement) -> Result<(), CommandErr
         return Err(CommandError::new(Code::Untrusted, message)
             .hint("run `mu build` on a terminal to be asked, or with `--yes` to agree")
             .hint(format!("mu remembers the answer for exactly this, in `{}`", path.display()))
-            .with_details(&serde_json::json!({ "id": id, "version": version, "digest": wanted.digest, "command": wanted.command, "differences": differences })));
+            .with_details(serde_json::json!({ "id": id, "version": version, "digest": wanted.digest, "command": wanted.command, "differences": differences })));
     }
     if let Err(error) = keep(session, &path, wanted) {
         session

@@ -19,6 +19,9 @@ use crate::lock::{FILE_NAME, LockedPackage};
 use crate::ops::apply::ignore_rules::{OF_HELM, Rules};
 use crate::ops::{Code, CommandError};
 
+/// The bytes of a chart's archive, which several charts can have inside.
+type Archive = Rc<[u8]>;
+
 /// What Helm packs for no chart, because it is not a part of it.
 const NEVER: [&str; 6] = [".git", ".mu", ".hg", ".svn", ".jj", ".DS_Store"];
 
@@ -43,15 +46,12 @@ pub(super) enum Made {
     /// It is being made.
     Begun,
     /// It is there.
-    Done(Rc<[u8]>),
+    Done(Archive),
 }
 
 impl<'run> Vendoring<'run> {
     /// The archive of a chart; `None` if something that belongs into it is not on this machine.
-    pub(super) fn packed(
-        &mut self,
-        chart: &Unpacked<'_>,
-    ) -> Result<Option<Rc<[u8]>>, CommandError> {
+    pub(super) fn packed(&mut self, chart: &Unpacked<'_>) -> Result<Option<Archive>, CommandError> {
         match self.made.get(chart.folder) {
             Some(Made::Done(bytes)) => return Ok(Some(Rc::clone(bytes))),
             Some(Made::Begun) => {
@@ -69,7 +69,7 @@ impl<'run> Vendoring<'run> {
         if !is_whole {
             return Ok(None);
         }
-        let bytes: Rc<[u8]> = mu_provider_helm::pack(chart.name, &files)?.into();
+        let bytes: Archive = mu_provider_helm::pack(chart.name, &files)?.into();
         self.made.insert(chart.folder.to_owned(), Made::Done(Rc::clone(&bytes)));
         Ok(Some(bytes))
     }
@@ -198,7 +198,7 @@ impl<'run> Vendoring<'run> {
         package: &'run LockedPackage,
         need: &Need,
         by: &Path,
-    ) -> Result<Option<(String, Rc<[u8]>)>, CommandError> {
+    ) -> Result<Option<(String, Archive)>, CommandError> {
         let Some(folder) = self.content(index) else { return Ok(None) };
         let version = self.version_in(&folder, need, by)?;
         let bytes = self.packed_package(package, &need.name, &folder)?;
@@ -211,7 +211,7 @@ impl<'run> Vendoring<'run> {
         package: &LockedPackage,
         name: &str,
         folder: &Path,
-    ) -> Result<Option<Rc<[u8]>>, CommandError> {
+    ) -> Result<Option<Archive>, CommandError> {
         if is_published(package) {
             check_whole(name, &package.version, folder)?;
         }
