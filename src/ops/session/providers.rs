@@ -6,6 +6,7 @@ use mu_provider::Provider;
 use mu_provider::http::{Http, Signer};
 use mu_provider_helm::{RepositoryOptions, RepositoryProvider};
 
+#[cfg(any(feature = "git", feature = "oci"))]
 use super::programs::programs;
 use crate::env::Environment;
 use crate::formats;

@@ -8,12 +8,12 @@ use std::path::Path;
 use mu_provider::{Digest, Entry, Mode, ProviderError, TreeWriter};
 
 use crate::formats;
-use crate::fs::{self, FileError};
+use crate::fs;
 use crate::lock::LockedPackage;
 use crate::manifest::YAML_NAME;
 use crate::ops::Session;
 use crate::ops::apply::fetch::route::used_instead;
-use crate::packs::{hash_folder, make_writable};
+use crate::packs::hash_folder;
 use crate::reference::PackageId;
 use crate::search::Place;
 use crate::store::Stored;
@@ -101,7 +101,8 @@ pub(crate) fn has_or_takes_back(session: &Session, package: &LockedPackage) -> b
 }
 
 /// Copies a package of the store into a folder, whose files can then be changed.
-pub(crate) fn copy_writable(stored: &Stored, folder: &Path) -> Result<(), FileError> {
+#[cfg(feature = "git")]
+pub(crate) fn copy_writable(stored: &Stored, folder: &Path) -> Result<(), fs::FileError> {
     for entry in stored.tree.entries() {
         let (from, to) = (stored.folder.join(&entry.path), folder.join(&entry.path));
         fs::create_folder(to.parent().unwrap_or(folder))?;
@@ -110,7 +111,7 @@ pub(crate) fn copy_writable(stored: &Stored, folder: &Path) -> Result<(), FileEr
             continue;
         }
         fs::copy(&from, &to)?;
-        make_writable(&to, entry.mode)?;
+        crate::packs::make_writable(&to, entry.mode)?;
     }
     Ok(())
 }

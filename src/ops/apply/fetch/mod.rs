@@ -27,9 +27,9 @@ pub(crate) use crate::ops::apply::fetch::here::{
     check_placed, content_fault, placed_fault, placed_folder,
 };
 use crate::ops::apply::fetch::local_packs::LocalPacks;
-pub(crate) use crate::ops::apply::fetch::local_packs::{
-    add_entry, copy_writable, has_or_takes_back,
-};
+#[cfg(feature = "git")]
+pub(crate) use crate::ops::apply::fetch::local_packs::copy_writable;
+pub(crate) use crate::ops::apply::fetch::local_packs::{add_entry, has_or_takes_back};
 #[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::one::fetch_locked;
 pub(crate) use crate::ops::apply::fetch::one::{bring_locked, fetch_release};
