@@ -15,7 +15,7 @@ use crate::index::routes::Route;
 use crate::index::shared::{Shared, Slot};
 use crate::index::universe::Candidate;
 use crate::index::wire;
-use crate::reference::{PackageId, Version};
+use crate::reference::PackageId;
 
 /// The registry's line for the version that somebody has put into the workspace, if it has the same content;
 /// other content is refused.
@@ -24,7 +24,7 @@ fn listed_alike(
     folder: &Path,
     placed: &Release,
 ) -> Result<Option<Release>, PackageError> {
-    let version = Version::parse_lenient(&placed.version).ok();
+    let version = wire::version_of(placed, true);
     let Some(at) = version.and_then(|version| package.releases.position(&version)) else {
         return Ok(None);
     };

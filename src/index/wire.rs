@@ -277,7 +277,8 @@ fn has_details(release: &Release) -> bool {
         || release.unusable.is_some()
         // The first part of a composite version is its app version.
         || (release.app_version.is_some() && !is_composite(release))
-        || release.api_version.is_some()
+        // What the formats of other ecosystems say there is for their readers.
+        || (release.api_version.is_some() && release.format.is_none())
         || release.mu_version.is_some()
         || !release.channels.is_empty()
         || (!release.tags.is_empty() && commit_of(release).is_none())

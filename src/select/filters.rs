@@ -6,6 +6,8 @@
 
 use std::collections::BTreeMap;
 
+use mu_formats::kudo;
+
 use crate::index::releases::Details;
 use crate::reference::{PackageId, Version, VersionSpec};
 use crate::select::Settings;
@@ -126,7 +128,8 @@ pub fn incompatibilities<'a>(
 ) -> impl Iterator<Item = Rejection> + 'a {
     let broken = details.broken.iter().cloned().map(Rejection::Broken);
     let format = details.api_version.iter();
-    let format = format.filter(|format| !API_VERSIONS.contains(&format.as_str()));
+    let is_known = |text: &str| API_VERSIONS.contains(&text) || kudo::is_api_version(text);
+    let format = format.filter(move |format| !is_known(format));
     let mu = details.mu_version.iter().filter(move |wanted| {
         let accepts = |own| VersionSpec::parse(wanted).is_ok_and(|spec| spec.accepts(own, true));
         !own.is_none_or(accepts)

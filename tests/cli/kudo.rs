@@ -142,6 +142,106 @@ fn questions_about_operators_of_kudo_are_answered() {
     sandbox.mu(&["resolve", &chart]).fails().says(&["it has KUDO operators", "`kudo+https://`"]);
 }
 
+/// Kafka's operators in the proposal that KUDO's versions come from: the same revision packages several versions of Kafka.
+const KAFKAS: [(&str, &str); 8] = [
+    ("2.3.0", "1.0.0"),
+    ("2.3.0", "1.1.0"),
+    ("2.3.0", "1.1.1"),
+    ("2.3.1", "1.2.0"),
+    ("3.0.0", "1.0.0"),
+    ("3.0.0", "1.1.0"),
+    ("3.0.1", "1.1.0"),
+    ("3.1.1", "1.0.0"),
+];
+
+/// A sandbox, and a repository in a folder that `operators.example/`, the base, is.
+fn in_a_folder(operators: &[KudoOperator]) -> Sandbox {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.path("operators")).expect("can be made");
+    let mut repository = KudoRepository::new(&sandbox.path("operators"), "");
+    operators.iter().for_each(|operator| repository.add(operator));
+    let place = format!("kudo+file://{}", sandbox.path("operators").display());
+    let settings = format!("base: operators.example\nregistries:\n  operators.example/: {place}\n");
+    sandbox.write(".mu/workspace.yaml", &settings);
+    sandbox
+}
+
+/// The versions that `mu versions` shows for these arguments.
+fn versions(sandbox: &Sandbox, arguments: &[&str]) -> Vec<String> {
+    let run = sandbox.mu(&[&["versions", "--json"], arguments].concat()).ok();
+    let listed = run.json()["versions"].clone();
+    let listed = listed.as_array().expect("is a list").iter();
+    listed.map(|one| one["version"].as_str().expect("has a version").to_owned()).collect()
+}
+
+#[test]
+fn one_revision_of_an_operator_can_package_several_app_versions() {
+    let operators = KAFKAS.map(|(app, revision)| {
+        let kubernetes = if app.starts_with('2') { "1.14.0" } else { "1.15.0" };
+        let api = if app == "3.1.1" { "kudo.dev/v1" } else { "kudo.dev/v1beta1" };
+        let lines = format!("kubernetesVersion: {kubernetes}\n");
+        KudoOperator::new("kafka", revision).app(app).lines(&lines).api(api)
+    });
+    let sandbox = in_a_folder(&operators);
+    let all = KAFKAS.map(|(app, revision)| format!("{app}-{revision}"));
+    assert_eq!(versions(&sandbox, &["kafka"]), all);
+    assert_eq!(versions(&sandbox, &["kafka", "--app-version", "2.3.0"]), all[..3]);
+    assert_eq!(versions(&sandbox, &["kafka", "--app-version", "3.0"]), all[4..7]);
+    assert_eq!(
+        versions(&sandbox, &["kafka", "--revision", "1.1.0"]),
+        ["2.3.0-1.1.0", "3.0.0-1.1.0", "3.0.1-1.1.0"]
+    );
+    // Their archives say which API they are written for.
+    assert_eq!(versions(&sandbox, &["kafka", "--api-version", "kudo.dev/v1"]), all[7..]);
+    assert_eq!(versions(&sandbox, &["kafka", "--api-version", "kudo.dev/v1beta1"]), all[..7]);
+    sandbox.mu(&["info", "kafka", "--json"]).ok().says(&[r#""apiVersion": "kudo.dev/v1""#]);
+    // What cannot be chosen is marked, for the reason that choosing has.
+    let on_14 = ["--runtime", "kubernetes=1.14"];
+    let run = sandbox.mu(&[&["versions", "kafka"], &on_14[..]].concat()).ok();
+    let marked = run.shown().lines().filter(|line| line.contains("kubernetes >=1.15.0")).count();
+    assert_eq!(marked, 4, "{}", run.shown());
+    sandbox.mu(&[&["resolve", "kafka"], &on_14[..]].concat()).ok().says(&["kafka 2.3.1-1.2.0"]);
+    sandbox
+        .mu(&[&["resolve", "kafka#3.0.0-1.0.0"], &on_14[..]].concat())
+        .fails()
+        .says(&["kubernetes >=1.15.0"]);
+    for (reference, chosen) in [
+        ("kafka", "3.1.1-1.0.0"),
+        ("kafka#2.3.0", "2.3.0-1.1.1"),
+        ("kafka#2.3.0-1.1.0", "2.3.0-1.1.0"),
+        ("kafka#^3.0 <3.0.1", "3.0.0-1.1.0"),
+        ("kafka#3.0.0-1.0.0", "3.0.0-1.0.0"),
+    ] {
+        let expected = format!("operators.example/kafka {chosen}");
+        sandbox.mu(&["resolve", reference]).ok().says(&[&expected]);
+    }
+    sandbox.mu(&["get", "kafka#3.0.0-1.1.0"]).ok().says(&["+ operators.example/kafka 3.0.0-1.1.0"]);
+    let pack = sandbox.path("work/.mu/packs/operators.example/kafka");
+    assert_eq!(tree(&pack), operators[5].files());
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["verify"]).ok();
+}
+
+#[test]
+fn an_app_version_of_an_operator_can_be_any_text() {
+    let of = |app: &str, revision: &str| KudoOperator::new("hobbit", revision).app(app);
+    let sandbox = in_a_folder(&[
+        of("Frodo", "0.1.0"),
+        of("Frodo", "0.10.0"),
+        of("11 SR2", "0.2.0"),
+        KudoOperator::new("shire", "1.0.0")
+            .app("2")
+            .installs("package: hobbit, appVersion: Frodo, operatorVersion: 0.1.0"),
+    ]);
+    assert_eq!(versions(&sandbox, &["hobbit"]), ["11 SR2-0.2.0", "Frodo-0.1.0", "Frodo-0.10.0"]);
+    assert_eq!(versions(&sandbox, &["hobbit", "--app-version", "11 SR2"]), ["11 SR2-0.2.0"]);
+    sandbox.mu(&["resolve", "hobbit"]).ok().says(&["operators.example/hobbit Frodo-0.10.0"]);
+    sandbox.mu(&["get", "shire"]).ok().says(&["+ operators.example/hobbit Frodo-0.1.0"]);
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["verify"]).ok();
+    sandbox.mu(&["outdated"]).says(&["Frodo-0.10.0"]);
+}
+
 #[test]
 fn a_folder_with_an_operator_yaml_is_a_workspace() {
     let cluster = Cluster::new();

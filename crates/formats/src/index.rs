@@ -10,6 +10,7 @@ use mu_provider::{ArchiveDigest, Release, Yanked};
 use serde_yaml::granit_parser::Event;
 
 use crate::error::{Fault, FormatError};
+use crate::manifest::version_of;
 use crate::node::Node;
 use crate::reader::{Reader, is_nothing};
 use crate::shape::{Shape, grouped};
@@ -217,7 +218,7 @@ impl Package {
     /// Adds the line of a version. Only what tells it from others is kept besides.
     fn add(&mut self, release: &Release) {
         let place = self.lines.len();
-        if let Ok(version) = Version::parse_lenient(&release.version) {
+        if let Some(version) = version_of(release) {
             let known = self.versions.entry(version);
             let (first, archive) = known.or_insert_with(|| (place, release.archive.clone()));
             if *archive != release.archive {
@@ -237,8 +238,8 @@ impl Package {
         let mut place = 0;
         for line in self.lines.split_inclusive(|byte| *byte == b'\n') {
             let release = serde_json::from_slice::<Release>(line).unwrap_or_default();
-            let version = Version::parse_lenient(&release.version).ok();
-            let first = version.and_then(|version| Some(self.versions.get(&version)?.0));
+            let first =
+                version_of(&release).and_then(|version| Some(self.versions.get(&version)?.0));
             match first.filter(|first| self.doubled.contains(first)) {
                 Some(first) if first == place => {
                     let reason = "the index lists it twice, with different archives".to_owned();

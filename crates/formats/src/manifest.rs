@@ -40,7 +40,7 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
         },
         versions: if release.is_lenient() { Versions::Lenient } else { Versions::Strict },
         format: release.format.clone(),
-        api_version: None,
+        api_version: release.api_version.clone(),
         mu_version: release.mu_version.as_deref().and_then(|text| Range::parse(text).ok()),
         description: release.description.clone(),
         authors: Vec::new(),
@@ -69,7 +69,8 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
     })
 }
 
-/// The version of a foreign package, which may leave numbers out.
+/// The version of a release with all that tells it from others: of a composite one, app version and revision. It may leave
+/// numbers out.
 pub fn version_of(release: &Release) -> Option<Version> {
     match (&release.versioning, &release.app_version) {
         (Some(_), app) => Version::composite(app.as_deref()?, &release.version).ok(),
@@ -90,6 +91,9 @@ pub fn as_listed(manifest: &mut Manifest, line: &Release) {
         return;
     }
     manifest.app_version.clone_from(&line.app_version);
+    if line.api_version.is_none() {
+        manifest.api_version = None;
+    }
     if line.dependencies.is_none() {
         manifest.dependencies.clear();
     }

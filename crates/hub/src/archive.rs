@@ -151,6 +151,11 @@ impl Unpacked {
         if !is_version && !found.version.is_empty() {
             return mismatch(line, "version", line.version(), found.version);
         }
+        let app = found.app_version.filter(|_| found.versioning.is_some());
+        if app.as_deref() != line.composite_app() {
+            let expected = line.composite_app().unwrap_or_default();
+            return mismatch(line, "app version", expected, app.unwrap_or_default());
+        }
         Ok(())
     }
 

@@ -12,6 +12,7 @@ pub struct KudoOperator {
     name: String,
     version: String,
     app: Option<String>,
+    api: String,
     lines: String,
     tasks: String,
 }
@@ -22,12 +23,19 @@ impl KudoOperator {
         let tasks =
             "- name: app\n  kind: Apply\n  spec:\n    resources:\n    - map.yaml\n".to_owned();
         let (name, version) = (name.to_owned(), version.to_owned());
-        Self { name, version, app: None, lines: String::new(), tasks }
+        let api = "kudo.dev/v1beta1".to_owned();
+        Self { name, version, app: None, api, lines: String::new(), tasks }
     }
 
     /// With the version of its application.
     pub fn app(mut self, app: &str) -> Self {
         self.app = Some(app.to_owned());
+        self
+    }
+
+    /// With another `apiVersion` than that of all KUDO's releases.
+    pub fn api(mut self, api: &str) -> Self {
+        api.clone_into(&mut self.api);
         self
     }
 
@@ -52,9 +60,9 @@ impl KudoOperator {
 
     /// Its `operator.yaml`.
     pub fn manifest(&self) -> String {
-        let Self { lines, tasks, .. } = self;
+        let Self { api, lines, tasks, .. } = self;
         let plans = "plans:\n  deploy:\n    strategy: serial\n    phases: []\n";
-        format!("apiVersion: kudo.dev/v1beta1\n{}{lines}tasks:\n{tasks}{plans}", self.head())
+        format!("apiVersion: {api}\n{}{lines}tasks:\n{tasks}{plans}", self.head())
     }
 
     /// Its files.

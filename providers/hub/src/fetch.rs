@@ -163,7 +163,7 @@ impl HubProvider {
             if release.archive.is_some() && listed.archive == release.archive {
                 return Ok(Some(listed));
             }
-            if release.archive.is_none() && listed.version == release.version {
+            if release.archive.is_none() && listed.full_version() == release.full_version() {
                 same_version = Some(listed);
             }
         }

@@ -50,6 +50,11 @@ impl Here {
             || self.exclude.iter().any(|exclusion| exclusion.id == *id)
     }
 
+    /// Whether what a version says of itself can keep it from being used here.
+    pub(super) fn may_refuse_by_details(&self) -> bool {
+        !self.runtime.is_empty()
+    }
+
     /// Why a version with these properties cannot be used here; empty if it can.
     pub(super) fn reasons(
         &self,
@@ -88,7 +93,7 @@ impl Here {
             if version.is_prerelease() || except == Some(position) {
                 continue;
             }
-            let details = listing.details(position)?;
+            let details = listing.details(position, true)?;
             let is_yanked = details.as_ref().is_some_and(|details| details.yanked.is_some());
             let age = listing.age(position)?;
             if !is_yanked && self.reasons(listing.id, &version, details.as_ref(), age).is_empty() {

@@ -109,13 +109,13 @@ impl Listing<'_> {
         let all: Vec<Position> = (0..self.releases.len()).collect();
         // Whether app versions are words or numbers depends on all of them.
         let asked = if sieve.asks_for_details() { &all } else { positions };
-        if self.releases.is_repository() {
+        if self.releases.is_repository() || self.asks(sieve) {
             let expected = asked.iter().map(|position| (Arc::clone(self.releases), *position));
             self.session.index().expect(Level::Requirements(&expected.collect::<Vec<_>>()));
         }
         let known: Vec<(Position, Option<Details>)> = asked
             .iter()
-            .map(|&position| Ok((position, self.details(position)?)))
+            .map(|&position| Ok((position, self.details(position, self.asks(sieve))?)))
             .collect::<Result<_, CommandError>>()?;
         let app_version = |position: Position, details: &Option<Details>| {
             let composite = self.releases.version(position).app().map(str::to_owned);
@@ -137,26 +137,51 @@ impl Listing<'_> {
         Ok(shown)
     }
 
-    /// What is known about a version: from the index, or from its manifest if the index has nothing.
-    pub(super) fn details(&self, position: Position) -> Result<Option<Details>, CommandError> {
+    /// Whether the places of versions are asked for what their listing does not say: only where that decides about something.
+    fn asks(&self, sieve: &Sieve<'_>) -> bool {
+        !self.releases.is_complete
+            && (sieve.asks_for_details() || self.here.may_refuse_by_details())
+    }
+
+    /// What is known about a version: from the index, or from its manifest if the index has nothing. Where no manifest can be
+    /// shown, the place of the version is asked if `asks` is set.
+    pub(super) fn details(
+        &self,
+        position: Position,
+        asks: bool,
+    ) -> Result<Option<Details>, CommandError> {
         if let Some(details) = self.releases.details(position) {
             return Ok(Some(details.clone()));
         }
-        match self.session.index().manifest(self.id, Candidate::Release(position)) {
-            Ok(manifest) => Ok(manifest.as_ref().map(of_manifest)),
-            Err(error) => {
-                let error = unavailable(self.session, error);
-                if error.code != crate::ops::Code::Manifest {
-                    return Err(error);
-                }
-                let version = self.releases.version(position);
-                self.session.events.warning(&format!(
-                    "the manifest of `{}` {version} cannot be read, so only its version is shown",
-                    self.id
-                ));
-                Ok(None)
+        let (index, candidate) = (self.session.index(), Candidate::Release(position));
+        let shown = index.manifest(self.id, candidate);
+        let known = shown.and_then(|manifest| match manifest {
+            Some(manifest) => Ok(Some(of_manifest(&manifest))),
+            None if asks => Ok(index.declared(self.id, candidate)?.map(Arc::unwrap_or_clone)),
+            None => Ok(None),
+        });
+        let line = || index.release(self.id, candidate).map(|(_, line)| line.api_version.clone());
+        let found = known.and_then(|known| match (known, line()?) {
+            (Some(known), Some(line)) if known.api_version.is_none() => {
+                Ok(Some(Details { api_version: Some(line), ..known }))
             }
-        }
+            (None, Some(line)) => {
+                Ok(Some(Details { api_version: Some(line), ..Details::default() }))
+            }
+            (known, _) => Ok(known),
+        });
+        found.or_else(|error| {
+            let error = unavailable(self.session, error);
+            if error.code != crate::ops::Code::Manifest {
+                return Err(error);
+            }
+            let version = self.releases.version(position);
+            self.session.events.warning(&format!(
+                "the manifest of `{}` {version} cannot be read, so only its version is shown",
+                self.id
+            ));
+            Ok(None)
+        })
     }
 
     /// Whether a version is in `Mu.lock`.
@@ -204,7 +229,7 @@ impl Listing<'_> {
             deprecated: release.deprecated.reason(),
             published: release.published.clone(),
             commit: release.commit.as_ref().map(ToString::to_string),
-            api_version: details.api_version,
+            api_version: details.api_version.or_else(|| release.api_version.clone()),
             mu_version: details.mu_version,
             moved_to: details.moved_to,
             locked,

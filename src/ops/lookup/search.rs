@@ -449,7 +449,7 @@ fn usability(
     let is_it = |position: &Position| releases.version(*position).to_string() == package.latest;
     let Some(position) = positions.find(is_it) else { return Ok(None) };
     let listing = Listing { session, id, releases: &releases, here: here.clone() };
-    let details = listing.details(position)?;
+    let details = listing.details(position, false)?;
     let reasons =
         here.reasons(id, &releases.version(position), details.as_ref(), listing.age(position)?);
     let newest = if reasons.is_empty() { None } else { here.newest(&listing, Some(position))? };

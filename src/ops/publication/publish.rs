@@ -165,6 +165,7 @@ fn one(
     }
     let commit = checkout::commit(&member.folder, &packed, request.allow_dirty)?;
     doubts.extend(older(&target, &name, member)?);
+    doubts.extend(ordered_by_text(member));
     for doubt in doubts {
         session.events.warning(&doubt);
     }
@@ -227,6 +228,16 @@ fn older(target: &Target, name: &str, member: &Member) -> Result<Option<String>,
     Ok(newest.filter(|newest| newest > version).map(|newest| {
         format!("`{name}` {version} is older than {newest}, which is already published")
     }))
+}
+
+/// Warns if versions of `member` have no other order than that of their texts.
+fn ordered_by_text(member: &Member) -> Option<String> {
+    let version = member.manifest.version.as_ref().filter(|version| version.is_of_text())?;
+    let app = version.app()?;
+    Some(format!(
+        "the app version `{app}` of `{}` is not a version: such versions come before all others, in the order of their texts, and then of their revisions; ranges do not find them",
+        member.manifest.name
+    ))
 }
 
 /// The cycle of workspace packages through which one depends on itself, if there is one, starting with

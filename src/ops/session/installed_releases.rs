@@ -57,7 +57,7 @@ impl PacksHere {
     pub(crate) fn of_user_and_runtime(&self, id: &PackageId) -> Vec<Release> {
         let mut releases: Vec<Release> = Vec::new();
         for (_, release) in self.found(id, self.first_elsewhere()) {
-            if !releases.iter().any(|known| known.version == release.version) {
+            if !releases.iter().any(|known| known.full_version() == release.full_version()) {
                 releases.push(release);
             }
         }
@@ -123,7 +123,8 @@ impl PacksHere {
             return Some(Source::new(Source::PACK, place));
         }
         let found = self.found(id, self.first_elsewhere());
-        let (folder, _) = found.into_iter().find(|(_, release)| release.version == version)?;
+        let (folder, _) =
+            found.into_iter().find(|(_, release)| release.full_version() == version)?;
         let place = if folder.starts_with(user) {
             format!("{}{}", Source::IN_HOME, relative(user, &folder))
         } else {

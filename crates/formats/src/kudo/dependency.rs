@@ -3,6 +3,7 @@
 use mu_manifest::reference::{Reference, Version, VersionSpec};
 use mu_provider::{Dependency, DetailedDependency, Release};
 
+use super::operator::unfit;
 use crate::error::Fault;
 use crate::format::{Reading, Seen, check_name};
 use crate::node::Node;
@@ -67,14 +68,23 @@ fn in_repository(package: &str, spec: &Node<'_>) -> Result<Dependency, Fault> {
             .map_err(|_| at.fault(format!("`{text}` is not a version")))
             .map(|it| VersionSpec::exactly(&it))
     };
+    // An app version can be any text.
+    let named = |(text, at): (&str, &Node<'_>)| match Version::parse_lenient(text) {
+        Ok(version) => Ok(VersionSpec::exactly(&version).to_string()),
+        Err(_) => match Version::composite(text, "0.0.0") {
+            Ok(_) => Ok(text.to_owned()),
+            Err(_) => Err(at.fault(unfit(text))),
+        },
+    };
     match (app, own) {
         (None, None) => Ok(Dependency::Reference(package.to_owned())),
         (Some(app), Some(own)) => {
-            let (app, own) = (parsed(app)?, parsed(own)?);
+            let own = parsed(own)?;
+            let app = named(app)?;
             Ok(Dependency::Reference(format!("{package}#{app}-{own}")))
         }
         (Some(app), None) => {
-            parsed(app)?;
+            named(app)?;
             Ok(Dependency::Detailed(Box::new(DetailedDependency {
                 reference: package.to_owned(),
                 app_version: Some(app.0.to_owned()),

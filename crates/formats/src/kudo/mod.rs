@@ -64,8 +64,12 @@ pub fn is_operator(text: &str) -> bool {
 }
 
 fn is_of_kudo(root: &Node<'_>) -> bool {
-    root.text("apiVersion")
-        .is_ok_and(|found| found.is_some_and(|(text, _)| text.starts_with(GROUP)))
+    root.text("apiVersion").is_ok_and(|found| found.is_some_and(|(text, _)| is_api_version(text)))
+}
+
+/// Whether an `apiVersion` is one of KUDO's, whose manifests [`read`] reads.
+pub fn is_api_version(text: &str) -> bool {
+    text.starts_with(GROUP)
 }
 
 /// Reads the operator whose files these are.

@@ -3,8 +3,8 @@
 use mu_manifest::reference::{Version, VersionSpec};
 use mu_provider::Release;
 
-use super::NAME;
 use super::dependency::TASK;
+use super::{NAME, is_api_version};
 use crate::error::Fault;
 use crate::format::check_name;
 use crate::node::{Node, PEOPLE};
@@ -48,17 +48,10 @@ pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<Release, Fault
     let (version, node) =
         root.text("operatorVersion")?.ok_or_else(|| missing("operatorVersion"))?;
     let app = root.text("appVersion")?;
-    match app {
-        Some((app, at)) => {
-            Version::parse_lenient(app)
-                .map_err(|_| at.fault(format!("the appVersion `{app}` is not a version")))?;
-            Version::composite(app, version)
-                .map_err(|_| node.fault(format!("`{version}` is not a version")))?;
-        }
-        None => {
-            Version::parse_lenient(version)
-                .map_err(|_| node.fault(format!("`{version}` is not a version")))?;
-        }
+    let read = if app.is_some() { Version::parse } else { Version::parse_lenient };
+    read(version).map_err(|_| node.fault(format!("`{version}` is not a version")))?;
+    if let Some((app, at)) = app {
+        Version::composite(app, version).map_err(|_| at.fault(unfit(app)))?;
     }
     Ok(Release {
         name: own.to_owned(),
@@ -66,8 +59,14 @@ pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<Release, Fault
         app_version: app.map(|(app, _)| app.to_owned()),
         versioning: app.map(|_| "composite".to_owned()),
         format: Some(NAME.to_owned()),
+        api_version: root.said("apiVersion").filter(|text| is_api_version(text)),
         ..Release::default()
     })
+}
+
+/// Why an app version cannot be used, which may be any text that an archive can be called by.
+pub(super) fn unfit(app: &str) -> String {
+    format!("the appVersion `{app}` cannot be a part of a version")
 }
 
 /// Reads everything else that an operator says. Text that is only for people is left out if it makes no sense.

@@ -114,8 +114,8 @@ fn what_is_none_or_cannot_be_used_is_refused() {
         ),
         (KAFKA.replace("\"1.3.1\"", "one"), "operator.yaml:3:18: `one` is not a version"),
         (
-            KAFKA.replace("\"2.5.0\"", "bar"),
-            "operator.yaml:6:13: the appVersion `bar` is not a version",
+            KAFKA.replace("\"2.5.0\"", "../bar"),
+            "operator.yaml:6:13: the appVersion `../bar` cannot be a part of a version",
         ),
         (
             KAFKA.replace("v1.16", "'>=1.16'"),
@@ -168,10 +168,10 @@ fn an_index_says_everything_but_the_tasks() {
         .map(|line| serde_json::from_slice(line).expect("is a line"))
         .collect();
     let versions: Vec<String> = lines.iter().map(Release::full_version).collect();
-    assert_eq!(versions, ["2.5.0-1.3.1", "2.5.0-1.3.0", "1.2.0", "0.1.0"]);
+    assert_eq!(versions, ["2.5.0-1.3.1", "2.5.0-1.3.0", "bar-1.2.0", "0.1.0"]);
     assert_eq!(lines[0].dependencies, None);
     assert_eq!(lines[1].yanked, Yanked::Flag(true));
-    assert_eq!(lines[2].unusable.as_deref(), Some("the appVersion `bar` is not a version"));
+    assert_eq!((lines[2].app_version.as_deref(), &lines[2].unusable), (Some("bar"), &None));
     // The archive has the rest, if it is the one that the index means.
     let full = completed(&lines[0], KAFKA);
     assert_eq!((full.unusable.as_deref(), &full.archive), (None, &lines[0].archive));
@@ -181,6 +181,50 @@ fn an_index_says_everything_but_the_tasks() {
     assert_eq!(other.unusable.as_deref(), Some("its archive has kafka 2.5.0-1.3.1"));
     let broken = completed(&lines[0], "apiVersion: kudo.dev/v1\n").unusable;
     assert_eq!(broken.as_deref(), Some("operator.yaml:1:1: the operator has no `name`"));
+}
+
+#[test]
+fn app_version_and_operator_version_together_tell_versions_apart() {
+    let entry = |app: &str, own: &str, digit: &str| {
+        let digest = digit.repeat(64);
+        format!(
+            "  - {{appVersion: {app}, name: kafka, operatorVersion: {own}, digest: {digest}, urls: [a.tgz]}}\n"
+        )
+    };
+    let entries = [
+        entry("2.3.0", "1.1.0", "a"),
+        entry("3.0.0", "1.1.0", "b"),
+        entry("3.0.1", "1.1.0", "c"),
+        entry("3.0.0", "1.2.0", "d"),
+        // These two are one version.
+        entry("3.0.0", "1.2.0", "e"),
+    ];
+    let text = format!("entries:\n  kafka:\n{}", entries.concat());
+    let index = index("index.yaml", &text).expect("is an index");
+    let lines = index.packages["kafka"].split(|byte| *byte == b'\n');
+    let lines = lines.filter_map(|line| serde_json::from_slice::<Release>(line).ok());
+    let seen: Vec<_> = lines.map(|line| (line.full_version(), line.unusable.is_some())).collect();
+    let seen: Vec<(&str, bool)> = seen.iter().map(|(text, bad)| (&**text, *bad)).collect();
+    assert_eq!(
+        seen,
+        [
+            ("2.3.0-1.1.0", false),
+            ("3.0.0-1.1.0", false),
+            ("3.0.1-1.1.0", false),
+            ("3.0.0-1.2.0", true)
+        ]
+    );
+}
+
+#[test]
+fn an_app_version_can_be_any_text() {
+    let text = KAFKA.replace("\"2.5.0\"", "11 SR2").replace("3.4.14,", "Frodo,");
+    let package = operator(&text, true).expect("is an operator");
+    let version = manifest(&package).expect("has a name").version.expect("has one");
+    assert_eq!(version.to_string(), "11 SR2-1.3.1");
+    assert_eq!((version.app(), version.revision()), (Some("11 SR2"), Some("1.3.1")));
+    assert_eq!(references(&package.release)[0], "zookeeper#Frodo-0.3.0");
+    assert_eq!(package.release.api_version.as_deref(), Some("kudo.dev/v1beta1"));
 }
 
 #[test]

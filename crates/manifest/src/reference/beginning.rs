@@ -11,7 +11,7 @@ impl Range {
     /// Alternatives that end before `version` are left out. If the whole range ends before `version`, only
     /// the form is kept.
     pub fn beginning_at(&self, published: &Version) -> Self {
-        let version = published.leading();
+        let Some(version) = published.leading() else { return self.clone() };
         let parts: Vec<&str> = self.as_str().split("||").map(str::trim).collect();
         let mut written: Vec<String> = Vec::new();
         for (alternative, text) in self.alternatives().iter().zip(parts) {

@@ -86,13 +86,15 @@ impl Pin {
     /// revision, or only the app, which accepts any revision of it.
     pub fn accepts(&self, version: &Version) -> bool {
         let Some(found) = version.as_composite() else {
-            return is_same(&self.version, version.leading());
+            return version.leading().is_some_and(|found| is_same(&self.version, found));
         };
+        let Some(app) = &found.app else { return false };
         let composite = self.rare.as_ref().and_then(|rare| rare.composite.as_ref());
         let names_both = composite.is_some_and(|wanted| {
-            is_same(&wanted.app, &found.app) && is_same(&wanted.revision, &found.revision)
+            wanted.app.as_ref().is_some_and(|wanted| is_same(wanted, app))
+                && is_same(&wanted.revision, &found.revision)
         });
-        names_both || is_same(&self.version, &found.app)
+        names_both || is_same(&self.version, app)
     }
 }
 

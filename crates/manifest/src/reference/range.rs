@@ -48,12 +48,12 @@ impl Range {
         &self.alternatives
     }
 
-    /// Whether a version is in the range. For a composite version, the app's version counts.
+    /// Whether a version is in the range. For a composite version, the app's version counts; other text is in no range.
     ///
     /// A prerelease is in the range only if a comparator names a prerelease of the same three numbers, or if
     /// `prereleases` is set.
     pub fn matches(&self, version: &Version, prereleases: bool) -> bool {
-        let leading = version.leading();
+        let Some(leading) = version.leading() else { return false };
         // A range is about apps, so it cannot name a prerelease of a revision.
         let hidden = !prereleases
             && version.as_composite().is_some_and(|composite| !composite.revision.pre.is_empty());
@@ -77,7 +77,7 @@ impl Range {
         let holds = |at: usize, is_lower: bool| {
             let version = version(at);
             let mut bounds = comparators.iter().filter(|bound| bound.side.is_lower() == is_lower);
-            bounds.all(|bound| bound.holds(version.leading(), true))
+            bounds.all(|bound| version.leading().is_some_and(|leading| bound.holds(leading, true)))
         };
         let start = first(0, count, |at| holds(at, true));
         Some(start..first(start, count, |at| !holds(at, false)))
@@ -85,7 +85,7 @@ impl Range {
 
     /// Whether a lower bound of the range is exactly this version, and the version is in the range.
     pub fn begins_at(&self, version: &Version) -> bool {
-        let leading = version.leading();
+        let Some(leading) = version.leading() else { return false };
         self.alternatives.iter().any(|alternative| {
             alternative.holds(leading, true)
                 && alternative.0.iter().any(|comparator| comparator.begins_at(leading))

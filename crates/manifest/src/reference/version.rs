@@ -13,9 +13,10 @@ use super::version_text;
 
 /// A version of a package: `1.2.3-rc.1+b5`, or `2.3.0-1.0.0` of an app and a revision.
 ///
-/// Composite versions order by app, then by revision. If two versions have the same precedence (because only
-/// build metadata or, for composite ones, spelling differs), their order is still fixed. A version that
-/// leaves numbers out (`1.28`) equals the full one, and prints as it was written.
+/// Composite versions order by app, then by revision. Apps whose versions are other text (`Bookworm`) come before all others,
+/// in the order of their texts. If two versions have the same precedence (because only build metadata or, for composite ones,
+/// spelling differs), their order is still fixed. A version that leaves numbers out (`1.28`) equals the full one, and prints as
+/// it was written.
 #[derive(Debug, Clone)]
 pub struct Version(Kind);
 
@@ -49,7 +50,8 @@ struct Spelt {
 /// An app version and the revision that packages it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Composite {
-    pub(super) app: semver::Version,
+    /// `None` if the app's version is other text than a version.
+    pub(super) app: Option<semver::Version>,
     pub(super) revision: semver::Version,
     text: Box<str>,
     app_length: usize,
@@ -112,13 +114,13 @@ impl Version {
         matches!(self.seen(), Seen::Spelt(_))
     }
 
-    /// The version of a package of `app` in its `revision`; the app's version may be lenient.
+    /// The version of a package of `app` in its `revision`. The app's version may be lenient, or other text that a file can be called.
     ///
     /// # Errors
     ///
-    /// When either is not a version.
+    /// When the revision is not a version, no file can be called by that text, or the two cannot be told apart once they are joined.
     pub fn composite(app: &str, revision: &str) -> Result<Self, ReferenceError> {
-        Composite::new(app, revision)
+        Composite::joined(app, revision)
             .map(|composite| Self::other(Other::Composite(composite)))
             .map_err(|fault| {
                 ReferenceError::new("composite version", &format!("{app}-{revision}"), fault)
@@ -143,12 +145,13 @@ impl Version {
     /// prerelease.
     pub fn is_prerelease(&self) -> bool {
         let is_revision = |composite: &Composite| !composite.revision.pre.is_empty();
-        !self.leading().pre.is_empty() || self.as_composite().is_some_and(is_revision)
+        self.leading().is_some_and(|leading| !leading.pre.is_empty())
+            || self.as_composite().is_some_and(is_revision)
     }
 
     /// The semantic version, unless it is a composite one.
     pub fn as_semver(&self) -> Option<&semver::Version> {
-        self.as_composite().is_none().then(|| self.leading())
+        self.leading().filter(|_| self.as_composite().is_none())
     }
 
     /// The app's version in a composite one, as it was written.
@@ -161,9 +164,14 @@ impl Version {
         self.as_composite().map(|composite| &composite.text[composite.app_length + 1..])
     }
 
-    /// The first number: of a composite version, its app's.
+    /// The first number: of a composite version, its app's; 0 if that is other text.
     pub fn major(&self) -> u64 {
-        self.leading().major
+        self.leading().map_or(0, |leading| leading.major)
+    }
+
+    /// Whether it is a composite version whose app's version is other text than a version.
+    pub fn is_of_text(&self) -> bool {
+        self.leading().is_none()
     }
 
     pub(super) fn as_composite(&self) -> Option<&Composite> {
@@ -173,32 +181,63 @@ impl Version {
         }
     }
 
-    /// The part that ranges look at: the version, or the app's part of it.
-    pub(super) fn leading(&self) -> &semver::Version {
+    /// The part that ranges look at: the version, or the app's part of it, if that is a version.
+    pub(super) fn leading(&self) -> Option<&semver::Version> {
         match self.seen() {
-            Seen::Semantic(version) => version,
-            Seen::Spelt(spelt) => &spelt.version,
-            Seen::Composite(composite) => &composite.app,
+            Seen::Semantic(version) => Some(version),
+            Seen::Spelt(spelt) => Some(&spelt.version),
+            Seen::Composite(composite) => composite.app.as_ref(),
         }
     }
 }
 
 impl Composite {
-    /// Splits at the first `-` that has a lenient version before it and a strict one after it.
+    /// Splits at the first `-` that has a lenient version before it and a strict one after it; if there is none, at the first one
+    /// with a strict version after it.
     pub(super) fn parse(text: &str) -> Option<Self> {
-        text.match_indices('-').find_map(|(at, _)| Self::new(&text[..at], &text[at + 1..]).ok())
+        let numbers = |app: &str| version_text::lenient(app).map(Some);
+        let words = |app: &str| version_text::words(app).map(|()| None);
+        Self::split(text, numbers).or_else(|| Self::split(text, words))
     }
 
-    fn new(app: &str, revision: &str) -> Result<Self, Fault> {
-        let parsed_app = version_text::lenient(app)?;
+    fn split(
+        text: &str,
+        read: impl Fn(&str) -> Result<Option<semver::Version>, Fault>,
+    ) -> Option<Self> {
+        let parts = text.match_indices('-').map(|(at, _)| (&text[..at], &text[at + 1..]));
+        let mut read = parts.map(|(app, revision)| Self::new(app, read(app)?, revision));
+        read.find_map(Result::ok)
+    }
+
+    fn joined(app: &str, revision: &str) -> Result<Self, Fault> {
+        let numbers = version_text::lenient(app).ok();
+        if numbers.is_none() {
+            version_text::words(app)?;
+        }
+        let joined = Self::new(app, numbers, revision)?;
+        match Self::parse(&joined.text) {
+            Some(parted) if parted == joined => Ok(joined),
+            _ => {
+                Err(Fault::new(0, "an app version that does not look like a part of the revision"))
+            }
+        }
+    }
+
+    fn new(app: &str, parsed: Option<semver::Version>, revision: &str) -> Result<Self, Fault> {
         let parsed_revision =
             version_text::strict(revision).map_err(|fault| fault.shifted(app.len() + 1))?;
         Ok(Self {
-            app: parsed_app,
+            app: parsed,
             revision: parsed_revision,
             text: format!("{app}-{revision}").into(),
             app_length: app.len(),
         })
+    }
+
+    /// What orders it among others.
+    fn rank(&self) -> (Option<&semver::Version>, &str, &semver::Version, &str) {
+        let words = if self.app.is_none() { &self.text[..self.app_length] } else { "" };
+        (self.app.as_ref(), words, &self.revision, &self.text)
     }
 }
 
@@ -212,13 +251,11 @@ impl Ord for Version {
     fn cmp(&self, other: &Self) -> Ordering {
         match (self.seen(), other.seen()) {
             (Seen::Semantic(one), Seen::Semantic(two)) => one.cmp(two),
-            (Seen::Composite(one), Seen::Composite(two)) => {
-                (&one.app, &one.revision, &one.text).cmp(&(&two.app, &two.revision, &two.text))
-            }
+            (Seen::Composite(one), Seen::Composite(two)) => one.rank().cmp(&two.rank()),
             // If a package became composite midway, the plain version is the older one.
-            (_, Seen::Composite(two)) => self.leading().cmp(&two.app).then(Ordering::Less),
-            (Seen::Composite(one), _) => one.app.cmp(other.leading()).then(Ordering::Greater),
-            _ => self.leading().cmp(other.leading()),
+            (_, Seen::Composite(_)) => self.leading().cmp(&other.leading()).then(Ordering::Less),
+            (Seen::Composite(_), _) => self.leading().cmp(&other.leading()).then(Ordering::Greater),
+            _ => self.leading().cmp(&other.leading()),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use semver::{BuildMetadata, Prerelease, Version};
 
-use super::error::Fault;
+use super::error::{Fault, is_harmful};
 
 /// Longer versions are somebody's mistake or attack.
 const MAX_LENGTH: usize = 256;
@@ -14,6 +14,8 @@ const THREE_NUMBERS: &str = "`.`, because a version has three numbers";
 const VERSION_END: &str = "the end, `-` and a prerelease, or `+` and build metadata";
 const TOO_LONG: &str = "a version of at most 256 characters";
 const IDENTIFIER: &str = "letters, digits or `-`";
+const WORDS: &str =
+    "a version, or words without `/`, `\\\\` and other characters that a file name cannot have";
 
 /// The current position in a text.
 pub(super) struct Cursor<'a> {
@@ -144,6 +146,23 @@ pub(super) fn lenient(text: &str) -> Result<Version, Fault> {
         }
     }
     finish(cursor, numbers)
+}
+
+/// Text in place of a version, as apps have it: `Bookworm 12`. It can be a part of a file's name.
+pub(super) fn words(text: &str) -> Result<(), Fault> {
+    let is_unfit = |character: char| {
+        character.is_control() || is_harmful(character) || r#"/\<>:"|?*#"#.contains(character)
+    };
+    if text.len() > MAX_LENGTH {
+        return Err(Fault::new(text.floor_char_boundary(MAX_LENGTH), TOO_LONG));
+    }
+    match text.find(is_unfit) {
+        Some(at) => Err(Fault::new(at, WORDS)),
+        None if text.is_empty() || text.starts_with('.') || text.trim() != text => {
+            Err(Fault::new(0, WORDS))
+        }
+        None => Ok(()),
+    }
 }
 
 fn start(text: &str) -> Result<Cursor<'_>, Fault> {

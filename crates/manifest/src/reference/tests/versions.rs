@@ -207,6 +207,10 @@ fn orders_versions() {
         .to_vec(),
     );
     ascending(vec![version("1.0.0"), composite("1.0.0-1.0.0"), version("1.0.1")]);
+    // Other text than versions comes first, in its own order.
+    let words = ["11 SR2-0.2.0", "Frodo-0.1.0", "Frodo-0.10.0", "Samwise-0.1.0", "0.1-0.1.0"];
+    ascending(words.map(composite).to_vec());
+    ascending(vec![composite("Frodo-9.0.0"), version("0.0.1")]);
 }
 
 #[test]
@@ -256,6 +260,31 @@ fn takes_composite_versions_apart() {
     assert!(!version.is_prerelease());
     assert_eq!(composite("2.3.0-1.0.0-rc.1").revision(), Some("1.0.0-rc.1"));
     assert_eq!(composite("2.3.0-rc.1-1.0.0").app(), Some("2.3.0-rc.1"));
+}
+
+#[test]
+fn an_app_version_can_be_other_text() {
+    let version = Version::composite("bookworm-12", "1.0.0-rc.1").expect("is a version");
+    assert_eq!((version.app(), version.revision()), (Some("bookworm-12"), Some("1.0.0-rc.1")));
+    assert_eq!(Version::parse_composite(&version.to_string()).as_ref(), Ok(&version));
+    assert!(version.is_of_text() && version.is_prerelease());
+    assert_eq!((version.major(), version.as_semver()), (0, None));
+    for (wanted, expected) in [
+        ("latest", false),
+        ("tip", true),
+        ("bookworm-12-1.0.0-rc.1", true),
+        ("bookworm-12", false),
+        (">=0", false),
+        ("*", false),
+        ("^12", false),
+    ] {
+        assert_eq!(spec(wanted).accepts(&version, false), expected, "{wanted}");
+    }
+    assert!(spec("*").accepts(&Version::composite("Frodo", "1.0.0").expect("is one"), false));
+    // Text that no file can be called by, and text that reads as another version once it is joined.
+    for app in ["", " a", ".a", "../a", "a/b", "a\\b", "a\u{202e}b", "Frodo-1.0.0", "1.0-2.0.0"] {
+        assert!(Version::composite(app, "3.0.0").is_err(), "{app}");
+    }
 }
 
 #[test]
