@@ -16,7 +16,7 @@ use crate::packs::folders::Folders;
 use crate::packs::hash::{HashError, hash_folder};
 use crate::packs::state::{Pack, State};
 use crate::packs::vendored::Record;
-use crate::packs::wanted::{WantedPack, first_from, from, holds, is_below};
+use crate::packs::wanted::{WantedPack, above, first_from, from, holds, is_below};
 use crate::store::trees_in;
 
 /// Records wanted packs that are in place, and are the right ones.
@@ -91,8 +91,7 @@ fn adopt_one(
 
 /// Whether a place is inside one of mu's own packs, which makes room for the pack that belongs there.
 fn is_inside(state: &State, place: &str) -> bool {
-    let mut around = place.match_indices('/').map(|(end, _)| &place[..end]);
-    around.any(|place| state.packs.contains_key(place) || state.pending.contains(place))
+    above(place).any(|place| state.packs.contains_key(place) || state.pending.contains(place))
 }
 
 /// Refuses a file where a pack is to be made: only a user can have put it there.

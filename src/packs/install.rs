@@ -23,7 +23,7 @@ use crate::packs::folder::{OWN, PacksFolder};
 use crate::packs::folders::Folders;
 use crate::packs::link::Linker;
 use crate::packs::state::{Pack, State};
-use crate::packs::wanted::{WantedPack, first_from, is_below};
+use crate::packs::wanted::{WantedPack, above, first_from, is_below};
 use crate::store::{Store, StoreError, Stored};
 use crate::workspace::Link;
 
@@ -82,7 +82,7 @@ impl<'packs> Installation<'packs> {
         let together = outermost(&wanted, &remove, &touched);
         let install = wanted
             .iter()
-            .filter(|pack| around(&pack.place).any(|place| together.contains(place)))
+            .filter(|pack| with_above(&pack.place).any(|place| together.contains(place)))
             .cloned()
             .collect();
         let link = if is_vendored { Link::Copy } else { link };
@@ -313,12 +313,12 @@ fn outermost<'places>(
     touched: &[&'places str],
 ) -> BTreeSet<&'places str> {
     let is_pack = |place: &str| first_from(wanted, place) == Some(place) || remove.contains(place);
-    touched.iter().filter_map(|place| around(place).find(|place| is_pack(place))).collect()
+    touched.iter().filter_map(|place| with_above(place).find(|place| is_pack(place))).collect()
 }
 
-/// The folders around a place, from the outside to the inside, and the place itself.
-fn around(place: &str) -> impl Iterator<Item = &str> {
-    place.match_indices('/').map(|(end, _)| &place[..end]).chain([place])
+/// The folders above a place, from the outside to the inside, and the place itself.
+fn with_above(place: &str) -> impl Iterator<Item = &str> {
+    above(place).chain([place])
 }
 
 fn has_manifest(stored: &Stored) -> bool {

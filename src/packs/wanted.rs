@@ -56,6 +56,11 @@ pub(super) fn first_from<'wanted>(
     wanted.get(start).map(|other| other.place.as_str())
 }
 
+/// The folders above a place, from the outside to the inside.
+pub(super) fn above(place: &str) -> impl Iterator<Item = &str> {
+    place.match_indices('/').map(|(end, _)| &place[..end])
+}
+
 /// Whether folder `inner` is somewhere below `outer` (both slash-separated).
 pub(super) fn is_below(inner: &str, outer: &str) -> bool {
     inner.strip_prefix(outer).is_some_and(|rest| rest.starts_with('/'))
