@@ -75,19 +75,10 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Lockfile, LockError> {
             }
         }
     }
-    let mut doubled = Vec::new();
     replaced.sort_by(|left, right| left.id.cmp(&right.id));
-    replaced.dedup_by(|later, first| {
-        let is_same = later == first;
-        doubled.extend(is_same.then(|| later.id.clone()));
-        is_same
-    });
+    let mut doubled = drop_doubled(&mut replaced, |replaced| &replaced.id);
     packages.sort_by(|left, right| (&left.id, &left.version).cmp(&(&right.id, &right.version)));
-    packages.dedup_by(|later, first| {
-        let is_same = later == first;
-        doubled.extend(is_same.then(|| later.id.clone()));
-        is_same
-    });
+    doubled.extend(drop_doubled(&mut packages, |package| &package.id));
     let twice = packages.windows(2).find_map(|two| match two {
         [first, later] if is_twice(first, later) => {
             Some((&later.id, [first.version.as_str(), later.version.as_str()]))
@@ -107,6 +98,20 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<Lockfile, LockError> {
     }
     let (resolution, extra) = (wire.resolution, wire.extra);
     Ok(Lockfile { resolution, packages, replaced, extra, doubled })
+}
+
+/// Drops each entry that is the same as the one before it, and returns the ids of these.
+fn drop_doubled<Entry: PartialEq>(
+    entries: &mut Vec<Entry>,
+    id: impl Fn(&Entry) -> &PackageId,
+) -> Vec<PackageId> {
+    let mut doubled = Vec::new();
+    entries.dedup_by(|later, first| {
+        let is_same = later == first;
+        doubled.extend(is_same.then(|| id(later).clone()));
+        is_same
+    });
+    doubled
 }
 
 /// Whether two entries are of one package, and not of two majors of it.
