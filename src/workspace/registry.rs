@@ -276,7 +276,7 @@ pub(super) fn merged(mut above: Vec<Registry>, below: Vec<Registry>) -> Vec<Regi
 }
 
 /// Whether patterns name a folder: by its own path, by a folder above it with `/*`, or by `*`.
-pub(super) fn names_folder(patterns: &[String], folder: &Path) -> bool {
+pub(crate) fn names_folder(patterns: &[String], folder: &Path) -> bool {
     patterns.iter().any(|pattern| match pattern.strip_suffix('*') {
         Some("") => true,
         Some(above) if above.ends_with('/') => folder.starts_with(above) && folder != above,

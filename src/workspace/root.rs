@@ -1,10 +1,11 @@
-//! Where the workspace starts.
+//! Where the workspace starts, and the Git repository around it.
 //!
 //! Checks a few names in each folder on the way up; lists nothing, reads nothing.
 
 use std::path::{Path, PathBuf};
 
 use crate::formats;
+use crate::fs;
 
 /// The folder at a workspace's root that makes it one.
 pub const MU_FOLDER: &str = ".mu";
@@ -45,6 +46,11 @@ pub fn root_around(start: &Path, home: &Path, mu_home: &Path) -> Option<PathBuf>
         }
     }
     marked.or(packaged).map(Path::to_owned)
+}
+
+/// The root of the Git repository that `folder` is in, if it is in one. Its `.git` may be a file or a link, too.
+pub(crate) fn repository_around(folder: &Path) -> Option<&Path> {
+    folder.ancestors().find(|folder| fs::symlink_metadata(&folder.join(".git")).is_ok())
 }
 
 /// The folder that contains the outermost `.mu` folder around `start`.

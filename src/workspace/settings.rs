@@ -3,13 +3,13 @@
 //! Plain data with queries; `read.rs` fills it from the two files.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use mu_provider::http::TokenHosts;
 use mu_provider::{InnerPath, NamedBy};
 
 use super::elsewhere::{OfUser, TrustedBuilds};
-use super::{Cutoff, Registry, registry};
+use super::{Cutoff, Registry};
 use crate::manifest::choice;
 use crate::reference::{Alias, Aliases, Base, Defaults, Name, PackageId, Reference, VersionSpec};
 
@@ -87,11 +87,6 @@ impl Settings {
     /// The strictest rule about the age of versions, if it is now `now`.
     pub fn release_age(&self, now: i64) -> Option<ReleaseAge> {
         self.release_ages.iter().min_by_key(|age| age.cutoff.moment(now)).copied()
-    }
-
-    /// Whether the user trusts a folder outside of the workspace.
-    pub fn trusts_folder(&self, folder: &Path) -> bool {
-        registry::names_folder(&self.trusted_folders, folder)
     }
 
     /// Replaces the registry with the same prefix, or adds it.

@@ -167,3 +167,53 @@ fn the_repository_of_the_whole_home_folder_makes_nothing_the_authors() {
     );
     sandbox.mu_in("home/src/app", &["get", "--json"]).fails_with("untrusted");
 }
+
+#[test]
+fn a_repository_of_the_users_settings_is_taken_only_if_the_user_names_it() {
+    // As those who keep their home folder, or the settings in it, in Git.
+    for place in ["home", "home/.dotfiles", "home/.config/x"] {
+        let sandbox = Sandbox::new();
+        let folder = sandbox.path(place);
+        write(&folder, "Mu.yaml", "name: acme/private\nversion: 1.0.0\n");
+        write(&folder, "secret", "TOP SECRET");
+        git(&folder, &["init", "--quiet", "."]);
+        git(&folder, &["add", "Mu.yaml", "secret"]);
+        let who = ["-c", "user.name=a", "-c", "user.email=a@b"];
+        git(&folder, &[&who[..], &["commit", "--quiet", "--message", "a"]].concat());
+        git(&folder, &["tag", "v1.0.0"]);
+        let (root, shown) =
+            (folder.parent().expect("is in the sandbox").display(), folder.display());
+        let name = folder.file_name().expect("has a name").to_string_lossy().into_owned();
+        let reference = format!("git+file://{shown}#^1");
+        let led = format!("registries: {{git.example/: \"git+file://{root}/\"}}\n");
+        let overridden = format!("overrides: {{hub.mu.com/a/b: \"{reference}\"}}\n");
+        let ways =
+            [(&*reference, ""), (&*format!("git.example/{name}#^1"), &*led), ("a/b", &*overridden)];
+        for (dependency, settings) in ways {
+            // A name has no dot in front.
+            if dependency.starts_with("git.example/.") {
+                continue;
+            }
+            sandbox.write(".mu/workspace.yaml", settings);
+            sandbox.asks_for(&[dependency]);
+            for command in ["get", "resolve", "update"] {
+                sandbox.mu(&[command, "--yes", "--json"]).fails_with("untrusted");
+            }
+            assert!(!sandbox.has("work/.mu/packs"), "{dependency}");
+        }
+        let run = sandbox.mu(&["get"]).fails();
+        run.says(&["is refused: your own settings are in there", "trust: {folders: ["]);
+        // The user may, and so may the user's own settings.
+        sandbox.write(".mu/workspace.yaml", "");
+        sandbox.asks_for(&[]);
+        sandbox.mu(&["add", &format!("git+file://{shown}")]).ok();
+        // What the cache has of it is no way around that.
+        fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+        fs::remove_dir_all(sandbox.path("cache/store")).expect("is there");
+        for command in [&["get", "--offline", "--json"][..], &["get", "--locked", "--json"]] {
+            sandbox.mu(command).fails_with("untrusted");
+        }
+        sandbox.trusts_folder(place);
+        sandbox.mu(&["get"]).ok();
+    }
+}

@@ -20,11 +20,14 @@ const PATH: &str = "PATH";
 #[derive(Clone, Default)]
 pub struct Programs(Arc<Given>);
 
+/// Finds the folders whose programs are never run.
+type Refused = Box<dyn Fn() -> Vec<PathBuf> + Send + Sync>;
+
 /// What is looked at once a program is needed: most runs need none.
 #[derive(Default)]
 struct Given {
     variables: Arc<BTreeMap<String, String>>,
-    never: Vec<PathBuf>,
+    never: Option<Refused>,
     looked_at: OnceLock<LookedAt>,
 }
 
@@ -39,7 +42,7 @@ struct LookedAt {
 impl std::fmt::Debug for Programs {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The variables may hold tokens.
-        formatter.debug_struct("Programs").field("never", &self.0.never).finish_non_exhaustive()
+        formatter.debug_struct("Programs").finish_non_exhaustive()
     }
 }
 
@@ -48,15 +51,21 @@ impl std::fmt::Debug for Programs {
 pub struct Program(PathBuf);
 
 impl Programs {
-    /// The programs in the folders of `PATH` in these variables, without those inside of one of the folders `never`: the
-    /// workspace and its packs.
-    pub fn new(variables: &Arc<BTreeMap<String, String>>, never: Vec<PathBuf>) -> Self {
-        let variables = Arc::clone(variables);
+    /// The programs in the folders of `PATH` in these variables, without those inside of one of the folders that `never` finds
+    /// once a program is needed: the workspace and its packs.
+    pub fn new(
+        variables: &Arc<BTreeMap<String, String>>,
+        never: impl Fn() -> Vec<PathBuf> + Send + Sync + 'static,
+    ) -> Self {
+        let (variables, never) = (Arc::clone(variables), Some(Box::new(never) as Refused));
         Self(Arc::new(Given { variables, never, looked_at: OnceLock::new() }))
     }
 
     fn looked_at(&self) -> &LookedAt {
-        self.0.looked_at.get_or_init(|| LookedAt::new(&self.0.variables, &self.0.never))
+        self.0.looked_at.get_or_init(|| {
+            let never = self.0.never.as_ref().map(|never| never()).unwrap_or_default();
+            LookedAt::new(&self.0.variables, &never)
+        })
     }
 
     /// The program with this name, in the first folder that has one.
@@ -193,7 +202,8 @@ mod tests {
             for folder in &first {
                 let path = format!("{folder}:{}", text(&outside));
                 let variables = BTreeMap::from([("PATH".to_owned(), path)]);
-                let programs = Programs::new(&Arc::new(variables), vec![root.clone()]);
+                let never = vec![root.clone()];
+                let programs = Programs::new(&Arc::new(variables), move || never.clone());
                 let found = programs.find("git").expect("is found");
                 assert_eq!(found.path(), outside.join("git"), "{folder}");
                 assert_eq!(programs.variable("PATH"), Some(&*text(&outside)), "{folder}");
@@ -204,7 +214,8 @@ mod tests {
                 }
             }
             let variables = BTreeMap::from([("PATH".to_owned(), text(&inside))]);
-            let programs = Programs::new(&Arc::new(variables), vec![root.clone()]);
+            let never = vec![root.clone()];
+            let programs = Programs::new(&Arc::new(variables), move || never.clone());
             assert_eq!((programs.find("git"), programs.variable("PATH")), (None, None));
             assert_eq!(programs.passed_over("git"), Some(inside.join("git")));
         }

@@ -180,10 +180,10 @@ fn programs_are_looked_for_where_the_user_puts_them() {
     let places = Places {
         named: BTreeMap::from([("mine".to_owned(), root.join("mine"))]),
         folder: root.join("home"),
-        programs: Programs::new(
-            &Arc::new(BTreeMap::from([("PATH".to_owned(), path)])),
-            vec![root.join("work")],
-        ),
+        programs: Programs::new(&Arc::new(BTreeMap::from([("PATH".to_owned(), path)])), {
+            let work = root.join("work");
+            move || vec![work.clone()]
+        }),
     };
     let names: Vec<String> = places.all().into_keys().collect();
     assert_eq!(names, ["a", "home", "mine", "path", "text"]);

@@ -60,10 +60,10 @@ mod working_copy;
 
 pub use crate::ahead::commits_ahead;
 pub use crate::checkout::Checkout;
-pub use crate::provider::{GitOptions, GitProvider};
+pub use crate::provider::{CheckFolder, GitOptions, GitProvider};
 pub use crate::ref_name::{BranchName, TagName};
 pub use crate::surroundings::{Standing, Surroundings, SurroundingsError};
 pub use crate::unsaved::{
     Kind, Pushed, Tips, Unsaved, WorkState, begin_repository, pushed_to, unsaved, work_state,
 };
-pub use crate::working_copy::{Beginning, WorkingCopies, checked_url, named_url};
+pub use crate::working_copy::{Beginning, WorkingCopies, checked_url, folder_of, named_url};

@@ -1,6 +1,6 @@
 //! The provider itself: each method of the trait, as a few calls to other modules.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use git2::Oid;
@@ -20,6 +20,36 @@ use crate::oid;
 use crate::repositories::{Repositories, Settled};
 use crate::snapshot::Snapshot;
 
+/// Says whether packages may come from a repository in a folder of this machine; by default, from each.
+#[derive(Clone)]
+pub struct CheckFolder(Arc<Check>);
+
+type Check = dyn Fn(&Path) -> Result<(), ProviderError> + Send + Sync;
+
+impl CheckFolder {
+    /// Allows those for which `check` does not fail.
+    pub fn new(check: impl Fn(&Path) -> Result<(), ProviderError> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(check))
+    }
+
+    /// Checks one.
+    pub(crate) fn check(&self, folder: &Path) -> Result<(), ProviderError> {
+        (self.0)(folder)
+    }
+}
+
+impl Default for CheckFolder {
+    fn default() -> Self {
+        Self::new(|_| Ok(()))
+    }
+}
+
+impl std::fmt::Debug for CheckFolder {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("CheckFolder").finish_non_exhaustive()
+    }
+}
+
 /// The settings of the provider.
 #[derive(Clone)]
 pub struct GitOptions {
@@ -32,6 +62,8 @@ pub struct GitOptions {
     pub programs: Programs,
     /// The client that all providers share.
     pub http: Arc<Http>,
+    /// Is asked about each repository on this machine that the user has not named.
+    pub check_folder: CheckFolder,
     /// How many bytes one fetch may bring.
     pub largest_pack: u64,
     /// How many bytes one file may have.
@@ -46,6 +78,7 @@ impl GitOptions {
             offline: http.options().offline,
             programs: Programs::default(),
             http: Arc::clone(http),
+            check_folder: CheckFolder::default(),
             largest_pack: 4 << 30,
             largest_file: 1 << 30,
         }

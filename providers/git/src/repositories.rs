@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use git2::Oid;
-use mu_provider::{ErrorKind, FileDigest, Location, Progress, ProviderError};
+use mu_provider::{ErrorKind, FileDigest, Location, NamedBy, Progress, ProviderError};
 use sha2::{Digest as _, Sha256};
 
 use crate::database::{Bounds, Database};
 use crate::programs::GitPrograms;
-use crate::provider::GitOptions;
+use crate::provider::{CheckFolder, GitOptions};
 use crate::remote_url::{RemoteUrl, Scheme};
 use crate::repository::Repository;
 use crate::root::{self, Candidate};
@@ -40,6 +40,7 @@ impl Settled {
 /// All repositories of this process.
 #[derive(Debug)]
 pub(crate) struct Repositories {
+    check_folder: CheckFolder,
     cache: PathBuf,
     offline: bool,
     bounds: Bounds,
@@ -54,6 +55,7 @@ impl Repositories {
         Self {
             transports: Arc::new(Transports::new(&options.http, programs)),
             bounds: options.bounds(),
+            check_folder: options.check_folder,
             cache: options.cache,
             offline: options.offline,
             opened: Mutex::default(),
@@ -106,6 +108,7 @@ impl Repositories {
             Ok([only]) => self.settled(only, progress),
             Err(candidates) => self.choose(candidates, location, commit, progress)?,
         };
+        self.check(location, &settled.repository)?;
         let mut known = lock(&self.settled);
         Ok(known.entry(location.clone()).or_insert(settled).clone())
     }
@@ -122,14 +125,28 @@ impl Repositories {
         self.candidates(location, progress).find(has_all)
     }
 
-    /// The repositories that a location can mean. Nobody is asked.
+    /// Checks that packages may come from the repository of a location, if it is on this machine.
+    fn check(&self, location: &Location, repository: &Repository) -> Result<(), ProviderError> {
+        let is_of_user = location.root.named_by() == NamedBy::User;
+        match repository.remote.folder().filter(|_| !is_of_user) {
+            Some(folder) => self.check_folder.check(&folder),
+            None => Ok(()),
+        }
+    }
+
+    /// The repositories that a location can mean. No remote is asked.
     pub(crate) fn candidates(
         &self,
         location: &Location,
         progress: &dyn Progress,
     ) -> impl Iterator<Item = Settled> {
         let candidates = root::candidates(location).unwrap_or_default();
-        candidates.into_iter().map(|candidate| self.settled(candidate, progress))
+        let all = candidates.into_iter().map(|candidate| self.settled(candidate, progress));
+        // Folders around a repository on this machine are no repositories, and nobody is asked about them.
+        all.filter(|Settled { repository, .. }| {
+            let is_here = repository.remote.folder().is_some();
+            !is_here || repository.database.exists() && self.check(location, repository).is_ok()
+        })
     }
 
     /// The URLs that were tried, or would be, to settle a location.

@@ -1,5 +1,7 @@
 //! References to elements: the package is the longest prefix that names one and exports the rest.
 
+use std::path::Path;
+
 use crate::index::{Candidate, Universe as _};
 use crate::manifest::source::printable;
 use crate::manifest::{Head, Manifest};
@@ -9,7 +11,7 @@ use crate::ops::explain::own_packages;
 use crate::ops::requirements::names::{Meant, as_here, as_in, in_full, meant, written_id};
 use crate::ops::solve::names::is_published;
 use crate::ops::{CommandError, Session};
-use crate::reference::{PackageId, Reference};
+use crate::reference::{PackageId, Protocol, Reference};
 use crate::workspace::Member;
 
 /// The reference of the package that `reference` names, which may name one of its elements. If `member` is
@@ -21,6 +23,9 @@ pub(crate) fn find_package(
     reference: &Reference,
     notes: &mut Vec<String>,
 ) -> Result<Reference, CommandError> {
+    if reference.protocol() == Some(&Protocol::GitFile) {
+        session.folders.name(&Path::new("/").join(reference.path()));
+    }
     let exists = |reference: &Reference| -> Result<bool, CommandError> {
         let id = reference.id(&session.defaults());
         session.index().declare(&id, reference, &session.environment.current);

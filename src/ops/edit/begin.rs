@@ -332,8 +332,9 @@ fn cloned(
 
 /// What makes the clones of a session, and asks their remotes.
 pub(super) fn copies(session: &Session) -> WorkingCopies {
-    let offline = session.options.offline;
-    WorkingCopies::new(&providers::git(&session.environment, offline, &session.http()))
+    let (environment, offline) = (&session.environment, session.options.offline);
+    let options = providers::git(environment, offline, &session.http(), &session.folders);
+    WorkingCopies::new(&options)
 }
 
 /// Begins a repository with the files of the installed package, which can be written.

@@ -1,6 +1,6 @@
 //! Where the repository of a package is.
 
-use mu_provider::{Commit, InnerPath, SafeUrl};
+use mu_provider::{Commit, InnerPath, Lead, NamedBy};
 use mu_provider_git::TagName;
 
 use crate::formats;
@@ -44,6 +44,7 @@ impl Origin {
         let (text, folder, commit) = match (url, in_git) {
             (Some(url), in_git) => {
                 let (url, folder) = split(url);
+                name_folder(session, &url);
                 let inside = in_git.map(|(_, folder)| folder).unwrap_or_default();
                 let commit = match &package.commit {
                     Some(commit) => Some(commit.clone()),
@@ -51,7 +52,13 @@ impl Origin {
                 };
                 (url, folder.unwrap_or(inside), commit)
             }
-            (None, Some((root, folder))) => (root.to_string(), folder, package.commit.clone()),
+            (None, Some((root, folder))) => {
+                let url = root.to_string();
+                if root.named_by() == NamedBy::User {
+                    name_folder(session, &url);
+                }
+                (url, folder, package.commit.clone())
+            }
             (None, None) => {
                 let (repository, commit) = said(session, package)?;
                 let Some(repository) = repository else { return Err(unknown(session, package)) };
@@ -94,14 +101,14 @@ impl Origin {
 fn git_place(
     session: &Session,
     package: &LockedPackage,
-) -> Result<Option<(SafeUrl, String)>, CommandError> {
+) -> Result<Option<(Lead, String)>, CommandError> {
     let provider = session.index().providers().get(&package.source.provider);
     if !provider.is_ok_and(|provider| provider.facts().is_repository) {
         return Ok(None);
     }
     let location = place_of(session, package)?;
     let folder = location.folder.or_else(|| package.folder.clone()).unwrap_or_default();
-    Ok(Some((location.root.url().clone(), folder)))
+    Ok(Some((location.root, folder)))
 }
 
 /// The repository and the commit that a package says it was made of.
@@ -137,6 +144,13 @@ fn split(text: &str) -> (String, Option<String>) {
 /// Whether a repository is on another machine: what a package says of itself leads to no folder of this one.
 fn is_remote(url: &str) -> bool {
     !url.starts_with('/') && !url.starts_with("file:") && !url.starts_with("git+file:")
+}
+
+/// Records that the user names a repository, if it is on this machine.
+fn name_folder(session: &Session, url: &str) {
+    if let Some(folder) = mu_provider_git::folder_of(url) {
+        session.folders.name(&folder);
+    }
 }
 
 fn unknown(session: &Session, package: &LockedPackage) -> CommandError {

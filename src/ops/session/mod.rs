@@ -400,7 +400,8 @@ impl Session {
 
     fn make_providers(&self) -> Providers {
         let http = self.http();
-        let providers = providers::all(&self.environment, self.options.offline, &http);
+        let (offline, folders) = (self.options.offline, &self.folders);
+        let providers = providers::all(&self.environment, offline, &http, folders);
         #[cfg(feature = "exec")]
         let providers = providers.with_plugins(Arc::new(self.plugins()));
         providers

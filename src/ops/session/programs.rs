@@ -10,7 +10,12 @@ use crate::workspace::{MU_FOLDER, root_around};
 
 /// The programs of this machine. The workspace around the current folder counts for global commands, too.
 pub(crate) fn programs(environment: &Environment) -> Programs {
-    let Environment { current, home, mu_home, mu_root, variables, .. } = environment;
+    let Environment { current, home, mu_home, mu_root, variables, .. } = environment.clone();
+    Programs::new(&variables, move || brought(&current, &home, &mu_home, &mu_root))
+}
+
+/// The folders whose content is not the user's own.
+fn brought(current: &Path, home: &Path, mu_home: &Path, mu_root: &Path) -> Vec<PathBuf> {
     let workspace = root_around(current, home, mu_home);
     // The folders beside the workspace in its repository have the same author.
     let is_repository = |folder: &&Path| fs::exists(&folder.join(".git")).unwrap_or(true);
@@ -21,6 +26,5 @@ pub(crate) fn programs(environment: &Environment) -> Programs {
         .into_iter()
         .flatten()
         .map(|folder| if home.starts_with(&folder) { folder.join(MU_FOLDER) } else { folder });
-    let never: Vec<PathBuf> = brought.chain([mu_root.clone(), mu_home.join("packs")]).collect();
-    Programs::new(variables, never)
+    brought.chain([mu_root.to_owned(), mu_home.join("packs")]).collect()
 }

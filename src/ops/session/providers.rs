@@ -6,6 +6,7 @@ use mu_provider::Provider;
 use mu_provider::http::{Http, Signer};
 use mu_provider_helm::{RepositoryOptions, RepositoryProvider};
 
+use super::folders::Folders;
 #[cfg(any(feature = "git", feature = "oci"))]
 use super::programs::programs;
 use crate::env::Environment;
@@ -18,16 +19,26 @@ pub(crate) fn git(
     environment: &Environment,
     offline: bool,
     http: &Arc<Http>,
+    folders: &Arc<Folders>,
 ) -> mu_provider_git::GitOptions {
+    let folders = Arc::clone(folders);
     mu_provider_git::GitOptions {
         offline,
+        check_folder: mu_provider_git::CheckFolder::new(move |folder| {
+            folders.check_repository(folder)
+        }),
         programs: programs(environment),
         ..mu_provider_git::GitOptions::new(environment.cache.join("git"), http)
     }
 }
 
 /// All providers, ready to use.
-pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) -> Providers {
+pub(crate) fn all(
+    environment: &Environment,
+    offline: bool,
+    http: &Arc<Http>,
+    folders: &Arc<Folders>,
+) -> Providers {
     let mut providers = Providers::default();
     #[cfg(feature = "hub")]
     {
@@ -37,7 +48,7 @@ pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) ->
     }
     #[cfg(feature = "git")]
     {
-        let options = git(environment, offline, http);
+        let options = git(environment, offline, http, folders);
         providers.add(Arc::new(mu_provider_git::GitProvider::new(options)));
     }
     #[cfg(feature = "oci")]
@@ -69,7 +80,7 @@ pub(crate) fn all(environment: &Environment, offline: bool, http: &Arc<Http>) ->
     )));
     #[cfg(feature = "path")]
     providers.add(Arc::new(mu_provider_path::PathProvider::new()));
-    let _ = offline;
+    let _ = (offline, folders);
     providers
 }
 
@@ -111,7 +122,9 @@ mod tests {
 
     use super::*;
     use crate::index::{Route, objection};
+    use crate::ops::{Events, NoEvents};
     use crate::reference::{Defaults, Protocol, Reference};
+    use crate::workspace::Workspace;
 
     /// Where packages of each provider are on the network, and for those that can be there, in a folder.
     const PLACES: [(&str, &str, Option<&str>); 8] = [
@@ -174,7 +187,11 @@ mod tests {
             users: Vec::new(),
             variables: Arc::default(),
         };
-        let providers = all(&environment, false, &Http::new(HttpOptions::default()));
+        let workspace = Workspace::open_without_members(&environment.current, &environment.mu_home);
+        let workspace = workspace.expect("has no settings");
+        let events: Arc<dyn Events> = Arc::new(NoEvents);
+        let folders = Arc::new(Folders::new(&workspace, &environment, false, &events));
+        let providers = all(&environment, false, &Http::new(HttpOptions::default()), &folders);
         let known: Vec<&str> = PLACES.iter().map(|(name, ..)| *name).collect();
         assert_eq!(providers.names().collect::<Vec<_>>(), known, "each provider has a place here");
         for (name, network, in_folder) in PLACES {

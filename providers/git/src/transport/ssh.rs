@@ -163,10 +163,8 @@ mod tests {
             .chain(&[("PATH", &*path)])
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
-        let programs = GitPrograms::new(
-            Programs::new(&Arc::new(variables), Vec::new()),
-            Path::new("/nowhere"),
-        );
+        let programs = Programs::new(&Arc::new(variables), Vec::new);
+        let programs = GitPrograms::new(programs, &folder.path().join("own"));
         let url = SafeUrl::parse(url).expect("is a URL");
         let remote = RemoteUrl::new(&url, false).expect("is accepted");
         let (command, _) = command(&remote, &programs, None).expect("is a command");
@@ -182,8 +180,9 @@ mod tests {
         let url = SafeUrl::parse("ssh://example.com/x").expect("is a URL");
         let remote = RemoteUrl::new(&url, false).expect("is accepted");
         let variables = [("GIT_SSH".to_owned(), "bin/ssh".to_owned())];
-        let programs = Programs::new(&Arc::new(BTreeMap::from(variables)), Vec::new());
-        let programs = GitPrograms::new(programs, Path::new("/nowhere"));
+        let programs = Programs::new(&Arc::new(BTreeMap::from(variables)), Vec::new);
+        let folder = tempfile::tempdir().expect("is made");
+        let programs = GitPrograms::new(programs, folder.path());
         let error = command(&remote, &programs, None).expect_err("is refused");
         assert_eq!(error.to_string(), "cannot run `bin/ssh` to reach `ssh://example.com/x`");
     }

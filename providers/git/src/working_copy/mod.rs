@@ -6,7 +6,7 @@
 mod library;
 mod program;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use git2::Oid;
@@ -16,7 +16,7 @@ use self::program::Access;
 use crate::database::Bounds;
 use crate::oid;
 use crate::programs::GitPrograms;
-use crate::provider::GitOptions;
+use crate::provider::{CheckFolder, GitOptions};
 use crate::ref_name::{BranchName, TagName};
 use crate::remote_url::RemoteUrl;
 use crate::transport::Transports;
@@ -27,6 +27,7 @@ pub struct WorkingCopies {
     programs: GitPrograms,
     transports: Transports,
     bounds: Bounds,
+    check_folder: CheckFolder,
     offline: bool,
     has_git: OnceLock<bool>,
 }
@@ -51,6 +52,11 @@ pub struct Beginning<'a> {
 /// When it is none, or one that could make `git` run something else.
 pub fn checked_url(text: &str, insecure: bool) -> Result<String, ProviderError> {
     Ok(remote(text, insecure)?.to_string())
+}
+
+/// The folder of a repository on this machine.
+pub fn folder_of(url: &str) -> Option<PathBuf> {
+    remote(url, true).ok()?.folder()
 }
 
 /// Reads the URL of a repository that `git` may be given, which what is at `from` names.
@@ -80,6 +86,7 @@ impl WorkingCopies {
             transports: Transports::new(&options.http, programs.clone()),
             programs,
             bounds: options.bounds(),
+            check_folder: options.check_folder.clone(),
             offline: options.offline,
             has_git: OnceLock::new(),
         }
@@ -98,7 +105,7 @@ impl WorkingCopies {
         progress: &dyn Progress,
     ) -> Result<Commit, ProviderError> {
         self.refuse_offline(from.url)?;
-        let remote = remote(from.url, true)?;
+        let remote = self.allowed(from.url)?;
         if !self.has_git() {
             return self.clone_with_library(into, &remote, from, progress);
         }
@@ -117,7 +124,7 @@ impl WorkingCopies {
     ///
     /// When it cannot be reached.
     pub fn tips(&self, url: &str) -> Result<Vec<Commit>, ProviderError> {
-        let remote = remote(url, true)?;
+        let remote = self.allowed(url)?;
         self.refuse_offline(&remote.to_string())?;
         if !self.has_git() {
             let listed = self.transports.open(&remote)?.advertisement()?;
@@ -126,6 +133,15 @@ impl WorkingCopies {
         }
         let remotes = || Ok(vec![remote.clone()]);
         self.with_tokens(&Access::Own, remotes, |access| self.tips_with_git(access, &remote))
+    }
+
+    /// The repository at a URL, from which clones may be made.
+    fn allowed(&self, url: &str) -> Result<RemoteUrl, ProviderError> {
+        let remote = remote(url, true)?;
+        if let Some(folder) = remote.folder() {
+            self.check_folder.check(&folder)?;
+        }
+        Ok(remote)
     }
 
     fn refuse_offline(&self, url: &str) -> Result<(), ProviderError> {

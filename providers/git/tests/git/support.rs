@@ -20,7 +20,7 @@ use tempfile::TempDir;
 pub(crate) fn set(options: &mut GitOptions, name: &str, value: impl Into<String>) {
     let mut variables = options.programs.variables().clone();
     variables.insert(name.to_owned(), value.into());
-    options.programs = Programs::new(&Arc::new(variables), Vec::new());
+    options.programs = Programs::new(&Arc::new(variables), Vec::new);
 }
 
 /// A provider, its cache, and what it reported.
@@ -40,7 +40,7 @@ impl World {
         let folder = tempfile::tempdir().expect("there is room");
         let http = Http::new(HttpOptions { retries: 0, ..HttpOptions::default() });
         let mut options = GitOptions::new(folder.path().join("cache"), &http);
-        options.programs = Programs::new(&Arc::new(variables(folder.path())), Vec::new());
+        options.programs = Programs::new(&Arc::new(variables(folder.path())), Vec::new);
         change(&mut options);
         let provider = GitProvider::new(options.clone());
         Self { folder, options, provider, notes: Notes::default() }

@@ -266,7 +266,7 @@ mod tests {
         program("odd", "echo nonsense");
         let path = format!("relative:{}:/usr/bin:/bin", folder.path().display());
         let programs =
-            Programs::new(&Arc::new(BTreeMap::from([("PATH".to_owned(), path)])), Vec::new());
+            Programs::new(&Arc::new(BTreeMap::from([("PATH".to_owned(), path)])), Vec::new);
         let ask = |name: &str| {
             let registry = asked("h.example");
             helper::ask(name, (&registry, "h.example"), &programs, Duration::from_secs(2))

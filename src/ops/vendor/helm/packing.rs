@@ -18,6 +18,7 @@ use crate::fs::{self, AtPath as _};
 use crate::lock::{FILE_NAME, LockedPackage};
 use crate::ops::apply::ignore_rules::{OF_HELM, Rules};
 use crate::ops::{Code, CommandError};
+use crate::workspace::repository_around;
 
 /// The bytes of a chart's archive, which several charts can have inside.
 type Archive = Rc<[u8]>;
@@ -101,7 +102,7 @@ impl<'run> Vendoring<'run> {
             let folder = within[0].clone();
             let root = fs::canonicalize(&self.session.workspace.root)?;
             within.extend(Some(root).filter(|root| folder.starts_with(root)));
-            let repository = folder.ancestors().find(|folder| folder.join(".git").exists());
+            let repository = repository_around(&folder);
             // A repository around a whole home says nothing about what belongs together.
             let home = fs::canonicalize(&self.session.environment.home).ok();
             let is_whole =
