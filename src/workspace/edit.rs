@@ -127,7 +127,7 @@ pub fn set_registry(
             let before = before.into_iter().find(|registry| registry.prefix == wanted);
             Ok(Set { text: changed, before, now })
         }
-        _ => Err(EditError::Unsafe { path: path.to_owned() }),
+        _ => Err(EditError::unsafe_at(path)),
     }
 }
 
@@ -150,7 +150,7 @@ pub fn remove_registry(path: &Path, text: &str, prefix: &str) -> Result<Option<S
     if layer(path, &changed)?.registries == expected {
         Ok(Some(changed))
     } else {
-        Err(EditError::Unsafe { path: path.to_owned() })
+        Err(EditError::unsafe_at(path))
     }
 }
 
@@ -210,7 +210,7 @@ pub fn remove_patch(path: &Path, text: &str, key: &str) -> Result<Option<String>
     if patches(path, &changed)? == expected {
         Ok(Some(changed))
     } else {
-        Err(EditError::Unsafe { path: path.to_owned() })
+        Err(EditError::unsafe_at(path))
     }
 }
 
@@ -225,7 +225,7 @@ pub fn set_patch(path: &Path, text: &str, key: &str, file: &str) -> Result<Strin
     if patches(path, &changed)?.iter().any(|known| known == key) {
         Ok(changed)
     } else {
-        Err(EditError::Unsafe { path: path.to_owned() })
+        Err(EditError::unsafe_at(path))
     }
 }
 

@@ -12,7 +12,7 @@ use serde_yaml::granit_parser::Event;
 use crate::error::{Fault, FormatError};
 use crate::manifest::version_of;
 use crate::node::Node;
-use crate::reader::{Reader, is_nothing};
+use crate::reader::{Key, Reader, is_nothing};
 use crate::shape::{Shape, grouped};
 
 /// The most versions that an index may have, in all of its packages.
@@ -47,9 +47,10 @@ pub(crate) struct Entries<'a> {
 pub fn is_index(text: &str) -> bool {
     let mut reader = Reader::new(text);
     let Ok(Some((Event::MappingStart(..), _))) = reader.first() else { return false };
+    let level = reader.level();
     loop {
-        match reader.key() {
-            Ok(Some((key, _))) if key == "entries" => return true,
+        match reader.key(level) {
+            Ok(Some(key)) if key.text == "entries" => return true,
             Ok(Some(_)) => {
                 let passed = reader.next().and_then(|(event, span)| reader.pass_over(event, span));
                 if passed.is_err() {
@@ -122,8 +123,9 @@ impl Lines<'_> {
             return Err(no_index(0..1));
         };
         let mut has_entries = false;
-        while let Some((key, span)) = reader.key()? {
-            let (event, begin) = reader.next()?;
+        let level = reader.level();
+        while let Some(Key { text: key, span, .. }) = reader.key(level)? {
+            let (event, begin) = reader.value()?;
             match event {
                 Event::MappingStart(..) if key == "entries" && !has_entries => {
                     has_entries = true;
@@ -149,13 +151,14 @@ impl Lines<'_> {
 
     /// Reads one entry after the other, so that no more than one is in memory as values.
     fn entries<'t>(&mut self, reader: &mut Reader<'t>) -> Result<(), Fault> {
-        while let Some((name, _)) = reader.key()? {
+        let level = reader.level();
+        while let Some(Key { text: name, .. }) = reader.key(level)? {
             let is_name = (self.of.is_name)(&name);
-            match reader.next()? {
+            match reader.value()? {
                 (Event::SequenceStart(..), _) => {
                     let mut package = Package::default();
                     loop {
-                        let (event, span) = reader.next()?;
+                        let (event, span) = reader.value()?;
                         if event == Event::SequenceEnd {
                             break;
                         }

@@ -8,7 +8,7 @@ use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Seq
 use serde_json::Number;
 
 use crate::error::Fault;
-use crate::node::{self, Entry, Kind, Node};
+use crate::node::{Entries, Entry, Kind, Node};
 use crate::shape::{Shape, Values};
 
 /// Reads what `shape` declares of the JSON that a text begins with; returns how many bytes that has.
@@ -119,7 +119,7 @@ impl<'t> Visitor<'t> for Value<'_> {
 
     fn visit_map<A: MapAccess<'t>>(mut self, mut from: A) -> Result<Kind<'t>, A::Error> {
         let shape = self.shape;
-        let mut entries = Vec::new();
+        let mut entries = Entries::new(shape);
         while let Some(key) = from.next_key_seed(KeyText)? {
             let Some(under) = shape.under(&key) else {
                 from.next_value::<IgnoredAny>()?;
@@ -127,9 +127,9 @@ impl<'t> Visitor<'t> for Value<'_> {
             };
             self.count()?;
             let value = Node { span: 0..0, kind: from.next_value_seed(self.inner(under))? };
-            node::add(&mut entries, Entry { key, span: 0..0, value }, shape);
+            entries.add(Entry { key, span: 0..0, value }, false);
         }
-        Ok(Kind::Map(entries.into(), shape))
+        Ok(entries.finish())
     }
 }
 

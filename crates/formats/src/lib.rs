@@ -28,6 +28,7 @@ mod node;
 pub mod olm;
 mod range;
 mod reader;
+mod repeat;
 mod shape;
 mod unedited;
 

@@ -3,13 +3,13 @@
 //! It has the keys that its [`Shape`] declares. `reader` makes values of YAML, `json` of JSON.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use mu_provider::Maintainer;
 use mu_provider::publishable::LONGEST_DESCRIPTION;
 
 use crate::error::Fault;
-use crate::reader::LONGEST_REPEATED;
 use crate::shape::Shape;
 
 /// A value and its bytes; for a list or map, those of its start.
@@ -26,12 +26,7 @@ pub(crate) enum Kind<'t> {
     List(Box<[Node<'t>]>),
     /// The declared keys that are there, and what declares them.
     Map(Box<[Entry<'t>]>, &'static Shape),
-    /// An alias that is not followed.
-    Alias,
 }
-
-/// A key of a map, and its bytes.
-pub(crate) type Key<'t> = (Cow<'t, str>, Range<usize>);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Entry<'t> {
@@ -52,15 +47,50 @@ pub(crate) const PERSON: Shape = Shape::Map(&[("name", Shape::Text), ("email", S
 /// What is read of people.
 pub(crate) const PEOPLE: Shape = Shape::List(&PERSON);
 
-/// Adds an entry to those of a map. If a key is there more than once, the first and the last count: no more are needed to see it.
-pub(crate) fn add<'t>(entries: &mut Vec<Entry<'t>>, entry: Entry<'t>, shape: &Shape) {
-    let same = |other: &&mut Entry<'t>| other.key == entry.key;
-    match matches!(shape, Shape::All) {
-        true => entries.push(entry),
-        false => match entries.iter_mut().filter(same).nth(1) {
-            Some(last) => *last = entry,
-            None => entries.push(entry),
-        },
+/// The entries of a map while it is read.
+pub(crate) struct Entries<'t> {
+    all: Vec<Entry<'t>>,
+    shape: &'static Shape,
+    /// The places of those that come from merged maps.
+    merged: Vec<usize>,
+}
+
+impl<'t> Entries<'t> {
+    pub(crate) fn new(shape: &'static Shape) -> Self {
+        Self { all: Vec::new(), shape, merged: Vec::new() }
+    }
+
+    /// Adds an entry. If a key is written more than once, the first and the last count: no more are needed to see it. A merged one
+    /// overwrites what is there, and what follows overwrites it.
+    pub(crate) fn add(&mut self, entry: Entry<'t>, is_merged: bool) {
+        if matches!(self.shape, Shape::All) {
+            // The last of each key is looked for at the end.
+            self.merged.extend(is_merged.then_some(self.all.len()));
+            self.all.push(entry);
+            return;
+        }
+        let same = |(at, other): (usize, &Entry<'t>)| (other.key == entry.key).then_some(at);
+        let mut same = self.all.iter().enumerate().filter_map(same);
+        let (first, second) = (same.next(), same.next());
+        let is_overwritten = |at: &usize| is_merged || self.merged.contains(at);
+        let at = second.or(first.filter(is_overwritten));
+        let at = at.unwrap_or(self.all.len());
+        self.merged.retain(|merged| *merged != at);
+        self.merged.extend(is_merged.then_some(at));
+        match self.all.get_mut(at) {
+            Some(there) => *there = entry,
+            None => self.all.push(entry),
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Kind<'t> {
+        if matches!(self.shape, Shape::All) && !self.merged.is_empty() {
+            let mut seen = HashSet::new();
+            let all = self.all.iter().rev().map(|entry| seen.insert(entry.key.clone()));
+            let mut is_last: Vec<bool> = all.collect();
+            self.all.retain(|_| is_last.pop().unwrap_or(true));
+        }
+        Kind::Map(self.all.into(), self.shape)
     }
 }
 
@@ -103,7 +133,6 @@ impl<'t> Node<'t> {
                 let text = text.trim();
                 Ok((!text.is_empty()).then_some((text, node)))
             }
-            Kind::Alias => Err(node.not_followed(key)),
             _ => Err(node.fault(format!("`{key}` must be text"))),
         }
     }
@@ -145,15 +174,8 @@ impl<'t> Node<'t> {
         let Some(node) = self.get(key)? else { return Ok(&[]) };
         match &node.kind {
             Kind::List(items) => Ok(items),
-            Kind::Alias => Err(node.not_followed(key)),
             _ => Err(node.fault(format!("`{key}` must be a list"))),
         }
-    }
-
-    fn not_followed(&self, key: &str) -> Fault {
-        self.fault(format!(
-            "`{key}` is an alias (`*…`), which mu follows only to a text of at most {LONGEST_REPEATED} bytes"
-        ))
     }
 
     pub(crate) fn is_map(&self) -> bool {

@@ -1,23 +1,20 @@
 //! Reads YAML that others wrote, value by value.
 //!
 //! This reader is more forgiving than the one for mu's own files: keys that nobody reads may hold anything.
-//! Aliases of short texts are followed; those of lists and maps are not, so that nothing large can be repeated.
+//! It follows aliases (`*…`) and merge keys (`<<`) as Go's readers do, which Helm, Crossplane and OLM read with; see `repeat`.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
 use std::ops::Range;
 
 use serde_yaml::granit_parser::{self as yaml, Event, Parser, ScalarStyle, Span, StrInput};
 
 use crate::error::Fault;
-use crate::node::{self, Entry, Key, Kind, Node};
-use crate::shape::{Shape, Values, grouped};
+use crate::node::{self, Entries, Entry, Kind, Node};
+use crate::repeat::{Found, Repeats};
+use crate::shape::{Shape, Values};
 
 /// How deep lists and maps may be nested.
 const MAX_DEPTH: usize = 64;
-
-/// How many values of a text may have names (`&…`): the parser remembers each.
-const MOST_ANCHORS: usize = 100_000;
 
 /// Reads what `shape` declares of the first document of a text.
 pub(crate) fn read<'t>(text: &'t str, shape: &'static Shape) -> Result<Node<'t>, Fault> {
@@ -61,22 +58,25 @@ pub(crate) fn documents<'t>(
     read.map_err(|fault| (begin, fault))
 }
 
-/// The longest text that an alias can repeat, in bytes.
-pub(crate) const LONGEST_REPEATED: usize = 1_000;
+/// A map that is being read: how many values were being repeated where it began.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Level(usize);
 
-/// How many bytes all aliases of a text can repeat.
-const MOST_REPEATED: usize = 1 << 20;
+/// A key of a map.
+pub(crate) struct Key<'t> {
+    pub(crate) text: Cow<'t, str>,
+    pub(crate) span: Range<usize>,
+    /// Whether it comes from another map, by a merge key.
+    is_merged: bool,
+}
 
 /// Reads values one after the other.
 pub(crate) struct Reader<'t> {
     text: &'t str,
     parser: Parser<'t, StrInput<'t>>,
-    /// The short texts that aliases can name, by the numbers of their anchors.
-    anchors: HashMap<usize, Kind<'t>>,
-    /// How many values have names.
-    named: usize,
-    /// How many bytes aliases may still repeat.
-    left: usize,
+    repeats: Repeats<'t>,
+    /// How many lists and maps the value is in that is being read.
+    depth: usize,
     pub(crate) values: Values,
 }
 
@@ -87,18 +87,12 @@ impl<'t> Reader<'t> {
             block_nesting_limit: MAX_DEPTH,
         };
         let parser = Parser::new_from_str_with_options(text, options);
-        Self {
-            text,
-            parser,
-            anchors: HashMap::new(),
-            named: 0,
-            left: MOST_REPEATED,
-            values: Values::default(),
-        }
+        let (repeats, values) = (Repeats::default(), Values::default());
+        Self { text, parser, repeats, depth: 0, values }
     }
 
     /// The first event of the first document.
-    pub(crate) fn first(&mut self) -> Result<Option<(Event<'t>, Range<usize>)>, Fault> {
+    pub(crate) fn first(&mut self) -> Result<Option<Found<'t>>, Fault> {
         loop {
             match self.next()? {
                 (Event::StreamStart | Event::DocumentStart(..), _) => {}
@@ -122,8 +116,11 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// The next event that is not a comment.
-    pub(crate) fn next(&mut self) -> Result<(Event<'t>, Range<usize>), Fault> {
+    /// The next event that is not a comment. Aliases are not followed.
+    pub(crate) fn next(&mut self) -> Result<Found<'t>, Fault> {
+        if let Some(found) = self.repeats.next()? {
+            return Ok(found);
+        }
         loop {
             let Some(event) = self.parser.next_event() else {
                 let end = self.text.len();
@@ -131,7 +128,14 @@ impl<'t> Reader<'t> {
             };
             match event {
                 Ok((Event::Comment(..), _)) => {}
-                Ok((event, span)) => return Ok((event, bytes(&span))),
+                Ok((event, span)) => {
+                    let span = bytes(&span);
+                    match event {
+                        Event::DocumentStart(..) => self.repeats.next_document(),
+                        _ => self.repeats.note(&event, &span)?,
+                    }
+                    return Ok((event, span));
+                }
                 Err(error) => {
                     let at = error.marker().byte_offset().unwrap_or(self.text.len());
                     let reason = format!("this is not YAML: {}", error.info());
@@ -141,7 +145,23 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// What `shape` declares of the value that begins with an event. The parser itself limits how deep values can be nested.
+    /// The event that the next value begins with, or an end. What an alias names follows as if it were written there.
+    pub(crate) fn value(&mut self) -> Result<Found<'t>, Fault> {
+        let (event, span) = self.next()?;
+        self.followed(event, span)
+    }
+
+    fn followed(&mut self, event: Event<'t>, span: Range<usize>) -> Result<Found<'t>, Fault> {
+        match event {
+            Event::Alias(anchor) => {
+                self.repeats.repeat(anchor, &span)?;
+                Ok((self.next()?.0, span))
+            }
+            event => Ok((event, span)),
+        }
+    }
+
+    /// What `shape` declares of the value that begins with an event.
     pub(crate) fn node(
         &mut self,
         event: Event<'t>,
@@ -149,9 +169,24 @@ impl<'t> Reader<'t> {
         shape: &'static Shape,
     ) -> Result<Node<'t>, Fault> {
         self.values.count(&span)?;
-        self.note_anchor(&event, &span)?;
+        // Also aliases can nest values: the parser does not see how deep.
+        if self.depth > MAX_DEPTH {
+            return Err(Fault::new(
+                span,
+                format!("it is nested more than {MAX_DEPTH} levels deep"),
+            ));
+        }
+        self.depth += 1;
         let kind = match event {
-            Event::Alias(anchor) => self.repeated(anchor).unwrap_or(Kind::Alias),
+            Event::Alias(anchor) => {
+                self.repeats.repeat(anchor, &span)?;
+                let (event, named) = self.next()?;
+                self.depth -= 1;
+                let node = self.node(event, named, shape)?;
+                // An edit changes the alias, and not what it names. Where all is read, how a text is written counts.
+                let span = if matches!(shape, Shape::All) { node.span.clone() } else { span };
+                return Ok(Node { span, ..node });
+            }
             Event::Scalar(text, style, ..) => scalar(text, style),
             Event::SequenceStart(..) => {
                 let mut items = Vec::new();
@@ -166,22 +201,24 @@ impl<'t> Reader<'t> {
                 }
             }
             Event::MappingStart(..) => {
-                let mut entries = Vec::new();
-                while let Some((key, span)) = self.key()? {
+                let mut entries = Entries::new(shape);
+                let level = self.level();
+                while let Some(Key { text: key, span, is_merged }) = self.key(level)? {
                     let (event, begin) = self.next()?;
                     match shape.under(&key) {
                         Some(under) => {
                             self.values.count(&span)?;
                             let value = self.node(event, begin, under)?;
-                            node::add(&mut entries, Entry { key, span, value }, shape);
+                            entries.add(Entry { key, span, value }, is_merged);
                         }
                         None => self.pass_over(event, begin)?,
                     }
                 }
-                Kind::Map(entries.into(), shape)
+                entries.finish()
             }
             _ => return Err(Fault::new(span, "expected a value")),
         };
+        self.depth -= 1;
         Ok(Node { span, kind })
     }
 
@@ -203,7 +240,6 @@ impl<'t> Reader<'t> {
                 }
                 _ => return Err(Fault::new(span, "expected a value")),
             }
-            self.note_anchor(&event, &span)?;
             if depth == 0 {
                 return Ok(());
             }
@@ -211,45 +247,31 @@ impl<'t> Reader<'t> {
         }
     }
 
-    /// Remembers a value that has a name, if aliases can repeat it.
-    fn note_anchor(&mut self, event: &Event<'t>, span: &Range<usize>) -> Result<(), Fault> {
-        let (Event::Scalar(_, _, anchor, ..)
-        | Event::SequenceStart(_, anchor, ..)
-        | Event::MappingStart(_, anchor, ..)) = event
-        else {
-            return Ok(());
-        };
-        if *anchor == 0 {
-            return Ok(());
-        }
-        self.named += 1;
-        if self.named > MOST_ANCHORS {
-            let reason =
-                format!("it has more than {} values with names (`&…`)", grouped(MOST_ANCHORS));
-            return Err(Fault::excess(span.clone(), reason));
-        }
-        if let Event::Scalar(text, style, ..) = event
-            && text.len() <= LONGEST_REPEATED
-        {
-            self.anchors.insert(*anchor, scalar(text.clone(), *style));
-        }
-        Ok(())
+    /// The map whose beginning was read last.
+    pub(crate) fn level(&self) -> Level {
+        Level(self.repeats.level())
     }
 
-    /// The short text that an alias names.
-    fn repeated(&mut self, anchor: usize) -> Option<Kind<'t>> {
-        let kind = self.anchors.get(&anchor)?;
-        let length = if let Kind::Scalar(text) = kind { text.len() } else { 0 };
-        self.left = self.left.checked_sub(length)?;
-        Some(kind.clone())
-    }
-
-    /// The next key of the map that is being read; `None` at its end.
-    pub(crate) fn key(&mut self) -> Result<Option<Key<'t>>, Fault> {
-        match self.next()? {
-            (Event::MappingEnd, _) => Ok(None),
-            (Event::Scalar(key, ..), span) => Ok(Some((key, span))),
-            (_, span) => Err(Fault::new(span, "a key must be text")),
+    /// The next key of a map; `None` at its end. The keys of a merged map follow in place of the merge key, so that of two
+    /// equal ones the last counts, as it does for Helm.
+    pub(crate) fn key(&mut self, level: Level) -> Result<Option<Key<'t>>, Fault> {
+        loop {
+            let (event, span) = self.next()?;
+            let is_alias = matches!(event, Event::Alias(_));
+            match self.followed(event, span)? {
+                (Event::MappingEnd, _) => return Ok(None),
+                (Event::Scalar(key, ScalarStyle::Plain, ..), span) if key == "<<" && !is_alias => {
+                    let begin = self.repeats.keep_next();
+                    let (event, value) = self.next()?;
+                    self.pass_over(event, value)?;
+                    self.repeats.merge(begin, &span)?;
+                }
+                (Event::Scalar(text, ..), span) => {
+                    let is_merged = self.repeats.level() > level.0;
+                    return Ok(Some(Key { text, span, is_merged }));
+                }
+                (_, span) => return Err(Fault::new(span, "a key must be text")),
+            }
         }
     }
 }

@@ -153,7 +153,7 @@ mod tests {
                 .collect(),
             Kind::List(items) => items.iter().flat_map(without_spans).collect(),
             Kind::Scalar(text) => vec![text.to_string()],
-            Kind::Null | Kind::Alias => vec!["-".to_owned()],
+            Kind::Null => vec!["-".to_owned()],
         }
     }
 

@@ -65,8 +65,11 @@ impl Dialect for Packages {
     fn comment_at(&self, text: &str, index: usize) -> Option<usize> {
         let root = reader::read(text, &super::SHAPE).ok()?;
         let entry = dependency::list(&root).ok()?.get(index)?;
-        lines_of(text, entry).ok()?;
+        let lines = lines_of(text, entry).ok()?;
         let (_, version) = entry.text("version").ok()??;
+        if !lines.contains(&version.span.start) {
+            return None;
+        }
         let rest = text.get(version.span.end..)?.lines().next().unwrap_or_default().trim_start();
         (rest.is_empty() || rest.starts_with('#')).then_some(version.span.end)
     }
@@ -95,7 +98,14 @@ impl Packages {
             Change::Set { index, wanted } => {
                 let entry = entries.get(*index).ok_or_else(broken)?;
                 let version = format!("{:?}", self.version(wanted)?);
-                match entry.text("version").ok().flatten() {
+                // A merge key brings a version from elsewhere, where others may use it.
+                let is_own = |span: &Range<usize>| {
+                    let lines = lines_of(text, entry);
+                    lines
+                        .map_or(span.start >= entry.span.start, |lines| lines.contains(&span.start))
+                };
+                let written = entry.text("version").ok().flatten();
+                match written.filter(|(_, node)| is_own(&node.span)) {
                     Some((_, node)) => replaced(text, node.span.clone(), &version),
                     None => {
                         let lines = lines_of(text, entry)?;

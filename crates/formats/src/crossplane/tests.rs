@@ -189,6 +189,19 @@ fn changes_keep_everything_else() {
         assert_eq!(editing.text(), format!("{no_spec}\n{expected}"));
         assert!(editing.remove(section, &added.reference).expect("can be removed"));
     }
+    // A version that comes from elsewhere stays there.
+    let merged = format!(
+        "{no_spec}\nx-v: &v\n  version: 'v1.0.0'\nspec:\n  dependsOn:\n    - provider: a.b/c\n      <<: *v\n"
+    );
+    let mut editing = editor(&merged);
+    assert_eq!(
+        editing.requirements(section).expect("is read")[0].reference.as_str(),
+        "oci://a.b/c#v1.0.0"
+    );
+    let newer = VersionSpec::parse("v1.1.0").expect("is a version");
+    let package = requirement("oci://a.b/c").reference;
+    assert!(editing.set_version(section, &package, Some(newer)).expect("can be said"));
+    assert_eq!(editing.text(), format!("{merged}      version: \"v1.1.0\"\n"));
     // What it does not understand stays as it is.
     let brackets =
         format!("{no_spec}\nspec: {{dependsOn: [{{provider: a.b/c, version: v1.0.0}}]}}\n");

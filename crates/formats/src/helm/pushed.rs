@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::chart::{self, CHART, REQUIREMENTS};
 use super::image::{CONFIG, CONTENT};
+use super::lock;
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
 use crate::node::Node;
@@ -55,7 +56,7 @@ pub fn pushed(files: &Texts, created: Option<&str>) -> Result<Pushed, FormatErro
     let in_chart = |fault| FormatError::new(CHART, text, fault);
     let root = reader::read(text, &All).map_err(in_chart)?;
     let (release, is_first) = chart::head(&root, None).map_err(in_chart)?;
-    let mut config = mapping(CHART, text)?;
+    let mut config = mapping(CHART, text, &root)?;
     as_texts(&mut config, &root, &TEXTS);
     if let (Some(Value::Object(annotations)), Ok(Some(node))) =
         (config.get_mut("annotations"), root.get("annotations"))
@@ -67,8 +68,9 @@ pub fn pushed(files: &Texts, created: Option<&str>) -> Result<Pushed, FormatErro
     // Helm takes what an old chart depends on into the same place.
     if is_first && let Some(text) = files.text(REQUIREMENTS) {
         let in_file = |fault| FormatError::new(REQUIREMENTS, text, fault);
-        let mut requirements = mapping(REQUIREMENTS, text)?;
-        dependencies(&mut requirements, &reader::read(text, &All).map_err(in_file)?);
+        let root = reader::read(text, &All).map_err(in_file)?;
+        let mut requirements = mapping(REQUIREMENTS, text, &root)?;
+        dependencies(&mut requirements, &root);
         config.extend(requirements.remove_entry("dependencies"));
     }
     config.retain(|_, value| !value.is_null());
@@ -78,9 +80,10 @@ pub fn pushed(files: &Texts, created: Option<&str>) -> Result<Pushed, FormatErro
     Ok(Pushed { version, config: (CONFIG, config), content: CONTENT[0], annotations })
 }
 
-fn mapping(file: &str, text: &str) -> Result<Map<String, Value>, FormatError> {
+fn mapping(file: &str, text: &str, root: &Node<'_>) -> Result<Map<String, Value>, FormatError> {
     let wrong = |reason: String| FormatError::new(file, text, Fault::new(0..0, reason));
-    match serde_yaml::from_str(text).map_err(|error| wrong(error.to_string()))? {
+    let json = lock::json(text, root);
+    match serde_json::from_str(&json).map_err(|error| wrong(error.to_string()))? {
         Value::Object(map) => Ok(map),
         _ => Err(wrong("it is not a mapping".to_owned())),
     }

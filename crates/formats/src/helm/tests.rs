@@ -1,5 +1,10 @@
 //! Charts and indexes in all their forms.
 
+use std::path::Path;
+
+use mu_manifest::Requirement;
+use mu_manifest::edit::{Editor, Section};
+use mu_manifest::reference::{Defaults, Reference, VersionSpec};
 use mu_provider::{Dependency, Yanked};
 
 use super::*;
@@ -300,37 +305,102 @@ fn what_is_no_index_is_refused() {
 }
 
 #[test]
-fn nothing_in_it_is_repeated_by_aliases() {
-    let text = "entries:\n  web:\n  - &a {apiVersion: v2, name: web, version: 1.0.0, urls: [w.tgz]}\n  - *a\n  - {apiVersion: v2, name: web, version: 2.0.0, urls: *a}\n";
+fn what_aliases_and_merge_keys_name_is_read_in_an_index() {
+    let text = "x: &common {apiVersion: v2, name: web}\nentries: &all\n  web: &web\n  - &a\n    <<: *common\n    version: 1.0.0\n    urls: &urls [w.tgz]\n  - <<: *a\n    version: 2.0.0\n  - {apiVersion: v2, name: web, version: 3.0.0, urls: *urls}\n  - *a\n  other: *web\nagain: *all\n";
     let read = index("index.yaml", text, &Aliases::default()).expect("is an index");
-    let web = lines(&read, "web");
-    assert_eq!(web.len(), 3);
-    assert_eq!(web[1].unusable.as_deref(), Some("an entry of the index has no `version`"));
-    let reason = "`urls` is an alias (`*…`), which mu follows only to a text of at most 1000 bytes";
-    assert_eq!(web[2].unusable.as_deref(), Some(reason));
-    // Nor much by short texts.
-    let long = "x".repeat(1_000);
+    let versions: Vec<String> =
+        lines(&read, "web").iter().map(|line| line.version.clone()).collect();
+    assert_eq!(versions, ["1.0.0", "2.0.0", "3.0.0", "1.0.0"]);
+    assert!(lines(&read, "web").iter().all(|line| line.urls == ["w.tgz"]));
+    let other = lines(&read, "other");
+    assert_eq!(other.len(), 4);
+    assert_eq!(other[0].unusable.as_deref(), Some("its name is `web`"));
+    // How much they repeat is limited.
+    let long = "x".repeat(20_000);
     let text = format!(
-        "entries:\n  web:\n  - {{apiVersion: v2, name: web, version: &v 1.0.0, description: &d {long}, urls: [w.tgz]}}\n{}  - {{apiVersion: v2, name: web, version: *v, urls: [w.tgz]}}\n",
-        "  - {apiVersion: v2, name: web, version: 2.0.0, urls: [w.tgz], keywords: [*d]}\n"
-            .repeat(1_100)
+        "entries:\n  web:\n  - {{apiVersion: v2, name: web, version: 1.0.0, description: &d {long}, urls: [w.tgz]}}\n{}",
+        "  - {apiVersion: v2, name: web, version: 2.0.0, urls: [w.tgz], description: *d}\n"
+            .repeat(1_000)
     );
-    let index = self::index("index.yaml", &text, &Aliases::default()).expect("is an index");
-    let web = lines(&index, "web");
-    assert_eq!(web.iter().filter(|one| one.keywords == [&*long]).count(), 1_048);
+    let error = index("index.yaml", &text, &Aliases::default()).expect_err("is too much");
+    assert!(error.is_excess && error.reason.contains("repeat too much"), "{error}");
+}
+
+/// Checked against `helm dependency list` of Helm 3 and 4.
+#[test]
+fn what_aliases_and_merge_keys_name_is_read_in_a_chart_as_helm_reads_it() {
+    let chart = "apiVersion: v2\nname: shop\nversion: &v 1.0.0\nappVersion: *v\nx-c: &c {version: 2.0.0, repository: 'https://a.example/'}\nx-d: &d {version: 3.0.0, repository: 'https://b.example/', alias: x}\nx-w: &w {<<: *d, name: whole}\ndependencies: &all\n- name: before\n  version: 1.0.0\n  <<: *c\n- <<: *c\n  name: after\n  version: 1.0.0\n- name: listed\n  <<: [*c, *d]\n- name: inside\n  <<: [{version: 9.0.0}, *d]\n- *w\n";
+    let package = self::chart(chart).expect("is a chart");
+    let expected = [
+        "helm+https://a.example/before#2.0.0",
+        "helm+https://a.example/after#1.0.0",
+        "helm+https://a.example/listed#2.0.0",
+        "helm+https://b.example/inside#9.0.0",
+        "helm+https://b.example/whole#3.0.0",
+    ];
+    assert_eq!(references(&package.release), expected);
+    assert_eq!(package.release.app_version.as_deref(), Some("1.0.0"));
+    let lines: Vec<usize> = package.places.iter().map(|place| place.line).collect();
+    assert_eq!(lines, [9, 12, 15, 17, 19]);
+    // With the first bytes that Windows' editors write, and their ends of lines.
+    let windows = format!("\u{feff}{}", chart.replace('\n', "\r\n"));
+    assert_eq!(self::chart(&windows), Ok(package));
+    for (text, expected) in [
+        ("name: &n shop\nversion: 1.0.0\n<<: *n\n", "3:1: a merge key (`<<`) takes a map"),
+        ("name: shop\nversion: 1.0.0\nl: &l [{a: b}]\n<<: *l\n", "4:1: a merge key"),
+        ("name: shop\nversion: 1.0.0\nkeywords: &k [*k]\n", "3:15: this alias"),
+        ("name: shop\nx: &x {a: b}\nversion: *x\n", "3:10: `version` must be text"),
+    ] {
+        let error = self::chart(text).expect_err("makes no sense");
+        assert!(error.contains(expected), "{text}: {error}");
+    }
 }
 
 #[test]
-fn short_texts_are_repeated_by_aliases() {
-    let chart = "apiVersion: v2\nname: shop\nversion: &v 1.0.0\nappVersion: *v\ndependencies:\n- {name: web, version: &range ^1.2.0, repository: &place 'https://charts.example/stable'}\n- {name: db, version: *range, repository: *place}\n";
-    let package = self::chart(chart).expect("is a chart");
-    let expected =
-        ["web", "db"].map(|name| format!("helm+https://charts.example/stable/{name}#^1.2.0"));
-    assert_eq!(references(&package.release), expected);
-    assert_eq!(package.release.app_version.as_deref(), Some("1.0.0"));
-    let chart = "apiVersion: v2\nname: shop\nkeywords: &k [a]\nversion: *k\n";
-    let error = self::chart(chart).expect_err("is not text");
-    assert!(error.contains("`version` is an alias"), "{error}");
+fn entries_that_come_by_aliases_and_merge_keys_are_changed_alone_or_not_at_all() {
+    let head = "apiVersion: v2\nname: shop\nversion: 1.0.0\nx-c: &c {version: ^1.0.0, repository: 'https://a.example'}\nx-w: &w {<<: *c, name: whole}\ndependencies:\n";
+    let section = Section::Dependencies;
+    let parse = |text: &str| Reference::parse(text).expect("is a reference");
+    let reference = |name: &str| parse(&format!("helm+https://a.example/{name}"));
+    let editor = |entries: &str| {
+        let text = format!("{head}{entries}");
+        Editor::new(Path::new(CHART), text, &Defaults::default())
+            .in_dialect((FORMAT.dialect)(&Aliases::default()))
+    };
+    let newer = VersionSpec::parse("^2.0.0").expect("is a version");
+    let set = |entries: &str, name: &str| {
+        let mut editor = editor(entries);
+        let set = editor.set_version(section, &reference(name), Some(newer.clone()));
+        set.map(|_| editor.into_text().replace(head, "")).map_err(|error| error.to_string())
+    };
+    let merged = "- name: web\n  <<: *c # ours\n- {<<: *c, name: db}\n- *w\n";
+    let changed = merged.replace("# ours\n", "# ours\n  version: ^2.0.0\n");
+    assert_eq!(set(merged, "web"), Ok(changed));
+    // Helm lets the merged version count, and this one is others', too.
+    let refused = |line| {
+        Err(format!(
+            "cannot change line {line} of `Chart.yaml` without changing other parts of it; the file was not changed"
+        ))
+    };
+    assert_eq!(set("- name: web\n  version: 1.0.0\n  <<: *c\n", "web"), refused(7));
+    assert_eq!(set("- name: a\n- *w\n", "whole"), refused(8));
+    let anchored = "- &a\n  name: web\n  version: 1.0.0\n  repository: https://a.example\n- *a\n";
+    assert_eq!(set(anchored, "web"), refused(8));
+    let remove = |entries: &str, name: &str| {
+        let mut editor = editor(entries);
+        let removed = editor.remove(section, &reference(name));
+        removed.map(|_| editor.into_text().replace(head, "")).map_err(|error| error.to_string())
+    };
+    assert_eq!(remove(merged, "whole"), Ok(merged.replace("- *w\n", "")));
+    assert_eq!(remove(merged, "web"), Ok("- {<<: *c, name: db}\n- *w\n".to_owned()));
+    let error = remove(anchored, "web").expect_err("others need it");
+    assert!(error.contains("Chart.yaml") && error.contains('8'), "{error}");
+    // Others can be added beside them.
+    let mut editor = editor(merged);
+    let new = Requirement::new(parse("helm+https://b.example/x#^1"));
+    assert!(editor.add(section, &new).expect("is added"));
+    let entry = "- name: x\n  version: ^1\n  repository: https://b.example\n";
+    assert_eq!(editor.text(), format!("{head}{merged}{entry}"));
 }
 
 #[test]

@@ -229,7 +229,7 @@ pub(super) fn word(node: &Node<'_>) -> Option<String> {
 
 /// Whether anything is written.
 pub(super) fn is_there(node: &Node<'_>) -> bool {
-    !matches!(node.kind, Kind::Null | Kind::Alias)
+    !matches!(node.kind, Kind::Null)
 }
 
 /// The values of the list under a key; none if there is no list.

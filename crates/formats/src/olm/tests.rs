@@ -21,7 +21,7 @@ fn index(text: &str) -> Index {
 fn documents(text: &str) -> Vec<Value> {
     fn value(node: &Node<'_>) -> Value {
         match &node.kind {
-            Kind::Null | Kind::Alias => Value::Null,
+            Kind::Null => Value::Null,
             Kind::Scalar(text) => text.as_ref().into(),
             Kind::List(items) => items.iter().map(value).collect(),
             Kind::Map(entries, _) => {

@@ -200,17 +200,28 @@ impl Editor {
     pub fn remove(&mut self, section: Section, package: &Reference) -> Result<bool, EditError> {
         let Some((index, _)) = self.find(section, package)? else { return Ok(false) };
         let mut expected = self.requirements(section)?;
-        expected.remove(index);
+        let line = expected.remove(index).line;
+        let removed = self.take(section, index, &expected);
+        removed.map_err(|error| error.in_line(line))
+    }
+
+    /// Removes the entry with the number `index`; `expected` are the others.
+    fn take(
+        &mut self,
+        section: Section,
+        index: usize,
+        expected: &[Requirement],
+    ) -> Result<bool, EditError> {
         let place = self.place(index)?;
         if let Some(dialect) = &self.dialect
             && let Some(text) = self.changed_by(&**dialect, &Change::Remove { index: place })?
         {
-            return self.accept(section, text, &expected);
+            return self.accept(section, text, expected);
         }
         let text = step(&self.path, &self.text, section, |patch, collection| {
             patch.take(collection, place)
         })?;
-        self.accept(section, text, &expected)
+        self.accept(section, text, expected)
     }
 
     /// The entry for a package, with its place in the section: of several, the one with the same version.
@@ -272,7 +283,8 @@ impl Editor {
             entry.clone_from(wanted);
         }
         if self.dialect.is_some() {
-            return self.rewrite_in_dialect(section, index, expected);
+            let changed = self.rewrite_in_dialect(section, index, expected);
+            return changed.map_err(|error| error.in_line(old.line));
         }
         let mut text = self.text.clone();
         let unmarked = Requirement { indirect: old.indirect, ..wanted.clone() };
@@ -296,7 +308,7 @@ impl Editor {
     ) -> Result<bool, EditError> {
         let found = Self { text: text.clone(), ..self.clone() }.requirements(section);
         if !found.is_ok_and(|found| check::are_the_same(&found, expected)) {
-            return Err(EditError::Unsafe { path: self.path.clone() });
+            return Err(EditError::unsafe_at(&self.path));
         }
         let changed = text != self.text;
         self.text = text;

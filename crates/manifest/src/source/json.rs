@@ -19,7 +19,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed<'_>, Fault> {
     if reader.at < text.len() {
         return Err(reader.fault("expected the end of the file"));
     }
-    Ok(Parsed { root, comments: Vec::new() })
+    Ok(Parsed { root, comments: Vec::new(), merges: None })
 }
 
 struct Reader<'t> {

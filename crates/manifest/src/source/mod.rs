@@ -74,15 +74,28 @@ impl<'t> Document<'t> {
     ///
     /// When the text is too large, too deep, not of its format, or has a key twice.
     pub fn read(path: &'t Path, text: &'t str) -> Result<Self, SourceError> {
+        Self::read_text(path, text, false)
+    }
+
+    /// As [`Self::read`], for changes to the layout of a file that something else reads: merge keys (`<<`) are keys as any other.
+    pub(crate) fn laid_out(path: &'t Path, text: &'t str) -> Result<Self, SourceError> {
+        Self::read_text(path, text, true)
+    }
+
+    fn read_text(path: &'t Path, text: &'t str, takes_merges: bool) -> Result<Self, SourceError> {
         let format = Format::of(path);
         if text.len() > MAX_BYTES {
             return Err(SourceError::new(path, "", 0..0, too_large()));
         }
         let parsed = match format {
-            Format::Yaml => yaml::parse(text),
+            Format::Yaml => yaml::parse(text, takes_merges),
             Format::Json => json::parse(text),
         };
-        let Parsed { root, comments } = parsed
+        let parsed = parsed.and_then(|mut parsed| match parsed.merges.take() {
+            Some(fault) if !takes_merges => Err(fault),
+            _ => Ok(parsed),
+        });
+        let Parsed { root, comments, .. } = parsed
             .map_err(|fault| conflict(path, text).unwrap_or_else(|| fault.in_file(path, text)))?;
         Ok(Self { path, text, format, root, comments, breaks: OnceCell::new() })
     }
@@ -142,6 +155,8 @@ pub(crate) fn too_large() -> String {
 struct Parsed<'t> {
     root: Node<'t>,
     comments: Vec<Range<usize>>,
+    /// The first merge key (`<<`), for those who do not take any.
+    merges: Option<Fault>,
 }
 
 /// A mistake, before it is known which file it is in.

@@ -14,15 +14,17 @@ use serde_yaml::granit_parser::{
 use super::node::{Entry, Kind, Node, Style};
 use super::{Fault, MAX_COPIED_NODES, MAX_DEPTH, Parsed};
 
-pub(super) fn parse(text: &str) -> Result<Parsed<'_>, Fault> {
+/// Reads `text`; `is_laid_out` says that it is read to change its layout.
+pub(super) fn parse(text: &str, is_laid_out: bool) -> Result<Parsed<'_>, Fault> {
     let options = yaml::options! {
         max_buffered_comment_events: usize::MAX,
         flow_nesting_limit: MAX_DEPTH,
         block_nesting_limit: MAX_DEPTH,
     };
     let parser = Parser::new_from_str_with_options(text, options);
+    let (anchors, comments) = (HashMap::new(), Vec::new());
     let mut reader =
-        Reader { text, parser, anchors: HashMap::new(), copied: 0, comments: Vec::new() };
+        Reader { text, parser, anchors, copied: 0, comments, merges: None, is_laid_out };
     let mut root = None;
     loop {
         let (event, span) = reader.next()?;
@@ -38,7 +40,8 @@ pub(super) fn parse(text: &str) -> Result<Parsed<'_>, Fault> {
     }
     let nothing =
         || Node { span: 0..0, kind: Kind::Scalar { text: Cow::Borrowed(""), style: Style::Plain } };
-    Ok(Parsed { root: root.unwrap_or_else(nothing), comments: reader.comments })
+    let (comments, merges) = (reader.comments, reader.merges);
+    Ok(Parsed { root: root.unwrap_or_else(nothing), comments, merges })
 }
 
 struct Reader<'t> {
@@ -49,6 +52,10 @@ struct Reader<'t> {
     /// Nodes that aliases have copied so far.
     copied: usize,
     comments: Vec<Range<usize>>,
+    /// The first merge key (`<<`), for those who do not take any.
+    merges: Option<Fault>,
+    /// Whether a list or map that an alias repeats has the place of the alias, so that whatever it is in has its own one.
+    is_laid_out: bool,
 }
 
 impl<'t> Reader<'t> {
@@ -110,7 +117,10 @@ impl<'t> Reader<'t> {
         if depth + node.depth() > MAX_DEPTH {
             return Err(Fault::too_deep(bytes(span)));
         }
-        copy(&mut self.copied, node, bytes(span))
+        let node = copy(&mut self.copied, node, bytes(span))?;
+        let is_text = matches!(node.kind, Kind::Scalar { .. });
+        let span = if self.is_laid_out && !is_text { bytes(span) } else { node.span.clone() };
+        Ok(Node { span, ..node })
     }
 
     /// The items of a list that has begun, and where its end is.
@@ -136,11 +146,10 @@ impl<'t> Reader<'t> {
                 Event::Scalar(key, style, _, tag) => {
                     refuse_tag(tag.as_deref(), &span)?;
                     if style == ScalarStyle::Plain && key == "<<" {
-                        return Err(Fault::new(
-                            bytes(&span),
-                            "merge keys (`<<`) are not supported here",
-                        )
-                        .help("write the keys out"));
+                        self.merges.get_or_insert_with(|| {
+                            let message = "merge keys (`<<`) are not supported here";
+                            Fault::new(bytes(&span), message).help("write the keys out")
+                        });
                     }
                     (key, self.trimmed(bytes(&span)))
                 }

@@ -287,10 +287,17 @@ fn list<'n, 't: 'n>(
     json.push(']');
 }
 
+/// Any value of `text`, read with [`All`], as Go prints it.
+pub(super) fn json(text: &str, node: &Node<'_>) -> String {
+    let mut json = String::new();
+    any(&mut json, text, node);
+    json
+}
+
 /// Any value as Go prints it after reading it from YAML; maps are sorted by their keys.
 fn any(json: &mut String, text: &str, node: &Node<'_>) {
     match &node.kind {
-        Kind::Null | Kind::Alias => json.push_str("null"),
+        Kind::Null => json.push_str("null"),
         Kind::List(items) => list(json, items, |json, node| any(json, text, node)),
         Kind::Map(entries, _) => {
             let mut entries: Vec<_> = entries.iter().collect();

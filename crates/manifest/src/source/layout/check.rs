@@ -23,10 +23,12 @@ pub enum EditError {
         help: Option<String>,
     },
     /// The changed text would not have meant what was intended.
-    #[error("cannot change `{}` without changing other parts of it; the file was not changed", .path.display())]
+    #[error("cannot change {}`{}` without changing other parts of it; the file was not changed", in_line(.line), .path.display())]
     Unsafe {
         /// The manifest.
         path: PathBuf,
+        /// The line of what was to be changed, counted from 1, if it is known.
+        line: Option<usize>,
     },
 }
 
@@ -36,19 +38,38 @@ impl EditError {
         let Problem { message, help, .. } = problem;
         Self::Refused { path: path.to_owned(), message, help }
     }
+
+    /// A change after which the file at `path` would not mean what was intended.
+    pub fn unsafe_at(path: &Path) -> Self {
+        Self::Unsafe { path: path.to_owned(), line: None }
+    }
+
+    /// This error, about the entry in a line; 0 is none.
+    #[must_use]
+    pub(crate) fn in_line(self, number: usize) -> Self {
+        match self {
+            Self::Unsafe { path, line } => {
+                Self::Unsafe { path, line: line.or((number > 0).then_some(number)) }
+            }
+            other => other,
+        }
+    }
+}
+
+fn in_line(line: &Option<usize>) -> String {
+    line.map(|line| format!("line {line} of ")).unwrap_or_default()
 }
 
 impl<'d> Patch<'d> {
     /// The text with all changes. It is an error if it is no longer well formed, has other content under a key
     /// other than `key`, or lacks a comment that no change was about.
     fn apply(&self, key: &str) -> Result<String, EditError> {
-        let path = self.document.path.to_owned();
-        self.checked(key).ok_or(EditError::Unsafe { path })
+        self.checked(key).ok_or_else(|| EditError::unsafe_at(self.document.path))
     }
 
     fn checked(&self, key: &str) -> Option<String> {
         let changed = self.changed_text();
-        let after = Document::read(self.document.path, &changed).ok()?;
+        let after = Document::laid_out(self.document.path, &changed).ok()?;
         let mut left: Vec<&str> = after.comments().collect();
         for comment in self.untouched_comments() {
             let place = left.iter().position(|other| *other == comment)?;
@@ -100,7 +121,7 @@ pub fn change(
     key: &str,
     change: impl for<'d> FnOnce(&mut Patch<'d>, Option<Collection<'d>>) -> Result<(), SourceError>,
 ) -> Result<String, EditError> {
-    let document = Document::read(path, text)?;
+    let document = Document::laid_out(path, text)?;
     let mut patch = Patch::new(&document);
     change(&mut patch, Collection::find(&document, key))?;
     patch.apply(key)
@@ -113,7 +134,7 @@ pub fn change(
 ///
 /// As [`change`].
 pub fn set(path: &Path, text: &str, key: &str, value: New) -> Result<String, EditError> {
-    let document = Document::read(path, text)?;
+    let document = Document::laid_out(path, text)?;
     let mut patch = Patch::new(&document);
     if document.node().is_null() {
         let rendered = value.render(patch.manner(false, Style::Plain));
