@@ -13,6 +13,7 @@
 //! | [`manifest`] | `Mu.yaml` and `Mu.json`: reading with positions, editing that keeps the layout; the crate `mu-manifest` |
 //! | [`formats`] | the manifests of other ecosystems; how they are read is in the crate `mu-formats` |
 //! | [`workspace`] | the root, the settings, the workspace's own packages |
+//! | [`contents`] | which files of a folder are its package, as its owner would pack it |
 //! | [`search`] | the eight places where a package may be |
 //! | [`index`] | from an id to its releases, over the providers; which provider serves what |
 //! | [`select`] | from requirements to one version of each package, or to a conflict; no I/O |
@@ -68,6 +69,7 @@
 )]
 
 pub mod cli;
+mod contents;
 pub mod env;
 pub mod formats;
 pub mod index;

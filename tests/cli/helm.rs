@@ -715,7 +715,10 @@ fn what_is_vendored_for_helm_is_what_the_lock_says() {
         .fails()
         .says(&["back/charts`", "it is a symbolic link, and mu follows no links"]);
     // Nor is anything packed that it leads to.
-    sandbox.mu(&["vendor", "--for", "helm"]).fails().says(&["leads out of its chart"]);
+    sandbox
+        .mu(&["vendor", "--for", "helm"])
+        .fails()
+        .says(&["neither in its package nor in the repository or workspace around it"]);
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod chart_aliases;
 mod closures;
 mod completions;
 mod conflict;
+mod contents;
 mod crossplane;
 mod diff;
 mod digest;

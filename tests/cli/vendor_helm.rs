@@ -325,7 +325,10 @@ fn links_are_packed_as_helm_packs_them() {
     sandbox.write(".git/config", "password");
     for out in ["../../../secret", "../../.git/config"] {
         symlink(out, sandbox.path("work/app/real/out")).expect("can be made");
-        around.vendor(&[]).fails().says(&["leads out of its chart"]);
+        around
+            .vendor(&[])
+            .fails()
+            .says(&["neither in its package nor in the repository or workspace around it"]);
         fs::remove_file(sandbox.path("work/app/real/out")).expect("is there");
     }
 }

@@ -15,6 +15,7 @@ const LAYERS: &[&[&str]] = &[
     &["env"],
     &["formats"],
     &["workspace"],
+    &["contents"],
     &["search"],
     &["index"],
     &["select"],

@@ -12,8 +12,10 @@ mod copy;
 
 pub use copy::folder as copy_folder;
 
+use std::fmt;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use mu_provider::fs::{self, AtPath as _};
 use mu_provider::{
@@ -24,14 +26,25 @@ use mu_provider::{
 /// The longest manifest that is read, in bytes.
 const LONGEST_MANIFEST: u64 = 4 << 20;
 
+/// Writes what of a folder is the content of its package.
+pub type Contents = Arc<dyn Fn(&Path, &mut TreeWriter) -> Result<(), ProviderError> + Send + Sync>;
+
 /// Serves folders.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct PathProvider;
+#[derive(Clone)]
+pub struct PathProvider {
+    contents: Contents,
+}
 
 impl PathProvider {
-    /// Creates the provider, which has no state.
-    pub fn new() -> Self {
-        Self
+    /// Creates the provider, which has no state; `contents` says what belongs to a package.
+    pub fn new(contents: Contents) -> Self {
+        Self { contents }
+    }
+}
+
+impl fmt::Debug for PathProvider {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("PathProvider")
     }
 }
 
@@ -91,7 +104,7 @@ impl Provider for PathProvider {
         tree: &mut TreeWriter,
         _progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
-        copy::folder(&existing(location)?, tree)
+        (self.contents)(&existing(location)?, tree)
     }
 }
 

@@ -7,13 +7,14 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::sync::Arc;
 
 use mu_provider::conformance::{Fixture, hostile, read_tree};
 use mu_provider::{
     ErrorKind, Folder, Lead, Limits, Location, Provider, ProviderError, Release, SafeUrl, Silent,
     Tree, TreeWriter,
 };
-use mu_provider_path::PathProvider;
+use mu_provider_path::{PathProvider, copy_folder};
 use tempfile::TempDir;
 
 fn scratch() -> TempDir {
@@ -26,6 +27,11 @@ fn write(folder: &Path, path: &str, content: &str) {
     fs::write(file, content).expect("can be written");
 }
 
+/// A provider for packages that have all that is in their folders.
+fn provider() -> PathProvider {
+    PathProvider::new(Arc::new(copy_folder))
+}
+
 fn location(folder: &Path) -> Location {
     let url = format!("file://{}", folder.display());
     Location::new(Lead::of_user(SafeUrl::parse(&url).expect("is a URL").as_folder()), "")
@@ -33,7 +39,7 @@ fn location(folder: &Path) -> Location {
 
 fn fetch(from: &Path, into: &Path) -> Result<Tree, ProviderError> {
     let mut tree = TreeWriter::new(Folder::open(into).expect("opens"), Limits::default());
-    PathProvider::new().fetch(&location(from), &Release::default(), &mut tree, &Silent)?;
+    provider().fetch(&location(from), &Release::default(), &mut tree, &Silent)?;
     Ok(tree.finish()?)
 }
 
@@ -52,7 +58,7 @@ fn conforms() {
     write(folder, "run/.mu/packs/x", "x");
     fs::create_dir(folder.join("empty")).expect("can be made");
     Fixture {
-        provider: &PathProvider::new(),
+        provider: &provider(),
         location: location(folder),
         absent: location(&folder.join("nothing")),
         other_kind: Some(location(&folder.join("Mu.yaml"))),
@@ -69,7 +75,7 @@ fn conforms() {
 #[test]
 fn a_folder_without_a_manifest_has_none() {
     let package = scratch();
-    let provider = PathProvider::new();
+    let provider = provider();
     let manifest = || provider.manifest(&location(package.path()), &Release::default(), &Silent);
     assert_eq!(manifest().expect("the folder is there"), None);
     write(package.path(), "Mu.json", "{}");
@@ -137,7 +143,6 @@ fn a_pipe_is_not_waited_for() {
     let pipe = package.path().join("Mu.yaml");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status().expect("can be run");
     assert!(made.success());
-    let found =
-        PathProvider::new().manifest(&location(package.path()), &Release::default(), &Silent);
+    let found = provider().manifest(&location(package.path()), &Release::default(), &Silent);
     assert!(found.is_ok_and(|found| found.is_none()));
 }

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 
 use mu_provider::{Folder, InnerPath, OwnPath};
 
+use crate::contents::rules::{OF_HELM, Rules};
 use crate::formats;
 use crate::fs;
 use crate::ops::CommandError;
-use crate::ops::apply::ignore_rules::{OF_HELM, Rules};
 use crate::workspace::{LOCK_FILE, MU_FOLDER};
 
 /// The file, beside `Chart.yaml`.

@@ -111,14 +111,19 @@ pub(super) fn would_be(
 
 /// Checks that the lock does not change if it must not.
 pub(super) fn check_held(session: &Session, resolved: &Resolved) -> Result<(), CommandError> {
-    if session.options.locked && !resolved.is_unchanged() {
-        return Err(CommandError::new(
-            Code::LockOutdated,
-            "a folder outside the workspace has changed since Mu.lock was written",
-        )
-        .hint("run `mu get` without --locked, and commit Mu.lock"));
+    if !session.options.locked || resolved.is_unchanged() {
+        return Ok(());
     }
-    Ok(())
+    let before = &resolved.previous.packages;
+    let mut folders = resolved.lock.packages.iter().filter(|package| package.source.is_folder());
+    let changed = folders.find(|package| !before.contains(package));
+    Err(changed.map_or_else(
+        || {
+            CommandError::new(Code::LockOutdated, "Mu.lock would change")
+                .hint("run `mu get` without --locked, and commit Mu.lock")
+        },
+        |package| fetch::folder_has_changed(package, None),
+    ))
 }
 
 /// Writes the lock, if it has to change.

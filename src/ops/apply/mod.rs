@@ -8,7 +8,6 @@ pub(crate) mod element;
 pub mod fetch;
 pub(crate) mod helmignore;
 mod identity;
-pub(crate) mod ignore_rules;
 pub mod install;
 mod kinds;
 pub(crate) mod outcome;

@@ -3,8 +3,9 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use crate::contents::GZIP;
 pub use crate::ops::publication::packing::{Archive, Packed};
-use crate::ops::publication::packing::{GZIP, Making, file_name, make, refuse_foreign};
+use crate::ops::publication::packing::{Making, file_name, make, refuse_foreign};
 use crate::ops::session::member;
 use crate::ops::{Code, CommandError, Session};
 

@@ -1,14 +1,20 @@
 //! The providers that this program was built with.
 
+#[cfg(feature = "path")]
+use std::path::Path;
 use std::sync::Arc;
 
 use mu_provider::Provider;
+#[cfg(feature = "path")]
+use mu_provider::TreeWriter;
 use mu_provider::http::{Http, Signer};
 use mu_provider_helm::{RepositoryOptions, RepositoryProvider};
 
 use super::folders::Folders;
 #[cfg(any(feature = "git", feature = "oci"))]
 use super::programs::programs;
+#[cfg(feature = "path")]
+use crate::contents;
 use crate::env::Environment;
 use crate::formats;
 use crate::index::Providers;
@@ -79,7 +85,12 @@ pub(crate) fn all(
         environment.cache.join("downloads"),
     )));
     #[cfg(feature = "path")]
-    providers.add(Arc::new(mu_provider_path::PathProvider::new()));
+    {
+        let environment = environment.clone();
+        let contents =
+            move |folder: &Path, tree: &mut TreeWriter| contents::write(folder, &environment, tree);
+        providers.add(Arc::new(mu_provider_path::PathProvider::new(Arc::new(contents))));
+    }
     let _ = (offline, folders);
     providers
 }

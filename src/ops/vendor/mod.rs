@@ -14,8 +14,9 @@ use std::path::{Path, PathBuf};
 pub use self::helm::{Carried, Vendored, VendoredArchive, VendoredChart, vendor_for_helm};
 pub use self::shared::{Mode, Written};
 
+use crate::contents::Owned;
+use crate::contents::rules::{OF_GIT, Rules};
 use crate::fs::{self, AtPath as _, FileError};
-use crate::ops::apply::ignore_rules::{OF_GIT, Rules};
 use crate::ops::apply::install::install;
 use crate::ops::session::installed_packs::named;
 use crate::ops::solve::names;
@@ -48,7 +49,7 @@ pub fn vendor(session: &Session, dry_run: bool) -> Result<Outcome, CommandError>
         }
         result => result?,
     };
-    if !dry_run && let Some(file) = left_out(packs.path(), &session.workspace.root)? {
+    if !dry_run && let Some(file) = left_out(session, packs.path())? {
         session.events.warning(&format!(
             "`{}` would not be committed, because a .gitignore excludes it; `git add --force` adds it",
             file.display()
@@ -67,8 +68,10 @@ pub fn stop_vendoring(session: &Session) -> Result<(), CommandError> {
 }
 
 /// The first file of the packs that a `.gitignore` excludes, such as one that a package contains.
-fn left_out(packs: &Path, root: &Path) -> Result<Option<PathBuf>, FileError> {
-    let mut rules = Rules::of(OF_GIT, root, root, &mut Vec::new())?;
+fn left_out(session: &Session, packs: &Path) -> Result<Option<PathBuf>, FileError> {
+    let root = &session.workspace.root;
+    let owned = Owned::around(root, &session.environment)?;
+    let mut rules = Rules::of(OF_GIT, root, owned.top(), "", &mut Vec::new())?;
     for folder in [packs.parent().unwrap_or(root), packs] {
         if rules.leave_out(folder, true) {
             return Ok(Some(folder.to_owned()));

@@ -78,6 +78,11 @@ impl InnerPath {
         Ok(self.parent().map_or_else(|| name.clone(), |parent| parent.join(&name)))
     }
 
+    /// Whether a package may have a link at this path with this target: it leads to something inside.
+    pub fn may_lead_to(&self, target: &str) -> bool {
+        path::check_target(&self.0, target.as_bytes(), &Limits::default()).is_ok()
+    }
+
     /// Whether it is the other path, or leads to something below that.
     pub fn is_in(&self, other: &Self) -> bool {
         let rest = self.0.strip_prefix(&other.0);

@@ -1,9 +1,12 @@
-//! The errors about content that is not what was expected.
+//! The errors about content that is not what was expected, or that did not arrive.
 
-use mu_provider::Digest;
+use mu_provider::{Digest, Entry, Release, Silent, Tree, TreeWriter};
 
-use crate::lock::LockedPackage;
-use crate::ops::{Code, CommandError};
+use crate::index::Route;
+use crate::lock::{LockedPackage, Lockfile};
+use crate::ops::apply::fetch::here::tree_of;
+use crate::ops::{Code, CommandError, Session};
+use crate::store::StoreError;
 
 /// The error about content that differs from what `said_by` says.
 pub(super) fn content_differs(
@@ -30,11 +33,58 @@ pub(super) fn content_differs(
     }))
 }
 
-/// The error about a folder that differs from a lock that must not change.
-pub(super) fn folder_has_changed() -> CommandError {
-    CommandError::new(
-        Code::LockOutdated,
-        "a folder outside the workspace has changed since Mu.lock was written",
-    )
-    .hint("run `mu get` without --locked and --frozen, and commit Mu.lock")
+/// The error about a folder that differs from a lock that must not change; `change` says in what, if that is known.
+pub(crate) fn folder_has_changed(package: &LockedPackage, change: Option<String>) -> CommandError {
+    let LockedPackage { id, source, .. } = package;
+    let change = change.map(|change| format!(": {change}")).unwrap_or_default();
+    let message = format!(
+        "the folder `{}`, which is `{id}`, has changed since Mu.lock was written{change}",
+        source.place
+    );
+    CommandError::new(Code::LockOutdated, message)
+        .hint("run `mu get` without --locked and --frozen, and commit Mu.lock")
+        .with_details(serde_json::json!({ "id": id.to_string(), "folder": source.place }))
+}
+
+/// The error about a locked folder that no longer has the content `expected`.
+pub(super) fn changed_folder(
+    session: &Session,
+    lock: &Lockfile,
+    index: usize,
+    expected: &Digest,
+    route: &Route,
+) -> CommandError {
+    let before = tree_of(session, lock, index, expected);
+    let change = before.and_then(|before| change(session, &before, route));
+    folder_has_changed(&lock.packages[index], change)
+}
+
+/// The first file that a folder has now, or lacks, other than `before`, in words.
+fn change(session: &Session, before: &Tree, route: &Route) -> Option<String> {
+    let release = Release::default();
+    let fill =
+        |tree: &mut TreeWriter| route.provider.fetch(&route.location, &release, tree, &Silent);
+    let now = &session.store.inspect(fill).ok()?;
+    let of = |tree: &Tree, path: &str| {
+        tree.entries().iter().find(|entry| entry.path == path).map(Entry::line)
+    };
+    let all = before.entries().iter().chain(now.entries());
+    let changed = all.filter(|entry| of(before, &entry.path) != of(now, &entry.path));
+    let path = &changed.min_by(|one, other| one.path.cmp(&other.path))?.path;
+    Some(match (of(before, path), of(now, path)) {
+        (None, _) => format!("`{path}` is new"),
+        (_, None) => format!("`{path}` is gone"),
+        _ => format!("`{path}` is another file"),
+    })
+}
+
+/// The error of a package that could not be fetched.
+pub(super) fn not_fetched(error: StoreError, what: &str) -> CommandError {
+    let error = CommandError::from(error).while_doing(format!("cannot fetch `{what}`"));
+    if error.code != Code::Network || !error.hints.is_empty() {
+        return error;
+    }
+    error
+        .hint("run the command again later: what has arrived is not fetched again")
+        .hint("`mu doctor` checks registries, the proxy and certificates")
 }

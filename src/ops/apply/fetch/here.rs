@@ -4,9 +4,10 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use mu_provider::Digest;
+use mu_provider::{Digest, Tree};
 
 use crate::lock::{LockedPackage, Lockfile, Source};
+use crate::ops::session::installed_packs::place;
 use crate::ops::{Code, CommandError, Session};
 use crate::packs::{HashError, hash_folder};
 
@@ -48,6 +49,20 @@ pub(crate) fn placed_fault(
     }
     let found = hash_folder(&folder, &HashSet::new());
     Ok(content_fault(&digest, found.map(|tree| tree.digest())))
+}
+
+/// The files that a locked package had, if they are on this machine: in the store, or where it is installed.
+pub(super) fn tree_of(
+    session: &Session,
+    lock: &Lockfile,
+    index: usize,
+    digest: &Digest,
+) -> Option<Tree> {
+    if let Some(stored) = session.store.find(digest).ok().flatten() {
+        return Some(Tree::clone(&stored.tree));
+    }
+    let pack = session.packs().pack_path(&place(lock, index));
+    hash_folder(&pack, &HashSet::new()).ok().filter(|tree| tree.digest() == *digest)
 }
 
 /// The problem with content that is not the expected one, or cannot be read.

@@ -22,7 +22,8 @@ use crate::ops::apply::at_once::work_at_once;
 pub(crate) use crate::ops::apply::fetch::archive::fetch_archive;
 #[cfg(feature = "publish")]
 pub(crate) use crate::ops::apply::fetch::archive::fetch_provenance;
-use crate::ops::apply::fetch::differs::{content_differs, folder_has_changed};
+pub(crate) use crate::ops::apply::fetch::differs::folder_has_changed;
+use crate::ops::apply::fetch::differs::{changed_folder, content_differs, not_fetched};
 pub(crate) use crate::ops::apply::fetch::here::{
     check_placed, content_fault, placed_fault, placed_folder,
 };
@@ -328,7 +329,7 @@ impl<'run> Fetching<'run> {
         let is_pinned = !is_folder || session.options.frozen || session.options.locked;
         let expected = package.digest.filter(|_| is_pinned);
         if is_folder && is_pinned && expected.is_none() {
-            return Err(folder_has_changed());
+            return Err(folder_has_changed(package, None));
         }
         let line = self.resolved.releases.get(&index).map(|(_, line)| &**line);
         let route = |_: &LockedPackage| Ok(Route::clone(&*self.origin(number)?.0));
@@ -373,7 +374,9 @@ impl<'run> Fetching<'run> {
                 note_unpacked(session, &route, &release, &stored);
                 Ok((stored, false))
             }
-            Err(StoreError::Mismatch { .. }) if is_folder => Err(folder_has_changed()),
+            Err(StoreError::Mismatch { expected, .. }) if is_folder => {
+                Err(changed_folder(session, &self.resolved.lock, index, &expected, &route))
+            }
             Err(StoreError::Mismatch { expected, actual }) => {
                 let is_chosen = self.resolved.releases.contains_key(&index);
                 let said_by = if is_chosen { "the index" } else { "Mu.lock" };
@@ -416,17 +419,6 @@ impl<'run> Fetching<'run> {
             ))
             .hint(format!("`mu update {name}` chooses from the versions that are available there"))
     }
-}
-
-/// The error of a package that could not be fetched.
-fn not_fetched(error: StoreError, what: &str) -> CommandError {
-    let error = CommandError::from(error).while_doing(format!("cannot fetch `{what}`"));
-    if error.code != Code::Network || !error.hints.is_empty() {
-        return error;
-    }
-    error
-        .hint("run the command again later: what has arrived is not fetched again")
-        .hint("`mu doctor` checks registries, the proxy and certificates")
 }
 
 /// Checks a tree that was already in the store and becomes the pack `wanted`.

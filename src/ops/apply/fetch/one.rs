@@ -6,9 +6,10 @@ use mu_provider::Release;
 
 use crate::index::Route;
 use crate::lock::{LockedPackage, Lockfile};
+use crate::ops::apply::fetch::differs::not_fetched;
+use crate::ops::apply::fetch::fetch;
 #[cfg(feature = "publish")]
 use crate::ops::apply::fetch::route::{Roots, release_of, way_of};
-use crate::ops::apply::fetch::{fetch, not_fetched};
 use crate::ops::session::events::Work;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{CommandError, Session};

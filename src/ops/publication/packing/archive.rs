@@ -2,40 +2,16 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Seek as _, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use mu_provider::{ArchiveDigest, Tree};
 use mu_provider_hub::archive::{ArchiveWriter, EARLY, Layout, unpack_from};
 use sha2::{Digest as _, Sha256};
 
+use crate::contents::{Content, Item};
 use crate::fs::{self, AtPath as _, FileError};
 use crate::manifest::{JSON_NAME, YAML_NAME};
 use crate::ops::{CommandError, Session};
-
-/// One file or link of an archive.
-#[derive(Debug)]
-pub(super) struct Item {
-    /// Slash-separated path in the package.
-    pub(super) path: String,
-    /// Its content.
-    pub(super) content: Content,
-}
-
-/// The content of a file or link.
-#[derive(Debug)]
-pub(super) enum Content {
-    /// A file of this machine.
-    File {
-        /// Where it is.
-        place: PathBuf,
-        /// Whether it can be executed.
-        executable: bool,
-    },
-    /// A file that mu writes.
-    Text(String),
-    /// A link with its target.
-    Link(String),
-}
 
 /// An archive that any mu will accept. It has no path; the file is deleted with this value.
 #[derive(Debug)]

@@ -1,12 +1,11 @@
 //! Creates the archive of a package, with the same bytes from the same files on every machine.
 //!
-//! `files.rs` chooses the files, `earlier.rs` knows archives that were made earlier, `secrets.rs` knows which ones should not leave this machine, `lock.rs` cuts
-//! the lock down to the package, `archive.rs` writes and reads back.
+//! [`contents`](crate::contents) chooses the files, `secrets.rs` knows which ones should not leave this machine, `lock.rs` cuts the lock
+//! down to the package, `archive.rs` writes and reads back, `odd.rs` warns of what was probably not intended.
 
 mod archive;
-mod earlier;
-mod files;
 mod lock;
+mod odd;
 mod secrets;
 
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ use mu_provider::publishable;
 use mu_provider_hub::wire;
 
 pub use self::archive::Archive;
-use self::archive::{Content, Item};
+use crate::contents::{self, Content, Item, Kind, Owned};
 use crate::lock::{FILE_NAME, Lockfile};
 use crate::manifest::Manifest;
 use crate::manifest::edit::{Editor, Section};
@@ -27,9 +26,6 @@ use crate::ops::{Code, CommandError, Session};
 #[cfg(feature = "publish")]
 use crate::store::Stored;
 use crate::workspace::Member;
-
-/// What every gzip'd file begins with.
-pub(super) const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// How an archive is made.
 #[derive(Debug, Clone, Copy, Default)]
@@ -85,19 +81,11 @@ pub(super) fn make(
     let member = &session.workspace.members[index];
     refuse_foreign(member)?;
     let mut warnings = Vec::new();
-    let leaf = member.manifest.name.name().leaf();
-    let is_archive = |path: &str| {
-        let is_usual =
-            !path.contains('/') && path.starts_with(&format!("{leaf}-")) && path.ends_with(".tgz");
-        let place = member.folder.join(path);
-        is_usual || making.not.is_some_and(|not| *not == place) || earlier::is_of(member, &place)
-    };
-    let root = &session.workspace.root;
     let mut others = session.folders_of_edits();
     others.extend([session.environment.cache.clone(), session.environment.mu_home.clone()]);
-    let mut items = files::choose(member, root, &is_archive, &others, &mut warnings)?;
-    let paths: Vec<&str> = items.iter().map(|item| item.path.as_str()).collect();
-    refuse_secrets(&paths, making.force, &mut warnings)?;
+    others.extend(making.not.map(Path::to_owned));
+    let mut items = own_content(session, member, &others, &mut warnings)?;
+    refuse_secrets(&items, making.force, &mut warnings)?;
     let mut manifest = member.manifest.clone();
     let part = match lock::cut_or_resolve(session, lock, member) {
         Err(error) if making.may_lack_versions && !making.pinned => {
@@ -124,6 +112,23 @@ pub(super) fn make(
         session.events.warning(&warning);
     }
     Ok(Packed { manifest, archive, path: None })
+}
+
+/// The files of `member`, without its lock; `others` are left out.
+fn own_content(
+    session: &Session,
+    member: &Member,
+    others: &[PathBuf],
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Item>, CommandError> {
+    let (folder, manifest) = (&*member.folder, &member.manifest);
+    let file = member.manifest_path.strip_prefix(folder).ok().and_then(Path::to_str);
+    let kind = Kind::Own { manifest, file: file.unwrap_or_default() };
+    let owned = &Owned::around(folder, &session.environment)?;
+    let source = contents::Source { folder, kind, owned, others };
+    let chosen = contents::choose(&source, &session.environment, warnings)?;
+    odd::warn(member, &chosen, warnings);
+    Ok(chosen)
 }
 
 /// Packs a tree of the store as it is; errors call it `name`.
@@ -175,13 +180,21 @@ pub(super) fn file_name(manifest: &Manifest) -> Result<String, CommandError> {
     Ok(path.rsplit('/').next().unwrap_or(&path).to_owned())
 }
 
+/// Refuses files that look like secrets, also where a link calls them otherwise.
 fn refuse_secrets(
-    paths: &[&str],
+    items: &[Item],
     force: bool,
     warnings: &mut Vec<String>,
 ) -> Result<(), CommandError> {
-    let found: Vec<&str> =
-        paths.iter().copied().filter(|path| secrets::looks_secret(path)).collect();
+    let is_secret = |item: &&Item| {
+        let real = match &item.content {
+            Content::File { place, .. } => crate::fs::canonicalize(place).ok(),
+            _ => None,
+        };
+        secrets::looks_secret(&item.path)
+            || real.is_some_and(|real| secrets::looks_secret(&real.to_string_lossy()))
+    };
+    let found: Vec<&str> = items.iter().filter(is_secret).map(|item| &*item.path).collect();
     if found.is_empty() {
         return Ok(());
     }

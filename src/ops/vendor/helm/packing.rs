@@ -4,30 +4,21 @@
 //! `Chart.yaml` and Mu.lock, and a chart that is nowhere is an error: Helm would install the others without a word.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::rc::Rc;
 
 use mu_formats::helm::{self, Need};
-use mu_provider::Limits;
 use mu_provider_helm::Content;
 
-use super::leftovers::{Derived, is_archive_of};
 use super::{Vendoring, archive_name};
+use crate::contents::{self, Kind, Owned, is_archive_of};
 use crate::formats;
-use crate::fs::{self, AtPath as _};
-use crate::lock::{FILE_NAME, LockedPackage};
-use crate::ops::apply::ignore_rules::{OF_HELM, Rules};
+use crate::fs;
+use crate::lock::LockedPackage;
 use crate::ops::{Code, CommandError};
-use crate::workspace::repository_around;
 
 /// The bytes of a chart's archive, which several charts can have inside.
 type Archive = Rc<[u8]>;
-
-/// What Helm packs for no chart, because it is not a part of it.
-const NEVER: [&str; 6] = [".git", ".mu", ".hg", ".svn", ".jj", ".DS_Store"];
-
-/// What Helm itself leaves out: its own rule is `templates/.?*`.
-const HIDDEN_TEMPLATES: &str = "templates/.";
 
 /// A chart whose archive is made.
 pub(super) struct Unpacked<'a> {
@@ -75,41 +66,22 @@ impl<'run> Vendoring<'run> {
         Ok(Some(bytes))
     }
 
-    /// The files of a chart: without those in its `.helmignore` where it is worked on, and all that were packed elsewhere.
+    /// The files of a chart: what Helm packs where it is worked on, and all that were packed elsewhere.
     fn files(&self, chart: &Unpacked<'_>) -> Result<BTreeMap<String, Content>, CommandError> {
+        let (folder, environment) = (chart.folder, &self.session.environment);
+        let (kind, owned) = match chart.is_own {
+            true => (Kind::Chart, Owned::around(folder, environment)?),
+            false => (Kind::Packed, Owned::alone(folder)?),
+        };
+        let source = contents::Source { folder, kind, owned: &owned, others: &[] };
         let mut warnings = Vec::new();
-        let rules = match chart.is_own {
-            true => Some(Rules::only(OF_HELM, chart.folder, &mut warnings)?),
-            false => None,
-        };
+        let chosen = contents::choose(&source, environment, &mut warnings)?;
         warnings.iter().for_each(|warning| self.session.events.warning(warning));
-        let most = Limits::default().entries;
-        let mut walk = Walk {
-            rules,
-            within: self.within(chart)?,
-            most,
-            around: Vec::new(),
-            files: BTreeMap::new(),
-        };
-        walk.folder(chart.folder, "")?;
-        Ok(walk.files)
-    }
-
-    /// What links may lead to: what a package contains; and for a chart that is worked on, what its author has beside it.
-    fn within(&self, chart: &Unpacked<'_>) -> Result<Vec<PathBuf>, CommandError> {
-        let mut within = vec![fs::canonicalize(chart.folder)?];
-        if chart.is_own {
-            let folder = within[0].clone();
-            let root = fs::canonicalize(&self.session.workspace.root)?;
-            within.extend(Some(root).filter(|root| folder.starts_with(root)));
-            let repository = repository_around(&folder);
-            // A repository around a whole home says nothing about what belongs together.
-            let home = fs::canonicalize(&self.session.environment.home).ok();
-            let is_whole =
-                |folder: &&Path| home.as_ref().is_some_and(|home| home.starts_with(folder));
-            within.extend(repository.filter(|folder| !is_whole(folder)).map(Path::to_owned));
-        }
-        Ok(within)
+        let files = chosen.into_iter().filter_map(|item| match item.content {
+            contents::Content::File { place, .. } => Some((item.path, Content::OnDisk(place))),
+            _ => None,
+        });
+        Ok(files.collect())
     }
 
     /// Adds the charts inside; returns whether all of them are on this machine.
@@ -127,13 +99,6 @@ impl<'run> Vendoring<'run> {
         let manifest = chart.folder.join(helm::CHART);
         let environment = &self.session.environment;
         let all = formats::helms_needs(&manifest, environment, chart.is_own)?;
-        if chart.is_own {
-            let lock = fs::read_text_if_there(&chart.folder.join(all.lock))?;
-            let derived = Derived::new(&all.needs, lock.as_deref());
-            let is_derived =
-                |path: &str| path.strip_prefix("charts/").is_some_and(|file| derived.has(file));
-            files.retain(|path, _| !is_derived(path));
-        }
         let mut added = BTreeMap::new();
         for need in &all.needs {
             let folder = format!("charts/{}/{}", need.name, helm::CHART);
@@ -272,79 +237,4 @@ fn absent(name: &str, folder: &Path, inner: &str) -> CommandError {
     CommandError::new(Code::NotFound, message)
         .hint(format!("Helm would install `{name}` without `{inner}`, and say nothing"))
         .hint("run `helm dependency update` there, or give the dependency a `repository` that mu can ask")
-}
-
-/// A walk through the files of a chart. Links are followed, as Helm does.
-struct Walk {
-    rules: Option<Rules>,
-    /// The folders that links may lead into.
-    within: Vec<PathBuf>,
-    /// How many files there may be: links can lead to one folder in many ways.
-    most: usize,
-    /// The folders around the one that is read, without links.
-    around: Vec<PathBuf>,
-    files: BTreeMap<String, Content>,
-}
-
-impl Walk {
-    fn folder(&mut self, folder: &Path, prefix: &str) -> Result<(), CommandError> {
-        let real = fs::canonicalize(folder)?;
-        if self.around.contains(&real) {
-            return Err(refused(folder, "leads to a folder that it is in", "remove the link"));
-        }
-        self.around.push(real);
-        for entry in fs::entries(folder)? {
-            let place = entry.path();
-            let Ok(name) = entry.file_name().into_string() else { continue };
-            let path = format!("{prefix}{name}");
-            if NEVER.contains(&&*name) || path == FILE_NAME {
-                continue;
-            }
-            let is_link = entry.file_type().at("read", &place)?.is_symlink();
-            // A link that leads nowhere may be one that is left out.
-            let found = fs::metadata(&place);
-            let is_folder = found.as_ref().is_ok_and(std::fs::Metadata::is_dir);
-            if self.leaves_out(&place, &path, is_folder) {
-                continue;
-            }
-            let found = found?;
-            if is_link {
-                let real = fs::canonicalize(&place)?;
-                // What is Git's or mu's own is nobody's to give away.
-                let is_kept = |folder: &PathBuf| {
-                    let inner = real.strip_prefix(folder).ok();
-                    inner.is_some_and(|inner| {
-                        !inner
-                            .iter()
-                            .any(|part| part.to_str().is_some_and(|part| NEVER.contains(&part)))
-                    })
-                };
-                if !self.within.iter().any(is_kept) {
-                    let next = "replace the link by what it leads to";
-                    return Err(refused(&place, "leads out of its chart", next));
-                }
-            }
-            if is_folder {
-                self.folder(&place, &format!("{path}/"))?;
-            } else if found.is_file() {
-                self.files.insert(path, Content::OnDisk(place));
-                if self.files.len() > self.most {
-                    return Err(refused(folder, "has too many files", "remove links"));
-                }
-            }
-        }
-        self.around.pop();
-        Ok(())
-    }
-
-    fn leaves_out(&self, place: &Path, path: &str, is_folder: bool) -> bool {
-        let Some(rules) = &self.rules else { return false };
-        let hidden = path.strip_prefix(HIDDEN_TEMPLATES);
-        hidden.is_some_and(|rest| !rest.is_empty() && !rest.contains('/'))
-            || rules.leave_out(place, is_folder)
-    }
-}
-
-fn refused(path: &Path, what: &str, next: &str) -> CommandError {
-    CommandError::new(Code::Integrity, format!("`{}` {what}", path.display())).hint(next)
 }

@@ -1,11 +1,11 @@
-//! Which files of a folder are left out, according to `.gitignore` and `.muignore`.
+//! Which files of a folder are left out, according to `.gitignore`, `.muignore` and `.helmignore`.
 //!
 //! The rules of a folder apply to what is in it. Rules of deeper folders take precedence over those of outer
 //! ones, and in one folder `.muignore` over `.gitignore`, so that `!dist` brings back what Git should not
 //! have. Only files of the repository are read, never a user's own Git settings: what is packed must not
 //! depend on the machine.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -19,7 +19,6 @@ pub(crate) const OF_GIT: &[&str] = &[".gitignore"];
 pub(crate) const OF_HELM: &[&str] = &[".helmignore"];
 
 /// The files that `mu pack` reads, in ascending precedence.
-#[cfg(feature = "hub")]
 pub(crate) const OF_PACKAGES: &[&str] = &[".gitignore", ".muignore"];
 
 /// The rules that apply in one folder, outermost first.
@@ -30,8 +29,9 @@ pub(crate) struct Rules {
 }
 
 impl Rules {
-    /// The rules in files called `names` for the content of `folder`, which belongs to the workspace at
-    /// `root`.
+    /// The rules in files called `names` for the content of the package in `folder`, from those in `top`, a folder around it. Where those
+    /// around leave out the package itself, or its manifest, called `manifest`, they say nothing about its files: somebody else builds
+    /// or clones it there.
     ///
     /// # Errors
     ///
@@ -39,18 +39,28 @@ impl Rules {
     pub(crate) fn of(
         names: &'static [&'static str],
         folder: &Path,
-        root: &Path,
+        top: &Path,
+        manifest: &str,
         warnings: &mut Vec<String>,
     ) -> Result<Self, FileError> {
-        let top = outermost(folder, root);
-        let mut folders: Vec<&Path> =
-            folder.ancestors().take_while(|folder| folder.starts_with(&top)).collect();
-        folders.reverse();
+        let around = folder.ancestors().skip(1);
+        let mut around: Vec<&Path> = around.take_while(|around| around.starts_with(top)).collect();
+        around.reverse();
         let mut rules = Self { names, folders: Vec::new() };
-        for folder in folders {
-            rules = rules.inside(folder, warnings)?;
+        let mut foreign = Vec::new();
+        for outer in around {
+            if outer != top && rules.leave_out(outer, true) {
+                return Self::only(names, folder, warnings);
+            }
+            rules = rules.inside(outer, &mut foreign)?;
         }
-        Ok(rules)
+        if rules.leave_out(folder, true)
+            || !manifest.is_empty() && rules.leave_out(&folder.join(manifest), false)
+        {
+            return Self::only(names, folder, warnings);
+        }
+        warnings.append(&mut foreign);
+        rules.inside(folder, warnings)
     }
 
     /// The rules in the files of `folder` alone.
@@ -111,17 +121,7 @@ impl Rules {
     }
 }
 
-/// The outermost folder with rules: that of the enclosing repository, or that of the workspace.
-fn outermost(folder: &Path, root: &Path) -> PathBuf {
-    let repository = folder.ancestors().find(|folder| folder.join(".git").exists());
-    let root = if folder.starts_with(root) { root } else { folder };
-    match repository {
-        Some(repository) if root.starts_with(repository) => repository.to_owned(),
-        _ => root.to_owned(),
-    }
-}
-
-#[cfg(all(test, feature = "hub"))]
+#[cfg(test)]
 mod tests {
     use super::*;
 
@@ -139,7 +139,8 @@ mod tests {
         write("aws/ec2/sub/.gitignore", "keep.log\n");
         let mut warnings = Vec::new();
         let package = root.join("aws/ec2");
-        let rules = Rules::of(OF_PACKAGES, &package, &package, &mut warnings).expect("can be read");
+        let rules =
+            Rules::of(OF_PACKAGES, &package, root, "Mu.yaml", &mut warnings).expect("can be read");
         let sub = rules.inside(&package.join("sub"), &mut warnings).expect("can be read");
         for (rules, path, is_folder, expected) in [
             (&rules, "a.log", false, true),
@@ -154,5 +155,23 @@ mod tests {
             assert_eq!(found, expected, "{path}");
         }
         assert_eq!(warnings.len(), 1, "{warnings:?}");
+    }
+
+    #[test]
+    fn rules_that_leave_out_the_package_say_nothing_about_its_files() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let root = folder.path();
+        let write = |path: &str, text: &str| {
+            fs::write_atomic(&root.join(path), text.as_bytes()).expect("can be written");
+        };
+        for ignored in ["/out/", "out", "*", "out/**", "/out/lib/"] {
+            write(".gitignore", ignored);
+            write("out/lib/.gitignore", "*.log");
+            let package = root.join("out/lib");
+            let rules = Rules::of(OF_PACKAGES, &package, root, "Mu.yaml", &mut Vec::new())
+                .expect("can be read");
+            assert!(!rules.leave_out(&package.join("a"), false), "{ignored}");
+            assert!(rules.leave_out(&package.join("a.log"), false), "{ignored}");
+        }
     }
 }

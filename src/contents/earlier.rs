@@ -7,14 +7,19 @@ use std::path::Path;
 
 use mu_provider::{Limits, MANIFEST_NAMES};
 
-use super::GZIP;
 use crate::fs;
 use crate::manifest::Manifest;
-use crate::workspace::Member;
 
-/// Whether the file at `place` is an archive of `member`, of any version. What cannot be read is not.
-pub(super) fn is_of(member: &Member, place: &Path) -> bool {
-    called(place).is_some_and(|name| name == member.manifest.name.as_str())
+/// What every gzip'd file begins with.
+pub(crate) const GZIP: [u8; 2] = [0x1f, 0x8b];
+
+/// Whether the file at `path` in a package, which is at `place`, is an archive of the package, of any version. What cannot be read is
+/// not.
+pub(super) fn is_of(manifest: &Manifest, path: &str, place: &Path) -> bool {
+    let leaf = manifest.name.name().leaf();
+    let is_usual =
+        !path.contains('/') && path.starts_with(&format!("{leaf}-")) && path.ends_with(".tgz");
+    is_usual || called(place).is_some_and(|name| name == manifest.name.as_str())
 }
 
 /// The name of the package in an archive.

@@ -1,0 +1,173 @@
+//! What of a folder is the content of its package, as its owner would pack it: for `mu pack` and publishing, for the digest and the
+//! installation of a folder that is a dependency, and for the archives of charts. There is one walk for all of them.
+//!
+//! `walk.rs` walks, `rules.rs` reads `.gitignore` and its like, `owned.rs` says what links may lead to, `charts.rs` which archives
+//! follow from a chart's dependencies, and `earlier.rs` knows archives of the package itself.
+
+mod charts;
+mod earlier;
+mod owned;
+pub(crate) mod rules;
+mod walk;
+
+use std::path::{Path, PathBuf};
+
+use mu_formats::helm;
+use mu_provider::{ErrorKind, ProviderError, TreeWriter};
+
+pub(crate) use self::charts::{Derived, is_archive_of};
+pub(crate) use self::earlier::GZIP;
+pub(crate) use self::owned::Owned;
+use self::rules::{OF_HELM, OF_PACKAGES, Rules};
+use self::walk::Walk;
+use crate::env::Environment;
+use crate::formats;
+use crate::fs::{self, FileError};
+use crate::manifest::{Manifest, ManifestError};
+
+/// One file or link of a package.
+#[derive(Debug)]
+pub(crate) struct Item {
+    /// Slash-separated path in the package.
+    pub(crate) path: String,
+    /// Its content.
+    pub(crate) content: Content,
+}
+
+/// The content of a file or link.
+#[derive(Debug)]
+pub(crate) enum Content {
+    /// A file of this machine.
+    File {
+        /// Where it is.
+        place: PathBuf,
+        /// Whether it can be executed.
+        executable: bool,
+    },
+    /// A file that mu writes.
+    #[cfg(feature = "hub")]
+    Text(String),
+    /// A link with its target.
+    Link(String),
+}
+
+/// Whose rules say what belongs to a package.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind<'a> {
+    /// Those of its own manifest, and the ignore rules around.
+    Own {
+        /// The manifest.
+        manifest: &'a Manifest,
+        /// The name of its file.
+        file: &'a str,
+    },
+    /// Helm's, for a chart that is worked on.
+    Chart,
+    /// Nobody's: a chart that was packed elsewhere.
+    Packed,
+    /// The ignore rules around: a package whose own tool packs it, or a folder without a manifest.
+    Other {
+        /// The manifest's path in the folder.
+        file: Option<&'a str>,
+    },
+}
+
+/// A folder whose content is chosen.
+#[derive(Debug)]
+pub(crate) struct Source<'a> {
+    pub(crate) folder: &'a Path,
+    pub(crate) kind: Kind<'a>,
+    /// Where links may lead.
+    pub(crate) owned: &'a Owned,
+    /// What is left out: folders that belong to this machine alone, and a file that is being written.
+    pub(crate) others: &'a [PathBuf],
+}
+
+/// The content of a package, sorted by the bytes of the paths, and warnings for its author.
+///
+/// # Errors
+///
+/// When a folder cannot be read, something in it cannot be in a package, or a link leads to what is not its author's.
+pub(crate) fn choose(
+    source: &Source<'_>,
+    environment: &Environment,
+    warnings: &mut Vec<String>,
+) -> Result<Vec<Item>, ProviderError> {
+    let Source { folder, kind, owned, others } = *source;
+    let (rules, derived) = match kind {
+        Kind::Own { file, .. } | Kind::Other { file: Some(file) } => {
+            (Some(Rules::of(OF_PACKAGES, folder, owned.top(), file, warnings)?), None)
+        }
+        Kind::Other { file: None } => {
+            (Some(Rules::of(OF_PACKAGES, folder, owned.top(), "", warnings)?), None)
+        }
+        Kind::Chart => {
+            let rules = Rules::only(OF_HELM, folder, warnings)?;
+            (Some(rules), Some(charts::derived(folder, environment)?))
+        }
+        Kind::Packed => (None, None),
+    };
+    let mut walk = Walk::new(folder, kind, owned, others);
+    walk.folder(folder, "", rules.as_ref(), false, warnings)?;
+    let mut chosen = walk.chosen();
+    if let Some(derived) = derived {
+        chosen.retain(|item| !derived.contains(&item.path));
+    }
+    chosen.sort_unstable_by(|left, right| left.path.as_bytes().cmp(right.path.as_bytes()));
+    Ok(chosen)
+}
+
+/// Writes the content of the package in `folder`, which is not one of the workspace's, into `tree`.
+///
+/// # Errors
+///
+/// As [`choose`]; when its manifest or a file cannot be read, or `tree` refuses one.
+pub(crate) fn write(
+    folder: &Path,
+    environment: &Environment,
+    tree: &mut TreeWriter,
+) -> Result<(), ProviderError> {
+    // The rules around it are those of where it really is.
+    let folder = &fs::canonicalize(folder)?;
+    let path = formats::locate(folder).map_err(|error| unreadable(&error))?;
+    let file = path.as_deref().and_then(|path| path.strip_prefix(folder).ok()?.to_str());
+    let format = path.as_deref().and_then(formats::format_of);
+    let loaded = match &path {
+        Some(path) if format.is_none() => {
+            Some(Manifest::load_file(path).map_err(|error| unreadable(&error))?)
+        }
+        _ => None,
+    };
+    let kind = match (&loaded, file) {
+        (Some(loaded), Some(file)) => Kind::Own { manifest: &loaded.manifest, file },
+        (None, _) if format.is_some_and(|format| format.name == helm::FORMAT.name) => Kind::Chart,
+        (_, file) => Kind::Other { file },
+    };
+    let others = [environment.cache.clone(), environment.mu_home.clone()];
+    let owned = &Owned::around(folder, environment)?;
+    let source = Source { folder, kind, owned, others: &others };
+    for Item { path, content } in choose(&source, environment, &mut Vec::new())? {
+        match content {
+            Content::File { place, executable } => {
+                let mut file = fs::open(&place)?;
+                let written = tree.file(path.as_bytes(), executable, &mut file);
+                written.map_err(|error| match error {
+                    mu_provider::TreeError::Content { source, .. } => {
+                        ProviderError::from(FileError::new("read", &place, source))
+                    }
+                    other => other.into(),
+                })?;
+            }
+            Content::Link(target) => tree.symlink(path.as_bytes(), target.as_bytes())?,
+            #[cfg(feature = "hub")]
+            Content::Text(text) => {
+                tree.file_in_memory(path.as_bytes(), false, text.as_bytes())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn unreadable(error: &ManifestError) -> ProviderError {
+    ProviderError::new(ErrorKind::Manifest, error.to_string())
+}

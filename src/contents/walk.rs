@@ -1,0 +1,205 @@
+//! One walk over a package's folder.
+//!
+//! Only names, kinds and modes are read here. Whether a path is allowed in a package is checked where the files are written. A link
+//! inside the package stays one; where it leads to something else of the author's, what is there is taken, as Helm does with every
+//! link.
+
+use std::path::{Path, PathBuf};
+
+use mu_provider::{ErrorKind, InnerPath, Limits, ProviderError};
+
+use super::earlier;
+use super::owned::{Owned, is_never};
+use super::rules::Rules;
+use super::{Content, Item, Kind};
+use crate::fs::{self, AtPath as _};
+use crate::workspace::LOCK_FILE;
+
+/// What Helm itself leaves out: its own rule is `templates/.?*`.
+const HIDDEN_TEMPLATES: &str = "templates/.";
+
+pub(super) struct Walk<'a> {
+    root: &'a Path,
+    kind: Kind<'a>,
+    owned: &'a Owned,
+    others: &'a [PathBuf],
+    /// The folders around the one that is read, without links.
+    around: Vec<PathBuf>,
+    /// How many names were read: links can lead to one folder in many ways.
+    seen: usize,
+    chosen: Vec<Item>,
+}
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(
+        root: &'a Path,
+        kind: Kind<'a>,
+        owned: &'a Owned,
+        others: &'a [PathBuf],
+    ) -> Self {
+        Self { root, kind, owned, others, around: Vec::new(), seen: 0, chosen: Vec::new() }
+    }
+
+    /// What was found, in no order.
+    pub(super) fn chosen(self) -> Vec<Item> {
+        self.chosen
+    }
+
+    /// Walks through a folder, whose paths begin with `prefix`; `is_linked` says that a link has led there.
+    pub(super) fn folder(
+        &mut self,
+        folder: &Path,
+        prefix: &str,
+        rules: Option<&Rules>,
+        is_linked: bool,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), ProviderError> {
+        let real = fs::canonicalize(folder)?;
+        if self.around.contains(&real) {
+            return Err(refused(folder, "leads to a folder that it is in", "remove the link"));
+        }
+        self.around.push(real);
+        for entry in fs::entries(folder)? {
+            self.seen += 1;
+            if self.seen > Limits::default().entries {
+                return Err(refused(
+                    self.root,
+                    "has too many files",
+                    "remove links, or ignore them",
+                ));
+            }
+            let place = entry.path();
+            let kind = entry.file_type().at("read", &place)?;
+            // For Git a link is no folder; Helm looks at what is there. One that leads nowhere may be left out.
+            let found = fs::metadata(&place);
+            let is_followed_folder = found.as_ref().is_ok_and(std::fs::Metadata::is_dir);
+            let is_folder = if self.follows_all() { is_followed_folder } else { kind.is_dir() };
+            let name = entry.file_name();
+            let Some(name) = name.to_str() else {
+                if rules.is_some_and(|rules| rules.leave_out(&place, is_folder)) {
+                    continue;
+                }
+                return Err(no_package(&place, "its name is not UTF-8"));
+            };
+            let path = format!("{prefix}{name}");
+            let is_needed = self.is_needed(&path);
+            if path == LOCK_FILE
+                || !is_needed && self.leaves_out(name, &path, &place, is_folder, rules)
+            {
+                continue;
+            }
+            if kind.is_symlink() && !self.follows_all() && !is_linked {
+                let target = fs::read_link(&place)?;
+                let real = fs::canonicalize(&place).ok();
+                let target = target.to_str().filter(|target| stays(&path, target));
+                // A link to nothing is the author's business.
+                let is_inside = real.as_ref().is_none_or(|real| self.owned.is_inside(real));
+                if let Some(target) = target.filter(|_| is_inside) {
+                    if is_needed || self.covers(&path) {
+                        self.add(path, Content::Link(target.to_owned()));
+                    }
+                    continue;
+                }
+            }
+            if kind.is_symlink() {
+                let may_be_chosen = is_needed || self.covers(&path);
+                let is_owned = fs::canonicalize(&place).is_ok_and(|real| self.owned.has(&real));
+                if !is_owned && !may_be_chosen {
+                    continue;
+                }
+                if !is_owned {
+                    let what = "is a link to something that is neither in its package nor in the repository or workspace around it";
+                    let next = "replace the link by what it leads to, or leave it out, as with a line in `.muignore`";
+                    return Err(refused(&place, what, next));
+                }
+            }
+            let found = found?;
+            if found.is_dir() {
+                let inner = match rules {
+                    Some(rules) if !self.follows_all() => Some(rules.inside(&place, warnings)?),
+                    rules => rules.cloned(),
+                };
+                let is_linked = is_linked || kind.is_symlink();
+                self.folder(&place, &format!("{path}/"), inner.as_ref(), is_linked, warnings)?;
+            } else if !is_needed
+                && (!self.covers(&path) || self.is_archive(&path, &place, found.is_file()))
+            {
+                continue;
+            } else if found.is_file() {
+                self.add(path, Content::File { executable: fs::is_executable(&found), place });
+            } else if !self.follows_all() {
+                return Err(no_package(&place, "it is not a file, a folder or a link"));
+            }
+        }
+        self.around.pop();
+        Ok(())
+    }
+
+    fn add(&mut self, path: String, content: Content) {
+        self.chosen.push(Item { path, content });
+    }
+
+    /// Whether what links lead to is taken, as Helm does.
+    fn follows_all(&self) -> bool {
+        matches!(self.kind, Kind::Chart | Kind::Packed)
+    }
+
+    fn leaves_out(
+        &self,
+        name: &str,
+        path: &str,
+        place: &Path,
+        is_folder: bool,
+        rules: Option<&Rules>,
+    ) -> bool {
+        let hidden = path.strip_prefix(HIDDEN_TEMPLATES);
+        let is_hidden = hidden.is_some_and(|rest| !rest.is_empty() && !rest.contains('/'));
+        is_never(name)
+            || fs::is_staged(name)
+            || self.others.iter().any(|other| other == place)
+            || matches!(self.kind, Kind::Chart) && is_hidden
+            || rules.is_some_and(|rules| rules.leave_out(place, is_folder))
+    }
+
+    /// Whether a file is packed regardless of the rules.
+    fn is_needed(&self, path: &str) -> bool {
+        match self.kind {
+            Kind::Own { manifest, file } => {
+                path == file || Some(path) == manifest.readme.as_deref()
+            }
+            Kind::Other { file } => Some(path) == file,
+            Kind::Chart | Kind::Packed => false,
+        }
+    }
+
+    /// Whether the manifest chooses the file at this path.
+    fn covers(&self, path: &str) -> bool {
+        match self.kind {
+            Kind::Own { manifest, .. } => manifest.files.covers(path),
+            _ => true,
+        }
+    }
+
+    /// Whether a file is an archive of the package itself.
+    fn is_archive(&self, path: &str, place: &Path, is_file: bool) -> bool {
+        match self.kind {
+            Kind::Own { manifest, .. } => is_file && earlier::is_of(manifest, path, place),
+            _ => false,
+        }
+    }
+}
+
+/// Whether a link at `path` with this target stays in the package, as it is written.
+fn stays(path: &str, target: &str) -> bool {
+    InnerPath::parse(path).is_ok_and(|path| path.may_lead_to(target))
+}
+
+fn no_package(place: &Path, why: &str) -> ProviderError {
+    let text = format!("`{}` cannot be in a package: {why}", place.display());
+    ProviderError::new(ErrorKind::Integrity, text)
+        .hint("rename or remove it, or exclude it with a line in `.muignore`")
+}
+
+fn refused(path: &Path, what: &str, next: &str) -> ProviderError {
+    ProviderError::new(ErrorKind::Integrity, format!("`{}` {what}", path.display())).hint(next)
+}
