@@ -14,7 +14,7 @@ pub(crate) fn read(
     snapshot: &Snapshot<'_>,
     folder: &str,
 ) -> Result<Option<ManifestFile>, ProviderError> {
-    let entries = snapshot.folder(folder)?;
+    let (_, entries) = snapshot.folder(folder)?;
     let slash = if folder.is_empty() { "" } else { "/" };
     let place = || {
         let Snapshot { repository, commit, .. } = snapshot;
@@ -25,7 +25,10 @@ pub(crate) fn read(
         match inner {
             "" => Ok(Cow::Borrowed(entries.as_slice())),
             _ if !entries.iter().any(is_it) => Ok(Cow::default()),
-            _ => snapshot.folder(&format!("{folder}{slash}{inner}")).map(Cow::Owned),
+            _ => {
+                let found = snapshot.folder(&format!("{folder}{slash}{inner}"));
+                found.map(|(_, entries)| Cow::Owned(entries))
+            }
         }
     };
     let read = |path: &str| {
@@ -36,7 +39,13 @@ pub(crate) fn read(
             let text = format!("{}{path}` cannot be read: {why}", place());
             ProviderError::new(ErrorKind::Manifest, text)
         };
-        entry.map(|entry| text_of(snapshot, entry, &refuse)).transpose()
+        let Some(entry) = entry else { return Ok(None) };
+        let led = match entry.kind {
+            Kind::Symlink => snapshot.follow(format!("{folder}{slash}{path}").as_bytes())?,
+            _ => None,
+        };
+        let entry = led.as_ref().map_or(entry, |led| &led.entry);
+        text_of(snapshot, entry, &refuse).map(Some)
     };
     let list = |inner: &str| {
         let inside = inside(inner.trim_end_matches('/'))?;

@@ -7,6 +7,7 @@ use git2::{ObjectType, Oid};
 use mu_provider::{ErrorKind, Progress, ProviderError};
 
 use crate::repository::Repository;
+use crate::words::printable;
 
 /// The kinds of entries in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,21 @@ pub(crate) struct Entry {
     pub(crate) oid: Oid,
 }
 
+/// What a path leads to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Led {
+    /// Its path in the repository, without links.
+    pub(crate) path: Vec<u8>,
+    pub(crate) entry: Entry,
+    /// Whether the path ends there; it does not if it goes on in a submodule.
+    pub(crate) is_whole: bool,
+}
+
+/// Links on the way to a file, as Linux has it.
+const MOST_LINKS: usize = 40;
+/// The longest target of a link, in bytes.
+const LONGEST_TARGET: usize = 4096;
+
 /// The files of one commit.
 #[derive(Clone, Copy)]
 pub(crate) struct Snapshot<'call> {
@@ -48,22 +64,74 @@ impl<'call> Snapshot<'call> {
         Ok(Self { repository, commit, progress })
     }
 
-    /// The entries of the folder at `path`, `""` for the root.
-    pub(crate) fn folder(&self, path: &str) -> Result<Vec<Entry>, ProviderError> {
-        let mut entries = self.tree(self.root()?)?;
-        for name in path.split('/').filter(|name| !name.is_empty()) {
-            let entry = entries.iter().find(|entry| entry.name == name.as_bytes());
-            entries = match entry {
-                Some(Entry { kind: Kind::Folder, oid, .. }) => self.tree(*oid)?,
-                Some(Entry { kind: Kind::Commit, .. }) => {
-                    return Err(self.no_folder(path).hint(format!(
-                        "`{name}` is a submodule: name the repository that it comes from"
-                    )));
-                }
-                _ => return Err(self.no_folder(path)),
-            };
+    /// The entries of the folder at `path`, `""` for the root, and its path without links.
+    pub(crate) fn folder(&self, path: &str) -> Result<(Vec<u8>, Vec<Entry>), ProviderError> {
+        match self.follow(path.as_bytes())? {
+            Some(Led { path, entry, is_whole: true }) if entry.kind == Kind::Folder => {
+                Ok((path, self.tree(entry.oid)?))
+            }
+            Some(Led { entry, .. }) if entry.kind == Kind::Commit => {
+                let name = printable(&entry.name);
+                Err(self.no_folder(path).hint(format!(
+                    "`{name}` is a submodule: name the repository that it comes from"
+                )))
+            }
+            _ => Err(self.no_folder(path)),
         }
-        Ok(entries)
+    }
+
+    /// What `path` leads to, through the links in this commit; `None` if it leads nowhere, or out of the repository.
+    pub(crate) fn follow(&self, path: &[u8]) -> Result<Option<Led>, ProviderError> {
+        let mut open: Vec<Vec<u8>> = parts_from_end(path).collect();
+        let (mut names, mut trees) = (Vec::new(), vec![self.root()?]);
+        let mut links = 0;
+        while let Some(name) = open.pop() {
+            match &*name {
+                b"" | b"." => continue,
+                b".." if names.pop().is_some() => {
+                    trees.pop();
+                    continue;
+                }
+                b".." => return Ok(None),
+                _ => {}
+            }
+            let Some(tree) = trees.last() else { return Ok(None) };
+            let entries = self.tree(*tree)?;
+            let Some(entry) = entries.into_iter().find(|entry| entry.name == name) else {
+                return Ok(None);
+            };
+            match entry.kind {
+                Kind::Folder => {
+                    names.push(name);
+                    trees.push(entry.oid);
+                }
+                Kind::Symlink => {
+                    links += 1;
+                    let target = self.target(entry.oid)?;
+                    if links > MOST_LINKS || target.is_empty() || target.starts_with(b"/") {
+                        return Ok(None);
+                    }
+                    open.extend(parts_from_end(&target));
+                }
+                _ => {
+                    names.push(name);
+                    let is_whole = open.is_empty();
+                    let is_found = is_whole || entry.kind == Kind::Commit;
+                    return Ok(is_found.then(|| Led { path: names.join(&b'/'), entry, is_whole }));
+                }
+            }
+        }
+        let Some(oid) = trees.pop() else { return Ok(None) };
+        let name = names.last().cloned().unwrap_or_default();
+        let entry = Entry { kind: Kind::Folder, name, oid };
+        Ok(Some(Led { path: names.join(&b'/'), entry, is_whole: true }))
+    }
+
+    /// The target of a link; empty if it is longer than any system allows.
+    pub(crate) fn target(&self, oid: Oid) -> Result<Vec<u8>, ProviderError> {
+        self.blob(oid, &mut |data| {
+            if data.len() > LONGEST_TARGET { Vec::new() } else { data.to_vec() }
+        })
     }
 
     fn no_folder(&self, path: &str) -> ProviderError {
@@ -105,6 +173,11 @@ impl<'call> Snapshot<'call> {
         let text = format!("the object {oid} of `{remote}` is not what Git writes");
         ProviderError::new(ErrorKind::Integrity, text)
     }
+}
+
+/// The parts of a path, the last one first.
+fn parts_from_end(path: &[u8]) -> impl Iterator<Item = Vec<u8>> {
+    path.split(|byte| *byte == b'/').rev().map(<[u8]>::to_vec)
 }
 
 /// The tree of a commit.

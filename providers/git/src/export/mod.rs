@@ -1,18 +1,19 @@
 //! Fills a folder with the files of a package, submodules included.
 //!
+//! A link that leads to something else in the repository becomes what is there, at the same commit: one repository is one author's.
 //! Every path goes through [`TreeWriter`], which refuses hostile ones. Files are written as they are in the
 //! database: no filters run, so files in Git LFS stay pointers.
 
 mod files;
 
 use git2::Oid;
-use mu_provider::{ErrorKind, Progress, ProviderError, TreeWriter};
+use mu_provider::{ErrorKind, InnerPath, Progress, ProviderError, TreeWriter};
 
 use self::files::File;
 use crate::gitmodules::Submodules;
 use crate::remote_url::RemoteUrl;
 use crate::repositories::Repositories;
-use crate::snapshot::{Entry, Kind, Snapshot};
+use crate::snapshot::{Entry, Kind, Led, Snapshot};
 use crate::words::printable;
 
 /// How deep submodules may lie in submodules.
@@ -43,11 +44,22 @@ struct Source<'call> {
     files: Vec<File>,
     /// The first submodules without a known URL, and how many there are.
     lost: (Vec<String>, usize),
+    /// The folders around what is read, in the repository.
+    around: Vec<Vec<u8>>,
+    /// How many links have led to it.
+    linked: usize,
 }
 
 impl<'call> Source<'call> {
     fn new(snapshot: Snapshot<'call>) -> Self {
-        Self { snapshot, submodules: None, files: Vec::new(), lost: (Vec::new(), 0) }
+        Self {
+            snapshot,
+            submodules: None,
+            files: Vec::new(),
+            lost: (Vec::new(), 0),
+            around: Vec::new(),
+            linked: 0,
+        }
     }
 }
 
@@ -71,8 +83,8 @@ impl<'call> Export<'call> {
 
     /// Writes the files of `folder` in a commit.
     pub(crate) fn run(mut self, snapshot: Snapshot<'_>, folder: &str) -> Result<(), ProviderError> {
-        let entries = snapshot.folder(folder)?;
-        self.enter(&mut Source::new(snapshot), entries, folder.as_bytes(), b"")?;
+        let (inside, entries) = snapshot.folder(folder)?;
+        self.enter(&mut Source::new(snapshot), entries, &inside, b"")?;
         if let Some(first) = self.pointers.first() {
             let others = and_more(self.pointers.len() - 1);
             self.progress.warning(&format!(
@@ -116,14 +128,14 @@ impl<'call> Export<'call> {
         inside: &[u8],
         at: &[u8],
     ) -> Result<(), ProviderError> {
+        source.around.push(inside.to_vec());
         for Entry { kind, name, oid } in entries {
             self.entries += 1;
             self.tree.foresee(self.entries, at.len() + name.len())?;
             let path = join(at, &name);
             match kind {
-                Kind::File | Kind::Executable | Kind::Symlink => {
-                    source.files.push(File { path, kind, oid });
-                }
+                Kind::File | Kind::Executable => source.files.push(File { path, kind, oid }),
+                Kind::Symlink => self.link(source, &join(inside, &name), path, oid)?,
                 Kind::Folder => {
                     // This also limits how deep and how often this function calls itself.
                     self.tree.directory(&path)?;
@@ -135,6 +147,52 @@ impl<'call> Export<'call> {
                     return Err(self.tree.refuse(&path, "of a kind that Git does not have").into());
                 }
             }
+        }
+        source.around.pop();
+        Ok(())
+    }
+
+    /// Writes a link, or what it leads to, if that is in the repository and not in the package.
+    fn link(
+        &mut self,
+        source: &mut Source<'_>,
+        inside: &[u8],
+        path: Vec<u8>,
+        oid: Oid,
+    ) -> Result<(), ProviderError> {
+        let as_it_is = |source: &mut Source<'_>, path| {
+            source.files.push(File { path, kind: Kind::Symlink, oid });
+            Ok(())
+        };
+        // What is written for a link is elsewhere than in the repository, so links there would lead elsewhere, too.
+        if source.linked == 0 {
+            let target = source.snapshot.target(oid)?;
+            let target = std::str::from_utf8(&target).ok();
+            let own = std::str::from_utf8(&path).ok().and_then(|path| InnerPath::parse(path).ok());
+            if own.zip(target).is_some_and(|(own, target)| own.may_lead_to(target)) {
+                return as_it_is(source, path);
+            }
+        }
+        let Some(Led { path: real, entry, is_whole: true }) = source.snapshot.follow(inside)?
+        else {
+            return as_it_is(source, path);
+        };
+        match entry.kind {
+            Kind::File | Kind::Executable => {
+                source.files.push(File { path, kind: entry.kind, oid: entry.oid });
+            }
+            Kind::Folder if source.around.contains(&real) => {
+                return Err(self.tree.refuse(&path, "a link to a folder that it is in").into());
+            }
+            Kind::Folder => {
+                self.tree.directory(&path)?;
+                let entries = source.snapshot.tree(entry.oid)?;
+                source.linked += 1;
+                self.folder(source, entries, &real, &path)?;
+                source.linked -= 1;
+            }
+            Kind::Commit => self.submodule(source, &real, &path, entry.oid)?,
+            Kind::Symlink | Kind::Unknown => return as_it_is(source, path),
         }
         Ok(())
     }
@@ -186,7 +244,7 @@ impl<'call> Export<'call> {
             return Err(refuse("it contains itself".to_owned()));
         }
         let written = Snapshot::open(&repository, commit, self.progress).and_then(|snapshot| {
-            let entries = snapshot.folder("")?;
+            let (_, entries) = snapshot.folder("")?;
             self.enter(&mut Source::new(snapshot), entries, b"", at)
         });
         written.map_err(|error| error.hint(format!("it is the submodule `{shown}` of `{remote}`")))
@@ -194,7 +252,7 @@ impl<'call> Export<'call> {
 }
 
 fn read_gitmodules(snapshot: &Snapshot<'_>) -> Result<Submodules, ProviderError> {
-    let root = snapshot.folder("")?;
+    let (_, root) = snapshot.folder("")?;
     let file = root.iter().find(|entry| entry.name == b".gitmodules" && entry.kind == Kind::File);
     match file {
         Some(file) => snapshot.blob(file.oid, &mut Submodules::parse),
