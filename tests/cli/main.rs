@@ -37,6 +37,7 @@ mod get;
 mod git;
 mod git_config;
 mod git_dates;
+mod git_formats;
 mod git_ssh;
 mod git_stopped;
 mod helm;

@@ -36,6 +36,7 @@ const fn argument(
 }
 
 const CLONE: &str = "providers/git/src/working_copy/program.rs";
+const STAND_IN: &str = "providers/git/src/stand_in.rs";
 const SSH: &str = "providers/git/src/transport/ssh.rs";
 
 const ARGUMENTS: &[Argument] = &[
@@ -60,6 +61,9 @@ const ARGUMENTS: &[Argument] = &[
     argument(SSH, "format!(\"{user}@{}\", remote.host())", "RemoteUrl", true),
     argument(SSH, "remote.host()", "RemoteUrl", true),
     argument(SSH, "format!(\"git-upload-pack {}\", quote(&remote.path()))", "RemoteUrl", true),
+    argument(STAND_IN, "self.folder.path()", "an absolute path of mu's own", false),
+    argument(STAND_IN, "&self.place.root", "an absolute path", false),
+    argument(STAND_IN, "arguments", "constants, and a path behind `--`", false),
     argument("src/ops/doctor.rs", "version", "constants", false),
 ];
 

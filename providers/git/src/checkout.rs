@@ -9,6 +9,7 @@ use mu_provider::Commit;
 use mu_provider::fs::canonicalize;
 
 use crate::oid;
+use crate::stand_in::{Place, StandIn};
 
 /// A folder in a checkout.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,17 +21,32 @@ pub struct Checkout {
 }
 
 impl Checkout {
-    /// Looks at `folder`; `None` if it is in no checkout.
+    /// Looks at `folder`; `None` if it is in no checkout. What libgit2 cannot open is read through a stand-in in mu's own folder
+    /// `above`.
     ///
     /// # Errors
     ///
     /// When the repository cannot be read.
-    pub fn around(folder: &Path) -> Result<Option<Self>, git2::Error> {
-        let repository = match Repository::discover(folder) {
-            Ok(repository) => repository,
+    pub fn around(folder: &Path, above: &Path) -> Result<Option<Self>, git2::Error> {
+        let read = match Repository::discover(folder) {
+            Ok(repository) => Self::read(&repository, folder),
             Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
-            Err(error) => return Err(error),
+            Err(error) => Err(error),
         };
+        read.or_else(|error| {
+            let stand_in = Place::around(folder).ok().flatten();
+            let stand_in = stand_in.and_then(|place| StandIn::new(&place, above).ok());
+            match stand_in.filter(StandIn::knows_head) {
+                Some(stand_in) => stand_in
+                    .open()
+                    .and_then(|repository| Self::read(&repository, folder))
+                    .map_err(|_| error),
+                None => Err(error),
+            }
+        })
+    }
+
+    fn read(repository: &Repository, folder: &Path) -> Result<Option<Self>, git2::Error> {
         let inside = repository.workdir().and_then(|root| {
             let (root, folder) = (canonicalize(root).ok()?, canonicalize(folder).ok()?);
             folder.strip_prefix(root).ok()?.to_str().map(str::to_owned)

@@ -13,8 +13,10 @@
 //! | `commit`, `snapshot`, `manifest` | finding and reading one commit |
 //! | `oid` | names of commits, as libgit2 has them |
 //! | `ref_name` | names of branches and tags that Git accepts |
+//! | `config_text` | Git's configuration format, in a repository of others |
 //! | `export`, `gitmodules` | its files, submodules included |
 //! | `checkout` | what a checkout says of a folder that is published |
+//! | `stand_in` | a repository of mu's own in the place of one that libgit2 cannot read |
 //! | `surroundings`, `ahead` | what the repository around a workspace, and a clone inside it, say of edited packages |
 //! | `patch` | patches of packages, made and applied |
 //! | `working_copy`, `unsaved` | clones to work in, and what would be lost with one |
@@ -32,6 +34,7 @@
 mod ahead;
 mod checkout;
 mod commit;
+mod config_text;
 mod database;
 mod dates;
 mod export;
@@ -50,6 +53,7 @@ mod repository;
 mod root;
 mod settings;
 mod snapshot;
+mod stand_in;
 mod surroundings;
 mod transport;
 mod unsaved;
@@ -62,6 +66,7 @@ pub use crate::ahead::commits_ahead;
 pub use crate::checkout::Checkout;
 pub use crate::provider::{CheckFolder, GitOptions, GitProvider};
 pub use crate::ref_name::{BranchName, TagName};
+pub use crate::stand_in::StandInError;
 pub use crate::surroundings::{Standing, Surroundings, SurroundingsError};
 pub use crate::unsaved::{
     Kind, Pushed, Tips, Unsaved, WorkState, begin_repository, pushed_to, unsaved, work_state,

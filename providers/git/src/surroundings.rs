@@ -1,15 +1,20 @@
 //! The repository around a workspace: whether Git tracks or ignores a folder of it, and what this clone alone ignores.
 //!
-//! libgit2 reads the repository, and runs no program. Only `info/exclude` is ever written: a file that no commit contains.
+//! libgit2 reads the repository, and runs no program. What it cannot read is read through a [`StandIn`], also by `git`. An error is
+//! never taken for an answer. Only `info/exclude` is ever written: a file that no commit contains.
 
+use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 
 use git2::{ErrorCode, Repository};
 use mu_provider::fs::{self, FileError, canonicalize};
-use mu_provider::{Folder, InnerPath, OwnPath};
+use mu_provider::{Folder, InnerPath, OwnPath, Programs};
+
+use crate::programs::GitPrograms;
+use crate::stand_in::{self, Place, StandIn, StandInError};
 
 /// The patterns that this clone alone ignores.
-const EXCLUDE: OwnPath = InnerPath::own("info/exclude");
+const EXCLUDE: OwnPath = InnerPath::own(stand_in::EXCLUDE);
 
 /// What Git knows about a folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,32 +29,52 @@ pub enum Standing {
 
 /// The repository around a workspace.
 pub struct Surroundings {
-    repository: Repository,
-    /// The root of the checkout, without links in its path.
-    root: PathBuf,
+    place: Place,
+    library: Option<Repository>,
+    programs: GitPrograms,
+    /// mu's own folder.
+    above: PathBuf,
+    stand_in: OnceCell<StandIn>,
 }
 
 impl std::fmt::Debug for Surroundings {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Surroundings").field("root", &self.root).finish_non_exhaustive()
+        formatter.debug_struct("Surroundings").field("place", &self.place).finish_non_exhaustive()
     }
 }
 
 impl Surroundings {
-    /// The repository around `workspace`; `None` if it is in no checkout, or in one that ignores all of it.
+    /// The repository around `workspace`; `None` if it is in no checkout, or in one that ignores all of it. What libgit2 cannot read
+    /// is asked of `git` among `programs`, with a repository in mu's own folder `above`.
     ///
     /// # Errors
     ///
     /// When the repository cannot be read.
-    pub fn of(workspace: &Path) -> Result<Option<Self>, git2::Error> {
-        let repository = match Repository::discover(workspace) {
-            Ok(repository) => repository,
+    pub fn of(
+        workspace: &Path,
+        programs: &Programs,
+        above: &Path,
+    ) -> Result<Option<Self>, SurroundingsError> {
+        let library = match Repository::discover(workspace) {
+            Ok(repository) => Some(repository),
             Err(error) if error.code() == ErrorCode::NotFound => return Ok(None),
-            Err(error) => return Err(error),
+            Err(_) => None,
         };
-        let root = repository.workdir().and_then(|root| canonicalize(root).ok());
-        let Some(root) = root else { return Ok(None) };
-        let around = Self { repository, root };
+        let place = match &library {
+            Some(repository) => {
+                let root = repository.workdir().and_then(|root| canonicalize(root).ok());
+                root.map(|root| Place {
+                    root,
+                    own: repository.path().to_owned(),
+                    common: repository.commondir().to_owned(),
+                })
+            }
+            None => Place::around(workspace)?,
+        };
+        let Some(place) = place else { return Ok(None) };
+        let programs = GitPrograms::new(programs.clone(), above);
+        let above = above.to_owned();
+        let around = Self { place, library, programs, above, stand_in: OnceCell::new() };
         let Some(place) = around.place(workspace) else { return Ok(None) };
         let is_foreign = !place.is_empty() && around.standing_of(&place)? == Standing::Ignored;
         Ok((!is_foreign).then_some(around))
@@ -60,24 +85,61 @@ impl Surroundings {
     /// # Errors
     ///
     /// When the repository cannot be read.
-    pub fn standing(&self, folder: &Path) -> Result<Option<Standing>, git2::Error> {
-        match self.place(folder) {
-            Some(place) => self.standing_of(&place).map(Some),
-            None => Ok(None),
-        }
+    pub fn standing(&self, folder: &Path) -> Result<Option<Standing>, SurroundingsError> {
+        self.place(folder).map(|place| self.standing_of(&place)).transpose()
     }
 
-    fn standing_of(&self, place: &str) -> Result<Standing, git2::Error> {
-        let index = self.repository.index()?;
-        let below = format!("{place}/");
-        let is_tracked = index.get_path(Path::new(place), 0).is_some()
-            || index.iter().any(|entry| entry.path.starts_with(below.as_bytes()));
-        if is_tracked || place.is_empty() {
+    fn standing_of(&self, place: &str) -> Result<Standing, SurroundingsError> {
+        if place.is_empty() || self.is_tracked(place)? {
             return Ok(Standing::Tracked);
         }
         // With a slash at the end, patterns for folders count too.
-        let is_ignored = self.repository.is_path_ignored(&below)?;
+        let is_ignored = self.is_ignored(&format!("{place}/"))?;
         Ok(if is_ignored { Standing::Ignored } else { Standing::Untracked })
+    }
+
+    fn is_tracked(&self, place: &str) -> Result<bool, SurroundingsError> {
+        let tracked = |repository: &Repository| {
+            let index = repository.index()?;
+            let below = format!("{place}/");
+            Ok(index.get_path(Path::new(place), 0).is_some()
+                || index.iter().any(|entry| entry.path.starts_with(below.as_bytes())))
+        };
+        self.answer(&tracked, &|stand_in| stand_in.tracks(place, &self.programs))
+    }
+
+    /// Whether Git ignores a file, or a folder with a slash at the end of its path.
+    fn is_ignored(&self, place: &str) -> Result<bool, SurroundingsError> {
+        let ignored = |repository: &Repository| repository.is_path_ignored(place);
+        self.answer(&ignored, &|stand_in| stand_in.ignores(place, &self.programs))
+    }
+
+    /// The first answer of libgit2, of libgit2 in the stand-in, and of `git` in that.
+    fn answer<T>(
+        &self,
+        library: &dyn Fn(&Repository) -> Result<T, git2::Error>,
+        program: &dyn Fn(&StandIn) -> Result<T, StandInError>,
+    ) -> Result<T, SurroundingsError> {
+        if let Some(answer) = self.library.as_ref().and_then(|found| library(found).ok()) {
+            return Ok(answer);
+        }
+        let stand_in = self.stand_in()?;
+        match stand_in.open().and_then(|repository| library(&repository)) {
+            Ok(answer) => Ok(answer),
+            Err(first) => program(stand_in).map_err(|error| SurroundingsError::Unreadable {
+                root: self.place.root.clone(),
+                library: first.message().to_owned(),
+                source: error,
+            }),
+        }
+    }
+
+    fn stand_in(&self) -> Result<&StandIn, SurroundingsError> {
+        if let Some(stand_in) = self.stand_in.get() {
+            return Ok(stand_in);
+        }
+        let made = StandIn::new(&self.place, &self.above)?;
+        Ok(self.stand_in.get_or_init(|| made))
     }
 
     /// The path of a folder in the checkout, with slashes; the folder itself need not exist.
@@ -93,7 +155,7 @@ impl Surroundings {
                 }
             }
         };
-        let inside = real.strip_prefix(&self.root).ok()?;
+        let inside = real.strip_prefix(&self.place.root).ok()?;
         let parts = inside.components().map(|part| part.as_os_str()).chain(rest.into_iter().rev());
         let parts: Option<Vec<&str>> = parts.map(std::ffi::OsStr::to_str).collect();
         Some(parts?.join("/"))
@@ -109,7 +171,7 @@ impl Surroundings {
         for (path, is_folder) in paths {
             let Some(place) = self.place(path) else { continue };
             let slash = if *is_folder { "/" } else { "" };
-            if !self.repository.is_path_ignored(format!("{place}{slash}"))? {
+            if !self.is_ignored(&format!("{place}{slash}"))? {
                 new.push(format!("/{}{slash}", escaped(&place)));
             }
         }
@@ -152,28 +214,35 @@ impl Surroundings {
     }
 
     fn read(&self) -> Result<Option<String>, FileError> {
-        Folder::at(self.repository.commondir())?.read_text(&EXCLUDE.into())
+        Folder::at(&self.place.common)?.read_text(&EXCLUDE.into())
     }
 
     /// Writes the patterns. Whoever unpacked the repository can have put links into it, and those are not followed.
     fn write(&self, patterns: &str) -> Result<(), FileError> {
-        let repository = Folder::at(self.repository.commondir())?;
+        let repository = Folder::at(&self.place.common)?;
         repository.write(&EXCLUDE.into(), patterns.as_bytes())?;
         self.exclude_file().parent().into_iter().for_each(fs::remove_left_behind);
-        Ok(())
+        self.stand_in.get().map_or(Ok(()), StandIn::take_rules)
     }
 
     fn exclude_file(&self) -> PathBuf {
-        self.repository.commondir().join(EXCLUDE.as_str())
+        self.place.common.join(EXCLUDE.as_str())
     }
 }
 
-/// What prevents mu from making Git ignore something.
+/// Why it is not known what Git says, or why mu cannot make it ignore something.
 #[derive(Debug, thiserror::Error)]
 pub enum SurroundingsError {
-    /// The repository cannot be read.
-    #[error("cannot read the Git repository around the workspace")]
-    Git(#[from] git2::Error),
+    /// Neither libgit2 nor `git` can read the repository.
+    #[error("cannot read the Git repository around `{}` ({library})", root.display())]
+    Unreadable {
+        /// The root of the checkout.
+        root: PathBuf,
+        /// What libgit2 says.
+        library: String,
+        /// What happened with `git`.
+        source: StandInError,
+    },
     /// The file of patterns cannot be read or written.
     #[error(transparent)]
     File(#[from] FileError),

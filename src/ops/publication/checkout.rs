@@ -7,7 +7,7 @@ use mu_provider::Commit;
 
 use crate::ops::publication::packing::Packed;
 use crate::ops::session::error::quoted;
-use crate::ops::{Code, CommandError};
+use crate::ops::{Code, CommandError, Session};
 
 /// The most files that are named.
 const SHOWN: usize = 5;
@@ -19,11 +19,12 @@ const SHOWN: usize = 5;
 /// When a packed file is not committed as it is, unless `allow_dirty` is set, or the repository cannot be
 /// read.
 pub(super) fn commit(
+    session: &Session,
     folder: &Path,
     packed: &Packed,
     allow_dirty: bool,
 ) -> Result<Option<Commit>, CommandError> {
-    let found = match around(folder) {
+    let found = match around(session, folder) {
         Err(_) if allow_dirty => None,
         found => found?,
     };
@@ -58,8 +59,9 @@ type Checkout = (Option<Commit>, Vec<String>);
 
 /// The checkout around a folder.
 #[cfg(feature = "git")]
-fn around(folder: &Path) -> Result<Option<Checkout>, CommandError> {
-    let checkout = mu_provider_git::Checkout::around(folder).map_err(|error| {
+fn around(session: &Session, folder: &Path) -> Result<Option<Checkout>, CommandError> {
+    let own = session.environment.cache.join("git");
+    let checkout = mu_provider_git::Checkout::around(folder, &own).map_err(|error| {
         let what = format!("cannot tell whether `{}` is committed", folder.display());
         CommandError::from_error(Code::Io, error)
             .while_doing(what)
@@ -70,6 +72,6 @@ fn around(folder: &Path) -> Result<Option<Checkout>, CommandError> {
 
 /// Without the Git provider, nothing is known about checkouts.
 #[cfg(not(feature = "git"))]
-fn around(_folder: &Path) -> Result<Option<Checkout>, CommandError> {
+fn around(_session: &Session, _folder: &Path) -> Result<Option<Checkout>, CommandError> {
     Ok(None)
 }

@@ -163,7 +163,7 @@ fn one(
         }
         check_dependencies(session, request, index, siblings, &target)?;
     }
-    let commit = checkout::commit(&member.folder, &packed, request.allow_dirty)?;
+    let commit = checkout::commit(session, &member.folder, &packed, request.allow_dirty)?;
     doubts.extend(older(&target, &name, member)?);
     doubts.extend(ordered_by_text(member));
     for doubt in doubts {

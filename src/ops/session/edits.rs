@@ -172,7 +172,7 @@ impl Session {
     /// When Git's file of patterns cannot be written.
     pub(crate) fn ignore_edits(&self, clone: Option<&Path>) -> Result<(), CommandError> {
         #[cfg(feature = "git")]
-        if let Ok(Some(around)) = mu_provider_git::Surroundings::of(&self.workspace.root) {
+        if let Some(around) = repository_around(self, &self.workspace.root)? {
             let mu = self.workspace.root.join(MU_FOLDER);
             let file = mu.join(edits::EDITS_FILE);
             let (lock, folder) =
@@ -274,24 +274,57 @@ fn shadowing<'s>(session: &'s Session, lock: &Lockfile) -> BTreeMap<&'s Path, Pa
     shadowing
 }
 
-/// What Git says of the folders of `members`.
+/// The Git repository around a folder of the workspace, if there is one.
+///
+/// # Errors
+///
+/// When nothing can read it.
+#[cfg(feature = "git")]
+pub(crate) fn repository_around(
+    session: &Session,
+    folder: &Path,
+) -> Result<Option<mu_provider_git::Surroundings>, CommandError> {
+    let programs = super::programs::programs(&session.environment);
+    let own = session.environment.cache.join("git");
+    let around = mu_provider_git::Surroundings::of(folder, &programs, &own);
+    around.map_err(unreadable)
+}
+
+/// The error about a repository that nothing can read.
+#[cfg(feature = "git")]
+fn unreadable(error: mu_provider_git::SurroundingsError) -> CommandError {
+    CommandError::from_error(Code::Io, error)
+        .hint("see what `git status` says there; a newer `git` in `PATH` may read it")
+}
+
+/// What Git says of the folders of `members`. If nothing can read the repository, that is said, and nothing is known.
 fn standings<'m>(session: &Session, members: &[&'m Member]) -> BTreeMap<&'m Path, Standing> {
     #[cfg(feature = "git")]
-    let around = mu_provider_git::Surroundings::of(&session.workspace.root).ok().flatten();
-    let standing = |folder: &Path| {
-        #[cfg(feature = "git")]
-        if let Some(around) = &around
-            && let Ok(Some(standing)) = around.standing(folder)
-        {
-            return match standing {
-                mu_provider_git::Standing::Tracked => Standing::Tracked,
-                mu_provider_git::Standing::Ignored => Standing::Ignored,
-                mu_provider_git::Standing::Untracked => Standing::Untracked,
+    {
+        let ask = || {
+            let Some(around) = repository_around(session, &session.workspace.root)? else {
+                return Ok(BTreeMap::new());
             };
+            let standing = |member: &&'m Member| {
+                let standing = match around.standing(&member.folder).map_err(unreadable)? {
+                    None => Standing::Unknown,
+                    Some(mu_provider_git::Standing::Tracked) => Standing::Tracked,
+                    Some(mu_provider_git::Standing::Ignored) => Standing::Ignored,
+                    Some(mu_provider_git::Standing::Untracked) => Standing::Untracked,
+                };
+                Ok::<_, CommandError>((&*member.folder, standing))
+            };
+            members.iter().map(standing).collect()
+        };
+        match ask() {
+            Ok(standings) => return standings,
+            Err(error) => session.events.warning(&format!(
+                "it is not known which folders Git ignores, so all packages of the workspace count as the team's: {}",
+                mu_provider::with_causes(error.error.as_ref())
+            )),
         }
-        Standing::Unknown
-    };
-    members.iter().map(|member| (&*member.folder, standing(&member.folder))).collect()
+    }
+    members.iter().map(|member| (&*member.folder, Standing::Unknown)).collect()
 }
 
 /// Says how to keep folders to oneself that Git neither tracks nor ignores, and that take the place of locked packages.
@@ -309,7 +342,7 @@ fn note_untracked(
             continue;
         }
         #[cfg(feature = "git")]
-        if let Ok(Some(around)) = mu_provider_git::Surroundings::of(&session.workspace.root)
+        if let Ok(Some(around)) = repository_around(session, &session.workspace.root)
             && let Some((pattern, file)) = around.pattern(folder)
         {
             let name = session.short_name(id);

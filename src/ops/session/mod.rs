@@ -7,7 +7,7 @@
 pub(crate) mod age;
 pub(crate) mod changed_manifests;
 pub(crate) mod credentials;
-mod edits;
+pub(crate) mod edits;
 pub(crate) mod elsewhere;
 pub mod error;
 pub mod events;

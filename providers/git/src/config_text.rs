@@ -1,0 +1,130 @@
+//! Git's configuration format, as others wrote it in a repository.
+//!
+//! mu reads it with its own small parser, because libgit2's follows `include`, and a hostile repository must not choose files of
+//! this machine to be read. Lines that make no sense are ignored.
+
+/// One line of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Setting {
+    /// The section, in lower case.
+    pub(crate) section: String,
+    /// The name of what the section is about: `a` in `[submodule "a"]`.
+    pub(crate) name: Option<String>,
+    /// The key, in lower case.
+    pub(crate) key: String,
+    /// Its value; empty if there is none.
+    pub(crate) value: String,
+}
+
+/// The settings in a text, in their order.
+pub(crate) fn settings(text: &str) -> Vec<Setting> {
+    let mut found = Vec::new();
+    let mut section = None;
+    for line in logical_lines(text) {
+        let mut line = line.trim();
+        if let Some(header) = line.strip_prefix('[') {
+            let Some((inner, rest)) = split_header(header) else {
+                section = None;
+                continue;
+            };
+            section = inner;
+            line = rest.trim();
+        }
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        let key = key.trim().to_ascii_lowercase();
+        let Some((section, name)) = &section else { continue };
+        if key.is_empty() || key.starts_with(['#', ';']) {
+            continue;
+        }
+        let (section, name) = (String::clone(section), Option::clone(name));
+        found.push(Setting { section, name, key, value: unquote(value.trim()) });
+    }
+    found
+}
+
+/// The section and the name in what follows a bracket, and what follows the header.
+#[allow(clippy::type_complexity, reason = "it is taken apart at once")]
+fn split_header(header: &str) -> Option<(Option<(String, Option<String>)>, &str)> {
+    let (section, rest) = header.split_at_checked(header.find(['"', ']'])?)?;
+    let section = section.trim().to_ascii_lowercase();
+    if let Some(rest) = rest.strip_prefix(']') {
+        return Some((Some((section, None)), rest));
+    }
+    let quoted = rest.strip_prefix('"')?;
+    let mut name = String::new();
+    let mut characters = quoted.char_indices();
+    while let Some((at, character)) = characters.next() {
+        match character {
+            '"' => {
+                let rest = quoted.get(at + 1..)?.trim_start().strip_prefix(']')?;
+                return Some((Some((section, Some(name))), rest));
+            }
+            '\\' => name.push(characters.next()?.1),
+            other => name.push(other),
+        }
+    }
+    None
+}
+
+/// Logical lines: one that ends in a backslash continues in the next.
+fn logical_lines(text: &str) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    for line in text.lines() {
+        let last = lines.last_mut().expect("there is always one");
+        match line.strip_suffix('\\') {
+            Some(start) => last.push_str(start),
+            None => {
+                last.push_str(line);
+                lines.push(String::new());
+            }
+        }
+    }
+    lines
+}
+
+/// A value without its quotes, escapes and trailing comment.
+fn unquote(value: &str) -> String {
+    let mut text = String::new();
+    let mut quoted = false;
+    let mut characters = value.chars();
+    while let Some(character) = characters.next() {
+        match character {
+            '"' => quoted = !quoted,
+            '#' | ';' if !quoted => break,
+            '\\' => match characters.next() {
+                Some('n') => text.push('\n'),
+                Some('t') => text.push('\t'),
+                Some(other) => text.push(other),
+                None => {}
+            },
+            _ => text.push(character),
+        }
+    }
+    if quoted { text } else { text.trim_end().to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_sections_names_and_values_as_git_does() {
+        let text = "[core]\n\tbare = false # no\n[Extensions]\n\tobjectFormat = \"sha256\"\n[remote \"a \\\"b\\\" c\"]\nurl = x;y\n[broken\nkey = lost\n[core] editor = vi\n";
+        let found: Vec<(String, Option<String>, String, String)> = settings(text)
+            .into_iter()
+            .map(|one| (one.section, one.name, one.key, one.value))
+            .collect();
+        let one = |section: &str, name: Option<&str>, key: &str, value: &str| {
+            (section.to_owned(), name.map(str::to_owned), key.to_owned(), value.to_owned())
+        };
+        assert_eq!(
+            found,
+            [
+                one("core", None, "bare", "false"),
+                one("extensions", None, "objectformat", "sha256"),
+                one("remote", Some("a \"b\" c"), "url", "x"),
+                one("core", None, "editor", "vi"),
+            ]
+        );
+    }
+}

@@ -1,0 +1,281 @@
+//! A repository of mu's own that stands in for the one around a folder, where libgit2 cannot read that: partial and sparse checkouts,
+//! references in tables, SHA-256.
+//!
+//! It has the index, the objects and the ignore rules of the other one, and nothing of its configuration, which could name programs.
+//! libgit2 or the program `git` then reads it. Nothing in the other repository is written.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use git2::Repository;
+use mu_provider::fs::{self, AtPath as _, FileError, RunFolder, canonicalize};
+
+use crate::config_text::{Setting, settings};
+use crate::programs::GitPrograms;
+use crate::words::printable_end;
+
+/// The file with the rules that one clone alone ignores by.
+pub(crate) const EXCLUDE: &str = "info/exclude";
+
+/// Where a checkout has its files and Git its data.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    /// The root of the checkout, without links in its path.
+    pub(crate) root: PathBuf,
+    /// The data of this checkout alone, such as its index.
+    pub(crate) own: PathBuf,
+    /// The data that it shares with its worktrees.
+    pub(crate) common: PathBuf,
+}
+
+/// Why a repository cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum StandInError {
+    /// A file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// `git` cannot be run.
+    #[error("`git` cannot be run")]
+    Run(#[source] std::io::Error),
+    /// `git` failed, with these words.
+    #[error("`git` says: {0}")]
+    Failed(String),
+}
+
+impl Place {
+    /// The repository in a folder, bare or with a checkout.
+    pub(crate) fn of(folder: &Path) -> Option<Self> {
+        if folder.join(".git").exists() {
+            return Self::around(folder).ok().flatten();
+        }
+        let own = folder.to_owned();
+        folder.join("HEAD").is_file().then(|| Self { root: own.clone(), common: own.clone(), own })
+    }
+
+    /// Looks for the checkout around a folder as Git does. It is not checked whether Git can read it.
+    ///
+    /// # Errors
+    ///
+    /// When a file on the way cannot be read.
+    pub(crate) fn around(folder: &Path) -> Result<Option<Self>, FileError> {
+        let folder = canonicalize(folder)?;
+        for root in folder.ancestors() {
+            let at = root.join(".git");
+            let Some(found) = fs::metadata_if_there(&at)? else { continue };
+            let own = match found.is_dir() {
+                true => at,
+                false => {
+                    let text = text_of(&at)?.unwrap_or_default();
+                    let Some(leads) = text.strip_prefix("gitdir:").map(str::trim) else { continue };
+                    root.join(leads)
+                }
+            };
+            if !own.join("HEAD").exists() {
+                continue;
+            }
+            let common = text_of(&own.join("commondir"))?;
+            let common = common.map_or_else(|| own.clone(), |path| own.join(path.trim()));
+            return Ok(Some(Self { root: root.to_owned(), own, common }));
+        }
+        Ok(None)
+    }
+
+    /// Whether its objects have names of SHA-256.
+    fn is_sha256(&self) -> Result<bool, FileError> {
+        let text = text_of(&self.common.join("config"))?.unwrap_or_default();
+        Ok(settings(&text).iter().any(|one| {
+            one.section == "extensions"
+                && one.key == "objectformat"
+                && one.value.eq_ignore_ascii_case("sha256")
+        }))
+    }
+
+    /// The URL that a partial clone fetches from what it lacks, as it is written.
+    pub(crate) fn promisor(&self) -> Option<String> {
+        let text = text_of(&self.common.join("config")).ok()??;
+        let all = settings(&text);
+        let named = all.iter().find(|one| one.section == "extensions" && one.key == "partialclone");
+        let is_promisor = |one: &&Setting| one.section == "remote" && one.key == "promisor";
+        let name = named.map(|one| Some(one.value.clone()));
+        let name = name.or_else(|| all.iter().find(is_promisor).map(|one| one.name.clone()))??;
+        let is_url = |one: &&Setting| {
+            one.section == "remote" && one.name.as_ref() == Some(&name) && one.key == "url"
+        };
+        Some(all.iter().find(is_url)?.value.clone())
+    }
+
+    /// The commit that is checked out, or the branch without commits, as `HEAD` has it; `None` if only `git` could tell.
+    fn head(&self) -> Result<Option<String>, FileError> {
+        let Some(text) = text_of(&self.own.join("HEAD"))? else { return Ok(None) };
+        let Some(name) = text.strip_prefix("ref:").map(str::trim) else { return Ok(Some(text)) };
+        // In tables there is this, and no name.
+        if name.contains("..") || name.ends_with(".invalid") || !name.starts_with("refs/") {
+            return Ok(None);
+        }
+        if let Some(commit) = text_of(&self.common.join(name))? {
+            return Ok(Some(commit));
+        }
+        let packed = text_of(&self.common.join("packed-refs"))?.unwrap_or_default();
+        let lines = packed.lines().filter_map(|line| line.split_once(' '));
+        let commit = lines.into_iter().find(|(_, other)| *other == name);
+        Ok(Some(commit.map_or_else(|| text.clone(), |(commit, _)| format!("{commit}\n"))))
+    }
+}
+
+/// The text of a regular file, if there is one.
+fn text_of(path: &Path) -> Result<Option<String>, FileError> {
+    match fs::metadata_if_there(path)? {
+        Some(found) if found.is_file() => {
+            let bytes = fs::read_if_there(path)?;
+            Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// The repository that stands in.
+#[derive(Debug)]
+pub(crate) struct StandIn {
+    place: Place,
+    folder: RunFolder,
+}
+
+impl StandIn {
+    /// Makes one in mu's own folder `above`.
+    ///
+    /// # Errors
+    ///
+    /// When a file cannot be read or written.
+    pub(crate) fn new(place: &Place, above: &Path) -> Result<Self, FileError> {
+        let folder = RunFolder::new(&above.join("around"))?;
+        let stand_in = Self { place: place.clone(), folder };
+        for inner in ["objects/info", "refs", "info"] {
+            fs::create_folder(&stand_in.path(inner))?;
+        }
+        let format = if place.is_sha256()? { "sha256" } else { "sha1" };
+        let config = format!(
+            "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = {format}\n"
+        );
+        stand_in.write("config", config.as_bytes())?;
+        let head = place.head()?;
+        let head = head.unwrap_or_else(|| "ref: refs/heads/unknown\n".to_owned());
+        stand_in.write("HEAD", head.as_bytes())?;
+        let objects = canonicalize(&place.common.join("objects"))?;
+        let line = format!("{}\n", objects.display());
+        stand_in.write("objects/info/alternates", line.as_bytes())?;
+        for entry in fs::entries(&place.own)? {
+            let name = entry.file_name();
+            let is_index = name.to_str().is_some_and(|name| {
+                name == "index" || name.starts_with("sharedindex.") && !name.ends_with(".lock")
+            });
+            if is_index && entry.file_type().is_ok_and(|kind| kind.is_file()) {
+                fs::copy(&entry.path(), &stand_in.folder.path().join(&name))?;
+            }
+        }
+        stand_in.take_rules()?;
+        Ok(stand_in)
+    }
+
+    /// Takes over the rules that the clone alone ignores by, which may have changed.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be read or written.
+    pub(crate) fn take_rules(&self) -> Result<(), FileError> {
+        let rules = text_of(&self.place.common.join(EXCLUDE))?.unwrap_or_default();
+        self.write(EXCLUDE, rules.as_bytes())
+    }
+
+    fn path(&self, inner: &str) -> PathBuf {
+        self.folder.path().join(inner)
+    }
+
+    fn write(&self, inner: &str, content: &[u8]) -> Result<(), FileError> {
+        fs::write_atomic(&self.path(inner), content)
+    }
+
+    /// Whether it is known which commit is checked out.
+    pub(crate) fn knows_head(&self) -> bool {
+        self.place.head().is_ok_and(|head| head.is_some())
+    }
+
+    /// Opens it with libgit2.
+    ///
+    /// # Errors
+    ///
+    /// When libgit2 cannot read it either.
+    pub(crate) fn open(&self) -> Result<Repository, git2::Error> {
+        let repository = Repository::open(self.folder.path())?;
+        repository.set_workdir(&self.place.root, false)?;
+        Ok(repository)
+    }
+
+    /// Whether Git tracks the file at `place`, or anything in the folder there.
+    ///
+    /// # Errors
+    ///
+    /// When `git` fails.
+    pub(crate) fn tracks(&self, place: &str, programs: &GitPrograms) -> Result<bool, StandInError> {
+        // Git before 2.35 knows no `--sparse`, and has no sparse index.
+        let list = |more: &[&str]| {
+            let arguments = [&["ls-files", "-z"], more, &["--", place]].concat();
+            self.ask(&arguments, b"", programs)
+        };
+        let (code, listed) = match list(&["--sparse"]) {
+            Ok((0, listed)) => (0, listed),
+            _ => list(&[])?,
+        };
+        if code == 0 { Ok(!listed.is_empty()) } else { Err(StandInError::Failed(listed)) }
+    }
+
+    /// Whether Git ignores the file at `place`, or the folder, with a slash at its end.
+    ///
+    /// # Errors
+    ///
+    /// When `git` fails.
+    pub(crate) fn ignores(
+        &self,
+        place: &str,
+        programs: &GitPrograms,
+    ) -> Result<bool, StandInError> {
+        let asked = format!("./{place}\0");
+        // The index says whether it is tracked, which was asked before.
+        let arguments = ["check-ignore", "--no-index", "-z", "--stdin"];
+        match self.ask(&arguments, asked.as_bytes(), programs)? {
+            (0, _) => Ok(true),
+            (1, _) => Ok(false),
+            (_, said) => Err(StandInError::Failed(said)),
+        }
+    }
+
+    /// Runs `git` with this repository; returns how it ended, and what it printed, or said.
+    fn ask(
+        &self,
+        arguments: &[&str],
+        input: &[u8],
+        programs: &GitPrograms,
+    ) -> Result<(i32, String), StandInError> {
+        let mut command = programs.git().map_err(StandInError::Run)?;
+        command.arg("--git-dir").arg(self.folder.path());
+        command.arg("--work-tree").arg(&self.place.root);
+        command.args(["-c", "core.fsmonitor=false"]).args(arguments);
+        command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_LITERAL_PATHSPECS", pathspecs(arguments));
+        let mut child = command.stdin(Stdio::piped()).spawn().map_err(StandInError::Run)?;
+        if let Some(mut stdin) = child.stdin.take() {
+            stdin.write_all(input).at("ask", &self.place.root)?;
+        }
+        let output = child.wait_with_output().map_err(StandInError::Run)?;
+        let code = output.status.code().unwrap_or(-1);
+        let said = match code {
+            0 | 1 => String::from_utf8_lossy(&output.stdout).into_owned(),
+            _ => printable_end(&output.stderr),
+        };
+        Ok((code, said))
+    }
+}
+
+/// Whether the paths in these arguments are no patterns. `check-ignore` takes no patterns, and refuses to be told so.
+fn pathspecs(arguments: &[&str]) -> &'static str {
+    if arguments.first() == Some(&"ls-files") { "1" } else { "0" }
+}

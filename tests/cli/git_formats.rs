@@ -1,0 +1,144 @@
+//! Repositories in formats that libgit2 does not read: what Git says of them counts all the same, and nothing that their configuration
+//! names runs.
+
+use std::fs;
+use std::process::Command;
+
+use crate::support::git::{Origin, git};
+use crate::support::{Package, Sandbox, write};
+
+/// A format: how a repository of it begins, and what is done once there is a commit.
+type GitFormat = (&'static str, &'static [&'static str], &'static [&'static [&'static str]]);
+
+const FORMATS: [GitFormat; 6] = [
+    ("as usual", &[], &[]),
+    ("references in tables", &["--ref-format=reftable"], &[]),
+    ("SHA-256", &["--object-format=sha256"], &[]),
+    (
+        "a partial clone",
+        &[],
+        &[
+            &["config", "core.repositoryformatversion", "1"],
+            &["config", "extensions.partialClone", "origin"],
+        ],
+    ),
+    (
+        "a sparse index",
+        &[],
+        &[&["sparse-checkout", "set", "--cone", "--sparse-index", "aws", ".mu", "acme"]],
+    ),
+    ("a split index", &[], &[&["update-index", "--split-index"]]),
+];
+
+/// A committed workspace in a repository of a format.
+fn committed(init: &[&str], after: &[&[&str]]) -> Sandbox {
+    let sandbox = Sandbox::with_dependencies(&["aws/app#^1"]);
+    sandbox.offer("aws/app 1.0.0: aws/ec2#^1.0\naws/ec2 1.0.6:\naws/vpc 2.0.0:");
+    let work = sandbox.path("work");
+    sandbox.write(".gitignore", "/.mu/packs/\n");
+    sandbox.write("far/away/file", "not in a sparse checkout");
+    git(&work, &[&["init", "--quiet", "--initial-branch=main"], init].concat());
+    sandbox.mu(&["get"]).ok();
+    git(&work, &["add", "--all"]);
+    git(&work, &["commit", "--quiet", "--message", "begin"]);
+    for arguments in after {
+        git(&work, arguments);
+    }
+    sandbox
+}
+
+#[test]
+fn an_ignored_folder_changes_no_lock_and_edits_stay_out_of_git_in_any_format() {
+    for (format, init, after) in FORMATS {
+        let sandbox = committed(init, after);
+        let work = sandbox.path("work");
+        let mark = sandbox.path("mark");
+        // Whoever wrote this configuration wants programs to run.
+        let run = format!("touch '{}'; false", mark.display());
+        git(&work, &["config", "filter.x.clean", &run]);
+        write(&work, ".git/info/attributes", "* filter=x\n");
+        git(&work, &["config", "core.fsmonitor", &run]);
+        let lock = sandbox.read("Mu.lock");
+        let origin = Origin::new("vpc.git");
+        origin.commit(&[("Mu.yaml", "name: aws/vpc\nversion: 2.0.0\n")]);
+        origin.git(&["tag", "v2.0.0"]);
+        let url = format!("git+file://{}#^2", origin.folder().display());
+        sandbox.place("work/aws/ec2", &Package::new("aws/ec2", "1.0.9"));
+        write(&work, ".git/info/exclude", "/aws/ec2/\n");
+        let run = sandbox.mu(&["get"]).ok();
+        run.says(&["using the edit of hub.mu.com/aws/ec2"]);
+        assert_eq!(sandbox.read("Mu.lock"), lock, "{format}");
+        sandbox.mu(&["get", "--locked"]).ok();
+        fs::remove_dir_all(work.join("aws")).expect("is there");
+        sandbox.mu(&["get", &url]).ok();
+        let name = url.trim_end_matches("#^2");
+        sandbox.mu(&["edit", name]).ok();
+        assert!(!mark.exists(), "{format}: a program of the checkout ran");
+        git(&work, &["config", "--unset", "core.fsmonitor"]);
+        fs::remove_file(work.join(".git/info/attributes")).expect("is there");
+        let status = git(&work, &["status", "--porcelain", "--untracked-files=all"]);
+        assert_eq!(status.trim(), "M Mu.lock", "{format}");
+        let locked = sandbox.read("Mu.lock");
+        sandbox.mu(&["edit", "--done", name]).ok();
+        assert_eq!(sandbox.read("Mu.lock"), locked, "{format}");
+        let status = git(&work, &["status", "--porcelain", "--untracked-files=all"]);
+        assert_eq!(status.trim(), "M Mu.lock", "{format}");
+    }
+}
+
+#[test]
+fn a_repository_that_nothing_can_read_is_no_missing_one() {
+    let sandbox = committed(&[], &[]);
+    sandbox.place("work/aws/ec2", &Package::new("aws/ec2", "1.0.9"));
+    sandbox.write(".git/index", "no index");
+    let run = sandbox.mu(&["get"]).ok();
+    run.says(&[
+        "warning",
+        "it is not known which folders Git ignores",
+        "cannot read the Git repository",
+    ]);
+}
+
+#[test]
+fn a_partial_clone_is_published_like_any_other() {
+    let sandbox = committed(&[], FORMATS[3].2);
+    let work = sandbox.path("work");
+    sandbox.write("Mu.yaml", "name: acme/web\nversion: 0.1.0\ndescription: x\nlicense: MIT\n");
+    let to = sandbox.path("published").display().to_string();
+    let publish = ["publish", "--to", &to];
+    sandbox.mu(&["hub", "init", &to]).ok();
+    sandbox.mu(&publish).fails().says(&["with changes that are not committed"]);
+    git(&work, &["commit", "--all", "--quiet", "--message", "more"]);
+    sandbox.mu(&publish).ok();
+    let commit = git(&work, &["rev-parse", "HEAD"]);
+    let index = fs::read_to_string(sandbox.path("published/index/acme/web.jsonl"));
+    let index = index.expect("was published");
+    assert!(index.contains(commit.trim()), "{index}");
+}
+
+#[test]
+fn a_partial_clone_serves_what_its_origin_on_this_machine_has() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    let origin = Origin::new("whole.git");
+    origin.commit(&[("Mu.yaml", "name: acme/x\nversion: 1.0.0\n"), ("a", "a")]);
+    origin.git(&["tag", "v1.0.0"]);
+    origin.git(&["config", "uploadpack.allowFilter", "true"]);
+    let partial = sandbox.path("partial.git");
+    let made = Command::new("git")
+        .args(["clone", "--quiet", "--bare", "--filter=blob:none"])
+        .arg(format!("file://{}", origin.folder().display()))
+        .arg(&partial)
+        .status();
+    assert!(made.expect("there is git").success());
+    let reference = format!("git+file://{}#^1", partial.display());
+    sandbox.mu(&["get", &reference]).ok();
+    // Elsewhere, mu fetches for nobody's configuration.
+    let elsewhere = "https://ada:hunter2@git.acme.example/whole.git";
+    git(&partial, &["config", "remote.origin.url", elsewhere]);
+    let cache = sandbox.path("cache");
+    fs::remove_dir_all(&cache).expect("is there");
+    fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    let run = sandbox.mu(&["get"]).fails();
+    run.says(&["is a partial clone, which lacks files", "git.acme.example/whole.git`"])
+        .does_not_say(&["hunter2"]);
+}
