@@ -16,7 +16,7 @@ use crate::formats;
 use crate::lock::LockedPackage;
 use crate::manifest::{YAML_NAME, generated_manifest};
 use crate::ops::apply::fetch::{bring_locked, copy_writable};
-use crate::ops::session::edits::repository_around;
+use crate::ops::session::edits::git_around;
 use crate::ops::session::events::{Aside, Work};
 use crate::ops::session::locked::find_used;
 use crate::ops::session::named::{PackageName, Purpose};
@@ -383,7 +383,7 @@ fn check_package(
         }
         let text = generated_manifest(id.as_str(), Some(&package.version));
         opened.write(&InnerPath::own(YAML_NAME).into(), text.as_bytes())?;
-        if let Some(around) = repository_around(session, folder)? {
+        if let Some(around) = git_around(session, folder)? {
             let ignored = around.ignore(&[(&folder.join(YAML_NAME), false)]);
             ignored.map_err(|error| CommandError::from_error(Code::Io, error))?;
         }

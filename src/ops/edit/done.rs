@@ -11,7 +11,7 @@ use super::begin::copies;
 use super::{find, package_of};
 use crate::fs;
 use crate::manifest::{YAML_NAME, generated_manifest};
-use crate::ops::session::edits::repository_around;
+use crate::ops::session::edits::git_around;
 use crate::ops::session::error::quoted;
 use crate::ops::session::events::Work;
 use crate::ops::{Code, CommandError, Session};
@@ -230,7 +230,7 @@ fn end(
     edits.write(&root)?;
     opened.move_inside(&edit.clone, &TRASH.join(&name))?;
     opened.remove_empty_above(&edit.clone);
-    if let Some(around) = repository_around(session, &root)? {
+    if let Some(around) = git_around(session, &root)? {
         around.no_longer_ignore(&clone)?;
     }
     Ok(Ended { trash: Some(name.to_string()), ..ended })

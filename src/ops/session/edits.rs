@@ -172,7 +172,7 @@ impl Session {
     /// When Git's file of patterns cannot be written.
     pub(crate) fn ignore_edits(&self, clone: Option<&Path>) -> Result<(), CommandError> {
         #[cfg(feature = "git")]
-        if let Some(around) = repository_around(self, &self.workspace.root)? {
+        if let Some(around) = git_around(self, &self.workspace.root)? {
             let mu = self.workspace.root.join(MU_FOLDER);
             let file = mu.join(edits::EDITS_FILE);
             let (lock, folder) =
@@ -280,7 +280,7 @@ fn shadowing<'s>(session: &'s Session, lock: &Lockfile) -> BTreeMap<&'s Path, Pa
 ///
 /// When nothing can read it.
 #[cfg(feature = "git")]
-pub(crate) fn repository_around(
+pub(crate) fn git_around(
     session: &Session,
     folder: &Path,
 ) -> Result<Option<mu_provider_git::Surroundings>, CommandError> {
@@ -302,7 +302,7 @@ fn standings<'m>(session: &Session, members: &[&'m Member]) -> BTreeMap<&'m Path
     #[cfg(feature = "git")]
     {
         let ask = || {
-            let Some(around) = repository_around(session, &session.workspace.root)? else {
+            let Some(around) = git_around(session, &session.workspace.root)? else {
                 return Ok(BTreeMap::new());
             };
             let standing = |member: &&'m Member| {
@@ -342,7 +342,7 @@ fn note_untracked(
             continue;
         }
         #[cfg(feature = "git")]
-        if let Ok(Some(around)) = repository_around(session, &session.workspace.root)
+        if let Ok(Some(around)) = git_around(session, &session.workspace.root)
             && let Some((pattern, file)) = around.pattern(folder)
         {
             let name = session.short_name(id);
