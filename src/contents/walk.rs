@@ -165,7 +165,7 @@ impl<'a> Walk<'a> {
     fn is_needed(&self, path: &str) -> bool {
         match self.kind {
             Kind::Own { manifest, file } => {
-                path == file || Some(path) == manifest.readme.as_deref()
+                path == file || Some(path) == manifest.readme.as_ref().map(InnerPath::as_str)
             }
             Kind::Other { file } => Some(path) == file,
             Kind::Chart | Kind::Packed => false,

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use mu_provider::InnerPath;
+
 use super::schema::{self, File, PersonTable};
 use super::source::{Document, Problem, SourceError, Table, Text, Value};
 use super::{
@@ -262,11 +264,10 @@ pub fn globs(value: Value<'_>) -> Result<Globs, SourceError> {
 }
 
 /// A path that stays in the package.
-fn inner_path(text: &Text<'_>) -> Result<String, SourceError> {
+fn inner_path(text: &Text<'_>) -> Result<InnerPath, SourceError> {
     let path = text.as_str();
-    let leaves = path.split(['/', '\\']).any(|segment| segment == "..");
-    let is_outside = leaves || path.starts_with(['/', '\\']) || path.contains(':');
-    checked(text, !path.is_empty() && !is_outside, "expected a path inside the package")
+    InnerPath::parse(path.strip_prefix("./").unwrap_or(path))
+        .map_err(|_| text.error("expected a path inside the package"))
 }
 
 /// The text, if it is what it should be.

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use mu_provider::InnerPath;
+
 use super::*;
 
 fn parse(text: &str) -> Manifest {
@@ -68,7 +70,7 @@ fn every_key_is_read() {
     assert_eq!(manifest.website.as_deref(), Some("https://acmecorp.github.io/elk"));
     assert_eq!(manifest.license.as_deref(), Some("Apache-2.0"));
     assert_eq!(manifest.keywords, ["logs"]);
-    assert_eq!(manifest.readme.as_deref(), Some("README.md"));
+    assert_eq!(manifest.readme.as_ref().map(InnerPath::as_str), Some("README.md"));
     assert!(manifest.files.matches("any/file"));
     let [aws, utils, kafka] = manifest.dependencies.as_slice() else { panic!("has three") };
     assert_eq!(

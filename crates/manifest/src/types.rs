@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 
 use crate::source::choice;
-use mu_provider::without_secrets;
+use mu_provider::{InnerPath, without_secrets};
 
 use super::{Capability, Constraint, Globs, Requirement};
 use crate::reference::{Range, Reference, Version};
@@ -51,7 +51,7 @@ pub struct Manifest {
     /// Words to find it by.
     pub keywords: Vec<String>,
     /// The file to show about it, relative to the package.
-    pub readme: Option<String>,
+    pub readme: Option<InnerPath>,
     /// The files to pack; all files if the key is left out.
     pub files: Globs,
     /// What it depends on.
@@ -167,7 +167,7 @@ pub struct Export {
     /// What it is.
     pub kind: Option<ExportKind>,
     /// The file it is in, relative to the package.
-    pub path: Option<String>,
+    pub path: Option<InnerPath>,
 }
 
 choice! {
@@ -190,7 +190,7 @@ pub struct Build {
     /// The program and its arguments.
     pub command: Vec<String>,
     /// The files and folders that it creates, relative to the package.
-    pub outputs: Vec<String>,
+    pub outputs: Vec<InnerPath>,
     /// The environment variables that it gets, besides `PATH` and a few fixed ones.
     pub env: Vec<String>,
     /// The programs that it runs, whose content decides whether it is built again.

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use mu_provider::Digest;
+use mu_provider::{Digest, InnerPath};
 use serde::{Deserialize, Serialize};
 
 use crate::fs;
@@ -35,7 +35,7 @@ pub(super) struct Agreement {
     command: Vec<String>,
     /// The names of the variables that it gets.
     variables: Vec<String>,
-    outputs: Vec<String>,
+    outputs: Vec<InnerPath>,
     confined: bool,
     /// The packages that it sees, by their ids.
     dependencies: BTreeMap<String, Seen>,
@@ -133,7 +133,8 @@ impl Agreement {
             found.push("it gets fewer variables".to_owned());
         }
         if self.outputs != before.outputs {
-            found.push(format!("it now makes {}", shown(&self.outputs)));
+            let outputs: Vec<String> = self.outputs.iter().map(InnerPath::to_string).collect();
+            found.push(format!("it now makes {}", shown(&outputs)));
         }
         match (self.confined, before.confined) {
             (false, true) => found.push("it was confined, and is not now".to_owned()),

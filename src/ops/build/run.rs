@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use mu_provider::{Digest, Entry, ErrorKind, ProviderError, Tree, TreeError, TreeWriter};
+use mu_provider::{
+    Digest, Entry, ErrorKind, InnerPath, ProviderError, Tree, TreeError, TreeWriter,
+};
 use mu_provider_hub::archive::{Sink, unpack_tar};
 
 use crate::formats::manifest_names;
@@ -138,7 +140,8 @@ impl Prepared<'_> {
 
     /// Adds the package with its outputs, which come as a tar, to the store.
     fn keep(&self, outputs: impl Read) -> Result<Digest, CommandError> {
-        let is_output = |path: &str| self.build.outputs.iter().any(|output| is_in(path, output));
+        let is_output =
+            |path: &str| self.build.outputs.iter().any(|output| is_in(path, output.as_str()));
         let mut missing = None;
         let added = self.session.store.add(None, |writer| {
             let own = self.stored.tree.entries().iter();
@@ -175,7 +178,8 @@ impl Prepared<'_> {
         package: &LockedPackage,
         build: &Build,
     ) -> Result<(), CommandError> {
-        let is_output = |name: &&str| build.outputs.iter().any(|output| is_in(name, output));
+        let is_output =
+            |name: &&str| build.outputs.iter().any(|output| is_in(name, output.as_str()));
         let Some(name) = manifest_names().find(|name| is_output(name)) else { return Ok(()) };
         let message = format!(
             "the outputs of the build of `{}` {} contain `{name}`, and a build must not change the manifest",
@@ -253,7 +257,7 @@ impl Prepared<'_> {
 struct Arriving<'writer, 'run, F> {
     writer: &'writer mut TreeWriter,
     /// The outputs of which nothing has come yet.
-    open: Vec<&'run String>,
+    open: Vec<&'run InnerPath>,
     is_output: F,
 }
 
@@ -263,7 +267,7 @@ impl<F: Fn(&str) -> bool> Arriving<'_, '_, F> {
         if !(self.is_output)(&text) {
             return Err(self.writer.refuse(path, "not one of the outputs"));
         }
-        self.open.retain(|output| !is_in(&text, output));
+        self.open.retain(|output| !is_in(&text, output.as_str()));
         Ok(())
     }
 }

@@ -53,10 +53,7 @@ fn file(stored: &Stored) -> Result<Option<String>, CommandError> {
     }
     let entries = || stored.tree.entries().iter().filter(|entry| entry.mode != Mode::Symlink);
     let paths = || entries().map(|entry| entry.path.clone());
-    let named = named.and_then(|named| {
-        let named = named.trim_start_matches("./").to_owned();
-        paths().find(|path| *path == named)
-    });
+    let named = named.and_then(|named| paths().find(|path| *path == named.as_str()));
     let usual = || NAMES.iter().find_map(|name| paths().find(|path| path.to_lowercase() == *name));
     Ok(named.or_else(usual))
 }

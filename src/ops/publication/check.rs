@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use mu_provider::{SafeUrl, place_without_secrets, without_secrets};
+use mu_provider::{InnerPath, SafeUrl, place_without_secrets, without_secrets};
 use url::Url;
 
 use crate::lock::Lockfile;
@@ -131,7 +131,7 @@ pub(super) fn manifest(
 }
 
 /// The error about a readme that is not there, at the line that names it.
-fn no_readme(member: &Member, readme: &str) -> CommandError {
+fn no_readme(member: &Member, readme: &InnerPath) -> CommandError {
     let path = &member.manifest_path;
     let message = format!("there is no file `{readme}` in `{}`", member.folder.display());
     let text = crate::fs::read_text(path).ok();

@@ -23,6 +23,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use mu_provider::InnerPath;
 use serde::{Deserialize, Serialize};
 
 pub(super) use self::outputs::is_in;
@@ -50,7 +51,7 @@ pub(super) struct Order<'run> {
     /// Its environment, except for its own folders.
     pub(super) environment: &'run BTreeMap<String, String>,
     /// What to take of what it makes.
-    pub(super) outputs: &'run [String],
+    pub(super) outputs: &'run [InnerPath],
     /// The package, of which it gets a copy.
     pub(super) package: &'run Path,
     /// What the package depends on, by the place below the folder of packs.
@@ -85,7 +86,7 @@ struct Places {
 struct Job {
     command: Vec<String>,
     environment: BTreeMap<String, String>,
-    outputs: Vec<String>,
+    outputs: Vec<InnerPath>,
     places: Places,
     confined: bool,
     bytes: u64,

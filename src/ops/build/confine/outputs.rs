@@ -5,7 +5,7 @@
 use std::io::{self, Read as _, Write};
 use std::path::Path;
 
-use mu_provider::{Folder, Kind, Limits};
+use mu_provider::{Folder, InnerPath, Kind, Limits};
 
 use crate::fs;
 
@@ -19,7 +19,7 @@ pub(super) struct Outputs {
 
 impl Outputs {
     /// Finds what is in `outputs` below the folder `tree`. If nothing else runs there, it `opens` what it could not read.
-    pub(super) fn find(tree: &Path, outputs: &[String], opens: bool) -> io::Result<Self> {
+    pub(super) fn find(tree: &Path, outputs: &[InnerPath], opens: bool) -> io::Result<Self> {
         let mut walk = Walk { outputs, opens, found: Vec::new(), bytes: 0 };
         let folder = Folder::open(tree)?;
         walk.folder(&folder, "")?;
@@ -55,7 +55,7 @@ impl Outputs {
 }
 
 struct Walk<'run> {
-    outputs: &'run [String],
+    outputs: &'run [InnerPath],
     opens: bool,
     found: Vec<(String, Kind)>,
     bytes: u64,
@@ -69,8 +69,8 @@ impl Walk<'_> {
                 "" => name.to_string_lossy().into_owned(),
                 above => format!("{above}/{}", name.to_string_lossy()),
             };
-            let is_made = self.outputs.iter().any(|output| is_in(&path, output));
-            if !is_made && !self.outputs.iter().any(|output| is_in(output, &path)) {
+            let is_made = self.outputs.iter().any(|output| is_in(&path, output.as_str()));
+            if !is_made && !self.outputs.iter().any(|output| is_in(output.as_str(), &path)) {
                 continue;
             }
             let refused = |why: &str| Err(io::Error::other(format!("`{path}` {why}")));
@@ -119,7 +119,5 @@ impl Walk<'_> {
 
 /// Whether a path is an output, or is in one.
 pub(in crate::ops::build) fn is_in(path: &str, output: &str) -> bool {
-    let [path, output] =
-        [path, output].map(|one| one.trim_start_matches("./").trim_end_matches('/'));
     path == output || path.strip_prefix(output).is_some_and(|rest| rest.starts_with('/'))
 }

@@ -15,7 +15,7 @@ pub(super) fn warn(member: &Member, chosen: &[Item], warnings: &mut Vec<String>)
         }
     }
     if let Some(readme) = &member.manifest.readme
-        && !chosen.iter().any(|chosen| chosen.path == *readme)
+        && !chosen.iter().any(|chosen| chosen.path == readme.as_str())
     {
         let text = crate::fs::read_text(&member.manifest_path).ok();
         let message = format!("there is no file `{readme}`, which `readme` names");
