@@ -1,10 +1,15 @@
 //! Threads that work together: mutexes whose owner panicked, and work for several threads.
 //!
+//! A system can refuse to start a thread (`ulimit -u`, a container's limit of processes). Clippy forbids the standard library's functions
+//! that panic then; what can be done by fewer threads is, and else there is an error.
+//!
 //! A panic ends the run with its own message, and the threads that still run must not hide it behind a second
 //! one. No value in a mutex here is ever left half changed, so it can still be used.
 
+use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, JoinHandle, Scope, ScopedJoinHandle};
 
 /// Waits for a mutex.
 pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -14,6 +19,63 @@ pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Takes the value out of a mutex.
 pub fn into_inner<T>(mutex: Mutex<T>) -> T {
     mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Starts a thread that nobody has to wait for.
+///
+/// # Errors
+///
+/// When the system starts no more threads.
+pub fn start<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> io::Result<JoinHandle<T>> {
+    Builder::new().spawn(work).map_err(too_many)
+}
+
+/// Starts a thread that ends with `scope`.
+///
+/// # Errors
+///
+/// When the system starts no more threads.
+pub fn start_in<'scope, T: Send + 'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    work: impl FnOnce() -> T + Send + 'scope,
+) -> io::Result<ScopedJoinHandle<'scope, T>> {
+    Builder::new().spawn_scoped(scope, work).map_err(too_many)
+}
+
+fn too_many(error: io::Error) -> io::Error {
+    let text =
+        format!("no further thread can be started: {error}; a limit of processes is too low");
+    io::Error::new(error.kind(), text)
+}
+
+/// Calls `work` for all items at once, each on a thread of its own as far as the system has threads, and returns the answers in
+/// the order of the items.
+pub fn all_at_once<T: Send, R: Send>(items: Vec<T>, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let count = items.len();
+    let queue = Mutex::new(items.into_iter().enumerate());
+    let answers = Mutex::new(Vec::with_capacity(count));
+    let take = || {
+        loop {
+            let Some((number, item)) = lock(&queue).next() else { return };
+            let answer = work(item);
+            lock(&answers).push((number, answer));
+        }
+    };
+    with_others(count, &take);
+    let mut answers = into_inner(answers);
+    answers.sort_by_key(|(number, _)| *number);
+    answers.into_iter().map(|(_, answer)| answer).collect()
+}
+
+/// Calls `work` on this thread, and on others, until there are `threads`, or as many as the system starts.
+fn with_others(threads: usize, work: &(impl Fn() + Sync)) {
+    std::thread::scope(|scope| {
+        let others = (1..threads).map_while(|_| start_in(scope, work).ok());
+        others.for_each(drop);
+        work();
+    });
 }
 
 /// Calls `work` for each item, on up to `threads` threads at once. After a failure, it starts no further item.
@@ -39,7 +101,7 @@ pub fn at_once<T: Sync, E: Send>(
             }
         }
     };
-    std::thread::scope(|scope| (0..threads.min(items.len())).for_each(|_| drop(scope.spawn(take))));
+    with_others(threads.min(items.len()), &take);
     into_inner(failure).map_or(Ok(()), Err)
 }
 
@@ -62,6 +124,13 @@ mod tests {
             let (expected, count) = if threads == 1 { (Err(30), 31) } else { (Ok(()), 40) };
             assert_eq!((result, done), (expected, items[..count].to_vec()), "{threads}");
         }
+    }
+
+    #[test]
+    fn all_are_worked_on_and_answered_in_their_order() {
+        let doubled = |number: usize| number * 2;
+        assert_eq!(all_at_once((0..30).collect(), doubled), (0..60).step_by(2).collect::<Vec<_>>());
+        assert_eq!(all_at_once(Vec::new(), doubled), [0; 0]);
     }
 
     #[test]

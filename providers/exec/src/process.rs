@@ -11,11 +11,10 @@ use std::process::{ChildStderr, ChildStdin, ChildStdout, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use mu_provider::fs::FileError;
-use mu_provider::threads::lock;
+use mu_provider::threads::{lock, start};
 use mu_provider::{ErrorKind, MOST_VALUES, Program, Progress, ProviderError, has_few_values};
 use serde_json::{Value, json};
 
@@ -161,16 +160,22 @@ impl Process {
             record,
         });
         let (end, ended) = channel();
-        thread::spawn(move || write(stdin, &lines));
+        let unstarted = |error| {
+            group.end();
+            let text = format!("{name} cannot be used");
+            ProviderError::new(ErrorKind::Io, text).because(error)
+        };
+        start(move || write(stdin, &lines)).map_err(unstarted)?;
         let (reading, listening) = (Arc::clone(&shared), Arc::clone(&shared));
-        let words = thread::spawn(move || listening.keep_words(stderr));
+        let words = start(move || listening.keep_words(stderr)).map_err(unstarted)?;
         let (watching, outlasting, last) = (Arc::clone(&shared), Arc::clone(&group), end.clone());
         let (drained, rest) = channel();
-        thread::spawn(move || {
+        let began = start(move || {
             reading.read(stdout, &keeper);
             // Its last output is worth waiting for, unless a child process holds the pipe.
             let (said, all) = channel();
-            thread::spawn(move || {
+            // Without another thread, nobody waits.
+            let _ = start(move || {
                 let _ = words.join();
                 let _ = said.send(());
             });
@@ -179,13 +184,15 @@ impl Process {
             let _ = drained.send(());
             let _ = end.send(());
         });
-        thread::spawn(move || {
+        began.map_err(unstarted)?;
+        let began = start(move || {
             // Its output usually ends with it. If a process that has left the group holds the pipe, it does not.
             if outlasting.outlast() && rest.recv_timeout(HELD_OUTPUT).is_err() {
                 lock(&watching.waiting).take();
                 let _ = last.send(());
             }
         });
+        began.map_err(unstarted)?;
         Ok(Self {
             name: name.to_owned(),
             group,

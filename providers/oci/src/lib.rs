@@ -31,10 +31,11 @@ mod writer;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
+use std::thread::ScopedJoinHandle;
 
 use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::http::Http;
-use mu_provider::threads::lock;
+use mu_provider::threads::{lock, start_in};
 use mu_provider::{
     ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError, Release,
     SafeUrl, Silent, TreeWriter, json_lines, none_if,
@@ -235,9 +236,10 @@ impl Provider for OciProvider {
         let etag = known.as_ref().and_then(|known| known.etag.as_deref());
         // Both requests run together, so they take as long as one.
         let (tags, tagged) = std::thread::scope(|scope| {
-            let tagged = scope.spawn(|| repository.tagged_index(etag));
+            let read = || repository.tagged_index(etag);
+            let tagged = start_in(scope, read);
             let tags = repository.tags();
-            (tags, tagged.join())
+            (tags, tagged.map_or_else(|_| Ok(read()), ScopedJoinHandle::join))
         });
         let tags = tags?.filter(|tags| !tags.is_empty());
         let Some(tags) = tags else {

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use mu_provider::threads::start_in;
+
 /// How long packages are counted before more threads start. If each of the first threads fetches a package in
 /// that time, they are not waiting for the network; more threads would only make each one slower.
 const COUNTED: Duration = Duration::from_millis(10);
@@ -21,23 +23,29 @@ pub(crate) fn work_at_once(few: usize, most: usize, done: &AtomicUsize, work: &(
     let mut threads = few.min(most);
     let (end, ended) = mpsc::channel();
     std::thread::scope(|scope| {
+        // Whether the system has started another thread.
         let start = || {
             let end = end.clone();
-            scope.spawn(move || {
+            let work = move || {
                 work();
                 // The receiver has gone if there are enough threads.
                 let _ = end.send(());
-            });
+            };
+            start_in(scope, work).is_ok()
         };
-        (0..threads).for_each(|_| start());
-        while threads < most {
+        let mut is_limited = !(0..threads).all(|_| start());
+        if is_limited {
+            // This thread would only wait.
+            work();
+        }
+        while threads < most && !is_limited {
             let before = done.load(Ordering::Relaxed);
             if ended.recv_timeout(COUNTED).is_ok() {
                 return;
             }
             if done.load(Ordering::Relaxed) - before < few {
                 let more = threads.min(most - threads);
-                (0..more).for_each(|_| start());
+                is_limited = !(0..more).all(|_| start());
                 threads += more;
             }
         }

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use mu_provider::catalog::{CatalogLine, Hits, LONGEST_LINE, Query};
+use mu_provider::threads::all_at_once;
 use mu_provider::{Listing as Listed, ProviderError, Yanked, with_causes};
 
 use crate::index::releases::Position;
@@ -281,15 +282,9 @@ fn ask_all(
 ) -> Result<Vec<Answered>, CommandError> {
     let mut places = session.index().registries();
     places.extend(session.index().repositories(&listed_in_use(session)?));
-    let results: Vec<_> = std::thread::scope(|scope| {
-        let asked: Vec<_> = places
-            .into_iter()
-            .map(|place| {
-                let query = Query::new(&text(words, &place.before_names), limit);
-                scope.spawn(move || ask(session, place, query))
-            })
-            .collect();
-        asked.into_iter().filter_map(|thread| thread.join().ok()).collect()
+    let results = all_at_once(places, |place| {
+        let query = Query::new(&text(words, &place.before_names), limit);
+        ask(session, place, query)
     });
     let mut answered = Vec::new();
     let mut failures = Vec::new();

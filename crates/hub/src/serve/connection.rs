@@ -202,11 +202,11 @@ fn ending() -> io::Result<tokio::sync::watch::Receiver<u32>> {
 
     let (sender, receiver) = tokio::sync::watch::channel(0);
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
-    std::thread::spawn(move || {
+    mu_provider::threads::start(move || {
         for _ in signals.forever() {
             sender.send_modify(|times| *times += 1);
         }
-    });
+    })?;
     Ok(receiver)
 }
 

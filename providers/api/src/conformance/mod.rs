@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 pub use self::disk::read_tree;
+use crate::threads::start_in;
 use crate::{
     Digest, ErrorKind, FOREIGN_MANIFESTS, Folder, Limits, Listing, Location, MANIFEST_NAMES,
     MARKED_MANIFESTS, Provider, ProviderError, Release, Silent, Tree, TreeWriter,
@@ -144,13 +145,14 @@ impl Fixture<'_> {
     fn serves_many_threads(&self) {
         thread::scope(|scope| {
             for number in 0..THREADS {
-                scope.spawn(move || {
+                let started = start_in(scope, move || {
                     let listing = self.provider.list(&self.location, None, &Silent);
                     assert!(matches!(listing, Ok(Listing::Found(_))), "{listing:?}");
                     let around = self.scratch.join(format!("thread-{number}"));
                     let tree = self.fetch_into(&around).expect("can be fetched");
                     assert_eq!(tree.digest(), self.digest, "in thread {number}");
                 });
+                started.expect("a thread");
             }
         });
     }

@@ -15,7 +15,7 @@ use mu_provider::{ErrorKind, ProviderError, SafeUrl};
 
 use crate::programs::GitPrograms;
 use crate::remote_url::{RemoteUrl, Scheme};
-use mu_provider::threads::lock;
+use mu_provider::threads::{lock, start};
 
 /// Finds credentials, and remembers which ones were accepted.
 #[derive(Debug)]
@@ -148,7 +148,7 @@ impl GitCredentials {
         let _ = input.write_all(question.as_bytes());
         drop(input);
         let (sender, receiver) = channel();
-        std::thread::spawn(move || {
+        let reading = start(move || {
             let mut answer = String::new();
             let read = output.read_to_string(&mut answer);
             // When the time is over, nobody listens.
@@ -157,6 +157,7 @@ impl GitCredentials {
         let answer = receiver.recv_timeout(PATIENCE);
         let _ = child.kill();
         let _ = child.wait();
+        reading.map_err(|error| error.to_string())?;
         answer.map_err(|_| format!("it did not answer for {} s", PATIENCE.as_secs()))
     }
 }

@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use mu_provider::ProviderError;
+use mu_provider::threads::start;
 #[cfg(unix)]
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 #[cfg(unix)]
@@ -76,7 +77,8 @@ pub(super) fn open(
 fn collect(mut words: ChildStderr) -> Receiver<Vec<u8>> {
     const KEPT: usize = 4 << 10;
     let (sender, receiver) = channel();
-    std::thread::spawn(move || {
+    // Without a thread, nobody reads it, and nobody is told.
+    let _ = start(move || {
         let mut kept = Vec::new();
         let mut buffer = [0; 1 << 10];
         while let Ok(count @ 1..) = words.read(&mut buffer) {

@@ -8,6 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use mu_provider::http::{AskedServer, Credential, Secret};
+use mu_provider::threads::start;
 use mu_provider::{ErrorKind, Programs, ProviderError};
 use serde::Deserialize;
 
@@ -62,11 +63,16 @@ pub(crate) fn ask(
     }
     let (send, receive) = mpsc::channel();
     let stdout = process.stdout.take();
-    let reading = std::thread::spawn(move || {
+    let reading = start(move || {
         let mut text = String::new();
         let read = stdout.map(|stdout| stdout.take(LONGEST_ANSWER).read_to_string(&mut text));
         let _ = send.send(read.map(|read| read.map(|_| text)));
     });
+    let reading = reading.inspect_err(|_| {
+        let _ = process.kill();
+        let _ = process.wait();
+    });
+    let reading = reading.map_err(|error| failed(error.to_string()))?;
     let answer = receive.recv_timeout(patience);
     if answer.is_err() {
         // If it has ended already, that is fine. Its child processes may keep its output open.

@@ -9,6 +9,8 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, UNIX_EPOCH};
 
+use mu_provider::threads;
+
 use super::outputs::Outputs;
 use super::{EPOCH, Ended, Job};
 use crate::fs::{self, AtPath as _, FileError};
@@ -161,17 +163,26 @@ fn start(
     command.stdin(Stdio::null()).stdout(io::stderr()).stderr(io::stderr());
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    let child = command.spawn().map_err(|error| error.to_string())?;
-    let id = child.id();
+    let words = |error: io::Error| error.to_string();
     let sender = events.clone();
-    std::thread::spawn(move || {
-        let _ = sender.send(Event::Ended(wait_for(child)));
-    });
+    // Before the program, which could not be watched without them.
+    let (starts, started) = channel();
+    threads::start(move || {
+        if let Ok(child) = started.recv() {
+            let _ = sender.send(Event::Ended(wait_for(child)));
+        }
+    })
+    .map_err(words)?;
     let sender = events.clone();
-    std::thread::spawn(move || {
+    threads::start(move || {
         let _ = io::copy(&mut input, &mut io::sink());
         let _ = sender.send(Event::Stop);
-    });
+    })
+    .map_err(words)?;
+    let child = command.spawn().map_err(words)?;
+    let id = child.id();
+    // The thread waits for it.
+    let _ = starts.send(child);
     Ok(id)
 }
 

@@ -23,7 +23,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use mu_provider::InnerPath;
+use mu_provider::{InnerPath, threads};
 use serde::{Deserialize, Serialize};
 
 pub(super) use self::outputs::is_in;
@@ -208,13 +208,15 @@ pub(super) fn start(order: &Order<'_>) -> Result<Running, FileError> {
     );
     let (events, seen) = channel();
     let (most, sender) = (order.bytes.min(PRINTED), events.clone());
-    let printing = std::thread::spawn(move || print(said, log, most, &sender));
+    // If one of the threads cannot be started, the first process sees its lifeline end, and ends, too.
+    let printing = threads::start(move || print(said, log, most, &sender));
+    let printing = printing.at("watch", Path::new(command.get_program()))?;
     let text = serde_json::to_string(&job).expect("texts and numbers always serialise");
     // If it cannot be told, it has ended, and its answer is missing.
     let _ = writeln!(lifeline, "{text}").and_then(|()| lifeline.flush());
     let limit = Duration::from_secs(order.seconds);
     let is_alone = cfg!(target_os = "linux") && order.confined;
-    let watch = std::thread::spawn(move || {
+    let watch = threads::start(move || {
         let cut = watch(child, lifeline, &seen, limit, is_alone);
         // What is confined has ended, and so has what it prints. Otherwise, something that is left may keep its end open for ever.
         if is_alone {
@@ -222,6 +224,7 @@ pub(super) fn start(order: &Order<'_>) -> Result<Running, FileError> {
         }
         cut
     });
+    let watch = watch.at("watch", Path::new(command.get_program()))?;
     Ok(Running { answer: BufReader::new(answer), events, watch })
 }
 

@@ -1,16 +1,26 @@
 //! Tokens in the keyring of the operating system: Keychain, Credential Manager, Secret Service.
 //!
-//! A missing or locked keyring is not an error here: then the file is used.
+//! A missing or locked keyring is not an error here: then the file is used. So it is where the system starts no more threads, for
+//! which the client of the Secret Service would wait for ever.
 
-use keyring::Entry;
+use keyring::{Entry, Error, Result};
 use mu_provider::http::Secret;
+use mu_provider::threads;
 
 /// The purpose of the entries, as the keyring shows it.
 const SERVICE: &str = "mu";
 
+/// The entry for a host.
+fn entry(host: &str) -> Result<Entry> {
+    let started = threads::start(|| ()).map_err(|error| Error::PlatformFailure(error.into()))?;
+    // It does nothing.
+    let _ = started.join();
+    Entry::new(SERVICE, host)
+}
+
 /// The token for a host.
 pub(super) fn find(host: &str) -> Option<Secret> {
-    Entry::new(SERVICE, host).ok()?.get_password().ok().map(Secret::new)
+    entry(host).ok()?.get_password().ok().map(Secret::new)
 }
 
 /// Stores the token for a host.
@@ -18,11 +28,11 @@ pub(super) fn find(host: &str) -> Option<Secret> {
 /// # Errors
 ///
 /// When there is no keyring, or it refuses.
-pub(super) fn store(host: &str, token: &Secret) -> keyring::Result<()> {
-    Entry::new(SERVICE, host)?.set_password(token.expose())
+pub(super) fn store(host: &str, token: &Secret) -> Result<()> {
+    entry(host)?.set_password(token.expose())
 }
 
 /// Removes the token for a host; returns whether there was one.
 pub(super) fn remove(host: &str) -> bool {
-    Entry::new(SERVICE, host).is_ok_and(|entry| entry.delete_credential().is_ok())
+    entry(host).is_ok_and(|entry| entry.delete_credential().is_ok())
 }
