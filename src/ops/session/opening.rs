@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use mu_provider::threads;
 
+use super::shared_store::warn_without_locks;
 use super::view::View;
 use super::{ChangeLock, Session, packs_of};
 use crate::env::Environment;
@@ -106,13 +107,16 @@ impl Session {
             let folder = packs.path().display();
             events.waiting(&format!("another mu process is changing `{folder}`"));
         })?;
+        warn_without_locks(&_lock, packs.path(), &*events);
         let lock = ChangeLock { packs, made, _lock };
         for folder in [&root, &root.join(MU_FOLDER), &environment.mu_home] {
             fs::remove_left_behind(folder);
         }
         // Reading a long lock takes as long as reading everything else.
-        let (session, lockfile) = std::thread::scope(|threads| {
-            let reading = Lockfile::is_long(&root).then(|| threads.spawn(|| Lockfile::read(&root)));
+        let (session, lockfile) = std::thread::scope(|running| {
+            let read = || Lockfile::read(&root);
+            let reading =
+                Lockfile::is_long(&root).then(|| threads::start_in(running, read).ok()).flatten();
             let session = Self::open_at(&root, environment, options, scope, events);
             (session, reading.and_then(|reading| reading.join().ok()))
         });

@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{AtPath as _, FileError, changing, if_there};
+use crate::tree::{Folder, needs_a_copy};
 
 /// The metadata of what is at `path`, or of a link's target.
 ///
@@ -131,6 +132,27 @@ pub fn is_executable(metadata: &Metadata) -> bool {
     }
 }
 
+/// Makes a file one that was changed just now. On systems without this, nothing happens.
+///
+/// # Errors
+///
+/// When it is not there, or belongs to another user.
+pub fn touch(path: &Path) -> Result<(), FileError> {
+    #[cfg(unix)]
+    {
+        use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_NOW, UTIME_OMIT, utimensat};
+        let time = |tv_nsec| Timespec { tv_sec: 0, tv_nsec };
+        let times =
+            Timestamps { last_access: time(UTIME_OMIT), last_modification: time(UTIME_NOW) };
+        changing();
+        utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(io::Error::from)
+            .at("write", path)?;
+    }
+    let _ = path;
+    Ok(())
+}
+
 /// Removes a file; one that is not there is fine.
 ///
 /// # Errors
@@ -139,29 +161,48 @@ pub fn is_executable(metadata: &Metadata) -> bool {
 pub fn remove_file(path: &Path) -> Result<(), FileError> {
     changing();
     match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+        // A file system that is only read says so of what is not there, too.
+        Err(error) if error.kind() != io::ErrorKind::NotFound && !is_absent(path) => {
             Err(FileError::new("remove", path, error))
         }
         _ => Ok(()),
     }
 }
 
-/// Renames a file or folder within one file system.
-///
-/// # Errors
-///
-/// When it cannot be renamed.
-pub fn rename(from: &Path, to: &Path) -> Result<(), FileError> {
-    changing();
-    fs::rename(from, to).at("move into place", to)
+fn is_absent(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
-/// Renames a file or folder within one file system to get it out of the way. If there is none, that is fine.
+/// Moves a file or folder, as [`Folder::rename`] does.
 ///
 /// # Errors
 ///
-/// When it cannot be renamed.
+/// When it cannot be moved.
+pub fn rename(from: &Path, to: &Path) -> Result<(), FileError> {
+    moved(from, to).at("move into place", to)
+}
+
+/// Moves a file or folder out of the way, as [`Folder::rename`] does. If there is none, that is fine.
+///
+/// # Errors
+///
+/// When it cannot be moved.
 pub fn move_away(from: &Path, to: &Path) -> Result<(), FileError> {
+    if_there(moved(from, to).at("move out of the way", from)).map(drop)
+}
+
+fn moved(from: &Path, to: &Path) -> io::Result<()> {
     changing();
-    if_there(fs::rename(from, to).at("move out of the way", from)).map(drop)
+    let Err(error) = fs::rename(from, to) else { return Ok(()) };
+    match (around(from), around(to)) {
+        (Some((above, name)), Some((target, new))) if needs_a_copy(&error) => {
+            Folder::open(above)?.carry(name, &Folder::open(target)?, new)
+        }
+        _ => Err(error),
+    }
+}
+
+/// The folder around a file or folder, and its name there.
+fn around(path: &Path) -> Option<(&Path, &str)> {
+    Some((path.parent()?, path.file_name()?.to_str()?))
 }

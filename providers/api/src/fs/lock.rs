@@ -18,9 +18,20 @@ pub enum Sharing {
 /// A lock between processes, held until it is dropped or the process ends.
 ///
 /// Always take locks in this order: workspace (or global packs), then store, then repositories.
+///
+/// On a file system that is only read, nothing needs a lock, and one without locks works without: see [`Lock::is_missing`].
 #[derive(Debug)]
-pub struct Lock {
-    _file: File,
+pub struct Lock(Held);
+
+#[derive(Debug)]
+enum Held {
+    Locked {
+        _file: File,
+    },
+    /// The file system is only read, and has no file for it.
+    NotNeeded,
+    /// The file system has no locks.
+    Missing,
 }
 
 impl Lock {
@@ -39,7 +50,7 @@ impl Lock {
         }
         waiting();
         loop {
-            let file = Self::open(path)?;
+            let Some(file) = Self::open(path)? else { return Ok(Self(Held::NotNeeded)) };
             match sharing {
                 Sharing::Exclusive => file.lock(),
                 Sharing::Shared => file.lock_shared(),
@@ -47,7 +58,7 @@ impl Lock {
             .at("lock", path)?;
             // The last holder may have removed the file; the next one then locks a new file.
             if is_at(&file, path) {
-                return Ok(Self { _file: file });
+                return Ok(Self(Held::Locked { _file: file }));
             }
         }
     }
@@ -59,23 +70,33 @@ impl Lock {
     /// When the lock file cannot be made or locked.
     pub fn try_acquire(path: &Path, sharing: Sharing) -> Result<Option<Self>, FileError> {
         loop {
-            let file = Self::open(path)?;
+            let Some(file) = Self::open(path)? else { return Ok(Some(Self(Held::NotNeeded))) };
             let result = match sharing {
                 Sharing::Exclusive => file.try_lock(),
                 Sharing::Shared => file.try_lock_shared(),
             };
             match result {
-                Ok(()) if is_at(&file, path) => return Ok(Some(Self { _file: file })),
+                Ok(()) if is_at(&file, path) => {
+                    return Ok(Some(Self(Held::Locked { _file: file })));
+                }
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
+                Err(TryLockError::Error(error)) if has_no_locks(&error) => {
+                    return Ok(Some(Self(Held::Missing)));
+                }
                 Err(TryLockError::Error(error)) => return Err(FileError::new("lock", path, error)),
             }
         }
     }
 
-    /// Opens the file of a lock. Only its owner may open it: it is enough to read a file to lock it, so any
+    /// Whether the file system has no locks, so that nothing keeps another process away.
+    pub fn is_missing(&self) -> bool {
+        matches!(self.0, Held::Missing)
+    }
+
+    /// Opens the file of a lock; `None` if the file system is only read and does not have it. Only its owner may open it: it is enough to read a file to lock it, so any
     /// user of the machine could make mu wait for ever.
-    fn open(path: &Path) -> Result<File, FileError> {
+    fn open(path: &Path) -> Result<Option<File>, FileError> {
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
         #[cfg(unix)]
@@ -90,9 +111,30 @@ impl Lock {
                 create_folder(path.parent().unwrap_or(Path::new("/")))?;
                 options.open(path)
             }
+            Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                match options.write(false).create(false).open(path) {
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+                    other => other,
+                }
+            }
             other => other,
         };
-        file.and_then(only_for_owner).at("open the lock", path)
+        file.and_then(only_for_owner).map(Some).at("open the lock", path)
+    }
+}
+
+/// Whether a file cannot be locked because its file system, such as some of networks, has no locks.
+fn has_no_locks(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+        let of_locks = [Errno::NOLCK, Errno::NOSYS, Errno::OPNOTSUPP, Errno::INVAL, Errno::BADF];
+        let number = error.raw_os_error();
+        of_locks.iter().any(|errno| number == Some(errno.raw_os_error()))
+    }
+    #[cfg(not(unix))]
+    {
+        error.kind() == io::ErrorKind::Unsupported
     }
 }
 
@@ -127,4 +169,30 @@ fn is_at(file: &File, path: &Path) -> bool {
 fn is_at(_file: &File, path: &Path) -> bool {
     // On this system, an open file cannot be removed.
     path.exists()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_says_that_there_are_no_locks_is_told_from_other_failures() {
+        use rustix::io::Errno;
+        let is = |errno: Errno| has_no_locks(&io::Error::from_raw_os_error(errno.raw_os_error()));
+        for errno in [Errno::NOLCK, Errno::NOSYS, Errno::OPNOTSUPP, Errno::INVAL, Errno::BADF] {
+            assert!(is(errno), "{errno:?}");
+        }
+        for errno in [Errno::IO, Errno::ACCESS, Errno::STALE, Errno::NOSPC] {
+            assert!(!is(errno), "{errno:?}");
+        }
+    }
+
+    #[test]
+    fn a_lock_that_is_held_is_not_missing() {
+        let around = tempfile::tempdir().expect("a temporary folder");
+        let path = around.path().join("lock");
+        let lock = Lock::try_acquire(&path, Sharing::Exclusive).expect("locks").expect("is free");
+        assert!(!lock.is_missing());
+        assert!(Lock::try_acquire(&path, Sharing::Shared).expect("asks").is_none());
+    }
 }

@@ -49,6 +49,11 @@ impl FileError {
         &self.source
     }
 
+    /// Why it failed, by itself.
+    pub(crate) fn into_reason(self) -> io::Error {
+        self.source
+    }
+
     /// The reason as a kind, for programs.
     pub fn kind(&self) -> io::ErrorKind {
         self.source.kind()

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use tempfile::NamedTempFile;
 
-use super::{AtPath as _, FileError, changing, create_folder, read};
+use super::{AtPath as _, FileError, changing, create_folder, read, rename};
+use crate::tree::needs_a_copy;
 
 /// Replaces a file as a whole: readers see the old content or the new one, whatever happens in between.
 ///
@@ -54,10 +55,12 @@ pub fn copy_atomic(path: &Path, content: &mut dyn io::Read) -> Result<(), FileEr
     let mut staged = stage(path)?;
     io::copy(content, staged.as_file_mut()).at("write", staged.path())?;
     let permissions = fs::metadata(path).map(|metadata| metadata.permissions());
-    set_permissions(staged.as_file(), permissions.ok()).at("write", path)?;
-    changing();
-    staged.persist(path).map_err(|error| FileError::new("write", path, error.error))?;
-    Ok(())
+    match set_permissions(staged.as_file(), permissions.ok()) {
+        // The file is mu's own: this file system has no permissions that can be set.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+        result => result.at("write", path)?,
+    }
+    put(staged, path)
 }
 
 /// Replaces a file as a whole, as [`write_atomic`] does; only its owner can read it.
@@ -69,9 +72,18 @@ pub fn write_private(path: &Path, content: &[u8]) -> Result<(), FileError> {
     let mut staged = stage(path)?;
     // A temporary file is private from the start.
     io::Write::write_all(&mut staged, content).at("write", staged.path())?;
+    put(staged, path)
+}
+
+/// Moves a staged file into the place of another one.
+fn put(staged: NamedTempFile, path: &Path) -> Result<(), FileError> {
     changing();
-    staged.persist(path).map_err(|error| FileError::new("write", path, error.error))?;
-    Ok(())
+    let Err(error) = staged.persist(path) else { return Ok(()) };
+    let moved = match needs_a_copy(&error.error) {
+        true => rename(error.file.path(), path),
+        false => Err(FileError::new("write", path, error.error)),
+    };
+    moved.map_err(|error| FileError::new("write", path, error.into_reason()))
 }
 
 #[cfg(unix)]

@@ -10,6 +10,7 @@ mod path;
 mod writer;
 
 pub use self::error::TreeError;
+pub(crate) use self::folder::needs_a_copy;
 pub use self::folder::{Folder, Kind};
 pub use self::inner::{InnerPath, OwnPath};
 pub use self::writer::{Limits, TreeWriter};

@@ -146,6 +146,12 @@ impl Held {
         write_all(file, content)
     }
 
+    /// Opens a file whose content is about to be replaced; it is empty then.
+    pub(super) fn open_to_replace(&self, name: &str) -> io::Result<File> {
+        let flags = OFlags::WRONLY | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(openat(&self.0, name, flags, Mode::empty())?.into())
+    }
+
     pub(super) fn remove_file(&self, name: &str) -> io::Result<()> {
         Ok(unlinkat(&self.0, name, AtFlags::empty())?)
     }
@@ -192,8 +198,10 @@ impl Held {
 
     pub(super) fn size_and_time(&self, path: &str) -> Option<(u64, SystemTime)> {
         let stat = statat(&self.0, path, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let seconds = u64::try_from(stat.st_mtime).ok()?;
-        let since = Duration::new(seconds, u32::try_from(stat.st_mtime_nsec).ok()?);
+        // Anybody can set the one back, and only the system writes the other.
+        let written = (stat.st_mtime, stat.st_mtime_nsec);
+        let (seconds, rest) = written.max((stat.st_ctime, stat.st_ctime_nsec));
+        let since = Duration::new(u64::try_from(seconds).ok()?, u32::try_from(rest).ok()?);
         (FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
             .then_some((u64::try_from(stat.st_size).ok()?, UNIX_EPOCH.checked_add(since)?))
     }

@@ -93,6 +93,11 @@ impl Held {
         write_all(file, content)
     }
 
+    /// Opens a file whose content is about to be replaced; it is empty then.
+    pub(super) fn open_to_replace(&self, name: &str) -> io::Result<File> {
+        File::options().write(true).truncate(true).open(self.beneath(name)?)
+    }
+
     pub(super) fn remove_file(&self, name: &str) -> io::Result<()> {
         std::fs::remove_file(self.0.join(name))
     }

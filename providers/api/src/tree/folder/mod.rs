@@ -10,6 +10,7 @@ mod by_descriptor;
 mod by_path;
 mod inside;
 mod kind;
+mod moving;
 
 use std::ffi::OsString;
 use std::fs::{File, Metadata};
@@ -24,6 +25,7 @@ use self::by_descriptor::{Held, write_all};
 use self::by_path::{Held, write_all};
 pub use self::kind::Kind;
 use self::kind::not_a_file;
+pub(crate) use self::moving::needs_a_copy;
 use crate::fs::changing;
 
 /// A folder that is kept open. Paths in it are relative to it, with slashes.
@@ -162,16 +164,6 @@ impl Folder {
         self.held.link(path, &to.held)
     }
 
-    /// Moves what is at `path` to `new` in `to`, which must not exist or be an empty folder.
-    ///
-    /// # Errors
-    ///
-    /// When it does not exist, or something else is in its place.
-    pub fn rename(&self, path: &str, to: &Self, new: &str) -> io::Result<()> {
-        changing();
-        self.held.rename(path, &to.held, new)
-    }
-
     /// The kind of what is at `path`, if anything; a symbolic link is not followed.
     pub fn kind(&self, path: &str) -> Option<Kind> {
         self.held.kind(path)
@@ -220,8 +212,8 @@ impl Folder {
         if metadata.is_file() { Ok((file, metadata)) } else { Err(not_a_file()) }
     }
 
-    /// The size of the regular file at `path`, in bytes, and its modification time; `None` if it is not a
-    /// regular file.
+    /// The size of the regular file at `path`, in bytes, and when its content, its permissions or its names changed last; `None` if it
+    /// is not a regular file.
     pub fn size_and_time(&self, path: &str) -> Option<(u64, SystemTime)> {
         self.held.size_and_time(path)
     }
