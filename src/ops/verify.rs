@@ -47,7 +47,7 @@ pub struct Report {
 pub fn verify(session: &Session) -> Result<Report, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
     let packs = session.packs();
-    let state = packs.state()?;
+    let state = packs.state();
     let record = packs.record()?;
     let requirements = Requirements::collect(session, lock.extra.clone())?;
     check_chosen(session, &requirements)?;

@@ -14,27 +14,42 @@ use crate::packs::error::PacksError;
 use crate::packs::folder::PacksFolder;
 use crate::packs::folders::Folders;
 use crate::packs::hash::{HashError, hash_folder};
+use crate::packs::modes;
 use crate::packs::state::{Pack, State};
 use crate::packs::vendored::Record;
 use crate::packs::wanted::{WantedPack, above, first_from, from, holds, is_below};
 use crate::store::trees_in;
 
-/// Records wanted packs that are in place, and are the right ones.
+/// The version of the package that belongs into a pack which has this content, if it was published.
+pub type Published<'known> = dyn Fn(&WantedPack, &Digest) -> Option<String> + 'known;
+
+/// Records wanted packs that are in place, and are the right ones, or other versions that were published.
 ///
 /// # Errors
 ///
-/// When something else is in the place of a pack, or its path contains a link.
+/// When something else is in the place of packs, or the path of one contains a link.
 pub(super) fn adopt(
     packs: &PacksFolder,
     state: &mut State,
     wanted: &[WantedPack],
+    published: &Published<'_>,
 ) -> Result<(), PacksError> {
     let mut folders = Folders::of(packs);
     let record = packs.record()?;
-    wanted.iter().try_for_each(|pack| match folders.at(&pack.place)? {
-        Some((folder, leaf)) => adopt_one(packs, state, pack, wanted, &record, (folder, leaf)),
-        None => Ok(()),
-    })
+    let mut in_the_way: Option<PacksError> = None;
+    for pack in wanted {
+        let Some(place) = folders.at(&pack.place)? else { continue };
+        let adopted = adopt_one(packs, state, pack, wanted, &record, published, place);
+        match (adopted, &mut in_the_way) {
+            (Ok(()), _) => {}
+            (Err(PacksError::InTheWay { path, .. }), Some(PacksError::InTheWay { others, .. })) => {
+                others.push(path);
+            }
+            (Err(first @ PacksError::InTheWay { .. }), None) => in_the_way = Some(first),
+            (Err(error), _) => return Err(error),
+        }
+    }
+    in_the_way.map_or(Ok(()), Err)
 }
 
 /// Records a pack that is in place although the state does not know it, if it is the right one.
@@ -46,6 +61,7 @@ fn adopt_one(
     pack: &WantedPack,
     wanted: &[WantedPack],
     record: &Record,
+    published: &Published<'_>,
     (folder, leaf): (&Folder, &str),
 ) -> Result<(), PacksError> {
     let is_known = state.packs.contains_key(&pack.place) || state.pending.contains(&pack.place);
@@ -83,9 +99,16 @@ fn adopt_one(
         }
         found = found.or(is.ok());
     }
-    match packs.is_vendored() {
-        true => Err(PacksError::Changed { path, digest: pack.digest, found }),
-        false => Err(PacksError::InTheWay { path, digest: pack.digest }),
+    if packs.is_vendored() {
+        return Err(PacksError::Changed { path, digest: pack.digest, found });
+    }
+    match found.and_then(|digest| Some((digest, published(pack, &digest)?))) {
+        Some((digest, version)) => {
+            let found = Pack { id: pack.id.clone(), version, digest, omitted: Vec::new() };
+            state.packs.insert(pack.place.clone(), found);
+            Ok(())
+        }
+        None => Err(PacksError::InTheWay { path, digest: pack.digest, others: Vec::new() }),
     }
 }
 
@@ -119,7 +142,7 @@ impl PacksFolder {
     /// leaves out for them; `expected` if it can be that.
     ///
     /// A manifest that mu generated is not part of the package, so it is left out if that leads to the
-    /// expected digest.
+    /// expected digest. On a file system where every file may be executed, it does not count which ones may.
     ///
     /// # Errors
     ///
@@ -135,12 +158,16 @@ impl PacksFolder {
         let tree = self.tree_of(place, others)?;
         let whole = |entries: Vec<Entry>| Tree::new([entries, omitted.to_vec()].concat()).digest();
         let digest = whole(tree.entries().to_vec());
-        let head = if digest == *expected { Ok(None) } else { Manifest::load_head(&folder) };
-        if !head.is_ok_and(|head| head.is_some_and(|head| head.generated)) {
+        if digest == *expected {
             return Ok(digest);
         }
-        let own = tree.entries().iter().filter(|entry| entry.path != YAML_NAME);
-        Ok(whole(own.cloned().collect()))
+        let head = Manifest::load_head(&folder);
+        let is_generated = head.is_ok_and(|head| head.is_some_and(|head| head.generated));
+        let is_own = |entry: &&Entry| !is_generated || entry.path != YAML_NAME;
+        let own: Vec<Entry> = tree.entries().iter().filter(is_own).cloned().collect();
+        let digest = whole(own.clone());
+        let as_elsewhere = modes::elsewhere(&folder, &own).into_iter().map(whole);
+        Ok(as_elsewhere.into_iter().find(|digest| digest == expected).unwrap_or(digest))
     }
 
     /// The files of the pack at `place`, without the packs at `others` that are inside it.

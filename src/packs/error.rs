@@ -16,13 +16,15 @@ pub enum PacksError {
     /// The store does not have, or no longer has, what a pack is made of.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A folder that mu did not create is in the place of a pack.
-    #[error("`{}` is in the way: mu has no record of installing it, and its content is not {digest}", path.display())]
+    /// Folders that mu did not create are in the place of packs.
+    #[error("`{}` is in the way: mu has no record of installing it, and its content is not {digest}{}", path.display(), more(others.len()))]
     InTheWay {
-        /// The folder.
+        /// The first folder.
         path: PathBuf,
         /// What belongs there.
         digest: Digest,
+        /// The other folders.
+        others: Vec<PathBuf>,
     },
     /// The folder of a pack that mu installed has other content now.
     #[error("`{}` is in the way: mu installed `{id}` {version} there, but that is not its content now", path.display())]
@@ -70,10 +72,10 @@ pub enum PacksError {
         /// The package's id.
         id: String,
     },
-    /// The state was written by a newer mu.
+    /// What packs leave out was written by a newer mu.
     #[error("`{}` was written by a newer mu (format {version}; this one supports {known})", path.display())]
-    NewerState {
-        /// The state file.
+    NewerRecord {
+        /// The file.
         path: PathBuf,
         /// The format it has.
         version: u32,
@@ -84,4 +86,12 @@ pub enum PacksError {
 
 fn got(found: Option<Digest>) -> String {
     found.map_or_else(String::new, |found| format!(", got {found}"))
+}
+
+fn more(count: usize) -> String {
+    match count {
+        0 => String::new(),
+        1 => "; and so is another folder".to_owned(),
+        count => format!("; and so are {count} other folders"),
+    }
 }

@@ -70,10 +70,20 @@ pub fn hash_folder(folder: &Path, skip: &HashSet<std::path::PathBuf>) -> Result<
     Ok(Tree::new(entries))
 }
 
-/// Whether the file at `path` has the content that `entry` says.
+/// Whether the file at `path` has the content that `entry` says, and may be executed if that says so.
 pub(super) fn file_matches(path: &Path, entry: &Entry) -> bool {
-    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file())
+    // Where every file is executable, nothing is wrong with one that need not be.
+    let has_mode = |metadata: &std::fs::Metadata| {
+        !cfg!(unix) || entry.mode != Mode::Executable || fs::is_executable(metadata)
+    };
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && has_mode(&metadata))
         && hash_file(path).is_ok_and(|(sha256, _)| sha256 == entry.sha256)
+}
+
+/// Whether a link that leads to `target` is the one that `entry` says.
+pub(super) fn is_target(target: &Path, entry: &Entry) -> bool {
+    let target = target.to_str().map(|target| Sha256::digest(target.as_bytes()).into());
+    target.is_some_and(|digest| FileDigest::from_bytes(digest) == entry.sha256)
 }
 
 /// The digest of a file, and its bytes.

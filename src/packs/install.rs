@@ -16,13 +16,14 @@ use mu_provider::{Entry, Folder};
 use crate::formats::manifest_names;
 use crate::fs::{self, AtPath as _, FileError};
 use crate::manifest::YAML_NAME;
-use crate::packs::adopt::{adopt, refuse_files};
+use crate::packs::adopt::{Published, adopt, refuse_files};
 use crate::packs::bases::NewBases;
 use crate::packs::error::PacksError;
 use crate::packs::folder::{OWN, PacksFolder};
 use crate::packs::folders::Folders;
 use crate::packs::link::Linker;
 use crate::packs::state::{Pack, State};
+use crate::packs::vendored::is_for_git;
 use crate::packs::wanted::{WantedPack, above, first_from, is_below};
 use crate::store::{Store, StoreError, Stored};
 use crate::workspace::Link;
@@ -50,22 +51,24 @@ pub struct Installation<'packs> {
 
 impl<'packs> Installation<'packs> {
     /// Compares what is wanted with what is installed. Packs that were installed in another way than by
-    /// `link` are made again; vendored ones are files, whatever `link` is.
+    /// `link` are made again; vendored ones are files, whatever `link` is. A folder of which mu has no record may be replaced if
+    /// `published` knows its content.
     ///
     /// # Errors
     ///
-    /// When the state cannot be read, or a folder that mu did not create is in the way.
+    /// When a folder that mu did not create is in the way.
     pub fn plan(
         packs: &'packs PacksFolder,
         mut wanted: Vec<WantedPack>,
         link: Link,
+        published: &Published<'_>,
     ) -> Result<Self, PacksError> {
-        let mut state = packs.state()?;
+        let mut state = packs.state();
         let is_vendored = packs.is_vendored();
         let is_linked = is_vendored || state.is_linked_by(link);
         wanted.sort_by(|left, right| left.place.cmp(&right.place));
         let known = state.packs.clone();
-        adopt(packs, &mut state, &wanted)?;
+        adopt(packs, &mut state, &wanted, published)?;
         let adopted = state.packs != known;
         let remove: BTreeSet<String> = state
             .packs
@@ -273,9 +276,11 @@ impl Building<'_> {
         }
         let folder = self.staging.make_folders(&place);
         let folder = folder.and_then(|()| self.staging.open_folder(&place)).map_err(unmade)?;
-        let belongs = |entry: &Entry| {
-            !inner.iter().any(|inner| entry.path == *inner || is_below(&entry.path, inner))
+        let is_vendored = self.plan.packs.is_vendored();
+        let is_inner = |entry: &Entry| {
+            inner.iter().any(|inner| entry.path == *inner || is_below(&entry.path, inner))
         };
+        let belongs = |entry: &Entry| !(is_inner(entry) || is_vendored && is_for_git(entry));
         let source = self.open(stored, pack)?;
         let filled = self.linker.fill(stored, &source, &folder, &belongs);
         self.dropped_if_corrupt(pack, filled)?;

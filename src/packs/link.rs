@@ -47,6 +47,8 @@ impl Linker {
         wanted: &dyn Fn(&Entry) -> bool,
     ) -> Result<(), PacksError> {
         let mut made = "";
+        // A new name counts as a change of the file, and a check that was made now as one of all.
+        let mut is_new_check = false;
         for entry in stored.tree.entries().iter().filter(|entry| wanted(entry)) {
             // Entries are sorted, so a folder's files are together.
             if let Some(parent) = entry.parent()
@@ -64,18 +66,27 @@ impl Linker {
                 is_file && stored.checked.is_none_or(|since| is_unchanged(source, entry, since));
             let is_linked = is_unchanged && self.way.load(Ordering::Relaxed) == HARD_LINK;
             if is_linked && source.link(&entry.path, target).is_ok() {
+                is_new_check = true;
                 continue;
             }
             let (from, to) = (stored.folder.join(&entry.path), target.path().join(&entry.path));
             if !is_file {
-                fs::symlink_file(&fs::read_link(&from)?, &to)?;
+                let leads_to = fs::read_link(&from)?;
+                if !super::hash::is_target(&leads_to, entry) {
+                    return Err(StoreError::Corrupt { path: from }.into());
+                }
+                fs::symlink_file(&leads_to, &to)?;
                 continue;
             }
             // A file in the store that someone changed after it was checked is not installed.
             if !is_unchanged && !super::hash::file_matches(&from, entry) {
                 return Err(StoreError::Corrupt { path: from }.into());
             }
-            self.make(&from, &to, entry.mode)?;
+            let way = self.make(&from, &to, entry.mode)?;
+            is_new_check |= way == HARD_LINK || !is_unchanged;
+        }
+        if is_new_check {
+            stored.was_checked();
         }
         Ok(())
     }
@@ -83,16 +94,25 @@ impl Linker {
     /// Checks that a tree that will be linked as a whole has not changed since it was checked.
     pub(super) fn check(&self, stored: &Stored, source: &Folder) -> Result<(), PacksError> {
         let Some(since) = stored.checked else { return Ok(()) };
+        let mut is_new_check = false;
         for entry in stored.tree.entries().iter().filter(|entry| entry.mode != Mode::Symlink) {
             let path = stored.folder.join(&entry.path);
-            if !is_unchanged(source, entry, since) && !super::hash::file_matches(&path, entry) {
+            if is_unchanged(source, entry, since) {
+                continue;
+            }
+            if !super::hash::file_matches(&path, entry) {
                 return Err(StoreError::Corrupt { path }.into());
             }
+            is_new_check = true;
+        }
+        if is_new_check {
+            stored.was_checked();
         }
         Ok(())
     }
 
-    fn make(&self, from: &Path, to: &Path, mode: Mode) -> Result<(), FileError> {
+    /// Makes a file, and returns the way that worked.
+    fn make(&self, from: &Path, to: &Path, mode: Mode) -> Result<u8, FileError> {
         loop {
             let way = self.way.load(Ordering::Relaxed);
             let result = match way {
@@ -109,7 +129,7 @@ impl Linker {
                     self.way.store(next, Ordering::Relaxed);
                     let _ = fs::remove_file(to);
                 }
-                result => return result,
+                result => return result.map(|()| way),
             }
         }
     }
@@ -132,7 +152,11 @@ fn is_final(error: ErrorKind) -> bool {
 pub(crate) fn make_writable(path: &Path, mode: Mode) -> Result<(), FileError> {
     use std::os::unix::fs::PermissionsExt as _;
     let bits = if mode == Mode::Executable { 0o755 } else { 0o644 };
-    fs::set_permissions(path, std::fs::Permissions::from_mode(bits))
+    match fs::set_permissions(path, std::fs::Permissions::from_mode(bits)) {
+        // The file is mu's own: this file system has no permissions that can be set.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
+        result => result,
+    }
 }
 
 /// Lets the owner of a file change it.

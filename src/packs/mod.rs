@@ -27,6 +27,7 @@ mod folders;
 mod hash;
 mod install;
 mod link;
+mod modes;
 mod own;
 mod recognize;
 mod state;
@@ -35,6 +36,7 @@ mod tests;
 mod vendored;
 mod wanted;
 
+pub use crate::packs::adopt::Published;
 pub use crate::packs::error::PacksError;
 pub use crate::packs::folder::PacksFolder;
 pub(crate) use crate::packs::hash::hash_file;

@@ -10,6 +10,7 @@ use crate::packs::error::PacksError;
 use crate::packs::folder::PacksFolder;
 use crate::packs::folders::Folders;
 use crate::packs::state::{Pack, State};
+use crate::packs::vendored::is_for_git;
 use crate::packs::wanted::WantedPack;
 
 impl PacksFolder {
@@ -36,10 +37,13 @@ impl PacksFolder {
     /// Whether one pack is here as the state says. A pack that cannot be read is not.
     fn is_installed(&self, state: &State, wanted: &WantedPack, folders: &mut Folders<'_>) -> bool {
         !state.pending.contains(&wanted.place)
-            && state
-                .packs
-                .get(&wanted.place)
-                .is_some_and(|pack| wanted.accepts(&pack.digest) && pack.version == wanted.version)
+            && state.packs.get(&wanted.place).is_some_and(|pack| {
+                // What is no longer vendored is whole again.
+                let is_whole = || !pack.omitted.iter().any(is_for_git);
+                wanted.accepts(&pack.digest)
+                    && pack.version == wanted.version
+                    && (is_whole() || self.is_vendored())
+            })
             && match folders.kind(&wanted.place) {
                 Ok(Some(Kind::Folder)) => has_manifest(folders, &wanted.place),
                 Ok(Some(Kind::Symlink)) => {
@@ -67,7 +71,7 @@ impl PacksFolder {
         locked: impl FnOnce() -> Vec<WantedPack>,
     ) -> Result<(State, bool), PacksError> {
         let is_vendored = self.is_vendored();
-        let mut state = match self.known_state()? {
+        let mut state = match self.known_state() {
             Some(state) if !is_vendored => return Ok((state, false)),
             known => known.unwrap_or_default(),
         };

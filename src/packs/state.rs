@@ -15,7 +15,6 @@ use sha2::{Digest as _, Sha256};
 
 use crate::fs::{self, FileError};
 use crate::manifest::source::Choice as _;
-use crate::packs::error::PacksError;
 use crate::packs::folder::PacksFolder;
 use crate::packs::wanted::WantedPack;
 use crate::workspace::Link;
@@ -86,48 +85,25 @@ struct PackLine<'text> {
     omitted: Vec<String>,
 }
 
-/// The part that is read of a file in an unknown format.
-#[derive(Deserialize)]
-struct Beginning {
-    version: u32,
-}
-
 impl State {
     /// Whether the packs were installed with this `link`.
     pub fn is_linked_by(&self, link: Link) -> bool {
         self.link.is_none_or(|known| known == link)
     }
 
-    /// Reads the text of the state file at `path`; empty if it is damaged or of an older format.
-    ///
-    /// # Errors
-    ///
-    /// When a newer mu wrote it.
-    pub fn parse(path: &Path, text: &str) -> Result<Option<Self>, PacksError> {
-        let newer =
-            |version| PacksError::NewerState { path: path.to_owned(), version, known: FORMAT };
-        let file = match serde_json::from_str::<StateFile>(text) {
-            Ok(file) => file,
-            Err(_) => {
-                return match serde_json::from_str(text) {
-                    Ok(Beginning { version }) if version > FORMAT => Err(newer(version)),
-                    _ => Ok(None),
-                };
-            }
-        };
-        if file.version > FORMAT {
-            return Err(newer(file.version));
-        }
+    /// Reads the text of a state file; nothing if it is damaged, or of an older or a newer format: then packs are hashed.
+    pub fn parse(text: &str) -> Option<Self> {
+        let file = serde_json::from_str::<StateFile>(text).ok()?;
         let places = file.packs.iter().map(|pack| &pack.place);
-        if file.version < FORMAT || !places.chain(&file.pending).all(|place| is_place(place)) {
-            return Ok(None);
+        if file.version != FORMAT || !places.chain(&file.pending).all(|place| is_place(place)) {
+            return None;
         }
         let packs: Option<BTreeMap<String, Pack>> =
             file.packs.into_iter().map(PackLine::read).collect();
-        let Some(packs) = packs else { return Ok(None) };
+        let packs = packs?;
         let link = file.link.as_deref().and_then(Link::of_word);
         let pending = file.pending.into_iter().map(Cow::into_owned).collect();
-        Ok(Some(Self { packs, pending, link }))
+        Some(Self { packs, pending, link })
     }
 
     /// The text of the state of the packs folder `folder`.
@@ -184,20 +160,13 @@ pub(super) fn is_place(text: &str) -> bool {
 
 impl PacksFolder {
     /// What mu installed here; empty if unknown.
-    ///
-    /// # Errors
-    ///
-    /// When the state cannot be read, or a newer mu wrote it. A damaged one counts as empty.
-    pub fn state(&self) -> Result<State, PacksError> {
-        Ok(self.known_state()?.unwrap_or_default())
+    pub fn state(&self) -> State {
+        self.known_state().unwrap_or_default()
     }
 
-    pub(super) fn known_state(&self) -> Result<Option<State>, PacksError> {
-        let Some(path) = self.state_path() else { return Ok(None) };
-        match fs::read_text_if_there(&path)? {
-            Some(text) => State::parse(&path, &text),
-            None => Ok(None),
-        }
+    /// The record of it. One that cannot be read, such as another user's or a newer mu's, is as good as none.
+    pub(super) fn known_state(&self) -> Option<State> {
+        State::parse(&fs::read_text_if_there(&self.state_path()?).ok()??)
     }
 
     pub(super) fn write_state(&self, state: &State) -> Result<(), FileError> {

@@ -1,8 +1,8 @@
 //! Vendored packs: plain files that are committed with the workspace, instead of links to the store.
 //!
 //! `packs/vendored.json` says so to every checkout, and contains what a checkout could not tell: which parts
-//! packs leave out to make room for others inside them. It is not trusted: files and left-out parts are
-//! hashed together and compared with the lock, and a pack may only leave out what is in the way of another.
+//! packs leave out to make room for others inside them, and of what Git would follow. It is not trusted: files and left-out parts
+//! are hashed together and compared with the lock, and a pack may leave out nothing else.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,11 +28,21 @@ const FORMAT: u32 = 2;
 /// Packs are installed from the lock.
 const NOT_COMMITTED: &str = "# Packs are installed from Mu.lock by `mu get`.\n*\n";
 
-/// Packs are committed; mu's own data is not.
-const COMMITTED: &str = "# Packs are vendored by `mu vendor`: commit them. What mu keeps for itself is left out.\n/.mu/\n";
+/// Packs are committed, whatever the workspace and its user ignore elsewhere; mu's own data is not.
+const COMMITTED: &str = "# Packs are vendored by `mu vendor`: commit them. What mu keeps for itself is left out.\n!*\n/.mu/\n";
 
-/// Git must not change line ends, or digests would differ from one checkout to the next.
-const ATTRIBUTES: &str = "* -text\n";
+/// Git must not change or leave out anything, or digests would differ from one checkout to the next. This takes precedence over the
+/// attributes of the folders around it.
+const ATTRIBUTES: &str =
+    "* -text -eol -ident -filter -working-tree-encoding -export-ignore -export-subst\n";
+
+/// Files with which a package would tell Git to change or leave out its vendored files. They are left out of these, at each level.
+const FOR_GIT: [&str; 2] = [".gitattributes", ".gitignore"];
+
+/// Whether Git would take orders from a file of a package.
+pub(super) fn is_for_git(entry: &Entry) -> bool {
+    FOR_GIT.contains(&entry.path.rsplit('/').next().unwrap_or_default())
+}
 
 /// Packs that are not whole, by their places.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -62,17 +72,18 @@ struct PartLine {
 
 impl Record {
     /// The parts that the pack at `place`, with the package `digest`, leaves out for the packs at `others`
-    /// that are inside it.
+    /// that are inside it, and for Git.
     pub(super) fn omitted(&self, place: &str, digest: &Digest, others: &[&str]) -> Vec<Entry> {
         let Some(part) = self.0.get(place).filter(|part| part.digest == *digest) else {
             return Vec::new();
         };
         let inner =
             || others.iter().filter_map(|other| other.strip_prefix(place)?.strip_prefix('/'));
-        let is_in_the_way = |entry: &&Entry| {
-            inner().any(|inner| entry.path == inner || is_below(&entry.path, inner))
+        let may_lack = |entry: &&Entry| {
+            is_for_git(entry)
+                || inner().any(|inner| entry.path == inner || is_below(&entry.path, inner))
         };
-        part.omitted.iter().filter(is_in_the_way).cloned().collect()
+        part.omitted.iter().filter(may_lack).cloned().collect()
     }
 }
 
@@ -90,7 +101,7 @@ impl PacksFolder {
     ///
     /// When the disk refuses.
     pub fn vendor(&self) -> Result<(), PacksError> {
-        let mut state = self.state()?;
+        let mut state = self.state();
         state.pending.extend(state.packs.keys().cloned());
         self.write_state(&state)?;
         Self::write_record_at(&self.record_path(), &state)?;
@@ -136,7 +147,7 @@ impl PacksFolder {
             return Ok(Record::default());
         };
         if file.version > FORMAT {
-            return Err(PacksError::NewerState { path, version: file.version, known: FORMAT });
+            return Err(PacksError::NewerRecord { path, version: file.version, known: FORMAT });
         }
         let parts = file.partial.into_iter().filter_map(|(place, line)| {
             let digest = line.digest.parse().ok()?;

@@ -84,6 +84,16 @@ pub struct Stored {
     pub checked: Option<SystemTime>,
 }
 
+impl Stored {
+    /// Notes that its files are what its list says now, after the system has changed their times.
+    ///
+    /// Without the note, they are checked again the next time.
+    pub fn was_checked(&self) {
+        let list = self.folder.with_file_name(LIST);
+        let _ = fs::touch(&list);
+    }
+}
+
 /// The store below one cache folder.
 #[derive(Debug)]
 pub struct Store {

@@ -510,7 +510,7 @@ fn a_folder_of_another_user_is_refused_with_the_line_that_allows_it() {
     for arguments in COMMANDS.iter().filter(|arguments| arguments[0] != "init") {
         let run = sandbox.mu(arguments);
         assert_eq!(run.status, 1, "{}", run.shown());
-        run.says(&["belongs to another user", "trust: {workspaces: ["]);
+        run.says(&["belongs to another user", "mu config set --global trust.workspaces"]);
     }
     let config = fs::read_to_string(sandbox.path("home/.mu/config.yaml")).expect("is there");
     let own = format!("{config}trust: {{workspaces: [\"{}\"]}}\n", work.display());

@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use crate::support::git::Origin;
 use crate::support::{Package, Sandbox, digest_of};
 
 fn remove(sandbox: &Sandbox, folders: &[&str]) {
@@ -300,4 +301,55 @@ fn a_pack_that_another_cache_has_installed_is_replaced() {
     sandbox.mu(&["update"]).ok();
     assert_eq!(sandbox.locked(), ["hub.mu.com/aws/ec2 1.2.0"]);
     sandbox.mu(&["verify"]).ok();
+}
+
+#[test]
+fn packs_of_an_older_lock_are_replaced_although_mu_has_no_record_of_them() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    let origin = Origin::new("tool");
+    for version in ["1.0.0", "1.1.0"] {
+        sandbox.publish(&[Package::new("aws/ec2", version).file("file.txt", version)]);
+        sandbox.publish(&[Package::new("aws/vpc", version).file("file.txt", version)]);
+        let manifest = format!("name: aws/tool\nversion: {version}\n");
+        origin.commit(&[("Mu.yaml", &manifest), ("file.txt", version)]);
+        origin.git(&["tag", version]);
+    }
+    let tool = format!("git+file://{}", origin.folder().display());
+    let wants = |version: &str| {
+        let all = ["aws/ec2", "aws/vpc", &*tool].map(|name| format!("{name}#{version}"));
+        sandbox.asks_for(&all.each_ref().map(String::as_str));
+        sandbox.mu(&["get"]).ok();
+        sandbox.read("Mu.lock")
+    };
+    let new = wants("1.1.0");
+    wants("1.0.0");
+    let packs = ["aws/ec2", "aws/vpc", &*tool].map(|name| {
+        let place = sandbox.mu(&["which", name]).ok().stdout;
+        sandbox.path(place.trim_end().trim_start_matches("[DIR]/"))
+    });
+    // As after a pull, on a machine that restored its packs, but not its cache.
+    sandbox.write("Mu.yaml", &sandbox.read("Mu.yaml").replace("1.0.0", "1.1.0"));
+    sandbox.write("Mu.lock", &new);
+    sandbox.mu(&["cache", "clean"]).ok();
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["verify"]).ok().says(&["3 packs verified"]);
+    for pack in &packs {
+        assert_eq!(fs::read(pack.join("file.txt")).expect("is there"), b"1.1.0");
+    }
+    // What nobody has published is not replaced, and all of it is named at once.
+    for pack in &packs {
+        let file = pack.join("file.txt");
+        fs::remove_file(&file).expect("is ours");
+        fs::write(&file, "mine").expect("is ours");
+    }
+    sandbox.mu(&["cache", "clean"]).ok();
+    let run = sandbox.mu(&["get", "--locked"]).fails();
+    run.says(&[
+        "is in the way",
+        "and so are 2 other folders",
+        "(`rm -r [DIR]/work/.mu/packs/hub.mu.com/aws/ec2 ",
+    ]);
+    for pack in &packs {
+        assert_eq!(fs::read(pack.join("file.txt")).expect("is there"), b"mine");
+    }
 }

@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
+use std::process::Command;
 
 use crate::support::git::git;
 use crate::support::{Package, Sandbox, digest_of, tree, write};
@@ -165,17 +166,54 @@ fn packs_inside_packs_survive_a_checkout() {
 }
 
 #[test]
-fn files_that_git_would_leave_behind_are_named() {
+fn folders_that_git_would_leave_behind_are_named() {
     let sandbox = workspace();
-    let package = Package::new("aws/made", "1.0.0").file(".gitignore", "dist\n").file("dist/x", "");
-    sandbox.publish(&[package]);
-    sandbox.asks_for(&["aws/made"]);
-    sandbox
-        .mu(&["vendor"])
-        .ok()
-        .says(&["aws/made/dist` would not be committed", "git add --force"]);
-    sandbox.asks_for(&["aws/app"]);
     write(&sandbox.path("work"), ".gitignore", ".mu/\n");
-    sandbox.mu(&["vendor"]).ok().says(&["work/.mu` would not be committed"]);
+    sandbox.mu(&["vendor"]).ok().says(&["work/.mu` would not be committed", "git add --force"]);
     assert!(Path::new(&sandbox.path("work/.mu/packs/.gitattributes")).exists());
+}
+
+#[test]
+fn a_clone_has_what_was_vendored_whatever_git_was_told_to_change_or_leave_out() {
+    let sandbox = workspace();
+    let ordered = [
+        ("aws/lines", "a.txt", "a\r\nb\r\n", ".gitattributes", "*.txt text eol=lf\n"),
+        ("aws/deep", "sub/a.txt", "a\r\nb\r\n", "sub/.gitattributes", "* text=auto\n"),
+        ("aws/ident", "a.sh", "# $Id: abc $\n", ".gitattributes", "*.sh ident\n"),
+        ("aws/tests", "tests/a", "a", ".gitattributes", "tests export-ignore\n"),
+        ("aws/subst", "version", "$Format:%H$\n", ".gitattributes", "version export-subst\n"),
+        ("aws/made", "dist/x", "x", ".gitignore", "dist\n"),
+    ];
+    let names = ordered.map(|(name, path, content, orders, text)| {
+        let package = Package::new(name, "1.0.0").file(path, content).file(orders, text);
+        sandbox.publish(&[package]);
+        name
+    });
+    sandbox.asks_for(&names);
+    let work = sandbox.path("work");
+    // The workspace's own orders are not for packs, either.
+    write(&work, ".gitattributes", "*.txt text eol=crlf\n*.sh filter=none\n");
+    write(&work, ".gitignore", "*.txt\nversion\n");
+    sandbox.mu(&["vendor"]).ok().does_not_say(&["would not be committed"]);
+    sandbox.mu(&["verify"]).ok().says(&["6 packs verified"]);
+    git(&work, &["add", "--all"]);
+    git(&work, &["commit", "--quiet", "--message", "vendored"]);
+    git(&work, &["clone", "--quiet", ".", "../clone"]);
+    git(&work, &["archive", "--output=../archive.tar", "HEAD"]);
+    fs::create_dir(sandbox.path("archive")).expect("is new");
+    let mut tar = Command::new("tar");
+    tar.args(["-xf", "../archive.tar"]).current_dir(sandbox.path("archive"));
+    let unpacked = tar.status().expect("runs");
+    assert!(unpacked.success());
+    for copy in ["clone", "archive"] {
+        sandbox.mu_in(copy, &["verify"]).ok().says(&["6 packs verified"]);
+        sandbox.mu_in(copy, &["get", "--locked", "--offline"]).ok();
+        sandbox.mu_in(copy, &["get"]).ok();
+    }
+    assert_eq!(git(&sandbox.path("clone"), &["status", "--porcelain"]), "");
+    // What is no longer vendored is whole.
+    sandbox.mu(&["vendor", "--undo"]).ok();
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/deep/sub/.gitattributes"));
+    sandbox.mu(&["verify"]).ok().says(&["6 packs verified"]);
 }

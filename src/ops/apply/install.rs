@@ -17,6 +17,7 @@ use crate::ops::apply::fetch::{self, Fetching, fetch};
 use crate::ops::apply::helmignore;
 use crate::ops::apply::outcome::Fetched;
 use crate::ops::apply::patched;
+use crate::ops::apply::published_packs::version_in;
 use crate::ops::explain::{other_places, own_conflicts, own_packages};
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Edit;
@@ -276,6 +277,11 @@ pub(super) fn make_packs(
     let _store = session.use_store()?;
     let is_known = is_known && !patched::is_missing(session, &resolved.lock);
     let names = |wanted: &WantedPack| generated_manifest(&wanted.id, Some(&wanted.version));
+    let ids: Vec<PackageId> = resolved.lock.packages.iter().map(|one| one.id.clone()).collect();
+    let published = |wanted: &WantedPack, found: &Digest| {
+        let id = ids.iter().find(|id| id.to_string() == wanted.id)?;
+        version_in(session, id, &packs.pack_path(&wanted.place), found)
+    };
     let mut counts = Fetched::default();
     for attempt in 0.. {
         if !is_known {
@@ -284,12 +290,13 @@ pub(super) fn make_packs(
         }
         // Requested before the rest is planned, so that the first answers have arrived when they are needed.
         let fetching = is_known.then(|| Fetching::begin(session, resolved));
-        let mut plan = Installation::plan(&packs, packs_of(session, resolved, also)?, link)?;
+        let wanted = packs_of(session, resolved, also)?;
+        let mut plan = Installation::plan(&packs, wanted, link, &published)?;
         let lost = lost(session, &resolved.lock, plan.installs());
         if !lost.is_empty() {
             let mut wanted = packs_of(session, resolved, also)?;
             wanted.retain(|wanted| !lost.contains(&wanted.place));
-            plan = Installation::plan(&packs, wanted, link)?;
+            plan = Installation::plan(&packs, wanted, link, &published)?;
         }
         let (made, removed) = (plan.installs().len(), plan.removals().count());
         let threads = session.disk_jobs(made + removed);
@@ -375,7 +382,7 @@ fn packs_of(
         return Ok(all);
     }
     let packs = session.packs();
-    let state = packs.state()?;
+    let state = packs.state();
     let kept: Vec<WantedPack> = kept(lock).collect();
     let missing: Vec<WantedPack> = packs.missing(&state, &kept).into_iter().cloned().collect();
     all.extend(kept.into_iter().filter(|wanted| !missing.contains(wanted)));

@@ -13,5 +13,6 @@ mod kinds;
 pub(crate) mod outcome;
 pub(crate) mod patched;
 pub(crate) mod plan;
+mod published_packs;
 pub(crate) mod rewrite;
 pub(crate) mod written;

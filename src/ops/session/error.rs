@@ -230,10 +230,10 @@ fn foreign(error: ForeignError) -> CommandError {
         }
         ForeignError::Kind { .. } => vec!["move it away, and run the command again".to_owned()],
         ForeignError::Owner { root, .. } => {
-            let root = serde_json::Value::from(root.display().to_string());
+            let list = quoted(&serde_json::json!([root.display().to_string()]).to_string());
             vec![
                 format!(
-                    "if you trust its owner, write into `~/.mu/{CONFIG_FILE}`: trust: {{workspaces: [{root}]}}"
+                    "if you trust its owner: `mu config set --global trust.workspaces {list}`, together with those that are in `~/.mu/{CONFIG_FILE}`"
                 ),
                 "to work beside it, run `mu init --workspace` in a folder of your own".to_owned(),
             ]
@@ -298,6 +298,12 @@ impl From<PacksError> for CommandError {
                     .hint("move the folder away, or delete it, and run the command again")
                     .hint(hint)
             }
+            PacksError::InTheWay { ref path, ref others, .. } if !others.is_empty() => {
+                let folders = [path].into_iter().chain(others).map(|path| quoted(&path.display().to_string()));
+                let folders = folders.collect::<Vec<_>>().join(" ");
+                Self::from_error(Code::Conflict, error)
+                    .hint(format!("move the folders away, or delete them (`rm -r {folders}`), and run the command again"))
+            }
             PacksError::InTheWay { .. } | PacksError::Inside { .. } => Self::from_error(Code::Conflict, error)
                 .hint("move the folder away, or delete it, and run the command again"),
             PacksError::NoFolder { .. } => Self::from_error(Code::Conflict, error)
@@ -308,7 +314,7 @@ impl From<PacksError> for CommandError {
             PacksError::Link { .. } => Self::from_error(Code::Untrusted, error)
                 .hint("remove the link, or put the folder itself there"),
             PacksError::Refused { .. } => Self::from_error(Code::Integrity, error),
-            PacksError::NewerState { .. } => Self::from_error(Code::Workspace, error),
+            PacksError::NewerRecord { .. } => Self::from_error(Code::Workspace, error),
         }
     }
 }

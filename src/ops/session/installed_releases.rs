@@ -91,7 +91,7 @@ impl PacksHere {
             return None;
         }
         let managed = self.managed.get_or_init(|| {
-            let state = self.own.state().unwrap_or_default();
+            let state = self.own.state();
             let named = named(&self.lock).into_iter().map(|pack| pack.place);
             state.packs.into_keys().chain(state.pending).chain(named).collect()
         });

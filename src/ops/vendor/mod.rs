@@ -16,14 +16,13 @@ pub use self::shared::{Mode, Written};
 
 use crate::contents::Owned;
 use crate::contents::rules::{OF_GIT, Rules};
-use crate::fs::{self, AtPath as _, FileError};
+use crate::fs::FileError;
 use crate::ops::apply::install::install;
 use crate::ops::session::installed_packs::named;
 use crate::ops::solve::names;
 use crate::ops::solve::resolve::resolve;
 use crate::ops::{CommandError, Outcome, Session};
 use crate::select::Update;
-use crate::workspace::MU_FOLDER;
 
 /// Installs what the workspace needs, as files to commit.
 ///
@@ -67,7 +66,7 @@ pub fn stop_vendoring(session: &Session) -> Result<(), CommandError> {
     Ok(session.packs().stop_vendoring()?)
 }
 
-/// The first file of the packs that a `.gitignore` excludes, such as one that a package contains.
+/// The folder of the packs, or the one around it, if Git ignores it; what is in the packs has rules of its own.
 fn left_out(session: &Session, packs: &Path) -> Result<Option<PathBuf>, FileError> {
     let root = &session.workspace.root;
     let owned = Owned::around(root, &session.environment)?;
@@ -77,26 +76,6 @@ fn left_out(session: &Session, packs: &Path) -> Result<Option<PathBuf>, FileErro
             return Ok(Some(folder.to_owned()));
         }
         rules = rules.inside(folder, &mut Vec::new())?;
-    }
-    search(packs, &rules)
-}
-
-fn search(folder: &Path, rules: &Rules) -> Result<Option<PathBuf>, FileError> {
-    for entry in fs::entries(folder)? {
-        let path = entry.path();
-        let is_folder = entry.file_type().at("read", &path)?.is_dir();
-        if entry.file_name() == MU_FOLDER {
-            continue;
-        }
-        if rules.leave_out(&path, is_folder) {
-            return Ok(Some(path));
-        }
-        if is_folder {
-            let rules = rules.inside(&path, &mut Vec::new())?;
-            if let Some(found) = search(&path, &rules)? {
-                return Ok(Some(found));
-            }
-        }
     }
     Ok(None)
 }
