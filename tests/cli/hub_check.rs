@@ -213,3 +213,19 @@ fn what_a_killed_run_had_unpacked_is_removed_by_the_next() {
         fs::read_dir(sandbox.path("cache/hub-staging")).expect("is there").flatten().collect();
     assert_eq!(left.len(), 1, "{left:?}");
 }
+
+#[test]
+fn a_hub_of_a_newer_mu_is_left_alone() {
+    let sandbox = Sandbox::new();
+    sandbox.hub().release("aws/ec2", "1.0.0");
+    let root = r#"{"hub": 2, "generation": 7}"#;
+    fs::write(sandbox.path("hub/hub.json"), root).expect("is ours");
+    for arguments in [&["hub", "check", "../hub"][..], &["hub", "check", "../hub", "--repair"]] {
+        sandbox
+            .mu(arguments)
+            .fails()
+            .says(&["has version 2, and this mu writes version 1", "nothing is wrong with it"])
+            .does_not_say(&["remove it", "broken"]);
+    }
+    assert_eq!(fs::read_to_string(sandbox.path("hub/hub.json")).expect("is there"), root);
+}

@@ -217,3 +217,27 @@ fn redirects_within_a_host_are_followed() {
     sandbox.mu(&["get"]).ok();
     assert!(server.requests().iter().any(|line| line.starts_with("GET /moved/")));
 }
+
+#[test]
+fn a_page_in_place_of_an_answer_is_called_one_and_nothing_of_it_is_kept() {
+    for part in ["hub.json", "/index/", ".tgz"] {
+        let sandbox = Sandbox::new();
+        publish(&sandbox);
+        let is_signed_in = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let signed_in = std::sync::Arc::clone(&is_signed_in);
+        let server = spoiled(&sandbox, move |request, _, reply| {
+            match request.path.contains(part)
+                && !signed_in.load(std::sync::atomic::Ordering::Relaxed)
+            {
+                true => Reply::body("<!DOCTYPE html><title>Please sign in</title>")
+                    .header("content-type", "text/html; charset=utf-8"),
+                false => reply,
+            }
+        });
+        sandbox.hub_is_at(&server.url(""));
+        sandbox.mu(&["get"]).fails().says(&[part, "the answer is a web page", "a login page"]);
+        is_signed_in.store(true, std::sync::atomic::Ordering::Relaxed);
+        sandbox.mu(&["get"]).ok();
+        sandbox.mu(&["verify"]).ok();
+    }
+}

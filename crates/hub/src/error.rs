@@ -37,6 +37,16 @@ pub enum HubError {
         /// The reason.
         reason: String,
     },
+    /// The hub is of another version than this program writes.
+    #[error("the hub at `{place}` has version {version}, and this mu writes version {known}")]
+    OtherVersion {
+        /// The hub.
+        place: String,
+        /// Its version.
+        version: u32,
+        /// The version of this program.
+        known: u32,
+    },
     /// A version to publish, yank or tag breaks a rule.
     #[error("{what} is refused: {reason}")]
     Refused {
@@ -196,6 +206,9 @@ impl HubError {
     pub fn hint(&self) -> Option<String> {
         match self {
             Self::Missing { place } => Some(format!("`mu hub init {place}` creates one there")),
+            Self::OtherVersion { .. } => {
+                Some("nothing is wrong with it: use a mu for hubs of that version".to_owned())
+            }
             Self::Broken { place, path, .. } if path == HUB_FILE => Some(format!(
                 "restore it from a backup; or remove it, and run `mu hub init {place}` and \
                  `mu hub check {place} --repair`, which rebuild it"

@@ -81,10 +81,8 @@ impl Root {
         let file: HubFile = serde_json::from_value(Value::Object(map.clone()))
             .map_err(|error| broken(error.to_string()))?;
         if file.hub != HUB_VERSION {
-            return Err(broken(format!(
-                "it has version {}, and this mu writes version {HUB_VERSION}",
-                file.hub
-            )));
+            let place = files.name.to_string();
+            return Err(HubError::OtherVersion { place, version: file.hub, known: HUB_VERSION });
         }
         let optional = [&file.log, &file.closures].into_iter().flatten();
         for folder in [&file.index, &file.packs].into_iter().chain(optional) {

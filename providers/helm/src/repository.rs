@@ -9,6 +9,7 @@ use std::sync::Arc;
 use mu_formats::helm::{self, Aliases};
 use mu_formats::{FormatError, Index, kudo};
 use mu_provider::fs;
+use mu_provider::http::{because_of_web_page, begins_web_page};
 use mu_provider::{ErrorKind, Location, Progress, ProviderError, Release, SafeUrl};
 use mu_provider_hub::document::{Asking, DocumentAnswer, Validator};
 use mu_provider_hub::remembered::{Remembered, digest};
@@ -194,6 +195,10 @@ fn parse(
         let text = format!("`{url}` is not {}", kind.index);
         ProviderError::new(error, text).because(why)
     };
+    if begins_web_page(bytes) {
+        let text = format!("`{url}` is not {}", kind.index);
+        return Err(because_of_web_page(ProviderError::new(ErrorKind::Protocol, text)));
+    }
     let text = std::str::from_utf8(bytes)
         .map_err(|_| broken(ErrorKind::Protocol, "it is not UTF-8".to_owned()))?;
     let read = (kind.read)("index.yaml", text, aliases).map_err(|error| {

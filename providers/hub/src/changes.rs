@@ -49,6 +49,14 @@ impl Hub {
     }
 }
 
+impl Hub {
+    /// Whether the log says that the index file of `name` has changed since `generation`, as far as [`Hub::is_unchanged`] has read it.
+    pub(crate) fn has_changed(&self, name: &str, generation: u64) -> bool {
+        let known = lock(&self.changes.0);
+        !known.useless && known.last.get(name).is_some_and(|last| *last > generation)
+    }
+}
+
 impl Known {
     /// Reads the log of these generations, unless it was read already.
     fn read_log(

@@ -21,7 +21,7 @@ pub struct Validator {
     /// When the file changed: the server's words, or seconds and nanoseconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     modified: Option<String>,
-    /// The size of the file, if `modified` alone is not enough.
+    /// The size of the file, in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<u64>,
     /// The hub's generation before the file was read, which is at least as new as that.
@@ -46,6 +46,12 @@ impl Validator {
     /// This validator, for bytes that are at least as new as `generation`.
     pub fn at(self, generation: Option<u64>) -> Self {
         Self { generation, ..self }
+    }
+
+    /// Whether the file that this was read with is the one of `known`, as far as the server tells.
+    fn is_of(&self, known: &Self) -> bool {
+        let is_as_long = known.size.is_none() || known.size == self.size;
+        (&self.etag, &self.modified) == (&known.etag, &known.modified) && is_as_long
     }
 
     /// The headers of a request for the file, unless it is still the same.
@@ -104,6 +110,17 @@ pub enum DocumentAnswer {
     Read(Document),
 }
 
+impl DocumentAnswer {
+    /// Whether the file is the one of `known`, as far as the server tells.
+    pub(crate) fn is_of(&self, known: &Validator) -> bool {
+        match self {
+            Self::Unchanged { .. } => true,
+            Self::Read(document) => document.validator.is_of(known),
+            Self::Absent { .. } | Self::Hidden => false,
+        }
+    }
+}
+
 /// Asks for a file.
 pub struct Asking<'asked> {
     /// The client.
@@ -114,6 +131,8 @@ pub struct Asking<'asked> {
     pub limit: u64,
     /// Whether 403 is an answer: stores that do not list their files answer 403 for each missing file.
     pub hides: bool,
+    /// Whether caches on the way are to ask the hub itself.
+    pub past_caches: bool,
     /// Receives reports of waits.
     pub progress: &'asked dyn Progress,
 }
@@ -126,7 +145,8 @@ impl<'asked> Asking<'asked> {
         limit: u64,
         progress: &'asked dyn Progress,
     ) -> Self {
-        Self { http, insecure: location.insecure, limit, hides: false, progress }
+        let insecure = location.insecure;
+        Self { http, insecure, limit, hides: false, past_caches: false, progress }
     }
 
     /// Reads the file at `url`, unless `validator` shows that it is unchanged.
@@ -153,6 +173,9 @@ impl<'asked> Asking<'asked> {
         let request = self.http.get(url).insecure(self.insecure).allow(404).allow(410);
         let request = if self.hides { request.allow(403) } else { request };
         let mut request = request.header("accept-encoding", "gzip");
+        if self.past_caches {
+            request = request.header("cache-control", "no-cache").header("pragma", "no-cache");
+        }
         for (name, value) in validator.into_iter().flat_map(Validator::headers) {
             request = request.header(name, value);
         }
@@ -166,12 +189,13 @@ impl<'asked> Asking<'asked> {
                 403 => return Ok(DocumentAnswer::Hidden),
                 _ => {}
             }
-            let validator = Validator::of_response(&response);
+            let mut validator = Validator::of_response(&response);
             let is_gzip = response.header("content-encoding").is_some_and(|name| name == "gzip");
             let mut bytes = response.bytes(self.limit, self.progress)?;
             if is_gzip {
                 bytes = self.inflate(&bytes, url)?;
             }
+            validator.size = Some(bytes.len() as u64);
             Ok(DocumentAnswer::Read(Document { bytes, validator, max_age, is_aged }))
         })
     }

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use mu_provider::fs::{self, AtPath as _};
-use mu_provider::http::{Failure, Guard, Http, Response};
+use mu_provider::http::{Failure, Guard, Http, Response, because_of_web_page};
 use mu_provider::{
     ArchiveDigest, ErrorKind, FileDigest, Folder, Progress, ProviderError, SafeUrl, TreeWriter,
 };
@@ -208,6 +208,11 @@ impl Download<'_> {
         let mut etag = None;
         let whole = self.http.retry(|| {
             let response = self.ask(url, &mut partial, etag.as_deref())?;
+            if response.is_web_page() {
+                let text = format!("`{url}` is not an archive");
+                let error = ProviderError::new(ErrorKind::Protocol, text);
+                return Err(because_of_web_page(error).into());
+            }
             wanted.check_size(url, start(&partial), response.length())?;
             let length = response.length().or(wanted.size);
             if partial.is_none() && length.is_some_and(|length| length <= SMALL) {

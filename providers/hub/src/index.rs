@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use mu_provider::http::{because_of_web_page, begins_web_page};
 use mu_provider::{ErrorKind, ProviderError, SafeUrl};
 use serde::Deserialize;
 use serde_json::Value;
@@ -44,6 +45,10 @@ const DAMAGED: &str = "the hub is damaged: ask its operator to run `mu hub check
 /// When a line is not JSON, is too long, has no version, is about another package, or contradicts an earlier
 /// line about the same version.
 pub fn check(bytes: Vec<u8>, name: &str, url: &SafeUrl) -> Result<Vec<u8>, ProviderError> {
+    if begins_web_page(&bytes) {
+        let text = format!("`{url}` is not an index file");
+        return Err(because_of_web_page(ProviderError::new(ErrorKind::Protocol, text)));
+    }
     let text = std::str::from_utf8(&bytes).map_err(|error| {
         let fine = bytes.iter().take(error.valid_up_to());
         let number = 1 + fine.filter(|byte| **byte == b'\n').count();

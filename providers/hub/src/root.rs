@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use mu_provider::http::check_lead;
+use mu_provider::http::{because_of_web_page, check_lead};
 use mu_provider::{ErrorKind, ProviderError, Release, SafeUrl};
 
 use crate::document::{Asking, Document, DocumentAnswer};
@@ -93,9 +93,7 @@ impl Root {
             let error = ProviderError::new(ErrorKind::Protocol, text);
             let start = document.bytes.trim_ascii_start();
             return Err(match start.starts_with(b"<") {
-                true => error
-                    .because("the answer is a web page")
-                    .hint("it may be a login page, or the URL may be wrong"),
+                true => because_of_web_page(error),
                 false if start.is_empty() => error.because("the answer is empty"),
                 false => match serde_json::from_slice::<serde_json::Value>(&document.bytes) {
                     Err(reason) => error.because(not_json(&reason)),

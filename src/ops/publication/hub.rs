@@ -154,6 +154,7 @@ impl From<HubError> for CommandError {
             | HubError::Archive { .. }
             | HubError::Mismatch { .. }
             | HubError::Differs { .. } => Code::Integrity,
+            HubError::OtherVersion { .. } => Code::Workspace,
             HubError::Refused { .. } => Code::Manifest,
             HubError::Exists { .. } | HubError::Busy { .. } | HubError::Changed { .. } => {
                 Code::Conflict

@@ -376,6 +376,7 @@ impl Session {
                 watch: Some(watch),
                 proxies: proxies::proxies(&self.environment),
                 buckets: providers::buckets(&self.environment),
+                certificates: proxies::certificates(&self.environment),
                 ..HttpOptions::default()
             })
         }))

@@ -1,4 +1,4 @@
-//! The proxies in the environment, for messages. The HTTP client finds them itself.
+//! The proxies and trusted certificates that the environment names, for messages. The HTTP client finds them itself.
 
 use mu_provider::SafeUrl;
 use mu_provider::http::Proxies;
@@ -24,4 +24,12 @@ pub(super) fn proxies(environment: &Environment) -> Proxies {
     });
     let no_proxy = ["NO_PROXY", "no_proxy"].into_iter().find_map(|name| environment.variable(name));
     Proxies::new(named.collect(), no_proxy.unwrap_or_default())
+}
+
+/// The variables that name trusted certificates.
+pub(super) fn certificates(environment: &Environment) -> Option<String> {
+    let named = ["SSL_CERT_FILE", "SSL_CERT_DIR"]
+        .map(|name| environment.variable(name).map(|value| format!("{name} is `{value}`")));
+    let named: Vec<String> = named.into_iter().flatten().collect();
+    (!named.is_empty()).then(|| named.join(", "))
 }

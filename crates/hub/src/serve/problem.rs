@@ -61,6 +61,11 @@ impl From<HubError> for Problem {
                 let detail = "too many clients are changing this package at the same time";
                 return Self::new(StatusCode::SERVICE_UNAVAILABLE, detail).retry_after(1);
             }
+            error if is_full(error) => {
+                let detail = "the disk of the hub is full: its operator has to make room";
+                let problem = Self::new(StatusCode::INSUFFICIENT_STORAGE, detail);
+                return Self { cause: Some(chain(error)), ..problem };
+            }
             // The details of the server's disks and buckets are private.
             _ => {
                 let detail = "the server could not read or write the hub; its log says more";
@@ -70,6 +75,13 @@ impl From<HubError> for Problem {
         };
         Self::new(status, chain(&error))
     }
+}
+
+/// Whether there was no room on a disk.
+fn is_full(error: &HubError) -> bool {
+    use std::io::{Error, ErrorKind};
+    let kinds = causes(error).filter_map(|cause| Some(cause.downcast_ref::<Error>()?.kind()));
+    kinds.into_iter().any(|kind| matches!(kind, ErrorKind::StorageFull | ErrorKind::QuotaExceeded))
 }
 
 /// An error with its causes.

@@ -47,7 +47,7 @@ pub use self::guard::Guard;
 pub use self::judge::elsewhere;
 pub use self::proxies::Proxies;
 pub use self::request::{Method, Request};
-pub use self::response::Response;
+pub use self::response::{Response, because_of_web_page, begins_web_page};
 pub use self::retry::Failure;
 use self::retry::{Unreachable, Waits};
 pub use self::secret::{Secret, TOKEN_PREFIX, names_of, or_variable, token_variable};
@@ -92,6 +92,8 @@ pub struct HttpOptions {
     pub watch: Option<Watch>,
     /// The proxies that the environment names, as messages call them.
     pub proxies: Proxies,
+    /// The variables that name trusted certificates, with what they name, as messages call them.
+    pub certificates: Option<String>,
 }
 
 impl Default for HttpOptions {
@@ -115,6 +117,7 @@ impl Default for HttpOptions {
             buckets: None,
             watch: None,
             proxies: Proxies::default(),
+            certificates: None,
         }
     }
 }
@@ -203,9 +206,17 @@ impl Http {
                 .because(error.to_string())
         })?;
         let client = client.get_or_init(|| self.build(local)).as_ref().map_err(|error| {
-            ProviderError::new(ErrorKind::Network, format!("cannot set up TLS to reach `{url}`"))
-                .because(retry::root_cause(error))
-                .hint("install the package `ca-certificates`, or name a file of trusted certificates in SSL_CERT_FILE")
+            let failed = ProviderError::new(
+                ErrorKind::Network,
+                format!("cannot set up TLS to reach `{url}`"),
+            )
+            .because(retry::root_cause(error));
+            match &self.options.certificates {
+                Some(named) => failed.hint(format!("no certificate can be read there: {named}")),
+                None => failed.hint(
+                    "install the package `ca-certificates`, or name a file of trusted certificates in SSL_CERT_FILE",
+                ),
+            }
         })?;
         Ok((exchange, client))
     }

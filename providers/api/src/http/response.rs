@@ -47,6 +47,12 @@ impl Response {
         self.answer.headers.get(name)?.to_str().ok()
     }
 
+    /// Whether it says that it is a web page.
+    pub fn is_web_page(&self) -> bool {
+        let kind = self.header("content-type").unwrap_or_default().trim_start();
+        kind.get(..9).is_some_and(|kind| kind.eq_ignore_ascii_case("text/html"))
+    }
+
     /// All values of a header that are text. Names are in lower case.
     pub fn headers<'r>(&'r self, name: &str) -> impl Iterator<Item = &'r str> {
         self.answer.headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok())
@@ -145,4 +151,20 @@ impl fmt::Debug for Response {
         // Headers are left out, because some of them are secrets.
         write!(formatter, "Response({} from {})", self.status(), self.url)
     }
+}
+
+/// Whether what was received is a web page.
+pub fn begins_web_page(bytes: &[u8]) -> bool {
+    let start = bytes.trim_ascii_start();
+    [&b"<!doctype html"[..], b"<html"]
+        .iter()
+        .any(|page| start.get(..page.len()).is_some_and(|start| start.eq_ignore_ascii_case(page)))
+}
+
+/// An error with the reason that a web page came in place of an answer, as a network asks people to sign in, or a server shows for each
+/// path that it does not have.
+pub fn because_of_web_page(error: ProviderError) -> ProviderError {
+    error.because("the answer is a web page").hint(
+        "it may be a login page, of the server, a proxy or the network, or the URL may be wrong",
+    )
 }

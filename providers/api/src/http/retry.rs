@@ -44,10 +44,35 @@ impl Unreachable {
                 network(format!("cannot reach `{url}`")).because(cause.clone())
             }
             Self::Unconnected { proxy: Some(proxy), cause } => {
-                network(format!("cannot reach `{url}` through the proxy {proxy}"))
-                    .because(cause.clone())
+                let failed = network(format!("cannot reach `{url}` through the proxy {proxy}"));
+                match by_proxy(cause) {
+                    Some(Refusal::Password) => failed
+                        .because("the proxy answered 407: it wants a user and a password, or others")
+                        .hint("they are a part of its URL: `http://USER:PASSWORD@HOST:PORT`, with special characters as `%40`"),
+                    Some(Refusal::Other) => {
+                        failed.because("the proxy refused to connect, such as with 403").hint(
+                            "ask who runs the proxy to let this host through, or name it in NO_PROXY",
+                        )
+                    }
+                    None => failed.because(cause.clone()),
+                }
             }
         }
+    }
+}
+
+/// Why a proxy does not connect.
+enum Refusal {
+    Password,
+    Other,
+}
+
+/// Whether it was the proxy that refused, by the words of the client's error, which has nothing else.
+fn by_proxy(cause: &str) -> Option<Refusal> {
+    match cause.strip_prefix("tunnel error: ")? {
+        "proxy authorization required" => Some(Refusal::Password),
+        "unsuccessful" => Some(Refusal::Other),
+        _ => None,
     }
 }
 
@@ -98,7 +123,10 @@ impl Failure {
             ExchangeError::Transport(error) if error.is_connect() => {
                 let proxy = proxy.map(str::to_owned);
                 let cause = root_cause(&error.without_url());
-                return unreachable_for(Unreachable::Unconnected { proxy, cause });
+                // A proxy that refuses will refuse again.
+                let may_pass = by_proxy(&cause).is_none();
+                let failed = unreachable_for(Unreachable::Unconnected { proxy, cause });
+                return Self { may_pass, ..failed };
             }
             ExchangeError::Transport(error) => {
                 let is_refused = url.scheme() == "http";

@@ -166,3 +166,24 @@ fn what_a_cache_on_the_way_kept_is_not_as_new_as_the_hub() {
     let validator = found(&location).validator.expect("nginx gives one");
     assert!(!validator.contains("generation"), "{validator}");
 }
+
+#[test]
+fn an_old_file_of_a_cache_that_does_not_say_so_is_not_kept_for_the_new_generation() {
+    let (hub, nginx) = hub();
+    let location = at(&nginx.url(""), "a");
+    let known = found(&location).validator;
+    let listing = || Client::new().provider.list(&location, known.as_deref(), &Silent);
+    // The hub has another file, and something on the way still answers with this one.
+    hub.write("log/000000.txt", "a\nb\na\n");
+    set_generation(&hub, 3);
+    let kept = listing().expect("answers");
+    assert!(matches!(kept, Listing::Unchanged { validator: None, .. }), "{kept:?}");
+    let log = nginx.log();
+    let asked: Vec<&String> = log.iter().filter(|line| line.contains("/index/a.jsonl")).collect();
+    let expected =
+        ["200", "304", "200"].map(|status| format!("GET /index/a.jsonl HTTP/1.1 {status}"));
+    assert_eq!(asked, expected.iter().collect::<Vec<_>>(), "the second question goes past caches");
+    // The next run finds what is new.
+    list(&hub, "a", "2.0.0");
+    assert!(matches!(listing().expect("answers"), Listing::Found(_)));
+}
