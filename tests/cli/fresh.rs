@@ -172,6 +172,25 @@ fn what_does_not_exist_is_not_asked_again_either() {
 }
 
 #[test]
+fn names_of_one_segment_cost_no_request_each_in_a_hub_that_is_asked_every_time() {
+    let names: Vec<String> = (0..300).map(|number| format!("n{number}")).collect();
+    let sandbox = Sandbox::with_dependencies(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let hub = sandbox.hub();
+    names.iter().for_each(|name| hub.release(name, "1.0.0"));
+    let log: String = names.iter().map(|name| format!("{name}\n")).collect();
+    crate::support::write(hub.folder(), "log/000000.txt", log);
+    let root = r#"{"hub": 1, "generation": 300, "log": "log/"}"#;
+    crate::support::write(hub.folder(), "hub.json", root);
+    let nginx = Nginx::serve(hub.folder(), "add_header Cache-Control no-cache;");
+    sandbox.hub_is_at(&nginx.url(""));
+    let first = asked(&sandbox, &nginx, &["resolve"]);
+    assert_eq!(first.iter().filter(|line| line.contains("/index/acme/n")).count(), 300);
+    let again = asked(&sandbox, &nginx, &["resolve"]);
+    assert_eq!(again.len(), 1, "{again:#?}");
+    assert!(again[0].starts_with("GET /hub.json "), "{again:#?}");
+}
+
+#[test]
 fn what_was_missing_a_moment_ago_is_found_once_it_is_published() {
     let sandbox = Sandbox::with_dependencies(&["tool"]);
     let hub = sandbox.hub();

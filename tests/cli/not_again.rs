@@ -3,7 +3,13 @@
 
 use std::fs;
 
-use mu_testing::{Artifact, Chart, Charts, DockerRegistry, Nginx};
+use mu_testing::git::{HttpServer, Origin};
+use mu_testing::oci::Behaviour;
+use mu_testing::{
+    Artifact, Bundle, Chart, Charts, DockerRegistry, KudoOperator, KudoRepository, Nginx,
+    OciServer, Operators, Package, tar_gz,
+};
+use serde_json::json;
 
 use super::support::{Sandbox, write};
 
@@ -89,4 +95,75 @@ fn no_archive_of_a_chart_repository_is_downloaded_a_second_time() {
     other(&sandbox, &reference);
     sandbox.mu_in("other", &["get"]).ok();
     assert_eq!((archives(), notes()), (2, 1));
+}
+
+/// Gets a package in two workspaces that share a cache. `fetched` counts what was fetched so far: the second gets nothing.
+fn comes_once(sandbox: &Sandbox, reference: &str, fetched: &dyn Fn() -> usize) {
+    sandbox.asks_for(&[reference]);
+    let before = fetched();
+    sandbox.mu(&["get"]).ok();
+    let once = fetched();
+    assert!(once > before, "{reference}: nothing was fetched");
+    other(sandbox, reference);
+    sandbox.mu_in("other", &["get"]).ok();
+    assert_eq!(fetched(), once, "{reference}");
+    sandbox.mu_in("other", &["verify"]).ok();
+}
+
+#[test]
+fn archives_on_web_servers_come_once() {
+    let mut sandbox = Sandbox::new();
+    sandbox.publish(&[
+        Package::new("aws/ec2", "1.0.0").needs("aws/vpc"),
+        Package::new("aws/vpc", "1.0.0"),
+    ]);
+    let nginx = Nginx::serve(sandbox.root(), "");
+    let url = |path: &str| nginx.url(path);
+    sandbox.hub_is_at(&url("hub/"));
+    let mut operators = KudoRepository::new(&sandbox.path("kudo"), &url("kudo/"));
+    operators.add(&KudoOperator::new("kafka", "1.0.0"));
+    let files =
+        [("tool-1.2/Mu.yaml".to_owned(), ('f', b"name: acme/tool\nversion: 1.2.0\n".to_vec()))];
+    mu_testing::write(sandbox.root(), "dl/tool-1.2.tgz", tar_gz(files));
+    let host = nginx.host();
+    sandbox.replace(&host, "[HOST]");
+    // An archive by URL is asked for every time, and sent if it is another one.
+    let is_sent = |line: &&String| line.contains(".tgz") && line.ends_with(" 200");
+    let archives = || nginx.log().iter().filter(is_sent).count();
+    for reference in
+        ["aws/ec2".to_owned(), format!("kudo+http://{host}/kudo/kafka"), url("dl/tool-1.2.tgz")]
+    {
+        comes_once(&sandbox, &reference, &archives);
+    }
+}
+
+#[test]
+fn commits_come_once() {
+    let (sandbox, origin) = (Sandbox::new(), Origin::new("infra.git"));
+    origin.release("v1.0.0");
+    let server = HttpServer::start(origin.root());
+    let fetched = || {
+        let is_fetch = |body: &[u8]| body.windows(13).any(|part| part == b"command=fetch");
+        server.seen().iter().filter(|seen| is_fetch(&seen.body)).count()
+    };
+    comes_once(&sandbox, &format!("{}infra.git", server.root()), &fetched);
+}
+
+#[test]
+fn blobs_of_packages_of_mu_and_of_bundles_come_once() {
+    let (sandbox, registry) = (Sandbox::new(), OciServer::start(Behaviour::default()));
+    let is_blob = |line: &&String| line.starts_with("GET ") && line.contains("/blobs/sha256:");
+    let blobs = || registry.requests().iter().filter(is_blob).count();
+    let place = format!("oci://{}/acme", registry.host());
+    sandbox.publish(&[Package::new("web/log", "1.0.0").file("a.txt", "a")]);
+    sandbox.mu(&["mirror", "web/log", "--to", &place]).ok();
+    comes_once(&sandbox, &format!("{place}/web/log"), &blobs);
+    let mut operators = Operators::new(&sandbox.path("catalog"));
+    operators.package("web", "stable");
+    operators.channel("web", "stable", &[json!("web.v1.0.0")]);
+    let bundle = Bundle::new("web", "1.0.0");
+    let image = bundle.push(&registry, "acme/web-bundle/1.0.0");
+    operators.bundle(&bundle.image(&image));
+    let reference = format!("olm+file://{}/web", sandbox.path("catalog").display());
+    comes_once(&sandbox, &reference, &blobs);
 }

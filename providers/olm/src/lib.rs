@@ -124,6 +124,7 @@ impl Provider for OlmProvider {
             places_are_flat: true,
             lines_are_complete: true,
             has_operators: true,
+            archives_are_content: true,
             ..Facts::default()
         }
     }

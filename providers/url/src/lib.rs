@@ -229,6 +229,7 @@ impl Provider for UrlProvider {
             lines_are_binding: true,
             has_digests: true,
             manifests_are_in_archives: true,
+            archives_are_content: true,
             ..Facts::default()
         }
     }

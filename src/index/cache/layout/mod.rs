@@ -101,6 +101,7 @@ impl Learned {
         root: &Lead,
     ) -> Self {
         let mut writer = Writer::default();
+        validator.iter().for_each(|text| writer.text(text));
         writer.number(tried.len() as u64);
         tried.iter().for_each(|tried| writer.text(tried));
         Self::written(whole(checked, max_age, validator, 0, &writer, &[]), Vec::new(), root)
