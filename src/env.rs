@@ -86,7 +86,8 @@ impl Environment {
             let value = variables.get(name).filter(|value| !value.is_empty())?;
             Some(absolute(&current, Path::new(value)))
         };
-        let bases = directories::BaseDirs::new();
+        // A relative home would be another folder in each folder.
+        let bases = directories::BaseDirs::new().filter(|bases| bases.home_dir().is_absolute());
         let home = bases.as_ref().map(|bases| bases.home_dir().to_owned());
         let mu_home = folder("MU_HOME").or_else(|| home.as_ref().map(|home| home.join(".mu")));
         let cache = folder("MU_CACHE_DIR")

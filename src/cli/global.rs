@@ -112,7 +112,8 @@ impl Global {
             color: color(self.color, environment),
             verbosity,
             json: self.json,
-            no_progress: self.no_progress,
+            // Such a terminal cannot go back in a line.
+            no_progress: self.no_progress || variable("TERM") == Some("dumb"),
         }
     }
 

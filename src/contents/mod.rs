@@ -96,10 +96,12 @@ pub(crate) fn choose(
     let Source { folder, kind, owned, others } = *source;
     let (rules, derived) = match kind {
         Kind::Own { file, .. } | Kind::Other { file: Some(file) } => {
-            (Some(Rules::of(OF_PACKAGES, folder, owned.top(), file, warnings)?), None)
+            let rules = Rules::of(OF_PACKAGES, folder, owned.top(), file, warnings)?;
+            (Some(rules.over_left_behind(folder)), None)
         }
         Kind::Other { file: None } => {
-            (Some(Rules::of(OF_PACKAGES, folder, owned.top(), "", warnings)?), None)
+            let rules = Rules::of(OF_PACKAGES, folder, owned.top(), "", warnings)?;
+            (Some(rules.over_left_behind(folder)), None)
         }
         Kind::Chart => {
             let rules = Rules::only(OF_HELM, folder, warnings)?;

@@ -21,6 +21,20 @@ pub(crate) const OF_HELM: &[&str] = &[".helmignore"];
 /// The files that `mu pack` reads, in ascending precedence.
 pub(crate) const OF_PACKAGES: &[&str] = &[".gitignore", ".muignore"];
 
+/// What editors and systems leave beside files: copies, locks and swap files, and what they note about folders.
+const LEFT_BEHIND: [&str; 10] = [
+    "*~",
+    ".#*",
+    "\\#*#",
+    "._*",
+    ".*.sw[a-p]",
+    "*.orig",
+    "*.bak",
+    ".DS_Store",
+    "Thumbs.db",
+    "desktop.ini",
+];
+
 /// The rules that apply in one folder, outermost first.
 #[derive(Debug, Clone)]
 pub(crate) struct Rules {
@@ -61,6 +75,17 @@ impl Rules {
         }
         warnings.append(&mut foreign);
         rules.inside(folder, warnings)
+    }
+
+    /// These rules, which take precedence over one that leaves out what editors and systems leave beside files in `folder`.
+    pub(crate) fn over_left_behind(mut self, folder: &Path) -> Self {
+        let mut builder = GitignoreBuilder::new(folder);
+        for pattern in LEFT_BEHIND {
+            let added = builder.add_line(None, pattern);
+            added.expect("the patterns are valid");
+        }
+        self.folders.insert(0, builder.build().expect("the patterns are valid"));
+        self
     }
 
     /// The rules in the files of `folder` alone.

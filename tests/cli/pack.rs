@@ -122,6 +122,35 @@ fn an_archive_of_the_package_is_not_packed_again_whatever_it_is_called() {
 }
 
 #[test]
+fn what_editors_and_systems_leave_behind_is_not_packed() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    let left = [
+        "a.txt~",
+        ".#a.txt",
+        "#a.txt#",
+        ".a.txt.swp",
+        "._a.txt",
+        "a.txt.orig",
+        "a.txt.bak",
+        "Thumbs.db",
+        "desktop.ini",
+        ".DS_Store",
+    ];
+    for name in ["a.txt"].into_iter().chain(left) {
+        sandbox.write(name, "");
+        sandbox.write(&format!("deep/{name}"), "");
+    }
+    // Emacs says who has a file open with a link that leads nowhere.
+    sandbox.write(".#b.txt", "-> ann@laptop.4711:1");
+    assert_eq!(listed(&sandbox), ["Mu.yaml", "a.txt", "deep/a.txt"]);
+    sandbox.write("deep/.muignore", "!*.bak\n");
+    assert_eq!(
+        listed(&sandbox),
+        ["Mu.yaml", "a.txt", "deep/.muignore", "deep/a.txt", "deep/a.txt.bak"]
+    );
+}
+
+#[test]
 fn files_and_ignore_files_choose() {
     let sandbox = Sandbox::with_dependencies(&[]);
     let manifest = sandbox.read("Mu.yaml");

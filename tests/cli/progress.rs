@@ -72,6 +72,19 @@ fn a_slow_server_watched_in_a_terminal() {
 }
 
 #[test]
+fn a_terminal_that_cannot_go_back_in_a_line_shows_no_progress() {
+    let mut sandbox = sandbox();
+    sandbox.set("TERM", "dumb");
+    let _server = serve(&sandbox, |request, body| {
+        let is_big = request.path.contains("packs/big");
+        is_big.then(|| Reply::body(body).in_pieces(body.len() / 40 + 1, Duration::from_millis(40)))
+    });
+    let (last, seen, status) = Terminal::run(&sandbox, 60, "get").end();
+    assert!(status == 0 && last.contains("+ big/data 1.0.0"), "{last}");
+    assert!(!seen.iter().any(|screen| screen.contains("fetching")), "{seen:#?}");
+}
+
+#[test]
 fn a_server_that_keeps_us_waiting_is_named() {
     let sandbox = sandbox();
     let server = serve(&sandbox, |request, body| {

@@ -20,6 +20,9 @@ pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
         refusal = refusal.or(kind);
         path = path.or_else(|| current.downcast_ref().map(FileError::path));
     }
+    // A folder that the cache would be in, such as one of a home that cannot be written.
+    let is_around = path.is_some_and(|path| cache.starts_with(path) && path.parent().is_some());
+    is_in_cache |= is_around;
     let other_folder = "MU_CACHE_DIR names another folder for the cache";
     match refusal {
         Some(ErrorKind::StorageFull | ErrorKind::QuotaExceeded) => {
@@ -34,7 +37,12 @@ pub(crate) fn with_hint(error: CommandError, cache: &Path) -> CommandError {
             ))
         }
         Some(ErrorKind::ReadOnlyFilesystem | ErrorKind::PermissionDenied) if is_in_cache => {
-            error.hint(format!("the cache has to be writable: {other_folder}"))
+            let error = error.hint(format!("the cache has to be writable: {other_folder}"));
+            match cache.join("store").is_dir() {
+                true => error
+                    .hint("`--store-readonly` installs what is in it, and writes nothing there"),
+                false => error,
+            }
         }
         Some(ErrorKind::ReadOnlyFilesystem) => {
             error.hint("this file system is read-only: work in a copy on another one")
@@ -78,5 +86,13 @@ mod tests {
             ["the user that runs mu lacks this permission: `ls -ld '/w/a b'` shows who has it"]
         );
         check(ErrorKind::NotFound, "/c/store", &[]);
+        // The cache is to be made in a home that cannot be written.
+        let error =
+            FileError::new("make the folder", "/h/.cache", ErrorKind::PermissionDenied.into());
+        let hints = with_hint(CommandError::from(error), Path::new("/h/.cache/mu")).hints;
+        assert_eq!(
+            hints,
+            ["the cache has to be writable: MU_CACHE_DIR names another folder for the cache"]
+        );
     }
 }

@@ -32,8 +32,11 @@ impl Terminal {
         let line = format!("stty cols {columns} rows 50; exec {mu} {arguments}");
         let mut command = Command::new("script");
         let like = sandbox.command(&[]);
-        command.env_clear().envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        command.current_dir(sandbox.path("work")).env("TERM", "xterm").env("SHELL", "/bin/sh");
+        command
+            .env_clear()
+            .env("TERM", "xterm")
+            .envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(sandbox.path("work")).env("SHELL", "/bin/sh");
         command.args(["--quiet", "--return", "--flush", "--command", &line, "/dev/null"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
         let process = command.spawn().expect("these tests need `script`, of util-linux");
