@@ -410,6 +410,11 @@ impl Lockfile {
         fs::metadata(&folder.join(FILE_NAME)).is_ok_and(|file| file.len() > LONG)
     }
 
+    /// Whether nothing is locked; there is no file then.
+    pub fn is_empty(&self) -> bool {
+        self.packages.is_empty() && self.replaced.is_empty() && self.extra.is_empty()
+    }
+
     /// Writes the lock into `folder`, or removes it there if nothing is locked.
     ///
     /// # Errors
@@ -417,7 +422,7 @@ impl Lockfile {
     /// When it cannot be written; the old lock is then unchanged.
     pub fn write(&self, folder: &Path) -> Result<(), FileError> {
         let path = folder.join(FILE_NAME);
-        if self.packages.is_empty() && self.replaced.is_empty() && self.extra.is_empty() {
+        if self.is_empty() {
             return fs::remove_file(&path);
         }
         fs::write_atomic(&path, self.print().as_bytes())

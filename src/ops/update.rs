@@ -171,7 +171,9 @@ pub fn upgrade_within(
             return Err(CommandError::new(Code::Usage, message).hint(down));
         }
     }
-    retarget(session, &mut plan, &wanted(&targets), true)?;
+    // A plan begins at what is required now, so that nothing is lowered, and rewrites it itself.
+    let moves_all = !rewrites(session, session.strategy());
+    retarget(session, &mut plan, &wanted(&targets), moves_all)?;
     run(session, &Requester::Update, targets, dry_run, plan)
 }
 

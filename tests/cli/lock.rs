@@ -224,3 +224,15 @@ fn a_package_that_is_called_as_the_settings_are_asks_for_itself() {
     let both = "requested: [\"^1 by hub.mu.com/overrides\", \"c/four#1.1.0 by overrides\"]";
     assert!(lock.contains(both), "{lock}");
 }
+
+#[test]
+fn where_nothing_is_required_there_is_no_lock_and_none_is_missed() {
+    for resolution in ["highest", "minimal"] {
+        let sandbox = sandbox(&[]);
+        sandbox.write(".mu/workspace.yaml", &format!("resolution: {resolution}\n"));
+        for arguments in [&["get"][..], &["get", "--locked"]] {
+            sandbox.mu(arguments).ok();
+            assert!(!sandbox.has("work/Mu.lock"));
+        }
+    }
+}

@@ -62,6 +62,7 @@ mod info;
 mod joined;
 mod json;
 mod kcl;
+mod kcl_story;
 #[cfg(feature = "keyring")]
 mod keyring;
 mod kudo;
@@ -81,10 +82,12 @@ mod mirror_example;
 mod mislabelled;
 mod missing;
 mod moved_registry;
+#[cfg(feature = "git")]
+mod mu_story;
 mod named;
 mod names;
 mod no_lock;
-#[cfg(feature = "oci")]
+#[cfg(all(feature = "git", feature = "oci", feature = "olm", feature = "url"))]
 mod not_again;
 #[cfg(feature = "oci")]
 mod oci;
@@ -120,6 +123,8 @@ mod programs;
 mod progress;
 mod publish;
 mod questions;
+#[cfg(all(feature = "git", feature = "oci"))]
+mod random_worlds;
 mod reasons;
 mod registries;
 mod replaces;
@@ -140,5 +145,4 @@ mod vendor_helm;
 mod versions;
 mod ways_out;
 mod written;
-mod written_again;
 mod wrong_inputs;

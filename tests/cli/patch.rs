@@ -260,6 +260,25 @@ fn an_edit_is_used_as_it_is_and_leaves_the_patch_to_the_others() {
 }
 
 #[test]
+fn a_patch_that_is_saved_beside_a_folder_of_ones_own_is_everyones() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#^1", "aws/log#^1"]);
+    sandbox.publish(&[ec2("1.2.0", "size = 1\n"), Package::new("aws/log", "1.0.0")]);
+    sandbox.mu(&["get"]).ok();
+    crate::support::git::git(&sandbox.path("work"), &["init", "--quiet", "."]);
+    sandbox.write(".git/info/exclude", "/aws/log/\n");
+    sandbox.place("work/aws/log", &Package::new("aws/log", "1.1.0"));
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["patch", "aws/ec2"]).ok();
+    sandbox.write(&format!("{DRAFT}/main.tf"), "size = 2\n");
+    sandbox.mu(&["patch", "--save", DRAFT]).ok();
+    let patched = entry(&sandbox)["patched"].clone();
+    assert!(patched.is_string(), "{}", sandbox.read("Mu.lock"));
+    fs::remove_dir_all(sandbox.path("work/aws/log")).expect("is there");
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["verify"]).ok();
+}
+
+#[test]
 fn patches_behind_a_link_are_neither_written_nor_removed() {
     let sandbox = workspace();
     sandbox.mu(&["patch", "aws/ec2"]).ok();

@@ -248,3 +248,48 @@ fn a_folder_of_the_workspace_is_one_package_whatever_leads_to_it() {
     sandbox.mu(&["update"]).ok();
     assert_eq!(sandbox.read("Mu.lock"), lock);
 }
+
+#[test]
+fn what_a_package_that_git_ignores_needs_is_not_the_teams_even_if_nothing_needs_it() {
+    let sandbox = sandbox();
+    sandbox.publish(&[Package::new("aws/s3", "1.0.0")]);
+    let work = sandbox.path("work");
+    crate::support::git::git(&work, &["init", "--quiet", "."]);
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    sandbox.write(".git/info/exclude", "/mine/\n");
+    sandbox.place("work/mine", &Package::new("acme/mine", "0.1.0").needs("aws/s3"));
+    for _ in 0..2 {
+        sandbox.mu(&["get"]).ok();
+        assert_eq!(sandbox.read("Mu.lock"), lock);
+        assert!(sandbox.has("work/.mu/packs/hub.mu.com/aws/s3"));
+    }
+    sandbox.mu(&["get", "--locked"]).ok();
+    // What Git does not ignore is the team's.
+    sandbox.write(".git/info/exclude", "");
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.read("Mu.lock").contains("latest by acme/mine"), "{}", sandbox.read("Mu.lock"));
+}
+
+#[test]
+fn a_folder_of_ones_own_stays_that_when_its_package_is_added() {
+    let sandbox = Sandbox::with_dependencies(&[]);
+    sandbox.publish(&[Package::new("aws/s3", "1.0.0"), Package::new("aws/log", "1.0.0")]);
+    let conflicts = json!(["aws/s3"]);
+    sandbox.publish(&[Package::new("aws/old", "1.0.0")
+        .manifest("conflicts: [aws/s3]\n")
+        .key("conflicts", conflicts)]);
+    crate::support::git::git(&sandbox.path("work"), &["init", "--quiet", "."]);
+    sandbox.write(".git/info/exclude", "/aws/s3/\n");
+    sandbox.place("work/aws/s3", &Package::new("aws/s3", "1.0.0"));
+    sandbox.mu(&["add", "aws/log"]).ok();
+    sandbox.mu(&["add", "aws/s3"]).ok();
+    assert!(!sandbox.read("Mu.lock").contains("workspace+"), "{}", sandbox.read("Mu.lock"));
+    std::fs::remove_dir_all(sandbox.path("work/aws/s3")).expect("is there");
+    sandbox.mu(&["get", "--locked"]).ok();
+    // Nor does it keep the team from what it is in conflict with.
+    sandbox.asks_for(&["aws/old"]);
+    sandbox.mu(&["get"]).ok();
+    sandbox.place("work/aws/s3", &Package::new("aws/s3", "1.0.0"));
+    sandbox.mu(&["get", "--locked"]).ok();
+}

@@ -89,6 +89,18 @@ impl Surroundings {
         self.place(folder).map(|place| self.standing_of(&place)).transpose()
     }
 
+    /// Whether Git ignores a folder of the checkout and all that is in it. This is quick for folders that it does not ignore.
+    ///
+    /// # Errors
+    ///
+    /// When the repository cannot be read.
+    pub fn ignores(&self, folder: &Path) -> Result<bool, SurroundingsError> {
+        let Some(place) = self.place(folder).filter(|place| !place.is_empty()) else {
+            return Ok(false);
+        };
+        Ok(self.is_ignored(&format!("{place}/"))? && !self.is_tracked(&place)?)
+    }
+
     fn standing_of(&self, place: &str) -> Result<Standing, SurroundingsError> {
         if place.is_empty() || self.is_tracked(place)? {
             return Ok(Standing::Tracked);

@@ -12,6 +12,7 @@ use crate::ops::apply::install::{
     answer, check_held, examine, make_packs, record, would_be, write,
 };
 use crate::ops::apply::outcome::{EditInUse, changes};
+use crate::ops::apply::patched;
 use crate::ops::explain::own_conflicts;
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::editing::Edit;
@@ -90,14 +91,16 @@ pub(super) fn edits_in_use(session: &Session) -> Vec<EditInUse> {
     used.collect()
 }
 
-/// Finds the digests that Mu.lock lacks. They belong to everyone, although an edit may be used here instead.
+/// Finds the digests that Mu.lock lacks, also of patched packages. They belong to everyone, although an edit may be used here instead.
 fn complete(
     session: &Session,
     requirements: &Requirements,
     resolved: &mut Resolved,
 ) -> Result<(), CommandError> {
     let is_open = |package: &LockedPackage| {
-        package.source.is_folder() || package.digest.is_none() && !package.source.is_workspace()
+        package.source.is_folder()
+            || package.digest.is_none() && !package.source.is_workspace()
+            || !package.is_patched_as_locked()
     };
     if !resolved.lock.packages.iter().any(is_open) {
         return Ok(());
@@ -105,7 +108,7 @@ fn complete(
     requirements.declare(session);
     let _store = session.use_store()?;
     fetch(session, resolved)?;
-    Ok(())
+    patched::apply(session, resolved)
 }
 
 /// What this machine uses: the packages of `team`, and what the edits add and move. `known` is what it used before.

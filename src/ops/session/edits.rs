@@ -3,7 +3,7 @@
 //!
 //! There are two views of such a workspace. For the team there are no edits: this view chooses what Mu.lock and the manifests
 //! say. The other view is what this machine uses; its lock is `.mu/edits.lock`. Git is asked only if a package of the
-//! workspace shadows a locked one.
+//! workspace shadows a locked one, or needs something and is new.
 
 #![cfg_attr(
     not(feature = "git"),
@@ -15,7 +15,7 @@
     )
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use mu_provider::threads;
@@ -208,6 +208,7 @@ fn find(session: &Session) -> Vec<Edited> {
         standing = standings(session, &asked);
     }
     note_untracked(session, &standing, &shadowing, &lock);
+    standing.extend(new_and_ignored(session, &lock));
     if standing.values().any(|standing| *standing == Standing::Ignored) {
         // Now that Git was asked anyway: packages beside an edit are nobody else's either.
         let is_teams = |member: &Member| {
@@ -272,6 +273,28 @@ fn shadowing<'s>(session: &'s Session, lock: &Lockfile) -> BTreeMap<&'s Path, Pa
         }
     }
     shadowing
+}
+
+/// The folders of packages that the lock does not know yet, and that Git ignores: what these need, and what they are in conflict with,
+/// is not the team's either. Git is not asked about the others, which everyone has.
+fn new_and_ignored<'s>(session: &'s Session, lock: &Lockfile) -> Vec<(&'s Path, Standing)> {
+    let known: BTreeSet<&str> = lock.all_requested().map(|(_, requested)| &*requested.by).collect();
+    let is_new = |member: &&Member| {
+        let mut names = [session.short_name(&member.id), member.id.as_str()].into_iter();
+        let is_known = lock.find(&member.id).next().is_some();
+        !member.place.is_empty() && !is_known && !names.any(|name| known.contains(name))
+    };
+    let new: Vec<&Member> = session.workspace.members.iter().filter(is_new).collect();
+    if new.is_empty() {
+        return Vec::new();
+    }
+    #[cfg(feature = "git")]
+    if let Ok(Some(around)) = git_around(session, &session.workspace.root) {
+        let is_ignored = |member: &&&Member| around.ignores(&member.folder).unwrap_or(false);
+        let ignored = new.iter().filter(is_ignored);
+        return ignored.map(|member| (&*member.folder, Standing::Ignored)).collect();
+    }
+    Vec::new()
 }
 
 /// The Git repository around a folder of the workspace, if there is one.

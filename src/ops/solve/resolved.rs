@@ -30,6 +30,6 @@ pub struct Resolved {
 impl Resolved {
     /// Whether the lock on disk is already the right one.
     pub fn is_unchanged(&self) -> bool {
-        self.lock == self.previous
+        self.lock == self.previous || self.lock.is_empty() && self.previous.is_empty()
     }
 }

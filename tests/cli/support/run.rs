@@ -19,7 +19,7 @@ pub(crate) struct Run {
 impl Run {
     /// `command` is the command that ran, and `replaced` are the texts that differ from one run of the tests
     /// to the next.
-    pub(super) fn new(command: &str, output: &Output, replaced: &[(String, &str)]) -> Self {
+    pub(crate) fn new(command: &str, output: &Output, replaced: &[(String, &str)]) -> Self {
         let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("mu prints UTF-8");
         let clean = |text: String| {
             let clean = |text: String, (what, by): &(String, &str)| text.replace(what, by);
