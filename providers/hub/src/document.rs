@@ -48,10 +48,11 @@ impl Validator {
         Self { generation, ..self }
     }
 
-    /// Whether the file that this was read with is the one of `known`, as far as the server tells.
+    /// Whether the file that this was read with is the one of `known`. A server that tells nothing but the size does not say so.
     fn is_of(&self, known: &Self) -> bool {
+        let is_told = known.etag.is_some() || known.modified.is_some();
         let is_as_long = known.size.is_none() || known.size == self.size;
-        (&self.etag, &self.modified) == (&known.etag, &known.modified) && is_as_long
+        is_told && is_as_long && (&self.etag, &self.modified) == (&known.etag, &known.modified)
     }
 
     /// The headers of a request for the file, unless it is still the same.
