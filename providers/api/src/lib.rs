@@ -54,7 +54,7 @@ pub use crate::release::{
     Dependency, DetailedDependency, Maintainer, Release, Upgrade, json_lines,
 };
 pub use crate::tree::{
-    Entry, Folder, InnerPath, Kind, Limits, Mode, OwnPath, Tree, TreeError, TreeWriter,
+    Entry, Folder, InnerPath, Kind, Limits, Mode, OwnPath, Tree, TreeError, TreeWriter, shown_path,
 };
 pub use crate::url::{
     SafeUrl, is_bucket_scheme, place_without_secrets, secrets_in, without_secrets,

@@ -12,6 +12,8 @@ use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use flate2::CrcReader;
 use flate2::bufread::DeflateDecoder;
 
+use mu_provider::shown_path;
+
 use crate::archive::ArchiveError;
 use crate::archive::tar::Sink;
 
@@ -72,7 +74,9 @@ pub(crate) fn unpack(
     for (one, next) in used.iter().zip(used.iter().skip(1)) {
         if next.0 < one.1 {
             let reason = "it overlaps with another entry";
-            return Err(ArchiveError::Entry { number: next.2, reason });
+            let name = next.2.checked_sub(1).and_then(|at| directory.get(at));
+            let name = name.map(|listed| shown_path(&listed.name)).unwrap_or_default();
+            return Err(ArchiveError::Entry { name, number: next.2, reason });
         }
     }
     Ok(())
@@ -123,7 +127,7 @@ fn directory(archive: &mut dyn Source, length: u64) -> Result<(Vec<Listed>, u64)
     let mut rest = bytes.as_slice();
     let mut entries = Vec::with_capacity(usize::from(count));
     for number in 1..=usize::from(count) {
-        let malformed = |reason| ArchiveError::Entry { number, reason };
+        let malformed = |reason| ArchiveError::Entry { name: String::new(), number, reason };
         let (listed, after) = listed(rest).ok_or(malformed("its record in the list is damaged"))?;
         rest = after;
         entries.push(listed);
@@ -273,7 +277,8 @@ impl Entry<'_> {
     }
 
     fn malformed(&self, reason: &'static str) -> ArchiveError {
-        ArchiveError::Entry { number: self.number, reason }
+        let name = shown_path(&self.listed.name);
+        ArchiveError::Entry { name, number: self.number, reason }
     }
 }
 

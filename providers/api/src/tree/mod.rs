@@ -13,6 +13,7 @@ pub use self::error::TreeError;
 pub(crate) use self::folder::needs_a_copy;
 pub use self::folder::{Folder, Kind};
 pub use self::inner::{InnerPath, OwnPath};
+pub use self::path::shown_path;
 pub use self::writer::{Limits, TreeWriter};
 use crate::{Digest, FileDigest};
 

@@ -207,6 +207,11 @@ fn is_ignorable(character: char) -> bool {
     matches!(character, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}')
 }
 
+/// The path of an entry, as messages show it: escaped, and not longer than they can be.
+pub fn shown_path(path: &[u8]) -> String {
+    escape(&String::from_utf8_lossy(path))
+}
+
 /// Escapes hostile text, so that a terminal shows it and does not interpret it.
 pub(super) fn escape(text: &str) -> String {
     text.chars()

@@ -51,8 +51,10 @@ pub enum ArchiveError {
     #[error("there is data after its end, which other tools may read as more files")]
     Trailing,
     /// An entry's header makes no sense, or could be read in two ways.
-    #[error("its entry {number} is malformed: {reason}")]
+    #[error("its entry {} is malformed: {reason}", named(name, *number))]
     Entry {
+        /// Its path, escaped; empty if that is not known.
+        name: String,
         /// Which one, counted from 1.
         number: usize,
         /// What is wrong.
@@ -67,6 +69,11 @@ pub enum ArchiveError {
     /// It could not be read from this machine's disk.
     #[error("it cannot be read")]
     Io(#[source] io::Error),
+}
+
+/// An entry in a message.
+fn named(name: &str, number: usize) -> String {
+    if name.is_empty() { number.to_string() } else { format!("`{name}`") }
 }
 
 impl ArchiveError {

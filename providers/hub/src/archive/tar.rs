@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::io::{self, BufReader, Read};
 
-use mu_provider::{TreeError, TreeWriter};
+use mu_provider::{TreeError, TreeWriter, shown_path};
 
 use super::header::{BLOCK, Header};
 use super::layers::Layers;
@@ -149,6 +149,8 @@ struct Archive<'tree, R, S> {
     tree: &'tree mut S,
     /// The entry that is being read, counted from 1.
     number: usize,
+    /// Its path, once that is known.
+    name: Vec<u8>,
     /// The folders that had an entry.
     folders: HashSet<Vec<u8>>,
     /// Bytes that may still be no file's content.
@@ -168,7 +170,8 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
         tree: &'tree mut S,
     ) -> Self {
         let (folders, top, overhead) = (HashSet::new(), None, OVERHEAD);
-        Self { reader, tree, number: 0, folders, overhead, layout, top, layers }
+        let name = Vec::new();
+        Self { reader, tree, number: 0, name, folders, overhead, layout, top, layers }
     }
 
     fn unpack(mut self) -> Result<(), ArchiveError> {
@@ -176,6 +179,7 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
         let mut block = [0; BLOCK];
         while self.next_block(&mut block)? {
             self.number += 1;
+            self.name.clear();
             self.entry(&block, &mut extension)?;
         }
         if extension.is_empty() {
@@ -236,7 +240,15 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
         if extension.size.is_some_and(|other| other != size) {
             return Err(self.malformed("its two sizes differ"));
         }
-        let path = extension.path.map_or_else(|| header.path(), Cow::Owned);
+        let mut path = extension.path.map_or_else(|| header.path(), Cow::Owned);
+        self.name.extend_from_slice(&path);
+        if self.layout == Layout::InFolder && path.contains(&b'\\') {
+            // Helm has packed charts so on Windows, and reads them.
+            if path.contains(&b'/') {
+                return Err(self.malformed("its path has slashes and backslashes"));
+            }
+            path.to_mut().iter_mut().filter(|byte| **byte == b'\\').for_each(|byte| *byte = b'/');
+        }
         if kind == b'5' && matches!(&*path, b"." | b"./") {
             return Ok(());
         }
@@ -358,7 +370,8 @@ impl<'tree, R: Source, S: Sink> Archive<'tree, R, S> {
     }
 
     fn malformed(&self, reason: &'static str) -> ArchiveError {
-        ArchiveError::Entry { number: self.number, reason }
+        let name = shown_path(&self.name);
+        ArchiveError::Entry { name, number: self.number, reason }
     }
 }
 
