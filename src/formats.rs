@@ -3,6 +3,7 @@
 //! mu's own manifest takes precedence. The crate `mu-formats` reads foreign manifests; this module finds
 //! their files.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use mu_formats::helm::{self, Aliases, Needs};
@@ -17,7 +18,7 @@ use crate::manifest::source::{MAX_BYTES, New, SourceError, layout};
 use crate::manifest::{
     Head, JSON_NAME, Loaded, Manifest, ManifestError, YAML_NAME, read_text_if_there,
 };
-use crate::reference::{Defaults, Reference};
+use crate::reference::{Defaults, Name, Reference};
 
 /// The names of all manifests, in order of precedence.
 pub fn manifest_names() -> impl Iterator<Item = &'static str> {
@@ -65,8 +66,21 @@ pub fn load_file(path: &Path, around: &Reading<'_>) -> Result<Loaded, ManifestEr
     let Some(format) = format_of(path) else { return Manifest::load_file(path) };
     let texts = texts(format, path)?;
     let text = texts.0.get(format.manifest).cloned().unwrap_or_default();
-    let manifest = read(format, path, &texts, around)?;
+    // What was packed carries what its author had there; nobody else can add it.
+    let carried = if around.is_own { carried(path)? } else { None };
+    let around = Reading { carried: carried.as_ref(), ..*around };
+    let manifest = read(format, path, &texts, &around)?;
     Ok(Loaded { manifest, path: path.to_owned(), text, warnings: Vec::new() })
+}
+
+/// The names of what lies where a chart carries others inside, if the manifest at `path` is a chart's.
+fn carried(path: &Path) -> Result<Option<BTreeSet<String>>, ManifestError> {
+    if !path.ends_with(helm::CHART) {
+        return Ok(None);
+    }
+    let folder = path.with_file_name("charts");
+    let entries = fs::entries_if_there(&folder)?.into_iter();
+    Ok(Some(entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()))
 }
 
 /// Reads name, version and exports of the package in a folder, if it has a manifest.
@@ -119,7 +133,31 @@ pub fn parse(
     read(format, path, &texts, around)
 }
 
-/// An editor for the workspace's own manifest at `path`, in mu's format or a foreign one.
+/// The file in which the dependencies of the package with the manifest at `path` are written: the manifest, but for charts that
+/// have a `requirements.yaml`.
+pub fn lists_dependencies(path: &Path) -> PathBuf {
+    let is_chart = path.ends_with(helm::CHART);
+    let texts = is_chart.then(|| texts(&helm::FORMAT, path).ok()).flatten();
+    texts.map_or_else(
+        || path.to_owned(),
+        |texts| path.with_file_name(helm::lists_dependencies(&texts)),
+    )
+}
+
+/// The text of a file in which dependencies are written. A `requirements.yaml` need not be there yet.
+///
+/// # Errors
+///
+/// When the file cannot be read.
+pub fn dependencies_text(path: &Path) -> Result<String, ManifestError> {
+    match path.ends_with(helm::REQUIREMENTS) {
+        true => Ok(read_text_if_there(path)?.unwrap_or_else(|| "dependencies: []\n".to_owned())),
+        false => Ok(fs::read_text(path)?),
+    }
+}
+
+/// An editor for the workspace's own manifest at `path`, in mu's format or a foreign one; of a chart, also for its
+/// `requirements.yaml`.
 pub fn editor(
     path: &Path,
     text: impl Into<String>,
@@ -127,9 +165,17 @@ pub fn editor(
     environment: &Environment,
 ) -> Editor {
     let editor = Editor::new(path, text, defaults);
-    match format_of(path) {
+    match format_of_file(path) {
         Some(format) => editor.in_dialect((format.dialect)(&helms_aliases(environment))),
         None => editor,
+    }
+}
+
+/// The format that a file belongs to.
+fn format_of_file(path: &Path) -> Option<&'static Format> {
+    match path.ends_with(helm::REQUIREMENTS) {
+        true => Some(&helm::FORMAT),
+        false => format_of(path),
     }
 }
 
@@ -161,7 +207,7 @@ pub fn with_version(
     }
 }
 
-/// The package in `text`, the workspace's own manifest at `path`.
+/// The package in `text`, the workspace's own manifest at `path`, or its `requirements.yaml`.
 ///
 /// # Errors
 ///
@@ -171,11 +217,17 @@ pub fn parse_own(
     text: &str,
     environment: &Environment,
 ) -> Result<Manifest, SourceError> {
-    match format_of(path) {
+    match format_of_file(path) {
         Some(format) => {
             let aliases = helms_aliases(environment);
             let around = Reading { is_own: true, aliases: Some(&aliases), ..Reading::default() };
-            parse(format, path, text, None, &around)
+            let manifest = path.with_file_name(format.manifest);
+            if !path.ends_with(helm::REQUIREMENTS) {
+                return parse(format, path, text, None, &around);
+            }
+            let chart = read_text_if_there(&manifest).ok().flatten().unwrap_or_default();
+            let beside = (helm::REQUIREMENTS.to_owned(), text.to_owned());
+            parse(format, &manifest, &chart, Some(beside), &around)
         }
         None => Manifest::parse(path, text).map(|(manifest, _)| manifest),
     }
@@ -187,9 +239,20 @@ fn read(
     texts: &Texts,
     around: &Reading<'_>,
 ) -> Result<Manifest, SourceError> {
-    let package = (format.read)(texts, around).map_err(|error| pointed_at(&error, path, texts))?;
+    let mut package =
+        (format.read)(texts, around).map_err(|error| pointed_at(&error, path, texts))?;
+    if package.release.name.is_empty() {
+        package.release.name = name_of_folder(path);
+    }
     let named = mu_formats::manifest(&package);
     Ok(named.expect("a reader takes no name that is not a reference's"))
+}
+
+/// The name of a package that says none, by the folder of its manifest.
+fn name_of_folder(path: &Path) -> String {
+    let folder = folder_of(path).and_then(Path::file_name).and_then(|name| name.to_str());
+    let is_name = |name: &&str| !name.ends_with(".git") && Name::parse(name).is_ok();
+    folder.filter(is_name).unwrap_or("module").to_owned()
 }
 
 /// The first foreign manifest of a folder.

@@ -108,6 +108,8 @@ pub(super) struct Answer<'a> {
     format: &'a Option<String>,
     /// Packages that it carries inside, so that nobody else has to provide them.
     bundled: &'a [String],
+    /// Keys in its manifest that its format does not have.
+    unknown: &'a [String],
     /// The package that took its place.
     moved_to: &'a Option<PackageId>,
     /// Its manifest format, if it states one.
@@ -195,6 +197,7 @@ impl<'a> Answer<'a> {
             deprecated: &version.deprecated,
             format: &found.format,
             bundled: &found.bundled,
+            unknown: &found.unknown,
             moved_to: &version.moved_to,
             api_version: &version.api_version,
             mu_version: &version.mu_version,
@@ -307,6 +310,7 @@ fn facts(context: &Context, found: &Info) -> Vec<(&'static str, Vec<String>)> {
         ("usable", newest_usable.collect()),
         ("depends on", short(&about.dependencies)),
         ("bundled", vec![found.bundled.join(", ")]),
+        ("unknown keys", vec![found.unknown.join(", ")]),
         ("provides", about.provides.clone()),
         ("requires", about.requires.clone()),
         ("replaces", short(&about.replaces)),

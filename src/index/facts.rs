@@ -96,6 +96,7 @@ facts! {
     moved_to: Among, Changeable;
     // A locked version is old enough.
     published: Among, Changeable;
+    unknown: Told, Changeable;
     description: Told, Changeable;
     keywords: Told, Changeable;
     license: Told, Changeable;

@@ -4,13 +4,30 @@ use std::collections::BTreeMap;
 
 use crate::node::Node;
 use crate::reader;
-use crate::shape::Shape::{self, List, Map, Text};
+use crate::shape::Shape::{self, Folded, List, Text, Unused};
 
 /// What mu reads of `repositories.yaml`.
-static SHAPE: Shape = Map(&[(
-    "repositories",
-    List(&Map(&[("name", Text), ("url", Text), ("username", Text), ("password", Text)])),
-)]);
+static SHAPE: Shape =
+    Folded(&[("apiVersion", Unused), ("generated", Unused), ("repositories", List(&REPOSITORY))]);
+
+/// What mu reads of a repository there.
+const REPOSITORY: Shape = Folded(&[
+    ("name", Text),
+    ("url", Text),
+    ("username", Text),
+    ("password", Text),
+    ("caFile", Unused),
+    ("certFile", Unused),
+    ("keyFile", Unused),
+    ("insecure_skip_tls_verify", Unused),
+    ("pass_credentials_all", Unused),
+]);
+
+/// What is read of `repositories.yaml`.
+#[cfg(test)]
+pub(crate) fn shape() -> &'static Shape {
+    &SHAPE
+}
 
 /// Repositories by the short names that the user gave them: `helm repo add NAME URL`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

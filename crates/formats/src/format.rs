@@ -1,6 +1,6 @@
 //! What every format has in common: its reader, the reader's input, and its answer.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -68,6 +68,8 @@ pub struct Reading<'a> {
     pub is_folder: bool,
     /// Short names that the user gave to registries of the format.
     pub aliases: Option<&'a Aliases>,
+    /// The names of what lies where the package carries others inside (`charts/`), if that was looked up.
+    pub carried: Option<&'a BTreeSet<String>>,
 }
 
 /// Where a dependency is written.
@@ -155,8 +157,19 @@ impl Format {
         aliases: Option<&Aliases>,
     ) -> Result<Vec<Placed>, SourceError> {
         let texts = Texts([(self.manifest.to_owned(), text.to_owned())].into());
+        self.placed_in(path, text, &texts, aliases)
+    }
+
+    /// As [`Self::placed`], where `text` is one of several files.
+    pub(crate) fn placed_in(
+        &self,
+        path: &Path,
+        text: &str,
+        texts: &Texts,
+        aliases: Option<&Aliases>,
+    ) -> Result<Vec<Placed>, SourceError> {
         let around = Reading { is_own: true, aliases, ..Reading::default() };
-        let package = (self.read)(&texts, &around).map_err(|error| error.in_text(path, text))?;
+        let package = (self.read)(texts, &around).map_err(|error| error.in_text(path, text))?;
         let read = manifest(&package).map(|manifest| manifest.dependencies).unwrap_or_default();
         let placed = package.places.iter().zip(read);
         Ok(placed.map(|(place, requirement)| Placed { index: place.index, requirement }).collect())

@@ -14,6 +14,7 @@ use crate::manifest::version_of;
 use crate::node::Node;
 use crate::reader::{Key, Reader, is_nothing};
 use crate::shape::{Shape, grouped};
+use crate::unknown::Unknown;
 
 /// The most versions that an index may have, in all of its packages.
 const MOST_VERSIONS: usize = 500_000;
@@ -168,7 +169,8 @@ impl Lines<'_> {
                         }
                         reader.values.next_document();
                         let node = reader.node(event, span, self.of.shape)?;
-                        if let Some(release) = self.entry(&name, &node) {
+                        let unknown = std::mem::take(&mut reader.unknown);
+                        if let Some(release) = self.entry(&name, &node, unknown) {
                             self.count += 1;
                             if self.count > MOST_VERSIONS {
                                 let most = grouped(MOST_VERSIONS);
@@ -190,13 +192,16 @@ impl Lines<'_> {
     }
 
     /// The line of one version. An entry without a readable version has a line that says so.
-    fn entry(&mut self, name: &str, node: &Node<'_>) -> Option<Release> {
+    fn entry(&mut self, name: &str, node: &Node<'_>, unknown: Unknown) -> Option<Release> {
         let mut version = String::new();
         let read = match node.text(self.of.version) {
             Ok(Some((text, _))) => {
                 text.clone_into(&mut version);
                 self.has_versions = true;
-                (self.of.read)(name, node)
+                unknown.check(false).and_then(|unknown| {
+                    let release = (self.of.read)(name, node)?;
+                    Ok(Release { unknown, ..release })
+                })
             }
             Ok(None) => {
                 if let Ok(Some((_, at))) = node.text(self.of.other.0) {

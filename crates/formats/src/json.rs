@@ -9,7 +9,7 @@ use serde_json::Number;
 
 use crate::error::Fault;
 use crate::node::{Entries, Entry, Kind, Node};
-use crate::shape::{Shape, Values};
+use crate::shape::{Shape, Under, Values};
 
 /// Reads what `shape` declares of the JSON that a text begins with; returns how many bytes that has.
 pub(crate) fn read<'t>(
@@ -121,7 +121,7 @@ impl<'t> Visitor<'t> for Value<'_> {
         let shape = self.shape;
         let mut entries = Entries::new(shape);
         while let Some(key) = from.next_key_seed(KeyText)? {
-            let Some(under) = shape.under(&key) else {
+            let Under::Read(key, under) = shape.under(key) else {
                 from.next_value::<IgnoredAny>()?;
                 continue;
             };

@@ -22,6 +22,8 @@ pub mod helm;
 mod index;
 mod json;
 pub mod kcl;
+#[cfg(test)]
+mod keys;
 pub mod kudo;
 mod manifest;
 mod node;
@@ -31,6 +33,7 @@ mod reader;
 mod repeat;
 mod shape;
 mod unedited;
+mod unknown;
 
 pub use self::aliases::{Aliases, Guarded};
 pub use self::artifact::{Artifact, Image, Layer};

@@ -42,10 +42,11 @@ pub(crate) const MOST_SAID: usize = 100;
 pub(crate) static NOTHING: Node<'static> = Node { span: 0..0, kind: Kind::Null };
 
 /// What is read of a person.
-pub(crate) const PERSON: Shape = Shape::Map(&[("name", Shape::Text), ("email", Shape::Text)]);
+pub(crate) const PERSON: Shape =
+    Shape::Folded(&[("name", Shape::Text), ("email", Shape::Text), ("url", Shape::Unused)]);
 
 /// What is read of people.
-pub(crate) const PEOPLE: Shape = Shape::List(&PERSON);
+pub(crate) const PEOPLE: Shape = Shape::Shown(&Shape::List(&PERSON));
 
 /// The entries of a map while it is read.
 pub(crate) struct Entries<'t> {
@@ -102,7 +103,7 @@ impl<'t> Node<'t> {
     /// The value of a key; a missing key and `null` are the same.
     pub(crate) fn get(&self, key: &str) -> Result<Option<&Node<'t>>, Fault> {
         let Kind::Map(entries, shape) = &self.kind else { return Ok(None) };
-        debug_assert!(shape.under(key).is_some(), "`{key}` is read, and not declared");
+        debug_assert!(shape.reads(key), "`{key}` is read, and not declared");
         let mut found = entries.iter().filter(|entry| entry.key == key);
         let first = found.next();
         if let Some(second) = found.next() {
@@ -120,7 +121,7 @@ impl<'t> Node<'t> {
     /// The last value of a key, if the key is there.
     pub(crate) fn written(&self, key: &str) -> Option<&Node<'t>> {
         let Kind::Map(entries, shape) = &self.kind else { return None };
-        debug_assert!(shape.under(key).is_some(), "`{key}` is read, and not declared");
+        debug_assert!(shape.reads(key), "`{key}` is read, and not declared");
         entries.iter().rfind(|entry| entry.key == key).map(|entry| &entry.value)
     }
 

@@ -11,18 +11,28 @@ use serde_yaml::granit_parser::{self as yaml, Event, Parser, ScalarStyle, Span, 
 use crate::error::Fault;
 use crate::node::{self, Entries, Entry, Kind, Node};
 use crate::repeat::{Found, Repeats};
-use crate::shape::{Shape, Values};
+use crate::shape::{Shape, Under, Values};
+use crate::unknown::Unknown;
 
 /// How deep lists and maps may be nested.
 const MAX_DEPTH: usize = 64;
 
 /// Reads what `shape` declares of the first document of a text.
 pub(crate) fn read<'t>(text: &'t str, shape: &'static Shape) -> Result<Node<'t>, Fault> {
+    read_all(text, shape).map(|(node, _)| node)
+}
+
+/// As [`read`], with the keys that the format does not have.
+pub(crate) fn read_all<'t>(
+    text: &'t str,
+    shape: &'static Shape,
+) -> Result<(Node<'t>, Unknown), Fault> {
     let mut reader = Reader::new(text);
-    match reader.first()? {
-        Some((event, span)) => reader.node(event, span, shape),
-        None => Ok(node::NOTHING.clone()),
-    }
+    let node = match reader.first()? {
+        Some((event, span)) => reader.node(event, span, shape)?,
+        None => node::NOTHING.clone(),
+    };
+    Ok((node, reader.unknown))
 }
 
 /// Reads what `shape` declares of every document of a text, and hands it to `take`.
@@ -78,6 +88,8 @@ pub(crate) struct Reader<'t> {
     /// How many lists and maps the value is in that is being read.
     depth: usize,
     pub(crate) values: Values,
+    /// The keys that the format does not have.
+    pub(crate) unknown: Unknown,
 }
 
 impl<'t> Reader<'t> {
@@ -88,7 +100,7 @@ impl<'t> Reader<'t> {
         };
         let parser = Parser::new_from_str_with_options(text, options);
         let (repeats, values) = (Repeats::default(), Values::default());
-        Self { text, parser, repeats, depth: 0, values }
+        Self { text, parser, repeats, depth: 0, values, unknown: Unknown::default() }
     }
 
     /// The first event of the first document.
@@ -205,13 +217,20 @@ impl<'t> Reader<'t> {
                 let level = self.level();
                 while let Some(Key { text: key, span, is_merged }) = self.key(level)? {
                     let (event, begin) = self.next()?;
-                    match shape.under(&key) {
-                        Some(under) => {
+                    match shape.under(key) {
+                        Under::Read(key, under) => {
                             self.values.count(&span)?;
                             let value = self.node(event, begin, under)?;
                             entries.add(Entry { key, span, value }, is_merged);
                         }
-                        None => self.pass_over(event, begin)?,
+                        Under::Nothing => self.pass_over(event, begin)?,
+                        Under::Unknown(key, keys) => {
+                            // What has a name is there for its aliases.
+                            if event.anchor_id().is_none() {
+                                self.unknown.add(&key, span, keys);
+                            }
+                            self.pass_over(event, begin)?;
+                        }
                     }
                 }
                 entries.finish()

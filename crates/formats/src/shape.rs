@@ -1,8 +1,10 @@
 //! What mu reads of a foreign text: declarations of keys, and how many values a text may have.
 //!
-//! Each format declares the keys that it reads, in one place. All else is passed over while it is parsed: no value is made of it, so
-//! whatever nobody reads takes no memory. What is made is counted, because a byte of text can become fifty bytes of values.
+//! Each format declares all of its keys in one place: those that mu reads, and those without a meaning for mu. The latter are passed
+//! over while they are parsed: no value is made of them, so they take no memory. A key that is not declared is one that the format
+//! does not have: `unknown` says what becomes of it. What is made is counted, because a byte of text can become fifty bytes of values.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use crate::error::Fault;
@@ -14,37 +16,83 @@ pub(crate) enum Shape {
     Text,
     /// A list, and this of each of its values.
     List(&'static Shape),
-    /// A map, and these of its keys.
-    Map(&'static [(&'static str, Shape)]),
+    /// A map with these keys.
+    Map(Keys),
+    /// As [`Self::Map`], and the case of its keys does not count: so does Go read JSON, which it makes of YAML first.
+    Folded(Keys),
+    /// A map of which these keys have a meaning here, and others may be there.
+    Open(Keys),
+    /// A map whose keys are names, and this under each.
+    Each(&'static Shape),
+    /// What is only shown to people.
+    Shown(&'static Shape),
+    /// What the format knows, and has no meaning for mu.
+    Unused,
     /// What is declared there, so that it can hold itself.
     As(&'static Shape),
     /// All of it: for maps whose keys are not known beforehand.
     All,
 }
 
+/// The keys of a map, and what is read under each.
+pub(crate) type Keys = &'static [(&'static str, Shape)];
+
+/// The shape of a text that is only shown.
+pub(crate) const SHOWN: Shape = Shape::Shown(&Shape::Text);
+
 /// The shape of a list of texts.
 pub(crate) const TEXTS: Shape = Shape::List(&Shape::Text);
 
 impl Shape {
-    /// What is read under a key; `None` if nobody reads it.
-    pub(crate) fn under(&'static self, key: &str) -> Option<&'static Self> {
-        match self {
-            Self::Map(keys) => keys.iter().find(|(known, _)| *known == key).map(|(_, shape)| shape),
-            Self::As(shape) => shape.under(key),
-            Self::All => Some(self),
-            Self::Text | Self::List(_) => None,
+    /// What is read under a key.
+    pub(crate) fn under<'k>(&'static self, key: Cow<'k, str>) -> Under<'k> {
+        let (keys, is_folded) = match self {
+            Self::Map(keys) | Self::Open(keys) => (keys, false),
+            Self::Folded(keys) => (keys, true),
+            Self::As(shape) | Self::Shown(shape) => return shape.under(key),
+            Self::All => return Under::Read(key, self),
+            Self::Each(shape) => return Under::Read(key, shape),
+            Self::Text | Self::List(_) | Self::Unused => return Under::Nothing,
+        };
+        let found = keys.iter().find(|(known, _)| *known == key);
+        let folded = || keys.iter().find(|(known, _)| known.eq_ignore_ascii_case(&key));
+        match found.or_else(|| is_folded.then(folded).flatten()) {
+            Some((_, Self::Unused)) => Under::Nothing,
+            Some((known, shape)) => Under::Read(Cow::Borrowed(*known), shape),
+            None if matches!(self, Self::Open(_)) => Under::Nothing,
+            None => Under::Unknown(key, keys),
         }
+    }
+
+    /// Whether a key is declared to be read.
+    pub(crate) fn reads(&'static self, key: &str) -> bool {
+        matches!(self.under(Cow::Borrowed(key)), Under::Read(..))
     }
 
     /// What is read of each value of a list.
     pub(crate) fn inside(&'static self) -> Option<&'static Self> {
         match self {
             Self::List(shape) => Some(shape),
-            Self::As(shape) => shape.inside(),
+            Self::As(shape) | Self::Shown(shape) => shape.inside(),
             Self::All => Some(self),
-            Self::Text | Self::Map(_) => None,
+            Self::Text
+            | Self::Map(_)
+            | Self::Folded(_)
+            | Self::Open(_)
+            | Self::Each(_)
+            | Self::Unused => None,
         }
     }
+}
+
+/// What is read under a key.
+pub(crate) enum Under<'k> {
+    /// This, and the key as it is declared.
+    Read(Cow<'k, str>, &'static Shape),
+    /// Nothing.
+    Nothing,
+    /// The map has no such key, but these.
+    Unknown(Cow<'k, str>, Keys),
 }
 
 /// The most values that one document may have.

@@ -108,6 +108,9 @@ pub struct Release {
     /// Packages that it carries inside, so that nobody else has to provide them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bundled: Vec<String>,
+    /// Keys in its manifest that its format does not have.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unknown: Vec<String>,
     /// The package that took its place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub moved_to: Option<String>,

@@ -67,7 +67,8 @@ impl Manifests<'_> {
                 let is_chart = format.name == helm::FORMAT.name;
                 let aliases = is_chart.then(|| (self.around.run().options.helms_aliases)());
                 let is_folder = self.route.provider.facts().is_folder;
-                let reading = Reading { is_own: false, is_folder, aliases: aliases.as_ref() };
+                let reading =
+                    Reading { is_folder, aliases: aliases.as_ref(), ..Reading::default() };
                 formats::parse(format, &path, &file.text, beside, &reading)
             }
             None => Manifest::parse_published(&path, &file.text),

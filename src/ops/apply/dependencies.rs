@@ -184,9 +184,9 @@ fn listed(
     unseen: &mut Vec<&str>,
 ) -> Result<Vec<Dependency>, CommandError> {
     let member = &session.workspace.members[index];
-    let text = crate::fs::read_text(&member.manifest_path)?;
-    let (path, environment) = (&member.manifest_path, &session.environment);
-    let editor = formats::editor(path, text, &member.defaults, environment);
+    let path = &formats::lists_dependencies(&member.manifest_path);
+    let text = formats::dependencies_text(path)?;
+    let editor = formats::editor(path, text, &member.defaults, &session.environment);
     let is_tagged = formats::format_of(path).is_some_and(|format| format.lenient);
     let mut dependencies = Vec::new();
     for (number, entry) in

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use crate::formats;
 use crate::fs;
 use crate::lock::Lockfile;
 use crate::manifest::generated_manifest;
@@ -149,7 +150,8 @@ pub(super) fn record(
 fn of_view(session: &Session, edits: &[Edit]) -> Vec<Edit> {
     let is_own = |edit: &&Edit| {
         let mut edited = session.edited.iter();
-        session.edited.is_empty() || edited.any(|one| one.member.manifest_path == edit.path)
+        session.edited.is_empty()
+            || edited.any(|one| formats::lists_dependencies(&one.member.manifest_path) == edit.path)
     };
     edits.iter().filter(is_own).cloned().collect()
 }

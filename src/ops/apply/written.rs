@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::formats;
 use crate::lock::Lockfile;
 use crate::manifest::edit::Section;
 use crate::manifest::{Manifest, Requirement};
@@ -58,7 +59,7 @@ impl Written {
     fn of(member: &Member, section: Section, entry: &Requirement, id: PackageId) -> Self {
         Self {
             package: member.manifest.name.to_string(),
-            manifest: member.manifest_path.clone(),
+            manifest: formats::lists_dependencies(&member.manifest_path),
             dev: section == Section::DevDependencies,
             id,
             name: entry.reference.with_version(None).to_string(),
@@ -86,10 +87,11 @@ pub(crate) fn unchanged(
     let mut unchanged = Vec::new();
     for (index, member) in session.workspace.members.iter().enumerate() {
         let manifest = changed.manifest(&session.workspace, index);
+        let file = formats::lists_dependencies(&member.manifest_path);
         for section in [Section::Dependencies, Section::DevDependencies] {
             for entry in section.of(manifest).iter().filter(|entry| !entry.indirect) {
                 let id = id_in(session, member, &entry.reference);
-                let is_it = |one: &Written| one.id == id && one.manifest == member.manifest_path;
+                let is_it = |one: &Written| one.id == id && one.manifest == file;
                 if open.contains(&id) && !written.iter().any(is_it) {
                     let (from, to) = (Some(spec(entry)), Some(spec(entry)));
                     let entry = Written::of(member, section, entry, id);

@@ -39,6 +39,8 @@ pub struct Info {
     pub format: Option<String>,
     /// Packages that it carries inside, so that nobody else has to provide them.
     pub bundled: Vec<String>,
+    /// Keys in its manifest that its format does not have.
+    pub unknown: Vec<String>,
     /// Its author's description of it.
     pub about: About,
     /// How many versions the package has.
@@ -147,6 +149,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
         newest_usable: newest_usable.map(|position| releases.version(position).to_string()),
         format: release.format.clone().or_else(|| manifest.as_ref()?.format.clone()),
         bundled: release.bundled.clone(),
+        unknown: release.unknown.clone(),
         about: about(manifest.as_ref(), &release),
         total: releases.len() as usize,
         yanked: (0..releases.len()).filter(is_yanked).count(),

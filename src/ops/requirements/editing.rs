@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use crate::formats;
-use crate::fs;
 use crate::manifest::Manifest;
 use crate::manifest::edit::{EditError, Editor, Section};
 use crate::ops::session::changed_manifests::ChangedManifests;
@@ -47,12 +46,12 @@ impl Editing {
             return Ok(false);
         }
         let text = editor.into_text();
-        let path = &session.workspace.members[index].manifest_path;
-        let manifest = formats::parse_own(path, &text, &session.environment)?;
+        let path = formats::lists_dependencies(&session.workspace.members[index].manifest_path);
+        let manifest = formats::parse_own(&path, &text, &session.environment)?;
         self.set(index, manifest);
-        match self.edits.iter_mut().find(|edit| edit.path == *path) {
+        match self.edits.iter_mut().find(|edit| edit.path == path) {
             Some(edit) => edit.text = text,
-            None => self.edits.push(Edit { path: path.clone(), text }),
+            None => self.edits.push(Edit { path, text }),
         }
         Ok(true)
     }
@@ -64,12 +63,12 @@ impl Editing {
     /// When the file cannot be read.
     pub(crate) fn editor(&self, session: &Session, index: usize) -> Result<Editor, CommandError> {
         let member = &session.workspace.members[index];
-        let path: &PathBuf = &member.manifest_path;
-        let text = match self.edits.iter().find(|edit| edit.path == *path) {
+        let path = formats::lists_dependencies(&member.manifest_path);
+        let text = match self.edits.iter().find(|edit| edit.path == path) {
             Some(edit) => edit.text.clone(),
-            None => fs::read_text(path)?,
+            None => formats::dependencies_text(&path)?,
         };
-        Ok(formats::editor(path, text, &member.defaults, &session.environment))
+        Ok(formats::editor(&path, text, &member.defaults, &session.environment))
     }
 
     /// Supposes another version for an entry of a member's manifest, whether or not its format can say that: nothing of it is

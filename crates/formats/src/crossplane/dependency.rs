@@ -6,7 +6,7 @@ use mu_provider::Dependency;
 use crate::error::Fault;
 use crate::node::{Kind, Node};
 use crate::range::rewritten;
-use crate::shape::Shape::{self, Map, Text};
+use crate::shape::Shape::{self, Map, Text, Unused};
 
 /// The keys that can have a dependency's package; the key also says its kind.
 pub(super) const KEYS: [&str; 4] = ["package", "provider", "configuration", "function"];
@@ -18,6 +18,9 @@ pub(super) const SHAPE: Shape = Map(&[
     ("configuration", Text),
     ("function", Text),
     ("version", Text),
+    // The kind of a `package`; mu reads it from the package itself.
+    ("apiVersion", Unused),
+    ("kind", Unused),
 ]);
 
 /// The keys among them that say a kind.

@@ -18,7 +18,7 @@ use crate::format::{Format, Package, Place, Reading, Seen, once};
 use crate::node::Node;
 use crate::range::rewritten;
 use crate::reader::{self, Reader};
-use crate::shape::Shape::{self, List, Map, Text};
+use crate::shape::Shape::{self, List, Map, Open, Shown, Text, Unused};
 
 /// The format of packages as their authors write them.
 pub const FORMAT: Format = Format {
@@ -69,23 +69,33 @@ static SHAPE: Shape = Map(&[
     ("kind", Text),
     (
         "metadata",
-        Map(&[
+        Open(&[
             ("name", Text),
             (
                 "annotations",
-                Map(&[
+                Shown(&Open(&[
                     ("meta.crossplane.io/description", Text),
                     ("meta.crossplane.io/license", Text),
                     ("meta.crossplane.io/maintainer", Text),
                     ("meta.crossplane.io/source", Text),
-                ]),
+                ])),
             ),
         ]),
     ),
     (
         "spec",
-        Map(&[("crossplane", Map(&[("version", Text)])), ("dependsOn", List(&dependency::SHAPE))]),
+        Map(&[
+            ("crossplane", Map(&[("version", Text)])),
+            ("dependsOn", List(&dependency::SHAPE)),
+            ("capabilities", Unused),
+            // Of a provider.
+            ("controller", Unused),
+            // Of a function.
+            ("image", Unused),
+        ]),
     ),
+    // Kubernetes has it on everything.
+    ("status", Unused),
 ]);
 
 /// Whether a text is a `crossplane.yaml`, and not a resource of another kind in a file of that name. What cannot be read is one with
@@ -114,11 +124,12 @@ fn kind<'n>(root: &'n Node<'_>) -> Option<&'n str> {
     (version.starts_with(GROUP) && KINDS.contains(&kind)).then_some(kind)
 }
 
-fn read(files: &Texts, name: &str, _around: &Reading<'_>) -> Result<Package, FormatError> {
+fn read(files: &Texts, name: &str, around: &Reading<'_>) -> Result<Package, FormatError> {
     files.read(name, |text| {
         let mut reader = Reader::new(text);
         let root = reader.document(&SHAPE)?.ok_or_else(|| Fault::new(0..0, "the file is empty"))?;
         let mut release = release(&root)?;
+        release.unknown = std::mem::take(&mut reader.unknown).check(around.is_own)?;
         let mut places = Vec::new();
         release.dependencies.get_or_insert_default();
         let mut seen = Seen::default();
@@ -179,6 +190,12 @@ fn release(root: &Node<'_>) -> Result<Release, Fault> {
         release.constraints.insert(CROSSPLANE.to_owned(), range.text);
     }
     Ok(release)
+}
+
+/// What is read of the manifest of a package, and of the definition of a kind.
+#[cfg(test)]
+pub(crate) fn shapes() -> [&'static Shape; 2] {
+    [&SHAPE, &served::SHAPE]
 }
 
 #[cfg(test)]

@@ -3,19 +3,19 @@
 use mu_manifest::Capability;
 
 use crate::node::Node;
-use crate::shape::Shape::{self, List, Map, Text};
+use crate::shape::Shape::{self, List, Open, Text};
 
 /// What mu reads of the definition of a kind.
-pub(super) static SHAPE: Shape = Map(&[
+pub(super) static SHAPE: Shape = Open(&[
     ("apiVersion", Text),
     ("kind", Text),
     (
         "spec",
-        Map(&[
+        Open(&[
             ("group", Text),
-            ("names", Map(&[("kind", Text)])),
-            ("claimNames", Map(&[("kind", Text)])),
-            ("versions", List(&Map(&[("name", Text), ("served", Text)]))),
+            ("names", Open(&[("kind", Text)])),
+            ("claimNames", Open(&[("kind", Text)])),
+            ("versions", List(&Open(&[("name", Text), ("served", Text)]))),
         ]),
     ),
 ]);

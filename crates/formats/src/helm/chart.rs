@@ -8,13 +8,13 @@ use crate::error::Fault;
 use crate::format::check_name;
 use crate::node::{Node, PEOPLE};
 use crate::range::rewritten;
-use crate::shape::Shape::{self, List, Map, Text};
-use crate::shape::TEXTS;
+use crate::shape::Shape::{self, Folded, List, Open, Shown, Text, Unused};
+use crate::shape::{SHOWN, TEXTS};
 
 /// The manifest of a chart.
 pub const CHART: &str = "Chart.yaml";
 
-/// What charts of the first format depend on.
+/// What charts of the first format, and some of the second, depend on.
 pub const REQUIREMENTS: &str = "requirements.yaml";
 
 /// Whether the file at `path` in a chart is the manifest or the archive of its copy of the chart `name`.
@@ -33,34 +33,51 @@ const KUBERNETES: &str = "kubernetes";
 const LICENSES: [&str; 3] = ["licenses", "license", "artifacthub.io/license"];
 
 /// What mu reads of a chart, in `Chart.yaml` and in an index alike.
-pub(super) static SHAPE: Shape = Map(&[
+pub(super) static SHAPE: Shape = Folded(&[
     ("apiVersion", Text),
     ("kind", Text),
     ("name", Text),
     ("version", Text),
     ("appVersion", Text),
     ("kubeVersion", Text),
-    ("description", Text),
-    ("home", Text),
+    ("description", SHOWN),
+    ("home", SHOWN),
     ("deprecated", Text),
-    ("keywords", TEXTS),
+    ("keywords", Shown(&TEXTS)),
     ("maintainers", PEOPLE),
     (
         "annotations",
-        Map(&[("licenses", Text), ("license", Text), ("artifacthub.io/license", Text)]),
+        Shown(&Open(&[("licenses", Text), ("license", Text), ("artifacthub.io/license", Text)])),
     ),
     ("dependencies", List(&DEPENDENCY)),
+    ("condition", Unused),
+    ("engine", Unused),
+    ("icon", Unused),
+    ("sources", Unused),
+    ("tags", Unused),
+    ("tillerVersion", Unused),
+    ("type", Unused),
     // In an index.
+    ("checksum", Unused),
     ("created", Text),
     ("digest", Text),
     ("operatorVersion", Text),
     ("removed", Text),
+    ("url", Unused),
     ("urls", TEXTS),
 ]);
 
-/// Reads name and version, and whether the chart has the first format, whose dependencies are in another
-/// file. In an index, `name` is the name under which the index lists the chart.
-pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<(Release, bool), Fault> {
+/// What mu reads of `requirements.yaml`.
+pub(super) static REQUIRED: Shape = Folded(&[("dependencies", List(&DEPENDENCY))]);
+
+/// Whether the chart has the first format, whose dependencies are usually in another file.
+pub(super) fn is_first(root: &Node<'_>) -> bool {
+    // Helm reads it in the same way.
+    !matches!(root.text("apiVersion"), Ok(Some(("v2", _))))
+}
+
+/// Reads name and version. In an index, `name` is the name under which the index lists the chart.
+pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<Release, Fault> {
     if !root.is_map() {
         return Err(root.fault("a chart is a map of keys"));
     }
@@ -74,23 +91,18 @@ pub(super) fn head(root: &Node<'_>, name: Option<&str>) -> Result<(Release, bool
     if Version::parse_lenient(version).is_err() {
         return Err(node.fault(format!("`{version}` is not a version")));
     }
-    let is_first = match root.text("apiVersion")? {
-        // Helm reads it in the same way.
-        None | Some(("v1", _)) => true,
-        Some(("v2", _)) => false,
-        Some((other, node)) => {
-            return Err(node.fault(format!(
-                "charts of the format `{other}` are not supported, only v1 and v2"
-            )));
-        }
-    };
-    let release = Release {
+    if let Some((other, node)) = root.text("apiVersion")?
+        && !["v1", "v2"].contains(&other)
+    {
+        let reason = format!("charts of the format `{other}` are not supported, only v1 and v2");
+        return Err(node.fault(reason));
+    }
+    Ok(Release {
         name: own.to_owned(),
         version: version.to_owned(),
         format: Some("helm".to_owned()),
         ..Release::default()
-    };
-    Ok((release, is_first))
+    })
 }
 
 /// Reads everything else that a chart says. Text that is only for people is left out if it makes no sense.

@@ -1,17 +1,28 @@
 //! One dependency of a chart, as a reference.
 
+use std::collections::BTreeSet;
+
 use mu_manifest::reference::Reference;
 use mu_provider::{Dependency, Release};
 
+use super::chart::is_copy;
 use crate::error::Fault;
 use crate::format::{Reading, Seen, check_name};
 use crate::node::Node;
 use crate::range::rewritten;
-use crate::shape::Shape::{self, Map, Text};
+use crate::shape::Shape::{self, Folded, Text, Unused};
 
 /// What mu reads of a dependency.
-pub(super) const DEPENDENCY: Shape =
-    Map(&[("name", Text), ("version", Text), ("repository", Text)]);
+pub(super) const DEPENDENCY: Shape = Folded(&[
+    ("name", Text),
+    ("version", Text),
+    ("repository", Text),
+    ("alias", Text),
+    ("condition", Unused),
+    ("enabled", Unused),
+    ("import-values", Unused),
+    ("tags", Unused),
+]);
 
 /// Where a dependency comes from.
 enum Repository {
@@ -51,6 +62,17 @@ pub(super) fn add(
         (Repository::Folder(folder), Some(_)) => folder,
         (Repository::Url(base), Some(_)) => format!("{base}{name}"),
         (Repository::Inside, _) | (Repository::Url(_), None) => {
+            let lacks = match node.text("repository")? {
+                None => "repository",
+                // Another folder of the chart.
+                Some((text, _)) if text.starts_with(FOLDER) => "",
+                Some(_) => "version",
+            };
+            if !lacks.is_empty() && around.carried.is_some_and(|carried| !carries(carried, name)) {
+                return Err(node.fault(format!(
+                    "the dependency `{name}` has no `{lacks}`, and the chart does not carry it: there is no `charts/{name}`"
+                )));
+            }
             seen.bundle(release, name);
             return Ok(false);
         }
@@ -65,6 +87,15 @@ pub(super) fn add(
     }
     let dependency = Dependency::new(reference, range.prerelease);
     Ok(depend(release, dependency, around, seen))
+}
+
+/// What a repository begins with that is a folder.
+const FOLDER: &str = "file://";
+
+/// Whether a chart with these files in `charts` carries the chart called `name`.
+fn carries(files: &BTreeSet<String>, name: &str) -> bool {
+    let is_it = |file: &String| file == name || is_copy(&format!("charts/{file}"), name);
+    files.iter().any(is_it)
 }
 
 fn depend(
@@ -88,7 +119,7 @@ fn repository(text: &str, around: &Reading<'_>) -> Result<Repository, String> {
         })?;
         return url_of(url);
     }
-    let Some(path) = text.strip_prefix("file://") else { return url_of(text) };
+    let Some(path) = text.strip_prefix(FOLDER) else { return url_of(text) };
     let inner = path.trim_start_matches("./");
     let is_inside = !path.starts_with('/') && !inner.split('/').any(|part| part == "..");
     let is_beside = around.is_own || around.is_folder;

@@ -7,11 +7,13 @@ use mu_manifest::edit::{Dialect, Placed};
 use mu_manifest::reference::{Protocol, Reference, VersionSpec};
 use mu_manifest::source::{New, Problem, SourceError};
 
-use super::{FORMAT, REQUIREMENTS};
+use super::{CHART, FORMAT, REQUIREMENTS};
 use crate::aliases::Aliases;
+use crate::files::Texts;
 use crate::range::{ranged, rewritten};
-use crate::reader;
-use crate::shape::Shape::{Map, Text};
+
+/// A `Chart.yaml` that says nothing of a chart.
+const NAMELESS: &str = "name: chart\nversion: 0.0.0\n";
 
 /// What Helm takes for any version.
 const ANY: &str = "*";
@@ -25,36 +27,19 @@ pub struct Charts {
 
 impl Dialect for Charts {
     fn requirements(&self, path: &Path, text: &str) -> Result<Vec<Placed>, SourceError> {
-        FORMAT.placed(path, text, Some(&self.aliases))
+        match path.file_name() {
+            // Name and version are in another file.
+            Some(name) if name == REQUIREMENTS => {
+                let chart = (CHART.to_owned(), NAMELESS.to_owned());
+                let texts = Texts([chart, (REQUIREMENTS.to_owned(), text.to_owned())].into());
+                FORMAT.placed_in(path, text, &texts, Some(&self.aliases))
+            }
+            _ => FORMAT.placed(path, text, Some(&self.aliases)),
+        }
     }
 
-    fn check(&self, path: &Path, text: &str, new: Option<&Requirement>) -> Result<(), Problem> {
-        let is_second = reader::read(text, &Map(&[("apiVersion", Text)]))
-            .is_ok_and(|root| matches!(root.text("apiVersion"), Ok(Some(("v2", _)))));
-        let file = path.with_file_name(REQUIREMENTS);
-        if is_second {
-            return Ok(());
-        }
-        let line = new.and_then(|new| match self.entry(new).ok()?.0 {
-            New::Lines(pairs) => {
-                let pairs = pairs.iter().filter_map(|(key, value)| match value {
-                    New::Text(text) => Some(format!("{key}: {text:?}")),
-                    _ => None,
-                });
-                Some(format!("{{{}}}", pairs.collect::<Vec<_>>().join(", ")))
-            }
-            _ => None,
-        });
-        let what = match line {
-            Some(line) => format!("write `- {line}` under `dependencies` in `{}`", file.display()),
-            None => format!("change `{}` yourself", file.display()),
-        };
-        Err(Problem::new(format!(
-            "a chart of `apiVersion: v1` has its dependencies in `{REQUIREMENTS}`, which mu reads but does not edit"
-        ))
-        .help(format!(
-            "{what}; or write `apiVersion: v2` here, and move the `dependencies` here"
-        )))
+    fn check(&self, _: &Path, _: &str, _: Option<&Requirement>) -> Result<(), Problem> {
+        Ok(())
     }
 
     fn entry(&self, new: &Requirement) -> Result<(New, Requirement), Problem> {

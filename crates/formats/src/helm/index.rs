@@ -35,12 +35,12 @@ pub fn index(file: &str, text: &str, aliases: &Aliases) -> Result<Index, FormatE
 }
 
 fn release(name: &str, node: &Node<'_>, around: &Reading<'_>) -> Result<Release, Fault> {
-    let (mut release, is_first) = chart::head(node, Some(name))?;
+    let mut release = chart::head(node, Some(name))?;
     let mut seen = Seen::default();
     for dependency in node.list("dependencies")? {
         dependency::add(&mut release, dependency, around, &mut seen)?;
     }
-    if !is_first {
+    if !chart::is_first(node) {
         release.dependencies.get_or_insert_default();
     }
     chart::details(&mut release, node)?;

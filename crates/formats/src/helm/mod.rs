@@ -22,12 +22,13 @@ pub use self::index::index;
 pub use self::lock::{Need, Needs, dependencies, lock, locked, needs};
 pub use self::pushed::{Pushed, pushed};
 pub use crate::aliases::Aliases;
-use crate::error::FormatError;
+use crate::error::{Fault, FormatError};
 use crate::files::Texts;
 use crate::format::{Format, Package, Place, Reading, Seen};
 pub use crate::index::{Index, is_index};
 use crate::node::Node;
 use crate::reader;
+use crate::unknown::Unknown;
 
 /// The format of charts.
 pub const FORMAT: Format = Format {
@@ -62,28 +63,54 @@ fn is_one(text: &str) -> bool {
 pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError> {
     let text = files.manifest(CHART)?;
     let in_chart = |fault| FormatError::new(CHART, text, fault);
-    let root = reader::read(text, &chart::SHAPE).map_err(in_chart)?;
-    let (mut release, is_first) = chart::head(&root, None).map_err(in_chart)?;
-    let line = |text: &str, node: &Node<'_>| mu_manifest::source::line_of(text, node.span.start);
+    let (root, unknown) = reader::read_all(text, &chart::SHAPE).map_err(in_chart)?;
+    let mut release = chart::head(&root, None).map_err(in_chart)?;
+    release.unknown = unknown.check(around.is_own).map_err(in_chart)?;
     let (mut places, mut seen) = (Vec::new(), Seen::default());
-    let mut add = |file: &str, text: &str, root: &Node<'_>| -> Result<(), FormatError> {
-        let in_file = |fault| FormatError::new(file, text, fault);
-        for (index, node) in root.list("dependencies").map_err(in_file)?.iter().enumerate() {
-            if dependency::add(&mut release, node, around, &mut seen).map_err(in_file)? {
-                places.push(Place { line: line(text, node), index });
+    let mut add = |text: &str, root: &Node<'_>| -> Result<(), Fault> {
+        for (index, node) in root.list("dependencies")?.iter().enumerate() {
+            if dependency::add(&mut release, node, around, &mut seen)? {
+                let line = mu_manifest::source::line_of(text, node.span.start);
+                places.push(Place { line, index });
             }
         }
         Ok(())
     };
-    add(CHART, text, &root)?;
-    if is_first && let Some(text) = files.text(REQUIREMENTS) {
-        let in_file = |fault| FormatError::new(REQUIREMENTS, text, fault);
-        let root = reader::read(text, &chart::SHAPE).map_err(in_file)?;
-        add(REQUIREMENTS, text, &root)?;
+    match required(files)? {
+        Some((text, root, unknown)) => {
+            let read = unknown.check(around.is_own).and_then(|_| add(text, &root));
+            read.map_err(|fault| FormatError::new(REQUIREMENTS, text, fault))?;
+        }
+        None => add(text, &root).map_err(in_chart)?,
     }
     chart::details(&mut release, &root).map_err(in_chart)?;
     release.dependencies.get_or_insert_default();
     Ok(Package { release, places, ..Package::default() })
+}
+
+/// What `requirements.yaml` says, if it lists dependencies: Helm then reads them there, and not in `Chart.yaml`, in both formats of
+/// charts.
+fn required(files: &Texts) -> Result<Option<(&str, Node<'_>, Unknown)>, FormatError> {
+    let Some(text) = files.text(REQUIREMENTS) else { return Ok(None) };
+    let in_file = |fault| FormatError::new(REQUIREMENTS, text, fault);
+    let (root, unknown) = reader::read_all(text, &chart::REQUIRED).map_err(in_file)?;
+    let lists = root.written("dependencies").is_some();
+    // A misspelt key lists nothing.
+    Ok((lists || !unknown.is_empty()).then_some((text, root, unknown)))
+}
+
+/// The file of a chart in which its dependencies are written: `Chart.yaml` or `requirements.yaml`.
+pub fn lists_dependencies(files: &Texts) -> &'static str {
+    let root = |name, shape| files.text(name).and_then(|text| reader::read(text, shape).ok());
+    let lists = |root: &Node<'_>| root.written("dependencies").is_some();
+    let chart = root(CHART, &chart::SHAPE);
+    let is_first = chart.as_ref().is_some_and(chart::is_first);
+    let is_there = root(REQUIREMENTS, &chart::REQUIRED).is_some_and(|root| lists(&root));
+    // Helm takes no dependencies in a `Chart.yaml` of the first format where it checks charts, though it reads them.
+    match is_there || (is_first && !chart.as_ref().is_some_and(lists)) {
+        true => REQUIREMENTS,
+        false => CHART,
+    }
 }
 
 /// Reads only the name and version of a chart: they identify even a chart that cannot be used.
@@ -92,7 +119,13 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
 ///
 /// When it has none, or is not YAML.
 pub fn head(files: &Texts) -> Result<Release, FormatError> {
-    files.read(CHART, |text| Ok(chart::head(&reader::read(text, &chart::SHAPE)?, None)?.0))
+    files.read(CHART, |text| chart::head(&reader::read(text, &chart::SHAPE)?, None))
+}
+
+/// What is read of `Chart.yaml` and of the entries of an index, of `requirements.yaml`, and of a lock.
+#[cfg(test)]
+pub(crate) fn shapes() -> [&'static crate::shape::Shape; 3] {
+    [&chart::SHAPE, &chart::REQUIRED, lock::shape()]
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ pub fn pushed(files: &Texts, created: Option<&str>) -> Result<Pushed, FormatErro
     let text = files.manifest(CHART)?;
     let in_chart = |fault| FormatError::new(CHART, text, fault);
     let root = reader::read(text, &All).map_err(in_chart)?;
-    let (release, is_first) = chart::head(&root, None).map_err(in_chart)?;
+    let release = chart::head(&root, None).map_err(in_chart)?;
     let mut config = mapping(CHART, text, &root)?;
     as_texts(&mut config, &root, &TEXTS);
     if let (Some(Value::Object(annotations)), Ok(Some(node))) =
@@ -65,8 +65,8 @@ pub fn pushed(files: &Texts, created: Option<&str>) -> Result<Pushed, FormatErro
         as_texts(annotations, node, &keys);
     }
     dependencies(&mut config, &root);
-    // Helm takes what an old chart depends on into the same place.
-    if is_first && let Some(text) = files.text(REQUIREMENTS) {
+    // Helm takes what is in another file into the same place.
+    if let Some(text) = files.text(REQUIREMENTS).filter(|text| !text.trim().is_empty()) {
         let in_file = |fault| FormatError::new(REQUIREMENTS, text, fault);
         let root = reader::read(text, &All).map_err(in_file)?;
         let mut requirements = mapping(REQUIREMENTS, text, &root)?;

@@ -138,7 +138,18 @@ fn the_first_format_has_its_dependencies_in_a_file_of_their_own() {
     let second =
         files(&[(CHART, &format!("apiVersion: v2\n{text}")), (REQUIREMENTS, requirements)]);
     let package = read(&second, &Reading::default()).expect("is a chart");
-    assert_eq!(package.release.dependencies, Some(Vec::new()));
+    assert_eq!(references(&package.release), ["helm+https://charts.helm.sh/stable/mariadb#2.x"]);
+    // Helm has no dependencies of `Chart.yaml` then, unless the other file lists none.
+    let listing = format!(
+        "{text}dependencies: [{{name: a, version: 1.x, repository: 'https://b.example'}}]\n"
+    );
+    for (requirements, expected) in
+        [("dependencies: []\n", &[][..]), ("# none\n", &["helm+https://b.example/a#1.x"])]
+    {
+        let both = files(&[(CHART, &listing), (REQUIREMENTS, requirements)]);
+        let package = read(&both, &Reading::default()).expect("is a chart");
+        assert_eq!(references(&package.release), expected);
+    }
     let wrong = files(&[
         (CHART, text),
         (REQUIREMENTS, "dependencies:\n- name: a\n  version: x.y\n  repository: https://h/\n"),

@@ -10,6 +10,21 @@ use toml_edit::{Document, Item, TableLike};
 use super::{NAMESPACE, REGISTRY};
 use crate::error::Fault;
 use crate::format::Reading;
+use crate::shape::Shape::{self, Map, Text};
+
+/// The keys of an entry of `[dependencies]` that is a table.
+pub(super) static SHAPE: Shape = Map(&[
+    ("path", Text),
+    ("git", Text),
+    ("oci", Text),
+    ("reg", Text),
+    ("repo", Text),
+    ("tag", Text),
+    ("commit", Text),
+    ("branch", Text),
+    ("version", Text),
+    ("package", Text),
+]);
 
 /// An entry of `[dependencies]`.
 #[derive(Debug)]
@@ -113,12 +128,15 @@ impl Entry<'_> {
         table: &dyn TableLike,
         around: &Reading<'_>,
     ) -> Result<Option<(String, Key)>, Fault> {
-        let text = |key: &str| match table.get(key) {
-            None => Ok(None),
-            Some(item) => match item.as_str().map(str::trim) {
-                Some(text) => Ok(Some(text).filter(|text| !text.is_empty())),
-                None => Err(self.fault(&format!("has a `{key}` that is not text"))),
-            },
+        let text = |key: &str| {
+            debug_assert!(SHAPE.reads(key), "`{key}` is read, and not declared");
+            match table.get(key) {
+                None => Ok(None),
+                Some(item) => match item.as_str().map(str::trim) {
+                    Some(text) => Ok(Some(text).filter(|text| !text.is_empty())),
+                    None => Err(self.fault(&format!("has a `{key}` that is not text"))),
+                },
+            }
         };
         let version = |keys: &[&'static str]| -> Result<(Option<&str>, Key), Fault> {
             for key in keys {
@@ -131,10 +149,15 @@ impl Entry<'_> {
         if let Some(folder) = text("path")? {
             return Ok(folder_of(folder, around).map(|folder| (folder, Key::Missing("version"))));
         }
+        // One module of several in one place, by its own name.
+        let module = text("package")?;
         if let Some(url) = text("git")? {
             let (revision, key) = version(&["tag", "commit", "branch", "version"])?;
             let revision = revision.map(|text| format!("#{text}")).unwrap_or_default();
-            return Ok(Some((format!("{}{revision}", git(url)), key)));
+            let folder = module.map(|name| format!("/{name}")).unwrap_or_default();
+            let url = git(url);
+            let place = format!("{}{folder}", url.trim_end_matches('/'));
+            return Ok(Some((format!("{place}{revision}"), key)));
         }
         let place = match (text("oci")?, text("repo")?) {
             (Some(url), _) => {
@@ -147,11 +170,16 @@ impl Entry<'_> {
                     })?
                     .to_owned()
             }
-            (None, Some(repository)) => format!("{REGISTRY}/{repository}"),
+            (None, Some(repository)) => {
+                format!("{}/{repository}", text("reg")?.unwrap_or(REGISTRY))
+            }
             (None, None) => {
                 // A version alone, written in full.
                 match version(&["version"])? {
-                    (Some(_), _) => format!("{REGISTRY}/{NAMESPACE}/{}", self.name),
+                    // Under another name than its own.
+                    (Some(_), _) => {
+                        format!("{REGISTRY}/{NAMESPACE}/{}", module.unwrap_or(self.name))
+                    }
                     _ => return Err(self.fault("names no `oci`, `git` or `path`")),
                 }
             }

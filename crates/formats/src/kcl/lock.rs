@@ -10,7 +10,7 @@ use mu_manifest::reference::Reference;
 use mu_provider::{InnerPath, TreeError};
 
 use super::dependency::{self, Entry, Key};
-use super::{MODULE, parse};
+use super::{MODULE, REGISTRY, parse};
 use crate::error::FormatError;
 use crate::files::Texts;
 use crate::format::Reading;
@@ -184,6 +184,20 @@ pub fn folders(lock: &str) -> Vec<InnerPath> {
         InnerPath::parse(&format!("{}_{of}", text("name").unwrap_or(name))).ok()
     };
     modules.iter().filter_map(folder).collect()
+}
+
+/// The modules of OCI registries in a lock: the reference of each, and its version. One that cannot be read has none.
+pub fn locked(lock: &str) -> Vec<(String, String)> {
+    let Ok(document) = parse(lock) else { return Vec::new() };
+    let modules = document.get("dependencies").and_then(|all| all.as_table_like());
+    let found = modules.into_iter().flat_map(|modules| modules.iter()).filter_map(|(_, module)| {
+        let table = module.as_table_like()?;
+        let text = |key: &str| table.get(key)?.as_str().filter(|text| !text.is_empty());
+        let registry = text("reg").unwrap_or(REGISTRY);
+        let version = text("oci_tag").or_else(|| text("version"))?;
+        Some((format!("oci://{registry}/{}", text("repo")?), version.to_owned()))
+    });
+    found.collect()
 }
 
 /// A name as a key: bare where TOML allows it.

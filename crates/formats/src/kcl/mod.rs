@@ -14,11 +14,14 @@ use mu_manifest::reference::{Name, Version};
 use mu_provider::Release;
 use toml_edit::{Document, Item};
 
-pub use self::lock::{LOCK, Locked, Need, Origin, folders, lock, needs};
+pub use self::lock::{LOCK, Locked, Need, Origin, folders, lock, locked, needs};
 
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
 use crate::format::{Format, Package, Place, Reading};
+use crate::shape::SHOWN;
+use crate::shape::Shape::{self, Each, Map, Text, Unused};
+use crate::unknown::Unknown;
 
 /// The format of KCL's modules.
 pub const FORMAT: Format = Format {
@@ -55,7 +58,9 @@ pub const NAMESPACE: &str = "kcl-lang";
 pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError> {
     files.read(MODULE, |text| {
         let document = parse(text)?;
+        let unknown = Unknown::in_table(document.as_table(), &SHAPE);
         let mut release = release(&document)?;
+        release.unknown = unknown.check(around.is_own)?;
         let table = document.get("package");
         let for_people = |key: &str| Some(table?.get(key)?.as_str()?.trim().to_owned());
         release.description = for_people("description").filter(|text| !text.is_empty());
@@ -79,11 +84,32 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
     })
 }
 
-/// Name and version of a module.
+/// The keys of `kcl.mod`.
+static SHAPE: Shape = Map(&[
+    (
+        "package",
+        Map(&[
+            ("name", Text),
+            ("version", Text),
+            ("description", SHOWN),
+            ("edition", Unused),
+            ("include", Unused),
+            ("exclude", Unused),
+        ]),
+    ),
+    ("dependencies", Each(&dependency::SHAPE)),
+    ("profile", Unused),
+    // Of the first versions of KCL.
+    ("build", Unused),
+    ("expected", Unused),
+    ("root", Unused),
+]);
+
+/// Name and version of a module. A module that nobody publishes needs neither: then both are empty.
 ///
 /// # Errors
 ///
-/// When it has no name, or is not TOML.
+/// When it is not TOML, or one of them makes no sense.
 pub fn head(files: &Texts) -> Result<Release, FormatError> {
     files.read(MODULE, |text| release(&parse(text)?))
 }
@@ -103,19 +129,16 @@ fn parse(text: &str) -> Result<Document<&str>, Fault> {
 
 fn release(document: &Document<&str>) -> Result<Release, Fault> {
     let package = document.get("package");
-    let nameless = || {
-        let span = package.and_then(Item::span).unwrap_or(0..0);
-        Fault::new(span, "the module has no `name` in `[package]`")
-    };
-    let name = package.and_then(|package| package.get("name")).ok_or_else(nameless)?;
+    let name = package.and_then(|package| package.get("name"));
     let wrong = |item: &Item, reason: String| Fault::new(item.span().unwrap_or(0..0), reason);
-    let text = name.as_str().ok_or_else(|| wrong(name, "`name` must be text".to_owned()))?;
-    let is_name = !text.contains('/') && !text.ends_with(".git") && Name::parse(text).is_ok();
-    if !is_name {
-        return Err(wrong(name, format!("`{text}` is not the name of a module")));
+    if let Some(name) = name {
+        let text = name.as_str().ok_or_else(|| wrong(name, "`name` must be text".to_owned()))?;
+        if text.contains('/') || text.ends_with(".git") || Name::parse(text).is_err() {
+            return Err(wrong(name, format!("`{text}` is not the name of a module")));
+        }
     }
     let mut release = Release {
-        name: text.to_owned(),
+        name: name.and_then(Item::as_str).unwrap_or_default().to_owned(),
         format: Some(FORMAT.name.to_owned()),
         versions: Some("lenient".to_owned()),
         ..Release::default()
@@ -139,6 +162,12 @@ fn release(document: &Document<&str>) -> Result<Release, Fault> {
         text.clone_into(&mut release.version);
     }
     Ok(release)
+}
+
+/// What is read of `kcl.mod`.
+#[cfg(test)]
+pub(crate) fn shape() -> &'static crate::shape::Shape {
+    &SHAPE
 }
 
 #[cfg(test)]

@@ -68,14 +68,40 @@ fn every_kind_of_dependency_is_a_reference() {
     let got = module(WEB, false).expect("is a module");
     assert_eq!(references(&got).first(), Some(&"../beside"));
     assert_eq!(got.release.bundled, ["inside"]);
-    let bare = module("[package]\nname = \"x\"\n", true).expect("is a module");
-    assert_eq!((&*bare.release.version, bare.release.dependencies), ("", Some(Vec::new())));
+    // Name and version matter to nobody but those who publish.
+    for text in
+        ["[package]\nname = \"x\"\n", "[package]\n", "", "\u{feff}[package]\r\nname = \"x\"\r\n"]
+    {
+        let bare = module(text, true).expect("is a module");
+        assert_eq!((&*bare.release.version, bare.release.dependencies), ("", Some(Vec::new())));
+    }
+    // One of several modules in a place is named by its own name.
+    for (entry, expected) in [
+        (
+            "git = \"https://a.b/c/d.git\", tag = \"v1\", package = \"e\"",
+            "git+https://a.b/c/d.git/e#v1",
+        ),
+        ("package = \"e\", version = \"1.2\"", "oci://ghcr.io/kcl-lang/e#^1.2"),
+        ("reg = \"a.b\", repo = \"c/d\", tag = \"1.2.0\"", "oci://a.b/c/d#^1.2.0"),
+    ] {
+        let text = format!("[dependencies]\nx = {{ {entry} }}\n");
+        let read = module(&text, true).expect("is a module").release.dependencies;
+        let read: Vec<String> =
+            read.iter().flatten().map(|one| one.reference().to_owned()).collect();
+        assert_eq!(read, [expected]);
+    }
 }
 
 #[test]
 fn what_makes_no_sense_is_pointed_at() {
     for (text, expected) in [
-        ("", "kcl.mod:1:1: the module has no `name` in `[package]`"),
+        ("[package]\nnmae = \"a\"\n", "kcl.mod:2:1: unknown key `nmae`; did you mean `name`?"),
+        ("[dependencys]\n", "kcl.mod:1:2: unknown key `dependencys`; did you mean `dependencies`?"),
+        (
+            "[dependencies]\nb = { oci = \"oci://x/y\", tga = \"1\" }\n",
+            "kcl.mod:2:26: unknown key `tga`; did you mean `tag`?",
+        ),
+        ("[dependencies.b]\ngti = \"x\"\n", "kcl.mod:2:1: unknown key `gti`; did you mean `git`?"),
         ("[package]\nname = 7\n", "kcl.mod:2:8: `name` must be text"),
         ("[package]\nname = \"a/b\"\n", "kcl.mod:2:8: `a/b` is not the name of a module"),
         ("[package]\nname = \"a\"\nversion = \"x\"\n", "kcl.mod:3:11: `x` is not a version"),

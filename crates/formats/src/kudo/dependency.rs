@@ -7,19 +7,39 @@ use super::operator::unfit;
 use crate::error::Fault;
 use crate::format::{Reading, Seen, check_name};
 use crate::node::Node;
-use crate::shape::Shape::{self, Map, Text};
+use crate::shape::Keys;
+use crate::shape::Shape::{self, Folded, Text, Unused};
 
 /// The kind of tasks that are dependencies.
 const KIND: &str = "KudoOperator";
 
 /// What mu reads of a task, whose keys can lie in `spec`, or beside its kind.
-pub(super) const TASK: Shape = Map(&[
+pub(super) const TASK: Shape = Folded(&[
+    ("name", Unused),
     ("kind", Text),
-    ("spec", Map(&[("package", Text), ("appVersion", Text), ("operatorVersion", Text)])),
+    ("spec", Folded(KEYS)),
     ("package", Text),
     ("appVersion", Text),
     ("operatorVersion", Text),
+    ("instanceName", Unused),
+    ("parameterFile", Unused),
 ]);
+
+/// The keys of the `spec` of a task, of whatever kind it is.
+const KEYS: Keys = &[
+    ("package", Text),
+    ("appVersion", Text),
+    ("operatorVersion", Text),
+    ("instanceName", Unused),
+    ("parameterFile", Unused),
+    ("resources", Unused),
+    ("parameter", Unused),
+    ("wantErr", Unused),
+    ("fatal", Unused),
+    ("done", Unused),
+    ("pod", Unused),
+    ("pipe", Unused),
+];
 
 /// Adds the dependency of a task, and returns whether the list of dependencies is longer now.
 ///

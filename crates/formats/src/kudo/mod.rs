@@ -79,8 +79,9 @@ pub fn is_api_version(text: &str) -> bool {
 /// When there is no `operator.yaml`, or when it says something that no version of mu can express.
 pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError> {
     files.read(OPERATOR, |text| {
-        let root = reader::read(text, &operator::SHAPE)?;
+        let (root, unknown) = reader::read_all(text, &operator::SHAPE)?;
         let mut release = release(&root)?;
+        release.unknown = unknown.check(around.is_own)?;
         let (mut places, mut seen) = (Vec::new(), Seen::default());
         for (index, task) in root.list("tasks")?.iter().enumerate() {
             if dependency::add(&mut release, task, around, &mut seen)? {
@@ -133,6 +134,12 @@ fn release(root: &Node<'_>) -> Result<Release, Fault> {
         false => Err(root
             .fault(format!("this is not an operator of KUDO: its `apiVersion` is not `{GROUP}…`"))),
     }
+}
+
+/// What is read of `operator.yaml` and of the entries of an index.
+#[cfg(test)]
+pub(crate) fn shape() -> &'static crate::shape::Shape {
+    &operator::SHAPE
 }
 
 #[cfg(test)]

@@ -8,24 +8,26 @@ use super::{NAME, is_api_version};
 use crate::error::Fault;
 use crate::format::check_name;
 use crate::node::{Node, PEOPLE};
-use crate::shape::Shape::{self, List, Map, Text};
-use crate::shape::TEXTS;
+use crate::shape::Shape::{self, Folded, List, Text, Unused};
+use crate::shape::{SHOWN, TEXTS};
 
 /// The keys that name the oldest versions an operator works with, and the facts of the runtime that they are about.
 const OLDEST: [(&str, &str); 2] = [("kubernetesVersion", "kubernetes"), ("kudoVersion", "kudo")];
 
 /// What mu reads of an operator, in `operator.yaml` and in an index alike.
-pub(super) static SHAPE: Shape = Map(&[
+pub(super) static SHAPE: Shape = Folded(&[
     ("apiVersion", Text),
     ("name", Text),
     ("operatorVersion", Text),
     ("appVersion", Text),
     ("kubernetesVersion", Text),
     ("kudoVersion", Text),
-    ("description", Text),
-    ("url", Text),
+    ("description", SHOWN),
+    ("url", SHOWN),
     ("maintainers", PEOPLE),
     ("tasks", List(&TASK)),
+    ("namespaceManifest", Unused),
+    ("plans", Unused),
     // In an index.
     ("created", Text),
     ("digest", Text),

@@ -19,16 +19,16 @@ use crate::files::Texts;
 use crate::format::{Package, Place, Reading, check_name, once, unique};
 use crate::json;
 use crate::node::{Kind, NOTHING, Node};
-use crate::shape::Shape::{self, Map, Text};
+use crate::shape::Shape::{self, Open, Text};
 use crate::shape::Values;
 
 /// What the annotations of bundles start with.
 const PREFIX: &str = "operators.operatorframework.io.bundle.";
 
 /// What mu reads of the annotations.
-static ANNOTATED: Shape = Map(&[(
+static ANNOTATED: Shape = Open(&[(
     "annotations",
-    Map(&[
+    Open(&[
         ("operators.operatorframework.io.bundle.package.v1", Text),
         ("operators.operatorframework.io.bundle.channels.v1", Text),
         ("operators.operatorframework.io.bundle.channel.default.v1", Text),
@@ -37,7 +37,13 @@ static ANNOTATED: Shape = Map(&[(
 
 /// What mu reads of the files beside them.
 static LISTED: Shape =
-    Map(&[("properties", document::PROPERTIES), ("dependencies", document::PROPERTIES)]);
+    Open(&[("properties", document::PROPERTIES), ("dependencies", document::PROPERTIES)]);
+
+/// What is read of the annotations of a bundle, and of the files beside them.
+#[cfg(test)]
+pub(super) fn shapes() -> [&'static Shape; 2] {
+    [&ANNOTATED, &LISTED]
+}
 
 /// Whether `text`, that of a `metadata/annotations.yaml`, is of a bundle.
 pub fn is_bundle(text: &str) -> bool {

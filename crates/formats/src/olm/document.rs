@@ -5,17 +5,20 @@
 
 use crate::error::{Fault, FormatError};
 use crate::node::{Kind, Node, PEOPLE};
-use crate::shape::Shape::{self, List, Map, Text};
+use crate::shape::Shape::{self, List, Map, Open, Text, Unused};
 use crate::shape::{TEXTS, Values};
 use crate::{json, reader};
 
 /// A document of a catalog.
-pub(super) static DOCUMENT: Shape = Map(&[
+pub(super) static DOCUMENT: Shape = Open(&[
     ("schema", Text),
     ("name", Text),
     ("package", Text),
     ("defaultChannel", Text),
     ("image", Text),
+    ("icon", Unused),
+    ("description", Unused),
+    ("relatedImages", Unused),
     (
         "entries",
         List(&Map(&[
@@ -35,7 +38,7 @@ pub(super) static DOCUMENT: Shape = Map(&[
 pub(super) const PROPERTIES: Shape = List(&Map(&[("type", Text), ("value", Shape::As(&PROPERTY))]));
 
 /// The value of a property. Its type says which of the keys count.
-static PROPERTY: Shape = Map(&[
+static PROPERTY: Shape = Open(&[
     ("packageName", Text),
     ("version", Text),
     ("versionRange", Text),
@@ -67,12 +70,12 @@ static PROPERTY: Shape = Map(&[
 ]);
 
 /// A resource of a bundle: a ClusterServiceVersion, or the definition of a kind.
-pub(super) static RESOURCE: Shape = Map(&[
+pub(super) static RESOURCE: Shape = Open(&[
     ("kind", Text),
-    ("metadata", Map(&[("name", Text), ("annotations", ANNOTATIONS)])),
+    ("metadata", Open(&[("name", Text), ("annotations", ANNOTATIONS)])),
     (
         "spec",
-        Map(&[
+        Open(&[
             ("version", Text),
             ("replaces", Text),
             ("skips", TEXTS),
@@ -86,14 +89,14 @@ pub(super) static RESOURCE: Shape = Map(&[
             ("provider", LINK),
             // The definition of a kind.
             ("group", Text),
-            ("names", Map(&[("kind", Text)])),
-            ("versions", List(&Map(&[("name", Text)]))),
+            ("names", Open(&[("kind", Text)])),
+            ("versions", List(&Open(&[("name", Text)]))),
         ]),
     ),
 ]);
 
 /// The annotations of a ClusterServiceVersion.
-const ANNOTATIONS: Shape = Map(&[
+const ANNOTATIONS: Shape = Open(&[
     ("description", Text),
     ("repository", Text),
     ("createdAt", Text),
@@ -102,12 +105,12 @@ const ANNOTATIONS: Shape = Map(&[
 ]);
 
 /// The kinds that a bundle has and needs.
-const KINDS: Shape = Map(&[("owned", List(&KIND)), ("required", List(&KIND))]);
+const KINDS: Shape = Open(&[("owned", List(&KIND)), ("required", List(&KIND))]);
 
 /// A kind, by the name of its definition, or by its group.
-const KIND: Shape = Map(&[("name", Text), ("group", Text), ("version", Text), ("kind", Text)]);
+const KIND: Shape = Open(&[("name", Text), ("group", Text), ("version", Text), ("kind", Text)]);
 
-const LINK: Shape = Map(&[("url", Text)]);
+const LINK: Shape = Open(&[("url", Text)]);
 
 const LINKS: Shape = List(&LINK);
 

@@ -65,5 +65,12 @@ pub const FORMAT: Format = Format {
     read,
 };
 
+/// What is read of a catalog, of the resources of a bundle, and of its metadata.
+#[cfg(test)]
+pub(crate) fn shapes() -> [&'static crate::shape::Shape; 4] {
+    let [annotated, listed] = bundle::shapes();
+    [&document::DOCUMENT, &document::RESOURCE, annotated, listed]
+}
+
 #[cfg(test)]
 mod tests;

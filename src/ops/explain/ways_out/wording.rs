@@ -405,10 +405,9 @@ impl Wording<'_> {
     ) -> bool {
         let reference = &entry.reference;
         let is_pin = matches!(reference.version(), Some(VersionSpec::Pin(_)));
-        let Some(text) = Some(path).filter(|_| is_pin).and_then(|path| fs::read_text(path).ok())
-        else {
-            return false;
-        };
+        let path = &formats::lists_dependencies(path);
+        let text = formats::dependencies_text(path).ok();
+        let Some(text) = text.filter(|_| is_pin) else { return false };
         let (defaults, environment) = (self.session.defaults(), &self.session.environment);
         let editor = formats::editor(path, text, &defaults, environment);
         let Ok(Some(note)) = editor.note(section, reference, MARK) else { return false };

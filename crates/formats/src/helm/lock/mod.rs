@@ -18,17 +18,17 @@ use crate::files::Texts;
 use crate::format::{Reading, Seen};
 use crate::node::{Kind, Node};
 use crate::reader;
-use crate::shape::Shape::{self, All, List, Map, Text};
+use crate::shape::Shape::{self, All, Folded, List, Text, Unused};
 use crate::shape::TEXTS;
 
 /// What the lock is made of. Its digest is over all that a dependency says.
-static SHAPE: Shape = Map(&[
+static SHAPE: Shape = Folded(&[
     ("apiVersion", Text),
     ("name", Text),
     ("version", Text),
     (
         "dependencies",
-        List(&Map(&[
+        List(&Folded(&[
             ("name", Text),
             ("version", Text),
             ("repository", Text),
@@ -42,9 +42,10 @@ static SHAPE: Shape = Map(&[
 ]);
 
 /// What is read of a lock.
-static LOCK: Shape = Map(&[
+static LOCK: Shape = Folded(&[
     ("digest", Text),
-    ("dependencies", List(&Map(&[("name", Text), ("version", Text), ("repository", Text)]))),
+    ("dependencies", List(&Folded(&[("name", Text), ("version", Text), ("repository", Text)]))),
+    ("generated", Unused),
 ]);
 
 /// The dependencies of a chart, as Helm locks them.
@@ -80,27 +81,33 @@ pub fn needs(files: &Texts, aliases: &Aliases, is_own: bool) -> Result<Needs, Fo
     let text = files.manifest(CHART)?;
     let in_chart = |fault| FormatError::new(CHART, text, fault);
     let root = reader::read(text, &SHAPE).map_err(in_chart)?;
-    let (_, is_first) = chart::head(&root, None).map_err(in_chart)?;
-    let mut all = Needs { needs: Vec::new(), lock: "Chart.lock" };
+    chart::head(&root, None).map_err(in_chart)?;
+    let lock = if chart::is_first(&root) { "requirements.lock" } else { "Chart.lock" };
     let around = Reading { is_own, aliases: Some(aliases), ..Reading::default() };
-    let mut add = |file: &str, text: &str, root: &Node<'_>| -> Result<(), FormatError> {
-        let read = || -> Result<Vec<Need>, Fault> {
-            let nodes = root.list("dependencies")?.iter();
-            nodes.map(|node| need(text, node, &around)).collect()
-        };
-        all.needs.extend(read().map_err(|fault| FormatError::new(file, text, fault))?);
-        Ok(())
+    let (file, text, root) = listing(files, text, root)?;
+    let read = || -> Result<Vec<Need>, Fault> {
+        let nodes = root.list("dependencies")?.iter();
+        nodes.map(|node| need(text, node, &around)).collect()
     };
-    add(CHART, text, &root)?;
-    if is_first {
-        if let Some(text) = files.text(REQUIREMENTS) {
-            let in_file = |fault| FormatError::new(REQUIREMENTS, text, fault);
-            let root = reader::read(text, &SHAPE).map_err(in_file)?;
-            add(REQUIREMENTS, text, &root)?;
+    let needs = read().map_err(|fault| FormatError::new(file, text, fault))?;
+    Ok(Needs { needs, lock })
+}
+
+/// The file that lists the dependencies of a chart: its name, its text and what it says. `root` is what `text`, that of its
+/// `Chart.yaml`, says.
+fn listing<'t>(
+    files: &'t Texts,
+    text: &'t str,
+    root: Node<'t>,
+) -> Result<(&'static str, &'t str, Node<'t>), FormatError> {
+    if let Some(text) = files.text(REQUIREMENTS) {
+        let in_file = |fault| FormatError::new(REQUIREMENTS, text, fault);
+        let root = reader::read(text, &SHAPE).map_err(in_file)?;
+        if root.written("dependencies").is_some() {
+            return Ok((REQUIREMENTS, text, root));
         }
-        all.lock = "requirements.lock";
     }
-    Ok(all)
+    Ok((CHART, text, root))
 }
 
 fn need(text: &str, node: &Node<'_>, around: &Reading<'_>) -> Result<Need, Fault> {
@@ -163,21 +170,20 @@ fn need(text: &str, node: &Node<'_>, around: &Reading<'_>) -> Result<Need, Fault
     Ok(Need { name, version, repository, requirement, json })
 }
 
-/// The names of the charts that the chart with these files needs, wherever they come from. Helm reads both files.
+/// The names of the charts that the chart with these files needs, wherever they come from.
 ///
 /// # Errors
 ///
 /// When one of them cannot be read.
 pub fn dependencies(files: &Texts) -> Result<Vec<String>, FormatError> {
+    let text = files.text(CHART).unwrap_or_default();
+    let in_chart = |fault| FormatError::new(CHART, text, fault);
+    let root = reader::read(text, &SHAPE).map_err(in_chart)?;
+    let (file, text, root) = listing(files, text, root)?;
+    let in_file = |fault| FormatError::new(file, text, fault);
     let mut names = Vec::new();
-    for file in [CHART, REQUIREMENTS] {
-        let Some(text) = files.text(file) else { continue };
-        let in_file = |fault| FormatError::new(file, text, fault);
-        let root = reader::read(text, &SHAPE).map_err(in_file)?;
-        for node in root.list("dependencies").map_err(in_file)?.iter().filter(|node| node.is_map())
-        {
-            names.extend(node.text("name").map_err(in_file)?.map(|(name, _)| name.to_owned()));
-        }
+    for node in root.list("dependencies").map_err(in_file)?.iter().filter(|node| node.is_map()) {
+        names.extend(node.text("name").map_err(in_file)?.map(|(name, _)| name.to_owned()));
     }
     Ok(names)
 }
@@ -343,6 +349,12 @@ fn print_number(json: &mut String, number: f64) {
             }
         }
     };
+}
+
+/// What is read of a lock.
+#[cfg(test)]
+pub(super) fn shape() -> &'static Shape {
+    &LOCK
 }
 
 #[cfg(test)]
