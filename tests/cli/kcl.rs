@@ -196,6 +196,77 @@ fn modules_in_folders_and_in_git_lead_on() {
 }
 
 #[test]
+fn what_kcl_has_locked_stays_where_there_is_no_lock_of_mu_yet() {
+    let (sandbox, _server) = workspace(&format!("k8s = \"1.28\"\n{KONFIG}"));
+    let entry = |name: &str, tag: &str| {
+        format!(
+            "  [dependencies.{name}]\n    name = \"{name}\"\n    full_name = \"{name}_{tag}\"\n    version = \"{tag}\"\n    reg = \"ghcr.io\"\n    repo = \"kcl-lang/{name}\"\n    oci_tag = \"{tag}\"\n"
+        )
+    };
+    let lock = [entry("k8s", "1.30"), entry("konfig", "v0.4.0")].concat();
+    sandbox.write("kcl.mod.lock", &format!("[dependencies]\n{lock}"));
+    sandbox.mu(&["get"]).ok().says(&[
+        "k8s 1.30",
+        "konfig 0.4.0",
+        "kept 2 versions of kcl.mod.lock",
+    ]);
+    sandbox.mu(&["update"]).ok().says(&["k8s 1.30 → 1.31.10"]);
+}
+
+#[test]
+fn a_module_of_several_in_a_repository_is_found_by_its_name() {
+    let (sandbox, _server) = workspace("");
+    let git = sandbox.path("git/modules.git");
+    let run = |arguments: &[&str]| mu_testing::git::git(&git, arguments);
+    mu_testing::write(&git, "kcl.mod", module("root", "9.9.9", ""));
+    mu_testing::write(
+        &git,
+        "mods/ndots/kcl.mod",
+        module("add-ndots", "0.1.0", "hello = \"0.1.0\"\n"),
+    );
+    mu_testing::write(&git, "mods/ndots/main.k", "a = 1\n");
+    mu_testing::write(&git, "mods/other/kcl.mod", module("other", "0.1.0", ""));
+    mu_testing::write(&git, "docs/README.md", "no module\n");
+    run(&["init", "--quiet", "."]);
+    run(&["add", "."]);
+    let who = ["-c", "user.name=a", "-c", "user.email=a@b"];
+    run(&[&who[..], &["commit", "--quiet", "--message", "a"]].concat());
+    run(&["tag", "v0.1.0"]);
+    let needs = |package: &str| {
+        format!(
+            "[dependencies]\nndots = {{ git = \"file://{}\", tag = \"v0.1.0\", package = \"{package}\" }}\n",
+            git.display()
+        )
+    };
+    // A module that is only used needs no name.
+    sandbox.write("kcl.mod", &needs("add-ndots"));
+    sandbox.mu(&["vendor", "--for", "kcl"]).ok().says(&["add-ndots", "hello 0.1.2"]);
+    let lock = sandbox.read("kcl.mod.lock");
+    for expected in [
+        "full_name = \"add-ndots_0.1.0\"",
+        "git_tag = \"v0.1.0\"",
+        "package = \"add-ndots\"",
+        "full_name = \"hello_0.1.2\"",
+    ] {
+        assert!(lock.contains(expected), "{expected}: {lock}");
+    }
+    assert!(sandbox.has("work/vendor/ndots_v0.1.0/main.k"));
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.write("kcl.mod", &needs("nothing"));
+    sandbox.mu(&["get"]).fails().says(&["has no folder `nothing`"]);
+    // A folder of that name counts first, and has to be a module.
+    sandbox.write("kcl.mod", &needs("docs"));
+    sandbox.mu(&["get"]).fails().says(&["can require only KCL modules"]);
+    // Two of one name are none.
+    mu_testing::write(&git, "mods/again/kcl.mod", module("add-ndots", "0.2.0", ""));
+    run(&["add", "."]);
+    run(&[&who[..], &["commit", "--quiet", "--message", "b"]].concat());
+    run(&["tag", "v0.2.0"]);
+    sandbox.write("kcl.mod", &needs("add-ndots").replace("v0.1.0", "v0.2.0"));
+    sandbox.mu(&["get"]).fails().says(&["two modules called `add-ndots`", "mods/again"]);
+}
+
+#[test]
 fn modules_that_lie_are_refused() {
     let mut sandbox = Sandbox::new();
     let server = OciServer::start(Behaviour::default());

@@ -121,6 +121,8 @@ fn providers_know_only_the_protocol() {
             "oci" => &["mu-formats", "mu-provider-hub"],
             // The files of an operator are in an image.
             "olm" => &["mu-formats", "mu-provider-hub", "mu-provider-oci"],
+            // A module of KCL in a repository is found by the name in its manifest.
+            "git" => &["mu-formats"],
             // A plugin hands out archives or folders.
             "exec" => &["mu-provider-hub", "mu-provider-path"],
             _ => &[],

@@ -41,6 +41,7 @@ mod export;
 mod gitmodules;
 mod listing;
 mod manifest;
+mod modules;
 mod oid;
 mod pack;
 pub mod patch;

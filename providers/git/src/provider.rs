@@ -253,7 +253,7 @@ impl Provider for GitProvider {
         };
         repository.ensure_ahead(commit, folder, near, progress)?;
         let snapshot = Snapshot::open(repository, commit, progress)?;
-        manifest::read(&snapshot, &settled.folder)
+        manifest::read(&snapshot, &snapshot.package_folder(folder)?)
     }
 
     fn fetch(
@@ -265,7 +265,8 @@ impl Provider for GitProvider {
     ) -> Result<(), ProviderError> {
         let (settled, commit) = self.settle_release(location, release, progress)?;
         let snapshot = Snapshot::open(&settled.repository, commit, progress)?;
-        Export::new(&self.repositories, tree, progress).run(snapshot, &settled.folder)
+        let folder = snapshot.package_folder(&settled.folder)?;
+        Export::new(&self.repositories, tree, progress).run(snapshot, &folder)
     }
 }
 

@@ -6,6 +6,7 @@
 use git2::{ObjectType, Oid};
 use mu_provider::{ErrorKind, Progress, ProviderError};
 
+use crate::modules;
 use crate::repository::Repository;
 use crate::words::printable;
 
@@ -132,6 +133,17 @@ impl<'call> Snapshot<'call> {
         self.blob(oid, &mut |data| {
             if data.len() > LONGEST_TARGET { Vec::new() } else { data.to_vec() }
         })
+    }
+
+    /// The folder of the package that `path` names: the folder with that path, or else that of the KCL module with that name, which
+    /// `kcl.mod` names without its folder.
+    pub(crate) fn package_folder(&self, path: &str) -> Result<String, ProviderError> {
+        match self.folder(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                modules::find(self, path)?.ok_or(error)
+            }
+            found => found.map(|_| path.to_owned()),
+        }
     }
 
     fn no_folder(&self, path: &str) -> ProviderError {

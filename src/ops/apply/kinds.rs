@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use mu_formats::{Aliases, FORMATS, Format};
+use mu_formats::{Aliases, FORMATS, Format, kcl};
 use mu_provider::Release;
 
 use crate::formats;
@@ -18,9 +18,10 @@ use crate::ops::session::changed_manifests::ChangedManifests;
 use crate::ops::session::error::quoted;
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{PackageId, Reference};
+use crate::reference::{PackageId, Protocol, Reference};
 
-/// Checks what a command adds to manifests of other ecosystems. What could not be looked up is not refused.
+/// Checks what a command adds to manifests of other ecosystems, and what KCL modules need from Git repositories. What could not be
+/// looked up is not refused.
 ///
 /// # Errors
 ///
@@ -48,7 +49,32 @@ pub(crate) fn check_kinds(
             }
         }
     }
+    for (index, member) in session.workspace.members.iter().enumerate() {
+        let format = formats::format_of(&member.manifest_path);
+        let Some(format) = format.filter(|format| format.name == kcl::FORMAT.name) else {
+            continue;
+        };
+        let manifest = changed.manifest(&session.workspace, index);
+        let is_git = |reference: &Reference| reference.protocol().is_some_and(Protocol::is_git);
+        for one in manifest.dependencies.iter().filter(|one| is_git(&one.reference)) {
+            // A repository can be anything. What was chosen before was looked at then.
+            let id = id_in(session, member, &one.reference);
+            if is_new(resolved, &id)
+                && let Some(found) = kind(session, resolved, &id)
+                && found.as_deref() != Some(format.name)
+            {
+                let reference = one.reference.with_version(None);
+                return Err(refused(format, &member.manifest_path, &reference, found.as_deref()));
+            }
+        }
+    }
     Ok(())
+}
+
+/// Whether a version of a package was chosen now.
+fn is_new(resolved: &Resolved, id: &PackageId) -> bool {
+    let mut all = resolved.lock.packages.iter().enumerate();
+    all.any(|(place, one)| one.id == *id && resolved.releases.contains_key(&place))
 }
 
 /// Has what a command adds to manifests of other ecosystems, or moves there, say what is known of the chosen packages, such as
