@@ -155,6 +155,8 @@ entry! {
     "id" id: String,
     /// The chosen version.
     "version" version: String,
+    /// Other versions with the same major that stand beside it: a chart has each of them under an alias.
+    "beside" beside: Vec<String> = default,
     /// `composite`, if the version consists of app version and revision.
     "versioning" versioning: Option<String> = default,
     /// The version of the software that it contains.

@@ -85,6 +85,8 @@ pub struct LockedPackage {
     pub id: PackageId,
     /// Its version; for a composite package, app version and revision.
     pub version: String,
+    /// Other versions with the same major that stand beside it, because a chart has each of them under an alias.
+    pub beside: Vec<String>,
     /// Whether the version is composite.
     pub is_composite: bool,
     /// The version of the software that it contains, if the version does not include it.
@@ -175,6 +177,7 @@ impl LockedPackage {
         Self {
             id,
             version,
+            beside: Vec::new(),
             is_composite: false,
             app_version: None,
             channel: None,
@@ -486,6 +489,7 @@ mod tests {
             packages: vec![LockedPackage {
                 id: id("hub.mu.com/aws/ec2"),
                 version: "1.2.0".to_owned(),
+                beside: Vec::new(),
                 is_composite: true,
                 app_version: Some("8".to_owned()),
                 channel: Some("stable".to_owned()),

@@ -114,9 +114,11 @@ fn drop_doubled<Entry: PartialEq>(
     doubled
 }
 
-/// Whether two entries are of one package, and not of two majors of it.
+/// Whether two entries are of one package, and neither of two majors of it, nor of versions that are meant to stand beside each other.
 fn is_twice(one: &LockedPackage, other: &LockedPackage) -> bool {
-    one.id == other.id && one.major() == other.major()
+    let names = |one: &LockedPackage, other: &LockedPackage| one.beside.contains(&other.version);
+    let are_beside = names(one, other) && names(other, one);
+    one.id == other.id && one.major() == other.major() && !are_beside
 }
 
 /// The error of a package with two entries that differ.
@@ -216,6 +218,7 @@ impl WirePackage {
         Ok(LockedPackage {
             id: id(self.id)?,
             version: self.version,
+            beside: self.beside,
             is_composite: self.versioning.as_deref() == Some("composite"),
             app_version: self.app_version,
             channel: self.channel,

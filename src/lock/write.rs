@@ -79,6 +79,7 @@ fn entry(package: &LockedPackage, names: &Names<'_>) -> WirePackage {
     WirePackage {
         id: names.name(package.id.as_str()),
         version: package.version.clone(),
+        beside: package.beside.clone(),
         versioning: package.is_composite.then(|| Versioning::Composite.as_str().to_owned()),
         app_version: package.app_version.clone(),
         channel: package.channel.clone(),

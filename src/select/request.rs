@@ -141,6 +141,9 @@ pub struct Settings {
     pub replacements: BTreeMap<PackageId, PackageId>,
     /// How many versions of one package there may be.
     pub majors: Majors,
+    /// Packages of which several versions may be chosen, whatever their majors: a manifest requires them more than once, each
+    /// time as something else.
+    pub side_by_side: BTreeSet<PackageId>,
     /// The latest time of publication, in seconds since 1970; newer versions are excluded.
     pub published_before: Option<i64>,
     /// Whether every range accepts prereleases.

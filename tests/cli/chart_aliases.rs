@@ -76,6 +76,42 @@ fn each_of_two_majors_is_pinned_to_its_own_version() {
 }
 
 #[test]
+fn two_versions_of_one_major_stand_beside_each_other_under_their_aliases() {
+    for strategy in ["highest", "minimal"] {
+        let shop = Shop::new("1.5.0", "1.0.0");
+        let sandbox = &shop.sandbox;
+        sandbox.write(".mu/workspace.yaml", &format!("resolution: {strategy}\n"));
+        sandbox.mu(&["get"]).ok();
+        let web = format!("{}/stable/web", shop.nginx.host());
+        assert_eq!(sandbox.locked(), [format!("{web} 1.0.0"), format!("{web} 1.5.0")]);
+        let packs = format!("work/.mu/packs/{}", web.replace(':', "+"));
+        assert!(sandbox.has(&format!("{packs}/Chart.yaml")));
+        assert!(sandbox.has(&format!("{packs}@1.0.0/Chart.yaml")));
+        let lock = sandbox.read("Mu.lock");
+        assert!(lock.contains("beside: [1.5.0]") && lock.contains("beside: [1.0.0]"), "{lock}");
+        sandbox.mu(&["get", "--locked", "--offline"]).ok();
+        sandbox.mu(&["verify"]).ok();
+        sandbox.mu(&["tree"]).ok().says(&["web 1.0.0", "web 1.5.0"]);
+        sandbox.mu(&["vendor", "--for", "helm"]).ok();
+        assert!(
+            sandbox.has("work/charts/web-1.0.0.tgz") && sandbox.has("work/charts/web-1.5.0.tgz")
+        );
+        let names = sandbox.read("Chart.lock");
+        assert!(names.find("1.5.0") < names.find("1.0.0"), "in the order of the chart: {names}");
+        // Entries that no longer stand beside each other are one package twice, as merges leave it.
+        let torn = lock.replace("  beside: [1.5.0]\n", "");
+        sandbox.write("Mu.lock", &torn);
+        sandbox.mu(&["get", "--locked"]).fails().says(&["is in the lock twice"]);
+        sandbox.write("Mu.lock", &lock);
+        // Where one will do, there is one again.
+        sandbox.write("Chart.yaml", &shop.chart("^1.0.0", "1.0.0"));
+        sandbox.mu(&["update"]).ok();
+        assert_eq!(sandbox.locked(), [format!("{web} 1.0.0")]);
+        assert!(!sandbox.has(&format!("{packs}@1.0.0")));
+    }
+}
+
+#[test]
 fn every_entry_is_upgraded() {
     for strategy in ["highest", "minimal"] {
         let shop = Shop::new("^1.0.0", "1.x");

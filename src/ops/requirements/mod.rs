@@ -7,6 +7,7 @@ pub(crate) mod names;
 mod overtaken;
 pub(crate) mod pins;
 pub mod requester;
+mod side_by_side;
 mod stated;
 pub mod supposition;
 

@@ -63,7 +63,7 @@ pub(super) fn repeated(session: &Session, lock: &Lockfile) -> Vec<String> {
     let doubled = lock.doubled.iter().map(|id| format!("the entry of {id} is in the lock twice"));
     let is_single = session.workspace.settings.majors == Majors::One;
     let several = lock.packages.windows(2).filter_map(|two| match two {
-        [one, other] if is_single && one.id == other.id => {
+        [one, other] if is_single && one.id == other.id && !one.beside.contains(&other.version) => {
             let LockedPackage { id, version, .. } = one;
             Some(format!("{id} is locked in {version} and in {}", other.version))
         }

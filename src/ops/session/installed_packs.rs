@@ -43,7 +43,7 @@ pub fn named(lock: &Lockfile) -> Vec<WantedPack> {
 }
 
 /// The path of a locked package's pack below the packs folder. If there are several majors, all but the
-/// highest have their major in the name.
+/// highest have their major in the name, and those that stand beside others of their major their version.
 pub(crate) fn place(lock: &Lockfile, index: usize) -> String {
     let package = &lock.packages[index];
     let place = folder_of(&package.id);
@@ -57,7 +57,10 @@ pub(crate) fn place(lock: &Lockfile, index: usize) -> String {
     let version = package.parsed_version();
     match &version {
         Some(own) if !others.chain([first]).all(|other| other.parsed_version() < version) => {
-            format!("{place}@{}", own.major())
+            match package.beside.is_empty() {
+                true => format!("{place}@{}", own.major()),
+                false => format!("{place}@{}", package.version),
+            }
         }
         _ => place,
     }

@@ -1,10 +1,13 @@
 //! Asking selection a question, and asking it again when what was not known before turns up: packages of the workspace, newer
 //! answers of registries, packs that are installed.
 
+use std::collections::BTreeSet;
+
 use crate::index::Universe;
 use crate::lock::Lockfile;
 use crate::ops::solve::locked_universe::LockedUniverse;
 use crate::ops::{Code, CommandError, Session};
+use crate::reference::PackageId;
 use crate::select::{Failure, Local, Request, Selection, Strategy};
 
 /// Selects, and selects again if a fetched package requires one of the workspace's own, or versions of a
@@ -56,6 +59,26 @@ pub(crate) fn meet(session: &Session, request: &mut Request) -> bool {
         request.local.entry(id).or_insert(Local { version });
     }
     request.local.len() > known
+}
+
+/// As [`ask_installed_too`]; if no versions fit together, the packages that a chart lists `apart` may have several versions, each
+/// under its alias.
+pub(crate) fn ask_apart<T>(
+    session: &Session,
+    request: &mut Request,
+    apart: &dyn Fn() -> BTreeSet<PackageId>,
+    failed: &dyn Fn(&Request, Failure) -> CommandError,
+    question: &impl Fn(&dyn Universe, &Request) -> Result<T, Failure>,
+) -> Result<(T, Lockfile), CommandError> {
+    let error = match ask_installed_too(session, request, failed, question) {
+        Err(error) if error.code == Code::NoSolution => error,
+        result => return result,
+    };
+    request.settings.side_by_side = apart();
+    if request.settings.side_by_side.is_empty() {
+        return Err(error);
+    }
+    ask_installed_too(session, request, failed, question).map_err(|_| error)
 }
 
 /// Runs selection; offline, the installed packs are added to what the cache has. Also returns the lock of

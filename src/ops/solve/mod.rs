@@ -1,6 +1,7 @@
 //! From requirements to a lock: which versions are chosen, and how they are recorded. Nothing is fetched or
 //! written here.
 
+mod adopted;
 pub mod asking;
 pub(crate) mod ceiling;
 pub(crate) mod copies;

@@ -118,6 +118,7 @@ pub(crate) fn record(
         package.dependencies = dependencies(session, requirements, selection, chosen);
         lock.packages.push(package);
     }
+    note_beside(&mut lock);
     warnings.extend(copies(&lock, selection));
     let ways = selection.packages.iter().filter(|chosen| !chosen.way.is_empty());
     let ways = ways
@@ -128,6 +129,21 @@ pub(crate) fn record(
     }
     let left_out = BTreeSet::new();
     Ok(Some(Resolved { lock: lock.into(), previous, releases, left_out, warnings, ways }))
+}
+
+/// Has the versions with one major of a package name each other.
+fn note_beside(lock: &mut Lockfile) {
+    let key = |package: &LockedPackage| (package.id.clone(), package.major());
+    let mut versions: BTreeMap<_, Vec<String>> = BTreeMap::new();
+    for package in &lock.packages {
+        versions.entry(key(package)).or_default().push(package.version.clone());
+    }
+    versions.retain(|_, versions| versions.len() > 1);
+    for package in &mut lock.packages {
+        let beside = versions.get(&key(package)).into_iter().flatten();
+        package.beside = beside.filter(|other| **other != package.version).cloned().collect();
+        package.beside.sort();
+    }
 }
 
 /// Adds the digests of manifests to entries of an older mu, as far as this run has read them anyway.

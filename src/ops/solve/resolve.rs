@@ -13,7 +13,8 @@ use crate::ops::explain::own_conflicts;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Asked, Requirements};
 use crate::ops::session::words::{count, lines};
-use crate::ops::solve::asking::{ask_installed_too, ask_with_news, select};
+use crate::ops::solve::adopted::Adopted;
+use crate::ops::solve::asking::{ask_apart, ask_with_news, select};
 use crate::ops::solve::copies::copies_in_lock;
 use crate::ops::solve::locked_universe::LockedUniverse;
 use crate::ops::solve::overridden::overridden;
@@ -284,6 +285,9 @@ fn choose_once(
     let update = if follows_lock && is_other { Update::Everything } else { update };
     let mut request = request(session, requirements, &previous, update);
     let stays = request.update == Update::Nothing;
+    let is_first = follows_lock && stays && session.lockfile()?.is_none();
+    let adopted = if is_first { Adopted::find(session) } else { Adopted::default() };
+    request.locked.extend(adopted.locked());
     let may_hold = !supposes_more_than_a_lock(requirements);
     if follows_lock
         && stays
@@ -321,12 +325,14 @@ fn choose_once(
             }
         }
     } else {
-        ask_installed_too(session, &mut request, &failure, choose)?
+        let apart = || requirements.listed_apart(session);
+        ask_apart(session, &mut request, &apart, &failure, &choose)?
     };
     if lacks_locked(session, &previous) {
         return Ok(None);
     }
     tell_cost(session, &selection);
+    adopted.say(session, &selection);
     record(session, requirements, previous, &user, &selection, !stays)
 }
 
@@ -452,6 +458,8 @@ pub fn request(
     let exclude = requirements.exclude.iter();
     let exclude = exclude.map(|one| Exclusion { id: one.id.clone(), spec: one.versions.clone() });
     let (roots, indirect) = requirements.roots();
+    let kept = (update != Update::Everything).then_some(previous);
+    let side_by_side = requirements.side_by_side(session, kept);
     Request {
         roots,
         indirect,
@@ -467,6 +475,7 @@ pub fn request(
             bundled: settings.bundled.iter().cloned().collect(),
             replacements: settings.allow_replaces.clone(),
             majors: settings.majors,
+            side_by_side,
             published_before: session.age_rule().latest(),
             prereleases: session.options.prereleases,
             runtime: requirements.runtime.clone(),

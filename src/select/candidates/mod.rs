@@ -71,6 +71,8 @@ pub(super) struct Candidates {
     named: FxHashMap<Box<str>, Option<Position>>,
     sets: FxHashMap<Arc<Requirement>, PositionSet>,
     is_outdated: bool,
+    /// Whether several versions of it may be chosen, whatever their majors.
+    pub(super) is_side_by_side: bool,
 }
 
 /// A candidate that the lock holds.
@@ -105,6 +107,7 @@ impl Candidates {
             refused: FxHashMap::default(),
             named: FxHashMap::default(),
             sets: FxHashMap::default(),
+            is_side_by_side: false,
             is_outdated: false,
         };
         for locked in known.kept {
@@ -334,8 +337,12 @@ impl Candidates {
         app.map(ToOwned::to_owned)
     }
 
-    /// The major version at `position`; 0 for a revision without a version.
+    /// The major version at `position`; 0 for a revision without a version. Where several versions may be chosen, each is like a
+    /// major of its own.
     pub(super) fn major(&self, position: Position) -> u64 {
+        if self.is_side_by_side {
+            return u64::from(position) + 1;
+        }
         self.version(position).map_or(0, |version| version.major())
     }
 

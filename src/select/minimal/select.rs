@@ -70,7 +70,7 @@ fn choices(
         let node = world.node(Kind::Line(line));
         choices.insert(node, list.visits[visit].position);
     }
-    if world.majors() == Majors::One {
+    if world.majors() == Majors::One && world.request().settings.side_by_side.is_empty() {
         return Ok(choices);
     }
     let roots = world.roots.to_vec();

@@ -347,6 +347,7 @@ impl Rules {
         Settings {
             exclude: exclude.collect(),
             bundled: Default::default(),
+            side_by_side: Default::default(),
             overrides: overrides.collect(),
             replacements: self.replacements.iter().map(|(one, by)| (id(one), id(by))).collect(),
             majors: if self.many_majors { Majors::Many } else { Majors::One },

@@ -364,9 +364,10 @@ impl<'a> World<'a> {
 
     /// The line of a candidate.
     pub(super) fn line(&self, place: Place, position: Position) -> Line {
+        let package = self.package(place);
         match self.nodes.majors {
-            Majors::One => Line { place, major: 0 },
-            Majors::Many => Line { place, major: self.package(place).major(position) },
+            Majors::One if !package.is_side_by_side => Line { place, major: 0 },
+            _ => Line { place, major: package.major(position) },
         }
     }
 

@@ -57,8 +57,8 @@ impl Nodes {
     /// The edge to some candidates of the package at `place`.
     pub(super) fn edge_to(&mut self, place: Place, package: &Candidates, set: PositionSet) -> Edge {
         let majors = match self.majors {
-            Majors::One => Vec::new(),
-            Majors::Many => package.majors(&set),
+            Majors::One if !package.is_side_by_side => Vec::new(),
+            _ => package.majors(&set),
         };
         if majors.len() > 1 {
             let all = PositionSet::between(0, majors.len() as Position);

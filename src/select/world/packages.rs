@@ -138,6 +138,7 @@ impl<'a> Packages<'a> {
             channels: self.channels.get(id).map(Vec::as_slice).unwrap_or_default(),
         };
         let mut package = Candidates::gather(self.inquiry(), id, &known)?;
+        package.is_side_by_side = request.settings.side_by_side.contains(id);
         if self.narrows_upgrades {
             package.narrow_upgrades();
         }
