@@ -14,7 +14,7 @@ use mu_provider::Release;
 fuzz_target!(|text: &str| {
     let aliases = Aliases::read(text);
     for is_own in [false, true] {
-        let around = Reading { is_own, is_folder: is_own, aliases: Some(&aliases) };
+        let around = Reading { is_own, is_folder: is_own, aliases: Some(&aliases), carried: None };
         let chart = format!("name: a\nversion: 1.0.0\n{text}");
         for (chart, requirements) in
             [(text, text), (&chart, ""), ("name: a\nversion: 1.0.0\n", text)]
@@ -42,7 +42,7 @@ fuzz_target!(|text: &str| {
     let head = "apiVersion: kudo.dev/v1beta1\nname: a\noperatorVersion: 1.0.0\n";
     for (text, is_own) in [(text, true), (&format!("{head}{text}"), false)] {
         let files = Texts([(kudo::OPERATOR.to_owned(), text.to_owned())].into());
-        match kudo::read(&files, &Reading { is_own, is_folder: is_own, aliases: None }) {
+        match kudo::read(&files, &Reading { is_own, is_folder: is_own, ..Reading::default() }) {
             Ok(package) => {
                 assert!(kudo::is_operator(text));
                 check_release(&package.release);

@@ -15,7 +15,10 @@ fuzz_target!(|text: &str| {
         let format = kcl::FORMAT;
         let files = Texts([(format.manifest.to_owned(), text.to_owned())].into());
         for is_own in [false, true] {
-            match (format.read)(&files, &Reading { is_own, is_folder: is_own, aliases: None }) {
+            match (format.read)(
+                &files,
+                &Reading { is_own, is_folder: is_own, ..Reading::default() },
+            ) {
                 Ok(package) => {
                     let release = &package.release;
                     assert!(

@@ -5,8 +5,9 @@ use clap::Args;
 
 use crate::cli::context::{Context, Ending, Packages};
 use crate::ops::Scope;
+use crate::ops::explain::carried::Inside;
 use crate::ops::list::{Listed, Member, list, members};
-use crate::report::{BAD, FAINT, GOOD, STRONG, Table};
+use crate::report::{BAD, FAINT, NOTICE, STRONG, Table};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -63,7 +64,7 @@ fn table(context: &Context, packages: &[Listed], get: &str) -> Table {
             ],
             None => {
                 let (style, state) = match package.installed {
-                    true => (GOOD, String::new()),
+                    true => (NOTICE, lines(&package.helm)),
                     false => (BAD, format!("not installed, run `{get}`")),
                 };
                 [(STRONG, id), (Style::new(), version), (FAINT, source), (style, state)]
@@ -71,6 +72,11 @@ fn table(context: &Context, packages: &[Listed], get: &str) -> Table {
         });
     }
     table
+}
+
+/// What Helm uses otherwise than Mu.lock says.
+fn lines(helm: &[Inside]) -> String {
+    helm.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 fn member_table(context: &Context, members: &[Member]) -> Table {

@@ -9,7 +9,7 @@ use crate::cli::context::{Context, Ending};
 use crate::cli::global::number;
 use crate::ops::Scope;
 use crate::ops::tree::{Roots, Tree, tree};
-use crate::report::{FAINT, STRONG};
+use crate::report::{FAINT, NOTICE, STRONG};
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -99,8 +99,9 @@ fn draw(trees: &[Tree], verb: &str, indent: &str, text: &mut String) {
             _ => "",
         };
         let (name, spec) = (name(tree), spec(tree));
+        let helm: String = tree.helm.iter().map(|inside| format!(" ({inside})")).collect();
         text.push_str(&format!(
-            "{FAINT}{indent}{branch}{FAINT:#}{name} {FAINT}[{verb}: {spec}]{mark}{FAINT:#}\n"
+            "{FAINT}{indent}{branch}{FAINT:#}{name}{NOTICE}{helm}{NOTICE:#} {FAINT}[{verb}: {spec}]{mark}{FAINT:#}\n"
         ));
         draw(&tree.dependencies, verb, &format!("{indent}{stem}"), text);
     }

@@ -37,6 +37,7 @@ Examples:
   mu vendor --for olm                  olm/NAME.yaml for each operator
   git add .mu/packs Mu.lock
   mu vendor --for helm -p shop         only those of the chart `shop`
+  mu vendor --for helm --unify         also of charts inside of charts, only the versions in Mu.lock
   mu vendor --for helm --check         in CI: do charts/ and Chart.lock follow from Mu.lock?
   mu vendor --undo                     stop committing packs")]
 pub(crate) struct Arguments {
@@ -49,6 +50,9 @@ pub(crate) struct Arguments {
     /// Write files for this tool, instead of packs
     #[arg(long = "for", value_enum, value_name = "TOOL", conflicts_with = "undo")]
     tool: Option<Tool>,
+    /// Have the charts inside of archives follow from Mu.lock, too: archives with others are made again
+    #[arg(long, requires = "tool")]
+    unify: bool,
     /// Write only the files of this chart or KCL module of the workspace
     #[arg(short, long = "package", value_name = "PACKAGE", requires = "tool")]
     packages: Vec<String>,
@@ -101,17 +105,26 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
             .hint("the resources for a cluster are those of the whole workspace")
             .into());
     }
+    if arguments.unify && !matches!(arguments.tool, Some(Tool::Helm)) {
+        let message = "`--unify` is for the archives of charts";
+        return Err(CommandError::new(Code::Usage, message)
+            .hint("`mu vendor --for helm --unify` makes them")
+            .into());
+    }
     let mode = match arguments {
         Arguments { check: true, .. } => Mode::Check,
         Arguments { dry_run: true, .. } => Mode::Plan,
         _ => Mode::Write,
     };
     match arguments.tool {
-        Some(Tool::Helm) => {
-            answer(context, mode, &vendor_for_helm(&session, packages, mode)?, |vendored| {
+        Some(Tool::Helm) => answer(
+            context,
+            mode,
+            &vendor_for_helm(&session, packages, mode, arguments.unify)?,
+            |vendored| {
                 vendored.charts.iter().try_for_each(|chart| print_chart(context, chart, dry_run))
-            })
-        }
+            },
+        ),
         Some(Tool::Kcl) => {
             answer(context, mode, &vendor_for_kcl(&session, packages, mode)?, |vendored| {
                 vendored

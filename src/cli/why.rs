@@ -39,6 +39,15 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
         for reasons in &why.versions {
             print_reasons(context, why, reasons)?;
         }
+        for inside in &why.helm {
+            line(
+                context,
+                &format!(
+                    "{NOTICE}Helm uses {} from inside {}{NOTICE:#}",
+                    inside.version, inside.inside
+                ),
+            )?;
+        }
         print_paths(context, why, arguments)
     })
 }

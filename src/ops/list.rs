@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::lock::{LockedPackage, Source};
 use crate::ops::apply::fetch::placed_folder;
+use crate::ops::explain::carried::{Inside, carried};
 use crate::ops::session::installed_packs::{folder_of, named, wanted};
 use crate::ops::session::json;
 use crate::ops::session::locked::version_of;
@@ -38,6 +39,9 @@ pub struct Listed {
     pub path: Option<PathBuf>,
     /// The package that is used in its place.
     pub replaced_by: Option<PackageId>,
+    /// Other versions of a chart that Helm uses, because other charts carry them inside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub helm: Vec<Inside>,
     /// Its version for people, with the commit if the version alone says nothing.
     #[serde(skip)]
     pub label: Option<String>,
@@ -98,7 +102,12 @@ pub fn list(session: &Session) -> Result<Vec<Listed>, CommandError> {
             ..Listed::new(&replaced.id, kept)
         }
     });
-    Ok(packages.chain(replaced).collect())
+    let mut carried = carried(session, &lock);
+    let with_carried = |listed: Listed| {
+        let helm = carried.remove(&listed.id).into_iter().flatten().collect();
+        Listed { helm, ..listed }
+    };
+    Ok(packages.chain(replaced).map(with_carried).collect())
 }
 
 impl Listed {
@@ -112,6 +121,7 @@ impl Listed {
             installed: false,
             path: None,
             replaced_by: None,
+            helm: Vec::new(),
             label: package.map(version_of),
         }
     }

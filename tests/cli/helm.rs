@@ -387,6 +387,142 @@ fn a_folder_with_a_chart_is_a_workspace_that_commands_edit() {
 }
 
 #[test]
+fn a_misspelt_key_of_a_chart_is_no_dependency_less() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    let url = repository.nginx.url("stable");
+    fs::remove_dir_all(sandbox.path("work/.mu")).expect("is there");
+    let chart = |rest: &str| {
+        format!(
+            "apiVersion: v2\nname: shop\nversion: 0.1.0\nx-notes: ours\nShared: &s {{version: 0.3.x}}\n{rest}"
+        )
+    };
+    let entry = format!("dependencies:\n- name: web\n  version: 0.3.x\n  repository: {url}\n");
+    sandbox.write("Chart.yaml", &chart(&entry));
+    sandbox.mu(&["get"]).ok();
+    let lock = sandbox.read("Mu.lock");
+    for (from, to, place, said) in [
+        (
+            "version: 0.3.x",
+            "verison: 0.3.x",
+            "Chart.yaml:8:3",
+            "unknown key `verison`; did you mean `version`?",
+        ),
+        (
+            "repository:",
+            "repositroy:",
+            "Chart.yaml:9:3",
+            "unknown key `repositroy`; did you mean `repository`?",
+        ),
+        (
+            "dependencies:",
+            "dependencys:",
+            "Chart.yaml:6:1",
+            "unknown key `dependencys`; did you mean `dependencies`?",
+        ),
+        (
+            "dependencies:",
+            "helmVersion: 3\ndependencies:",
+            "Chart.yaml:6:1",
+            "unknown key `helmVersion`",
+        ),
+        (
+            "  version: 0.3.x\n",
+            "",
+            "Chart.yaml:7:3",
+            "the dependency `web` has no `version`, and the chart does not carry it: there is no `charts/web`",
+        ),
+        ("repository:", "alias: x #", "Chart.yaml:7:3", "the dependency `web` has no `repository`"),
+    ] {
+        let wrong = chart(&entry.replace(from, to));
+        sandbox.write("Chart.yaml", &wrong);
+        sandbox.mu(&["get"]).fails().says(&[place, said]);
+        assert_eq!(sandbox.read("Mu.lock"), lock);
+        assert_eq!(sandbox.read("Chart.yaml"), wrong);
+    }
+    // What it carries, it carries, as a folder or as an archive; and Helm takes keys in any case.
+    sandbox.write("charts/web/Chart.yaml", "apiVersion: v2\nname: web\nversion: 0.3.0\n");
+    sandbox.write("charts/base-1.0.0.tgz", "");
+    sandbox.write(
+        "Chart.yaml",
+        &chart("Dependencies:\n- Name: web\n  Version: 0.3.x\n- name: base\n"),
+    );
+    sandbox.mu(&["get"]).ok();
+    assert!(!sandbox.has("work/Mu.lock"), "nothing is needed");
+    sandbox.write(
+        "Chart.yaml",
+        &chart(&format!("DEPENDENCIES:\n- Name: web\n  Version: 0.3.x\n  REPOSITORY: {url}\n")),
+    );
+    sandbox.mu(&["get"]).ok();
+    assert!(sandbox.locked().contains(&repository.id("web 0.3.0")));
+}
+
+#[test]
+fn a_misspelt_key_of_a_published_chart_is_said() {
+    let mut repository = Repository::new();
+    let url = repository.nginx.url("stable");
+    let lines = format!("dependencies:\n- {{name: common, verison: 2.x.x, repository: {url}}}\n");
+    repository.charts.add(&Chart::new("typo", "1.0.0").lines(&lines));
+    repository.charts.add(&Chart::new("typo", "0.9.0").lines("maintainer: a\nlogo: b\n"));
+    let sandbox = &repository.sandbox;
+    sandbox
+        .mu(&["get", &repository.chart("typo#1.0.0")])
+        .fails()
+        .says(&["unknown key `verison`; did you mean `version`?"]);
+    sandbox.mu(&["get", &repository.chart("typo")]).ok().says(&["typo 0.9.0"]);
+    let info = sandbox.mu(&["info", &repository.chart("typo#0.9.0")]).ok();
+    info.says(&["unknown keys", "maintainer, logo"]);
+}
+
+#[test]
+fn what_helm_has_locked_stays_where_there_is_no_lock_of_mu_yet() {
+    let repository = Repository::new();
+    let sandbox = &repository.sandbox;
+    let url = repository.nginx.url("stable");
+    fs::remove_dir_all(sandbox.path("work/.mu")).expect("is there");
+    let needs = format!(
+        "dependencies:\n- name: exporter\n  version: 4.x\n  repository: {url}\n- name: web\n  version: 0.x\n  repository: {url}\n"
+    );
+    sandbox.write("Chart.yaml", &format!("apiVersion: v2\nname: shop\nversion: 0.1.0\n{needs}"));
+    // A version that is there no more is no obstacle.
+    let lock = needs.replace("4.x", "4.47.0").replace("0.x", "0.2.0");
+    sandbox.write("Chart.lock", &format!("{lock}digest: sha256:0\ngenerated: \"x\"\n"));
+    sandbox.mu(&["get"]).ok().says(&["kept 1 version of Chart.lock"]);
+    let has = |text: &str| sandbox.locked().contains(&repository.id(text));
+    assert!(has("exporter 4.47.0") && has("web 0.3.0"), "{:?}", sandbox.locked());
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["update"]).ok();
+    assert!(has("exporter 4.47.3"), "{:?}", sandbox.locked());
+    // Afterwards it counts no more.
+    assert!(!sandbox.mu(&["get"]).ok().stderr.contains("Chart.lock"));
+}
+
+#[test]
+fn a_chart_that_was_packed_on_windows_is_one() {
+    let mut repository = Repository::new();
+    let packed = |chart: &Chart, paths: [&str; 2]| {
+        let text = |path: &str| match path.contains("Chart") {
+            true => chart.manifest(),
+            false => "kind: Y\n".to_owned(),
+        };
+        let files = paths.map(|path| (path.to_owned(), ('f', text(path).into_bytes())));
+        mu_testing::tar_gz(files)
+    };
+    let chart = Chart::new("keda", "1.3.2");
+    let archive = packed(&chart, ["keda\\Chart.yaml", "keda\\templates\\sub\\y.yaml"]);
+    repository.charts.add_with(&chart, &archive);
+    let mixed = Chart::new("keda", "1.4.0");
+    let archive = packed(&mixed, ["keda/Chart.yaml", "keda/templates\\y.yaml"]);
+    repository.charts.add_with(&mixed, &archive);
+    let sandbox = &repository.sandbox;
+    sandbox.mu(&["get", &repository.chart("keda#1.3.2")]).ok();
+    assert!(sandbox.has(&format!("{}/templates/sub/y.yaml", repository.pack("keda"))));
+    sandbox.mu(&["get", &repository.chart("keda#1.4.0")]).fails().says(&[
+        "its entry `keda/templates\\y.yaml` is malformed: its path has slashes and backslashes",
+    ]);
+}
+
+#[test]
 fn charts_that_clash_can_use_what_they_carry_inside() {
     let mut repository = Repository::new();
     let url = repository.nginx.url("stable");
@@ -514,30 +650,49 @@ fn a_chart_of_the_first_format_says_where_its_dependencies_are() {
     sandbox.mu(&["get"]).ok();
     assert!(sandbox.locked().contains(&repository.id("web 0.3.0")));
     let exporter = repository.chart("exporter#4.46.0");
-    for (arguments, said) in [
-        (
-            &["add", &exporter][..],
-            "write `- {name: \"exporter\", version: \"4.46.0\", repository: \"http://",
-        ),
-        (&["pin"], "change `[DIR]/work/requirements.yaml` yourself"),
-        (&["remove", &repository.id("web")], "change `[DIR]/work/requirements.yaml` yourself"),
-    ] {
-        let run = sandbox.mu(arguments).fails();
-        run.says(&[
-            "`requirements.yaml`, which mu reads but does not edit",
-            said,
-            "apiVersion: v2",
-        ]);
-    }
-    assert_eq!(sandbox.read("requirements.yaml"), requirements);
+    sandbox.mu(&["add", &exporter]).ok().says(&["(requirements.yaml)"]);
+    let flow = |name: &str, version: &str| {
+        format!("- {{name: {name}, version: {version}, repository: {url}}}\n")
+    };
+    let web = |version: &str| flow("web", version);
+    let added = format!("- name: exporter\n  version: 4.46.0\n  repository: {url}\n");
+    assert_eq!(
+        sandbox.read("requirements.yaml"),
+        format!("dependencies:\n{}{added}", web("0.3.x"))
+    );
+    sandbox.mu(&["pin"]).ok();
+    assert!(sandbox.read("requirements.yaml").contains("version: 0.3.0, "));
+    sandbox.mu(&["remove", &repository.id("web")]).ok();
+    assert_eq!(sandbox.read("requirements.yaml"), format!("dependencies:\n{added}"));
     sandbox.mu(&["version", "patch"]).ok();
     assert_eq!(sandbox.read("Chart.yaml"), "name: shop\nversion: 0.1.1\n");
+    sandbox.mu(&["get", "--locked"]).ok();
+    // Helm reads the file in a chart of the second format, too, and no dependencies in `Chart.yaml` beside it.
+    sandbox.write(
+        "Chart.yaml",
+        &format!("apiVersion: v2\nname: shop\nversion: 0.1.0\n{requirements}"),
+    );
+    sandbox.mu(&["get", "--locked"]).ok();
+    sandbox.mu(&["add", &repository.chart("exporter#4.47.3")]).ok();
+    assert!(sandbox.read("requirements.yaml").contains("version: 4.47.3\n"));
+    assert!(sandbox.read("Chart.yaml").contains("0.3.x"), "is not read");
+    sandbox.mu(&["vendor", "--for", "helm"]).ok();
+    assert!(sandbox.read("Chart.lock").contains("- name: exporter\n"));
+    assert!(!sandbox.read("Chart.lock").contains("web"));
+    // Where there is none yet, it is made for a chart of the first format.
+    sandbox.write("Chart.yaml", "name: shop\nversion: 0.1.0\n");
+    fs::remove_file(sandbox.path("work/requirements.yaml")).expect("is there");
+    sandbox.mu(&["add", &repository.chart("exporter#4.46.0")]).ok();
+    let made =
+        format!("dependencies:\n  - name: exporter\n    version: 4.46.0\n    repository: {url}\n");
+    assert_eq!(sandbox.read("requirements.yaml"), made);
     // The same in the second format.
     sandbox.write(
         "Chart.yaml",
         &format!("apiVersion: v2\nname: shop\nversion: 0.1.0\n{requirements}"),
     );
     fs::remove_file(sandbox.path("work/requirements.yaml")).expect("is there");
+    sandbox.mu(&["get"]).ok();
     sandbox.mu(&["pin"]).ok();
     assert!(
         sandbox.read("Chart.yaml").contains("version: 0.3.0"),
@@ -675,7 +830,7 @@ fn nothing_is_vendored_for_helm_if_a_chart_is_missing() {
     let chart = format!("apiVersion: v2\nname: shop\nversion: 0.1.0\ndependencies:\n{needs}");
     sandbox.write("Chart.yaml", &chart);
     let run = sandbox.mu(&["vendor", "--for", "helm"]).fails();
-    run.says(&["depends on `local` without a `repository`"]);
+    run.says(&["the dependency `local` has no `repository`"]);
     assert!(!sandbox.has("work/charts") && !sandbox.has("work/Chart.lock"));
 }
 

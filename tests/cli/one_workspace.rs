@@ -36,7 +36,7 @@ fn everything_that_a_team_builds_is_in_one_workspace() {
         └── charts.example/cert-manager 1.17.0 [required: capability cert-manager.io/v1/Certificate]
     deploy 0.1.0
     └── charts.example/redis 20.1.0 [required: ~20]
-        └── charts.example/common 2.4.0 [required: ^2.0.0]
+        └── charts.example/common 2.4.0 (2.0.0 inside redis, for Helm) [required: ^2.0.0]
     platform
     └── xpkg.example/acme/provider-aws 1.2.0 [required: >=v1.0.0]
     schemas 0.1.0

@@ -412,3 +412,123 @@ fn one_chart_of_a_workspace_is_filled_alone() {
         .fails()
         .says(&["`nothing` is not a package of this workspace"]);
 }
+
+/// A chart with another one inside, and the dependency that names it.
+fn with_inside(outer: Chart, needs: &str, inner: &Chart, folder: &str) -> Chart {
+    let mut outer = outer.lines(&format!("dependencies:\n{needs}"));
+    for (path, (_, bytes)) in inner.files() {
+        let text = String::from_utf8(bytes).expect("is text");
+        outer = outer.file(&format!("charts/{folder}/{path}"), &text);
+    }
+    outer
+}
+
+#[test]
+fn what_helm_uses_from_inside_of_charts_is_said_and_follows_the_lock_if_asked() {
+    let mut around = Around::new();
+    let url = around.url();
+    let deep = need("nginx", "4.x", &url);
+    let redis = with_inside(chart("cache", "1.0.0"), &deep, &chart("nginx", "4.7.0"), "nginx");
+    around.charts.add(&redis);
+    let newer = chart("cache", "1.1.0");
+    around.charts.add(&with_inside(newer, &deep, &chart("nginx", "4.7.0"), "nginx"));
+    let web = with_inside(chart("web", "0.4.1"), &need("cache", "1.x", &url), &redis, "cache");
+    around.charts.add(&web);
+    around.write("work", chart("app", "1.0.0"), &[need("web", "0.4.1", &url)]);
+    let sandbox = &around.sandbox;
+    sandbox.mu(&["get"]).ok();
+    let inside = "1.0.0 inside web, for Helm";
+    let deeper = "4.7.0 inside cache inside web, for Helm";
+    for arguments in [&["list"][..], &["tree"]] {
+        sandbox.mu(arguments).ok().says(&[inside, deeper]);
+    }
+    sandbox.mu(&["why", "cache"]).ok().says(&["Helm uses 1.0.0 from inside web"]);
+    let listed = sandbox.mu(&["--json", "list"]).ok().json();
+    let nginx = listed["packages"].as_array().expect("is a list").iter();
+    let nginx = nginx.filter(|one| one["version"] == "4.8.2").collect::<Vec<_>>();
+    assert_eq!(nginx[0]["helm"][0]["version"], "4.7.0");
+    assert_eq!(nginx[0]["helm"][0]["inside"], "cache inside web");
+    around.vendor(&[]).ok().says(&[
+        "Helm uses cache 1.0.0 from inside web 0.4.1; Mu.lock has 1.1.0",
+        "Helm uses nginx 4.7.0 from inside cache inside web 0.4.1; Mu.lock has 4.8.2",
+    ]);
+    let runs = |version: &str| {
+        around.rendered("work").values().any(|text| text.contains(&format!("chart: {version}\n")))
+    };
+    assert!(runs("cache 1.0.0") && runs("nginx 4.7.0"));
+    sandbox.mu(&["list"]).ok().says(&[inside]);
+    // Made again, all of them are those of the lock.
+    around.vendor(&["--unify", "--check"]).fails().says(&["charts/web-0.4.1.tgz"]);
+    let run = around.vendor(&["--unify"]).ok();
+    assert!(!run.shown().contains("Helm uses"), "{}", run.shown());
+    assert!(runs("web 0.4.1") && runs("cache 1.1.0") && runs("nginx 4.8.2"));
+    assert!(!runs("cache 1.0.0") && !runs("nginx 4.7.0"));
+    around.vendor(&["--unify", "--check"]).ok();
+    let list = sandbox.mu(&["list"]).ok();
+    assert!(!list.stdout.contains("for Helm"), "{}", list.shown());
+    around.vendor(&["--check"]).fails();
+    sandbox.mu(&["vendor", "--for", "kcl", "--unify"]).says(&["for the archives of charts"]);
+}
+
+#[test]
+fn an_umbrella_is_what_helm_alone_makes_of_it() {
+    let around = Around::with_trust();
+    let (sandbox, url) = (&around.sandbox, around.url());
+    let also = |name: &str, range: &str, more: &str| {
+        format!("- {{name: {name}, version: {range:?}, repository: {url:?}, {more}}}\n")
+    };
+    around.write("cart", chart("cart", "0.2.5"), &[also("nginx", "4.x", "alias: front")]);
+    let needs = [
+        also("redis", "^17.0", "condition: redis.enabled"),
+        also("redis", "^17.0", "alias: sessions, tags: [extra]"),
+        need("cart", "0.2.x", "file://../cart"),
+    ];
+    let values = "value: original\nredis: {enabled: false}\nsessions: {value: ours}\n";
+    around.write("shop", chart("shop", "1.6.2").file("values.yaml", values), &needs);
+    let imports = "import-values: [{child: value, parent: imported}]";
+    let needs = [
+        need("shop", ">=1.0.0-0", "file://../shop"),
+        also("postgresql", "12.x", "alias: db, condition: db.enabled"),
+        also("nginx", "4.x", imports),
+    ];
+    let values =
+        "value: original\ndb: {enabled: true, value: db}\nshop: {cart: {front: {value: deep}}}\n";
+    around.write("work", chart("platform", "3.4.0").file("values.yaml", values), &needs);
+    let expected = around.by_helm_alone(&["cart", "shop", "work"]);
+    let shows = |text: &str| expected.values().any(|shown| shown.contains(text));
+    assert!(shows("value: ours") && shows("value: db") && shows("value: deep"), "{expected:?}");
+    sandbox.mu(&["get"]).ok();
+    around.vendor(&[]).ok();
+    assert_eq!(around.rendered("work"), expected);
+    // A patch is the only difference afterwards.
+    sandbox.mu(&["patch", "postgresql"]).ok();
+    let drafts = names(&sandbox.path("work/.mu/patch"));
+    let draft = drafts.iter().find(|name| name.contains("postgresql")).expect("is there");
+    let edited = format!(".mu/patch/{draft}");
+    sandbox.write(&format!("{edited}/templates/shown.yaml"), &format!("{SHOWN}patched: true\n"));
+    sandbox.mu(&["patch", "--save", &edited]).ok();
+    around.vendor(&[]).ok();
+    let patched = around.rendered("work");
+    let differing = patched.iter().filter(|(path, text)| expected.get(*path) != Some(text));
+    let differing: Vec<_> = differing.map(|(path, _)| path.as_str()).collect();
+    assert_eq!(differing, ["platform/charts/db/templates/shown.yaml"]);
+    // Helm takes what mu has written.
+    let home = sandbox.path("helm");
+    let place = sandbox.path("work");
+    let place = place.to_str().expect("is UTF-8");
+    let packed = sandbox.path("packed");
+    let packed = packed.to_str().expect("is UTF-8");
+    for helm in Helm::all() {
+        helm.run(&home, &["lint", place]).expect("nothing is wrong with it");
+        helm.run(&home, &["package", place, "-d", packed]).expect("is packed");
+        let listed = helm.run(&home, &["dependency", "list", place]).expect("is listed");
+        assert_eq!(listed.matches("\tok").count(), 3, "{listed}");
+        let archive = sandbox.path("packed/platform-3.4.0.tgz");
+        assert_eq!(helm.template(&home, &archive), patched);
+    }
+    for helm in Helm::all() {
+        // It fetches all again, without a complaint about the lock.
+        helm.run(&home, &["repo", "add", "stable", &url]).expect("is known from now on");
+        helm.run(&home, &["dependency", "build", place]).expect("the lock fits");
+    }
+}

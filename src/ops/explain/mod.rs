@@ -1,6 +1,7 @@
 //! Why something failed or was passed over, in words, and hints.
 
 mod age;
+pub mod carried;
 mod details;
 pub(crate) mod disk;
 pub(crate) mod failure;

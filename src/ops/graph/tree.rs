@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::ops::explain::carried::{Carried, Inside, carried};
 use crate::ops::graph::{Edge, Graph, Node};
 use crate::ops::session::locked::find_used;
 use crate::ops::session::member::target;
@@ -24,6 +25,9 @@ pub struct Tree {
     pub cycle: bool,
     /// Whether its dependencies were shown before.
     pub repeated: bool,
+    /// Other versions of a chart that Helm uses, because other charts carry them inside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub helm: Vec<Inside>,
     /// What it depends on; upside down, what depends on it.
     pub dependencies: Vec<Tree>,
     /// What the package above requires of it.
@@ -80,7 +84,7 @@ pub fn tree(session: &Session, roots: &Roots, depth: usize) -> Result<Vec<Tree>,
         true => graph.inverted(),
         false => graph.vertices.iter().map(|vertex| vertex.edges.clone()).collect(),
     };
-    let mut walk = Walk::new(&graph, &edges, depth);
+    let mut walk = Walk { carried: carried(session, &lock), ..Walk::new(&graph, &edges, depth) };
     Ok(roots.into_iter().map(|root| walk.tree(root, None)).collect())
 }
 
@@ -90,11 +94,13 @@ struct Walk<'graph> {
     depth: usize,
     seen: HashSet<Node>,
     path: Vec<Node>,
+    carried: Carried,
 }
 
 impl<'graph> Walk<'graph> {
     fn new(graph: &'graph Graph, edges: &'graph [Vec<Edge>], depth: usize) -> Self {
-        Self { graph, edges, depth, seen: HashSet::new(), path: Vec::new() }
+        let (seen, path, carried) = (HashSet::new(), Vec::new(), Carried::new());
+        Self { graph, edges, depth, seen, path, carried }
     }
 
     fn tree(&mut self, node: Node, spec: Option<&str>) -> Tree {
@@ -109,12 +115,14 @@ impl<'graph> Walk<'graph> {
             dependencies.extend(edges.iter().map(|edge| self.tree(edge.to, Some(&edge.spec))));
             self.path.pop();
         }
+        let carried = vertex.id.as_ref().and_then(|id| self.carried.get(id));
         Tree {
             name: vertex.name.clone(),
             id: vertex.id.as_ref().map(ToString::to_string),
             version: vertex.version.clone(),
             cycle,
             repeated,
+            helm: carried.into_iter().flatten().cloned().collect(),
             dependencies,
             spec: spec.map(str::to_owned),
             is_root: vertex.is_root,

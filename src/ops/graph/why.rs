@@ -8,6 +8,7 @@ use serde::{Serialize, Serializer};
 
 use crate::index::{Requirement, Universe as _};
 use crate::lock::{LockedPackage, Lockfile, Requested};
+use crate::ops::explain::carried::{Inside, carried};
 use crate::ops::graph::{Graph, Node};
 use crate::ops::requirements::Requirements;
 use crate::ops::requirements::requester::Requester;
@@ -39,6 +40,9 @@ pub struct Why {
     pub paths: Paths,
     /// Whether these are all; if there are very many, the rest is not searched.
     pub are_all_paths: bool,
+    /// Other versions of a chart that Helm uses, because other charts carry them inside.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub helm: Vec<Inside>,
     /// The requirements on packages that it replaces: the package, the spec, and the requirer.
     #[serde(skip)]
     pub instead: Vec<(PackageId, String, String)>,
@@ -155,7 +159,9 @@ pub fn why(session: &Session, text: &str) -> Result<Why, CommandError> {
     });
     let instead = instead.collect();
     let aliases = session.workspace.settings.aliases.others(&id);
-    Ok(Why { id, aliases, versions, paths: Paths { graph, nodes }, are_all_paths, instead })
+    let helm = carried(session, &lock).remove(&id).into_iter().flatten().collect();
+    let paths = Paths { graph, nodes };
+    Ok(Why { id, aliases, versions, paths, are_all_paths, helm, instead })
 }
 
 fn reasons(

@@ -45,7 +45,7 @@ impl Editor {
         let comment = if let Some(dialect) = self.other_dialect() {
             dialect.comment_at(&self.text, index).map(|at| rest_of_line(&self.text, at))
         } else {
-            document = Document::read(&self.path, &self.text)?;
+            document = Document::laid_out(&self.path, &self.text)?;
             let collection = Collection::find(&document, section.key());
             collection.and_then(|collection| layout::comment(&document, collection, index))
         };

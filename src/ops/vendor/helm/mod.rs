@@ -22,11 +22,12 @@ use crate::formats;
 use crate::lock::LockedPackage;
 use crate::ops::apply::fetch::fetch_archive;
 use crate::ops::apply::helmignore;
+use crate::ops::explain::carried::{Inside, carried_in};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::session::source::relative;
 use crate::ops::vendor::shared::{self, Mode, Written, chosen, locked, prepared};
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::{Defaults, Version};
+use crate::reference::{Defaults, PackageId};
 use crate::workspace::Member;
 
 /// Where Helm looks, beside `Chart.yaml`.
@@ -98,8 +99,9 @@ pub struct Carried {
     pub locked: String,
 }
 
-/// Installs what the workspace needs, and writes `charts/` and `Chart.lock` of each of its charts, or of those called `packages`. Also
-/// returns how the packs changed.
+/// Installs what the workspace needs, and writes `charts/` and `Chart.lock` of each of its charts, or of those called `packages`. With
+/// `unify`, archives that have other versions inside than Mu.lock are made again, with those of Mu.lock. Also returns how the packs
+/// changed.
 ///
 /// # Errors
 ///
@@ -108,6 +110,7 @@ pub fn vendor_for_helm(
     session: &Session,
     packages: &[String],
     mode: Mode,
+    unify: bool,
 ) -> Result<(Outcome, Vendored), CommandError> {
     let charts = chosen(session, packages, "chart", is_chart)?;
     if charts.is_empty() {
@@ -126,7 +129,7 @@ pub fn vendor_for_helm(
         ));
     }
     let _store = session.use_store()?;
-    let mut run = Vendoring { session, outcome: &outcome, mode, made: BTreeMap::new() };
+    let mut run = Vendoring { session, outcome: &outcome, mode, unify, made: BTreeMap::new() };
     let charts = charts.into_iter().map(|chart| run.chart(chart)).collect::<Result<_, _>>()?;
     Ok((outcome, Vendored { charts }))
 }
@@ -139,6 +142,8 @@ struct Vendoring<'run> {
     session: &'run Session,
     outcome: &'run Outcome,
     mode: Mode,
+    /// Whether the charts inside of archives become those of Mu.lock, too.
+    unify: bool,
     /// The archives that were made, by the folder of their chart.
     made: BTreeMap<PathBuf, Made>,
 }
@@ -246,12 +251,18 @@ impl<'run> Vendoring<'run> {
             return Ok(Found { version, archive: Some(content) });
         };
         let version = self.version_in(&folder, need, &member.manifest_path)?;
-        self.note_carried(&folder, package, &format!("{} {version}", need.name), vendored);
+        let carried = carried_in(&self.outcome.lock, package, &folder);
+        let is_made_one = self.unify && !carried.is_empty();
+        let as_published = as_published && !is_made_one;
+        if !is_made_one {
+            let inside = format!("{} {version}", need.name);
+            self.note_carried(&carried, package, &inside, vendored);
+        }
         let target = in_charts(&archive_name(need, &version))?;
         if as_published {
             check_whole(&need.name, &version, &folder)?;
         }
-        if is_there(&target)? {
+        if !is_made_one && is_there(&target)? {
             return Ok(Found { version, archive: Some(Content::Kept) });
         }
         let fetched = match as_published && !self.mode.is_dry() {
@@ -355,31 +366,23 @@ impl<'run> Vendoring<'run> {
     /// Records which charts inside an archive differ from the lock.
     fn note_carried(
         &self,
-        folder: &Path,
+        carried: &[(PackageId, Inside)],
         package: &LockedPackage,
         inside: &str,
         vendored: &mut VendoredChart,
     ) {
-        for id in &package.dependencies {
-            let name = id.name();
-            let path = folder.join("charts").join(name.leaf());
-            let Ok(Some(head)) = formats::helms_head(&path) else { continue };
-            let locked: Vec<&str> =
-                self.outcome.lock.find(id).map(|package| package.version.as_str()).collect();
-            let same = |text: &&str| {
-                let read = |text: &str| Version::parse_lenient(text).ok();
-                **text == head.version || read(text).is_some() && read(text) == read(&head.version)
+        for (id, found) in carried {
+            let name = id.name().leaf().to_owned();
+            let around = found.inside.strip_suffix(package.id.name().leaf()).unwrap_or_default();
+            let locked = self.outcome.lock.find(id).last().map(|package| package.version.clone());
+            let one = Carried {
+                inside: format!("{around}{inside}"),
+                name,
+                version: found.version.clone(),
+                locked: locked.unwrap_or_default(),
             };
-            if let (Some(locked), false) = (locked.last(), locked.iter().any(same)) {
-                let carried = Carried {
-                    inside: inside.to_owned(),
-                    name: name.leaf().to_owned(),
-                    version: head.version,
-                    locked: (*locked).to_owned(),
-                };
-                if !vendored.carried.contains(&carried) {
-                    vendored.carried.push(carried);
-                }
+            if !vendored.carried.contains(&one) {
+                vendored.carried.push(one);
             }
         }
     }

@@ -90,14 +90,25 @@ impl<'run> Vendoring<'run> {
         chart: &Unpacked<'_>,
         files: &mut BTreeMap<String, Content>,
     ) -> Result<bool, CommandError> {
-        if !chart.is_own {
+        let manifest = chart.folder.join(helm::CHART);
+        let environment = &self.session.environment;
+        if self.unify && !chart.is_own {
+            let all = formats::helms_needs(&manifest, environment, false)?;
+            for need in &all.needs {
+                if self.is_resolved(chart, need) {
+                    let folder = format!("charts/{}/", need.name);
+                    files.retain(|path, _| {
+                        let file = path.strip_prefix("charts/").unwrap_or_default();
+                        !path.starts_with(&folder) && !is_archive_of(file, &need.name)
+                    });
+                }
+            }
+        } else if !chart.is_own {
             let lacking = lacking(chart.folder)?;
             if lacking.is_empty() {
                 return Ok(true);
             }
         }
-        let manifest = chart.folder.join(helm::CHART);
-        let environment = &self.session.environment;
         let all = formats::helms_needs(&manifest, environment, chart.is_own)?;
         let mut added = BTreeMap::new();
         for need in &all.needs {
@@ -126,6 +137,14 @@ impl<'run> Vendoring<'run> {
         }
         files.append(&mut added);
         Ok(true)
+    }
+
+    /// Whether Mu.lock has what a chart needs, and does not leave it to the copy inside.
+    fn is_resolved(&self, chart: &Unpacked<'_>, need: &Need) -> bool {
+        let Some(locked_as) = chart.locked_as else { return false };
+        let found = self.locked(&self.session.defaults(), chart.folder, locked_as, need);
+        let mut own = self.outcome.lock.packages.iter().filter(|one| one.id.as_str() == locked_as);
+        found.is_some_and(|(_, found)| own.any(|own| own.dependencies.contains(&found.id)))
     }
 
     /// Adds a chart that is elsewhere in the folder of another one: `file://./parts/x`.
