@@ -84,6 +84,21 @@ const WORDS: &[(&[&str], &str)] = &[
         &["audit"],
         "`mu outdated` shows which packages have newer versions, and which were withdrawn",
     ),
+    (&["repo", "remote"], "`mu registry add PREFIX URL` says where packages come from"),
+    (&["pull"], "`mu get REF` installs a package, and `mu fetch` downloads what Mu.lock names"),
+    (&["push", "upload"], "`mu publish` publishes a package, also in OCI registries"),
+    (&["template", "render"], "`mu vendor --for helm` writes what `helm template` reads"),
+    (
+        &["dependency", "dependencies", "dep", "deps"],
+        "`mu update` moves dependencies, `mu get` installs them, and `mu vendor` keeps them as files to commit",
+    ),
+    (&["clean", "clear"], "`mu cache clean` removes what was downloaded"),
+    (&["depends", "rdeps"], "`mu why PKG` says who requires a package, and `mu tree` shows all"),
+    (
+        &["import", "migrate"],
+        "`mu get` reads the manifests of Helm, KCL and Crossplane as they are",
+    ),
+    (&["sbom", "licenses"], "`mu list --json` lists what is installed, with digests and sources"),
     (&["bump"], "`mu version patch` raises the version in Mu.yaml"),
     (
         &["run", "exec", "dlx", "x"],
@@ -103,7 +118,8 @@ const WORDS: &[(&[&str], &str)] = &[
 
 /// Suggests the command with the nearest spelling; clap's own measure takes `gte` for `tree`.
 fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
-    const FARTHEST: usize = 2;
+    /// Of so many letters, one may be wrong.
+    const LETTERS: usize = 3;
     let is_one =
         |words: &[&str]| arguments.iter().any(|argument| words.iter().any(|word| argument == word));
     if error.kind() == ErrorKind::MissingRequiredArgument
@@ -134,8 +150,12 @@ fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
         .flat_map(|command| std::iter::once(command.get_name()).chain(command.get_all_aliases()));
     let nearest = names
         .map(|name| (strsim::damerau_levenshtein(word, name), name))
-        .filter(|(distance, name)| *distance <= FARTHEST && *distance < name.len())
+        .filter(|(distance, name)| {
+            *distance <= (word.len() / LETTERS).clamp(1, 2) && *distance < name.len()
+        })
         .min();
+    // Clap's own guesses are far away.
+    error.remove(ContextKind::SuggestedSubcommand);
     if let Some((_, name)) = nearest {
         let name = ContextValue::Strings(vec![name.to_owned()]);
         error.insert(ContextKind::SuggestedSubcommand, name);

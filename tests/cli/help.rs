@@ -221,6 +221,13 @@ fn words_of_other_tools_are_known() {
         ("show", "mu info"),
         ("uninstall", "mu remove"),
         ("audit", "mu outdated"),
+        ("repo", "mu registry add PREFIX"),
+        ("pull", "mu get REF"),
+        ("push", "mu publish"),
+        ("template", "mu vendor --for helm"),
+        ("dependency", "mu update"),
+        ("clean", "mu cache clean"),
+        ("depends", "mu why PKG"),
         ("run", "mu which"),
     ] {
         let run = sandbox.mu(&[word]);
