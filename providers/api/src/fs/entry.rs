@@ -101,14 +101,23 @@ pub fn hard_link(from: &Path, to: &Path) -> Result<(), FileError> {
     fs::hard_link(from, to).at("write", to)
 }
 
-/// Copies the file at `from`, with its permissions.
+/// Copies the file at `from`, with its permissions if they can be set there.
 ///
 /// # Errors
 ///
 /// When it cannot be read or written.
 pub fn copy(from: &Path, to: &Path) -> Result<(), FileError> {
     changing();
-    fs::copy(from, to).map(drop).at("write", to)
+    match fs::copy(from, to) {
+        // This file system has no permissions that can be set.
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            let copied = fs::File::open(from)
+                .and_then(|mut from| io::copy(&mut from, &mut fs::File::create(to)?));
+            copied.map(drop)
+        }
+        copied => copied.map(drop),
+    }
+    .at("write", to)
 }
 
 /// Sets the permissions of a file or folder.
