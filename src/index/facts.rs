@@ -105,6 +105,9 @@ facts! {
     repository: Told, Changeable;
     // A manifest that requires the package may have to say it.
     kind: Told, Changeable;
+    dependency_kinds: Told, Changeable;
+    // A warning says it when the version is chosen.
+    called: Told, Changeable;
     commit: Content("commit"), Changeable;
     artifact: Content("artifact"), Changeable;
     reference: Told, Changeable;

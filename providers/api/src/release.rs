@@ -105,6 +105,12 @@ pub struct Release {
     /// Which of the kinds of packages of its format it is, where a manifest that depends on it has to say that; no index has it.
     #[serde(skip)]
     pub kind: Option<String>,
+    /// Which of the kinds of packages of its format each of its dependencies is said to be, if they have kinds; no index has it.
+    #[serde(skip)]
+    pub dependency_kinds: Vec<String>,
+    /// What it calls itself, where that is not the last part of its name here; no index has it.
+    #[serde(skip)]
+    pub called: Option<String>,
     /// Packages that it carries inside, so that nobody else has to provide them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub bundled: Vec<String>,

@@ -1,8 +1,8 @@
 //! Packages of other ecosystems: artifacts that other tools have pushed, without mu's index.
 //!
 //! `mu-formats` knows the artifacts of a format, and reads their manifests. This file downloads them: the
-//! registry's manifest, if necessary that of one platform, and only those blobs that have a version's
-//! requirements.
+//! registry's manifest, and only those blobs that have a version's requirements. Which manifest of an index is meant, `meant.rs`
+//! decides.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use mu_provider_hub::pick;
 use crate::kept::Kept;
 use crate::repository::{LONGEST_MANIFEST, Repository};
 use crate::said::short;
-use crate::wire::{self, CREATED_KEY, Descriptor, Index, MOST_VALUES, Manifest};
+use crate::wire::{self, CREATED_KEY, Descriptor, MOST_VALUES, Manifest};
 
 /// The largest layer that is read before a version is chosen, in bytes.
 const LARGEST_LAYER: u64 = 64 << 20;
@@ -57,7 +57,7 @@ impl Layers {
 pub type Marked = (&'static Format, &'static Artifact, Result<usize, String>);
 
 /// A version, or why it is not a version of a package.
-type Found = Result<Release, String>;
+pub(crate) type Found = Result<Release, String>;
 
 /// The artifacts that other tools have pushed to a repository.
 pub(crate) struct Foreign<'call> {
@@ -67,13 +67,14 @@ pub(crate) struct Foreign<'call> {
 }
 
 impl Foreign<'_> {
-    /// The version in the manifest `bytes`, to which `tag` leads, if it has a known format.
-    pub(crate) fn version(&self, bytes: &[u8], tag: &str) -> Result<Option<Found>, ProviderError> {
-        let Some(manifest) = self.repository.of_platform(bytes)? else {
-            return Ok(None);
-        };
-        let found = match marked(&manifest) {
-            None => self.without_annotations(&manifest)?,
+    /// The version that a manifest is to which `tag` leads, if it has a known format.
+    pub(crate) fn of_manifest(
+        &self,
+        manifest: &Manifest,
+        tag: &str,
+    ) -> Result<Option<Found>, ProviderError> {
+        let found = match marked(manifest) {
+            None => self.without_annotations(manifest)?,
             found => found,
         };
         let Some((format, artifact, layer)) = found else { return Ok(None) };
@@ -237,23 +238,8 @@ impl Repository<'_> {
         let newest = || tags.iter().rfind(|tag| has(tag, |_| true)).filter(|_| !has_release);
         let tag = short.or_else(newest)?;
         let bytes = self.manifest(tag).ok().flatten()?;
-        let manifest = self.of_platform(&bytes).ok().flatten()?;
-        let image = image(&manifest);
-        let is_of = |artifact: Artifact| (artifact.find)(&image).is_some();
-        FORMATS.iter().find(|format| format.artifact.is_some_and(is_of))
-    }
-
-    /// The manifest in `bytes`, or that of one of its platforms.
-    fn of_platform(&self, bytes: &[u8]) -> Result<Option<Manifest>, ProviderError> {
-        let Some(index) = Index::parse(bytes) else {
-            return Ok(serde_json::from_slice(bytes).ok());
-        };
-        let entry = wire::of_platform(&index.manifests);
-        let Some(entry) = entry.filter(|entry| wire::is_digest(&entry.digest)) else {
-            return Ok(None);
-        };
-        let bytes = self.manifest(&entry.digest)?;
-        Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()))
+        let manifests = self.candidates(&bytes).ok()?;
+        manifests.iter().find_map(|(_, manifest)| Some(marked(manifest)?.0))
     }
 }
 
@@ -269,6 +255,12 @@ pub fn marked(manifest: &Manifest) -> Option<Marked> {
         let artifact = format.artifact.as_ref()?;
         Some((format, artifact, (artifact.find)(&image)?))
     })
+}
+
+/// Whether nothing but the tag of a release says which version it is.
+pub(crate) fn is_versioned_by_tag(release: &Release) -> bool {
+    let mut formats = FORMATS.iter().filter(|format| format.artifact.is_some());
+    formats.any(|format| Some(format.name) == release.format.as_deref() && !format.is_named)
 }
 
 /// How to read the archive of a version, according to its format.

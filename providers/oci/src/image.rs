@@ -112,13 +112,11 @@ impl<'call> Image<'call> {
             Some(platforms) => {
                 let platforms: Vec<Descriptor> =
                     serde_json::from_value(platforms.clone().into()).map_err(wrong)?;
-                let chosen = wire::of_platform(&platforms);
-                let digest = chosen.map(|one| one.digest.clone()).unwrap_or_default();
-                if !wire::is_digest(&digest) {
+                let Some(chosen) = wire::candidates(&platforms).into_iter().next() else {
                     let text = format!("`{place}` names no image");
                     return Err(ProviderError::new(ErrorKind::Protocol, text));
-                }
-                repository.image(&digest)?
+                };
+                repository.image(&chosen.digest)?
             }
         };
         let manifest: Manifest = serde_json::from_slice(&bytes).map_err(wrong)?;

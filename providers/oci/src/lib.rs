@@ -20,6 +20,7 @@ mod image;
 mod kept;
 mod known;
 pub mod listing;
+mod meant;
 mod options;
 mod registry;
 mod repository;
@@ -291,7 +292,11 @@ impl Provider for OciProvider {
                     let text = format!("`{place}` is not a package: {reason}");
                     ProviderError::new(ErrorKind::Integrity, text)
                 })?;
-                Ok(Release { reference, ..found })
+                let version = match foreign::is_versioned_by_tag(&found) {
+                    true => repository.version_at(revision)?.unwrap_or(found.version),
+                    false => found.version,
+                };
+                Ok(Release { reference, version, ..found })
             }
             Some(said) => {
                 let found = said.named(&location.path).map_err(absent)?;

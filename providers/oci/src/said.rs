@@ -26,7 +26,9 @@ impl Said {
         let mut release = self.release.clone()?;
         release.manifest = Some(self.digest.clone());
         if release.format.is_some() {
-            name.clone_into(&mut release.name);
+            let own = std::mem::replace(&mut release.name, name.to_owned());
+            let leaf = name.rsplit('/').next().unwrap_or(name);
+            release.called = Some(own).filter(|own| !own.is_empty() && own != leaf);
         }
         Ok(release)
     }

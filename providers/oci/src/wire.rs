@@ -3,7 +3,7 @@
 //! Manifests are those of the OCI image specification 1.1. Unknown members are ignored when reading, and kept
 //! when writing.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use mu_provider::FileDigest;
@@ -94,13 +94,47 @@ impl Descriptor {
     }
 }
 
-/// The entry of the platform whose image counts, if there are several: Linux on amd64, or else the first.
-pub(crate) fn of_platform(entries: &[Descriptor]) -> Option<&Descriptor> {
-    let is_it = |entry: &&Descriptor| {
-        let platform = |key: &str| entry.more.get("platform")?.get(key)?.as_str();
-        (platform("os"), platform("architecture")) == (Some("linux"), Some("amd64"))
+/// What statements about images are called, which builders put beside them into their indexes.
+const ATTESTATIONS: [&str; 4] = [
+    "application/vnd.in-toto+json",
+    "application/vnd.dsse.envelope.v1+json",
+    "application/vnd.dev.sigstore.",
+    "application/vnd.dev.cosign.",
+];
+
+impl Descriptor {
+    /// The operating system and architecture that it is for, if it says so.
+    fn platform(&self) -> Option<(&str, &str)> {
+        let of = |key: &str| self.more.get("platform")?.get(key)?.as_str();
+        of("os").zip(of("architecture"))
+    }
+
+    /// Whether it is a statement about another entry of its index.
+    fn is_attestation(&self) -> bool {
+        let kind = self.artifact_type.as_deref().unwrap_or_default();
+        self.annotation("vnd.docker.reference.type").is_some()
+            || self.platform() == Some(("unknown", "unknown"))
+            || ATTESTATIONS.iter().any(|begin| kind.starts_with(begin))
+    }
+}
+
+/// The entries of an index that can be what is meant: no statements about others, and of those for platforms only the ones for Linux
+/// on amd64, or else for the platform of the first. These come before those that are for no platform.
+pub(crate) fn candidates(entries: &[Descriptor]) -> Vec<&Descriptor> {
+    let all = entries.iter().filter(|entry| is_digest(&entry.digest) && !entry.is_attestation());
+    let (mut meant, plain): (Vec<&Descriptor>, Vec<&Descriptor>) =
+        all.partition(|entry| entry.platform().is_some());
+    let usual = Some(("linux", "amd64"));
+    let has_usual = meant.iter().any(|entry| entry.platform() == usual);
+    let platform = match meant.first() {
+        Some(first) if !has_usual => first.platform(),
+        _ => usual,
     };
-    entries.iter().find(is_it).or(entries.first())
+    meant.retain(|entry| entry.platform() == platform);
+    meant.extend(plain);
+    let mut seen = BTreeSet::new();
+    meant.retain(|entry| seen.insert(&entry.digest));
+    meant
 }
 
 /// An image manifest.

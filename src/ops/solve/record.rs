@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use mu_formats::helm;
 use mu_provider::threads::at_once;
 use mu_provider::{DigestError, ErrorKind, ProviderError, Release, secrets_in};
 use rustc_hash::FxHashMap;
@@ -95,6 +96,7 @@ pub(crate) fn record(
                         package.id, package.version, package.source.place
                     ));
                 }
+                warnings.extend(called_otherwise(&package, &release));
                 if let Some(to) = moved_to(&chosen.id, &release) {
                     warnings.push(moved(chosen, &to.to_string()));
                 }
@@ -119,7 +121,7 @@ pub(crate) fn record(
         lock.packages.push(package);
     }
     note_beside(&mut lock);
-    warnings.extend(copies(&lock, selection));
+    warnings.extend(copies(session, &previous, &lock, selection));
     let ways = selection.packages.iter().filter(|chosen| !chosen.way.is_empty());
     let ways = ways
         .map(|chosen| (chosen.id.clone(), chosen.way.iter().map(ToString::to_string).collect()))
@@ -294,6 +296,19 @@ fn selected_dependencies(selection: &Selection, chosen: &Chosen) -> Vec<PackageI
     let mut all: Vec<PackageId> = own.map(|dependency| dependency.id.clone()).collect();
     all.extend(replaced.iter().map(|replaced| replaced.id.clone()));
     all
+}
+
+/// A warning that a chart has another name than its repository, by which Helm does not find it.
+fn called_otherwise(package: &LockedPackage, release: &Release) -> Option<String> {
+    let is_chart = release.format.as_deref() == Some(helm::FORMAT.name);
+    let called = release.called.as_ref().filter(|_| is_chart)?;
+    let name = package.id.name();
+    Some(format!(
+        "`{}` {} is a chart that calls itself `{called}`: where a `Chart.yaml` requires `{}`, Helm does not find it",
+        package.id,
+        package.version,
+        name.leaf(),
+    ))
 }
 
 /// Reports that a package has moved, and who should act.
