@@ -35,6 +35,8 @@ pub struct Releases {
     pub(crate) is_ageless: bool,
     /// Whether prereleases are chosen as releases are, because no version of a package of another ecosystem is a release.
     pub(crate) counts_prereleases: bool,
+    /// Whether releases come before prereleases, although requirements accept both.
+    pub(crate) puts_releases_first: bool,
     has_revisions: bool,
 }
 
@@ -243,6 +245,7 @@ impl Releases {
             is_complete: false,
             is_ageless: false,
             counts_prereleases: false,
+            puts_releases_first: false,
             has_revisions: false,
         }
     }

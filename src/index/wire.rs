@@ -164,11 +164,11 @@ pub(super) fn entries(id: &PackageId, listing: &Listing, dated: bool) -> Vec<Ent
     entries.collect()
 }
 
-/// Whether a listing is of a package of another ecosystem, judged by its first line.
-pub(super) fn is_foreign(listing: &Listing) -> bool {
-    let first = listing.heads().next();
-    let line = first.and_then(|head| release(&listing.lines, head.line).ok());
-    line.and_then(|line| line.format).is_some_and(|format| format != mu_formats::GIT)
+/// The format of a listing, if it is of a package of another ecosystem, judged by its first line.
+pub(super) fn format_of(listing: &Listing) -> Option<String> {
+    let first = listing.heads().next()?;
+    let line = release(&listing.lines, first.line).ok()?;
+    line.format.filter(|format| format != mu_formats::GIT)
 }
 
 fn parse_head(head: &Head) -> Option<Version> {

@@ -80,6 +80,10 @@ impl Newer {
                 vec![format!("{versions} {is} not in channel {channel}, whose versions come first")]
             }
             Obstacle::Passed(Passed::Deprecated) => vec![format!("{versions} {is} deprecated")],
+            Obstacle::Passed(Passed::Prerelease) => {
+                let what = plural(versions.count(), "a prerelease", "prereleases");
+                vec![format!("{versions} {is} {what}, and releases come first")]
+            }
             Obstacle::Asked(asked) => {
                 let asked: Vec<String> = asked
                     .iter()
@@ -112,6 +116,7 @@ impl Newer {
                 format!("{} is not in channel {channel}", self.newest)
             }
             Obstacle::Passed(Passed::Deprecated) => format!("{} is deprecated", self.newest),
+            Obstacle::Passed(Passed::Prerelease) => format!("{} is a prerelease", self.newest),
             Obstacle::Asked(asked) => {
                 let asked: Vec<String> =
                     asked.iter().map(|(by, asked)| format!("{asked} by {by}")).collect();

@@ -59,6 +59,8 @@ pub enum Passed {
     Channel(String),
     /// They are not deprecated.
     Deprecated,
+    /// They are no prereleases.
+    Prerelease,
 }
 
 /// A candidate, as the rules see it.

@@ -71,6 +71,43 @@ fn a_catalog_in_an_image_is_a_registry_and_the_error_has_its_line() {
     }
 }
 
+#[test]
+fn a_release_comes_before_a_prerelease_that_a_range_accepts_too() {
+    let sandbox = Sandbox::new();
+    let mut operators = Operators::new(&sandbox.path("catalog"));
+    operators.package("pg", "stable");
+    let after = |version: &str, before: &str| json!({"name": format!("pg.v{version}"), "replaces": format!("pg.v{before}")});
+    operators.channel(
+        "pg",
+        "stable",
+        &[json!("pg.v1.28.3"), after("1.28.4", "1.28.3"), after("1.29.0-rc1", "1.28.4")],
+    );
+    for version in ["1.28.3", "1.28.4", "1.29.0-rc1"] {
+        operators.bundle(&Bundle::new("pg", version));
+    }
+    operators.package("web", "stable");
+    operators.channel("web", "stable", &[json!("web.v1.0.0")]);
+    operators.bundle(&Bundle::new("web", "1.0.0").needs("pg", ">=1.28.0 <1.29.0"));
+    operators.package("next", "stable");
+    operators.channel("next", "stable", &[json!("next.v1.0.0")]);
+    operators.bundle(&Bundle::new("next", "1.0.0").needs("pg", ">=1.29.0-rc0"));
+    let place = format!("olm+file://{}", sandbox.path("catalog").display());
+    sandbox.write(
+        ".mu/workspace.yaml",
+        &format!("base: operators.example\nregistries:\n  operators.example/: {place}\n"),
+    );
+    for (asked, chosen) in [
+        (&["web"][..], "1.28.4"),
+        (&["pg"], "1.28.4"),
+        // Only a prerelease is left, or prereleases are wanted.
+        (&["next"], "1.29.0-rc1"),
+        (&["pg", "--pre"], "1.29.0-rc1"),
+    ] {
+        let expected = format!("operators.example/pg {chosen}");
+        sandbox.mu(&[&["resolve"], asked].concat()).ok().says(&[&expected]);
+    }
+}
+
 /// A sandbox, a catalog that `operators.example/` is, and the registry that its bundles are in.
 struct Cluster {
     sandbox: Sandbox,

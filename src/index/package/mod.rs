@@ -7,7 +7,7 @@ mod mistake;
 mod requirements;
 mod revision;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use mu_provider::{Dates, Found, Location, Release};
@@ -24,7 +24,7 @@ use crate::index::routes::Route;
 use crate::index::run::Surroundings;
 use crate::index::universe::Candidate;
 use crate::index::wire;
-use crate::reference::{Aliases, PackageId};
+use crate::reference::{Aliases, PackageId, Version};
 use mu_provider::threads::lock;
 
 /// A package and what was looked up about it in this run.
@@ -189,6 +189,21 @@ impl Package {
         lines.collect()
     }
 
+    /// The folders of a repository that have version tags of their own: `net/vpc` of `net/vpc/v1.2.0`.
+    pub(super) fn folders_with_versions(&self) -> BTreeSet<String> {
+        if !self.route.provider.facts().is_repository {
+            return BTreeSet::new();
+        }
+        let lines = (self.releases.len() as usize..self.table.len())
+            .filter_map(|at| self.read(at as Position).ok());
+        let tags = lines.flat_map(|release| release.tags);
+        let folder = |tag: String| {
+            let (folder, version) = tag.rsplit_once('/')?;
+            Version::parse(version).is_ok().then(|| folder.to_owned())
+        };
+        tags.filter_map(folder).collect()
+    }
+
     /// The version at `position`, for messages; empty for a tag or branch that is not a version.
     fn label(&self, position: Position) -> String {
         if position < self.releases.len() {
@@ -211,7 +226,13 @@ fn releases(id: &PackageId, listing: &mut Listing, route: &Route) -> Releases {
         Releases::registry
     };
     let mut releases = of(id.clone(), wire::entries(id, listing, dated));
-    releases.counts_prereleases = releases.has_only_prereleases() && wire::is_foreign(listing);
+    let are_all = releases.has_only_prereleases();
+    if releases.versions().any(|version| version.is_prerelease()) {
+        let format = wire::format_of(listing);
+        releases.counts_prereleases = are_all && format.is_some();
+        // All requirements of bundles accept prereleases.
+        releases.puts_releases_first = format.as_deref() == Some(mu_formats::olm::NAME);
+    }
     releases
 }
 

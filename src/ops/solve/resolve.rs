@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use mu_formats::olm;
+
 use crate::index::{Requirement as IndexRequirement, Universe};
 use crate::lock::{LockedPackage, Lockfile, Requested};
 use crate::ops::explain::failure::failed;
@@ -81,7 +83,7 @@ pub fn resolve_from(
     if is_fine && update == Update::Nothing && requirements.discarded.is_empty() {
         let mut warnings = unsatisfied(session, requirements, &previous);
         warnings.extend(overridden(&previous));
-        warnings.extend(copies_in_lock(&previous));
+        warnings.extend(copies_in_lock(session, &previous));
         let mut lock = previous.clone();
         if lock.extra != requirements.extra {
             Arc::make_mut(&mut lock).extra.clone_from(&requirements.extra);
@@ -414,6 +416,17 @@ fn begins_at(package: &LockedPackage, spec: &str) -> Option<bool> {
     }
 }
 
+/// The packages of which the user wants prereleases. A bundle of operators has no such wish: all its ranges accept them.
+fn wanted_prereleases(session: &Session, requirements: &Requirements) -> BTreeSet<PackageId> {
+    let is_wish = |asked: &&Asked| {
+        let member = asked.line.and_then(|(member, _)| session.workspace.members.get(member));
+        let format = member.and_then(|member| member.manifest.format.as_deref());
+        asked.requirement.prerelease && format != Some(olm::NAME)
+    };
+    let wishes = requirements.asked.iter().filter(is_wish);
+    wishes.map(|asked| asked.requirement.id.clone()).collect()
+}
+
 /// The request to selection.
 pub fn request(
     session: &Session,
@@ -474,10 +487,12 @@ pub fn request(
             overrides,
             bundled: settings.bundled.iter().cloned().collect(),
             replacements: settings.allow_replaces.clone(),
+            stated_replaces: settings.stated_replaces.clone(),
             majors: settings.majors,
             side_by_side,
             published_before: session.age_rule().latest(),
             prereleases: session.options.prereleases,
+            wanted_prereleases: wanted_prereleases(session, requirements),
             runtime: requirements.runtime.clone(),
             capabilities: StatedCapabilities {
                 packages: settings.provided.clone(),

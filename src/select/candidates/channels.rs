@@ -24,7 +24,8 @@ pub(in crate::select) struct Preference {
 }
 
 impl Preference {
-    pub(super) fn of(releases: &Releases, known: &Known<'_>) -> Self {
+    /// What decides besides the versions; if prereleases are wanted, they are as good as releases.
+    pub(super) fn of(releases: &Releases, known: &Known<'_>, wants_prereleases: bool) -> Self {
         let asked: Vec<String> = known.channels.iter().map(|&one| one.to_owned()).collect();
         let length = releases.len();
         let default = || releases.default_channel().map(ToOwned::to_owned);
@@ -42,12 +43,17 @@ impl Preference {
             Some(first) => chosen(&|details| details.channels.contains(first)),
             None => all.clone(),
         };
+        let prereleases = match releases.puts_releases_first && !wants_prereleases {
+            true => all.iter().filter(|at| releases.version(*at).is_prerelease()).collect(),
+            false => PositionSet::default(),
+        };
         // The channel counts before the deprecation: no channel is left because the authors advise against its versions.
-        let order = [in_channel.clone(), all.without(&in_channel)];
-        let order =
-            order.map(|these| [these.without(&deprecated), these.intersection(&deprecated)]);
-        let order = order.into_iter().flatten();
-        let mut order: Vec<PositionSet> = order.filter(|set| !set.is_empty()).collect();
+        let mut order = vec![in_channel.clone(), all.without(&in_channel)];
+        for last in [deprecated, prereleases] {
+            let parted = |these: PositionSet| [these.without(&last), these.intersection(&last)];
+            order = order.into_iter().flat_map(parted).collect();
+        }
+        order.retain(|set| !set.is_empty());
         if order.len() < 2 {
             order.clear();
         }
@@ -61,6 +67,17 @@ impl Preference {
             false => Some(self.asked.clone()),
             true => known.channel.clone().map(|channel| vec![channel]),
         }
+    }
+
+    /// Prefers some releases to all others.
+    pub(super) fn put_first(&mut self, first: &PositionSet) {
+        if self.order.is_empty() {
+            self.order.push(PositionSet::between(0, self.length));
+        }
+        let rest = self.order.iter().map(|these| these.without(first));
+        let all = self.order.iter().map(|these| these.intersection(first)).chain(rest);
+        let order: Vec<PositionSet> = all.filter(|set| !set.is_empty()).collect();
+        self.order = if order.len() < 2 { Vec::new() } else { order };
     }
 
     /// Whether anything but their versions decides between releases.
@@ -129,7 +146,10 @@ impl Candidates {
             Some(first) if is_in(current, first) && !is_in(position, first) => {
                 Passed::Channel(first.clone())
             }
-            _ => Passed::Deprecated,
+            _ if self.details(position).is_some_and(|details| details.deprecated.is_some()) => {
+                Passed::Deprecated
+            }
+            _ => Passed::Prerelease,
         })
     }
 }

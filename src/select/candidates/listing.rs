@@ -10,7 +10,7 @@ use crate::select::positions::PositionSet;
 pub(in crate::select) struct Listing<'c> {
     pub(super) releases: &'c Releases,
     /// The candidates that no rule excludes.
-    pub(super) allowed: &'c PositionSet,
+    pub(in crate::select) allowed: &'c PositionSet,
     /// The channel that counts if none is requested.
     pub(super) default: Option<&'c String>,
 }

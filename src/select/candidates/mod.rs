@@ -41,6 +41,8 @@ pub(super) struct Known<'k> {
     pub(super) installed: &'k [&'k Version],
     /// The channel of the installed version, if the user gave it.
     pub(super) channel: Option<String>,
+    /// Whether the best version one upgrade away comes first.
+    pub(super) is_next_wanted: bool,
     /// The requirements of roots that accept only one version.
     pub(super) pins: &'k [&'k VersionSpec],
     /// The channels that the roots request.
@@ -117,7 +119,10 @@ impl Candidates {
         if candidates.instead.is_none() {
             candidates.pin(known.pins);
         }
-        candidates.preference = Preference::of(&candidates.releases, known);
+        let settings = inquiry.settings;
+        let wants_prereleases =
+            settings.prereleases || settings.wanted_prereleases.contains(&candidates.id);
+        candidates.preference = Preference::of(&candidates.releases, known, wants_prereleases);
         candidates.filter(inquiry.settings, known);
         Ok(candidates)
     }
@@ -169,6 +174,9 @@ impl Candidates {
         };
         let channels = self.preference.of_upgrades(known);
         let upgrades = Upgrades::from(&self.releases, &allowed, known.installed, channels);
+        if let Some(upgrades) = upgrades.as_ref().filter(|_| known.is_next_wanted) {
+            self.preference.put_first(&upgrades.next());
+        }
         self.upgrades = upgrades.map(Box::new);
         self.allowed = self.allowed.union(&allowed);
     }

@@ -279,7 +279,7 @@ impl Package {
             once(&mut release.channels, String::as_str);
             release.upgrade = upgrades(entries, &versions);
             if let Some(text) = self.deprecation(bundle, &release.channels) {
-                release.deprecated = Yanked::Reason(text.to_owned());
+                release.deprecated = Yanked::Reason(text);
             }
             let same = by_version.get(&version).map(Vec::as_slice).unwrap_or_default();
             if release.unusable.is_none() && same.len() > 1 {
@@ -323,17 +323,19 @@ impl Package {
         })
     }
 
-    /// Why a bundle is deprecated: itself, all of its channels, or the package.
-    fn deprecation(&self, bundle: &Bundle, channels: &[String]) -> Option<&str> {
-        let of =
-            |schema: &str, name: &str| self.deprecated.get(&(schema.to_owned(), name.to_owned()));
-        let all_channels = || {
-            let mut texts = channels.iter().map(|channel| of("olm.channel", channel));
-            let first = texts.next()??;
-            texts.all(|text| text.is_some()).then_some(first)
+    /// Why a bundle is deprecated: what is said of itself, of all of its channels, and of the package.
+    fn deprecation(&self, bundle: &Bundle, channels: &[String]) -> Option<String> {
+        let of = |schema: &str, name: &str| {
+            let text = self.deprecated.get(&(schema.to_owned(), name.to_owned()));
+            text.map(String::as_str)
         };
-        let own = of("olm.bundle", &bundle.name).or_else(all_channels);
-        own.or_else(|| of("olm.package", "")).map(String::as_str)
+        let of_channels = channels.iter().map(|channel| of("olm.channel", channel));
+        let of_channels: Option<Vec<&str>> = of_channels.collect();
+        let own = of("olm.bundle", &bundle.name);
+        let said = own.into_iter().chain(of_channels.into_iter().flatten());
+        let mut said: Vec<&str> = said.chain(of("olm.package", "")).collect();
+        once(&mut said, |text| text);
+        (!said.is_empty()).then(|| said.join("; "))
     }
 }
 

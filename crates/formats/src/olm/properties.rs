@@ -54,11 +54,23 @@ pub(super) fn add(release: &mut Release, kind: &str, value: &Node<'_>) -> Result
             if Version::parse_lenient(limit).is_err() {
                 return Err(format!("`{kind}`: `{written}` is not a version"));
             }
+            let limit = lengthened(limit);
             release.constraints.insert(OPENSHIFT.to_owned(), format!("<={limit}"));
         }
         _ => {}
     }
     Ok(())
+}
+
+/// A version of OpenShift as it was meant: without quotes, YAML makes the number 4.1 of `4.10`, and no OpenShift before 4.9 knows the
+/// property.
+fn lengthened(limit: &str) -> String {
+    match limit.strip_prefix("4.") {
+        Some(minor) if ["1", "2", "3", "4", "5", "6", "7", "8"].contains(&minor) => {
+            format!("{limit}0")
+        }
+        _ => limit.to_owned(),
+    }
 }
 
 /// A constraint: on a package, on a kind, or all of several. Others cannot be expressed as requirements.

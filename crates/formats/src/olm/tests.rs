@@ -114,6 +114,38 @@ fn a_range_of_upgrades_that_cannot_be_read_is_left_out_and_named() {
 }
 
 #[test]
+fn an_openshift_that_yaml_has_shortened_is_read_as_it_was_meant() {
+    for (written, expected) in [
+        ("4.12", "<=4.12"),
+        ("4.10", "<=4.10"),
+        ("'4.10'", "<=4.10"),
+        ("4.20", "<=4.20"),
+        ("4.9", "<=4.9"),
+        ("'v4.8.3'", "<=4.8.3"),
+    ] {
+        let text = KAFKA.replace(
+            "olm.maxOpenShiftVersion, value: 4.12",
+            &format!("olm.maxOpenShiftVersion, value: {written}"),
+        );
+        let found = releases(&index(&text), "kafka");
+        assert_eq!(found[0].constraints["openshift"], expected, "{written}");
+    }
+}
+
+#[test]
+fn what_is_said_of_a_package_is_told_beside_what_is_said_of_its_channels() {
+    let more = "- {reference: {schema: olm.package}, message: kafka is at its end}\n- {reference: {schema: olm.channel, name: fast}, message: 'use fast'}\n";
+    let more = format!(
+        "{more}- {{reference: {{schema: olm.bundle, name: kafka.v0.2.0}}, message: loses data}}\n"
+    );
+    let index = index(&format!("{KAFKA}{more}"));
+    let said = releases(&index, "kafka");
+    let said: Vec<_> = said.iter().map(|release| release.deprecated.reason()).collect();
+    let expected = ["loses data; use fast; kafka is at its end", "use fast; kafka is at its end"];
+    assert_eq!(said, expected.map(|text| Some(text.to_owned())));
+}
+
+#[test]
 fn a_bundle_becomes_a_line() {
     let index = index(KAFKA);
     let [first, second] = &lines(&index, "kafka")[..] else { panic!("are two: {index:?}") };
