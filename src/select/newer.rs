@@ -75,7 +75,7 @@ impl<'a> Ceiling<'a> {
         Ok(found.map(|(place, position)| self.trial.world.package(place).label(position)))
     }
 
-    /// What prevents each release of `id` above `current`, the newest first. Prereleases are not counted.
+    /// What prevents each release of `id` above `current`, the newest first. Prereleases count only if `current` is one.
     /// `None` if the package does not exist.
     ///
     /// # Errors
@@ -101,7 +101,7 @@ impl<'a> Ceiling<'a> {
         let releases = &package.releases;
         let above = (0..releases.len()).filter(|&at| {
             let version = releases.version(at);
-            version > *current && !version.is_prerelease()
+            version > *current && (current.is_prerelease() || !version.is_prerelease())
         });
         let open = if self.tries { Obstacle::Unknown } else { Obstacle::NotAsked };
         let mut found: Vec<(Obstacle, Vec<Position>)> = Vec::new();

@@ -96,6 +96,8 @@ pub struct Installed {
     pub version: Version,
     /// The channel that it was chosen from, if the user says so.
     pub channel: Option<String>,
+    /// Whether the best version one upgrade away comes before those that are further.
+    pub is_next_wanted: bool,
 }
 
 /// Which locked packages may move although nothing forces them.
@@ -139,6 +141,8 @@ pub struct Settings {
     pub bundled: BTreeSet<Bundled>,
     /// Which package may replace another one; a package that is not named here may be replaced by any.
     pub replacements: BTreeMap<PackageId, PackageId>,
+    /// What packages replace in each of their versions, besides what they declare.
+    pub stated_replaces: BTreeMap<PackageId, BTreeSet<PackageId>>,
     /// How many versions of one package there may be.
     pub majors: Majors,
     /// Packages of which several versions may be chosen, whatever their majors: a manifest requires them more than once, each
@@ -148,6 +152,8 @@ pub struct Settings {
     pub published_before: Option<i64>,
     /// Whether every range accepts prereleases.
     pub prereleases: bool,
+    /// The packages of which the user wants prereleases, where releases would come first.
+    pub wanted_prereleases: BTreeSet<PackageId>,
     /// Facts of the runtime that `constraints` are checked against.
     pub runtime: BTreeMap<String, String>,
     /// Capabilities that the settings say there are.
@@ -158,6 +164,13 @@ pub struct Settings {
     pub patience: Option<usize>,
     /// The default base, which messages leave out.
     pub base: Base,
+}
+
+impl Settings {
+    /// What a package replaces, besides what it declares.
+    pub fn stated_replaces(&self, id: &PackageId) -> impl Iterator<Item = &PackageId> {
+        self.stated_replaces.get(id).into_iter().flatten()
+    }
 }
 
 /// Capabilities that the settings say there are, whatever packages say.

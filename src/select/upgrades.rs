@@ -42,9 +42,11 @@ impl Upgrades {
             return None;
         }
         edges.retain(|(_, upgrade)| is_in(upgrade, channels.as_deref()));
+        let installed: Vec<Version> =
+            installed.iter().map(|version| as_listed(releases, version)).collect();
         let mut steps: FxHashMap<Position, Option<Position>> = FxHashMap::default();
         let mut queue: VecDeque<(Version, Option<Position>)> =
-            installed.iter().map(|&version| (version.clone(), None)).collect();
+            installed.iter().map(|version| (version.clone(), None)).collect();
         while let Some((version, from)) = queue.pop_front() {
             for &(position, upgrade) in &edges {
                 let leads = follows(upgrade, &version) && allowed.holds(position);
@@ -60,8 +62,13 @@ impl Upgrades {
             .copied()
             .chain(stays)
             .fold(PositionSet::empty(), |set, at| set.union(&PositionSet::singleton(at)));
-        let installed = installed.iter().map(|&version| version.clone()).collect();
         Some(Self { installed, channels, reachable, steps })
+    }
+
+    /// The versions that are one upgrade away, and the installed one.
+    pub(super) fn next(&self) -> PositionSet {
+        let far = self.steps.iter().filter(|(_, before)| before.is_some());
+        self.reachable.without(&far.map(|(position, _)| *position).collect())
     }
 
     /// The versions between the installed one and the one at `position`.
@@ -151,6 +158,16 @@ impl Upgrades {
 fn is_in(upgrade: &Upgrade, channels: Option<&[String]>) -> bool {
     let channel = upgrade.channel.as_ref();
     channels.is_none_or(|channels| channel.is_none_or(|channel| channels.contains(channel)))
+}
+
+/// A version as a package lists it: only the package knows whether `2.3.0-1.0.0` is a composite version.
+fn as_listed(releases: &Releases, version: &Version) -> Version {
+    let composite = Version::parse_composite(&version.to_string()).ok();
+    let is_composite = || releases.versions().any(|listed| listed.app().is_some());
+    match composite {
+        Some(composite) if version.app().is_none() && is_composite() => composite,
+        _ => version.clone(),
+    }
 }
 
 fn follows(upgrade: &Upgrade, version: &Version) -> bool {

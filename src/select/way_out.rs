@@ -27,6 +27,8 @@ pub enum WayOut {
     /// Let only this package replace that one: the second replaces the first, or, if both are the same,
     /// nothing does.
     Replace(PackageId, PackageId),
+    /// Say in the settings that a package replaces another one: the first replaces the second.
+    TakePlace(PackageId, PackageId),
     /// Let packages be chosen once for each major version; of this one, two majors clash.
     ManyMajors(PackageId),
     /// Use one version of a package, whatever is required of it.

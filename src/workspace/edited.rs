@@ -72,7 +72,7 @@ impl Workspace {
             self.add_member(edit.folder.to_string(), path, aliases)?;
         }
         let at = (!self.leads_to(&id, edit.folder.as_str())).then(|| in_base(&id));
-        let defaults = self.settings.defaults_in(&id);
+        let defaults = self.defaults_in(&id);
         for member in self.members.iter_mut().filter(|member| member.folder == folder) {
             // It is what it was fetched as: in Git, the name in a manifest is only a name.
             member.id = id.clone();

@@ -16,8 +16,10 @@ mod root;
 #[allow(dead_code, reason = "only the shape of its types and their keys are used")]
 mod schema;
 mod settings;
+mod stated;
 
 use std::collections::HashMap;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -126,6 +128,15 @@ impl From<SourceError> for WorkspaceError {
 }
 
 impl Workspace {
+    /// What the manifests of its packages are called: the name of their file, if all have the same.
+    pub fn manifest_name(&self) -> &str {
+        let own = crate::manifest::YAML_NAME;
+        let files = self.members.iter().map(|member| member.manifest_path.file_name());
+        let mut names = files.map(|file| file.and_then(OsStr::to_str).unwrap_or(own));
+        let first = names.next().unwrap_or(own);
+        if names.all(|name| name == first) { first } else { "its manifest" }
+    }
+
     /// Refuses a root that another user prepared: if a file or folder that mu knows by name is a symbolic
     /// link, or belongs to none of `users`, unless the settings in `mu_home` trust that root.
     ///
@@ -301,7 +312,7 @@ impl Workspace {
         refuse_other_mu(&manifest, &path, &text)?;
         let folder = formats::folder_of(&path).unwrap_or(&self.root).to_owned();
         let id = manifest.name.id(&self.defaults());
-        let defaults = self.settings.defaults_in(&id);
+        let defaults = self.defaults_in(&id);
         // A chart may need another one twice, with two aliases. The version must satisfy both ranges.
         let own = [&manifest.dependencies, &manifest.dev_dependencies];
         for requirements in own.into_iter().filter(|_| aliases.is_none()) {
@@ -342,6 +353,17 @@ impl Workspace {
                 _ => self.members.push(member),
             }
         }
+    }
+
+    /// What references in the manifest of a package here leave out; where its own name has no namespace, that is the workspace's.
+    fn defaults_in(&self, id: &PackageId) -> Defaults {
+        let mut defaults = self.settings.defaults_in(id);
+        let applies = |own: &&Namespace| own.base.as_ref().is_none_or(|base| *base == id.base());
+        if defaults.namespace.is_none() {
+            defaults.namespace =
+                self.namespace.as_ref().filter(applies).map(|own| own.name.clone());
+        }
+        defaults
     }
 
     /// The place of a package in a folder named without its base, and without the namespace.

@@ -12,14 +12,15 @@ use mu_provider::{InnerPath, NamedBy};
 
 use super::elsewhere::{OfUser, TrustedBuilds};
 use super::members::Patterns;
-use super::schema::{Consent, File, PackageTable, Trust};
+use super::schema::{Consent, File, Trust};
 use super::settings::{
     Bundled, Exclusion, FRESH_FOR, Link, Majors, Namespace, PatchFile, ReleaseAge, Resolution,
     Settings,
 };
+use super::stated::{self, Stated, packages, runtime, runtime_provides};
 use super::{Cutoff, Registry, registry};
 use crate::manifest::source::{Document, Problem, SourceError, Table, Text, Value};
-use crate::manifest::{Capability, Globs, globs, is_version_alone, unversioned};
+use crate::manifest::{Globs, globs, is_version_alone, unversioned};
 use crate::reference::{Alias, Aliases, Base, Defaults, PackageId, Reference, VersionSpec};
 
 /// The keys of a workspace's file only, and those of both files.
@@ -35,7 +36,7 @@ pub(super) struct Layer {
     pub(super) registries: Vec<Registry>,
     runtime: BTreeMap<String, String>,
     runtime_provides: Option<Vec<String>>,
-    packages: Vec<(Reference, Vec<String>)>,
+    packages: Vec<Stated>,
     overrides: Vec<(Reference, Reference)>,
     aliases: Vec<Alias>,
     exclude: Option<Vec<Reference>>,
@@ -176,13 +177,8 @@ impl Layer {
         let bundled = bundled
             .into_iter()
             .map(|(by, id)| Bundled { by: by.id(bundled_by), id: id.map(|id| id.id(bundled_by)) });
-        let provided = |all: Vec<(Reference, Vec<String>)>, defaults: &Defaults| {
-            all.into_iter()
-                .map(|(package, names)| (package.id(defaults), names))
-                .collect::<Vec<_>>()
-        };
-        let provided_of_user = provided(below.packages, &of_user);
-        let provided = provided(self.packages, &defaults);
+        let (provided, stated_replaces) =
+            stated::joined([(below.packages, &of_user), (self.packages, &defaults)]);
         let ages = [
             (self.minimum_release_age, NamedBy::Workspace),
             (below.minimum_release_age, NamedBy::User),
@@ -198,7 +194,8 @@ impl Layer {
             token_hosts,
             runtime,
             runtime_provides: self.runtime_provides.or(below.runtime_provides).unwrap_or_default(),
-            provided: provided_of_user.into_iter().chain(provided).collect(),
+            provided,
+            stated_replaces,
             aliases,
             aliases_here,
             overrides: overrides_of_user.into_iter().chain(overrides).collect(),
@@ -288,44 +285,6 @@ fn registries(table: Table<'_>, kind: Kind, folder: &Path) -> Result<Vec<Registr
     Ok(registries)
 }
 
-/// The key of the runtime that is not a fact.
-const PROVIDES: &str = "provides";
-
-fn runtime(table: Table<'_>) -> Result<BTreeMap<String, String>, SourceError> {
-    let fact = |(key, value): (Text<'_>, Value<'_>)| {
-        let word = match key.as_str() {
-            PROVIDES => None,
-            _ => Some(value.word()?.as_str().to_owned()),
-        };
-        Ok(word.map(|word| (key.as_str().to_owned(), word)))
-    };
-    let facts: Vec<_> = table.entries(File::runtime, fact)?;
-    Ok(facts.into_iter().flatten().collect())
-}
-
-/// The capabilities that the runtime has, if the file says so.
-fn runtime_provides(table: Table<'_>) -> Result<Option<Vec<String>>, SourceError> {
-    let read = |(key, value): (Text<'_>, Value<'_>)| match key.as_str() {
-        PROVIDES => capabilities(value).map(Some),
-        _ => Ok(None),
-    };
-    let all: Vec<_> = table.entries(File::runtime, read)?;
-    Ok(all.into_iter().flatten().next())
-}
-
-fn packages(table: Table<'_>) -> Result<Vec<(Reference, Vec<String>)>, SourceError> {
-    table.entries(File::packages, |(key, value)| {
-        let package = key.parse(unversioned)?;
-        let provides = value.table(PackageTable::KEYS)?.get(PackageTable::provides);
-        Ok((package, provides.map(capabilities).transpose()?.unwrap_or_default()))
-    })
-}
-
-fn capabilities(value: Value<'_>) -> Result<Vec<String>, SourceError> {
-    let read = |one: Value<'_>| Ok(one.text()?.parse(Capability::parse)?.to_string());
-    value.list()?.map(read).collect()
-}
-
 fn overrides(
     table: Table<'_>,
     kind: Kind,
@@ -371,7 +330,8 @@ fn aliases(table: Table<'_>) -> Result<Vec<Alias>, SourceError> {
             Reference::parse(&format!("{}/x", text.trim_end_matches('/')))?;
             Ok((Some(protocol.to_owned()), registry::prefix(rest)?))
         })?;
-        if to.starts_with(&from) || from.starts_with(&to) {
+        // What is itself is meant as it is.
+        if to != from && (to.starts_with(&from) || from.starts_with(&to)) {
             let message =
                 format!("`{from}` and `{to}` begin alike, so one cannot replace the other");
             return Err(value.error(message));

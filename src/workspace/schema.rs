@@ -87,6 +87,8 @@ keys! {
     pub(super) struct PackageTable {
         /// Capabilities (`GROUP/VERSION/KIND`) that each version of the package provides, besides those that it declares.
         "provides" provides: Option<Vec<String>>,
+        /// Packages that each version of the package takes the place of, besides those that it declares.
+        "replaces" replaces: Option<Vec<String>>,
     }
 }
 

@@ -42,6 +42,8 @@ pub struct Settings {
     pub runtime_provides: Vec<String>,
     /// Capabilities that packages provide, although they do not declare it.
     pub provided: BTreeMap<PackageId, Vec<String>>,
+    /// Packages that others replace, although they do not declare it: new to old.
+    pub stated_replaces: BTreeMap<PackageId, BTreeSet<PackageId>>,
     /// What to use instead of a package, everywhere. Relative folders are relative to the root.
     pub overrides: BTreeMap<PackageId, Reference>,
     /// Which ids mean others.
@@ -79,6 +81,11 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// Whether the settings say that a package replaces another one.
+    pub fn lets_replace(&self, by: &PackageId, id: &PackageId) -> bool {
+        self.stated_replaces.get(by).is_some_and(|old| old.contains(id))
+    }
+
     /// The registry that serves a package, if one is configured: the one with the longest prefix.
     pub fn registry(&self, id: &PackageId) -> Option<&Registry> {
         self.registries.iter().find(|registry| registry.rest_of(id).is_some())

@@ -25,6 +25,9 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
         requirement.line = package.places.get(index).map_or(0, |place| place.line);
         Some(requirement)
     });
+    let parsed = |texts: &[String]| -> Vec<Reference> {
+        texts.iter().filter_map(|text| Reference::parse(text).ok()).collect()
+    };
     let capabilities = |texts: &[String]| -> Vec<Capability> {
         texts.iter().filter_map(|text| Capability::parse(text).ok()).collect()
     };
@@ -53,7 +56,7 @@ pub fn manifest(package: &Package) -> Option<Manifest> {
         files: Globs::all(),
         dependencies: dependencies.collect(),
         dev_dependencies: Vec::new(),
-        replaces: Vec::new(),
+        replaces: parsed(&release.replaces),
         conflicts: Vec::new(),
         provides: capabilities(&release.provides),
         requires: capabilities(&release.requires),

@@ -84,7 +84,9 @@ pub(super) fn replacements(
         let is_own = lock.find(by).any(|package| package.source.is_workspace());
         let is_refused = settings.allow_replaces.get(id).is_some_and(|only| only != by)
             || settings.overrides.contains_key(id)
-            || session.places.member_of(id).is_some();
+            || session.places.member_of(id).is_some()
+            || lock.find(by).all(|by| !is_own && !by.replaces.contains(id))
+                && !settings.lets_replace(by, id);
         if is_refused || (is_own && !own.contains_key(id)) {
             differences.push(format!("{by} no longer replaces {id}"));
         }
@@ -96,8 +98,10 @@ pub(super) fn replacements(
         }
     }
     for by in &lock.packages {
-        for id in &by.replaces {
-            let may = settings.allow_replaces.get(id) == Some(&by.id);
+        let stated = settings.stated_replaces.get(&by.id).into_iter().flatten();
+        for id in by.replaces.iter().chain(stated) {
+            let may = settings.allow_replaces.get(id) == Some(&by.id)
+                || settings.lets_replace(&by.id, id);
             if may && lock.find(id).next().is_some() {
                 differences.push(format!("{} may replace {id} now", by.id));
             }

@@ -73,7 +73,8 @@ fn is_agreed(
     let ReplacedPackage { id, by, .. } = replaced;
     let is_known = previous.replacement(id).is_some_and(|before| before.by == *by);
     let is_own = lock.find(by).any(|package| package.source.is_workspace());
-    let is_allowed = session.workspace.settings.allow_replaces.get(id) == Some(by);
+    let settings = &session.workspace.settings;
+    let is_allowed = settings.allow_replaces.get(id) == Some(by) || settings.lets_replace(by, id);
     is_known || is_own || is_allowed || have_one_owner(id, by) || has_moved(session, id, by)
 }
 

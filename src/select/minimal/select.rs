@@ -33,7 +33,7 @@ pub(in crate::select) fn without_lock(request: &Request) -> Request {
     request.locked.retain(|locked| locked.commit.is_none() || !update.moves(&locked.id));
     for locked in request.locked.extract_if(.., |locked| locked.commit.is_none()) {
         if let Some(version) = locked.version {
-            let installed = Installed { version, channel: None };
+            let installed = Installed { version, channel: None, is_next_wanted: false };
             request.installed.entry(locked.id).or_insert(installed);
         }
     }

@@ -244,7 +244,7 @@ impl Scenario {
                         None => (text.as_str(), None),
                     };
                     let version = version(number);
-                    (id(name), Installed { version, channel })
+                    (id(name), Installed { version, channel, is_next_wanted: false })
                 })
                 .collect(),
             local: self
@@ -349,10 +349,12 @@ impl Rules {
             bundled: Default::default(),
             side_by_side: Default::default(),
             overrides: overrides.collect(),
+            stated_replaces: Default::default(),
             replacements: self.replacements.iter().map(|(one, by)| (id(one), id(by))).collect(),
             majors: if self.many_majors { Majors::Many } else { Majors::One },
             published_before: self.published_before,
             prereleases: self.prereleases,
+            wanted_prereleases: Default::default(),
             runtime: self.runtime.clone(),
             capabilities: Default::default(),
             mu_version: self.mu_version.as_deref().map(version),

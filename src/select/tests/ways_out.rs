@@ -69,6 +69,10 @@ fn take(request: &Request, way_out: &WayOut) -> (Request, bool) {
         WayOut::Replace(id, by) => {
             request.settings.replacements.insert(id.clone(), by.clone());
         }
+        WayOut::TakePlace(by, id) => {
+            let stated = &mut request.settings.stated_replaces;
+            stated.entry(by.clone()).or_default().insert(id.clone());
+        }
         WayOut::ManyMajors(_) => request.settings.majors = Majors::Many,
         WayOut::Override(id, version) => {
             let spec = VersionSpec::parse(version).expect("is a version");

@@ -109,6 +109,7 @@ impl<'a> Finder<'a> {
         let wishes = wishes(self.request, self.conflict);
         let mut stuck = Vec::new();
         self.use_copies()?;
+        self.take_places()?;
         for wish in &wishes {
             self.loosen(wish)?;
         }

@@ -4,8 +4,8 @@
 use std::collections::BTreeSet;
 
 use crate::index::{Requirement, Unavailable};
-use crate::reference::{PackageId, VersionSpec};
-use crate::select::conflict::{Conflict, Fact, ReplacementClash, Requirer};
+use crate::reference::{PackageId, Version, VersionSpec};
+use crate::select::conflict::{Clash, Conflict, Fact, ReplacementClash, Requirer};
 use crate::select::filters::Rejection;
 use crate::select::way_out::{Ask, WayOut};
 use crate::select::ways_out::asks::with;
@@ -56,6 +56,37 @@ impl Finder<'_> {
             let universe = self.trial.world.universe();
             if newest.is_some_and(|newest| universe.carries_copy(by, &newest.last, id)) {
                 self.try_step(Some(WayOut::Bundle(by.clone(), id.clone())))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Tries to let a package replace another one that provides the same and has the same last name: probably the package has moved,
+    /// and its metadata does not say so. What is newer is tried first.
+    pub(super) fn take_places(&mut self) -> Result<(), Unavailable> {
+        let conflict = self.conflict;
+        for clash in conflict.capabilities.iter().filter(|clash| clash.is_provided) {
+            let mut providers: Vec<(Option<Version>, &PackageId)> = Vec::new();
+            for fact in &conflict.facts {
+                if let Fact::Provides { by: Requirer::Package(id, versions), capability } = fact
+                    && *capability == clash.capability
+                {
+                    let newest = versions.runs.last().map(|run| Version::parse_lenient(&run.last));
+                    providers.push((newest.and_then(Result::ok), id));
+                }
+            }
+            providers.sort();
+            providers.dedup();
+            let ids = providers.iter().rev().map(|(_, id)| *id);
+            for by in ids.clone() {
+                let is_one = |id: &&PackageId| *id != by && id.name().leaf() == by.name().leaf();
+                let before = self.ways.len();
+                for id in ids.clone().filter(is_one) {
+                    self.try_step(Some(WayOut::TakePlace(by.clone(), id.clone())))?;
+                }
+                if self.ways.len() > before {
+                    return Ok(());
+                }
             }
         }
         Ok(())
@@ -135,13 +166,33 @@ impl Finder<'_> {
             return Ok(());
         }
         for clash in conflict.clashes.iter().filter(|clash| clash.tried.is_none()) {
-            let Some(newest) = clash.available.runs.last() else { continue };
-            if !self.request.settings.overrides.contains_key(&clash.id) {
-                let way_out = WayOut::Override(clash.id.clone(), newest.last.clone());
-                self.try_step(Some(way_out))?;
+            if self.request.settings.overrides.contains_key(&clash.id) {
+                continue;
+            }
+            if let Some(version) = self.newest_for_one(clash)? {
+                self.try_step(Some(WayOut::Override(clash.id.clone(), version)))?;
             }
         }
         Ok(())
+    }
+
+    /// The newest version of a package that at least one of those takes who require it.
+    fn newest_for_one(&mut self, clash: &Clash) -> Result<Option<String>, Unavailable> {
+        let asked = self.conflict.facts.iter().filter_map(|fact| match fact {
+            Fact::Requires { id, asked, .. } if *id == clash.id => Some(asked),
+            _ => None,
+        });
+        let mut newest = None;
+        for text in asked.flatten() {
+            let Ok(spec) = VersionSpec::parse(text) else { continue };
+            let (place, set) =
+                self.trial.world.accepted(&Requirement::new(clash.id.clone(), spec))?;
+            let package = self.trial.world.package(place);
+            newest = newest.max(set.last_below(package.releases.len()));
+        }
+        let any = Requirement::new(clash.id.clone(), VersionSpec::Latest);
+        let (place, _) = self.trial.world.accepted(&any)?;
+        Ok(newest.map(|at| self.trial.world.package(place).label(at)))
     }
 
     /// Tries two steps, if no single one helps: drops a rule about a package without candidates, then looks
@@ -257,6 +308,10 @@ pub(super) fn taking(request: &Request, way_out: &WayOut) -> Request {
         }
         WayOut::Replace(id, by) => {
             request.settings.replacements.insert(id.clone(), by.clone());
+        }
+        WayOut::TakePlace(by, id) => {
+            let stated = &mut request.settings.stated_replaces;
+            stated.entry(by.clone()).or_default().insert(id.clone());
         }
         WayOut::ManyMajors(_) => request.settings.majors = Majors::Many,
         WayOut::Override(id, version) => {

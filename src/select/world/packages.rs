@@ -134,6 +134,7 @@ impl<'a> Packages<'a> {
             kept: &kept,
             installed: &installed,
             channel: given.and_then(|installed| installed.channel.clone()),
+            is_next_wanted: given.is_some_and(|installed| installed.is_next_wanted),
             pins: self.pins.get(id).map(Vec::as_slice).unwrap_or_default(),
             channels: self.channels.get(id).map(Vec::as_slice).unwrap_or_default(),
         };
@@ -156,7 +157,9 @@ impl<'a> Packages<'a> {
             }
         }
         if !self.replacements.are_fixed() {
-            for (replaced, versions) in listing.replaced() {
+            let stated = request.settings.stated_replaces(id).cloned();
+            let stated = stated.map(|replaced| (replaced, listing.allowed.clone()));
+            for (replaced, versions) in listing.replaced().into_iter().chain(stated) {
                 if may_replace(request, id, &replaced) {
                     self.note_replacer(&replaced, place, versions);
                 }
@@ -403,7 +406,7 @@ impl<'a> Packages<'a> {
         }
     }
 
-    /// What `read` finds in the details of a version, or, in a repository, in its manifest.
+    /// What `read` finds in the details of a version, or in its manifest, where the listing does not say everything.
     fn said<T>(
         &self,
         place: Place,
@@ -413,9 +416,6 @@ impl<'a> Packages<'a> {
         let package = self.get(place);
         if let Some(details) = package.details(position) {
             return Ok(read(details));
-        }
-        if !package.releases.is_repository() {
-            return Ok(Vec::new());
         }
         let declared = self.declared(place, position)?;
         Ok(declared.map(|declared| read(&declared)).unwrap_or_default())
@@ -430,14 +430,20 @@ impl<'a> Packages<'a> {
         self.said(place, position, |details| details.replaces.clone())
     }
 
-    /// The packages that a version replaces.
+    /// The packages that a version replaces: those that it says, and those that the settings say.
     pub(in crate::select) fn replaced_by(
         &self,
         place: Place,
         position: Position,
     ) -> Result<Vec<PackageId>, Unavailable> {
+        let by = &self.get(place).id;
         let mut replaced = self.declared_replaces(place, position)?;
-        replaced.retain(|id| may_replace(self.request, &self.get(place).id, id));
+        for id in self.request.settings.stated_replaces(by) {
+            if !replaced.contains(id) {
+                replaced.push(id.clone());
+            }
+        }
+        replaced.retain(|id| may_replace(self.request, by, id));
         Ok(replaced)
     }
 

@@ -26,6 +26,13 @@ pub(super) const SHAPE: Shape = Map(&[
 /// The keys among them that say a kind.
 pub(super) const KINDS: [&str; 3] = ["provider", "configuration", "function"];
 
+/// The kind of package that a dependency is said to be, if its key says it.
+pub(super) fn kind(node: &Node<'_>) -> Option<&'static str> {
+    let kinds = KINDS.iter().zip(["Provider", "Configuration", "Function"]);
+    let mut said = kinds.filter(|(key, _)| matches!(node.text(key), Ok(Some(_))));
+    said.next().map(|(_, kind)| kind)
+}
+
 /// The dependencies of a document.
 pub(super) fn list<'n, 't>(root: &'n Node<'t>) -> Result<&'n [Node<'t>], Fault> {
     match root.get("spec")? {

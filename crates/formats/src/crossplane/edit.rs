@@ -12,7 +12,6 @@ use mu_manifest::source::{New, Problem, SourceError};
 use super::{FORMAT, dependency};
 use crate::node::Node;
 use crate::range::{ranged, rewritten};
-use crate::reader;
 
 /// The dependencies of packages.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +62,7 @@ impl Dialect for Packages {
     }
 
     fn comment_at(&self, text: &str, index: usize) -> Option<usize> {
-        let root = reader::read(text, &super::SHAPE).ok()?;
+        let (root, _) = super::described(text).ok()?;
         let entry = dependency::list(&root).ok()?.get(index)?;
         let lines = lines_of(text, entry).ok()?;
         let (_, version) = entry.text("version").ok()??;
@@ -82,7 +81,7 @@ impl Dialect for Packages {
 impl Packages {
     fn changed(&self, text: &str, change: &Change<'_>) -> Result<String, Problem> {
         let broken = || Problem::new("it is not YAML");
-        let root = reader::read(text, &super::SHAPE).map_err(|_| broken())?;
+        let (root, _) = super::described(text).map_err(|_| broken())?;
         let entries = dependency::list(&root).map_err(|_| broken())?;
         let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
         match change {

@@ -10,15 +10,18 @@ mod served;
 
 use std::sync::Arc;
 
+use mu_manifest::unversioned;
 use mu_provider::{Maintainer, Release};
 
 use crate::error::{Fault, FormatError};
 use crate::files::Texts;
 use crate::format::{Format, Package, Place, Reading, Seen, once};
-use crate::node::Node;
+use crate::node::{NOTHING, Node};
 use crate::range::rewritten;
-use crate::reader::{self, Reader};
+use crate::reader::Reader;
 use crate::shape::Shape::{self, List, Map, Open, Shown, Text, Unused};
+use crate::shape::TEXTS;
+use crate::unknown::Unknown;
 
 /// The format of packages as their authors write them.
 pub const FORMAT: Format = Format {
@@ -87,6 +90,7 @@ static SHAPE: Shape = Map(&[
         Map(&[
             ("crossplane", Map(&[("version", Text)])),
             ("dependsOn", List(&dependency::SHAPE)),
+            ("replaces", TEXTS),
             ("capabilities", Unused),
             // Of a provider.
             ("controller", Unused),
@@ -102,19 +106,44 @@ static SHAPE: Shape = Map(&[
 /// a mistake; bytes that are not UTF-8 arrive here as replacement characters.
 fn is_authored(text: &str) -> bool {
     text.contains(char::REPLACEMENT_CHARACTER)
-        || reader::read(text, &SHAPE).map_or(true, |root| kind(&root).is_some())
+        || described(text).map_or(true, |(root, _)| kind(&root).is_some())
 }
 
 /// Whether a text is a `package.yaml`. Many tools have files of that name, so what cannot be read is one only if it speaks of
 /// Crossplane's packages.
 fn is_published(text: &str) -> bool {
-    reader::read(text, &SHAPE).map_or_else(|_| text.contains(GROUP), |root| kind(&root).is_some())
+    described(text).map_or_else(|_| text.contains(GROUP), |(root, _)| kind(&root).is_some())
 }
 
 /// The kind of package that the text of a manifest describes: `Configuration`, `Function` or `Provider`; `None` if it is not such
 /// a manifest.
 pub fn kind_of(text: &str) -> Option<String> {
-    kind(&reader::read(text, &SHAPE).ok()?).map(str::to_owned)
+    kind(&described(text).ok()?.0).map(str::to_owned)
+}
+
+/// The document that describes the package, with the keys in it that the format does not have.
+fn meta(text: &str) -> Result<(Node<'_>, Unknown), Fault> {
+    let (root, unknown) = described(text)?;
+    match root.is_map() {
+        true => Ok((root, unknown)),
+        false => Err(Fault::new(0..0, "the file is empty")),
+    }
+}
+
+/// The document that describes the package, wherever it stands among those of a text; if none does, the first one that says anything.
+fn described(text: &str) -> Result<(Node<'_>, Unknown), Fault> {
+    let mut reader = Reader::new(text);
+    let mut other = None;
+    while let Some(document) = reader.document(&SHAPE)? {
+        let unknown = std::mem::take(&mut reader.unknown);
+        if kind(&document).is_some() {
+            return Ok((document, unknown));
+        }
+        if document.is_map() {
+            other.get_or_insert((document, unknown));
+        }
+    }
+    Ok(other.unwrap_or_else(|| (NOTHING.clone(), Unknown::default())))
 }
 
 /// The kind of package that a document describes.
@@ -126,22 +155,31 @@ fn kind<'n>(root: &'n Node<'_>) -> Option<&'n str> {
 
 fn read(files: &Texts, name: &str, around: &Reading<'_>) -> Result<Package, FormatError> {
     files.read(name, |text| {
-        let mut reader = Reader::new(text);
-        let root = reader.document(&SHAPE)?.ok_or_else(|| Fault::new(0..0, "the file is empty"))?;
+        let (root, unknown) = meta(text)?;
         let mut release = release(&root)?;
-        release.unknown = std::mem::take(&mut reader.unknown).check(around.is_own)?;
+        release.unknown = unknown.check(around.is_own)?;
         let mut places = Vec::new();
         release.dependencies.get_or_insert_default();
         let mut seen = Seen::default();
         for (index, node) in dependency::list(&root)?.iter().enumerate() {
             let dependency = dependency::read(node)?;
             if seen.depend(&mut release, dependency) {
+                release
+                    .dependency_kinds
+                    .push(dependency::kind(node).unwrap_or_default().to_owned());
                 let line = mu_manifest::source::line_of(text, node.span.start);
                 places.push(Place { line, index });
             }
         }
+        let mut reader = Reader::new(text);
+        let mut is_described = false;
         while let Some(document) = reader.document(&served::SHAPE)? {
-            served::add(&mut release.provides, &document);
+            if kind(&document).is_none() {
+                served::add(&mut release.provides, &document);
+            } else if std::mem::replace(&mut is_described, true) {
+                let reason = format!("a second document of `{GROUP}…`: a package has one");
+                return Err(Fault::new(document.span, reason));
+            }
         }
         once(&mut release.provides, String::as_str);
         Ok(Package { release, places, ..Package::default() })
@@ -149,7 +187,7 @@ fn read(files: &Texts, name: &str, around: &Reading<'_>) -> Result<Package, Form
 }
 
 fn head(files: &Texts, name: &str) -> Result<Release, FormatError> {
-    files.read(name, |text| release(&reader::read(text, &SHAPE)?))
+    files.read(name, |text| release(&meta(text)?.0))
 }
 
 /// What a document says of its package, except for its dependencies.
@@ -188,6 +226,12 @@ fn release(root: &Node<'_>) -> Result<Release, Fault> {
         let range = rewritten(text);
         let range = range.map_err(|reason| node.fault(format!("the range `{text}` {reason}")))?;
         release.constraints.insert(CROSSPLANE.to_owned(), range.text);
+    }
+    for node in spec.map(|spec| spec.list("replaces")).transpose()?.unwrap_or_default() {
+        let old = node.scalar().unwrap_or_default();
+        unversioned(old)
+            .map_err(|_| node.fault(format!("`replaces` names no package by `{old}`")))?;
+        release.replaces.push(old.to_owned());
     }
     Ok(release)
 }

@@ -98,6 +98,48 @@ fn a_package_says_what_it_needs_and_brings() {
 }
 
 #[test]
+fn the_document_of_a_package_can_stand_anywhere() {
+    let resources = DEFINITIONS.strip_prefix("---\n").expect("begins so");
+    let expected = package(PUBLISHED, &format!("{CONFIGURATION}{DEFINITIONS}")).expect("is one");
+    for text in [
+        format!("# Copyright\n---\n{CONFIGURATION}{DEFINITIONS}"),
+        format!("---\n---\n{CONFIGURATION}{DEFINITIONS}"),
+        format!("{resources}---\n{CONFIGURATION}"),
+        format!("{resources}---\n---\n{CONFIGURATION}---\napiVersion: v1\nkind: Secret\n"),
+    ] {
+        assert!(is_published(&text) && is_authored(&text), "{text}");
+        assert_eq!(kind_of(&text).as_deref(), Some("Configuration"), "{text}");
+        let found = package(PUBLISHED, &text).expect("is one");
+        assert_eq!(found.release, expected.release, "{text}");
+        let line =
+            1 + text.lines().position(|line| line.contains("provider: xpkg")).expect("is there");
+        assert_eq!(found.places[0].line, line, "{text}");
+    }
+    let error = package(PUBLISHED, &format!("{CONFIGURATION}---\n{CONFIGURATION}"));
+    assert_eq!(
+        error.expect_err("has two"),
+        "package.yaml:27:1: a second document of `meta.pkg.crossplane.io/…`: a package has one"
+    );
+}
+
+#[test]
+fn a_package_can_say_what_it_replaces() {
+    let text = CONFIGURATION.replace(
+        "  capabilities: [composition]\n",
+        "  replaces:\n  - xpkg.upbound.io/upbound/platform\n  - old/platform\n",
+    );
+    let found = package(PUBLISHED, &text).expect("is one");
+    assert_eq!(found.release.replaces, ["xpkg.upbound.io/upbound/platform", "old/platform"]);
+    let seen = crate::manifest(&found).expect("has a name");
+    let replaced: Vec<String> = seen.replaces.iter().map(ToString::to_string).collect();
+    assert_eq!(replaced, found.release.replaces);
+    for wrong in ["a b", "a#^1", "{}"] {
+        let error = package(PUBLISHED, &text.replace("old/platform", wrong));
+        assert!(error.expect_err("is refused").contains("`replaces` names no package by"));
+    }
+}
+
+#[test]
 fn a_manifest_with_a_typo_is_still_one() {
     assert!(is_authored("kind: [\n"));
     let text = CONFIGURATION.replacen("kind: ", "kind: [", 1);

@@ -72,6 +72,8 @@ pub(super) enum Kind {
     Bundle,
     /// Allow in `allowReplaces` that a package replaces another.
     Replace,
+    /// Say in `packages` that a package replaces another.
+    TakePlace,
     /// Let packages be chosen once for each major version.
     ManyMajors,
     /// Use one version, whatever is required.
@@ -139,6 +141,7 @@ pub(super) fn meaning(session: &Session, way_out: &WayOut) -> Option<String> {
         WayOut::Bundle(..)
         | WayOut::NoOverride(_)
         | WayOut::Replace(..)
+        | WayOut::TakePlace(..)
         | WayOut::ManyMajors(_)
         | WayOut::Override(..) => return None,
     })

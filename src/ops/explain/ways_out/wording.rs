@@ -141,6 +141,13 @@ impl Wording<'_> {
                 let remedy = self.edit(Kind::Replace, id, &what, Key::allow_replaces, line);
                 Some(Remedy { by: Some(by.clone()), ..remedy })
             }
+            WayOut::TakePlace(by, id) => {
+                let (new, old) = (self.short(by), self.short(id));
+                let what = format!("if {old} is now {new}, let that take its place");
+                let line = Some(format!("{by}: {{replaces: [{id}]}}"));
+                let remedy = self.edit(Kind::TakePlace, id, &what, Key::packages, line);
+                Some(Remedy { by: Some(by.clone()), ..remedy })
+            }
             WayOut::ManyMajors(id) => Some(self.many_majors(id)),
             WayOut::Override(id, version) => {
                 let short = self.short(id);
