@@ -7,7 +7,6 @@ use crate::cli::context::{Context, Ending};
 use crate::cli::filter::Filter;
 use crate::cli::info::with_reason;
 use crate::index::releases::LeftOut;
-use crate::ops::Scope;
 use crate::ops::versions::{ListedVersion, VersionList, versions};
 use crate::report::{BAD, FAINT, GOOD, NOTICE, STRONG, Table, count};
 
@@ -33,7 +32,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
-    let mut session = context.open(Scope::Workspace)?;
+    let mut session = context.open_to_ask()?;
     session.options.dated = true;
     let found = versions(&session, &arguments.reference, &arguments.filter.into_versions())?;
     if context.shell.is_json() {
@@ -44,6 +43,13 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
     }
     if found.shown.is_empty() {
         context.shell.status(&emptiness(&found));
+    }
+    if !found.packages.is_empty() {
+        let packages = found.packages.iter().map(|id| format!("`{}`", context.name(id)));
+        let packages = packages.collect::<Vec<_>>().join(", ");
+        context.shell.status(&format!("packages in its folders: {packages}"));
+    }
+    if found.shown.is_empty() {
         return Ok(0);
     }
     let mut table =

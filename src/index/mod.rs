@@ -328,6 +328,15 @@ impl Index {
         Ok(self.shared.package(id)?.left_out())
     }
 
+    /// The folders of a repository that have version tags of their own.
+    ///
+    /// # Errors
+    ///
+    /// When the repository could not be looked up.
+    pub fn folders_with_versions(&self, id: &PackageId) -> Result<BTreeSet<String>, Unavailable> {
+        Ok(self.shared.package(id)?.folders_with_versions())
+    }
+
     /// The manifest of a candidate, if its place can show it without a fetch; a hub cannot, and has the
     /// relevant data in its index.
     ///

@@ -224,6 +224,52 @@ fn a_tag_is_a_pin_already() {
 }
 
 #[test]
+fn the_packages_in_the_folders_of_a_repository_are_listed() {
+    let origin = Origin::new("modules.git");
+    origin.commit(&[("net/vpc/Mu.yaml", "name: vpc\n"), ("data/db/Mu.yaml", "name: db\n")]);
+    for tag in ["net/vpc/v1.0.0", "net/vpc/v1.1.0", "data/db/v0.1.0", "data/old"] {
+        origin.git(&["tag", tag]);
+    }
+    let server = HttpServer::start(origin.root());
+    let mut sandbox = Sandbox::new();
+    sandbox.replace(&server.host(), "[HOST]");
+    let reference = format!("{}modules.git", server.root());
+    let packages = "packages in its folders: `[HOST]/modules/data/db`, `[HOST]/modules/net/vpc`";
+    sandbox.mu(&["versions", &reference]).ok().says(&["has no version tags", packages]);
+    let json = sandbox.mu(&["versions", &reference, "--json"]).ok().json();
+    assert_eq!(json["packages"].as_array().map(Vec::len), Some(2));
+    sandbox.mu(&["get", &format!("{reference}#v1.0.0")]).fails().says(&["`net/vpc`"]);
+    sandbox.mu(&["get", &format!("{reference}/net/vpcc")]).fails().says(&["`net/vpc`"]);
+    sandbox.mu(&["get", &format!("{reference}/net/vpc")]).ok();
+}
+
+#[test]
+fn a_tag_that_leads_to_no_commit_stops_no_other_version() {
+    let origin = Origin::new("odd.git");
+    origin.commit(&[("Mu.yaml", "name: acme/odd\n")]);
+    origin.git(&["tag", "v1.0.0"]);
+    // A tag of a folder, and one of a file: Linux and Git have such tags.
+    let tree = origin.git(&["rev-parse", "HEAD^{tree}"]);
+    let blob = origin.git(&["rev-parse", "HEAD:Mu.yaml"]);
+    origin.git(&["tag", "--annotate", "--message", "a folder", "v1.1.0", tree.trim()]);
+    origin.git(&["tag", "key", blob.trim()]);
+    let server = HttpServer::start(origin.root());
+    for root in [server.root(), format!("git+file://{}/", origin.root().display())] {
+        let sandbox = Sandbox::new();
+        let reference = format!("{root}odd.git");
+        sandbox.mu(&["versions", &reference]).ok().says(&["1.0.0", "1.1.0"]);
+        sandbox.mu(&["get", &format!("{reference}#^1")]).ok();
+        assert_eq!(sandbox.lock()["packages"][0]["version"], "1.0.0");
+        sandbox.mu(&["update"]).ok();
+        for name in ["v1.1.0", "key"] {
+            let sandbox = Sandbox::new();
+            let run = sandbox.mu(&["get", &format!("{reference}#{name}")]).fails();
+            run.says(&["is not a commit", name]);
+        }
+    }
+}
+
+#[test]
 fn a_repository_without_version_tags_is_taken_at_its_tip() {
     let origin = Origin::new("young.git");
     origin.commit(&[("Mu.yaml", "name: acme/young\n")]);

@@ -3,12 +3,19 @@
 //! mu parses objects here, instead of libgit2, to see every name and mode in a tree exactly as written.
 //! Nothing is checked out: there are no filters, hooks or configuration.
 
+use std::collections::BTreeSet;
+
 use git2::{ObjectType, Oid};
 use mu_provider::{ErrorKind, Progress, ProviderError};
 
 use crate::modules;
 use crate::repository::Repository;
+use crate::version;
+use crate::wire::Ref;
 use crate::words::printable;
+
+/// How many folders of a repository are named where one is not there.
+const MOST_FOLDERS: usize = 8;
 
 /// The kinds of entries in a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -149,7 +156,21 @@ impl<'call> Snapshot<'call> {
     fn no_folder(&self, path: &str) -> ProviderError {
         let remote = &self.repository.remote;
         let text = format!("`{remote}` has no folder `{path}` at commit {}", self.commit);
-        ProviderError::new(ErrorKind::NotFound, text)
+        let error = ProviderError::new(ErrorKind::NotFound, text);
+        let listed = self.repository.known_advertisement();
+        let tags = listed.iter().flat_map(|listed| &listed.refs).filter_map(Ref::tag);
+        let folders = tags.filter_map(|tag| {
+            let (folder, version) = tag.rsplit_once('/')?;
+            version::parse(version, false).map(|_| format!("`{}`", printable(folder.as_bytes())))
+        });
+        let folders: BTreeSet<String> = folders.collect();
+        match folders.is_empty() {
+            true => error,
+            false => {
+                let all: Vec<String> = folders.into_iter().take(MOST_FOLDERS).collect();
+                error.hint(format!("folders of it that have versions: {}", all.join(", ")))
+            }
+        }
     }
 
     /// The entries of a tree.

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use mu_formats::{Reading, helm};
-use mu_provider::{Dependency, DetailedDependency, Location, ManifestFile, Progress, Release};
+use mu_provider::{
+    Dependency, DetailedDependency, ErrorKind, Location, ManifestFile, Progress, Release,
+};
 
 use super::Package;
 use crate::formats;
@@ -98,7 +100,18 @@ impl Manifests<'_> {
         {
             return of_line(wire::details(self.id, release), dependencies.clone());
         }
-        let Some(file) = self.file(release, &*progress)? else { return Ok(None) };
+        let broken = |reason: String| {
+            let details = Details { broken: Some(reason), ..Details::default() };
+            Ok(Some(Seen { details: Some(Arc::new(details)), ..Seen::default() }))
+        };
+        let file = match self.file(release, &*progress) {
+            // A version that is none, such as a tag that leads to no commit, keeps no other one from being used.
+            Err(PackageError::Provider(error)) if error.kind() == ErrorKind::Manifest => {
+                return broken(error.to_string());
+            }
+            file => file?,
+        };
+        let Some(file) = file else { return Ok(None) };
         let manifest = match self.parse(release, &file) {
             Ok(manifest) => manifest,
             Err(error) => {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use crate::index::releases::LeftOut;
 use crate::index::{Cause, Unavailable, Universe as _, cause, nearest, unreadable_version};
+use crate::manifest::source::printable;
 use crate::ops::explain::age;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
 use crate::ops::explain::other_places::{installed, only_pack, stripped};
@@ -61,7 +62,10 @@ pub(crate) fn failed(
                 && by.iter().any(|by| Requester::is_called_as_move(by))
                 && remedies.is_empty()
             {
-                let hint = "`mu add 'PKG#VERSION'` changes the requirement in Mu.yaml, `mu upgrade` raises it";
+                let file = session.workspace.manifest_name();
+                let hint = format!(
+                    "`mu add 'PKG#VERSION'` changes the requirement in {file}, `mu upgrade` raises it"
+                );
                 error = error.hint(hint);
             }
             let has_way = !remedies.is_empty();
@@ -157,6 +161,9 @@ fn too_hard(
     ways_out::attach(error, remedies).hint(longer)
 }
 
+/// How many folders of a repository are named.
+const MOST_FOLDERS: usize = 8;
+
 /// Adds what only the session knows: names in the workspace and the lock, and where versions come from.
 fn complete(session: &Session, conflict: &mut Conflict) {
     let is_missing = is_missing(conflict);
@@ -183,6 +190,16 @@ fn complete(session: &Session, conflict: &mut Conflict) {
                     }
                     .to_owned(),
                 );
+                let folders = index.folders_with_versions(&clash.id).unwrap_or_default();
+                let folders: Vec<String> = folders
+                    .iter()
+                    .take(MOST_FOLDERS)
+                    .map(|one| format!("`{}`", printable(one)))
+                    .collect();
+                if !folders.is_empty() {
+                    let all = folders.join(", ");
+                    clash.notes.push(format!("its folders have version tags of their own: {all}"));
+                }
             }
             let left_out = session.index().left_out(&clash.id).unwrap_or_default();
             let left_out = LeftOut::in_words(&left_out);

@@ -30,6 +30,9 @@ pub struct VersionList {
     /// What the registry lists besides, and cannot be read as a version.
     #[serde(rename = "leftOut", skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
+    /// The packages in folders of the repository that have version tags of their own, if it is one.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub packages: Vec<PackageId>,
     /// Whether there are also commits and branches.
     #[serde(skip)]
     pub is_repository: bool,
@@ -62,6 +65,9 @@ pub fn versions(
         _ => Some(source_of(session, &*session.index().route(&id).map_err(failed)?)),
     };
     let left_out = session.index().left_out(&id).map_err(failed)?;
+    let folders = session.index().folders_with_versions(&id).map_err(failed)?;
+    let inside = |folder: String| PackageId::parse(&format!("{id}/{folder}")).ok();
+    let packages = folders.into_iter().filter_map(inside).collect();
     session.save_index();
     Ok(VersionList {
         id: id.clone(),
@@ -69,6 +75,7 @@ pub fn versions(
         shown,
         total: releases.len() as usize,
         left_out,
+        packages,
         is_repository: releases.is_repository(),
     })
 }

@@ -99,7 +99,7 @@ impl Repository {
                 let lost =
                     missing.iter().find(|commit| !history.has_commit(**commit).unwrap_or(false));
                 if let Some(commit) = lost {
-                    return Err(self.no_such_commit(&commit.to_string()));
+                    return Err(self.no_commit(*commit));
                 }
                 if !missing.iter().all(|commit| is_here(&commit)) {
                     self.fetch_whole(talk, &self.database, &lock, false, progress)?;

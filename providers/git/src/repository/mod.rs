@@ -128,6 +128,17 @@ impl Repository {
         }
     }
 
+    /// The error for something that the remote has no such commit as. If it was just listed as the target of a ref, it is something
+    /// else than a commit: a tag can be one of a file or a folder.
+    pub(crate) fn no_commit(&self, target: Oid) -> ProviderError {
+        let listed = self.listed.get().into_iter().flat_map(|listed| &listed.refs);
+        let mut named = listed.filter(|one| one.commit == target);
+        let Some(one) = named.next() else { return self.no_such_commit(&target.to_string()) };
+        let text =
+            format!("`{}` of `{}` leads to {target}, which is not a commit", one.name, self.remote);
+        ProviderError::new(ErrorKind::Manifest, text)
+    }
+
     /// The error for a commit that the remote does not have.
     pub(crate) fn no_such_commit(&self, digits: &str) -> ProviderError {
         ProviderError::new(ErrorKind::NotFound, format!("`{}` has no commit {digits}", self.remote))
