@@ -14,6 +14,7 @@ use crate::index::Route;
 use crate::ops::session::programs::programs;
 use crate::ops::session::words::count;
 use crate::ops::{CommandError, Session};
+use crate::reference::Alias;
 use crate::workspace::Registry;
 
 /// The largest difference between this machine's clock and a registry's, in seconds. Tokens and certificates
@@ -70,7 +71,10 @@ pub fn doctor(environment: &Environment, settings: &Result<Session, CommandError
     findings.extend(proxies(environment));
     findings.extend(certificates(environment));
     match settings {
-        Ok(session) => findings.extend(registries(session)),
+        Ok(session) => {
+            findings.extend(registries(session));
+            findings.extend(aliases(session));
+        }
         Err(error) => {
             let advice = "fix the file, and run `mu doctor` again";
             findings.push(Finding::failed("settings", error.to_string(), advice));
@@ -195,6 +199,20 @@ fn certificates(environment: &Environment) -> Vec<Finding> {
         findings.push(Finding { ok, ..Finding::new("SSL_CERT_DIR", format!("{folder}{found}")) });
     }
     findings
+}
+
+/// Which names mean others, and whether anything here comes from there.
+fn aliases(session: &Session) -> Vec<Finding> {
+    let lock = session.lockfile().ok().flatten().unwrap_or_default();
+    let plain = |prefix: &str| prefix.trim_end_matches('/').to_owned();
+    let finding = |alias: &Alias| {
+        let to = plain(&alias.to);
+        let locked = lock.packages.iter().map(|package| package.id.as_str());
+        let locked = locked.filter(|id| *id == to || id.starts_with(&alias.to)).count();
+        let found = format!("means {to}, of which {} locked here", count(locked, "package"));
+        Finding::new(format!("alias {}", plain(&alias.from)), found)
+    };
+    session.workspace.settings.aliases.iter().map(finding).collect()
 }
 
 /// Contacts each registry in the settings. Their answers show whether the clock is right.

@@ -101,7 +101,7 @@ pub fn status(session: &Session) -> Result<Status, CommandError> {
     let own = own_packages::warnings(session, &requirements, &lock);
     let apart = own_conflicts::warnings(session);
     elsewhere(session).iter().for_each(|line| session.events.warning(line));
-    let copies = copies_in_lock(&lock);
+    let copies = copies_in_lock(session, &lock);
     let left_out = other_places::left_out(session, &lock);
     for warning in left_out.into_iter().chain(own).chain(apart).chain(copies) {
         session.events.warning(&warning);

@@ -20,7 +20,7 @@ pub(super) fn short<'t>(text: &'t str, base: &Base) -> Cow<'t, str> {
     for (at, _) in text.match_indices(base) {
         let name = at + base.len();
         let before = &text[..at];
-        if is_beginning(before) && !is_in_trust(before) && is_plain_name(&text[name..]) {
+        if is_beginning(before) && !is_in_settings(before) && is_plain_name(&text[name..]) {
             shown.push_str(&text[kept..at]);
             kept = name;
         }
@@ -49,9 +49,12 @@ fn is_beginning(text: &str) -> bool {
     !text.ends_with(goes_on)
 }
 
-/// Whether what follows is to be written into the user's own settings, whose base may be another one.
-fn is_in_trust(text: &str) -> bool {
-    text.rsplit_once("trust: {").is_some_and(|(_, inside)| !inside.contains('}'))
+/// Whether what follows is to be written into settings under a key that knows no base: of `trust` in the user's own file, whose base
+/// may be another one, and of `aliases`.
+fn is_in_settings(text: &str) -> bool {
+    let is_inside =
+        |key: &str| text.rsplit_once(key).is_some_and(|(_, inside)| !inside.contains('}'));
+    is_inside("trust: {") || is_inside("aliases: {")
 }
 
 /// Whether a text begins with a name that means the same without a base.

@@ -101,15 +101,41 @@ fn two_copies_of_one_package_are_told() {
         Package::new("aws/app", "1.0.0").needs("aws/lib#^1"),
     ]);
     sandbox.mu(&["mirror", "aws/app", "--as", "internal/", "--to", "../hub"]).ok();
-    sandbox.mu(&["get"]).ok().says(&[
-        "internal/lib` 1.0.0 and `",
-        "aws/lib` 1.0.0 are copies of one package",
-        "internal/app`, which requires the first, and `acme/web`, which requires the second",
-    ]);
+    sandbox
+        .mu(&["get"])
+        .ok()
+        .says(&["internal/lib` 1.0.0 and `", "aws/lib` 1.0.0 are copies of one package"]);
     sandbox.asks_for(&["aws/lib#^1", "internal/lib#^1"]);
-    sandbox.mu(&["get"]).ok().says(&["`acme/web` requires both: remove one of the two"]);
+    let both = "aliases: {hub.mu.com/aws/lib: hub.mu.com/aws/lib}";
+    let one = "aliases: {hub.mu.com/aws/lib: hub.mu.com/internal/lib}";
+    for command in ["get", "status", "resolve"] {
+        sandbox.mu(&[command]).ok().says(&[one, both]);
+    }
+    // What the warning offers works as it is.
+    let settings = sandbox.read(".mu/workspace.yaml");
+    let set = |line: &str| sandbox.write(".mu/workspace.yaml", &format!("{settings}\n{line}\n"));
+    set(both);
+    sandbox.mu(&["get"]).ok().does_not_say(&["copies of one package", "of no use"]);
+    set(one);
+    sandbox.asks_for(&["aws/lib#^1", "internal/app#^1"]);
+    sandbox.mu(&["get"]).ok().does_not_say(&["copies of one package", "of no use"]);
+    let locked = ["hub.mu.com/internal/app 1.0.0", "hub.mu.com/internal/lib 1.0.0"];
+    assert_eq!(sandbox.locked(), locked);
+    set("aliases: {nonsense.example/lib: hub.mu.com/aws/lib}");
+    std::fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
+    sandbox.mu(&["get"]).ok().says(&["of no use for `nonsense.example/lib`"]);
+    set("");
     sandbox.asks_for(&["internal/app#^1", "internal/lib#^1"]);
     sandbox.mu(&["get"]).ok().does_not_say(&["copies of one package"]);
+}
+
+#[test]
+fn packages_whose_ids_differ_only_in_case_are_told() {
+    let sandbox = Sandbox::with_dependencies(&["acme/Tool", "acme/tool"]);
+    sandbox.offer("acme/Tool 1.0.0:\nacme/tool 1.0.0:");
+    let told = "`acme/Tool` and `acme/tool` differ only in case";
+    sandbox.mu(&["get"]).ok().says(&[told]);
+    sandbox.mu(&["get"]).ok().says(&[told]);
 }
 
 #[test]

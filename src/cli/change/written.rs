@@ -20,8 +20,9 @@ pub(super) fn lines(context: &Context, outcome: &Outcome) -> Vec<String> {
     }
     if !outcome.kept.is_empty() {
         let all = outcome.kept.join(" ");
-        let members =
-            if outcome.has_members { "; `--save` also writes it into Mu.yaml" } else { "" };
+        let members = outcome.members_manifest.as_ref();
+        let members = members.map(|file| format!("; `--save` also writes it into {file}"));
+        let members = members.unwrap_or_default();
         lines.push(format!("kept in Mu.lock until `mu remove {all}`{members}"));
     }
     lines

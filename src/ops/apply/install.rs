@@ -63,7 +63,7 @@ pub fn install(
         false => Made::default(),
     };
     // What no index said before it was fetched.
-    let copies = copies_in_lock(&resolved.lock).into_iter();
+    let copies = copies_in_lock(session, &resolved.lock).into_iter();
     for warning in copies.filter(|warning| !resolved.warnings.contains(warning)) {
         session.events.warning(&warning);
     }
@@ -181,7 +181,9 @@ pub(super) fn answer(
     outcome.counts = counts;
     outcome.installed = made + removed;
     outcome.made = made;
-    outcome.has_members = !session.workspace.members.is_empty();
+    let workspace = &session.workspace;
+    let has_members = !workspace.members.is_empty();
+    outcome.members_manifest = has_members.then(|| workspace.manifest_name().to_owned());
     outcome.left_out = left_out.len();
     outcome.frozen = session.options.frozen;
     outcome.edited = edited;

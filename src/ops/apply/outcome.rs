@@ -61,8 +61,8 @@ pub struct Outcome {
     pub written: Vec<Written>,
     /// The references of this `mu get`, as they were given; the lock keeps them.
     pub kept: Vec<String>,
-    /// Whether there is a manifest that could hold them.
-    pub has_members: bool,
+    /// What the manifests are called that could hold them, if there are any.
+    pub members_manifest: Option<String>,
     /// Packs that were made.
     pub made: usize,
     /// Packages that are locked and not installed, because only `devDependencies` need them.

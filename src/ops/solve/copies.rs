@@ -1,86 +1,142 @@
-//! Two copies of one package, such as an original and its mirrored copy. mu warns about them, because nothing
-//! else would show that they are one package.
+//! Packages that are one, or could be taken for one: two copies, such as an original and its mirrored copy, and ids that differ only
+//! in case. mu warns about them, because nothing else would show it.
 
-use mu_provider::Digest;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::lock::{LockedPackage, Lockfile};
+use crate::ops::Session;
+use crate::reference::Alias;
 use crate::select::Selection;
 
-/// A warning for each package that is in use twice, with two ids. The lock's packages are those of the selection, in its order.
-pub(crate) fn copies(lock: &Lockfile, selection: &Selection) -> Vec<String> {
+/// A warning for each package that is in use twice, with two ids. The lock's packages are those of the selection, in its order; it
+/// comes after `previous`.
+pub(crate) fn copies(
+    session: &Session,
+    previous: &Lockfile,
+    lock: &Lockfile,
+    selection: &Selection,
+) -> Vec<String> {
     let packages = lock.packages.iter().zip(&selection.packages);
-    let fetched = packages.filter(|(package, _)| package.digest.is_some());
-    told(fetched.map(|(package, chosen)| (package, chosen.copy_of.as_deref())).collect())
+    let seen = packages.map(|(package, chosen)| Seen::new(package, chosen.copy_of.as_deref()));
+    let mut warnings = warnings(session, &seen.collect::<Vec<_>>());
+    // What is locked already was counted when it was locked.
+    if previous.packages.is_empty() {
+        warnings.extend(unused_aliases(session));
+    }
+    warnings
+}
+
+/// A warning for each alias of the workspace that no name in its whole graph begins with.
+fn unused_aliases(session: &Session) -> Vec<String> {
+    let settings = &session.workspace.settings;
+    let unused = settings.aliases.unused().filter(|alias| settings.aliases_here.contains(alias));
+    let warning = |alias: &Alias| {
+        format!(
+            "`aliases` in `.mu/workspace.yaml` is of no use for `{}`: nothing here has that name",
+            alias.from.trim_end_matches('/')
+        )
+    };
+    unused.map(warning).collect()
 }
 
 /// A warning for each package that is locked twice, with two ids and the same content.
-pub(crate) fn copies_in_lock(lock: &Lockfile) -> Vec<String> {
-    let fetched = lock.packages.iter().filter(|package| package.digest.is_some());
-    told(fetched.map(|package| (package, None)).collect())
+pub(crate) fn copies_in_lock(session: &Session, lock: &Lockfile) -> Vec<String> {
+    let seen = lock.packages.iter().map(|package| Seen::new(package, None));
+    warnings(session, &seen.collect::<Vec<_>>())
 }
 
-fn told(fetched: Vec<Fetched<'_>>) -> Vec<String> {
-    let suspects = suspects(&fetched);
-    let mut found = Vec::new();
-    for (at, (copy, of)) in suspects.iter().enumerate() {
-        for (other_at, (other, other_of)) in suspects.iter().enumerate() {
-            let is_copied = *of == Some(other.id.name_str()) && copy.id != other.id;
+/// A package, and what tells whether another one is the same.
+#[derive(Debug, Clone)]
+struct Seen<'lock> {
+    package: &'lock LockedPackage,
+    /// The name of the package that it is a copy of.
+    of: Option<&'lock str>,
+    /// What names its content; nothing for packages of this machine.
+    content: Vec<String>,
+}
+
+impl<'lock> Seen<'lock> {
+    fn new(package: &'lock LockedPackage, of: Option<&'lock str>) -> Self {
+        let LockedPackage { digest, archive, commit, folder, .. } = package;
+        let commit = commit.as_ref().map(|commit| {
+            let folder = folder.as_deref().unwrap_or_default();
+            format!("{commit} {folder}")
+        });
+        let digests =
+            [digest.map(|one| one.to_string()), archive.map(|one| one.to_string()), commit];
+        let is_here = package.source.is_workspace() || package.source.is_folder();
+        let content = digests.into_iter().flatten().filter(|_| !is_here).collect();
+        Self { package, of, content }
+    }
+
+    /// Whether two packages of the same last name have the same files.
+    fn has_content_of(&self, other: &Self) -> bool {
+        let leaf = |one: &Self| one.package.id.name().leaf().to_owned();
+        self.content.iter().any(|one| other.content.contains(one)) && leaf(self) == leaf(other)
+    }
+}
+
+fn warnings(session: &Session, seen: &[Seen<'_>]) -> Vec<String> {
+    let mut found = differing_in_case(seen);
+    let suspects = suspects(seen);
+    for (at, copy) in suspects.iter().enumerate() {
+        for (other_at, other) in suspects.iter().enumerate() {
+            let (one, two) = (&copy.package.id, &other.package.id);
+            let is_copied = copy.of == Some(two.name_str()) && one != two;
             // Of two equal ones, each pair is reported once.
             let is_twin = at < other_at
-                && copy.id != other.id
-                && *other_of != Some(copy.id.name_str())
-                && (of.is_some() && of == other_of || has_same_content(copy, other));
+                && one != two
+                && other.of != Some(one.name_str())
+                && (copy.of.is_some() && copy.of == other.of || copy.has_content_of(other));
             if is_copied || is_twin {
-                found.push(tell(copy, other));
+                found.extend(tell(session, copy.package, other.package));
             }
         }
     }
     found
 }
 
-/// A package, and the name of the one that it is a copy of.
-type Fetched<'lock> = (&'lock LockedPackage, Option<&'lock str>);
-
 /// The few packages that may be in use twice: comparing each with each other one takes too long.
-fn suspects<'lock>(fetched: &[Fetched<'lock>]) -> Vec<Fetched<'lock>> {
-    let copied: FxHashSet<&str> = fetched.iter().filter_map(|(_, of)| *of).collect();
-    let mut times: FxHashMap<Option<Digest>, usize> = FxHashMap::default();
-    for (package, _) in fetched {
-        *times.entry(package.digest).or_default() += 1;
+fn suspects<'s, 'lock>(seen: &'s [Seen<'lock>]) -> Vec<&'s Seen<'lock>> {
+    let copied: FxHashSet<&str> = seen.iter().filter_map(|one| one.of).collect();
+    let mut times: FxHashMap<&str, usize> = FxHashMap::default();
+    for content in seen.iter().flat_map(|one| &one.content) {
+        *times.entry(content).or_default() += 1;
     }
-    let is_one = |(package, of): &&Fetched<'lock>| {
-        let is_copied = || !copied.is_empty() && copied.contains(package.id.name_str());
-        of.is_some() || times[&package.digest] > 1 || is_copied()
+    let is_one = |one: &&Seen<'lock>| {
+        let is_copied = !copied.is_empty() && copied.contains(one.package.id.name_str());
+        one.of.is_some() || is_copied || one.content.iter().any(|text| times[&**text] > 1)
     };
-    fetched.iter().filter(is_one).copied().collect()
+    seen.iter().filter(is_one).collect()
 }
 
-/// Whether two packages of the same last name have the same files.
-fn has_same_content(one: &LockedPackage, other: &LockedPackage) -> bool {
-    one.digest == other.digest && one.id.name().leaf() == other.id.name().leaf()
+/// Says that two packages are one, unless the settings say that one of them is meant as it is.
+fn tell(session: &Session, copy: &LockedPackage, original: &LockedPackage) -> Option<String> {
+    let aliases = &session.workspace.settings.aliases;
+    if aliases.keeps(&copy.id) || aliases.keeps(&original.id) {
+        return None;
+    }
+    let (one, two) = (&copy.id, &original.id);
+    let there = session.index().written(two).unwrap_or_else(|| two.to_string());
+    Some(format!(
+        "`{one}` {} and `{two}` {} are copies of one package: to have only the second, write `aliases: {{{one}: {there}}}` into \
+         `.mu/workspace.yaml`; to keep both, `aliases: {{{one}: {one}}}`",
+        copy.version, original.version,
+    ))
 }
 
-fn tell(copy: &LockedPackage, original: &LockedPackage) -> String {
-    let askers = |package: &LockedPackage| {
-        let mut by: Vec<String> =
-            package.requested.iter().map(|requested| format!("`{}`", requested.by)).collect();
-        by.dedup();
-        match &by[..] {
-            [first, second, _, ..] => format!("{first}, {second} and {} others", by.len() - 2),
-            several => several.join(" and "),
+/// A warning for packages whose ids differ only in case.
+fn differing_in_case(seen: &[Seen<'_>]) -> Vec<String> {
+    let mut spelt: FxHashMap<String, &LockedPackage> = FxHashMap::default();
+    let mut found = Vec::new();
+    for Seen { package, .. } in seen {
+        let known = *spelt.entry(package.id.as_str().to_lowercase()).or_insert(package);
+        if known.id != package.id {
+            found.push(format!(
+                "`{}` and `{}` differ only in case: on macOS and Windows, their packs would be one folder",
+                known.id, package.id
+            ));
         }
-    };
-    let (first, second) = (askers(copy), askers(original));
-    let what_to_do = match first == second {
-        true => format!("{first} requires both: remove one of the two requirements"),
-        false => format!(
-            "to have only one, let {first}, which requires the first, and {second}, which requires the second, require \
-             the same one"
-        ),
-    };
-    format!(
-        "`{}` {} and `{}` {} are copies of one package, and both are in use: {what_to_do}",
-        copy.id, copy.version, original.id, original.version,
-    )
+    }
+    found
 }

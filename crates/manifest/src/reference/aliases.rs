@@ -1,12 +1,13 @@
 //! Packages that are known under two ids, and which of the two counts. Applied where a reference becomes an id.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{PackageId, Reference};
 
-/// Prefixes of ids that mean others; by default none. Cheap to clone.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Aliases(Arc<[Alias]>);
+/// Prefixes of ids that mean others; by default none. Cheap to clone; all clones know together which of them were of use.
+#[derive(Debug, Clone, Default)]
+pub struct Aliases(Arc<[(Alias, AtomicBool)]>);
 
 /// A prefix that means another one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +26,7 @@ impl Aliases {
         aliases.sort_by(|left, right| {
             right.from.len().cmp(&left.from.len()).then_with(|| left.from.cmp(&right.from))
         });
-        Self(aliases.into())
+        Self(aliases.into_iter().map(|alias| (alias, AtomicBool::new(false))).collect())
     }
 
     /// Whether there are no aliases.
@@ -36,6 +37,9 @@ impl Aliases {
     /// The id that counts: another one, if an alias covers `id`.
     pub fn counted(&self, id: PackageId) -> PackageId {
         let Some((alias, rest)) = self.of(id.as_str()) else { return id };
+        if let Some((_, is_used)) = self.0.iter().find(|(one, _)| one == alias) {
+            is_used.store(true, Ordering::Relaxed);
+        }
         PackageId::parse([&alias.to, rest].concat().trim_end_matches('/')).unwrap_or(id)
     }
 
@@ -49,11 +53,27 @@ impl Aliases {
 
     /// The other ids of a package, which do not count.
     pub fn others(&self, id: &PackageId) -> Vec<String> {
-        let other = |alias: &Alias| {
+        let other = |(alias, _): &(Alias, AtomicBool)| {
             let rest = rest(&alias.to, id.as_str())?;
             Some([&alias.from, rest].concat().trim_end_matches('/').to_owned())
         };
-        self.0.iter().filter_map(other).collect()
+        self.0.iter().filter_map(other).filter(|other| other != id.as_str()).collect()
+    }
+
+    /// Whether an alias says that a package is meant as it is.
+    pub fn keeps(&self, id: &PackageId) -> bool {
+        self.of(id.as_str()).is_some_and(|(alias, _)| alias.from == alias.to)
+    }
+
+    /// All of them; the longest prefix comes first.
+    pub fn iter(&self) -> impl Iterator<Item = &Alias> {
+        self.0.iter().map(|(alias, _)| alias)
+    }
+
+    /// The aliases by which no id was counted so far.
+    pub fn unused(&self) -> impl Iterator<Item = &Alias> {
+        let unused = self.0.iter().filter(|(_, is_used)| !is_used.load(Ordering::Relaxed));
+        unused.map(|(alias, _)| alias)
     }
 
     fn of<'a>(&'a self, id: &'a str) -> Option<(&'a Alias, &'a str)> {
@@ -61,10 +81,20 @@ impl Aliases {
         let fits = |alias: &Alias, rest: &str| {
             !rest.is_empty() || alias.to.trim_end_matches('/').contains('/')
         };
-        let mut found = self.0.iter().filter_map(|alias| Some((alias, rest(&alias.from, id)?)));
+        let mut found =
+            self.0.iter().filter_map(|(alias, _)| Some((alias, rest(&alias.from, id)?)));
         found.find(|(alias, rest)| fits(alias, rest))
     }
 }
+
+impl PartialEq for Aliases {
+    fn eq(&self, other: &Self) -> bool {
+        let own = self.0.iter().map(|(alias, _)| alias);
+        own.eq(other.0.iter().map(|(alias, _)| alias))
+    }
+}
+
+impl Eq for Aliases {}
 
 /// What comes in an id after a prefix, which may also be the id of one package, with a slash.
 fn rest<'a>(prefix: &str, id: &'a str) -> Option<&'a str> {
@@ -95,6 +125,8 @@ mod tests {
         assert_eq!(counted("b.co/y"), "c.co/x/y");
         let new = PackageId::parse("a.co/new/lib").expect("is an id");
         assert_eq!(aliases.others(&new), ["a.co/old/lib"]);
+        let unused: Vec<&str> = aliases.unused().map(|alias| &*alias.from).collect();
+        assert_eq!(unused, [""; 0]);
         let old = PackageId::parse("a.co/old/lib").expect("is an id");
         let reference = aliases.reference(&old).expect("leads there");
         assert_eq!(reference.as_str(), "a.co/new/lib");
