@@ -18,18 +18,24 @@ were locked are shown here; `mu get` does not ask registries about locked packag
 
 Examples:
   mu outdated
-  mu outdated --json")]
+  mu outdated --json
+  mu outdated --installed 'ops/kafka#1.0.0@stable'")]
 pub(crate) struct Arguments {
     /// Look at the global packs
     #[arg(short, long)]
     global: bool,
+    /// Look at this version instead of what is locked: ID#VERSION, or ID#VERSION@CHANNEL, or a file with a list of them
+    #[arg(long, value_name = "ID#V|FILE")]
+    installed: Vec<String>,
 }
 
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let scope = Scope::of(arguments.global);
     let session = context.open(scope)?;
-    check_not_empty(&session)?;
-    let found = Packages { packages: outdated(&session)? };
+    if arguments.installed.is_empty() {
+        check_not_empty(&session)?;
+    }
+    let found = Packages { packages: outdated(&session, &arguments.installed)? };
     context.answer(&found, |found| {
         let mut table = Table::new(&["package", "current", "allowed", "newest", "note"]);
         for package in &found.packages {

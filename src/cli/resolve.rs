@@ -21,7 +21,8 @@ use crate::report::{FAINT, Failure, NOTICE, STRONG, Table, count};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 REFs replace the workspace's requirements; --with and --without add to them and remove from them. \
---compare shows what each strategy would choose.
+--compare shows what each strategy would choose. With --installed, the answer is the best version that an upgrade \
+from there leads to, one step away if the package says what can follow what.
 
 Examples:
   mu resolve
@@ -39,8 +40,8 @@ pub(crate) struct Arguments {
     /// Do not require this
     #[arg(long, value_name = "ID")]
     without: Vec<String>,
-    /// Assume that this version is installed: ID#VERSION, or ID#VERSION@CHANNEL
-    #[arg(long, value_name = "ID#V")]
+    /// Assume that this version is installed: ID#VERSION, or ID#VERSION@CHANNEL, or a file with a list of them
+    #[arg(long, value_name = "ID#V|FILE")]
     installed: Vec<String>,
     /// Assume this fact about the runtime
     #[arg(long, value_name = "K=V")]
@@ -102,29 +103,34 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
         mu_version: arguments.mu_version,
         exclude: arguments.exclude,
         narrowing: arguments.narrowing.into_operation(),
+        takes_steps: false,
         resolution: None,
         tidies: context.shell.is_json(),
     };
     if arguments.compare {
         return beside(context, &compare(&session, &request)?);
     }
+    let with_what = match request.installed.is_empty() {
+        true => "Mu.lock",
+        false => "what is installed",
+    };
     let outcome = what_if(&session, &request)?;
-    let ending = show(context, &outcome, arguments.explain);
+    let ending = show(context, &outcome, arguments.explain, with_what);
     // The process ends now, which gives back its memory at once. Piece by piece, that takes a fifteenth of the
     // instructions of a warm run with minimal selection.
     std::mem::forget((session, outcome));
     ending
 }
 
-/// What would be in use, and how that differs from the lock.
-fn show(context: &Context, outcome: &Outcome, explains: bool) -> Ending {
+/// What would be in use, and how that differs from what it is compared with.
+fn show(context: &Context, outcome: &Outcome, explains: bool, with_what: &str) -> Ending {
     if context.shell.is_json() {
         return change::print(context, outcome);
     }
     context.print(&chosen(context, outcome, explains))?;
     if !outcome.changes.is_empty() && !outcome.lock.packages.is_empty() {
         context.line("")?;
-        context.line(&format!("{FAINT}compared with Mu.lock:{FAINT:#}"))?;
+        context.line(&format!("{FAINT}compared with {with_what}:{FAINT:#}"))?;
     }
     change::print(context, outcome)
 }

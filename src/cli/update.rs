@@ -8,7 +8,9 @@ use crate::cli::diff;
 use crate::cli::get::Narrowing;
 use crate::ops::diff::{Difference, of_moves};
 use crate::ops::get::check_not_empty;
+use crate::ops::requirements::supposition::WhatIf;
 use crate::ops::update::{UpdateRequest, update};
+use crate::ops::what_if::what_if;
 use crate::ops::{Code, CommandError, Scope, Session};
 
 #[derive(Debug, Args)]
@@ -33,8 +35,8 @@ pub(crate) struct Arguments {
     /// Move the global packs
     #[arg(short, long)]
     global: bool,
-    /// Assume that this version is installed; step-by-step upgrades start there
-    #[arg(long, value_name = "ID#V")]
+    /// Assume that this version is installed, or what a file lists; step-by-step upgrades start there
+    #[arg(long, value_name = "ID#V|FILE")]
     installed: Vec<String>,
     /// First show what changed in the content of everything that moves (see `mu diff`)
     #[arg(long)]
@@ -49,13 +51,24 @@ pub(crate) struct Arguments {
 pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
     let Arguments { packages, global, installed, diff, dry_run, narrowing } = arguments;
     let session = context.open_for(Scope::of(global), dry_run)?;
-    if packages.is_empty() {
-        check_not_empty(&session)?;
+    let is_supposed = dry_run && !installed.is_empty();
+    let has_any = if packages.is_empty() { check_not_empty(&session) } else { Ok(()) };
+    let is_elsewhere = is_supposed && has_any.is_err();
+    if !is_elsewhere {
+        has_any?;
     }
     let narrowing = narrowing.into_operation();
     let request = UpdateRequest { packages, narrowing, installed };
     let diffs = if diff { show(context, &session, &request, dry_run)? } else { Vec::new() };
-    let outcome = update(&session, &request, dry_run)?;
+    // What is supposed to be installed need not be in use here.
+    let updated = if is_elsewhere { None } else { Some(update(&session, &request, dry_run)) };
+    let outcome = match updated {
+        Some(Err(error)) if !is_supposed || error.code != Code::NotFound => {
+            return Err(error.into());
+        }
+        Some(Ok(outcome)) => outcome,
+        _ => what_if(&session, &elsewhere(request))?,
+    };
     change::note_apps(context, &outcome);
     if context.shell.is_json() {
         let mut answer = Answer::new(&outcome);
@@ -63,6 +76,13 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
         return context.json(&answer);
     }
     change::print(context, &outcome)
+}
+
+/// The question for packages that nothing here requires.
+fn elsewhere(request: UpdateRequest) -> WhatIf {
+    let UpdateRequest { packages, narrowing, installed } = request;
+    let references = packages;
+    WhatIf { references, narrowing, installed, takes_steps: true, ..WhatIf::default() }
 }
 
 /// Shows what the update would change in the content of packages, and on a terminal asks whether to do it.

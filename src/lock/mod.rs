@@ -172,6 +172,13 @@ pub struct Source {
 }
 
 impl LockedPackage {
+    /// An entry for a version that is only supposed to be installed.
+    pub fn supposed(id: &PackageId, version: &Version) -> Self {
+        let is_composite = version.app().is_some();
+        let source = Source::new("hub", "supposed");
+        Self { is_composite, ..Self::new(id.clone(), version.to_string(), source) }
+    }
+
     /// An entry with only the keys that every entry has.
     pub fn new(id: PackageId, version: String, source: Source) -> Self {
         Self {

@@ -1,6 +1,7 @@
 //! `outdated`: which packages could move, how far within the requirements, and what exists beyond them.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use mu_provider::Commit;
 use schemars::JsonSchema;
@@ -8,14 +9,17 @@ use serde::Serialize;
 
 use crate::index::releases::Releases;
 use crate::lock::{LockedPackage, Lockfile};
+use crate::manifest;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::requirements::check_chosen;
+use crate::ops::requirements::requester::Requester;
+use crate::ops::requirements::supposition::installed;
 use crate::ops::solve::ceiling::{asking, newest, obstacle};
 use crate::ops::solve::names;
 use crate::ops::solve::planning::resolve_newest;
 use crate::ops::solve::resolve::request;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{ArtifactDigest, PackageId};
+use crate::reference::{ArtifactDigest, PackageId, Reference};
 use crate::select::{Asking, Obstacle, Request, Update, incompatibilities};
 
 /// A package that could move.
@@ -48,15 +52,31 @@ pub struct Outdated {
     pub only_locked: bool,
 }
 
-/// Finds the packages that could move.
+/// Finds the packages that could move: the locked ones, or those of a supposed installation, as
+/// [`WhatIf::installed`](crate::ops::requirements::supposition::WhatIf::installed) has them.
 ///
 /// # Errors
 ///
-/// When registries cannot be reached.
-pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
-    let lock = session.lockfile()?.unwrap_or_default();
-    let requirements = names::collect(session, lock.extra.clone())?;
-    check_chosen(session, &requirements)?;
+/// When registries cannot be reached, or an installation cannot be read.
+pub fn outdated(session: &Session, supposed: &[String]) -> Result<Vec<Outdated>, CommandError> {
+    let mut lock = session.lockfile()?.unwrap_or_default();
+    let mut requirements = names::collect(session, lock.extra.clone())?;
+    if supposed.is_empty() {
+        check_chosen(session, &requirements)?;
+    } else {
+        requirements.installed = installed(session, supposed)?;
+        lock = Arc::new(Lockfile::default());
+        let packages = &mut Arc::make_mut(&mut lock).packages;
+        for (id, installed) in requirements.installed.clone() {
+            packages.push(LockedPackage::supposed(&id, &installed.version));
+            let is_asked = requirements.asked.iter().any(|asked| asked.requirement.id == id);
+            let written = session.index().written(&id).unwrap_or_else(|| id.to_string());
+            if !is_asked {
+                let any = manifest::Requirement::new(Reference::parse(&written)?);
+                requirements.suppose(session, &Requester::Question, &any);
+            }
+        }
+    }
     check_known(session, &lock)?;
     let newest_lock = match resolve_newest(session, &requirements) {
         Ok(resolved) => resolved.lock,
@@ -79,7 +99,8 @@ pub fn outdated(session: &Session) -> Result<Vec<Outdated>, CommandError> {
         let releases =
             session.index().listed(&package.id).map_err(|error| unavailable(session, error))?;
         let now = successor(&newest_lock, package);
-        let newest = newest(&releases).map(|version| version.to_string());
+        let newest = newest(&releases, package.parsed_version().as_ref());
+        let newest = newest.map(|version| version.to_string());
         let shown = |commit: Option<&Commit>, version: &str| match commit {
             Some(commit) if version == LockedPackage::NO_VERSION => commit.short().to_owned(),
             _ => version.to_owned(),

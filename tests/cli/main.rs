@@ -23,6 +23,8 @@ mod completions;
 mod conflict;
 mod contents;
 mod crossplane;
+#[cfg(feature = "oci")]
+mod crossplane_moves;
 mod diff;
 mod digest;
 mod edit;
@@ -59,6 +61,8 @@ mod hub_serve;
 mod hub_tags;
 mod identity;
 mod info;
+#[cfg(feature = "olm")]
+mod installed;
 mod joined;
 mod json;
 mod kcl;
@@ -96,6 +100,8 @@ mod oci_auth;
 mod oci_charts;
 #[cfg(feature = "oci")]
 mod oci_hostile;
+#[cfg(feature = "oci")]
+mod oci_indexes;
 #[cfg(feature = "oci")]
 mod oci_tags;
 #[cfg(feature = "olm")]

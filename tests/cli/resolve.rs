@@ -92,9 +92,10 @@ fn without_and_exclude_take_away() {
 }
 
 #[test]
-fn installed_versions_are_preferred() {
+fn what_is_installed_moves_like_everything() {
     let sandbox = sandbox();
-    assert_eq!(chosen(&sandbox, &["--installed", "aws/ec2#1.0.0"]), ["aws/ec2 1.0.0"]);
+    let newest = ["aws/vpc 1.0.0", "aws/ec2 1.1.0"];
+    assert_eq!(chosen(&sandbox, &["--installed", "aws/ec2#1.0.0"]), newest);
     let json = sandbox.mu(&["resolve", "--installed", "aws/ec2", "--json"]);
     json.fails_with("usage");
 }

@@ -41,14 +41,17 @@ fn the_way_of_an_upgrade_is_printed() {
 #[test]
 fn what_is_supposed_to_be_installed_is_where_upgrades_go_from() {
     let sandbox = sandbox("ops/kafka#~1.0");
-    // The installed version stays if it fits, whether a manifest or the question requires it.
+    // The best version that one upgrade leads to is chosen, whether a manifest or the question requires it.
     for asked in [&[][..], &["ops/kafka#~1.0"]] {
-        let mut arguments = vec!["resolve", "--installed", "ops/kafka#1.0.1"];
-        arguments.extend(asked);
-        let run = sandbox.mu(&arguments).ok();
-        assert_eq!(run.stdout, "ops/kafka 1.0.1\n");
-        // It moves if it must, step by step.
-        let mut arguments = vec!["resolve", "--exclude", "ops/kafka#1.0.0"];
+        for (installed, next) in [("1.0.0", "1.0.1"), ("1.0.1", "1.0.3"), ("1.0.3", "1.0.3")] {
+            let installed = format!("ops/kafka#{installed}");
+            let arguments = [&["resolve", "--installed", &installed][..], asked].concat();
+            let run = sandbox.mu(&arguments).ok();
+            assert!(run.stdout.starts_with(&format!("ops/kafka {next}\n")), "{}", run.shown());
+            run.does_not_say(&["compared with Mu.lock"]);
+        }
+        // It goes further if it must, step by step.
+        let mut arguments = vec!["resolve", "--with", "ops/kafka#1.0.3"];
         arguments.extend(["--installed", "ops/kafka#1.0.0"]);
         arguments.extend(asked);
         let json = sandbox.mu(&[&arguments[..], &["--json"]].concat()).ok().json();
@@ -65,6 +68,24 @@ fn what_is_supposed_to_be_installed_is_where_upgrades_go_from() {
     [exit 0]
     ");
     sandbox.mu(&["update", "--installed", "ops/kafka", "--json"]).fails_with("usage");
+    // A file lists what is installed, also where nothing is required.
+    sandbox.write("cluster/list", "# What runs.\nops/kafka#1.0.0\n\n- \"ops/other#1.0.0\"\n");
+    std::fs::remove_file(sandbox.path("work/Mu.yaml")).expect("is there");
+    for arguments in [
+        &["resolve", "ops/kafka", "--installed", "ops/kafka#1.0.0"][..],
+        &["resolve", "--installed", "ops/kafka#1.0.0"],
+        &["resolve", "ops/kafka", "--installed", "cluster/list"],
+        &["update", "ops/kafka", "--installed", "cluster/list", "--dry-run"],
+        &["update", "--installed", "ops/kafka#1.0.0", "--dry-run"],
+    ] {
+        sandbox.mu(arguments).ok().says(&["ops/kafka", "1.0.1"]);
+    }
+    let outdated = sandbox.mu(&["outdated", "--installed", "ops/kafka#1.0.0"]).ok();
+    outdated.says(&["ops/kafka", "1.0.0", "1.0.3", "1.2.0"]);
+    assert!(!sandbox.path("work/Mu.lock").exists());
+    sandbox.write("cluster/list", "ops/kafka#1.0.0\nops/kafka#^1\n");
+    let run = sandbox.mu(&["resolve", "ops/kafka", "--installed", "cluster/list"]);
+    run.says(&["[DIR]/work/cluster/list:2: --installed takes ID#VERSION", "`ops/kafka#^1`"]);
 }
 
 #[test]
@@ -106,7 +127,7 @@ fn what_is_supposed_to_be_installed_brings_what_it_needs() {
         Package::new("aws/ec2", "1.1.0"),
         Package::new("aws/vpc", "1.0.0"),
     ]);
-    for asked in [&[][..], &["aws/ec2#^1"]] {
+    for asked in [&["--with", "aws/ec2#1.0.0"][..], &["aws/ec2#1.0.0"]] {
         let arguments = [&["resolve", "--installed", "aws/ec2#1.0.0"][..], asked].concat();
         let run = sandbox.mu(&arguments).ok();
         let expected = "aws/ec2 1.0.0\naws/vpc 1.0.0\n";

@@ -159,7 +159,10 @@ pub(crate) fn note_newer(
         let Some(current) = package.parsed_version().filter(|_| is_published) else { continue };
         // If something cannot be looked up now, it was known a moment ago, or is not worth reporting.
         let Ok(releases) = session.index().listed(&one.id) else { continue };
-        let Some(newest) = newest(&releases).filter(|newest| *newest > current) else { continue };
+        let Some(newest) = newest(&releases, Some(&current)).filter(|newest| *newest > current)
+        else {
+            continue;
+        };
         one.newer = Some(newest.to_string());
         if !open.contains(&one.id) {
             continue;

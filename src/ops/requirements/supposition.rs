@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::fs;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
 use crate::select::Installed;
@@ -16,8 +17,10 @@ pub struct WhatIf {
     pub with: Vec<String>,
     /// Packages whose requirements are dropped.
     pub without: Vec<String>,
-    /// Versions that are installed.
+    /// Versions that are installed, or files with lists of them: upgrades begin there.
     pub installed: Vec<String>,
+    /// Whether upgrades may take several steps at once; otherwise the best version one step away comes first.
+    pub takes_steps: bool,
     /// Facts of the runtime, `NAME=VALUE`.
     pub runtime: Vec<String>,
     /// The version of mu, if not this one's.
@@ -73,31 +76,64 @@ pub(crate) fn supposed_mu(text: Option<&str>) -> Result<Option<Version>, Command
     version.map_err(|error| CommandError::new(Code::Usage, format!("--mu-version: {error}")))
 }
 
-/// Reads a supposed installation, `ID#VERSION` or `ID#VERSION@CHANNEL`.
+/// Reads supposed installations: each `ID#VERSION` or `ID#VERSION@CHANNEL`, or a file with one of them in each line.
 ///
 /// # Errors
 ///
-/// When one is not a reference with one version.
+/// When one is not a reference with one version, or a file cannot be read.
 pub(crate) fn installed(
     session: &Session,
     texts: &[String],
 ) -> Result<BTreeMap<PackageId, Installed>, CommandError> {
-    let one = |text: &String| {
-        // Versions never contain `@`; in a repository's URL, `@` follows the user.
-        let channel = text.split_once('#').and_then(|(_, version)| version.split_once('@'));
-        let channel = channel.map(|(_, channel)| channel.to_owned());
-        let length = text.len() - channel.as_ref().map_or(0, |channel| channel.len() + 1);
-        let reference = Reference::parse(text.get(..length).unwrap_or(text))?;
-        let (Some(VersionSpec::Pin(pin)), false) =
-            (reference.version(), channel.as_deref() == Some(""))
-        else {
-            let form = "ID#VERSION or ID#VERSION@CHANNEL, with one version";
-            let message = format!("--installed takes {form}, not `{text}`");
-            return Err(CommandError::new(Code::Usage, message)
-                .hint("such as `--installed 'aws/ec2#1.0.6'`"));
-        };
-        let version = Version::parse(&pin.version().to_string())?;
-        Ok((session.id_of(&reference), Installed { version, channel }))
+    let mut all = BTreeMap::new();
+    for text in texts {
+        let file = session.environment.current.join(text);
+        let is_list = !text.contains('#') && file.is_file();
+        let lines = if is_list { Some(fs::read_text(&file)?) } else { None };
+        match lines {
+            None => all.extend([one(session, text, None)?]),
+            Some(lines) => {
+                for (number, line) in lines.lines().enumerate() {
+                    // A list in YAML is one, too.
+                    let entry = line.trim().trim_start_matches("- ").trim_matches(['"', '\'']);
+                    if !entry.is_empty() && !entry.starts_with('#') {
+                        let place = format!("{}:{}: ", file.display(), number + 1);
+                        all.extend([one(session, entry, Some(&place))?]);
+                    }
+                }
+            }
+        }
+    }
+    Ok(all)
+}
+
+fn one(
+    session: &Session,
+    text: &str,
+    place: Option<&str>,
+) -> Result<(PackageId, Installed), CommandError> {
+    // Versions never contain `@`; in a repository's URL, `@` follows the user.
+    let channel = text.split_once('#').and_then(|(_, version)| version.split_once('@'));
+    let channel = channel.map(|(_, channel)| channel.to_owned());
+    let length = text.len() - channel.as_ref().map_or(0, |channel| channel.len() + 1);
+    let reference = Reference::parse(text.get(..length).unwrap_or(text))?;
+    let version = match reference.version() {
+        Some(VersionSpec::Pin(pin)) => Some(Version::parse(&pin.version().to_string())?),
+        // Of a composite one, the app's version can leave numbers out, or be other text.
+        Some(VersionSpec::Tag(tag)) => Version::parse_composite(tag.as_str()).ok(),
+        _ => None,
     };
-    texts.iter().map(one).collect()
+    let Some(version) = version.filter(|_| channel.as_deref() != Some("")) else {
+        let form =
+            "ID#VERSION or ID#VERSION@CHANNEL, with one version, or a file with a list of them";
+        let place = place.unwrap_or_default();
+        let message = format!("{place}--installed takes {form}, not `{text}`");
+        return Err(
+            CommandError::new(Code::Usage, message).hint("such as `--installed 'aws/ec2#1.0.6'`")
+        );
+    };
+    let id = session.id_of(&reference);
+    let alone = reference.with_version(None);
+    session.index().declare(&id, &alone, &session.environment.current);
+    Ok((id, Installed { version, channel, is_next_wanted: false }))
 }

@@ -55,12 +55,16 @@ pub(crate) fn obstacle(
     (first < newer.len()).then(|| newer.swap_remove(first))
 }
 
-/// The newest release that is neither a prerelease nor withdrawn.
-pub(crate) fn newest(releases: &Releases) -> Option<Version> {
+/// The newest version that was not withdrawn, and that is not older than `current`: a release, or whatever there is if all are
+/// prereleases, or if `current` is one.
+pub(crate) fn newest(releases: &Releases, current: Option<&Version>) -> Option<Version> {
     let is_yanked =
         |position| releases.details(position).is_some_and(|details| details.yanked.is_some());
+    let counts_all = releases.has_only_prereleases() || current.is_some_and(Version::is_prerelease);
     let mut positions = (0..releases.len()).rev();
-    let newest = positions
-        .find(|&position| !is_yanked(position) && !releases.version(position).is_prerelease());
-    newest.map(|position| releases.version(position))
+    let newest = positions.find(|&position| {
+        !is_yanked(position) && (counts_all || !releases.version(position).is_prerelease())
+    });
+    let newest = newest.map(|position| releases.version(position));
+    newest.filter(|newest| current.is_none_or(|current| newest >= current))
 }

@@ -4,7 +4,7 @@ pub mod compare;
 
 use std::sync::Arc;
 
-use crate::lock::{LockedPackage, Lockfile, Source};
+use crate::lock::{LockedPackage, Lockfile};
 use crate::manifest;
 use crate::ops::apply::element::find_package;
 use crate::ops::apply::fetch::archives;
@@ -41,7 +41,8 @@ fn answer(
     notes: &mut Vec<String>,
 ) -> Result<Outcome, CommandError> {
     // Without references, the conditions would be about nothing.
-    let WhatIf { references, with, narrowing, .. } = request;
+    let WhatIf { with, narrowing, .. } = request;
+    let mut references = request.references.clone();
     if !narrowing.is_empty() && references.is_empty() && with.is_empty() {
         return Err(without_packages("mu resolve ops/kafka --app-version 2.3"));
     }
@@ -50,6 +51,11 @@ fn answer(
     let mut supposed_lock = previous.clone();
     for (id, installed) in &requirements.installed {
         suppose_installed(&mut Arc::make_mut(&mut supposed_lock).packages, id, installed);
+    }
+    // Where nothing is required, the question is about what is installed.
+    if references.is_empty() && with.is_empty() && requirements.asked.is_empty() {
+        let written = |id| session.index().written(id).unwrap_or_else(|| id.to_string());
+        references.extend(requirements.installed.keys().map(written));
     }
     let mut asked = Vec::new();
     let given = references.iter().map(|text| (Requester::Question, text));
@@ -90,7 +96,12 @@ fn answer(
         let packages = supposed_lock.packages.iter().filter(|package| is_supposed(&package.id));
         base = Arc::new(Lockfile { packages: packages.cloned().collect(), ..Lockfile::default() });
     }
-    let resolved = resolve_from(session, &requirements, Update::Nothing, base)?;
+    // What is installed is where upgrades begin, and nothing that stays.
+    let update = match requirements.installed.is_empty() {
+        true => Update::Nothing,
+        false => Update::Packages(requirements.installed.keys().cloned().collect()),
+    };
+    let resolved = resolve_from(session, &requirements, update, base)?;
     let unagreed = replacement_consent::check(session, &previous, &resolved, true)?;
     let left_out = other_places::left_out(session, &resolved.lock);
     for warning in resolved.warnings.iter().chain(&left_out) {
@@ -117,6 +128,9 @@ fn with_assumptions(
         Requirements::none(session)
     };
     requirements.installed = installed(session, &request.installed)?;
+    for installed in requirements.installed.values_mut() {
+        installed.is_next_wanted = !request.takes_steps;
+    }
     requirements.runtime.extend(facts(&request.runtime)?);
     requirements.mu_version = supposed_mu(request.mu_version.as_deref())?;
     for text in &request.exclude {
@@ -140,8 +154,7 @@ fn with_assumptions(
 
 fn suppose_installed(packages: &mut Vec<LockedPackage>, id: &PackageId, installed: &Installed) {
     packages.retain(|package| package.id != *id);
-    let source = Source::new("hub", "supposed");
-    let mut package = LockedPackage::new(id.clone(), installed.version.to_string(), source);
+    let mut package = LockedPackage::supposed(id, &installed.version);
     package.channel = installed.channel.clone();
     packages.push(package);
     packages.sort_by(|left, right| left.id.cmp(&right.id));

@@ -332,7 +332,10 @@ fn archive(session: &Session, package: &LockedPackage, roots: &Roots) -> Option<
     }
     let way = known_way(session, package, roots)?;
     let release = release_of(session, package, &way).ok()?;
-    way.route.provider.archive(&way.route.location, &release)
+    let archive = way.route.provider.archive(&way.route.location, &release);
+    // The bundle of an operator is an image elsewhere.
+    let image = || release.urls.first().filter(|url| url.starts_with("oci://"));
+    archive.or_else(|| SafeUrl::parse(image()?).ok())
 }
 
 /// The source to write into the lock: where the settings lead the package now, if that is known without a
