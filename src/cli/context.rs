@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::cli::global::Global;
 use crate::env::Environment;
+use crate::ops::session::open_to_ask;
 use crate::ops::{CommandError, Events, Options, Scope, Session, View};
 use crate::reference::PackageId;
 use crate::report::{Shell, Table};
@@ -41,6 +42,11 @@ impl Context {
     /// Opens the workspace, or the global packs, for reading.
     pub(crate) fn open(&self, scope: Scope) -> Result<Session, CommandError> {
         Session::open(self.environment.clone(), self.options()?, scope, self.events())
+    }
+
+    /// Opens the workspace for a question about packages elsewhere, also if its own cannot be read.
+    pub(crate) fn open_to_ask(&self) -> Result<Session, CommandError> {
+        open_to_ask(self.environment.clone(), self.options()?, self.events())
     }
 
     /// Opens the workspace only for its settings.

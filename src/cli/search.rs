@@ -13,9 +13,9 @@ use crate::cli::global::within;
 use crate::cli::info::with_reason;
 use crate::lock::Source;
 use crate::manifest::Capability;
+use crate::ops::Session;
 use crate::ops::search::{FoundPackage, SearchRequest, capabilities, search};
 use crate::ops::session::json;
-use crate::ops::{Scope, Session};
 use crate::reference::PackageId;
 use crate::report::{FAINT, NOTICE, STRONG, Table, printable};
 
@@ -33,8 +33,8 @@ Examples:
   mu search --provides compute.mu.com/v1/VM       which packages provide it
   mu search kafka --json")]
 pub(crate) struct Arguments {
-    /// The words to search for
-    #[arg(value_name = "WORDS", required_unless_present = "provides", conflicts_with = "provides")]
+    /// The words to search for; without any, all packages are listed
+    #[arg(value_name = "WORDS", conflicts_with = "provides")]
     words: Vec<String>,
     /// List packages that provide this capability; without CAP, list all capabilities
     #[arg(long, value_name = "CAP", num_args = 0..=1)]
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
 const LONGEST_DESCRIPTION: usize = 72;
 
 pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
-    let session = context.open(Scope::Workspace)?;
+    let session = context.open_to_ask()?;
     if let Some(None) = arguments.provides {
         return list_capabilities(context, &session);
     }
@@ -72,6 +72,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
             None if Capability::parse(&words).is_ok() => format!(
                 "found nothing for `{words}`; `mu search --provides {words}` lists the packages that provide this capability"
             ),
+            None if words.is_empty() => "no registry lists any package".to_owned(),
             None => format!("found nothing for `{words}`"),
         };
         context.shell.status(&text);

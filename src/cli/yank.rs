@@ -5,7 +5,6 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
-use crate::ops::Scope;
 use crate::ops::yank::{Marked, YankRequest, yank};
 use crate::report::printable;
 
@@ -53,7 +52,7 @@ pub(super) struct Answer {
 
 pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
     let Arguments { reference, undo, reason, to, dry_run } = arguments;
-    let session = context.open(Scope::Workspace)?;
+    let session = context.open_to_ask()?;
     let request = YankRequest { reference, reason, undo, to, dry_run };
     let Marked { name, version, place, changed } = yank(&session, &request)?;
     let yanked = !undo;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use mu_provider::without_secrets;
+use mu_provider::{SafeUrl, without_secrets};
 
 use crate::fs;
 use crate::index::RouteError;
@@ -47,6 +47,16 @@ pub fn add(
     }
     let Set { text, before, now } = set_registry(&path, &text, prefix, registry)?;
     check(session, &now)?;
+    let url = now.url.as_ref().map(|url| url.as_url().as_str());
+    let rest = url.and_then(|url| url.split_once("file://"));
+    let rest = rest.filter(|(format, _)| format.is_empty() || format.ends_with('+'));
+    let folder = rest.and_then(|(_, rest)| SafeUrl::parse(&format!("file://{rest}")).ok());
+    let folder = folder.and_then(|url| url.as_url().to_file_path().ok());
+    if let Some(folder) = folder.filter(|folder| !folder.exists()) {
+        session
+            .events
+            .warning(&format!("`{prefix}` leads to `{}`, which is not there", folder.display()));
+    }
     if global {
         fs::create_private_folder(&session.environment.mu_home, crate::env::IN_HOME)?;
     }

@@ -18,6 +18,30 @@ fn sandbox() -> Sandbox {
 }
 
 #[test]
+fn questions_about_packages_elsewhere_need_no_package_of_the_workspace() {
+    let sandbox = sandbox();
+    std::fs::remove_file(sandbox.path("work/Mu.yaml")).expect("is there");
+    sandbox.write("y/Mu.yaml", "name: acme/lib\nversion: 1.1.0\n");
+    for (text, reason) in [
+        ("name: acme/lib\nversion: 1.0.0\n", "`acme/lib` is in this workspace twice"),
+        ("name: [\n", "[DIR]/work/x/Mu.yaml:1:7: this is not YAML"),
+        ("name: acme/x\nnope: 1\n", "[DIR]/work/x/Mu.yaml:2:1: unknown key `nope`"),
+    ] {
+        sandbox.write("x/Mu.yaml", text);
+        let left_out = format!("warning: the workspace's own packages are left out: {reason}");
+        for question in [&["info", "aws/vpc"][..], &["versions", "aws/vpc"]] {
+            sandbox.mu(question).ok().says(&[&left_out, "1.1.0"]);
+        }
+        sandbox.mu(&["search", "vpc"]).says(&[&left_out]);
+        let yank = ["yank", "aws/s3#2.0.0", "--reason", "old", "--to", "../hub"];
+        sandbox.mu(&yank).ok().says(&[&left_out]);
+        sandbox.mu(&["yank", "aws/s3#2.0.0", "--undo", "--to", "../hub"]).ok();
+        // What is about them still fails.
+        sandbox.mu(&["get"]).fails();
+    }
+}
+
+#[test]
 fn list_shows_what_is_installed() {
     let sandbox = sandbox();
     let run = sandbox.mu(&["list"]).ok();

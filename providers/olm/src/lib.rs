@@ -205,15 +205,21 @@ impl Provider for OlmProvider {
         query: &Query,
         progress: &dyn Progress,
     ) -> Result<Option<Hits>, ProviderError> {
-        let Some(catalog) = self.catalogs.get(location, progress)? else { return Ok(None) };
+        let Some(catalog) = self.catalogs.get(location, progress)? else {
+            let text = format!("there is no catalog: `{}` does not exist", location.root);
+            return Err(ProviderError::new(ErrorKind::NotFound, text));
+        };
         Ok(Some(catalog.search(query, |name, package| {
             let releases: Vec<Release> = package.releases().collect();
             let best = olm::best(&releases)?;
+            // The name of a bundle finds its package.
+            let bundles = releases.iter().filter_map(|release| release.locator.as_deref());
+            let bundles = bundles.filter(|name| query.has_word(name)).map(str::to_owned);
             Some(CatalogLine {
                 name: name.to_owned(),
                 latest: best.full_version(),
                 description: best.description.clone(),
-                keywords: best.keywords.clone(),
+                keywords: best.keywords.iter().cloned().chain(bundles).collect(),
                 provides: best.provides.clone(),
                 deprecated: best.deprecated.clone(),
                 ..CatalogLine::default()

@@ -284,15 +284,16 @@ fn ask_all(
     places.extend(session.index().repositories(&listed_in_use(session)?));
     let results = all_at_once(places, |place| {
         let query = Query::new(&text(words, &place.before_names), limit);
-        ask(session, place, query)
+        let prefix = place.prefix.clone();
+        (prefix, ask(session, place, query))
     });
     let mut answered = Vec::new();
     let mut failures = Vec::new();
-    for result in results {
+    for (prefix, result) in results {
         match result {
             Ok(Some(answer)) => answered.push(answer),
             Ok(None) => {}
-            Err(error) => failures.push(error),
+            Err(error) => failures.push((prefix, error)),
         }
     }
     if answered.is_empty() {
@@ -300,16 +301,17 @@ fn ask_all(
             CommandError::new(Code::NotFound, "no registry is configured that can be searched")
                 .hint("`mu registry add PREFIX URL` adds a hub");
         // One that refuses comes first: a token may be all that is missing.
-        failures.sort_by_key(|failure| failure.code != Code::Auth);
-        let mut failures = failures.into_iter();
+        failures.sort_by_key(|(_, failure)| failure.code != Code::Auth);
+        let mut failures = failures.into_iter().map(|(_, failure)| failure);
         let first = failures.next().map_or(nothing, |first| at_default_base(session, first));
         return Err(failures.fold(first, |first, other| {
             let text = with_causes(&*other.error);
             first.hint(format!("another registry failed too: {text}"))
         }));
     }
-    for failure in failures {
-        session.events.warning(&with_causes(&*failure.error));
+    for (prefix, failure) in failures {
+        let why = with_causes(&*failure.error);
+        session.events.warning(&format!("`{prefix}` is left out: {why}"));
     }
     Ok(answered)
 }

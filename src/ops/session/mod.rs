@@ -57,6 +57,8 @@ use crate::store::Store;
 use crate::workspace::{CONFIG_FILE, MU_FOLDER, Registry, Resolution, WORKSPACE_FILE, Workspace};
 use mu_provider::threads;
 
+pub use self::opening::open_to_ask;
+
 /// How many requests a run may send for each package that it may look at.
 const REQUESTS_OF_A_PACKAGE: usize = 10;
 

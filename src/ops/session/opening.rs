@@ -136,6 +136,27 @@ impl Session {
     }
 }
 
+/// Opens the workspace around the current folder for a question about packages elsewhere: if one of its own packages cannot be
+/// read, it is open without them, and a warning says so.
+///
+/// # Errors
+///
+/// When settings cannot be read.
+pub fn open_to_ask(
+    environment: Environment,
+    options: Options,
+    events: Arc<dyn Events>,
+) -> Result<Session, CommandError> {
+    let (ours, theirs) = ((environment.clone(), options.clone()), Arc::clone(&events));
+    Session::open(ours.0, ours.1, Scope::Workspace, theirs).or_else(|error| {
+        let session = Session::open_settings(environment, options, Arc::clone(&events))?;
+        let text = error.error.to_string();
+        let reason = text.lines().next().unwrap_or_default();
+        events.warning(&format!("the workspace's own packages are left out: {reason}"));
+        Ok(session)
+    })
+}
+
 /// The settings of the user, and the registries of the enclosing workspace: where packages come from does not depend on
 /// where they are installed.
 fn global(environment: &Environment) -> Result<Workspace, CommandError> {

@@ -62,6 +62,11 @@ impl Query {
         &self.text
     }
 
+    /// Whether this is one of its words, in whatever case.
+    pub fn has_word(&self, word: &str) -> bool {
+        self.words.contains(&word.to_lowercase())
+    }
+
     /// The largest number of packages to return.
     pub fn limit(&self) -> usize {
         self.limit
