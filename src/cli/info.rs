@@ -11,10 +11,10 @@ use mu_provider::brief;
 use crate::cli::context::{Context, Ending};
 use crate::index::releases::LeftOut;
 use crate::lock::Source;
-use crate::ops::Scope;
-use crate::ops::info::{Info, info};
+use crate::ops::info::{Exports, Info, info};
 use crate::ops::readme::{Readme, readme};
 use crate::ops::session::json;
+use crate::ops::versions::ListedVersion;
 use crate::reference::PackageId;
 use crate::report::{BAD, FAINT, NOTICE, STRONG, count, printable};
 
@@ -56,7 +56,7 @@ pub(super) struct ReadmeAnswer {
 }
 
 fn show_readme(context: &Context, reference: &str) -> Ending {
-    let session = context.open(Scope::Workspace)?;
+    let session = context.open_to_ask()?;
     let Readme { id, version, file, text } = readme(&session, reference)?;
     let answer = ReadmeAnswer { id, version, file, text };
     context.answer(&answer, |answer| {
@@ -144,6 +144,10 @@ pub(super) struct Answer<'a> {
     workspace: &'a Option<String>,
     /// The command that adds it as a dependency, if that is advisable.
     install: Option<String>,
+    /// The elements that it exports, as far as that is known without fetching it.
+    exports: &'a Option<Exports>,
+    /// Which of the kinds of packages of its format it is, if they have kinds: `Provider`.
+    kind: &'a Option<String>,
 }
 
 /// The channels of the version, and which of the package's channels comes first, if there are several.
@@ -221,6 +225,8 @@ impl<'a> Answer<'a> {
             locked: &found.locked,
             workspace: &found.workspace,
             install: install(found),
+            exports: &found.exports,
+            kind: &found.kind,
         }
     }
 }
@@ -229,7 +235,7 @@ pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     if arguments.readme {
         return show_readme(context, &arguments.reference);
     }
-    let mut session = context.open(Scope::Workspace)?;
+    let mut session = context.open_to_ask()?;
     session.options.dated = true;
     let found = info(&session, &arguments.reference, &arguments.runtime)?;
     if context.shell.is_json() {
@@ -300,7 +306,7 @@ fn facts(context: &Context, found: &Info) -> Vec<(&'static str, Vec<String>)> {
         ("repository", one(&about.repository)),
         ("maintainers", about.maintainers.clone()),
         ("keywords", vec![about.keywords.join(", ")]),
-        ("format", one(&found.format)),
+        ("format", format(found).into_iter().collect()),
         ("app version", one(&version.app_version)),
         ("published", vec![version.published_on().to_owned()]),
         ("commit", one(&version.commit)),
@@ -308,9 +314,10 @@ fn facts(context: &Context, found: &Info) -> Vec<(&'static str, Vec<String>)> {
         ("versions", span(found).into_iter().collect()),
         ("left out", LeftOut::in_words(&found.left_out).into_iter().collect()),
         ("usable", newest_usable.collect()),
-        ("depends on", short(&about.dependencies)),
+        ("depends on", with_kinds(short(&about.dependencies), &about.dependency_kinds)),
         ("bundled", vec![found.bundled.join(", ")]),
         ("unknown keys", vec![found.unknown.join(", ")]),
+        ("exports", found.exports.iter().map(|exports| exported(version, exports)).collect()),
         ("provides", about.provides.clone()),
         ("requires", about.requires.clone()),
         ("replaces", short(&about.replaces)),
@@ -320,6 +327,36 @@ fn facts(context: &Context, found: &Info) -> Vec<(&'static str, Vec<String>)> {
         ("here", here),
         ("install", install(found).iter().map(|text| context.short(text).into_owned()).collect()),
     ]
+}
+
+/// The format, and the kind of package that it is.
+fn format(found: &Info) -> Option<String> {
+    let format = found.format.clone()?;
+    Some(match &found.kind {
+        Some(kind) => format!("{format} {kind}"),
+        None => format,
+    })
+}
+
+/// What a package depends on, each with the kind of package that it is said to be.
+fn with_kinds(dependencies: Vec<String>, kinds: &[String]) -> Vec<String> {
+    let kinds = kinds.iter().map(String::as_str).chain(std::iter::repeat(""));
+    let named = dependencies.into_iter().zip(kinds);
+    named
+        .map(|(dependency, kind)| match kind {
+            "" => dependency,
+            kind => format!("{dependency} ({kind})"),
+        })
+        .collect()
+}
+
+/// The exported elements; with the version, if that is another one than the one that is shown.
+fn exported(version: &ListedVersion, exports: &Exports) -> String {
+    let names = exports.names.join(", ");
+    match exports.version == version.version {
+        true => names,
+        false => format!("{names} ({})", exports.version),
+    }
 }
 
 /// The number of versions, with the oldest and the newest.

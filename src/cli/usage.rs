@@ -130,6 +130,17 @@ fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
                    of the workspace need";
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }
+    // Other tools have an option for what comes after the `#` here.
+    if error.kind() == ErrorKind::UnknownArgument
+        && matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(argument)) if argument == "--version")
+    {
+        let version = arguments.iter().skip_while(|argument| *argument != "--version").nth(1);
+        let version = version.and_then(|version| version.to_str()).unwrap_or("1.2.0");
+        let tip = format!("a version is written after the package: `PACKAGE#{version}`");
+        error.remove(ContextKind::SuggestedArg);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+        return;
+    }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return;
     };

@@ -11,9 +11,13 @@ use crate::report::count;
 #[command(after_help = "\
 Examples:
   mu verify
+  mu verify aws/ec2
   mu verify --global
   mu verify --store                    every tree in the store of this machine")]
 pub(crate) struct Arguments {
+    /// Check only these packages
+    #[arg(value_name = "PKG", conflicts_with = "store")]
+    packages: Vec<String>,
     /// Check the store instead of the packs
     #[arg(long)]
     store: bool,
@@ -25,7 +29,10 @@ pub(crate) struct Arguments {
 pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
     let scope = Scope::of(arguments.global);
     let session = context.open(scope)?;
-    let report = if arguments.store { verify_store(&session)? } else { verify(&session)? };
+    let report = match arguments.store {
+        true => verify_store(&session)?,
+        false => verify(&session, &arguments.packages)?,
+    };
     let noun = if arguments.store { "tree" } else { "pack" };
     if !report.faults.is_empty() {
         let mut message = format!(

@@ -187,7 +187,7 @@ fn each_once(
                 [_] => {
                     format!("`{reference}` is the package in this folder: name one that it needs")
                 }
-                _ => "`-p PACKAGE` names the package whose Mu.yaml is to change".to_owned(),
+                _ => "`-p PACKAGE` names the package whose manifest is to change".to_owned(),
             };
             return Err(CommandError::new(Code::Usage, message).hint(hint));
         }

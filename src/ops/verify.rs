@@ -9,13 +9,17 @@ use mu_provider::threads::{at_once, into_inner, lock};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::lock::LockedPackage;
 use crate::ops::apply::development;
 use crate::ops::apply::fetch::{check_installed, content_fault, placed_fault, placed_folder};
 use crate::ops::requirements::{Requirements, check_chosen};
 use crate::ops::session::installed_packs::wanted;
 use crate::ops::session::json;
+use crate::ops::session::locked::find_used;
+use crate::ops::session::named::{PackageName, Purpose};
 use crate::ops::{CommandError, Session, Stage};
 use crate::packs::{WantedPack, hash_folder};
+use crate::reference::PackageId;
 
 /// The problem with one pack or stored tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -39,13 +43,18 @@ pub struct Report {
     pub faults: Vec<Fault>,
 }
 
-/// Checks every pack that the lock names.
+/// Checks the packs of the named packages, or every pack that the lock names.
 ///
 /// # Errors
 ///
-/// When there is no lock although something is required, or the lock or the state cannot be read.
-pub fn verify(session: &Session) -> Result<Report, CommandError> {
+/// When there is no lock although something is required, the lock or the state cannot be read, or a named package is not in use.
+pub fn verify(session: &Session, names: &[String]) -> Result<Report, CommandError> {
     let lock = session.lockfile()?.unwrap_or_default();
+    let meant = names
+        .iter()
+        .map(|text| find_used(session, &lock, &PackageName::alone(text, Purpose::Verify)?));
+    let meant: BTreeSet<PackageId> = meant.collect::<Result<_, _>>()?;
+    let is_meant = |package: &LockedPackage| meant.is_empty() || meant.contains(&package.id);
     let packs = session.packs();
     let state = packs.state();
     let record = packs.record()?;
@@ -56,24 +65,28 @@ pub fn verify(session: &Session) -> Result<Report, CommandError> {
     let is_left_out = |(index, wanted): &(usize, WantedPack)| {
         for_development.contains(index) && !packs.pack_path(&wanted.place).exists()
     };
-    let wanted: Vec<_> = wanted(&lock).filter(|wanted| !is_left_out(wanted)).collect();
-    let asked: Vec<&str> = wanted.iter().map(|(_, wanted)| &*wanted.place).collect();
-    let places: BTreeSet<&str> = wanted
+    let all: Vec<_> = wanted(&lock).filter(|wanted| !is_left_out(wanted)).collect();
+    let asked: Vec<&str> = all.iter().map(|(_, wanted)| &*wanted.place).collect();
+    let places: BTreeSet<&str> = all
         .iter()
         .map(|(_, wanted)| &wanted.place)
         .chain(state.packs.keys())
         .map(|place| &**place)
         .collect();
+    let checked = wanted(&lock).filter(|wanted| !is_left_out(wanted));
+    let checked = checked.filter(|(index, _)| lock.packages.get(*index).is_some_and(is_meant));
+    let checked: Vec<_> = checked.collect();
     let mut placed = 0;
     let mut faults = Vec::new();
-    for package in lock.packages.iter().filter(|package| package.source.is_placed()) {
+    let placed_here = lock.packages.iter().filter(|package| package.source.is_placed());
+    for package in placed_here.filter(|package| is_meant(package)) {
         let folder = placed_folder(session, package)?;
         let what = format!("{} {}", package.id, package.version);
         let problem = placed_fault(session, package)?;
         faults.extend(problem.map(|problem| Fault { what, folder, problem }));
         placed += 1;
     }
-    let mut report = check_all(session, &wanted, |(index, wanted)| {
+    let mut report = check_all(session, &checked, |(index, wanted)| {
         let folder = packs.pack_path(&wanted.place);
         let problem = if !folder.exists() {
             Some("it is not installed".to_owned())

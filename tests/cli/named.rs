@@ -54,6 +54,8 @@ const ARGUMENTS: &[(&str, &str, Version)] = &[
     ("diff", "to", Used),
     ("info", "reference", Used),
     ("versions", "reference", Used),
+    ("outdated", "installed", Used),
+    ("verify", "packages", Refused),
     ("build", "packages", Refused),
     ("vendor", "packages", Refused),
     ("version", "package", Refused),
@@ -204,4 +206,57 @@ fn a_pin_to_a_version_goes_there() {
         let written = if resolution == "highest" { before } else { "^1.4.0".to_owned() };
         is_at(&sandbox, "1.4.0", &written);
     }
+}
+
+#[test]
+fn what_is_in_use_has_a_short_name_in_every_question() {
+    let sandbox = Sandbox::with_dependencies(&["far/off/redis#1.0.0"]);
+    sandbox
+        .publish(&[Package::new("far/off/redis", "1.0.0"), Package::new("far/off/redis", "1.1.0")]);
+    sandbox.mu(&["get"]).ok();
+    let before = sandbox.state();
+    for question in [
+        &["info", "redis"][..],
+        &["which", "redis"],
+        &["diff", "redis", "redis#1.1.0"],
+        &["why", "redis"],
+        &["tree", "-i", "redis"],
+    ] {
+        sandbox.mu(question).ok().says(&["far/off/redis"]);
+    }
+    sandbox.mu(&["update", "redis", "--dry-run"]).ok();
+    sandbox.mu(&["versions", "redis"]).ok().says(&["1.0.0", "in Mu.lock", "1.1.0"]);
+    sandbox.mu(&["verify", "redis"]).ok().says(&["1 pack verified"]);
+    sandbox.mu(&["add", "redis#^1", "--dry-run"]).ok().says(&["far/off/redis"]);
+    sandbox.mu(&["verify", "redi"]).fails().says(&["did you mean `far/off/redis`?"]);
+    assert_eq!(sandbox.state(), before);
+}
+
+#[test]
+fn an_element_is_that_of_the_version_in_use() {
+    let sandbox = Sandbox::with_dependencies(&["aws/ec2#^1"]);
+    let exports = |name: &str| format!("exports:\n  {name}: {{kind: class, path: main.ts}}\n");
+    sandbox.publish(&[
+        Package::new("aws/ec2", "1.0.6").manifest(&exports("VM")).file("main.ts", ""),
+        Package::new("aws/ec2", "2.0.0").manifest(&exports("Machine")).file("main.ts", ""),
+    ]);
+    sandbox.mu(&["get"]).ok();
+    for question in ["info", "versions", "why", "which"] {
+        sandbox.mu(&[question, "aws/ec2/VM"]).ok().says(&["aws/ec2"]);
+        sandbox.mu(&[question, "aws/ec2/Machine"]).fails();
+    }
+    sandbox.mu(&["resolve", "aws/ec2/VM#^1"]).ok().says(&["aws/ec2 1.0.6"]);
+    sandbox.mu(&["info", "aws/ec2"]).ok().says(&["exports", "VM (1.0.6)"]);
+    let json = sandbox.mu(&["info", "aws/ec2", "--json"]).ok().json();
+    assert_eq!(json["exports"], serde_json::json!({"version": "1.0.6", "names": ["VM"]}));
+    // Also where it is not installed, the version in the lock counts.
+    std::fs::remove_dir_all(sandbox.path("work/.mu/packs")).expect("is there");
+    sandbox.mu(&["info", "aws/ec2/VM"]).ok().says(&["aws/ec2"]);
+}
+
+#[test]
+fn a_version_in_other_words_gets_the_right_ones() {
+    let sandbox = sandbox("highest");
+    sandbox.mu(&["resolve", "a/x#!=1.1.0"]).fails().says(&["`--exclude`", "`exclude`"]);
+    sandbox.mu(&["get", "a/x", "--version", "1.0.0"]).says(&["error: ", "`PACKAGE#1.0.0`"]);
 }

@@ -155,21 +155,21 @@ fn a_folder_whose_package_has_another_name_is_that_package() {
     let sandbox = Sandbox::new();
     sandbox.write(".mu/workspace.yaml", "namespace: acme\n");
     sandbox.write("api/Mu.yaml", "name: acme/api\nversion: 0.1.0\n");
-    sandbox.write("web/Mu.yaml", "name: web\nversion: 0.1.0\n");
+    sandbox.write("web/Mu.yaml", "name: site/web\nversion: 0.1.0\n");
     let told = "`api` points to the folder `api` of the package `acme/api`";
     sandbox.mu_in("work/web", &["add", "api"]).ok().says(&[told]);
     assert!(sandbox.read("web/Mu.yaml").ends_with("  - acme/api#^0.1.0\n"));
     sandbox.write("db/Mu.yaml", "name: acme/db\ndependencies: [acme/api]\n");
-    sandbox.write("web/Mu.yaml", "name: web\ndependencies: [api]\n");
-    let told = "`web` requires `api`, which points to the folder `api` of the package `acme/api`: write `acme/api`";
+    sandbox.write("web/Mu.yaml", "name: site/web\ndependencies: [api]\n");
+    let told = "`site/web` requires `api`, which points to the folder `api` of the package `acme/api`: write `acme/api`";
     sandbox.mu(&["get"]).ok().says(&[told]);
     sandbox.mu(&["status"]).ok().says(&[told, "up to date"]);
     assert_eq!(locked(&sandbox), ["hub.mu.com/acme/api"]);
     sandbox.mu(&["which", "api"]).ok().says(&["whose package is named `acme/api`"]);
-    sandbox.mu(&["why", "acme/api"]).ok().says(&["web", "acme/db"]);
+    sandbox.mu(&["why", "acme/api"]).ok().says(&["site/web", "acme/db"]);
     // A folder in the place of another package is that package, and this is reported too.
     sandbox.write("aws/ec2/Mu.yaml", "name: me/ec2\nversion: 1.0.0\n");
-    sandbox.write("web/Mu.yaml", "name: web\ndependencies: [aws/ec2]\n");
+    sandbox.write("web/Mu.yaml", "name: site/web\ndependencies: [aws/ec2]\n");
     let told = "`aws/ec2` points to the folder `aws/ec2`, whose package is named `me/ec2`";
     for command in ["get", "status"] {
         sandbox.mu(&[command]).ok().says(&[told]);
@@ -315,4 +315,20 @@ fn a_short_name_means_on_the_command_line_what_it_means_in_the_manifest() {
     // What is not in use means what it means anywhere.
     sandbox.mu(&["info", "log"]).ok().says(&["log 2.0.0"]);
     sandbox.mu(&["info", "other", "--json"]).fails_with("not-found");
+}
+
+#[test]
+fn the_workspaces_namespace_completes_names_in_manifests_without_one() {
+    let sandbox = Sandbox::new();
+    sandbox.publish(&[
+        Package::new("acme/provider", "1.0.0"),
+        Package::new("provider", "9.0.0"),
+        Package::new("other", "1.0.0"),
+    ]);
+    let settings = sandbox.read(".mu/workspace.yaml");
+    sandbox.write(".mu/workspace.yaml", &format!("{settings}\nnamespace: acme\n"));
+    sandbox.write("Mu.yaml", "name: conf\nversion: 1.0.0\ndependencies: [provider, other]\n");
+    sandbox.mu(&["get"]).ok();
+    assert_eq!(sandbox.locked(), ["hub.mu.com/acme/provider 1.0.0", "hub.mu.com/other 1.0.0"]);
+    sandbox.mu(&["get", "--locked"]).ok();
 }

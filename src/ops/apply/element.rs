@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::index::{Candidate, Universe as _};
+use crate::lock::LockedPackage;
 use crate::manifest::source::printable;
 use crate::manifest::{Head, Manifest};
 use crate::ops::apply::fetch::fetch_release;
@@ -33,7 +34,12 @@ pub(crate) fn find_package(
     };
     let here = match member {
         None => as_here(session, reference.clone()),
-        Some(member) => as_in(session, member, reference),
+        Some(member) => match as_in(session, member, reference) {
+            there if there.base().is_none() && !is_in_use(session, member, &there)? => {
+                as_here(session, there)
+            }
+            there => there,
+        },
     };
     let reference = &here;
     let mut candidates = vec![reference.clone()];
@@ -77,6 +83,20 @@ pub(crate) fn find_package(
     }
     // Selection gives the best error about what is missing and which places were searched.
     Ok(reference.clone())
+}
+
+/// Whether what a name means in the manifest of `member` is in use.
+fn is_in_use(
+    session: &Session,
+    member: &Member,
+    reference: &Reference,
+) -> Result<bool, CommandError> {
+    if reference.local().is_some() || !reference.is_single_name() {
+        return Ok(true);
+    }
+    let id = written_id(session, member, reference);
+    let lock = session.lockfile()?.unwrap_or_default();
+    Ok(session.places.member_of(&id).is_some() || lock.find(&id).next().is_some())
 }
 
 /// How the manifest of `member` names the package `id`, to which `reference` resolves, in the same version.
@@ -129,7 +149,7 @@ fn is_short(session: &Session, member: &Member, reference: &Reference, id: &Pack
     reference.base().is_none() && written_id(session, member, reference) != *id
 }
 
-/// The exports of the newest release that a reference accepts.
+/// The exports of the release of a package that is in use, if a reference accepts it, or else of the newest that it accepts.
 ///
 /// Only the manifest in the package lists them; the package that is fetched for this is installed right
 /// after.
@@ -142,11 +162,15 @@ fn exports(session: &Session, package: &Reference) -> Result<Vec<String>, Comman
     let index = session.index();
     let releases = index.releases(&id).map_err(|error| unavailable(session, error))?;
     let spec = package.spec();
+    let lock = session.lockfile()?.unwrap_or_default();
+    let locked = lock.find(&id).filter_map(LockedPackage::parsed_version);
+    let locked = locked.filter(|version| spec.accepts(version, true));
+    let locked = locked.filter_map(|version| releases.position(&version)).last();
     let newest = (0..releases.len()).rev().find(|position| {
         let is_yanked = releases.details(*position).is_some_and(|details| details.yanked.is_some());
         !is_yanked && spec.accepts(&releases.version(*position), false)
     });
-    let Some(newest) = newest else { return Ok(Vec::new()) };
+    let Some(newest) = locked.or(newest) else { return Ok(Vec::new()) };
     let (route, release) = index
         .release(&id, Candidate::Release(newest))
         .map_err(|error| unavailable(session, error))?;

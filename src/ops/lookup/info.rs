@@ -6,10 +6,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use mu_provider::{Listing as Listed, Maintainer, Release, Silent};
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use crate::index::releases::{Details, LeftOut, Position};
 use crate::index::{Candidate, Revision, Route, Unavailable, Universe as _};
-use crate::lock::Source;
+use crate::lock::{Lockfile, Source};
 use crate::manifest::Manifest;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::lookup::chosen::{candidate_of, choose};
@@ -18,6 +20,7 @@ use crate::ops::lookup::here::Here;
 use crate::ops::lookup::listing::{ListedVersion, Listing, of_manifest};
 use crate::ops::lookup::package::{Published, published};
 use crate::ops::session::age::Age;
+use crate::ops::session::locked::exports_here;
 use crate::ops::session::source::source_of;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{ArtifactDigest, PackageId};
@@ -57,6 +60,19 @@ pub struct Info {
     pub locked: Vec<String>,
     /// The folder of the workspace's own package of this name, relative to its root.
     pub workspace: Option<String>,
+    /// The elements that the package exports.
+    pub exports: Option<Exports>,
+    /// Which of the kinds of packages of its format it is, if they have kinds: `Provider`.
+    pub kind: Option<String>,
+}
+
+/// The elements of a package.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Exports {
+    /// The version that exports them: the one that the answer is about, or else the one that is installed here.
+    pub version: String,
+    /// Their names.
+    pub names: Vec<String>,
 }
 
 /// The author's description of a version.
@@ -76,6 +92,8 @@ pub struct About {
     pub keywords: Vec<String>,
     /// References to what it depends on, as they were written.
     pub dependencies: Vec<String>,
+    /// Which of the kinds of packages of its format each of these is said to be, if they have kinds.
+    pub dependency_kinds: Vec<String>,
     /// Capabilities that it provides.
     pub provides: Vec<String>,
     /// Capabilities that some package must provide.
@@ -127,6 +145,7 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
             }
         }
     };
+    let about_version = version.version.clone();
     let newest_usable = match &chosen {
         _ if version.usable => None,
         Revision::Release(position) => listing.here.newest(&listing, Some(*position))?,
@@ -158,8 +177,28 @@ pub fn info(session: &Session, text: &str, runtime: &[String]) -> Result<Info, C
         span: oldest.zip(newest),
         locked: locked.map(|package| package.version.clone()).collect(),
         workspace: session.places.member_of(&id).map(|member| member.place.clone()),
+        exports: exports(session, &id, manifest.as_ref(), &about_version, &lock),
+        kind: release.kind.clone(),
         id,
     })
+}
+
+/// What a version exports, as far as that is known without fetching it; else what the installed version does.
+fn exports(
+    session: &Session,
+    id: &PackageId,
+    manifest: Option<&Manifest>,
+    version: &str,
+    lock: &Lockfile,
+) -> Option<Exports> {
+    let (version, names) = match manifest {
+        Some(manifest) => (version.to_owned(), manifest.exports.keys().cloned().collect()),
+        None => {
+            let locked = lock.find(id).last()?;
+            (locked.version.clone(), exports_here(session, id)?)
+        }
+    };
+    Some(Exports { version, names }).filter(|exports| !exports.names.is_empty())
 }
 
 /// A release with its texts for people. A snapshot of a hub omits them, and so does the index made from it;
@@ -240,6 +279,7 @@ fn of_release(release: &Release) -> About {
         maintainers: release.maintainers.iter().map(name).collect(),
         keywords: release.keywords.clone(),
         dependencies: dependencies.map(|one| one.reference().to_owned()).collect(),
+        dependency_kinds: release.dependency_kinds.clone(),
         provides: release.provides.clone(),
         requires: release.requires.clone(),
         replaces: release.replaces.clone(),

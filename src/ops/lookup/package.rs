@@ -9,7 +9,7 @@ use crate::ops::apply::element::find_package;
 use crate::ops::explain::failure::{self, unavailable};
 use crate::ops::explain::{other_places, own_packages};
 use crate::ops::requirements::Requirements;
-use crate::ops::requirements::names::as_here;
+use crate::ops::requirements::names::package_here;
 use crate::ops::session::no_folder::local_folder;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference};
@@ -28,7 +28,7 @@ pub(super) struct Published {
 /// When the reference cannot be read, or the registry cannot be reached or has no such package.
 pub(super) fn published(session: &Session, text: &str) -> Result<Published, CommandError> {
     let mut notes = Vec::new();
-    let reference = as_here(session, Reference::parse(text)?);
+    let reference = package_here(session, Reference::parse(text)?);
     if reference.protocol().is_none() && reference.local().is_none() {
         declare_as_here(session, &session.id_of(&reference))?;
     }

@@ -340,6 +340,12 @@ pub(super) fn dependencies(
     )?;
     let mut extra = Vec::new();
     for dependency in &member.manifest.dependencies {
+        // What a short name means here depends on what there is.
+        if dependency.reference.local().is_none()
+            && let Meant { first, otherwise: Some(_) } = meant(member, &dependency.reference)
+        {
+            is_published(session, &first)?;
+        }
         let here = id_in(session, member, &dependency.reference);
         let name = there.name_of(&here);
         let is_it = |sibling: &PackageId| name.is_some() && there.name_of(sibling) == name;

@@ -11,6 +11,7 @@ use crate::formats;
 use crate::lock::Lockfile;
 use crate::ops::Session;
 use crate::ops::requirements::requester::Requester;
+use crate::ops::session::locked::package_of_element;
 use crate::ops::session::member;
 use crate::reference::{Defaults, PackageId, Reference};
 use crate::workspace::Member;
@@ -66,8 +67,9 @@ pub(crate) fn as_in(session: &Session, member: &Member, reference: &Reference) -
     full.map_or_else(|_| reference.clone(), |full| full.with_version(reference.version().cloned()))
 }
 
-/// A reference of the command line; a name of one segment means what it means in a manifest here, if that is locked and
-/// nothing else is meant by it, or if the manifest around the current folder has a place for such names.
+/// A reference of the command line, as it is meant here: what is in use comes first. A name of one segment means what it means in a
+/// manifest here, if that is locked and nothing else is meant by it, or the only locked package whose name ends so. If the manifest
+/// around the current folder has a place for names of one segment, they mean that.
 pub(crate) fn as_here(session: &Session, reference: Reference) -> Reference {
     if !reference.is_single_name() || reference.protocol().is_some() {
         return reference;
@@ -81,7 +83,8 @@ pub(crate) fn as_here(session: &Session, reference: Reference) -> Reference {
     }
     let Some(lock) = session.lockfile().ok().flatten() else { return reference };
     let own = session.id_of(&reference);
-    if session.places.member_of(&own).is_some() || lock.find(&own).next().is_some() {
+    let is_locked = lock.find(&own).next().is_some() || lock.replacement(&own).is_some();
+    if session.places.member_of(&own).is_some() || is_locked {
         return reference;
     }
     let members = session.workspace.members.iter();
@@ -89,9 +92,42 @@ pub(crate) fn as_here(session: &Session, reference: Reference) -> Reference {
         .map(|member| written_id(session, member, &reference))
         .filter(|id| lock.find(id).next().is_some())
         .collect();
+    let ends_so = || {
+        let leaf = reference.name().as_str();
+        let others = lock.packages.iter().filter(|package| !package.source.is_workspace());
+        let ids = others.map(|package| &package.id);
+        BTreeSet::from_iter(ids.filter(|id| id.name().leaf() == leaf).cloned())
+    };
+    let meant = if meant.is_empty() { ends_so() } else { meant };
     let [id] = &Vec::from_iter(meant)[..] else { return reference };
-    let full = Reference::parse(id.as_str());
-    full.map_or(reference.clone(), |full| full.with_version(reference.version().cloned()))
+    in_use(session, id, &reference)
+}
+
+/// The package that a reference of the command line means here, which may name one of its elements.
+pub(crate) fn package_here(session: &Session, reference: Reference) -> Reference {
+    let reference = as_here(session, reference);
+    element_here(session, &reference).unwrap_or(reference)
+}
+
+/// The package in use that exports what a reference names, if it is one and nothing in use has that name.
+fn element_here(session: &Session, reference: &Reference) -> Option<Reference> {
+    if reference.local().is_some() || reference.protocol().is_some() {
+        return None;
+    }
+    let lock = session.lockfile().ok().flatten()?;
+    let own = session.id_of(reference);
+    if session.places.member_of(&own).is_some() || lock.find(&own).next().is_some() {
+        return None;
+    }
+    let id = package_of_element(session, &lock, reference)?;
+    Some(in_use(session, &id, reference))
+}
+
+/// The reference to a package that is in use, with the version that another one names.
+fn in_use(session: &Session, id: &PackageId, named: &Reference) -> Reference {
+    let written = session.index().written(id).unwrap_or_else(|| id.to_string());
+    let full = Reference::parse(&written);
+    full.map_or(named.clone(), |full| full.with_version(named.version().cloned()))
 }
 
 /// Whether the package `first` exists, without which `otherwise` is meant; `None` if that is not known yet.
@@ -126,7 +162,7 @@ fn is_asked_by(lock: &Lockfile, id: &PackageId, by: &str) -> bool {
 pub(crate) fn in_full(session: &Session, member: &Member, id: &PackageId) -> String {
     let base = session.defaults().base;
     let is_near = id.base() == base && member.id.base() == base;
-    let is_whole = id.name_str().contains('/') || member.id.name().namespace().is_none();
+    let is_whole = id.name_str().contains('/') || member.defaults.namespace.is_none();
     let text = if is_near && is_whole { id.name_str() } else { id.as_str() };
     text.to_owned()
 }

@@ -1,10 +1,12 @@
 //! Which locked package a reference of the command line means, and how its version is shown.
 
 use crate::lock::{LockedPackage, Lockfile};
+use crate::manifest::Manifest;
 use crate::manifest::source::nearest;
+use crate::ops::session::installed_packs::folder_of;
 use crate::ops::session::named::PackageName;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{ArtifactDigest, PackageId};
+use crate::reference::{ArtifactDigest, PackageId, Reference};
 
 /// The package that is used for the one that a name means, as [`find_locked`] finds it.
 ///
@@ -56,6 +58,11 @@ pub fn find_locked(
         })
         .collect();
     meant.dedup();
+    if meant.is_empty()
+        && let Some(id) = package_of_element(session, lock, reference)
+    {
+        return Ok(id);
+    }
     match &meant[..] {
         [one] => Ok((*one).clone()),
         [] => {
@@ -71,6 +78,33 @@ pub fn find_locked(
         }
         several => Err(ambiguous(name, several)),
     }
+}
+
+/// The locked package whose element a reference names, as the installed version exports it.
+pub(crate) fn package_of_element(
+    session: &Session,
+    lock: &Lockfile,
+    reference: &Reference,
+) -> Option<PackageId> {
+    let whole = session.id_of(reference);
+    let mut place = whole.as_str();
+    while let Some((shorter, _)) = place.rsplit_once('/') {
+        place = shorter;
+        let Ok(id) = PackageId::parse(place) else { break };
+        if lock.find(&id).next().is_none() {
+            continue;
+        }
+        let element = whole.as_str().get(place.len() + 1..)?;
+        let exports = exports_here(session, &id)?;
+        return exports.iter().any(|export| export == element).then_some(id);
+    }
+    None
+}
+
+/// What the installed version of a package exports; `None` if it is not installed.
+pub(crate) fn exports_here(session: &Session, id: &PackageId) -> Option<Vec<String>> {
+    let folder = session.packs().pack_path(&folder_of(id));
+    Some(Manifest::load_head(&folder).ok()??.exports)
 }
 
 /// The error about a name that several packages have.

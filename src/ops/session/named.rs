@@ -31,6 +31,8 @@ pub enum Purpose {
     Unpin,
     /// `mu build`.
     Build,
+    /// `mu verify`.
+    Verify,
     /// `mu edit`.
     Edit,
     /// `mu edit --done`.
@@ -79,6 +81,10 @@ impl Purpose {
             Self::Build => (
                 "`mu build` builds the version that is in use",
                 &["`mu build {name}` does", "`mu update {version}` moves to that version first"],
+            ),
+            Self::Verify => (
+                "`mu verify` checks the version that is in use",
+                &["`mu verify {name}` does", "`mu update {version}` moves to that version first"],
             ),
             Self::Edit => (
                 "`mu edit` begins with the version that is in use",

@@ -5,6 +5,9 @@ use std::fmt;
 use super::error::{Fault, ReferenceError};
 use super::{ArtifactDigest, Commit, Pin, Range, Tag, Version};
 
+const NOT_EXCLUDED: &str =
+    "a version or a range; `--exclude`, or `exclude` in the settings, leaves versions out";
+
 /// Which versions of a package a reference accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum VersionSpec {
@@ -49,6 +52,9 @@ impl VersionSpec {
         }
         if let Some(commit) = Commit::from_text(text) {
             return Ok(Self::Commit(commit));
+        }
+        if let Some(at) = text.find("!=") {
+            return Err(Fault::new(at, NOT_EXCLUDED));
         }
         match Range::from_text(text) {
             Ok(range) => Ok(Self::Range(range)),

@@ -81,6 +81,13 @@ fn cut(
     }
     let mut packages = lock.packages.clone();
     packages.retain(|package| reached.contains(&package.id));
+    // Folders of this machine are nobody else's business; others find a package by its id.
+    for package in &mut packages {
+        if package.source.place.starts_with("file:") {
+            package.source.place = format!("https://{}", package.id.base());
+        }
+        package.url = package.url.take().filter(|url| !url.starts_with("file:"));
+    }
     let members = session.workspace.members.iter().filter(|other| reached.contains(&other.id));
     let mut askers: BTreeSet<String> =
         members.map(|other| Requester::of(other).to_string()).collect();
