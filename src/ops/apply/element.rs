@@ -138,7 +138,7 @@ fn by_own_name(
         let place = own_packages::shown(&found.place);
         session.events.warning(&format!(
             "`{}` points to the folder `{place}` of the package `{name}`, which is used instead",
-            reference.with_version(None)
+            session.short_name(&id)
         ));
     }
     Ok(Reference::parse(&name)?.with_version(reference.version().cloned()))

@@ -71,6 +71,10 @@ pub fn find_locked(
             let ids = || lock.packages.iter().map(|package| &package.id);
             let like = nearest(id.name_str(), ids().map(PackageId::name_str));
             let like = like.and_then(|name| ids().find(|id| id.name_str() == name));
+            let like = like.or_else(|| {
+                let near = nearest(name, ids().map(last_name))?;
+                ids().find(|id| last_name(id) == near)
+            });
             Err(match like {
                 Some(id) => error.hint(format!("did you mean `{id}`?")),
                 None => error.hint("`mu list` shows what is installed"),
@@ -78,6 +82,10 @@ pub fn find_locked(
         }
         several => Err(ambiguous(name, several)),
     }
+}
+
+fn last_name(id: &PackageId) -> &str {
+    id.name_str().rsplit('/').next().unwrap_or_default()
 }
 
 /// The locked package whose element a reference names, as the installed version exports it.
