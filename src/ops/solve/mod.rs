@@ -6,6 +6,7 @@ pub mod asking;
 pub(crate) mod ceiling;
 pub(crate) mod copies;
 mod locked_universe;
+mod moved;
 pub(crate) mod names;
 pub mod narrowed;
 mod overridden;

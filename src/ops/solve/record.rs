@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use mu_formats::helm;
 use mu_provider::threads::at_once;
 use mu_provider::{DigestError, ErrorKind, ProviderError, Release, secrets_in};
 use rustc_hash::FxHashMap;
@@ -19,6 +18,7 @@ use crate::ops::requirements::{Asked, Requirements, is_overridden_alike};
 use crate::ops::session::installed_releases::PacksHere;
 use crate::ops::session::source::source_beside;
 use crate::ops::solve::copies::copies;
+use crate::ops::solve::moved::{called_otherwise, moved};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::{PackageId, Reference, Version, VersionSpec};
@@ -296,37 +296,6 @@ fn selected_dependencies(selection: &Selection, chosen: &Chosen) -> Vec<PackageI
     let mut all: Vec<PackageId> = own.map(|dependency| dependency.id.clone()).collect();
     all.extend(replaced.iter().map(|replaced| replaced.id.clone()));
     all
-}
-
-/// A warning that a chart has another name than its repository, by which Helm does not find it.
-fn called_otherwise(package: &LockedPackage, release: &Release) -> Option<String> {
-    let is_chart = release.format.as_deref() == Some(helm::FORMAT.name);
-    let called = release.called.as_ref().filter(|_| is_chart)?;
-    let name = package.id.name();
-    Some(format!(
-        "`{}` {} is a chart that calls itself `{called}`: where a `Chart.yaml` requires `{}`, Helm does not find it",
-        package.id,
-        package.version,
-        name.leaf(),
-    ))
-}
-
-/// Reports that a package has moved, and who should act.
-fn moved(chosen: &Chosen, to: &str) -> String {
-    let id = &chosen.id;
-    let packages = chosen.requested.iter().map(|demand| match &demand.by {
-        Asker::Package(by) => Some(format!("`{by}`")),
-        Asker::Root(_) => None,
-    });
-    match packages.collect::<Option<BTreeSet<String>>>() {
-        Some(by) if !by.is_empty() => {
-            let by = by.into_iter().collect::<Vec<_>>().join(" and ");
-            format!("`{id}`, needed by {by}, has moved to `{to}`, where its new versions will be")
-        }
-        _ => format!(
-            "`{id}` has moved to `{to}`, where its new versions will be: depend on that instead"
-        ),
-    }
 }
 
 /// The replaced packages, with their earlier locked versions.
