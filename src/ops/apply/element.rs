@@ -136,9 +136,12 @@ fn by_own_name(
         && let Some(found) = session.places.member_of(&own)
     {
         let place = own_packages::shown(&found.place);
+        let written = match id.base() == session.defaults().base {
+            true => reference.path().to_owned(),
+            false => reference.with_version(None).to_string(),
+        };
         session.events.warning(&format!(
-            "`{}` points to the folder `{place}` of the package `{name}`, which is used instead",
-            session.short_name(&id)
+            "`{written}` points to the folder `{place}` of the package `{name}`, which is used instead"
         ));
     }
     Ok(Reference::parse(&name)?.with_version(reference.version().cloned()))
