@@ -53,6 +53,7 @@ const ARGUMENTS: &[Argument] = &[
     argument("providers/git/src/transport/file.rs", "&folder", "an absolute path", true),
     argument("providers/git/src/transport/credentials.rs", "verb", "constants", false),
     argument("providers/git/src/settings.rs", "KEYS", "a constant", false),
+    argument("providers/git/src/settings.rs", "remote.url.as_url().as_str()", "RemoteUrl", false),
     argument(SSH, "format!(\"{line} \\\"$@\\\"\")", "the user's own command line", false),
     argument(SSH, "line", "the user's own command line", false),
     argument(SSH, "option", "constants", false),

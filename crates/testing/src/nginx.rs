@@ -51,6 +51,12 @@ impl Nginx {
         Self::start(root, "", Some(identity))
     }
 
+    /// Passes requests on to the server at `to`, over TLS.
+    pub fn in_front_of(to: &str, identity: &Identity) -> Self {
+        let more = format!("location / {{ proxy_pass {to}; proxy_http_version 1.1; }}");
+        Self::start(Path::new("/nowhere"), &more, Some(identity))
+    }
+
     /// The URL of a path.
     pub fn url(&self, path: &str) -> String {
         let scheme = if self.is_tls { "https" } else { "http" };

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::path::PathBuf;
 
-use mu_provider::http::or_variable;
+use mu_provider::http::{Secret, or_variable};
 use mu_provider::{ErrorKind, ProviderError, Reach, SafeUrl, without_secrets};
 use percent_encoding::percent_decode_str;
 use url::Url;
@@ -28,11 +28,14 @@ pub(crate) struct RemoteUrl {
     pub(crate) scheme: Scheme,
     /// For connections over http, and for a settled location.
     pub(crate) url: SafeUrl,
-    /// For ssh in scp form: the path as it was written, below the home folder.
+    /// For ssh below the home folder of whoever connects, as in scp form: the path there, as it was written.
     relative: Option<String>,
     /// Whether plain http to other machines was allowed.
     pub(crate) insecure: bool,
 }
+
+/// The beginning of a URL's path below the home folder of whoever connects.
+const HOME: &str = "/~/";
 
 /// Hosts whose repositories are the first two segments, with or without `.git`.
 pub(crate) const KNOWN_HOSTS: [&str; 4] =
@@ -64,7 +67,9 @@ impl RemoteUrl {
             "file" => Scheme::File,
             _ => return Err(refused(&url, "Git is not reached that way")),
         };
-        let remote = Self { scheme, url, relative: None, insecure };
+        let home = url.as_url().path().strip_prefix(HOME).filter(|_| scheme == Scheme::Ssh);
+        let relative = home.filter(|path| !path.is_empty()).map(str::to_owned);
+        let remote = Self { scheme, url, relative, insecure };
         remote.check()?;
         Ok(remote)
     }
@@ -97,15 +102,18 @@ impl RemoteUrl {
         }
     }
 
-    /// The URL that the user's Git settings have instead of `remote`.
-    pub(crate) fn substitute(remote: &Self, text: &str) -> Result<Self, ProviderError> {
-        Self::parse(text, |_| remote.insecure)?.ok_or_else(|| {
-            let text = shown(text);
+    /// The URL that the user's Git settings have instead of `remote`. A password in it is no part of the result's URL.
+    pub(crate) fn substitute(remote: &Self, text: &str) -> Result<Substitute, ProviderError> {
+        let (text, password) = split_password(text);
+        let other = Self::parse(&text, |_| remote.insecure)?;
+        let remote = other.ok_or_else(|| {
+            let text = shown(&text);
             let text = format!(
                 "Git's configuration uses `{text}` instead of `{remote}`, which is not a valid URL"
             );
             ProviderError::new(ErrorKind::Refused, text)
-        })
+        })?;
+        Ok(Substitute { remote, password })
     }
 
     /// Reads what Git accepts as a remote: a URL, `user@host:path`, or an absolute path.
@@ -114,12 +122,12 @@ impl RemoteUrl {
         insecure: impl FnOnce(&SafeUrl) -> bool,
     ) -> Result<Option<Self>, ProviderError> {
         if let Some((user_and_host, path)) = scp_form(text) {
-            let Ok(url) = SafeUrl::parse(&format!("ssh://{user_and_host}/{path}")) else {
-                return Ok(None);
-            };
-            let relative = (!path.starts_with('/')).then(|| path.to_owned());
-            let remote = Self { relative, ..Self::read(&url, false)? };
-            return remote.check().map(|()| Some(remote));
+            let home = if path.starts_with('/') { "" } else { HOME };
+            let path = path.trim_start_matches('/');
+            let slash = if home.is_empty() { "/" } else { "" };
+            let url = SafeUrl::parse(&format!("ssh://{user_and_host}{home}{slash}{path}"));
+            let Ok(url) = url else { return Ok(None) };
+            return Self::read(&url, false).map(Some);
         }
         let url = match Url::from_file_path(text) {
             Ok(url) => Ok(url.into()),
@@ -151,8 +159,11 @@ impl RemoteUrl {
         }
         let path = format!("{path}/{rest}");
         let mut url = self.url.as_url().clone();
-        url.set_path(&path);
         let relative = self.relative.as_ref().map(|_| path.trim_start_matches('/').to_owned());
+        match &relative {
+            Some(relative) => url.set_path(&format!("{HOME}{relative}")),
+            None => url.set_path(&path),
+        }
         let remote = Self { url: url.into(), relative, ..self.clone() };
         Some(remote.check().map(|()| remote))
     }
@@ -271,8 +282,14 @@ impl RemoteUrl {
 impl fmt::Display for RemoteUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (&self.relative, self.user()) {
-            (Some(path), Some(user)) => write!(formatter, "{user}@{}:{path}", self.host()),
-            (Some(path), None) => write!(formatter, "{}:{path}", self.host()),
+            // As Git writes it: with a port, in brackets.
+            (Some(path), user) => {
+                let user = user.map(|user| format!("{user}@")).unwrap_or_default();
+                match self.port() {
+                    Some(port) => write!(formatter, "[{user}{}:{port}]:{path}", self.host()),
+                    None => write!(formatter, "{user}{}:{path}", self.host()),
+                }
+            }
             (None, _) => self.url.fmt(formatter),
         }
     }
@@ -282,6 +299,30 @@ impl fmt::Debug for RemoteUrl {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, formatter)
     }
+}
+
+/// A URL from the user's Git settings.
+#[derive(Debug, Clone)]
+pub(crate) struct Substitute {
+    pub(crate) remote: RemoteUrl,
+    /// The user and the password that it has.
+    pub(crate) password: Option<(String, Secret)>,
+}
+
+/// A web URL without its user and password, and these.
+fn split_password(text: &str) -> (String, Option<(String, Secret)>) {
+    let whole = || (text.to_owned(), None);
+    let Ok(mut url) = Url::parse(text) else { return whole() };
+    let Some(password) = url.password().filter(|_| ["https", "http"].contains(&url.scheme()))
+    else {
+        return whole();
+    };
+    let decoded = |text: &str| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let pair = (decoded(url.username()), Secret::new(decoded(password)));
+    // Both fail only for URLs that cannot have a password, and this one has.
+    let _ = url.set_password(None);
+    let _ = url.set_username("");
+    (url.to_string(), Some(pair))
 }
 
 /// `user@host:path`, which is not a URL: the user and host, and the path.

@@ -3,6 +3,7 @@
 //! This looks only at text; other modules ask the places.
 
 use mu_provider::{ErrorKind, Location, ProviderError, SafeUrl};
+use percent_encoding::percent_decode_str;
 
 use crate::remote_url::{KNOWN_HOSTS, RemoteUrl, Scheme};
 
@@ -34,7 +35,10 @@ pub(crate) fn candidates(location: &Location) -> Result<Vec<Candidate>, Provider
         let (repository, folder) = segments.split_at(length);
         let mut url = location.root.as_url().clone();
         url.set_path(&format!("/{}{ending}", repository.join("/")));
-        candidate(&url.into(), &folder.join("/"))
+        // Folders in a repository have names as they are.
+        let folder = folder.join("/");
+        let decoded = percent_decode_str(&folder).decode_utf8_lossy();
+        candidate(&url.into(), &decoded)
     };
     let marked = segments.iter().position(|part| part.len() > 4 && part.ends_with(".git"));
     if let Some(last) = marked {
@@ -53,7 +57,9 @@ pub(crate) fn candidates(location: &Location) -> Result<Vec<Candidate>, Provider
     let lengths = (shortest..=segments.len()).rev();
     let mut found: Vec<Candidate> =
         lengths.clone().map(|length| split(length, "")).collect::<Result<_, _>>()?;
-    if found.first().is_some_and(|longest| longest.remote.scheme == Scheme::Ssh) {
+    let is_below_home = segments.first() == Some(&"~");
+    let is_ssh = found.first().is_some_and(|longest| longest.remote.scheme == Scheme::Ssh);
+    if is_ssh && !is_below_home {
         for length in lengths.clone() {
             let (repository, folder) = segments.split_at(length);
             let mut url = location.root.as_url().clone();
@@ -127,7 +133,7 @@ mod tests {
             "a",
             &[
                 ("ssh://git@example.com/a", ""),
-                ("ssh://git@example.com/~/a", ""),
+                ("git@example.com:a", ""),
                 ("ssh://git@example.com/a.git", ""),
             ],
         );

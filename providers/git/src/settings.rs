@@ -1,28 +1,54 @@
 //! The user's Git settings about reaching remotes.
 //!
-//! mu asks Git itself, which knows its files, their order and what they include. Of its many settings, mu
-//! respects `core.sshCommand` and `url.….insteadOf`; another module asks credential helpers.
+//! mu asks Git itself, which knows its files, their order and what they include, and which settings are for which URL. It runs in mu's
+//! own folder, so no checkout's configuration counts. Credential helpers and `core.askPass` are asked by another module.
+
+use std::path::PathBuf;
+use std::process::Stdio;
 
 use mu_provider::ProviderError;
+use mu_provider::http::{Connection, Secret, is_authorization};
 
 use crate::programs::GitPrograms;
-use crate::remote_url::RemoteUrl;
+use crate::remote_url::{RemoteUrl, Scheme, Substitute};
 
 /// The settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Settings {
     /// `core.sshCommand`.
     pub(crate) ssh_command: Option<String>,
+    /// Whether `core.askPass` is set.
+    pub(crate) has_ask_pass: bool,
+    /// Whether anything is set about the web.
+    has_web: bool,
     /// The beginning of a URL, and its replacement.
     instead_of: Vec<(String, String)>,
+}
+
+/// How the user has set up the way to one remote on the web.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct WebSettings {
+    pub(crate) connection: Connection,
+    /// `http.extraHeader`, if it is no `Authorization`.
+    pub(crate) header: Option<(String, Secret)>,
+    /// `http.extraHeader`, if it is one.
+    pub(crate) authorization: Option<Stated>,
+}
+
+/// What the user's settings state for a server that asks.
+#[derive(Debug, Clone)]
+pub(crate) enum Stated {
+    Password(String, Secret),
+    /// The value of an `Authorization` header.
+    Header(Secret),
 }
 
 impl Settings {
     /// Asks Git; without Git, nothing is set.
     pub(crate) fn read(programs: &GitPrograms) -> Self {
-        const KEYS: &str = r"^(core\.sshcommand|url\..*\.insteadof)$";
+        const KEYS: &str = r"^(core\.sshcommand|core\.askpass|http\..*|url\..*\.insteadof)$";
         let Ok(mut command) = programs.git() else { return Self::default() };
-        command.args(["config", "--null", "--get-regexp", KEYS]).stdin(std::process::Stdio::null());
+        command.args(["config", "--null", "--get-regexp", KEYS]).stdin(Stdio::null());
         let output = command.output().map(|output| output.stdout).unwrap_or_default();
         Self::parse(&String::from_utf8_lossy(&output))
     }
@@ -30,9 +56,13 @@ impl Settings {
     /// Reads `KEY`, line feed, `VALUE`, zero byte, again and again.
     fn parse(text: &str) -> Self {
         let mut settings = Self::default();
-        for (key, value) in text.split('\0').filter_map(|entry| entry.split_once('\n')) {
+        for (key, value) in pairs(text) {
             if key == "core.sshcommand" {
                 settings.ssh_command = Some(value.to_owned());
+            } else if key == "core.askpass" {
+                settings.has_ask_pass = !value.is_empty();
+            } else if key.starts_with("http.") {
+                settings.has_web = true;
             } else if let Some(url) = key.strip_prefix("url.")
                 && let Some(url) = url.strip_suffix(".insteadof")
             {
@@ -42,11 +72,11 @@ impl Settings {
         settings
     }
 
-    /// The URL to use for `remote`, if the user's Git settings have another one.
+    /// The URL to use for `remote`, if the user's Git settings have another one, and the password in that.
     pub(crate) fn instead_of(
         &self,
         remote: &RemoteUrl,
-    ) -> Result<Option<RemoteUrl>, ProviderError> {
+    ) -> Result<Option<Substitute>, ProviderError> {
         let text = remote.to_string();
         let fitting = self.instead_of.iter().filter(|(start, _)| text.starts_with(start));
         let Some((start, other)) = fitting.max_by_key(|(start, _)| start.len()) else {
@@ -55,6 +85,54 @@ impl Settings {
         let other = format!("{other}{}", &text[start.len()..]);
         RemoteUrl::substitute(remote, &other).map(Some)
     }
+
+    /// What is set for a remote on the web; variables take precedence, as in Git.
+    pub(crate) fn for_web(&self, remote: &RemoteUrl, programs: &GitPrograms) -> WebSettings {
+        let mut found = WebSettings::default();
+        if !matches!(remote.scheme, Scheme::Https | Scheme::Http) {
+            return found;
+        }
+        let said = if self.has_web { asked_for(remote, programs) } else { String::new() };
+        let value = |key: &str| {
+            let mut all = pairs(&said).filter(|(name, _)| *name == key);
+            all.next_back().map(|(_, value)| value.to_owned()).filter(|value| !value.is_empty())
+        };
+        let set = |variable: &str, key: &str| {
+            programs.variable(variable).map(str::to_owned).or_else(|| value(key))
+        };
+        let trusted =
+            [set("GIT_SSL_CAINFO", "http.sslcainfo"), set("GIT_SSL_CAPATH", "http.sslcapath")];
+        found.connection.trusted = trusted.into_iter().flatten().map(PathBuf::from).collect();
+        found.connection.own = set("GIT_SSL_CERT", "http.sslcert").map(|certificate| {
+            (certificate.into(), set("GIT_SSL_KEY", "http.sslkey").map(PathBuf::from))
+        });
+        let mut proxies = pairs(&said).filter(|(name, _)| *name == "http.proxy");
+        found.connection.proxy = proxies.next_back().map(|(_, value)| value.to_owned());
+        if let Some(header) = value("http.extraheader")
+            && let Some((name, value)) = header.split_once(':')
+        {
+            let (name, value) = (name.trim(), value.trim());
+            match is_authorization(name) {
+                true => found.authorization = Some(Stated::Header(Secret::new(value))),
+                false => found.header = Some((name.to_owned(), Secret::new(value))),
+            }
+        }
+        found
+    }
+}
+
+/// Asks Git what is set for the URL of a remote.
+fn asked_for(remote: &RemoteUrl, programs: &GitPrograms) -> String {
+    let Ok(mut command) = programs.git() else { return String::new() };
+    command.args(["config", "--null", "--type=path", "--get-urlmatch", "http"]);
+    command.arg(remote.url.as_url().as_str()).stdin(Stdio::null());
+    let output = command.output().map(|output| output.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&output).into_owned()
+}
+
+/// The pairs in what Git prints with `--null`.
+fn pairs(text: &str) -> impl DoubleEndedIterator<Item = (&str, &str)> {
+    text.split('\0').filter_map(|entry| entry.split_once('\n'))
 }
 
 #[cfg(test)]
@@ -78,7 +156,20 @@ mod tests {
             let url = SafeUrl::parse(text).expect("is a URL");
             let remote = RemoteUrl::new(&url, false).expect("is accepted");
             let other = settings.instead_of(&remote).expect("is accepted");
-            assert_eq!(other.map(|other| other.to_string()).as_deref(), expected, "{text}");
+            let other = other.map(|other| other.remote.to_string());
+            assert_eq!(other.as_deref(), expected, "{text}");
         }
+    }
+
+    #[test]
+    fn a_password_in_a_replacement_is_kept_apart() {
+        let settings =
+            Settings::parse("url.https://ci:p%40ss@example.com/.insteadof\nhttps://example.com/\0");
+        let url = SafeUrl::parse("https://example.com/a/b.git").expect("is a URL");
+        let remote = RemoteUrl::new(&url, false).expect("is accepted");
+        let other = settings.instead_of(&remote).expect("is accepted").expect("is replaced");
+        assert_eq!(other.remote.to_string(), "https://example.com/a/b.git");
+        let (user, password) = other.password.expect("has one");
+        assert_eq!((user.as_str(), password.expose()), ("ci", "p@ss"));
     }
 }

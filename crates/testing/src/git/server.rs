@@ -79,6 +79,7 @@ impl HttpServer {
 
 fn backend(root: &Path, request: &Seen) -> Reply {
     let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
+    let path = path.replace("%20", " ");
     let header = |name| request.header(name).unwrap_or_default();
     let mut child = Command::new("git")
         .arg("http-backend")
@@ -153,14 +154,15 @@ impl Daemon {
     }
 }
 
-/// A program named `ssh` that runs the command here, with `root` as the root folder. It writes its arguments
-/// to the file beside it.
+/// A program named `ssh` that runs the command here, with `root` as the root folder, and `home` in it as the home folder of whoever
+/// connects. It writes its arguments to the file beside it.
 pub fn fake_ssh(folder: &Path, root: &Path) -> (String, PathBuf) {
     let (program, log) = (folder.join("ssh"), folder.join("ssh.log"));
     let script = format!(
         "#!/bin/sh\necho \"$GIT_PROTOCOL $@\" >> '{log}'\nfor command; do :; done\n\
-         case $command in \"git-upload-pack '/\"*) ;; *) echo 'strange command' >&2; exit 1;; esac\n\
-         path=${{command#\"git-upload-pack '\"}}\nexec git upload-pack '{root}'\"${{path%\"'\"}}\"\n",
+         case $command in \"git-upload-pack '/\"*) at='';; \"git-upload-pack '\"[a-z]*) at=/home/;;\n\
+         *) echo 'strange command' >&2; exit 1;; esac\n\
+         path=${{command#\"git-upload-pack '\"}}\nexec git upload-pack '{root}'$at\"${{path%\"'\"}}\"\n",
         log = log.display(),
         root = root.display(),
     );

@@ -119,6 +119,19 @@ impl Credential {
         Some(Self::password(asked, decoded(url.username()), password).known_from("the URL"))
     }
 
+    /// What the value of an `Authorization` header is made of, if it is a token, or a user and a password.
+    pub fn in_header(asked: &AskedServer, value: &Secret) -> Option<Self> {
+        let (scheme, rest) = value.expose().split_once(' ')?;
+        let rest = rest.trim();
+        if scheme.eq_ignore_ascii_case("bearer") {
+            return Some(Self::token(asked, Secret::new(rest)));
+        }
+        let decoded = STANDARD.decode(rest).ok().filter(|_| scheme.eq_ignore_ascii_case("basic"));
+        let pair = String::from_utf8(decoded?).ok()?;
+        let (user, password) = pair.split_once(':')?;
+        Some(Self::password(asked, user, Secret::new(password)))
+    }
+
     /// This secret, with where it comes from, in words.
     #[must_use]
     pub fn known_from(self, origin: impl Into<String>) -> Self {
@@ -381,6 +394,26 @@ mod tests {
         let released = found.release(Recipient::Server(&place), &TokenHosts::default());
         let sent = value(&released.expect("it is its own").bearer(), &place);
         assert_eq!(sent, Some(format!("Basic {}", STANDARD.encode("ada:p@ss%"))));
+    }
+
+    #[test]
+    fn a_header_is_taken_apart_and_made_again() {
+        let place = url("https://h/");
+        let asked = AskedServer::new(&place);
+        let read = |value: &str| Credential::in_header(&asked, &Secret::new(value));
+        for (text, expected) in [
+            ("basic Y2k6eDp5", "Basic Y2k6eDp5"),
+            ("Bearer abc", "Bearer abc"),
+            ("bearer  abc", "Bearer abc"),
+        ] {
+            let found = read(text).expect("is read");
+            let released = found.release(Recipient::Server(&place), &TokenHosts::default());
+            let sent = value(&released.expect("it is its own").bearer(), &place);
+            assert_eq!(sent.as_deref(), Some(expected), "{text}");
+        }
+        for text in ["", "Basic", "Basic ???", "Basic eA==", "Negotiate abc"] {
+            assert_eq!(read(text), None, "{text}");
+        }
     }
 
     #[test]

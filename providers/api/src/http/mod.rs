@@ -9,6 +9,7 @@
 #![deny(clippy::indexing_slicing)]
 
 mod bucket;
+mod connection;
 mod credentials;
 mod event;
 mod exchange;
@@ -36,6 +37,7 @@ use reqwest::Client;
 use url::Origin;
 
 pub use self::bucket::{Signed, Signer};
+pub use self::connection::Connection;
 use self::credentials::Scheme;
 pub use self::credentials::{
     AskedServer, Authorization, Credential, Credentials, Header, NoCredentials, Recipient,
@@ -46,7 +48,7 @@ use self::exchange::{Exchange, Pending};
 pub use self::guard::Guard;
 pub use self::judge::elsewhere;
 pub use self::proxies::Proxies;
-pub use self::request::{Method, Request};
+pub use self::request::{Method, Request, is_authorization};
 pub use self::response::{Response, because_of_web_page, begins_web_page};
 pub use self::retry::Failure;
 use self::retry::{Unreachable, Waits};
@@ -153,6 +155,8 @@ pub struct Http {
     network: OnceLock<reqwest::Result<Client>>,
     /// For plain http to this machine: it needs no roots, and no proxy may see the requests.
     loopback: OnceLock<reqwest::Result<Client>>,
+    /// For servers that the user has set up another way to.
+    others: Mutex<HashMap<Connection, Client>>,
 }
 
 impl Http {
@@ -168,6 +172,7 @@ impl Http {
             exchange: OnceLock::new(),
             network: OnceLock::new(),
             loopback: OnceLock::new(),
+            others: Mutex::default(),
         })
     }
 
@@ -196,6 +201,17 @@ impl Http {
         Request::new(self, method, url.clone())
     }
 
+    /// The client that goes another way than usual.
+    fn client_by(&self, connection: &Connection) -> Result<Client, ProviderError> {
+        let mut others = crate::threads::lock(&self.others);
+        if let Some(client) = others.get(connection) {
+            return Ok(client.clone());
+        }
+        let client = connection.client(self.builder())?;
+        others.insert(connection.clone(), client.clone());
+        Ok(client)
+    }
+
     /// The client for one URL, and the thread that moves its bytes; both are created when first needed.
     fn client(&self, url: &SafeUrl) -> Result<(&Exchange, &Client), ProviderError> {
         let local = url.scheme() == "http" && url.is_loopback();
@@ -221,14 +237,18 @@ impl Http {
         Ok((exchange, client))
     }
 
-    fn build(&self, local: bool) -> reqwest::Result<Client> {
+    fn builder(&self) -> reqwest::ClientBuilder {
         // An error means that this process already has a cryptography provider, which is fine.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let builder = Client::builder()
+        Client::builder()
             .user_agent(&self.options.user_agent)
             .connect_timeout(self.options.connect_timeout)
             .redirect(reqwest::redirect::Policy::none())
-            .referer(false);
+            .referer(false)
+    }
+
+    fn build(&self, local: bool) -> reqwest::Result<Client> {
+        let builder = self.builder();
         if local { builder.no_proxy().tls_certs_only([]) } else { builder }.build()
     }
 }

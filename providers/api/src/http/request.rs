@@ -12,8 +12,8 @@ use super::event::Watched;
 use super::exchange::{Exchange, Outgoing, Patience, Pending};
 use super::sending::Sending;
 use super::{
-    AskedServer, Authorization, Credential, Failure, Guard, Header, Http, Recipient, Response,
-    Scheme, Signer, bucket, rules,
+    AskedServer, Authorization, Connection, Credential, Failure, Guard, Header, Http, Recipient,
+    Response, Scheme, Secret, Signer, bucket, may_receive, rules,
 };
 use crate::threads::lock;
 use crate::{ErrorKind, Progress, ProviderError, SafeUrl};
@@ -41,6 +41,15 @@ pub struct Request<'http> {
     slowest: Option<u64>,
     /// What it sends.
     body: Vec<u8>,
+    /// The way to the server, if it is not the usual one.
+    connection: Option<Connection>,
+    /// Headers for the server alone, as the user has set them up.
+    own_headers: Vec<(HeaderName, Secret)>,
+}
+
+/// Whether a header states who somebody is: only a released secret makes one.
+pub fn is_authorization(name: &str) -> bool {
+    AUTHORIZATION.as_str().eq_ignore_ascii_case(name)
 }
 
 impl<'http> Request<'http> {
@@ -57,6 +66,8 @@ impl<'http> Request<'http> {
             allowed: Vec::new(),
             slowest: None,
             body: Vec::new(),
+            connection: None,
+            own_headers: Vec::new(),
         }
     }
 
@@ -113,6 +124,23 @@ impl<'http> Request<'http> {
     #[must_use]
     pub fn at_any_pace(mut self) -> Self {
         self.slowest = Some(0);
+        self
+    }
+
+    /// Goes to its server by this way. A redirect to another server goes the usual one.
+    #[must_use]
+    pub fn by(mut self, connection: &Connection) -> Self {
+        self.connection = Some(connection.clone()).filter(|connection| !connection.is_usual());
+        self
+    }
+
+    /// Adds a header that the user has set up for the server, whose value may be a secret. No other server gets it, and nobody where
+    /// others could read it. What is no header, or is `authorization`, is left out.
+    #[must_use]
+    pub fn own_header(mut self, name: &str, value: &Secret) -> Self {
+        let name = HeaderName::from_bytes(name.as_bytes()).ok();
+        let name = name.filter(|name| *name != AUTHORIZATION);
+        self.own_headers.extend(name.map(|name| (name, value.clone())));
         self
     }
 
@@ -241,6 +269,8 @@ impl<'http> Request<'http> {
         self.method == Method::GET
             && self.guard.is_none()
             && self.headers.is_empty()
+            && self.own_headers.is_empty()
+            && self.connection.is_none()
             && self.body.is_empty()
             && self.authorization == Authorization::Stored
     }
@@ -304,7 +334,9 @@ impl<'http> Request<'http> {
             self.signer(url).map(|signer| bucket::sign(signer, url, &self.headers, self.insecure));
         let mut signed = signed.transpose()?;
         let to = signed.as_ref().map_or(url, |signed| &signed.url).clone();
-        let (exchange, client) = self.http.client(&to)?;
+        let (exchange, usual) = self.http.client(&to)?;
+        let way = self.connection.as_ref().filter(|_| url.is_same_server(&self.url));
+        let client = way.map_or_else(|| Ok(usual.clone()), |way| self.http.client_by(way))?;
         let mut wire = to.as_url().clone();
         // The userinfo is sent as a header, under the rules for tokens, or not sent.
         let _ = wire.set_username("");
@@ -326,6 +358,14 @@ impl<'http> Request<'http> {
                 continue;
             }
             request.headers_mut().insert(HeaderName::from_static(name), header_value(name, value)?);
+        }
+        let recipient = Recipient::Server(url);
+        if may_receive(&self.asked(), recipient, &options.token_hosts).is_ok() {
+            for (name, value) in &self.own_headers {
+                let mut value = header_value(name.as_str(), value.expose())?;
+                value.set_sensitive(true);
+                request.headers_mut().append(name.clone(), value);
+            }
         }
         if let Some(header) = self.token_for(url) {
             origin = header.origin().to_owned();
@@ -357,7 +397,7 @@ impl<'http> Request<'http> {
             let (number, url) = (number as u64, url.clone());
             Watched { watch, number, url, origin, proxy, is_sent: false }
         });
-        let outgoing = Outgoing { client: client.clone(), request, patience, watched };
+        let outgoing = Outgoing { client, request, patience, watched };
         let mut pending = send(exchange, outgoing);
         pending.to = signed.map(|_| to);
         Ok(pending)

@@ -1,4 +1,5 @@
-//! Credentials for repositories on web servers: stored tokens, and those from Git's helpers.
+//! Credentials for repositories on web servers: stored tokens, and those that Git itself would use, from the user's settings, `.netrc`, and
+//! helpers.
 //!
 //! They are looked up only after a server has asked for them, and belong to one scheme, host and port.
 
@@ -11,11 +12,16 @@ use std::time::Duration;
 use mu_provider::http::{
     AskedServer, Authorization, Credential, Http, Recipient, Released, Secret,
 };
-use mu_provider::{ErrorKind, ProviderError, SafeUrl};
+use mu_provider::{ErrorKind, ProviderError, SafeUrl, fs};
 
+use super::netrc;
 use crate::programs::GitPrograms;
 use crate::remote_url::{RemoteUrl, Scheme};
+use crate::settings::Stated;
 use mu_provider::threads::{lock, start};
+
+/// The variable that names the program which asks the user.
+const ASK_PASS: &str = "GIT_ASKPASS";
 
 /// Finds credentials, and remembers which ones were accepted.
 #[derive(Debug)]
@@ -31,7 +37,26 @@ pub(super) struct Offer {
     released: Released,
     /// The user for a token without one.
     user: String,
-    from_helper: bool,
+    from: Found,
+}
+
+/// Where an offer comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Stored,
+    /// A header that the user's Git settings state, which has a token as it is.
+    Header,
+    Helper,
+}
+
+/// What may be shown to the server of one remote.
+#[derive(Debug)]
+pub(super) struct Access<'call> {
+    /// What the user's Git settings state for it.
+    pub(super) stated: &'call [Stated],
+    /// Whether a program may ask the user (`core.askPass`).
+    pub(super) asks: bool,
+    pub(super) credentials: &'call GitCredentials,
 }
 
 /// A stored token, for a program that asks for a user and a password.
@@ -45,7 +70,28 @@ pub(crate) struct Token {
 
 impl Offer {
     pub(super) fn authorization(&self) -> Authorization {
-        self.released.basic(&self.user)
+        match self.from {
+            Found::Header => self.released.bearer(),
+            Found::Stored | Found::Helper => self.released.basic(&self.user),
+        }
+    }
+}
+
+impl Access<'_> {
+    /// The credentials to try, as Git has them after those of mu. Each is looked up when it is needed.
+    pub(super) fn offers<'call>(
+        &'call self,
+        remote: &'call RemoteUrl,
+    ) -> impl Iterator<Item = Result<Offer, ProviderError>> + 'call {
+        let all = self.credentials;
+        let stored = std::iter::once_with(|| all.stored(remote).map(Ok)).flatten();
+        let stated = self.stated.iter().filter_map(|stated| all.stated(remote, stated).map(Ok));
+        let listed = std::iter::once_with(|| all.listed(remote).transpose()).flatten();
+        let helped =
+            std::iter::once_with(|| all.ask_helpers(remote, self.asks).transpose()).flatten();
+        let offers = stored.chain(stated).chain(listed).chain(helped);
+        // Nothing is sent over a connection that others can read, so nothing is looked up.
+        offers.take(if remote.url.is_confidential() { usize::MAX } else { 0 })
     }
 }
 
@@ -60,28 +106,43 @@ impl GitCredentials {
         accepted.get(&origin(url)).cloned().unwrap_or(Authorization::Nothing)
     }
 
-    /// The credentials to try. Each is looked up when it is needed.
-    pub(super) fn offers<'call>(
-        &'call self,
-        remote: &'call RemoteUrl,
-    ) -> impl Iterator<Item = Result<Offer, ProviderError>> + 'call {
-        // Nothing is sent over a connection that others can read, so nothing is looked up.
-        let is_safe = remote.url.is_confidential();
-        let stored = std::iter::once_with(|| self.stored(remote).map(Ok));
-        let helped = std::iter::once_with(|| self.ask_helpers(remote).transpose());
-        stored.chain(helped).take(if is_safe { 2 } else { 0 }).flatten()
-    }
-
     fn stored(&self, remote: &RemoteUrl) -> Option<Offer> {
         let credentials = self.http.options().credentials.as_ref();
-        self.offer(remote, Credential::stored(credentials, &AskedServer::new(&remote.url))?, false)
+        let own = Credential::stored(credentials, &AskedServer::new(&remote.url))?;
+        self.offer(remote, own, Found::Stored)
+    }
+
+    /// What the user's Git settings state for a remote.
+    fn stated(&self, remote: &RemoteUrl, stated: &Stated) -> Option<Offer> {
+        let asked = AskedServer::new(&remote.url);
+        let (own, from) = match stated {
+            Stated::Password(user, password) => {
+                (Credential::password(&asked, user, password.clone()), Found::Stored)
+            }
+            Stated::Header(value) => (Credential::in_header(&asked, value)?, Found::Header),
+        };
+        self.offer(remote, own.known_from("Git's configuration"), from)
+    }
+
+    /// What `.netrc` in the user's home folder has for the host of a remote, as Git's own client reads it.
+    fn listed(&self, remote: &RemoteUrl) -> Result<Option<Offer>, ProviderError> {
+        let Some(home) = self.programs.variable("HOME") else { return Ok(None) };
+        let name = if cfg!(windows) { "_netrc" } else { ".netrc" };
+        let file = std::path::Path::new(home).join(name);
+        let is_file = fs::metadata_if_there(&file)?.is_some_and(|found| found.is_file());
+        let Some(bytes) = fs::read_if_there(&file)?.filter(|_| is_file) else { return Ok(None) };
+        let text = String::from_utf8_lossy(&bytes);
+        let Some(entry) = netrc::find(&text, remote.host(), remote.user()) else { return Ok(None) };
+        let asked = AskedServer::new(&remote.url);
+        let own = Credential::password(&asked, entry.login, Secret::new(entry.password));
+        Ok(self.offer(remote, own.known_from(format!("`~/{name}`")), Found::Stored))
     }
 
     /// What is stored for a remote, as the remote's server may see it.
-    fn offer(&self, remote: &RemoteUrl, own: Credential, from_helper: bool) -> Option<Offer> {
+    fn offer(&self, remote: &RemoteUrl, own: Credential, from: Found) -> Option<Offer> {
         let token_hosts = &self.http.options().token_hosts;
         let released = own.release(Recipient::Server(&remote.url), token_hosts).ok()?;
-        Some(Offer { released, user: usual_user(remote), from_helper })
+        Some(Offer { released, user: usual_user(remote), from })
     }
 
     /// The stored token for a remote, if that is on a web server and nobody else can read what is sent there.
@@ -102,19 +163,21 @@ impl GitCredentials {
             known.insert(origin(&remote.url), offer.authorization());
         }
         let known = offer.released.user_and_password(&offer.user);
-        if let Some((user, password)) = known.filter(|_| offer.from_helper) {
+        if let Some((user, password)) = known.filter(|_| offer.from == Found::Helper) {
             let verb = if accepted { "approve" } else { "reject" };
             let mut question = question(remote, Some(&user));
             question.push_str(&format!("password={}\n\n", password.expose()));
             // If a helper cannot store or forget, this answer stays the same.
-            let _ = self.run(verb, &question);
+            let _ = self.run(verb, &question, false);
         }
     }
 
-    fn ask_helpers(&self, remote: &RemoteUrl) -> Result<Option<Offer>, ProviderError> {
+    /// Asks Git's helpers, and then the user, if a program for that is set up (`asks`, or the variable).
+    fn ask_helpers(&self, remote: &RemoteUrl, asks: bool) -> Result<Option<Offer>, ProviderError> {
         let mut question = question(remote, remote.user());
         question.push('\n');
-        let answer = self.run("fill", &question).map_err(|reason| {
+        let asks = asks || self.programs.variable(ASK_PASS).is_some();
+        let answer = self.run("fill", &question, asks).map_err(|reason| {
             let text = format!("Git's credential helper for `{remote}` failed");
             ProviderError::new(ErrorKind::Auth, text).because(reason)
         })?;
@@ -127,18 +190,28 @@ impl GitCredentials {
                 // Some helpers return the token as the user.
                 let password = Secret::new(password);
                 let own = Credential::password(&AskedServer::new(&remote.url), user, password);
-                self.offer(remote, own.known_from("Git's credential helper"), true)
+                self.offer(remote, own.known_from("Git's credential helper"), Found::Helper)
             }
             _ => None,
         })
     }
 
     /// Runs `git credential VERB`; without Git, there are no helpers either.
-    fn run(&self, verb: &str, question: &str) -> Result<String, String> {
-        /// Helpers that would open a window for the user are not waited for.
-        const PATIENCE: Duration = Duration::from_secs(30);
+    fn run(&self, verb: &str, question: &str, asks: bool) -> Result<String, String> {
+        // Helpers that would open a window for the user are not waited for. A person needs longer.
+        let patience = Duration::from_secs(if asks { 120 } else { 30 });
         let Ok(mut command) = self.programs.git() else { return Ok(String::new()) };
-        command.args(["-c", "credential.interactive=false", "credential", verb]);
+        if asks {
+            // What the variable names, or else `core.askPass`.
+            match self.programs.variable(ASK_PASS) {
+                Some(program) => command.env(ASK_PASS, program),
+                None => command.env_remove(ASK_PASS),
+            };
+        } else {
+            command.args(["-c", "credential.interactive=false"]);
+        }
+        command.env_remove("SSH_ASKPASS");
+        command.args(["credential", verb]);
         command.env("GCM_INTERACTIVE", "never").stderr(std::process::Stdio::null());
         let Ok(mut child) = command.spawn() else { return Ok(String::new()) };
         let (Some(mut input), Some(mut output)) = (child.stdin.take(), child.stdout.take()) else {
@@ -154,11 +227,11 @@ impl GitCredentials {
             // When the time is over, nobody listens.
             let _ = sender.send(read.map(|_| answer).unwrap_or_default());
         });
-        let answer = receiver.recv_timeout(PATIENCE);
+        let answer = receiver.recv_timeout(patience);
         let _ = child.kill();
         let _ = child.wait();
         reading.map_err(|error| error.to_string())?;
-        answer.map_err(|_| format!("it did not answer for {} s", PATIENCE.as_secs()))
+        answer.map_err(|_| format!("it did not answer for {} s", patience.as_secs()))
     }
 }
 

@@ -7,9 +7,10 @@ use mu_provider::http::{Authorization, Http, Request, Response, or_variable};
 use mu_provider::{ErrorKind, ProviderError, SafeUrl};
 
 use super::connected::Connected;
-use super::credentials::GitCredentials;
+use super::credentials::Access;
 use super::session::{Link, Session, describe, not_a_repository};
 use crate::remote_url::{KNOWN_HOSTS, RemoteUrl};
+use crate::settings::WebSettings;
 use crate::wire::{Handshake, WireError};
 
 /// What requests call themselves: some hosts answer only Git.
@@ -24,25 +25,28 @@ struct Connection {
     /// The URL of the repository, after redirects.
     base: SafeUrl,
     authorization: Authorization,
+    web: WebSettings,
 }
 
 /// Begins a conversation with a repository on a web server.
 pub(super) fn open(
     remote: &RemoteUrl,
     http: &Arc<Http>,
-    credentials: &GitCredentials,
+    access: &Access<'_>,
+    web: &WebSettings,
 ) -> Result<Box<dyn Session>, ProviderError> {
+    let credentials = access.credentials;
     let mut base = remote.url.as_url().clone();
     // A header has the user. Removing it fails only if the URL cannot have a user.
     let _ = base.set_username("");
     let url = SafeUrl::parse(&format!("{}{SERVICE}", base.as_str().trim_end_matches('/')))
         .map_err(|error| not_a_repository(remote).because(error))?;
     let ask = |authorization: &Authorization| {
-        common(http.get(&url), remote, authorization).allow(401).send()
+        common(http.get(&url), remote, authorization, web).allow(401).send()
     };
     let mut authorization = credentials.known(&remote.url);
     let mut response = ask(&authorization)?;
-    let mut offers = credentials.offers(remote);
+    let mut offers = access.offers(remote);
     while response.status() == 401 && response.url().is_same_server(&url) {
         let Some(offer) = offers.next() else { break };
         let offer = offer?;
@@ -70,7 +74,8 @@ pub(super) fn open(
     if !base.is_same_server(&url) {
         authorization = Authorization::Nothing;
     }
-    let link = Connection { http: Arc::clone(http), remote: remote.clone(), base, authorization };
+    let (http, remote_url, web) = (Arc::clone(http), remote.clone(), web.clone());
+    let link = Connection { http, remote: remote_url, base, authorization, web };
     Ok(Box::new(Connected::new(remote, link, handshake)))
 }
 
@@ -78,8 +83,14 @@ fn common<'http>(
     request: Request<'http>,
     remote: &RemoteUrl,
     authorization: &Authorization,
+    web: &WebSettings,
 ) -> Request<'http> {
+    let request = match &web.header {
+        Some((name, value)) => request.own_header(name, value),
+        None => request,
+    };
     request
+        .by(&web.connection)
         .header("user-agent", USER_AGENT)
         .header("git-protocol", "version=2")
         .authorization(authorization.clone())
@@ -136,7 +147,7 @@ impl Link for Connection {
     fn request(&mut self, request: Vec<u8>) -> Result<Box<dyn Read + '_>, ProviderError> {
         let url = SafeUrl::parse(&format!("{}/git-upload-pack", self.base.as_url().as_str()))
             .map_err(|error| not_a_repository(&self.remote).because(error))?;
-        let response = common(self.http.post(&url), &self.remote, &self.authorization)
+        let response = common(self.http.post(&url), &self.remote, &self.authorization, &self.web)
             .header("content-type", "application/x-git-upload-pack-request")
             .header("accept", "application/x-git-upload-pack-result")
             .body(request)

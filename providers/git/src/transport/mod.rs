@@ -9,11 +9,13 @@ mod credentials;
 mod file;
 mod git;
 mod http;
+mod netrc;
 mod pipe;
 mod session;
 mod ssh;
 mod without_git;
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -24,10 +26,10 @@ use mu_provider::{ErrorKind, ProviderError, causes};
 pub(crate) use self::credentials::Token;
 pub(crate) use self::session::{ReceiveError, Session};
 
-use self::credentials::GitCredentials;
+use self::credentials::{Access, GitCredentials};
 use crate::programs::GitPrograms;
-use crate::remote_url::{RemoteUrl, Scheme};
-use crate::settings::Settings;
+use crate::remote_url::{RemoteUrl, Scheme, Substitute};
+use crate::settings::{Settings, Stated};
 
 /// The options of all connections.
 #[derive(Debug)]
@@ -70,7 +72,7 @@ impl Transports {
     /// The token that mu has for a remote on a web server, under the URL that the user's settings give it.
     pub(crate) fn token(&self, remote: &RemoteUrl) -> Result<Option<Token>, ProviderError> {
         let other = self.settings().instead_of(remote)?;
-        Ok(self.credentials.token(other.as_ref().unwrap_or(remote)))
+        Ok(self.credentials.token(other.as_ref().map_or(remote, |other| &other.remote)))
     }
 
     fn settings(&self) -> &Settings {
@@ -84,9 +86,23 @@ impl Transports {
         }
         let settings = self.settings();
         let other = settings.instead_of(remote)?;
-        let remote = other.as_ref().unwrap_or(remote);
+        let (remote, password) = match other {
+            Some(Substitute { remote, password }) => (Cow::Owned(remote), password),
+            None => (Cow::Borrowed(remote), None),
+        };
+        let remote = &*remote;
         match remote.scheme {
-            Scheme::Https | Scheme::Http => http::open(remote, &self.http, &self.credentials),
+            Scheme::Https | Scheme::Http => {
+                let web = settings.for_web(remote, &self.programs);
+                let stated = [
+                    password.map(|(user, password)| Stated::Password(user, password)),
+                    web.authorization.clone(),
+                ];
+                let stated: Vec<Stated> = stated.into_iter().flatten().collect();
+                let asks = settings.has_ask_pass;
+                let access = Access { stated: &stated, asks, credentials: &self.credentials };
+                http::open(remote, &self.http, &access, &web)
+            }
             Scheme::Ssh => self.once(remote, || {
                 ssh::open(remote, &self.programs, settings.ssh_command.as_deref())
             }),

@@ -119,9 +119,13 @@ fn explain(remote: &RemoteUrl, ending: Ending) -> ProviderError {
     match code {
         Some(SSH_FAILED) if reason.contains("Host key verification failed") => {
             let failure = failed(ErrorKind::Auth, "ssh does not trust the host of");
-            failure.hint(format!("connect by hand once: `ssh {}`", remote.host())).hint(format!(
-                "if its key changed, make sure that it is right; `ssh-keygen -R {}` forgets the old one",
-                remote.host()
+            let user = remote.user().map(|user| format!("{user}@")).unwrap_or_default();
+            let (host, port) = (remote.host(), remote.port());
+            let option = port.map(|port| format!("-p {port} ")).unwrap_or_default();
+            // That is how the list of known hosts calls one with a port.
+            let known = port.map_or_else(|| host.to_owned(), |port| format!("'[{host}]:{port}'"));
+            failure.hint(format!("connect by hand once: `ssh {option}{user}{host}`")).hint(format!(
+                "if its key changed, make sure that it is right; `ssh-keygen -R {known}` forgets the old one"
             ))
         }
         Some(SSH_FAILED) if reason.contains("Permission denied") => failed(

@@ -10,6 +10,7 @@ mod conformance;
 mod hostile;
 mod http;
 mod roots;
+mod settings;
 mod sharing;
 mod submodules;
 mod support;

@@ -1,0 +1,189 @@
+//! The way to a server as the user has set it up for Git: what `git` itself would use to reach a URL counts.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use mu_provider::{ErrorKind, Provider as _};
+use mu_testing::http::{Reply, Seen};
+use mu_testing::{AUTHORITY, LOCALHOST, Nginx};
+
+use crate::support::{HttpServer, Origin, World, set, told, written};
+
+fn origin() -> Origin {
+    let origin = Origin::new("private.git");
+    origin.release("v1.0.0");
+    origin
+}
+
+/// Refuses requests without this header.
+fn requiring(name: &'static str, value: String) -> impl Fn(&Seen) -> Option<Reply> + Send + Sync {
+    move |request| {
+        (request.header(name) != Some(&value))
+            .then(|| Reply::status(401).header("www-authenticate", "Basic realm=\"git\""))
+    }
+}
+
+fn basic(user: &str, password: &str) -> String {
+    format!("Basic {}", STANDARD.encode(format!("{user}:{password}")))
+}
+
+/// A world whose user has this configuration of Git, in which `{home}` stands for the home folder, and these files there.
+fn configured(config: &str, files: &[(&str, &str)]) -> World {
+    let world = World::new();
+    let home = world.folder.path().join("home");
+    fs::create_dir_all(&home).expect("can be made");
+    let config = config.replace("{home}", &home.display().to_string());
+    fs::write(home.join("config"), config).expect("can be written");
+    for (name, text) in files {
+        fs::write(home.join(name), text).expect("can be written");
+        let mode = fs::Permissions::from_mode(0o700);
+        fs::set_permissions(home.join(name), mode).expect("can be executable");
+    }
+    let provider = world.again(|options| {
+        set(options, "HOME", home.display().to_string());
+        set(options, "GIT_CONFIG_GLOBAL", home.join("config").display().to_string());
+    });
+    World { provider, ..world }
+}
+
+/// Fetches the package; what was said on the way has no secret.
+fn fetched(world: &World, root: &str) {
+    let location = written(root, "private.git");
+    let release = world.release(&location, "1.0.0");
+    world.fetch(&location, &release).expect("is let in");
+    assert!(!world.notes.said().contains("hunter2"), "{}", world.notes.said());
+}
+
+#[test]
+fn a_password_in_a_replaced_url_is_used_and_shown_nowhere() {
+    let origin = origin();
+    let server =
+        HttpServer::with(origin.root(), requiring("authorization", basic("ci", "hunter2")));
+    let host = server.host();
+    let config = format!("[url \"http://ci:hunter2@{host}/\"]\n\tinsteadOf = http://{host}/\n");
+    let world = configured(&config, &[]);
+    fetched(&world, &server.root());
+    let wrong = configured(&config.replace("ci:hunter2", "ci:hunter2x"), &[]);
+    let error = wrong.provider.list(&written(&server.root(), "private.git"), None, &wrong.notes);
+    let error = error.expect_err("is not let in");
+    assert_eq!(error.kind(), ErrorKind::Auth);
+    assert!(!told(&error).contains("hunter2"), "{}", told(&error));
+}
+
+#[test]
+fn the_list_of_passwords_at_home_counts_for_the_hosts_that_it_names() {
+    let origin = origin();
+    let server =
+        HttpServer::with(origin.root(), requiring("authorization", basic("ci", "hunter2")));
+    let entry = "machine 127.0.0.1\n  login ci\n  password hunter2\n";
+    let host = server.host();
+    let name = host.split(':').next().expect("has a name");
+    let entry = entry.replace("127.0.0.1", name);
+    fetched(&configured("", &[(".netrc", &entry)]), &server.root());
+    // One for all hosts would go to any that a manifest names.
+    for other in
+        ["default login ci password hunter2\n", "machine other login ci password hunter2\n"]
+    {
+        let world = configured("", &[(".netrc", other)]);
+        let listed =
+            world.provider.list(&written(&server.root(), "private.git"), None, &world.notes);
+        assert_eq!(listed.expect_err("is not let in").kind(), ErrorKind::Auth, "{other}");
+    }
+}
+
+#[test]
+fn the_program_that_asks_for_passwords_is_asked() {
+    let origin = origin();
+    let server =
+        HttpServer::with(origin.root(), requiring("authorization", basic("ci", "hunter2")));
+    let script = "#!/bin/sh\ncase \"$1\" in Username*) echo ci;; *) echo hunter2;; esac\n";
+    let world = configured("[core]\n\taskPass = {home}/ask\n", &[("ask", script)]);
+    fetched(&world, &server.root());
+    // The variable takes precedence.
+    let world = configured("[core]\n\taskPass = /nowhere\n", &[("ask", script)]);
+    let home = world.folder.path().join("home");
+    let provider = world.again(|options| {
+        set(options, "HOME", home.display().to_string());
+        set(options, "GIT_CONFIG_GLOBAL", home.join("config").display().to_string());
+        set(options, "GIT_ASKPASS", home.join("ask").display().to_string());
+    });
+    fetched(&World { provider, ..world }, &server.root());
+}
+
+#[test]
+fn headers_for_a_url_go_to_its_server_alone() {
+    let origin = origin();
+    for (name, value, sent) in [
+        ("authorization", "hunter2", "Bearer hunter2".to_owned()),
+        ("authorization", "hunter2", basic("x", "hunter2")),
+        ("private-token", "hunter2", "hunter2".to_owned()),
+    ] {
+        let server = HttpServer::with(origin.root(), requiring(name, sent.clone()));
+        let config = format!(
+            "[http \"http://{}/\"]\n\textraHeader = {name}: {sent}\n[http \"http://other/\"]\n\textraHeader = X-Other: {value}\n",
+            server.host()
+        );
+        fetched(&configured(&config, &[]), &server.root());
+        assert!(server.seen().iter().all(|seen| seen.header("x-other").is_none()));
+        // A server that it redirects to gets nothing.
+        let foreign =
+            HttpServer::with(origin.root(), requiring("authorization", "never".to_owned()));
+        let to = foreign.root();
+        let leading = HttpServer::with(origin.root(), move |seen| {
+            Some(Reply::redirect(format!("{}{}", to.trim_end_matches('/'), seen.path)))
+        });
+        let config = config.replace(&server.host(), &leading.host());
+        let world = configured(&config, &[]);
+        let listed =
+            world.provider.list(&written(&leading.root(), "private.git"), None, &world.notes);
+        listed.expect_err("is not let in");
+        for seen in foreign.seen() {
+            assert_eq!((seen.header("authorization"), seen.header("private-token")), (None, None));
+        }
+    }
+}
+
+#[test]
+fn certificates_for_a_url_are_trusted_and_a_wrong_file_is_named() {
+    let origin = origin();
+    let server = HttpServer::start(origin.root());
+    let nginx = Nginx::in_front_of(server.root().trim_end_matches('/'), &LOCALHOST);
+    let root = nginx.url("");
+    let plain = World::new();
+    let listed = plain.provider.list(&written(&root, "private.git"), None, &plain.notes);
+    assert_eq!(listed.expect_err("is not trusted").kind(), ErrorKind::Network);
+    for config in [
+        "[http]\n\tsslCAInfo = ~/authority.pem\n".to_owned(),
+        format!("[http \"{root}\"]\n\tsslCAInfo = ~/authority.pem\n"),
+        "[http]\n\tsslCAPath = ~/\n".to_owned(),
+    ] {
+        fetched(&configured(&config, &[("authority.pem", AUTHORITY)]), &root);
+    }
+    for config in ["[http]\n\tsslCAInfo = ~/nothing.pem\n", "[http]\n\tsslCAInfo = ~/config\n"] {
+        let world = configured(config, &[]);
+        let listed = world.provider.list(&written(&root, "private.git"), None, &world.notes);
+        let error = listed.expect_err("is not trusted");
+        assert!(told(&error).contains("/home/"), "{}", told(&error));
+    }
+    let elsewhere = "[http \"https://other.example/\"]\n\tsslCAInfo = ~/authority.pem\n";
+    let world = configured(elsewhere, &[("authority.pem", AUTHORITY)]);
+    let listed = world.provider.list(&written(&root, "private.git"), None, &world.notes);
+    listed.expect_err("is not trusted");
+}
+
+#[test]
+fn the_proxy_for_a_url_is_used() {
+    let origin = origin();
+    let server = HttpServer::start(origin.root());
+    let config = format!("[http]\n\tproxy = {}\n", server.root());
+    let world = configured(&config, &[]);
+    // The name is one for the proxy alone.
+    let location = mu_provider::Location {
+        insecure: true,
+        ..written("http://nowhere.invalid/", "private.git")
+    };
+    let listed = world.provider.list(&location, None, &world.notes);
+    assert!(!server.requests().is_empty(), "the proxy was asked: {listed:?}");
+}
