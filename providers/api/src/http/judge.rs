@@ -6,8 +6,44 @@ use crate::{ErrorKind, ProviderError, SafeUrl, Silent};
 /// The longest answer that is read to find out why a request was refused, in bytes.
 const LONGEST_PROBLEM: u64 = 16 << 10;
 
+/// How many reasons are shown.
+const MOST_REASONS: usize = 3;
+
 /// How many characters of it are shown.
 const LONGEST_REASON: usize = 300;
+
+/// What a server says of a refusal.
+struct Said {
+    reason: String,
+    /// Whether no other token would help.
+    is_policy: bool,
+}
+
+/// The reason in problem details (RFC 9457), in the errors of OCI registries, or in those of token servers (RFC 6749).
+fn reason(problem: &serde_json::Value) -> Option<String> {
+    let text = |value: &serde_json::Value, key: &str| {
+        Some(value.get(key)?.as_str()?.to_owned()).filter(|text| !text.is_empty())
+    };
+    if let Some(errors) = problem.get("errors").and_then(serde_json::Value::as_array) {
+        let messages: Vec<String> =
+            errors.iter().take(MOST_REASONS).filter_map(|error| text(error, "message")).collect();
+        if !messages.is_empty() {
+            return Some(messages.join("; "));
+        }
+    }
+    ["detail", "error_description", "details", "message"].iter().find_map(|key| text(problem, key))
+}
+
+/// Whether a registry refuses by a rule of its own, such as one about vulnerabilities, and not for want of a token.
+fn is_policy(problem: &serde_json::Value) -> bool {
+    let errors = problem.get("errors").and_then(serde_json::Value::as_array);
+    errors.into_iter().flatten().any(|error| {
+        let of = |key: &str| error.get(key).and_then(serde_json::Value::as_str).unwrap_or_default();
+        let message = of("message").to_ascii_lowercase();
+        of("code").contains("POLICY")
+            || ["quarantine", "policy", "vulnerabilit"].iter().any(|word| message.contains(word))
+    })
+}
 
 impl Request<'_> {
     /// The error about a token that cannot be the value of a header.
@@ -33,34 +69,29 @@ impl Request<'_> {
         if (200..300).contains(&status) || status == 304 || self.allowed.contains(&status) {
             return Ok(response);
         }
-        let url = response.url();
+        let url = response.url().clone();
         let text = format!("`{url}` answered {}", response.status_text());
-        Err(match status {
-            401 | 403 => {
-                let url = url.clone();
-                let error = self.unauthorized(&url, text, status);
-                match self.said(&url, response) {
-                    Some(reason) => error.because(reason),
-                    None => error,
-                }
-                .into()
-            }
-            404 | 410 => ProviderError::new(ErrorKind::NotFound, text).into(),
+        let failure: Failure = match status {
+            401 | 403 => self.unauthorized(&url, text, status).into(),
+            404 | 410 => return Err(ProviderError::new(ErrorKind::NotFound, text).into()),
             408 | 429 | 500..=599 => Failure::unavailable(&response),
             _ => Failure::refused(&response, text),
+        };
+        Err(match self.said(&url, response) {
+            Some(Said { reason, is_policy }) => failure.because(reason, is_policy),
+            None => failure,
         })
     }
 
-    /// The server's reason for a refusal, if it is in problem details (RFC 9457) and does not reveal the
-    /// token.
-    fn said(&self, url: &SafeUrl, response: Response) -> Option<String> {
+    /// The server's reason for a refusal, if it is in one of the forms that registries have and does not reveal the token.
+    fn said(&self, url: &SafeUrl, response: Response) -> Option<Said> {
         let kind = response.header("content-type")?;
-        if !kind.starts_with("application/problem+json") {
+        if !kind.starts_with("application/problem+json") && !kind.starts_with("application/json") {
             return None;
         }
         let bytes = response.bytes(LONGEST_PROBLEM, &Silent).ok()?;
         let problem: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
-        let detail = problem.get("detail")?.as_str()?;
+        let detail = &*reason(&problem)?;
         let tells = |shown: Header| match shown.for_program().expose().strip_prefix("Bearer ") {
             Some(token) => detail.contains(token),
             // A password is hidden in the shown text, so it could not be found there.
@@ -70,7 +101,10 @@ impl Request<'_> {
             return None;
         }
         let words: Vec<&str> = detail.split_whitespace().collect();
-        Some(words.join(" ").chars().take(LONGEST_REASON).collect())
+        let shown: String = words.join(" ").chars().take(LONGEST_REASON).collect();
+        // No text from a server moves a terminal's cursor.
+        let reason = shown.chars().map(|one| if one.is_control() { ' ' } else { one }).collect();
+        Some(Said { reason, is_policy: is_policy(&problem) })
     }
 
     fn unauthorized(&self, url: &SafeUrl, text: String, status: u16) -> ProviderError {

@@ -87,6 +87,14 @@ impl Failure {
         Self { error, may_pass: true, retry_after: Some(pause), unreachable: None }
     }
 
+    /// This failure, with the reason that the server gave. Another token does not help against a policy.
+    pub(super) fn because(self, reason: String, is_policy: bool) -> Self {
+        let error = self.error.because(reason);
+        let next = "the registry has a rule against it: ask those who run the registry";
+        let error = if is_policy { error.hint_instead(next) } else { error };
+        Self { error, ..self }
+    }
+
     /// The error alone.
     pub fn into_error(self) -> ProviderError {
         self.error
