@@ -133,6 +133,44 @@ impl Rules {
         Ok(rules)
     }
 
+    /// The rules for what is in the repository at `top`, with those of this clone alone: Git's own, without a user's.
+    ///
+    /// # Errors
+    ///
+    /// When a file of rules cannot be read.
+    pub(crate) fn of_git(top: &Path) -> Result<Self, FileError> {
+        let mut rules = Self { names: OF_GIT, folders: Vec::new() };
+        let exclude = top.join(".git/info/exclude");
+        let is_file = fs::metadata(&exclude).is_ok_and(|found| found.is_file());
+        let text = if is_file { fs::read_text_if_there(&exclude)? } else { None };
+        let mut builder = GitignoreBuilder::new(top);
+        for line in text.unwrap_or_default().lines() {
+            // Git ignores such lines too.
+            let _ = builder.add_line(None, line);
+        }
+        rules.folders.extend(builder.build());
+        rules.inside(top, &mut Vec::new())
+    }
+
+    /// Whether these rules of the repository at `top`, or those in folders on the way, leave out the folder `inner`.
+    ///
+    /// # Errors
+    ///
+    /// When a file of rules cannot be read.
+    pub(crate) fn leave_out_on_the_way(&self, top: &Path, inner: &Path) -> Result<bool, FileError> {
+        let on_the_way = inner.ancestors().take_while(|folder| *folder != top);
+        let mut on_the_way: Vec<&Path> = on_the_way.collect();
+        on_the_way.reverse();
+        let mut rules = self.clone();
+        for folder in on_the_way {
+            if rules.leave_out(folder, true) {
+                return Ok(true);
+            }
+            rules = rules.inside(folder, &mut Vec::new())?;
+        }
+        Ok(false)
+    }
+
     /// Whether the entry at `path` is left out.
     pub(crate) fn leave_out(&self, path: &Path, is_folder: bool) -> bool {
         for rules in self.folders.iter().rev() {

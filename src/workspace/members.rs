@@ -43,6 +43,12 @@ impl Patterns {
         Ok(Self { globs: globs(value)?, lines: value.list()?.map(line).collect() })
     }
 
+    /// Whether a folder at a place can hold a member: its pattern matches, and no folder around it belongs to a tool.
+    pub(super) fn may_be_member(&self, place: &str) -> bool {
+        let is_tools = |part: &str| part.starts_with('.') || SKIPPED.contains(&part);
+        self.globs.matches(place) && !place.split('/').any(is_tools)
+    }
+
     /// A warning for each pattern that none of the `places` matches.
     fn warnings(&self, root: &Path, places: &[&str]) -> Vec<Warning> {
         let file = root.join(MU_FOLDER).join(WORKSPACE_FILE);

@@ -16,6 +16,8 @@ mod root;
 #[allow(dead_code, reason = "only the shape of its types and their keys are used")]
 mod schema;
 mod settings;
+#[cfg(feature = "git")]
+mod sparse;
 mod stated;
 
 use std::collections::HashMap;
@@ -69,6 +71,8 @@ pub struct Workspace {
     pub left_out: Arc<LeftOut>,
     /// Warnings about what is probably not intended.
     pub warnings: Vec<Warning>,
+    /// Which folders are searched for members.
+    patterns: Arc<Patterns>,
 }
 
 /// One of the workspace's own packages.
@@ -88,6 +92,8 @@ pub struct Member {
     pub id: PackageId,
     /// What references in its manifest leave out: its base, and for a name of one segment its namespace.
     pub defaults: Defaults,
+    /// Whether a sparse checkout leaves it out, so that only its manifest is known.
+    pub is_left_out: bool,
 }
 
 impl Member {
@@ -163,6 +169,8 @@ impl Workspace {
         aliases: &dyn Fn() -> Aliases,
     ) -> Result<Self, WorkspaceError> {
         let (mut workspace, patterns) = Self::read_settings(root, mu_home)?;
+        workspace.patterns = Arc::new(patterns);
+        let patterns = Arc::clone(&workspace.patterns);
         let mut links = Vec::new();
         if is_searched(root, mu_home) {
             let mut members = members::find(
@@ -266,6 +274,7 @@ impl Workspace {
             edits: Vec::new(),
             left_out: Arc::default(),
             warnings,
+            patterns: Arc::default(),
         };
         Ok((workspace, patterns))
     }
@@ -308,14 +317,25 @@ impl Workspace {
     ) -> Result<(), WorkspaceError> {
         let aliases = formats::format_of(&path).map(|_| aliases());
         let around = Reading { is_own: true, aliases: aliases.as_ref(), ..Reading::default() };
-        let Loaded { manifest, path, text, warnings } = formats::load_file(&path, &around)?;
+        let loaded = formats::load_file(&path, &around)?;
+        self.add_loaded(place, loaded, false)
+    }
+
+    fn add_loaded(
+        &mut self,
+        place: String,
+        loaded: Loaded,
+        is_left_out: bool,
+    ) -> Result<(), WorkspaceError> {
+        let Loaded { manifest, path, text, warnings } = loaded;
+        let is_own = formats::format_of(&path).is_none();
         refuse_other_mu(&manifest, &path, &text)?;
         let folder = formats::folder_of(&path).unwrap_or(&self.root).to_owned();
         let id = manifest.name.id(&self.defaults());
         let defaults = self.defaults_in(&id);
         // A chart may need another one twice, with two aliases. The version must satisfy both ranges.
         let own = [&manifest.dependencies, &manifest.dev_dependencies];
-        for requirements in own.into_iter().filter(|_| aliases.is_none()) {
+        for requirements in own.into_iter().filter(|_| is_own) {
             refuse_repeated_dependency(requirements, &defaults, &path, &text)?;
         }
         self.warnings.extend(warnings);
@@ -328,6 +348,7 @@ impl Workspace {
             manifest,
             manifest_path,
             defaults,
+            is_left_out,
         });
         Ok(())
     }

@@ -4,12 +4,11 @@
 //! It has the index, the objects and the ignore rules of the other one, and nothing of its configuration, which could name programs.
 //! libgit2 or the program `git` then reads it. Nothing in the other repository is written.
 
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use git2::Repository;
-use mu_provider::fs::{self, AtPath as _, FileError, RunFolder, canonicalize};
+use mu_provider::fs::{self, FileError, RunFolder, canonicalize};
 
 use crate::config_text::{Setting, settings};
 use crate::programs::GitPrograms;
@@ -89,6 +88,22 @@ impl Place {
                 && one.key == "objectformat"
                 && one.value.eq_ignore_ascii_case("sha256")
         }))
+    }
+
+    /// Whether only a part of the files is checked out.
+    pub(crate) fn is_sparse(&self) -> bool {
+        let is_set = |file: PathBuf| {
+            let text = text_of(&file).ok().flatten().unwrap_or_default();
+            settings(&text).iter().any(|one| {
+                one.section == "core"
+                    && one.key == "sparsecheckout"
+                    && ["true", "1", "yes", "on"].contains(&&*one.value.to_ascii_lowercase())
+            })
+        };
+        self.own.join("info/sparse-checkout").is_file()
+            && [self.common.join("config"), self.own.join("config.worktree")]
+                .into_iter()
+                .any(is_set)
     }
 
     /// The URL that a partial clone fetches from what it lacks, as it is written.
@@ -249,6 +264,49 @@ impl StandIn {
         }
     }
 
+    /// The files with these names that Git has and that are not checked out: their paths in the checkout, and their content, if that is on
+    /// this machine.
+    ///
+    /// # Errors
+    ///
+    /// When `git` fails.
+    pub(crate) fn skipped(
+        &self,
+        is_wanted: &dyn Fn(&str) -> bool,
+        programs: &GitPrograms,
+    ) -> Result<Vec<(String, Option<String>)>, StandInError> {
+        let (code, listed) = self.ask(&["ls-files", "-z", "-t", "--stage"], b"", programs)?;
+        if code != 0 {
+            return Err(StandInError::Failed(listed));
+        }
+        // Such as `S 100644 OID 0`, a tab, and the path.
+        let mut found: Vec<(String, String)> = Vec::new();
+        for entry in listed.split('\0') {
+            let Some((facts, path)) = entry.split_once('\t') else { continue };
+            let mut facts = facts.split(' ');
+            let is_skipped = facts.next() == Some("S");
+            let is_file = facts.next().is_some_and(|mode| mode.starts_with("100"));
+            let Some(oid) = facts.next().filter(|_| is_skipped && is_file) else { continue };
+            if is_wanted(path) && !self.place.root.join(path).exists() {
+                found.push((path.to_owned(), oid.to_owned()));
+            }
+        }
+        if found.is_empty() {
+            return Ok(Vec::new());
+        }
+        let input: String = found.iter().map(|(_, oid)| format!("{oid}\n")).collect();
+        let (code, said) = self.ask_bytes(&["cat-file", "--batch"], input.as_bytes(), programs)?;
+        if code != 0 {
+            return Err(StandInError::Failed(printable_end(&said)));
+        }
+        let mut rest = said.as_slice();
+        let contents = found.into_iter().map(|(path, _)| {
+            let content = next_object(&mut rest);
+            (path, content.and_then(|content| String::from_utf8(content).ok()))
+        });
+        Ok(contents.collect())
+    }
+
     /// Runs `git` with this repository; returns how it ended, and what it printed, or said.
     fn ask(
         &self,
@@ -256,23 +314,45 @@ impl StandIn {
         input: &[u8],
         programs: &GitPrograms,
     ) -> Result<(i32, String), StandInError> {
+        let (code, said) = self.ask_bytes(arguments, input, programs)?;
+        let said = match code {
+            0 | 1 => String::from_utf8_lossy(&said).into_owned(),
+            _ => printable_end(&said),
+        };
+        Ok((code, said))
+    }
+
+    /// As [`Self::ask`], with what it printed as it is.
+    fn ask_bytes(
+        &self,
+        arguments: &[&str],
+        input: &[u8],
+        programs: &GitPrograms,
+    ) -> Result<(i32, Vec<u8>), StandInError> {
         let mut command = programs.git().map_err(StandInError::Run)?;
         command.arg("--git-dir").arg(self.folder.path());
         command.arg("--work-tree").arg(&self.place.root);
         command.args(["-c", "core.fsmonitor=false"]).args(arguments);
         command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_LITERAL_PATHSPECS", pathspecs(arguments));
-        let mut child = command.stdin(Stdio::piped()).spawn().map_err(StandInError::Run)?;
-        if let Some(mut stdin) = child.stdin.take() {
-            stdin.write_all(input).at("ask", &self.place.root)?;
-        }
-        let output = child.wait_with_output().map_err(StandInError::Run)?;
+        // It may print before it has read everything, so it reads from a file.
+        self.write("input", input)?;
+        command.stdin(Stdio::from(fs::open(&self.path("input"))?));
+        let output = command.output().map_err(StandInError::Run)?;
         let code = output.status.code().unwrap_or(-1);
-        let said = match code {
-            0 | 1 => String::from_utf8_lossy(&output.stdout).into_owned(),
-            _ => printable_end(&output.stderr),
-        };
-        Ok((code, said))
+        Ok((code, if matches!(code, 0 | 1) { output.stdout } else { output.stderr }))
     }
+}
+
+/// The next object that `cat-file --batch` printed; `None` if it is not on this machine.
+fn next_object(rest: &mut &[u8]) -> Option<Vec<u8>> {
+    let end = rest.iter().position(|byte| *byte == b'\n')?;
+    let (line, after) = rest.split_at_checked(end)?;
+    *rest = after.get(1..)?;
+    let line = std::str::from_utf8(line).ok()?;
+    let size: usize = line.rsplit(' ').next()?.parse().ok()?;
+    let (content, after) = rest.split_at_checked(size)?;
+    *rest = after.get(1..)?;
+    Some(content.to_vec())
 }
 
 /// Whether the paths in these arguments are no patterns. `check-ignore` takes no patterns, and refuses to be told so.

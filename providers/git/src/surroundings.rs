@@ -80,6 +80,37 @@ impl Surroundings {
         Ok((!is_foreign).then_some(around))
     }
 
+    /// The files below `workspace` that a sparse checkout leaves out and that `is_wanted` by their names: their paths there, and their
+    /// content, if it is on this machine. None if the checkout has all files.
+    ///
+    /// # Errors
+    ///
+    /// When the repository cannot be read.
+    pub fn not_checked_out(
+        workspace: &Path,
+        is_wanted: &dyn Fn(&str) -> bool,
+        programs: &Programs,
+        above: &Path,
+    ) -> Result<Vec<(String, Option<String>)>, SurroundingsError> {
+        let Some(place) = Place::around(workspace)?.filter(Place::is_sparse) else {
+            return Ok(Vec::new());
+        };
+        let programs = GitPrograms::new(programs.clone(), above);
+        let inner = canonicalize(workspace)?;
+        let inner = inner.strip_prefix(&place.root).ok().and_then(Path::to_str).unwrap_or_default();
+        let prefix = if inner.is_empty() { String::new() } else { format!("{inner}/") };
+        let is_inside = |path: &str| path.strip_prefix(&prefix).is_some_and(is_wanted);
+        let stand_in = StandIn::new(&place, above)?;
+        let found = stand_in.skipped(&is_inside, &programs).map_err(|source| {
+            let library = "it is a sparse checkout".to_owned();
+            SurroundingsError::Unreadable { root: place.root.clone(), library, source }
+        })?;
+        let inside = found
+            .into_iter()
+            .filter_map(|(path, content)| Some((path.strip_prefix(&prefix)?.to_owned(), content)));
+        Ok(inside.collect())
+    }
+
     /// What Git knows about a folder of the checkout; `None` if it is outside.
     ///
     /// # Errors

@@ -22,11 +22,12 @@ use mu_provider::threads;
 
 use super::Session;
 use super::view::{Edited, View};
+use crate::contents::rules::Rules;
 use crate::lock::Lockfile;
 use crate::manifest::Manifest;
 use crate::ops::{Code, CommandError, Options, Places, Scope};
 use crate::reference::PackageId;
-use crate::workspace::{MU_FOLDER, Member, edits};
+use crate::workspace::{MU_FOLDER, Member, edits, repository_around};
 
 /// What Git says of a folder.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -209,6 +210,7 @@ fn find(session: &Session) -> Vec<Edited> {
     }
     note_untracked(session, &standing, &shadowing, &lock);
     standing.extend(new_and_ignored(session, &lock));
+    note_ignored(session, &lock);
     if standing.values().any(|standing| *standing == Standing::Ignored) {
         // Now that Git was asked anyway: packages beside an edit are nobody else's either.
         let is_teams = |member: &Member| {
@@ -315,7 +317,7 @@ pub(crate) fn git_around(
 
 /// The error about a repository that nothing can read.
 #[cfg(feature = "git")]
-fn unreadable(error: mu_provider_git::SurroundingsError) -> CommandError {
+pub(super) fn unreadable(error: mu_provider_git::SurroundingsError) -> CommandError {
     CommandError::from_error(Code::Io, error)
         .hint("see what `git status` says there; a newer `git` in `PATH` may read it")
 }
@@ -348,6 +350,36 @@ fn standings<'m>(session: &Session, members: &[&'m Member]) -> BTreeMap<&'m Path
         }
     }
     members.iter().map(|member| (&*member.folder, Standing::Unknown)).collect()
+}
+
+/// Says which folders Mu.lock names that Git ignores: they were the team's once, and others do not have them.
+fn note_ignored(session: &Session, lock: &Lockfile) {
+    let root = &session.workspace.root;
+    let locked = |member: &&Member| {
+        !member.place.is_empty()
+            && session.workspace.edit_around(&member.folder).is_none()
+            && lock.find(&member.id).any(|package| package.source.is_workspace())
+    };
+    let members: Vec<&Member> = session.workspace.members.iter().filter(locked).collect();
+    let Some(top) = repository_around(root).filter(|_| !members.is_empty()) else { return };
+    // Git is asked only about what rules seem to leave out. A file of rules that cannot be read is Git's business.
+    let Ok(rules) = Rules::of_git(top) else { return };
+    let seems_ignored =
+        |member: &&Member| rules.leave_out_on_the_way(top, &member.folder).unwrap_or(false);
+    let members: Vec<&Member> = members.into_iter().filter(seems_ignored).collect();
+    if members.is_empty() {
+        return;
+    }
+    let standing = standings(session, &members);
+    for member in members {
+        if standing.get(&*member.folder) == Some(&Standing::Ignored) {
+            let (id, place) = (session.short_name(&member.id), &member.place);
+            session.events.warning(&format!(
+                "Mu.lock takes `{id}` from `{place}`, which Git ignores, so others do not have it: take Mu.lock back with \
+                 `git checkout Mu.lock`, or let Git track the folder with `git add --force {place}`"
+            ));
+        }
+    }
 }
 
 /// Says how to keep folders to oneself that Git neither tracks nor ignores, and that take the place of locked packages.

@@ -16,6 +16,7 @@ use crate::manifest::edit::EditError;
 use crate::manifest::source::SourceError;
 use crate::packs::PacksError;
 use crate::reference::ReferenceError;
+use crate::reference::pasted;
 use crate::search::SearchError;
 use crate::store::StoreError;
 use crate::workspace::edits::EditsError;
@@ -181,7 +182,7 @@ impl From<FileError> for CommandError {
 impl From<ReferenceError> for CommandError {
     fn from(error: ReferenceError) -> Self {
         let details = serde_json::json!({ "text": error.text(), "offset": error.span().start });
-        let help = error.help();
+        let help = pasted::help(&error);
         let command = Self::from_error(Code::Reference, error).with_details(details);
         help.into_iter().fold(command, Self::hint)
     }

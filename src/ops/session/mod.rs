@@ -30,6 +30,8 @@ pub(crate) mod providers;
 mod proxies;
 mod shared_store;
 pub(crate) mod source;
+#[cfg(feature = "git")]
+mod sparse;
 pub mod view;
 pub mod words;
 

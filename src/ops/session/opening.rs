@@ -7,6 +7,8 @@ use std::sync::Arc;
 use mu_provider::threads;
 
 use super::shared_store::warn_without_locks;
+#[cfg(feature = "git")]
+use super::sparse::add_left_out;
 use super::view::View;
 use super::{ChangeLock, Session, packs_of};
 use crate::env::Environment;
@@ -47,10 +49,7 @@ impl Session {
         events: Arc<dyn Events>,
     ) -> Result<Self, CommandError> {
         let workspace = match scope {
-            Scope::Workspace => {
-                let aliases = || formats::helms_aliases(&environment);
-                Workspace::open(root, [&environment.mu_home, &environment.cache], &aliases)?
-            }
+            Scope::Workspace => own(root, &environment, &*events)?,
             Scope::Global => global(&environment)?,
         };
         Ok(Self::new(environment, options, scope, events, workspace))
@@ -155,6 +154,23 @@ pub fn open_to_ask(
         events.warning(&format!("the workspace's own packages are left out: {reason}"));
         Ok(session)
     })
+}
+
+/// The workspace at a root, with the members that a sparse checkout leaves out.
+fn own(
+    root: &Path,
+    environment: &Environment,
+    events: &dyn Events,
+) -> Result<Workspace, CommandError> {
+    let aliases = || formats::helms_aliases(environment);
+    let own = [&*environment.mu_home, &*environment.cache];
+    #[cfg_attr(not(feature = "git"), expect(unused_mut, reason = "only Git adds to it"))]
+    let mut workspace = Workspace::open(root, own, &aliases)?;
+    #[cfg(feature = "git")]
+    add_left_out(&mut workspace, environment, &aliases, events)?;
+    #[cfg(not(feature = "git"))]
+    let _ = events;
+    Ok(workspace)
 }
 
 /// The settings of the user, and the registries of the enclosing workspace: where packages come from does not depend on

@@ -81,7 +81,8 @@ pub(super) fn chosen<'session>(
 ) -> Result<Vec<&'session Member>, CommandError> {
     let members = &session.workspace.members;
     if packages.is_empty() {
-        return Ok(members.iter().filter(|member| is_one(member)).collect());
+        let is_here = |member: &&Member| is_one(member) && !member.is_left_out;
+        return Ok(members.iter().filter(is_here).collect());
     }
     let mut chosen = BTreeSet::new();
     for name in packages {
