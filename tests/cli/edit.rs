@@ -728,3 +728,51 @@ fn a_manifest_may_have_another_name_than_its_repository() {
     }
     sandbox.mu(&["why", "logs"]).ok().says(&["acme/web → infra/logs ^1"]);
 }
+
+#[test]
+fn submodules_of_submodules_are_cloned_and_lead_nowhere_near() {
+    let world = World::new();
+    let mut parts = Origin::new("acme/inner.git");
+    parts.commit(&[("inner.txt", "inner")]);
+    let inner = parts.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    parts.add("acme/middle.git");
+    let server = HttpServer::start(parts.root());
+    // A repository of this machine, which nobody has named.
+    let private = Origin::new("private.git");
+    private.commit(&[("secret", "precious")]);
+    let secret = private.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    let leads = [
+        (format!("{}acme/inner.git", server.root()), inner, true),
+        (format!("file://{}", private.folder().display()), secret, false),
+    ];
+    let sandbox = &world.sandbox;
+    for (number, (url, commit, is_fine)) in leads.into_iter().enumerate() {
+        let module = format!("[submodule \"deep\"]\n\tpath = deep\n\turl = {url}\n");
+        parts.commit(&[(".gitmodules", &module)]);
+        parts.git(&["update-index", "--add", "--cacheinfo", &format!("160000,{commit},deep")]);
+        parts.git(&["commit", "--quiet", "--message", "deep"]);
+        let middle = parts.git(&["rev-parse", "HEAD"]).trim().to_owned();
+        let module = format!(
+            "[submodule \"part\"]\n\tpath = part\n\turl = {}acme/middle.git\n",
+            server.root()
+        );
+        world.origin.commit(&[(".gitmodules", &module)]);
+        let cache = format!("160000,{middle},part");
+        world.origin.git(&["update-index", "--add", "--cacheinfo", &cache]);
+        world.origin.git(&["commit", "--quiet", "--message", "part"]);
+        // A package beside them, in the same repository.
+        world.origin.git(&["tag", &format!("net/dns/v1.{}.0", number + 1)]);
+        let dns = world.id("/net/dns");
+        sandbox.mu(&["update", &dns]).ok();
+        if is_fine {
+            sandbox.mu(&["edit", &dns]).ok();
+            let file = format!("{}/part/deep/inner.txt", world.place());
+            assert_eq!(sandbox.read(&file), "inner");
+            sandbox.mu(&["edit", "--done", &dns]).ok();
+        } else {
+            sandbox.mu(&["edit", &dns]).fails().says(&["the submodule URL", "is refused"]);
+            let kept = world.work().join(world.place()).join("part/deep/secret");
+            assert!(!kept.exists());
+        }
+    }
+}

@@ -31,9 +31,9 @@ impl Submodules {
         Self(pairs.collect())
     }
 
-    /// The URLs of all submodules, as they are written.
-    pub(crate) fn urls(&self) -> impl Iterator<Item = &str> {
-        self.0.values().map(String::as_str)
+    /// The paths of all submodules, and their URLs as they are written.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&[u8], &str)> {
+        self.0.iter().map(|(path, url)| (path.as_slice(), url.as_str()))
     }
 
     /// The URL of the submodule at `path`, as it is written.

@@ -9,13 +9,16 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use mu_provider::fs;
-use mu_provider::{Commit, ErrorKind, ProviderError};
+use mu_provider::{Commit, ErrorKind, InnerPath, ProviderError};
 
 use super::{Beginning, WorkingCopies, no_tag};
 use crate::gitmodules::Submodules;
 use crate::remote_url::RemoteUrl;
 use crate::transport::Token;
 use crate::words::printable_end;
+
+/// How deep submodules may lie in submodules.
+const DEEPEST: usize = 8;
 
 /// Whose credentials `git` uses.
 #[derive(Debug)]
@@ -62,9 +65,7 @@ impl WorkingCopies {
         let branch = from.branch.short();
         command.args(["checkout", "--quiet", "--no-track", "-b", branch, &commit, "--"]);
         run(command, &format!("the files of `{}` at {commit} cannot be checked out", from.url))?;
-        if let Some(text) = fs::read_if_there(&into.join(".gitmodules"))? {
-            self.submodules(access, into, remote, &Submodules::parse(&text))?;
-        }
+        self.submodules(access, into, remote, &mut Vec::new())?;
         Ok(commit)
     }
 
@@ -99,23 +100,53 @@ impl WorkingCopies {
         Ok(commit.clone())
     }
 
+    /// Clones the submodules of a clone, and theirs. Git itself would ask wherever their URLs lead, so each level is checked before it is
+    /// cloned; `above` are the repositories around it.
     fn submodules(
         &self,
         access: &Access,
         clone: &Path,
         parent: &RemoteUrl,
-        submodules: &Submodules,
+        above: &mut Vec<String>,
     ) -> Result<(), ProviderError> {
-        // Git itself would ask wherever they lead.
-        let named = submodules.urls().map(|url| RemoteUrl::submodule(parent, url));
-        let named = named.collect::<Result<Vec<_>, _>>()?;
+        let file = clone.join(".gitmodules");
+        let is_file = fs::symlink_metadata(&file).is_ok_and(|found| found.is_file());
+        let Some(text) = fs::read_if_there(&file)?.filter(|_| is_file) else { return Ok(()) };
+        if above.len() >= DEEPEST {
+            let text =
+                format!("submodules of `{parent}` are more than {DEEPEST} repositories deep");
+            return Err(ProviderError::new(ErrorKind::Integrity, text));
+        }
+        let named = Submodules::parse(&text);
+        let named = named.all().map(|(path, url)| Ok((path, RemoteUrl::submodule(parent, url)?)));
+        let named: Vec<(&[u8], RemoteUrl)> = named.collect::<Result<_, ProviderError>>()?;
         let update = |access: &Access| {
             let mut command = self.inside(access, clone)?;
-            command.args(["submodule", "--quiet", "update", "--init", "--recursive"]);
+            command.args(["submodule", "--quiet", "update", "--init"]);
             run(command, &format!("the submodules of `{parent}` cannot be cloned"))
         };
-        let remotes = || Ok(named.iter().cloned().chain([parent.clone()]).collect());
-        self.with_tokens(access, remotes, update).map(drop)
+        let urls = || named.iter().map(|(_, url)| url.clone());
+        let remotes = || Ok(urls().chain([parent.clone()]).collect());
+        self.with_tokens(access, remotes, update)?;
+        above.push(parent.key());
+        for (path, url) in &named {
+            let inner = std::str::from_utf8(path).ok().and_then(|path| InnerPath::parse(path).ok());
+            let Some(inner) = inner else { continue };
+            let folder = clone.join(&inner);
+            // One that is not cloned has no folder, and no link leads out of the clone.
+            let real = fs::canonicalize(&folder).ok();
+            let is_here = real.zip(fs::canonicalize(clone).ok());
+            if !is_here.is_some_and(|(real, clone)| real == clone.join(&inner)) {
+                continue;
+            }
+            if above.contains(&url.key()) {
+                let text = format!("the submodule `{inner}` of `{parent}` contains itself");
+                return Err(ProviderError::new(ErrorKind::Integrity, text));
+            }
+            self.submodules(access, &folder, url, above)?;
+        }
+        above.pop();
+        Ok(())
     }
 
     pub(super) fn tips_with_git(
