@@ -54,6 +54,7 @@ use mu_provider::threads::lock;
 pub use self::error::{Cause, cause, unreadable_version};
 pub use self::limit::MOST_PACKAGES;
 pub use self::options::{Begin, CheckFolder, IndexOptions, Installed, Placed};
+pub(crate) use self::routes::GIT_HOSTS;
 #[cfg(test)]
 pub(crate) use self::routes::objection;
 pub use self::routes::{Plugins, Providers, Route, RouteError, Searchable};
@@ -335,6 +336,16 @@ impl Index {
     /// When the repository could not be looked up.
     pub fn folders_with_versions(&self, id: &PackageId) -> Result<BTreeSet<String>, Unavailable> {
         Ok(self.shared.package(id)?.folders_with_versions())
+    }
+
+    /// The names of the tags and branches of a repository, and that of its default branch.
+    ///
+    /// # Errors
+    ///
+    /// When they cannot be looked up.
+    pub fn names(&self, id: &PackageId) -> Result<(Vec<String>, Option<String>), Unavailable> {
+        let package = self.shared.package(id)?;
+        package.names().map_err(|error| Unavailable::new(id, error))
     }
 
     /// The manifest of a candidate, if its place can show it without a fetch; a hub cannot, and has the

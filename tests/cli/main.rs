@@ -42,6 +42,7 @@ mod git_dates;
 mod git_formats;
 mod git_ssh;
 mod git_stopped;
+mod git_words;
 mod helm;
 mod help;
 mod hints;

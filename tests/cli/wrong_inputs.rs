@@ -496,7 +496,7 @@ fn a_repository_without_commits_says_so() {
     sandbox.shell("bash", "git init --quiet --bare empty.git");
     let repository = format!("git+file://{}", sandbox.path("work/empty.git").display());
     let run = sandbox.mu(&["add", &repository]).fails();
-    run.says(&["has no release", "the default branch of its repository has no commits"]);
+    run.says(&["has no release", "its repository has no commits"]);
 }
 
 /// A cache on a disk of 64 KiB, which needs a separate namespace. If the system allows none, `disk.rs` has

@@ -12,14 +12,14 @@ use super::{
     API_VERSION, Build, Capability, Constraint, Export, Globs, Head, Manifest, Person, Upgrade,
     Versioning, Versions, Warning, requirement,
 };
-use crate::reference::{Name, Range, Reference, ReferenceError, Version};
+use crate::reference::{Name, Range, Reference, ReferenceError, Version, pasted};
 
 const GENERATED_KEY: &str = "x-generated";
 
 impl From<ReferenceError> for Problem {
     fn from(error: ReferenceError) -> Self {
         let mut problem = Self::new(error.to_string());
-        problem.help = error.help();
+        problem.help = pasted::help(&error);
         // If a password was hidden, positions in the text are not those in the file.
         problem.span = (!error.text().contains("****")).then(|| error.span());
         problem

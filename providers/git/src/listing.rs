@@ -15,7 +15,7 @@ use crate::version;
 use crate::wire::{Advertisement, Ref};
 
 /// Change this when the same refs lead to another listing, so that no old listing is reused.
-const FORMAT: &str = "mu git listing 2";
+const FORMAT: &str = "mu git listing 3";
 
 /// Which package in a repository is meant.
 #[derive(Debug, Clone, Copy)]
@@ -204,11 +204,9 @@ impl<'refs> Sorted<'refs> {
     }
 
     fn add_tag(&mut self, tag: &'refs Ref, short: Option<&'refs str>) {
+        // If the folder's own tag has its name, only its full name is left.
         let release = self.release(tag, short.as_slice());
-        // A tag cannot be named if the folder's own tag has its name.
-        if !release.tags.is_empty() {
-            self.tags.push(release);
-        }
+        self.tags.push(release);
     }
 
     fn add_branch(&mut self, branch: &'refs Ref, default: Option<&str>) {
@@ -218,10 +216,8 @@ impl<'refs> Sorted<'refs> {
         let mut release = self.release(branch, &[]);
         release.tip = default == Some(branch.name.as_str());
         self.has_tip |= release.tip;
-        // A branch whose name a tag has can be reached only if it is the tip.
-        if !release.tags.is_empty() || release.tip {
-            self.branches.push(release);
-        }
+        // If a tag has its name, only its full name is left.
+        self.branches.push(release);
     }
 
     /// A release with the names that no earlier one has.
@@ -336,7 +332,7 @@ mod tests {
             "a/b",
             false,
             &refs,
-            &["1.0.0 a/b/v1.0.0 3", " a/b/beta,beta 4", " a/v2.0.0 5", " v1.0.0 1"],
+            &["1.0.0 a/b/v1.0.0 3", " a/b/beta,beta 4", " a/v2.0.0 5", "  2", " v1.0.0 1"],
         );
         check(
             "c",
@@ -348,7 +344,7 @@ mod tests {
 
     #[test]
     fn a_tag_wins_over_a_branch_of_its_name() {
-        check("", false, &[("refs/heads/x", 1), ("refs/tags/x", 2)], &[" x 2"]);
+        check("", false, &[("refs/heads/x", 1), ("refs/tags/x", 2)], &[" x 2", "  1"]);
         check(
             "",
             false,

@@ -84,8 +84,37 @@ impl<'call> Snapshot<'call> {
                     "`{name}` is a submodule: name the repository that it comes from"
                 )))
             }
-            _ => Err(self.no_folder(path)),
+            _ => {
+                let error = self.no_folder(path);
+                Err(match self.folders_beside(path).ok().filter(|folders| !folders.is_empty()) {
+                    Some(folders) => error.hint(format!("there are {}", folders.join(", "))),
+                    None => error,
+                })
+            }
         }
+    }
+
+    /// Some folders that are where a path could go on that leads nowhere, in back-ticks.
+    fn folders_beside(&self, path: &str) -> Result<Vec<String>, ProviderError> {
+        const MOST: usize = 10;
+        let mut above = path;
+        while let Some((rest, _)) =
+            above.rsplit_once('/').or((!above.is_empty()).then_some(("", "")))
+        {
+            above = rest;
+            let Some(Led { entry, is_whole: true, .. }) = self.follow(above.as_bytes())? else {
+                continue;
+            };
+            if entry.kind != Kind::Folder {
+                continue;
+            }
+            let entries = self.tree(entry.oid)?.into_iter();
+            let folders = entries.filter(|entry| entry.kind == Kind::Folder);
+            let slash = if above.is_empty() { "" } else { "/" };
+            let shown = folders.map(|entry| format!("`{above}{slash}{}`", printable(&entry.name)));
+            return Ok(shown.take(MOST).collect());
+        }
+        Ok(Vec::new())
     }
 
     /// What `path` leads to, through the links in this commit; `None` if it leads nowhere, or out of the repository.

@@ -23,6 +23,13 @@ pub(super) struct Looked {
     pub(super) requirements: OnceLock<Requirements>,
 }
 
+/// The full name of a tag or branch, from one of the ways in which Git writes it: `refs/heads/x`, `heads/x`.
+fn full_name(name: &str) -> Option<String> {
+    let short = name.strip_prefix("refs/").unwrap_or(name);
+    let is_full = ["heads/", "tags/"].iter().any(|kind| short.starts_with(kind));
+    is_full.then(|| format!("refs/{short}"))
+}
+
 impl Package {
     /// What a commit, tag, branch, digest or `tip` names.
     pub(in crate::index) fn revision(
@@ -193,8 +200,11 @@ impl Package {
         release.map_or(Ok(None), |release| self.meant(around, release))
     }
 
-    /// The line of a tag or branch called `name`, or of the default branch.
+    /// The line of a tag or branch called `name`, or of the default branch. With its full name, as Git has it, a branch is found
+    /// although a tag is called alike.
     fn named(&self, name: Option<&str>) -> Result<Option<Release>, PackageError> {
+        let full = name.and_then(full_name);
+        let mut found = None;
         for position in 0..self.table.len() as Position {
             let release = self.line(position)?;
             let matches = match name {
@@ -204,8 +214,30 @@ impl Package {
             if matches {
                 return Ok(Some(release));
             }
+            if full.is_some() && release.reference == full {
+                found = Some(release);
+            }
         }
-        Ok(None)
+        Ok(found)
+    }
+
+    /// The names of tags and branches, without `refs/tags/` and `refs/heads/`, and that of the default branch.
+    pub(in crate::index) fn names(&self) -> Result<(Vec<String>, Option<String>), PackageError> {
+        let (mut names, mut default) = (Vec::new(), None);
+        if self.lines.is_none() {
+            return Ok((names, default));
+        }
+        for position in 0..self.table.len() as Position {
+            let release = self.line(position)?;
+            let full = release.reference.as_deref().unwrap_or_default();
+            let short = ["refs/tags/", "refs/heads/"].iter().find_map(|at| full.strip_prefix(at));
+            let Some(short) = short else { continue };
+            if release.tip {
+                default = Some(short.to_owned());
+            }
+            names.push(short.to_owned());
+        }
+        Ok((names, default))
     }
 
     /// Turns a release that was found by name into a form for selection.

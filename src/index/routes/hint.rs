@@ -8,6 +8,10 @@ use rustc_hash::FxHashMap;
 use crate::reference::{PackageId, Protocol, Reference};
 use mu_provider::threads::lock;
 
+/// Hosts that serve Git repositories and no hub.
+pub(crate) const GIT_HOSTS: [&str; 4] =
+    ["github.com", "gitlab.com", "bitbucket.org", "codeberg.org"];
+
 /// What references say about packages.
 #[derive(Debug, Default)]
 pub(in crate::index) struct Hints {
@@ -30,10 +34,16 @@ impl Hint {
     /// What a reference says; local folders are relative to `from`.
     fn read(reference: &Reference, from: &Path) -> Self {
         let marked = reference.path() != reference.name().as_str();
+        let mut path = marked.then(|| reference.path().to_owned());
+        // As for Git, `git@host:path` is below the home folder of whoever connects. On these hosts both are the same.
+        let is_known = reference.base().is_some_and(|base| GIT_HOSTS.contains(&base.host_port()));
+        if reference.is_scp() && !is_known {
+            path = Some(format!("{HOME}{}", reference.path()));
+        }
         Self {
             protocol: reference.protocol().cloned(),
             user: reference.user().map(str::to_owned),
-            path: marked.then(|| reference.path().to_owned()),
+            path,
             folder: reference.local().map(|path| crate::env::absolute(from, Path::new(path))),
         }
     }
@@ -79,6 +89,11 @@ impl Hints {
             Some(protocol) if protocol.is_file() => {
                 return Some(format!("{protocol}:///{path}"));
             }
+            // Below the home folder, as Git writes it.
+            Some(_) if path.starts_with(HOME) && !user.is_empty() => {
+                let base = id.base();
+                return Some(format!("{user}{}:{}", base.host_port(), &path[HOME.len()..]));
+            }
             Some(protocol) => format!("{protocol}://"),
             None => String::new(),
         };
@@ -103,8 +118,14 @@ impl Hints {
     }
 }
 
+/// The beginning of a path below the home folder of whoever connects.
+pub(super) const HOME: &str = "~/";
+
 /// `name` with the `.git` mark of `path`, if it is in the same repository.
 fn marked_alike(name: &str, path: &str) -> Option<String> {
+    if let Some(path) = path.strip_prefix(HOME) {
+        return marked_alike(name, path).map(|path| format!("{HOME}{path}"));
+    }
     let mut repository = String::new();
     for segment in path.split('/') {
         let (plain, is_marked) = match segment.strip_suffix(".git") {

@@ -20,6 +20,7 @@ use mu_provider::{
     is_bucket_scheme,
 };
 
+pub(crate) use self::hint::GIT_HOSTS;
 use self::hint::{Hint, Hints};
 #[cfg(test)]
 pub(crate) use self::lead::objection;
@@ -147,9 +148,6 @@ pub(super) struct Routes {
     near: Mutex<HashSet<Base>>,
     bases: Mutex<HashMap<String, Arc<base::Found>>>,
 }
-
-/// Hosts that serve Git repositories and no hub.
-const GIT_HOSTS: [&str; 4] = ["github.com", "gitlab.com", "bitbucket.org", "codeberg.org"];
 
 impl Routes {
     /// Takes providers and registries out of the options.

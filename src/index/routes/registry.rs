@@ -4,7 +4,8 @@ use std::sync::{Arc, OnceLock};
 
 use mu_provider::{Lead, NamedBy, Provider, SafeUrl, is_bucket_scheme};
 
-use super::{GIT_HOSTS, Route, RouteError, Routes, parse};
+use super::hint::{GIT_HOSTS, HOME};
+use super::{Route, RouteError, Routes, parse};
 use crate::reference::{Base, PackageId, Protocol};
 use crate::workspace::Registry;
 
@@ -57,10 +58,13 @@ impl Routes {
             return Ok(None);
         };
         let (provider, root) = self.place_of(serving)?;
-        // The prefix is replaced by the URL; `.git` marks survive in the rest.
-        let skipped = id.name_str().len() - rest.len();
-        let is_repository = provider.facts().is_repository;
-        let path = if is_repository { path.get(skipped..).unwrap_or(rest) } else { rest };
+        // The prefix is replaced by the URL; `.git` marks survive in the rest, and the prefix may have one, too.
+        let segments = |text: &str| text.split('/').filter(|part| !part.is_empty()).count();
+        let skipped = segments(id.name_str()) - segments(rest);
+        let path = path.strip_prefix(HOME).unwrap_or(path);
+        let marked = path.split('/').skip(skipped).collect::<Vec<_>>().join("/");
+        let is_repository = provider.facts().is_repository && segments(&marked) == segments(rest);
+        let path = if is_repository { &marked } else { rest };
         self.below(&serving.registry, provider, root, path).map(Some)
     }
 

@@ -3,21 +3,21 @@
 use std::path::Path;
 
 use crate::index::releases::LeftOut;
-use crate::index::{Cause, Unavailable, Universe as _, cause, nearest, unreadable_version};
+use crate::index::{Cause, GIT_HOSTS, Unavailable, cause, nearest, unreadable_version};
 use crate::manifest::source::printable;
 use crate::ops::explain::age;
 use crate::ops::explain::details::{ConflictDetails, UnfinishedDetails};
 use crate::ops::explain::other_places::{installed, only_pack, stripped};
 use crate::ops::explain::own_packages::{self, misplaced};
-use crate::ops::explain::unserved;
 use crate::ops::explain::ways_out::{self, Remedy};
+use crate::ops::explain::{refs, unserved};
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{ADD, Asked, Requirements};
 use crate::ops::session::error::{code_of, place, quoted};
 use crate::ops::session::source::source_of;
 use crate::ops::session::words::count;
 use crate::ops::{Code, CommandError, Session};
-use crate::reference::{ArtifactDigest, Defaults, PackageId, VersionSpec};
+use crate::reference::{ArtifactDigest, Defaults, PackageId};
 use crate::select::{
     CapabilityClash, Conflict, Fact, Failure, Request, Requirer, Strategy, Unfinished,
 };
@@ -178,25 +178,17 @@ fn complete(session: &Session, conflict: &mut Conflict) {
         } else if is_missing {
             // It may have no version at all.
             let route = session.index().route(&clash.id);
-            let is_empty = clash.available.is_empty() && clash.rejected.is_empty();
-            if is_empty && route.as_ref().is_ok_and(|route| route.provider.facts().is_repository) {
-                let index = session.index();
-                let releases = index.releases(&clash.id).ok();
-                let tip = releases.map(|releases| index.revision(&releases, &VersionSpec::Tip));
-                clash.notes.push(
-                    match tip {
-                        Some(Ok(None)) => "the default branch of its repository has no commits",
-                        _ => "its repository has no version tags",
-                    }
-                    .to_owned(),
-                );
-                let folders = index.folders_with_versions(&clash.id).unwrap_or_default();
+            if route.as_ref().is_ok_and(|route| route.provider.facts().is_repository) {
+                let has_versions = !clash.available.is_empty() || !clash.rejected.is_empty();
+                let notes = refs::notes(session, clash, has_versions);
+                clash.notes.extend(notes);
+                let folders = session.index().folders_with_versions(&clash.id).unwrap_or_default();
                 let folders: Vec<String> = folders
                     .iter()
                     .take(MOST_FOLDERS)
                     .map(|one| format!("`{}`", printable(one)))
                     .collect();
-                if !folders.is_empty() {
+                if !has_versions && !folders.is_empty() {
                     let all = folders.join(", ");
                     clash.notes.push(format!("its folders have version tags of their own: {all}"));
                 }
@@ -425,8 +417,10 @@ fn browsed(id: &PackageId) -> Option<String> {
         return None;
     };
     let folder: String = folder.iter().map(|segment| format!("/{segment}")).collect();
+    // There it is known where a repository ends.
+    let mark = if GIT_HOSTS.contains(&id.base().host_port()) { "" } else { ".git" };
     Some(format!(
-        "for a folder at a branch or tag, write `https://{}{organization}/{repository}.git{folder}#{revision}`",
+        "for a folder at a branch or tag, write `https://{}{organization}/{repository}{mark}{folder}#{revision}`",
         id.base()
     ))
 }

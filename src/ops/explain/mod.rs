@@ -9,5 +9,6 @@ pub(crate) mod not_asked_for;
 pub(crate) mod other_places;
 pub(crate) mod own_conflicts;
 pub(crate) mod own_packages;
+pub(crate) mod refs;
 pub(crate) mod unserved;
 mod ways_out;

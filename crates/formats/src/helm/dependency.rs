@@ -115,7 +115,9 @@ fn depend(
 fn repository(text: &str, around: &Reading<'_>) -> Result<Repository, String> {
     if let Some(alias) = text.strip_prefix('@').or_else(|| text.strip_prefix("alias:")) {
         let url = around.aliases.and_then(|aliases| aliases.get(alias)).ok_or_else(|| {
-            format!("the repository `{text}` is not named in Helm's `repositories.yaml`")
+            format!(
+                "the repository `{text}` is not named in Helm's `repositories.yaml`: name it with `helm repo add {alias} URL`, or write its URL here"
+            )
         })?;
         return url_of(url);
     }

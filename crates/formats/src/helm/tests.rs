@@ -184,7 +184,7 @@ fn what_is_wrong_is_pointed_at() {
         ),
         (
             &dependency("  version: 1.x\n  repository: '@acme'\n"),
-            "Chart.yaml:7:15: the repository `@acme` is not named in Helm's `repositories.yaml`",
+            "Chart.yaml:7:15: the repository `@acme` is not named in Helm's `repositories.yaml`: name it with `helm repo add acme URL`, or write its URL here",
         ),
         (
             &dependency("  version: 1.x\n  repository: s3://bucket/charts\n"),

@@ -38,6 +38,16 @@ impl Fault {
         Self { at, expected }
     }
 
+    /// Where it is.
+    pub(super) fn at(self) -> usize {
+        self.at
+    }
+
+    /// What was expected there.
+    pub(super) fn expected(self) -> &'static str {
+        self.expected
+    }
+
     /// This fault, if something else is expected instead of `one`.
     pub(super) fn expecting(self, one: &'static str, other: &'static str) -> Self {
         Self { expected: if self.expected == one { other } else { self.expected }, ..self }
@@ -86,13 +96,19 @@ impl ReferenceError {
         }
     }
 
-    /// What to write instead, if that is known: a catalog of operators in an image can only be a registry, because its tag has no
+    /// Whether the text was to be a reference, and is known as a whole: no password was hidden in it.
+    pub(super) fn is_of_whole_reference(&self) -> bool {
+        self.0.subject == "reference" && !self.0.text.contains("****")
+    }
+
+    /// What to write instead, if that is known: for a catalog of operators in an image can only be a registry, because its tag has no
     /// place in a reference.
     pub fn help(&self) -> Option<String> {
         const SCHEME: &str = "olm+oci://";
-        let scheme = self.0.text.get(..SCHEME.len())?;
-        let rest =
-            self.0.text.get(SCHEME.len()..).filter(|_| scheme.eq_ignore_ascii_case(SCHEME))?;
+        let scheme = self.0.text.get(..SCHEME.len()).filter(|it| it.eq_ignore_ascii_case(SCHEME));
+        let Some(rest) = self.0.text.get(SCHEME.len()..).filter(|_| scheme.is_some()) else {
+            return None;
+        };
         if self.0.text.contains(HIDDEN_BEFORE_HOST) {
             // What looks like a password is not known any more.
             return Some(format!(

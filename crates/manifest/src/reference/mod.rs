@@ -16,6 +16,7 @@ mod error;
 mod id;
 mod name;
 mod parse;
+pub mod pasted;
 mod pin;
 mod protocol;
 mod range;
@@ -89,6 +90,11 @@ impl Reference {
     /// The protocol, if one was written; the scp form `git@host:org/repo` counts as `git+ssh`.
     pub fn protocol(&self) -> Option<&Protocol> {
         self.protocol.as_ref()
+    }
+
+    /// Whether it is written as `git@host:path`, which is no URL.
+    pub fn is_scp(&self) -> bool {
+        self.protocol == Some(Protocol::GitSsh) && !self.text.contains("://")
     }
 
     /// The user before the host, as in `ssh://git@host/x`. It is not part of the base.

@@ -99,6 +99,30 @@ impl Name {
         Ok(Self(normal(path)?.into()))
     }
 
+    /// A name for the path of a URL, which may have escapes (`%20`) and home folders (`~ada`). They are written as in the names of folders;
+    /// `~` alone, the home folder of whoever connects, is left out.
+    pub(super) fn from_url(path: &str) -> Result<Self, Fault> {
+        if !path.contains(['%', '~']) {
+            return Self::from_path(path);
+        }
+        let mut name = String::with_capacity(path.len());
+        let mut start = 0;
+        for segment in path.split('/') {
+            let end = start + segment.len();
+            let is_home = start == 0 && segment == "~" && end < path.len();
+            if !is_home {
+                if !name.is_empty() {
+                    name.push('/');
+                }
+                push_escaped(&mut name, segment).map_err(|fault| fault.shifted(start))?;
+            }
+            start = end + 1;
+        }
+        // A fault is reported where the text has it, so only what cannot be seen there is left.
+        check_segments(&name).map_err(|fault| Fault::new(path.len(), fault.expected()))?;
+        Ok(Self(without_marks(&name).into()))
+    }
+
     /// A name for a folder of this machine, whose path may hold anything. A character that names cannot have
     /// is written as `_` and two hexadecimal digits a byte, the rest of a segment that is too long follows
     /// `_/`, and `.` and `..` are left out.
@@ -115,6 +139,52 @@ impl Name {
         }
         Self(name.into())
     }
+}
+
+/// Appends a segment of a URL's path.
+fn push_escaped(name: &mut String, segment: &str) -> Result<(), Fault> {
+    let plain = |part: &str, at: usize| match part {
+        "" => Ok(()),
+        part => {
+            // A letter in front makes what follows no beginning.
+            let shifted = if at == 0 { part.to_owned() } else { format!("a{part}") };
+            let back = usize::from(at > 0);
+            check_segments(&shifted)
+                .map_err(|fault| Fault::new(fault.at() - back + at, fault.expected()))
+        }
+    };
+    let (mut at, mut rest) = (0, segment);
+    while let Some(special) = rest.find(['%', '~']) {
+        plain(&rest[..special], at)?;
+        name.push_str(&rest[..special]);
+        at += special;
+        rest = &rest[special..];
+        let byte = match rest.as_bytes() {
+            [b'~', ..] => Some((b'~', 1)),
+            [b'%', high, low, ..] => {
+                let digit = |digit: &u8| char::from(*digit).to_digit(16);
+                let byte = digit(high).zip(digit(low)).map(|(high, low)| high * 16 + low);
+                let byte = byte.and_then(|byte| u8::try_from(byte).ok());
+                // What needs no escape has none, so that no `..` is hidden.
+                let is_special =
+                    |byte: &u8| !byte.is_ascii_control() && *byte != b'/' && !fits(*byte, false);
+                byte.filter(is_special).map(|byte| (byte, 3))
+            }
+            _ => None,
+        };
+        let Some((byte, length)) = byte else {
+            return Err(Fault::new(
+                at,
+                "two hexadecimal digits after `%`, of a character that names can have",
+            ));
+        };
+        name.push_str(&format!("_{byte:02x}"));
+        at += length;
+        rest = &rest[length..];
+    }
+    plain(rest, at)?;
+    name.push_str(rest);
+    if segment.is_empty() { Err(Fault::new(0, SEGMENT_START)) } else { Ok(()) }
 }
 
 fn push_segment(name: &mut String, segment: &str) {

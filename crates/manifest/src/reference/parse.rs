@@ -208,6 +208,9 @@ fn named(
     user: Option<Arc<str>>,
     base: Option<Base>,
 ) -> Result<Place, Fault> {
-    let name = Name::from_path(&text[start..]).map_err(|fault| fault.shifted(start))?;
+    let path = &text[start..];
+    // On a host there may be home folders, and other names that a URL escapes.
+    let name = if base.is_some() { Name::from_url(path) } else { Name::from_path(path) };
+    let name = name.map_err(|fault| fault.shifted(start))?;
     Ok(Place { protocol, user, base, name, path: start..text.len(), is_local: false })
 }

@@ -16,7 +16,7 @@ pub struct Tag(Arc<str>);
 impl Tag {
     /// Reads what Git would take for a tag or a branch.
     pub(super) fn from_text(text: &str) -> Result<Self, Fault> {
-        if text.is_empty() || text.starts_with(['-', '/', '.', '@']) {
+        if text.is_empty() || text == "@" || text.starts_with(['-', '/', '.']) {
             return Err(Fault::new(0, TAG));
         }
         if text.len() > MAX_LENGTH {

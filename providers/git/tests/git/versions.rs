@@ -110,7 +110,9 @@ fn a_tag_wins_over_a_branch_of_the_same_name() {
     origin.commit(&[("x", "1")]);
     origin.git(&["branch", "both"]);
     let releases = world.list(&local(origin.folder()));
-    assert_eq!(shown(&releases), ["both", "main tip"]);
+    // The branch has only its full name left.
+    assert_eq!(shown(&releases), ["both", "", "main tip"]);
+    assert_eq!(releases[1].reference.as_deref(), Some("refs/heads/both"));
     assert_eq!(releases[0].commit.as_deref(), Some(&*tagged));
 }
 

@@ -1,0 +1,223 @@
+//! What other tools write where mu has a reference: the line to write instead.
+//!
+//! go-getter and Terraform (`git::https://h/x.git//sub?ref=v1`), Go and npm (`h/x@v1`), pip (`git+https://h/x@v1#subdirectory=pkg`), Docker
+//! (`redis:7`), hosts' short names (`github:a/b`), addresses of pages, and forms of scp that a reference does not have.
+
+use super::{Reference, ReferenceError};
+
+/// Short names of hosts.
+const HOSTS: [(&str, &str); 3] =
+    [("github:", "github.com/"), ("gitlab:", "gitlab.com/"), ("bitbucket:", "bitbucket.org/")];
+
+/// Where the pages of hosts show a folder at a branch or tag.
+const PAGES: [&str; 4] = ["/-/tree/", "/-/blob/", "/tree/", "/blob/"];
+
+/// What to write instead of a text that is no reference, if that is known.
+pub fn help(error: &ReferenceError) -> Option<String> {
+    let pasted = || {
+        let meant = error.is_of_whole_reference().then(|| meant(error.text())).flatten()?;
+        Some(format!("write `{meant}`"))
+    };
+    error.help().or_else(pasted)
+}
+
+/// The parts of what was pasted.
+struct Parts {
+    place: String,
+    folder: Option<String>,
+    version: Option<String>,
+}
+
+/// The reference that a text of another tool most likely means; `None` if it is not known, or a reference already.
+fn meant(text: &str) -> Option<String> {
+    let (place, fragment) = match text.split_once('#') {
+        Some((place, fragment)) => (place, Some(fragment)),
+        None => (text, None),
+    };
+    let place = place.strip_prefix("git::").unwrap_or(place);
+    let mut parts = Parts { place: place.to_owned(), folder: None, version: None };
+    parts.take_fragment(fragment.unwrap_or_default());
+    parts.take_query();
+    parts.name_host();
+    parts.take_folder();
+    parts.take_page();
+    parts.take_version();
+    let Parts { place, folder, version } = parts;
+    let mut written = place.trim_end_matches('/').to_owned();
+    let mut version = version;
+    if let Some(folder) = folder.as_deref().map(|folder| folder.trim_matches('/'))
+        && !folder.is_empty()
+    {
+        written.push('/');
+        written.push_str(folder);
+        // In a folder, its own tags are named without it.
+        version = version.map(|version| {
+            let own = version.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
+            own.map(str::to_owned).unwrap_or(version)
+        });
+    }
+    if let Some(version) = version.filter(|version| !version.is_empty()) {
+        written.push('#');
+        written.push_str(&version);
+    }
+    (written != text && Reference::parse(&written).is_ok()).then_some(written)
+}
+
+impl Parts {
+    /// Where the host ends and the path begins.
+    fn path_start(&self) -> usize {
+        let authority = self.place.find("://").map_or(0, |colon| colon + "://".len());
+        self.place[authority..].find('/').map_or(self.place.len(), |slash| authority + slash)
+    }
+
+    /// `subdirectory=pkg` and `semver:^1` after the `#`.
+    fn take_fragment(&mut self, fragment: &str) {
+        if let Some(range) = fragment.strip_prefix("semver:") {
+            self.version = Some(range.to_owned());
+        } else if fragment.contains('=') && fragment.split('&').all(|pair| pair.contains('=')) {
+            let mut pairs = fragment.split('&').filter_map(|pair| pair.split_once('='));
+            let folder = pairs.find(|(key, _)| *key == "subdirectory");
+            self.folder = folder.map(|(_, folder)| folder.to_owned());
+        } else {
+            self.version = Some(fragment.to_owned()).filter(|fragment| !fragment.is_empty());
+        }
+    }
+
+    /// `?ref=v1`
+    fn take_query(&mut self) {
+        let Some((place, query)) = self.place.split_once('?') else { return };
+        let mut pairs = query.split('&').filter_map(|pair| pair.split_once('='));
+        let version = pairs.find(|(key, _)| ["ref", "tag", "branch", "rev"].contains(key));
+        if let Some((_, version)) = version {
+            self.version = Some(version.to_owned());
+        }
+        self.place = place.to_owned();
+    }
+
+    /// `github:a/b`, `host:path`, `user@host:/path` and `[user@host:port]:path`.
+    fn name_host(&mut self) {
+        for (short, host) in HOSTS {
+            if let Some(rest) = self.place.strip_prefix(short).filter(|rest| !rest.starts_with('/'))
+            {
+                self.place = format!("{host}{rest}");
+                return;
+            }
+        }
+        if self.place.contains("://") {
+            return;
+        }
+        if let Some((inner, path)) =
+            self.place.strip_prefix('[').and_then(|rest| rest.split_once("]:"))
+            && let Some((host, port)) = inner.rsplit_once(':')
+            && !host.contains(':')
+            && port.bytes().all(|byte| byte.is_ascii_digit())
+        {
+            let home = if path.starts_with('/') { "" } else { "/~/" };
+            self.place = format!("ssh://{host}:{port}{home}{path}");
+            return;
+        }
+        let Some((host, path)) = self.place.split_once(':') else { return };
+        if host.contains('/') || path.is_empty() {
+            return;
+        }
+        if path.starts_with('/') && !path.starts_with("//") && host.contains('@') {
+            self.place = format!("ssh://{host}{path}");
+        } else if !host.contains('@')
+            && host.contains('.')
+            && path.contains('/')
+            && !path.starts_with(|first: char| first.is_ascii_digit() || first == '/')
+        {
+            self.place = format!("ssh://{host}/~/{path}");
+        }
+    }
+
+    /// `x.git//sub`
+    fn take_folder(&mut self) {
+        let start = self.path_start();
+        if let Some(at) = self.place[start..].find("//").map(|at| start + at) {
+            let folder = self.place[at + 2..].trim_start_matches('/').to_owned();
+            self.folder = Some(folder).filter(|folder| !folder.is_empty());
+            self.place.truncate(at);
+        }
+    }
+
+    /// `/tree/main/sub`
+    fn take_page(&mut self) {
+        let Some((repository, rest)) = PAGES
+            .iter()
+            .find_map(|page| self.place.split_once(page))
+            .filter(|_| self.folder.is_none())
+        else {
+            return;
+        };
+        let (version, folder) = rest.split_once('/').unwrap_or((rest, ""));
+        self.version = Some(version.to_owned());
+        self.folder = Some(folder.to_owned());
+        self.place = repository.to_owned();
+    }
+
+    /// `x@v1` and `x:1.0` at the end of the path.
+    fn take_version(&mut self) {
+        let start = self.path_start();
+        let is_url = start < self.place.len();
+        let last = self.place.rfind('/').map_or(0, |slash| slash + 1);
+        if is_url && last < start {
+            return;
+        }
+        let Some(at) = self.place[last..].find(['@', ':']).map(|at| last + at) else { return };
+        let version = &self.place[at + 1..];
+        // What is no version may be a port or a user.
+        let begins_like_one =
+            version.starts_with(|first: char| first.is_ascii_digit() || first == 'v');
+        let is_number = version.bytes().all(|byte| byte.is_ascii_digit());
+        let is_certain = is_url || begins_like_one && !is_number;
+        if at > last && !version.is_empty() && is_certain {
+            self.version = Some(version.to_owned());
+            self.place.truncate(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::meant;
+
+    #[test]
+    fn what_other_tools_write_is_known() {
+        for (text, expected) in [
+            ("git::https://h.co/x.git//a/b?ref=v1.2.0", "https://h.co/x.git/a/b#v1.2.0"),
+            ("git::https://h.co/x.git//a?ref=a/v1.2.0", "https://h.co/x.git/a#v1.2.0"),
+            ("git::ssh://git@h.co/x.git//a?depth=1&ref=v1", "ssh://git@h.co/x.git/a#v1"),
+            ("git@h.co:o/x.git//a?ref=v1", "git@h.co:o/x.git/a#v1"),
+            ("https://h.co/x.git?ref=v1.2.0", "https://h.co/x.git#v1.2.0"),
+            ("github.com/a/b/c@master", "github.com/a/b/c#master"),
+            ("github.com/a/b@v1.2.3", "github.com/a/b#v1.2.3"),
+            ("https://h.co/a/b@v1.2.3", "https://h.co/a/b#v1.2.3"),
+            ("git+https://h.co/x.git@v1.0#subdirectory=pkg", "git+https://h.co/x.git/pkg#v1.0"),
+            ("git+https://h.co/x.git@v1#egg=x&subdirectory=pkg", "git+https://h.co/x.git/pkg#v1"),
+            (
+                "git+ssh://git@github.com/a/x.git#semver:^1.2",
+                "git+ssh://git@github.com/a/x.git#^1.2",
+            ),
+            ("github:a/x#v1", "github.com/a/x#v1"),
+            ("gitlab:a/x", "gitlab.com/a/x"),
+            ("https://gitlab.com/a/x/-/tree/main/m/vpc", "https://gitlab.com/a/x/m/vpc#main"),
+            ("https://h.co/a//b.git", "https://h.co/a/b.git"),
+            ("https://h.co/a/b.git/", "https://h.co/a/b.git"),
+            ("h.xz:path/to/x.git", "ssh://h.xz/~/path/to/x.git"),
+            ("[git@h.xz:2222]:path/x.git", "ssh://git@h.xz:2222/~/path/x.git"),
+            ("root@host:/abs/x.git", "ssh://root@host/abs/x.git"),
+            ("redis:17.3.1", "redis#17.3.1"),
+            ("ghcr.io/a/web:1.2", "ghcr.io/a/web#1.2"),
+            ("left-pad@1.3.0", "left-pad#1.3.0"),
+            ("oci://ghcr.io/a/web:1.2.3", "oci://ghcr.io/a/web#1.2.3"),
+        ] {
+            assert_eq!(meant(text).as_deref(), Some(expected), "{text}");
+        }
+        for text in
+            ["", "a/b", "h.co:8080", "aws/ec2,vpc", "https://h.co/x#v1", "a b", "git::", "h:80/x y"]
+        {
+            assert_eq!(meant(text), None, "{text}");
+        }
+    }
+}
