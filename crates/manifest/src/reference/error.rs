@@ -106,9 +106,7 @@ impl ReferenceError {
     pub fn help(&self) -> Option<String> {
         const SCHEME: &str = "olm+oci://";
         let scheme = self.0.text.get(..SCHEME.len()).filter(|it| it.eq_ignore_ascii_case(SCHEME));
-        let Some(rest) = self.0.text.get(SCHEME.len()..).filter(|_| scheme.is_some()) else {
-            return None;
-        };
+        let rest = self.0.text.get(SCHEME.len()..).filter(|_| scheme.is_some())?;
         if self.0.text.contains(HIDDEN_BEFORE_HOST) {
             // What looks like a password is not known any more.
             return Some(format!(

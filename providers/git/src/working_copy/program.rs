@@ -136,7 +136,7 @@ impl WorkingCopies {
             // One that is not cloned has no folder, and no link leads out of the clone.
             let real = fs::canonicalize(&folder).ok();
             let is_here = real.zip(fs::canonicalize(clone).ok());
-            if !is_here.is_some_and(|(real, clone)| real == clone.join(&inner)) {
+            if is_here.is_none_or(|(real, clone)| real != clone.join(&inner)) {
                 continue;
             }
             if above.contains(&url.key()) {
