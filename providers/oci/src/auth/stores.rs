@@ -280,4 +280,55 @@ mod tests {
         assert!(format!("{slow:?}").contains("did not answer for 2 s"), "{slow:?}");
         assert!(ask("odd").is_err());
     }
+
+    /// Keeps the keys that a structure is read from.
+    #[derive(Default)]
+    struct KeysOf(&'static [&'static str]);
+
+    impl<'de> serde::Deserializer<'de> for &mut KeysOf {
+        type Error = serde::de::value::Error;
+
+        fn deserialize_any<V: serde::de::Visitor<'de>>(
+            self,
+            _: V,
+        ) -> Result<V::Value, Self::Error> {
+            Err(serde::de::Error::custom("a structure, and nothing else"))
+        }
+
+        fn deserialize_struct<V: serde::de::Visitor<'de>>(
+            self,
+            _: &'static str,
+            keys: &'static [&'static str],
+            visitor: V,
+        ) -> Result<V::Value, Self::Error> {
+            self.0 = keys;
+            self.deserialize_any(visitor)
+        }
+
+        serde::forward_to_deserialize_any! {
+            bool i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 char str string bytes byte_buf option unit unit_struct
+            newtype_struct seq tuple tuple_struct map enum identifier ignored_any
+        }
+    }
+
+    fn keys<'de, Structure: Deserialize<'de>>(before: &str) -> Vec<String> {
+        let mut keys = KeysOf::default();
+        assert!(Structure::deserialize(&mut keys).is_err(), "it has no values");
+        keys.0.iter().map(|key| format!("{before}{key}")).collect()
+    }
+
+    #[test]
+    fn every_key_that_is_read_has_a_row() {
+        let table = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/keys/config.json.tsv");
+        let table = std::fs::read_to_string(table).expect("is there");
+        let rows = table.lines().skip(1).map(|line| line.split('\t').collect::<Vec<_>>());
+        let mut used: Vec<String> = rows
+            .filter(|row| matches!(&row[..], [_, "used", source] if !source.is_empty()))
+            .map(|row| row[0].to_owned())
+            .collect();
+        used.sort_unstable();
+        let mut read = [keys::<File>(""), keys::<Entry>("auths.NAME.")].concat();
+        read.sort_unstable();
+        assert_eq!(used, read);
+    }
 }
