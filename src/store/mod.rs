@@ -82,13 +82,18 @@ pub struct Stored {
     /// When it was checked; a file that changed later is not trusted. `None` if this run has written its
     /// files, which then need no second check.
     pub checked: Option<SystemTime>,
+    /// Whether the store cannot be written.
+    is_read_only: bool,
 }
 
 impl Stored {
     /// Notes that its files are what its list says now, after the system has changed their times.
     ///
-    /// Without the note, they are checked again the next time.
+    /// Without the note, as in a store that cannot be written, they are checked again the next time.
     pub fn was_checked(&self) {
+        if self.is_read_only {
+            return;
+        }
         let list = self.folder.with_file_name(LIST);
         let _ = fs::touch(&list);
     }
@@ -199,6 +204,7 @@ impl Store {
                 tree: Arc::new(tree),
                 called: called.into(),
                 checked: Some(checked),
+                is_read_only: self.readonly,
             })),
             // A damaged list counts as missing: the tree is fetched again.
             None => {
@@ -291,8 +297,14 @@ impl Store {
             }
         }
         let folder = self.tree_path(&digest);
-        let stored =
-            Stored { digest, folder, tree: Arc::new(tree), called: called.into(), checked: None };
+        let stored = Stored {
+            digest,
+            folder,
+            tree: Arc::new(tree),
+            called: called.into(),
+            checked: None,
+            is_read_only: false,
+        };
         self.added().insert(digest, stored.clone());
         Ok((stored, true))
     }

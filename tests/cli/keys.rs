@@ -17,7 +17,13 @@ const FILES: [(&str, &str, &str); 3] = [
 ];
 
 /// Adds the keys of a schema, each by its path.
-fn add(schema: &Value, whole: &Value, path: &str, above: &[&str], keys: &mut BTreeMap<String, &str>) {
+fn add(
+    schema: &Value,
+    whole: &Value,
+    path: &str,
+    above: &[&str],
+    keys: &mut BTreeMap<String, &str>,
+) {
     let child = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
     if let Some(name) = schema["$ref"].as_str().and_then(|text| text.strip_prefix("#/$defs/"))
         && !above.contains(&name)

@@ -70,6 +70,7 @@ mod kcl;
 mod kcl_story;
 #[cfg(feature = "keyring")]
 mod keyring;
+mod keys;
 mod kudo;
 #[cfg(all(feature = "git", feature = "oci", feature = "olm"))]
 mod leads;

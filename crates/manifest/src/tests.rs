@@ -298,6 +298,8 @@ error: `acme//utils#^1` is not a valid reference: expected a name that begins wi
   |
 3 |   - acme//utils#^1
   |          ^
+  |
+  = help: write `acme/utils#^1`
 ",
     );
     check_error(

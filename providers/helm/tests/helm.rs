@@ -242,7 +242,8 @@ fn an_index_that_makes_no_sense_is_named() {
     let cache = tempfile::tempdir().expect("a temporary folder can be made");
     let location = at(&format!("file://{}/", charts.folder().display()), "web");
     for (text, reason, kind) in [
-        ("<html>", "it has no `entries`", ErrorKind::Protocol),
+        ("<html>", "the answer is a web page", ErrorKind::Protocol),
+        ("a: 1", "it has no `entries`", ErrorKind::Protocol),
         ("entries:\n  web:\n  - {a: [\n", "line 3", ErrorKind::Integrity),
         ("entries: {web: [*a]}", "line 1", ErrorKind::Integrity),
         (

@@ -343,6 +343,7 @@ pub(super) fn dependencies(
         // What a short name means here depends on what there is.
         if dependency.reference.local().is_none()
             && let Meant { first, otherwise: Some(_) } = meant(member, &dependency.reference)
+            && !session.workspace.members.iter().any(|sibling| sibling.id == first)
         {
             is_published(session, &first)?;
         }

@@ -148,7 +148,9 @@ pub(crate) fn is_there(
     if lock.find(first).next().is_some() || lock.replacement(first).is_some() {
         return Some(true);
     }
-    is_asked_by(&lock, otherwise, Requester::of(member).as_str()).then_some(false)
+    // The package in its folder may be named otherwise, and is locked by its own name.
+    let otherwise = session.places.own_name(otherwise.clone());
+    is_asked_by(&lock, &otherwise, Requester::of(member).as_str()).then_some(false)
 }
 
 fn is_asked_by(lock: &Lockfile, id: &PackageId, by: &str) -> bool {

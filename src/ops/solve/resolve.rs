@@ -96,7 +96,7 @@ pub fn resolve_from(
     let is_known = differences.is_empty();
     session.events.progress(Stage::Resolving, 0, 0);
     let mut resolved = choose(session, requirements, previous, update, is_known)?;
-    keep_built(&mut resolved);
+    resolved.keep_built();
     resolved.warnings.extend(overridden(&resolved.lock));
     if !requirements.discarded.is_empty() {
         for replaced in &mut Arc::make_mut(&mut resolved.lock).replaced {
@@ -109,24 +109,6 @@ pub fn resolve_from(
         return Err(outdated(session, &["newer versions were requested".to_owned()], true)?);
     }
     Ok(resolved)
-}
-
-/// What was built of a package stays known as long as its content stays.
-fn keep_built(resolved: &mut Resolved) {
-    let is_built = |package: &LockedPackage| package.built.is_some();
-    if !resolved.previous.packages.iter().any(is_built) {
-        return;
-    }
-    let previous = Arc::clone(&resolved.previous);
-    for package in &mut Arc::make_mut(&mut resolved.lock).packages {
-        let mut before = previous.find(&package.id);
-        let is_it = |before: &&LockedPackage| {
-            let is_same = package.digest.is_none() || before.digest == package.digest;
-            let is_same = is_same && before.patch == package.patch;
-            before.version == package.version && before.revision() == package.revision() && is_same
-        };
-        package.built = before.find(is_it).and_then(|before| before.built);
-    }
 }
 
 /// Whether the command itself requires something else than the manifests and the lock on disk.
