@@ -69,7 +69,7 @@
 )]
 
 pub mod cli;
-mod contents;
+pub mod contents;
 pub mod env;
 pub mod formats;
 pub mod index;
