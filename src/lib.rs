@@ -69,6 +69,10 @@
 )]
 
 pub mod cli;
+#[cfg_attr(
+    not(all(feature = "hub", feature = "path", feature = "publish")),
+    allow(dead_code, unused_imports, reason = "each of these features needs a part of it")
+)]
 pub mod contents;
 pub mod env;
 pub mod formats;

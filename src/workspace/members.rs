@@ -44,6 +44,7 @@ impl Patterns {
     }
 
     /// Whether a folder at a place can hold a member: its pattern matches, and no folder around it belongs to a tool.
+    #[cfg_attr(not(feature = "git"), allow(dead_code, reason = "only Git leaves members out"))]
     pub(super) fn may_be_member(&self, place: &str) -> bool {
         let is_tools = |part: &str| part.starts_with('.') || SKIPPED.contains(&part);
         self.globs.matches(place) && !place.split('/').any(is_tools)

@@ -201,6 +201,7 @@ impl Folders {
     /// # Errors
     ///
     /// [`ErrorKind::Refused`] when they may not.
+    #[cfg_attr(not(feature = "git"), allow(dead_code, reason = "only Git has repositories"))]
     pub(crate) fn check_repository(&self, folder: &Path) -> Result<(), ProviderError> {
         let (place, around) = (real(folder), self.around());
         if !around.is_of_user(&place) || names_folder(&self.trusted, &place) {
