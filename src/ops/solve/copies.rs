@@ -1,6 +1,7 @@
 //! Packages that are one, or could be taken for one: two copies, such as an original and its mirrored copy, and ids that differ only
 //! in case. mu warns about them, because nothing else would show it.
 
+use mu_provider::{ArchiveDigest, Commit, Digest};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::lock::{LockedPackage, Lockfile};
@@ -52,27 +53,43 @@ struct Seen<'lock> {
     /// The name of the package that it is a copy of.
     of: Option<&'lock str>,
     /// What names its content; nothing for packages of this machine.
-    content: Vec<String>,
+    content: [Option<Content<'lock>>; 3],
+}
+
+/// What names the content of a package, compared as it is: this is looked at in every run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Content<'lock> {
+    Tree(Digest),
+    Archive(ArchiveDigest),
+    /// A commit, and the folder in it.
+    Commit(&'lock Commit, &'lock str),
 }
 
 impl<'lock> Seen<'lock> {
     fn new(package: &'lock LockedPackage, of: Option<&'lock str>) -> Self {
         let LockedPackage { digest, archive, commit, folder, .. } = package;
-        let commit = commit.as_ref().map(|commit| {
-            let folder = folder.as_deref().unwrap_or_default();
-            format!("{commit} {folder}")
-        });
-        let digests =
-            [digest.map(|one| one.to_string()), archive.map(|one| one.to_string()), commit];
+        let folder = folder.as_deref().unwrap_or_default();
         let is_here = package.source.is_workspace() || package.source.is_folder();
-        let content = digests.into_iter().flatten().filter(|_| !is_here).collect();
+        let content = match is_here {
+            true => [None; 3],
+            false => [
+                digest.map(Content::Tree),
+                archive.map(Content::Archive),
+                commit.as_ref().map(|commit| Content::Commit(commit, folder)),
+            ],
+        };
         Self { package, of, content }
+    }
+
+    fn content(&self) -> impl Iterator<Item = &Content<'lock>> {
+        self.content.iter().flatten()
     }
 
     /// Whether two packages of the same last name have the same files.
     fn has_content_of(&self, other: &Self) -> bool {
         let leaf = |one: &Self| one.package.id.name().leaf().to_owned();
-        self.content.iter().any(|one| other.content.contains(one)) && leaf(self) == leaf(other)
+        self.content().any(|one| other.content().any(|other| one == other))
+            && leaf(self) == leaf(other)
     }
 }
 
@@ -99,13 +116,13 @@ fn warnings(session: &Session, seen: &[Seen<'_>]) -> Vec<String> {
 /// The few packages that may be in use twice: comparing each with each other one takes too long.
 fn suspects<'s, 'lock>(seen: &'s [Seen<'lock>]) -> Vec<&'s Seen<'lock>> {
     let copied: FxHashSet<&str> = seen.iter().filter_map(|one| one.of).collect();
-    let mut times: FxHashMap<&str, usize> = FxHashMap::default();
-    for content in seen.iter().flat_map(|one| &one.content) {
+    let mut times: FxHashMap<&Content<'_>, usize> = FxHashMap::default();
+    for content in seen.iter().flat_map(Seen::content) {
         *times.entry(content).or_default() += 1;
     }
     let is_one = |one: &&Seen<'lock>| {
         let is_copied = !copied.is_empty() && copied.contains(one.package.id.name_str());
-        one.of.is_some() || is_copied || one.content.iter().any(|text| times[&**text] > 1)
+        one.of.is_some() || is_copied || one.content().any(|content| times[content] > 1)
     };
     seen.iter().filter(is_one).collect()
 }
@@ -127,8 +144,13 @@ fn tell(session: &Session, copy: &LockedPackage, original: &LockedPackage) -> Op
 
 /// A warning for packages whose ids differ only in case.
 fn differing_in_case(seen: &[Seen<'_>]) -> Vec<String> {
-    let mut spelt: FxHashMap<String, &LockedPackage> = FxHashMap::default();
     let mut found = Vec::new();
+    // Of two such ids, one has a capital letter, which few have.
+    let has_capitals = |one: &Seen<'_>| one.package.id.as_str().chars().any(char::is_uppercase);
+    if !seen.iter().any(has_capitals) {
+        return found;
+    }
+    let mut spelt: FxHashMap<String, &LockedPackage> = FxHashMap::default();
     for Seen { package, .. } in seen {
         let known = *spelt.entry(package.id.as_str().to_lowercase()).or_insert(package);
         if known.id != package.id {
