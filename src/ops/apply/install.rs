@@ -281,10 +281,9 @@ pub(super) fn make_packs(
     let _store = session.use_store()?;
     let is_known = is_known && !patched::is_missing(session, &resolved.lock);
     let names = |wanted: &WantedPack| generated_manifest(&wanted.id, Some(&wanted.version));
-    let ids: Vec<PackageId> = resolved.lock.packages.iter().map(|one| one.id.clone()).collect();
     let published = |wanted: &WantedPack, found: &Digest| {
-        let id = ids.iter().find(|id| id.to_string() == wanted.id)?;
-        version_in(session, id, &packs.pack_path(&wanted.place), found)
+        let id = PackageId::parse(&wanted.id).ok()?;
+        version_in(session, &id, &packs.pack_path(&wanted.place), found)
     };
     let mut counts = Fetched::default();
     for attempt in 0.. {
