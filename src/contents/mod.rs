@@ -72,6 +72,17 @@ pub(crate) enum Kind<'a> {
     },
 }
 
+impl<'a> Kind<'a> {
+    /// The manifest's path in the folder, where it is packed regardless of the rules.
+    fn manifest(self) -> Option<&'a str> {
+        match self {
+            Self::Own { file, .. } => Some(file),
+            Self::Other { file } => file,
+            Self::Chart | Self::Packed => None,
+        }
+    }
+}
+
 /// A folder whose content is chosen.
 #[derive(Debug)]
 pub(crate) struct Source<'a> {
@@ -95,12 +106,9 @@ pub(crate) fn choose(
 ) -> Result<Vec<Item>, ProviderError> {
     let Source { folder, kind, owned, others } = *source;
     let (rules, derived) = match kind {
-        Kind::Own { file, .. } | Kind::Other { file: Some(file) } => {
+        Kind::Own { .. } | Kind::Other { .. } => {
+            let file = kind.manifest().unwrap_or_default();
             let rules = Rules::of(OF_PACKAGES, folder, owned.top(), file, warnings)?;
-            (Some(rules.over_left_behind(folder)), None)
-        }
-        Kind::Other { file: None } => {
-            let rules = Rules::of(OF_PACKAGES, folder, owned.top(), "", warnings)?;
             (Some(rules.over_left_behind(folder)), None)
         }
         Kind::Chart => {

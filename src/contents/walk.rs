@@ -163,13 +163,11 @@ impl<'a> Walk<'a> {
 
     /// Whether a file is packed regardless of the rules.
     fn is_needed(&self, path: &str) -> bool {
-        match self.kind {
-            Kind::Own { manifest, file } => {
-                path == file || Some(path) == manifest.readme.as_ref().map(InnerPath::as_str)
-            }
-            Kind::Other { file } => Some(path) == file,
-            Kind::Chart | Kind::Packed => false,
-        }
+        let readme = match self.kind {
+            Kind::Own { manifest, .. } => manifest.readme.as_ref().map(InnerPath::as_str),
+            _ => None,
+        };
+        [self.kind.manifest(), readme].contains(&Some(path))
     }
 
     /// Whether the manifest chooses the file at this path.
