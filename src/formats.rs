@@ -133,8 +133,8 @@ pub fn parse(
     read(format, path, &texts, around)
 }
 
-/// The file in which the dependencies of the package with the manifest at `path` are written: the manifest, but for charts that
-/// have a `requirements.yaml`.
+/// The file that lists the dependencies of the package with the manifest at `path`: the manifest, or the `requirements.yaml` of a
+/// chart that has one.
 pub fn lists_dependencies(path: &Path) -> PathBuf {
     let is_chart = path.ends_with(helm::CHART);
     let texts = is_chart.then(|| texts(&helm::FORMAT, path).ok()).flatten();

@@ -70,7 +70,7 @@ impl<'a> Walk<'a> {
             }
             let place = entry.path();
             let kind = entry.file_type().at("read", &place)?;
-            // For Git a link is no folder; Helm looks at what is there. One that leads nowhere may be left out.
+            // Git does not take a link for a folder; Helm looks at what it leads to. A link that leads nowhere may be left out.
             let found = fs::metadata(&place);
             let is_followed_folder = found.as_ref().is_ok_and(std::fs::Metadata::is_dir);
             let is_folder = if self.follows_all() { is_followed_folder } else { kind.is_dir() };

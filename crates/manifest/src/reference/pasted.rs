@@ -12,7 +12,7 @@ const HOSTS: [(&str, &str); 3] =
 /// Where the pages of hosts show a folder at a branch or tag.
 const PAGES: [&str; 4] = ["/-/tree/", "/-/blob/", "/tree/", "/blob/"];
 
-/// What to write instead of a text that is no reference, if that is known.
+/// The reference that was probably meant by a text that is not one.
 pub fn help(error: &ReferenceError) -> Option<String> {
     let pasted = || {
         let meant = error.is_of_whole_reference().then(|| meant(error.text())).flatten()?;
@@ -166,7 +166,7 @@ impl Parts {
         }
         let Some(at) = self.place[last..].find(['@', ':']).map(|at| last + at) else { return };
         let version = &self.place[at + 1..];
-        // What is no version may be a port or a user.
+        // Other texts behind it may be a port or a user.
         let begins_like_one =
             version.starts_with(|first: char| first.is_ascii_digit() || first == 'v');
         let is_number = version.bytes().all(|byte| byte.is_ascii_digit());
