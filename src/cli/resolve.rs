@@ -21,8 +21,8 @@ use crate::report::{FAINT, Failure, NOTICE, STRONG, Table, count};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 REFs replace the workspace's requirements; --with and --without add to them and remove from them. \
---compare shows what each strategy would choose. With --installed, the answer is the best version that an upgrade \
-from there leads to, one step away if the package says what can follow what.
+--compare shows what each strategy would choose. With --installed, the answer is the best version that upgrades \
+from there lead to; of a package named without a version, the best that is one upgrade away.
 
 Examples:
   mu resolve

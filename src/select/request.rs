@@ -96,7 +96,8 @@ pub struct Installed {
     pub version: Version,
     /// The channel that it was chosen from, if the user says so.
     pub channel: Option<String>,
-    /// Whether the best version one upgrade away comes before those that are further.
+    /// Whether the best version one upgrade away comes before those that are further, as for a question that names
+    /// no version.
     pub is_next_wanted: bool,
 }
 

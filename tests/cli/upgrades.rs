@@ -41,15 +41,24 @@ fn the_way_of_an_upgrade_is_printed() {
 #[test]
 fn what_is_supposed_to_be_installed_is_where_upgrades_go_from() {
     let sandbox = sandbox("ops/kafka#~1.0");
-    // The best version that one upgrade leads to is chosen, whether a manifest or the question requires it.
-    for asked in [&[][..], &["ops/kafka#~1.0"]] {
-        for (installed, next) in [("1.0.0", "1.0.1"), ("1.0.1", "1.0.3"), ("1.0.3", "1.0.3")] {
+    // Without a version, the best that one upgrade leads to; of a range, the best that upgrades lead to, whether a
+    // manifest or the question requires it.
+    for (asked, from) in [
+        (&["ops/kafka"][..], [("1.0.0", "1.0.1"), ("1.0.1", "1.0.3"), ("1.0.3", "1.0.3")]),
+        (&["ops/kafka#~1.0"], [("1.0.0", "1.0.3"), ("1.0.1", "1.0.3"), ("1.0.3", "1.0.3")]),
+        // 1.1.0 may not be in the catalog any more.
+        (&["ops/kafka#>=1.0.1"], [("1.0.0", "1.0.3"), ("1.0.1", "1.0.3"), ("1.1.0", "1.2.0")]),
+        (&[], [("1.0.0", "1.0.3"), ("1.0.1", "1.0.3"), ("1.0.3", "1.0.3")]),
+    ] {
+        for (installed, next) in from {
             let installed = format!("ops/kafka#{installed}");
             let arguments = [&["resolve", "--installed", &installed][..], asked].concat();
             let run = sandbox.mu(&arguments).ok();
             assert!(run.stdout.starts_with(&format!("ops/kafka {next}\n")), "{}", run.shown());
             run.does_not_say(&["compared with Mu.lock"]);
         }
+    }
+    for asked in [&[][..], &["ops/kafka#~1.0"]] {
         // It goes further if it must, step by step.
         let mut arguments = vec!["resolve", "--with", "ops/kafka#1.0.3"];
         arguments.extend(["--installed", "ops/kafka#1.0.0"]);

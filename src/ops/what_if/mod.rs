@@ -81,6 +81,9 @@ fn answer(
         let mut begun = None;
         if is_open {
             session.index().declare(&id, &dependency.reference, &session.environment.current);
+            if let Some(installed) = requirements.installed.get_mut(&id) {
+                installed.is_next_wanted = !request.takes_steps;
+            }
             begun = planning::beginning(session, &requirements, &dependency, &by)?;
         }
         asked.push((by, begun.unwrap_or(dependency)));
@@ -128,9 +131,6 @@ fn with_assumptions(
         Requirements::none(session)
     };
     requirements.installed = installed(session, &request.installed)?;
-    for installed in requirements.installed.values_mut() {
-        installed.is_next_wanted = !request.takes_steps;
-    }
     requirements.runtime.extend(facts(&request.runtime)?);
     requirements.mu_version = supposed_mu(request.mu_version.as_deref())?;
     for text in &request.exclude {
