@@ -148,14 +148,14 @@ fn spelled_out(import: &str) -> Vec<(Module, String)> {
 }
 
 /// The files of one crate, by their modules.
-struct Crate {
+pub(super) struct Crate {
     files: Vec<File>,
     places: BTreeMap<Module, usize>,
 }
 
 impl Crate {
     /// The crates of the repository, without their tests.
-    fn all() -> BTreeMap<String, Self> {
+    pub(super) fn all() -> BTreeMap<String, Self> {
         let mut crates: BTreeMap<String, Self> = BTreeMap::new();
         for (path, text) in texts("rs") {
             let Some((front, inside)) = path.split_once("src/") else { continue };
@@ -189,8 +189,30 @@ impl Crate {
         }
     }
 
+    /// How many files it has.
+    pub(super) fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// The path of a file.
+    pub(super) fn path(&self, file: usize) -> &str {
+        &self.files[file].path
+    }
+
+    /// The file that defines what a file names by this path.
+    pub(super) fn target(&self, file: usize, path: &str) -> Option<usize> {
+        let path: Module = path.split("::").map(str::to_owned).collect();
+        let file = &self.files[file];
+        let meant = file
+            .names
+            .get(path.first()?)
+            .map(|front| front.iter().chain(&path[1..]).cloned().collect::<Module>());
+        let path = file.absolute(&meant.unwrap_or(path))?;
+        self.find(&path, 8)
+    }
+
     /// For each file those that it imports.
-    fn imports(&self) -> Vec<BTreeSet<usize>> {
+    pub(super) fn imports(&self) -> Vec<BTreeSet<usize>> {
         let of = |(place, file): (usize, &File)| {
             let paths = file.used.iter().filter_map(|path| file.absolute(path));
             let mut files: BTreeSet<usize> = paths.filter_map(|path| self.find(&path, 8)).collect();
@@ -201,7 +223,7 @@ impl Crate {
     }
 
     /// Files that import each other in a loop, with all files of that loop.
-    fn loops(&self) -> Vec<Vec<&str>> {
+    pub(super) fn loops(&self) -> Vec<Vec<&str>> {
         let imports = self.imports();
         let reached: Vec<BTreeSet<usize>> = (0..self.files.len())
             .map(|from| {

@@ -16,6 +16,7 @@ mod objects;
 mod programs;
 mod releasing;
 mod sessions;
+mod shape;
 mod tidy;
 
 use std::path::{Path, PathBuf};
