@@ -162,11 +162,11 @@ pub fn editor(
     path: &Path,
     text: impl Into<String>,
     defaults: &Defaults,
-    environment: &Environment,
+    aliases: &Aliases,
 ) -> Editor {
     let editor = Editor::new(path, text, defaults);
     match format_of_file(path) {
-        Some(format) => editor.in_dialect((format.dialect)(&helms_aliases(environment))),
+        Some(format) => editor.in_dialect((format.dialect)(aliases)),
         None => editor,
     }
 }
@@ -180,10 +180,10 @@ fn format_of_file(path: &Path) -> Option<&'static Format> {
 }
 
 /// Whether mu edits the dependencies in the manifest at `path`.
-pub fn is_edited(path: &Path, environment: &Environment) -> bool {
+pub fn is_edited(path: &Path, aliases: &Aliases) -> bool {
     format_of(path).is_none_or(|format| {
         let text = read_text_if_there(path).ok().flatten().unwrap_or_default();
-        let dialect = (format.dialect)(&helms_aliases(environment));
+        let dialect = (format.dialect)(aliases);
         dialect.check(path, &text, None).is_ok()
     })
 }
@@ -197,9 +197,9 @@ pub fn with_version(
     path: &Path,
     text: &str,
     version: &str,
-    environment: &Environment,
+    aliases: &Aliases,
 ) -> Result<String, EditError> {
-    let dialect = format_of(path).map(|format| (format.dialect)(&helms_aliases(environment)));
+    let dialect = format_of(path).map(|format| (format.dialect)(aliases));
     let changed = dialect.and_then(|dialect| dialect.change(text, &Change::Version(version)));
     match changed {
         None => layout::set(path, text, "version", New::Text(version.to_owned())),
@@ -212,15 +212,10 @@ pub fn with_version(
 /// # Errors
 ///
 /// When it is not valid in its format.
-pub fn parse_own(
-    path: &Path,
-    text: &str,
-    environment: &Environment,
-) -> Result<Manifest, SourceError> {
+pub fn parse_own(path: &Path, text: &str, aliases: &Aliases) -> Result<Manifest, SourceError> {
     match format_of_file(path) {
         Some(format) => {
-            let aliases = helms_aliases(environment);
-            let around = Reading { is_own: true, aliases: Some(&aliases), ..Reading::default() };
+            let around = Reading { is_own: true, aliases: Some(aliases), ..Reading::default() };
             let manifest = path.with_file_name(format.manifest);
             if !path.ends_with(helm::REQUIREMENTS) {
                 return parse(format, path, text, None, &around);
@@ -340,13 +335,9 @@ fn pointed_at(error: &FormatError, path: &Path, texts: &Texts) -> SourceError {
 /// # Errors
 ///
 /// As [`load_file`].
-pub fn helms_needs(
-    path: &Path,
-    environment: &Environment,
-    is_own: bool,
-) -> Result<Needs, ManifestError> {
+pub fn helms_needs(path: &Path, aliases: &Aliases, is_own: bool) -> Result<Needs, ManifestError> {
     let texts = texts(&helm::FORMAT, path)?;
-    let needs = helm::needs(&texts, &helms_aliases(environment), is_own);
+    let needs = helm::needs(&texts, aliases, is_own);
     Ok(needs.map_err(|error| pointed_at(&error, path, &texts))?)
 }
 

@@ -26,14 +26,19 @@ get` there.
 Examples:
   mu cache dir
   mu cache size
-  mu cache prune")]
+  mu cache prune
+  mu cache prune --dry-run")]
 pub(crate) enum Command {
     /// Show the cache folder
     Dir,
     /// Show how large it is
     Size,
     /// Remove stored packages that no pack on this machine is linked to, and edits that have been in the trash for 30 days
-    Prune,
+    Prune {
+        /// Remove nothing, and show how much would be removed
+        #[arg(long)]
+        dry_run: bool,
+    },
     /// Remove everything
     Clean,
 }
@@ -54,23 +59,30 @@ pub(super) struct Cleaned {
     bytes: u64,
 }
 
+/// What happened to what is listed.
+fn removed(dry_run: bool) -> &'static str {
+    if dry_run { "would remove" } else { "removed" }
+}
+
 /// Removes what has long been in the trash of the workspace around the current folder.
 #[cfg(feature = "git")]
-fn empty_trash(context: &Context) -> Result<(), CommandError> {
+fn empty_trash(context: &Context, dry_run: bool) -> Result<(), CommandError> {
     let session = context.open_settings()?;
     let edits = session.workspace.root.join(MU_FOLDER).join(EDITS_FILE);
     if crate::fs::metadata_if_there(&edits)?.is_none() {
         return Ok(());
     }
-    let removed = prune_trash(&context.open_to_end()?)?;
-    if removed > 0 {
-        context.shell.status(&format!("removed {} from the trash", count(removed, "edit")));
+    let session = if dry_run { session } else { context.open_to_end()? };
+    let edits = prune_trash(&session, dry_run)?;
+    if edits > 0 {
+        let removed = removed(dry_run);
+        context.shell.status(&format!("{removed} {} from the trash", count(edits, "edit")));
     }
     Ok(())
 }
 
 #[cfg(not(feature = "git"))]
-fn empty_trash(_context: &Context) -> Result<(), CommandError> {
+fn empty_trash(_context: &Context, _dry_run: bool) -> Result<(), CommandError> {
     Ok(())
 }
 
@@ -86,12 +98,13 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
             }
             context.line(&format!("{:<11} {}", "total", size(found.total)))
         }),
-        Command::Prune => {
-            empty_trash(context)?;
-            let pruned = cache::prune(&store, cache, &*context.shell)?;
+        Command::Prune { dry_run } => {
+            empty_trash(context, *dry_run)?;
+            let pruned = cache::prune(&store, cache, *dry_run, &*context.shell)?;
             context.answer(&pruned, |pruned| {
                 let (trees, bytes) = (count(pruned.trees, "package"), size(pruned.bytes));
-                context.line(&format!("removed {trees} {FAINT}({bytes}){FAINT:#}"))
+                let removed = removed(*dry_run);
+                context.line(&format!("{removed} {trees} {FAINT}({bytes}){FAINT:#}"))
             })
         }
         Command::Clean => {

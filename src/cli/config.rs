@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::cli::context::{Context, Ending};
-use crate::ops::config::{Setting, set, setting, settings, variables};
+use crate::ops::config::{Setting, named, set, setting, settings, variables};
 use crate::report::{FAINT, STRONG, Table};
 
 /// Show and change settings, and where each comes from
@@ -57,8 +57,13 @@ Examples:
 #[command(after_help = "\
 Examples:
   mu env
+  mu env MU_CACHE_DIR
   mu env --json")]
-pub(crate) struct EnvironmentArguments {}
+pub(crate) struct EnvironmentArguments {
+    /// Print only the values of these, a line each
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+}
 
 /// What `mu config list`, `mu config get` and `mu env` answer.
 #[derive(Serialize, JsonSchema)]
@@ -95,8 +100,14 @@ pub(crate) fn run(context: &Context, command: &Command) -> Ending {
     }
 }
 
-pub(crate) fn environment(context: &Context, _arguments: &EnvironmentArguments) -> Ending {
-    list(context, variables(&context.environment))
+pub(crate) fn environment(context: &Context, arguments: &EnvironmentArguments) -> Ending {
+    if arguments.names.is_empty() {
+        return list(context, variables(&context.environment));
+    }
+    let found = Settings { settings: named(&context.environment, &arguments.names)? };
+    context.answer(&found, |found| {
+        found.settings.iter().try_for_each(|setting| context.line(&setting.value))
+    })
 }
 
 fn list(context: &Context, settings: Vec<Setting>) -> Ending {

@@ -63,6 +63,7 @@ use std::ffi::OsString;
 use std::sync::{Arc, LazyLock};
 
 use clap::{CommandFactory as _, Parser, Subcommand};
+use mu_provider::threads;
 
 use crate::cli::context::{Context, Ending, Stop};
 use crate::cli::global::Global;
@@ -222,20 +223,27 @@ enum Command {
     Schema(schema::Arguments),
 }
 
+/// The stack of a command, in bytes.
+const STACK: usize = 8 << 20;
+
 /// Runs the program with the arguments of a process; returns its exit status.
 pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
     let arguments: Vec<OsString> = arguments.into_iter().collect();
     if let Some(status) = confine::asked_for(&arguments) {
         return status;
     }
+    threads::with_stack(STACK, || run_here(&arguments))
+}
+
+fn run_here(arguments: &[OsString]) -> u8 {
     let environment = Environment::from_process();
-    let color = global::color_of(&arguments, environment.as_ref().ok());
-    if let Some(text) = topics::asked_for(&arguments) {
-        return usage::help(text, &arguments, color);
+    let color = global::color_of(arguments, environment.as_ref().ok());
+    if let Some(text) = topics::asked_for(arguments) {
+        return usage::help(text, arguments, color);
     }
-    let cli = match parse::parse(&arguments, clap_color(color)) {
+    let cli = match parse::parse(arguments, clap_color(color)) {
         Ok(cli) => cli,
-        Err(error) => return usage::refused(error, &arguments, color),
+        Err(error) => return usage::refused(error, arguments, color),
     };
     let options = cli.global.shell_options(environment.as_ref().ok());
     let shell = Arc::new(Shell::new(options));

@@ -6,8 +6,9 @@ use clap::CommandFactory as _;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use serde_json::{Value, json};
 
-use crate::cli::Cli;
+use crate::cli::context::Stop;
 use crate::cli::global;
+use crate::cli::{Cli, end};
 use crate::ops::{Code, CommandError};
 use crate::report::{ColorChoice, Shell, ShellOptions};
 
@@ -17,21 +18,26 @@ pub(super) fn refused(mut error: clap::Error, arguments: &[OsString], color: Col
     let is_json = is_json(arguments);
     if error.kind() == ErrorKind::DisplayVersion && is_json {
         let shell = Shell::new(ShellOptions { json: true, color, ..Default::default() });
-        // If the stream is closed, nobody reads an error either.
-        let _ = shell.json(&json!({ "version": *crate::cli::VERSION }));
-        return 0;
+        return printed(shell.json(&json!({ "version": *crate::cli::VERSION })), &shell);
     }
-    if !error.use_stderr() && is_json {
-        return help(&error.to_string(), arguments, color);
+    if !error.use_stderr() {
+        let text = error.render();
+        let text = if is_json { text.to_string() } else { text.ansi().to_string() };
+        return help(&text, arguments, color);
     }
-    if error.use_stderr() && is_json {
+    if is_json {
         let shell = Shell::new(ShellOptions { json: true, ..Default::default() });
         shell.error(&for_programs(&error.to_string()));
         return Code::Usage.exit_status();
     }
     // If the stream is closed, nobody reads an error either.
     let _ = error.print();
-    if error.use_stderr() { Code::Usage.exit_status() } else { 0 }
+    Code::Usage.exit_status()
+}
+
+/// The exit status after an answer was printed, or could not be.
+fn printed(result: std::io::Result<()>, shell: &Shell) -> u8 {
+    end(result.map(|()| 0).map_err(Stop::Closed), shell)
 }
 
 /// What `--help` answers under `--json`.
@@ -43,9 +49,8 @@ pub(super) fn help_answer(text: &str) -> Value {
 pub(super) fn help(text: &str, arguments: &[OsString], color: ColorChoice) -> u8 {
     let json = is_json(arguments);
     let shell = Shell::new(ShellOptions { json, color, ..Default::default() });
-    // If the stream is closed, nobody reads an error either.
-    let _ = if json { shell.json(&help_answer(text)) } else { shell.print(text) };
-    0
+    let result = if json { shell.json(&help_answer(text)) } else { shell.print(text) };
+    printed(result, &shell)
 }
 
 fn is_json(arguments: &[OsString]) -> bool {
@@ -118,8 +123,6 @@ const WORDS: &[(&[&str], &str)] = &[
 
 /// Suggests the command with the nearest spelling; clap's own measure takes `gte` for `tree`.
 fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
-    /// Of so many letters, one may be wrong.
-    const LETTERS: usize = 3;
     let is_one =
         |words: &[&str]| arguments.iter().any(|argument| words.iter().any(|word| argument == word));
     if error.kind() == ErrorKind::MissingRequiredArgument
@@ -141,6 +144,19 @@ fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
         return;
     }
+    if let (ErrorKind::UnknownArgument, Some(ContextValue::String(option))) =
+        (error.kind(), error.get(ContextKind::InvalidArg))
+        && option.starts_with("--")
+        && error.get(ContextKind::SuggestedArg).is_none()
+    {
+        let near = near_option(option, arguments);
+        // Nothing that begins with a dash is a value in mu.
+        error.remove(ContextKind::Suggested);
+        if let Some(near) = near {
+            error.insert(ContextKind::SuggestedArg, ContextValue::String(near));
+        }
+        return;
+    }
     let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
         return;
     };
@@ -159,18 +175,39 @@ fn suggest(error: &mut clap::Error, arguments: &[OsString]) {
     let names = program
         .get_subcommands()
         .flat_map(|command| std::iter::once(command.get_name()).chain(command.get_all_aliases()));
-    let nearest = names
-        .map(|name| (strsim::damerau_levenshtein(word, name), name))
-        .filter(|(distance, name)| {
-            *distance <= (word.len() / LETTERS).clamp(1, 2) && *distance < name.len()
-        })
-        .min();
+    let nearest = nearest(word, names).map(str::to_owned);
     // Clap's own guesses are far away.
     error.remove(ContextKind::SuggestedSubcommand);
-    if let Some((_, name)) = nearest {
-        let name = ContextValue::Strings(vec![name.to_owned()]);
-        error.insert(ContextKind::SuggestedSubcommand, name);
+    if let Some(name) = nearest {
+        error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(vec![name]));
     }
+}
+
+/// The name with the nearest spelling, if one is near.
+fn nearest<'n>(word: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    /// Of so many letters, one may be wrong.
+    const LETTERS: usize = 3;
+    let near = names.map(|name| (strsim::damerau_levenshtein(word, name), name));
+    let near = near.filter(|(distance, name)| {
+        *distance <= (word.len() / LETTERS).clamp(1, 2) && *distance < name.len()
+    });
+    near.min().map(|(_, name)| name)
+}
+
+/// The option of the command in a command line that is spelt like this one, with its dashes.
+fn near_option(option: &str, arguments: &[OsString]) -> Option<String> {
+    let (word, mut program) = (option.strip_prefix("--")?, Cli::command());
+    program.build();
+    let mut command = &program;
+    for (_, word) in global::words(arguments, &global::program()).skip(1) {
+        match word.to_str().and_then(|word| command.find_subcommand(word)) {
+            Some(inner) => command = inner,
+            None => break,
+        }
+    }
+    let all = command.get_arguments().chain(program.get_arguments());
+    let names = all.filter(|one| !one.is_hide_set()).filter_map(clap::Arg::get_long);
+    nearest(word, names).map(|name| format!("--{name}"))
 }
 
 #[cfg(test)]

@@ -54,9 +54,14 @@ pub(crate) fn is_archive_of(file: &str, name: &str) -> bool {
     version.is_some_and(|version| Version::parse_lenient(version).is_ok())
 }
 
+/// A repository whose name is not known here.
+const SOMEWHERE: &str = "https://localhost";
+
 /// The archives that follow from the chart in a folder, which is worked on there.
 pub(super) fn derived(folder: &Path, environment: &Environment) -> Result<Derived, ProviderError> {
-    let all = formats::helms_needs(&folder.join(helm::CHART), environment, true);
+    // Which archives follow does not depend on where they come from.
+    let names = formats::helms_aliases(environment).or_of_chart(|_| Some(SOMEWHERE.to_owned()));
+    let all = formats::helms_needs(&folder.join(helm::CHART), &names, true);
     let all = all.map_err(|error| unreadable(&error))?;
     let lock = fs::read_text_if_there(&folder.join(all.lock))?;
     Ok(Derived::new(&all.needs, lock.as_deref()))

@@ -53,13 +53,19 @@ pub struct Pruned {
     pub bytes: u64,
 }
 
-/// Removes trees that no pack is linked to, records of builds without results, and partial downloads.
+/// Removes trees that no pack is linked to, records of builds without results, and partial downloads; in a dry run, only counts
+/// the trees.
 ///
 /// # Errors
 ///
 /// When the store cannot be read or changed.
-pub fn prune(store: &Store, cache: &Path, events: &dyn Events) -> Result<Pruned, CommandError> {
-    let _lock = alone(store, events)?;
+pub fn prune(
+    store: &Store,
+    cache: &Path,
+    dry_run: bool,
+    events: &dyn Events,
+) -> Result<Pruned, CommandError> {
+    let _lock = if dry_run { None } else { Some(alone(store, events)?) };
     events.progress(Stage::Removing, 0, 0);
     let mut pruned = Pruned::default();
     let linked = store.linked()?;
@@ -73,8 +79,13 @@ pub fn prune(store: &Store, cache: &Path, events: &dyn Events) -> Result<Pruned,
         if !is_linked {
             pruned.trees += 1;
             pruned.bytes += stored.tree.size();
-            store.remove(&digest)?;
+            if !dry_run {
+                store.remove(&digest)?;
+            }
         }
+    }
+    if dry_run {
+        return Ok(pruned);
     }
     store.remove_unlisted()?;
     store.remove_old_notes()?;

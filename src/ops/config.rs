@@ -157,11 +157,12 @@ pub fn set(
             let command = format!("`mu config set {key} {}`", quoted(&list));
             return refused.hint(format!("write `{list}`, such as in {command}"));
         }
-        match source.help_text().filter(|_| !source.message().starts_with("unknown key")) {
+        let is_unknown = source.message().starts_with("unknown key");
+        // Other help with an unknown key is for those who edit the file.
+        let help = source.help_text();
+        match help.filter(|help| !is_unknown || help.starts_with("did you mean")) {
             Some(help) => refused.hint(help),
-            None if source.message().starts_with("unknown key") => {
-                refused.hint("`mu schema workspace` lists the known keys")
-            }
+            None if is_unknown => refused.hint("`mu schema workspace` lists the known keys"),
             None => refused,
         }
     })?;
@@ -170,6 +171,25 @@ pub fn set(
     }
     fs::write_through_links(&path, text.as_bytes())?;
     Ok(path)
+}
+
+/// Those of [`variables`] with these names.
+///
+/// # Errors
+///
+/// When one of them is not set.
+pub fn named(environment: &Environment, names: &[String]) -> Result<Vec<Setting>, CommandError> {
+    let all = variables(environment);
+    let one = |name: &String| {
+        all.iter().find(|variable| variable.key == *name).cloned().ok_or_else(|| {
+            let error = CommandError::new(Code::NotFound, format!("`{name}` is not set"));
+            match nearest(name, all.iter().map(|variable| &*variable.key)) {
+                Some(near) => error.hint(format!("did you mean `{near}`?")),
+                None => error.hint("`mu env` shows all that is set"),
+            }
+        })
+    };
+    names.iter().map(one).collect()
 }
 
 /// The variables that mu reads, and their defaults. Tokens and passwords are not shown.

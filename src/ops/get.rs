@@ -23,6 +23,7 @@ use crate::ops::solve::resolve::is_locked_as;
 use crate::ops::{Code, CommandError, Outcome, Scope, Session};
 use crate::reference::{PackageId, Reference, VersionSpec};
 use crate::select::{Move, Update};
+use crate::workspace::formats_below;
 
 /// The request of `get`.
 #[derive(Debug, Clone, Default)]
@@ -349,10 +350,21 @@ pub fn check_not_empty(session: &Session) -> Result<(), CommandError> {
         let right = manifest::manifest_name(&name).filter(|right| *right != name)?;
         Some(format!("rename `{name}` to `{right}`"))
     });
-    Err(match misspelt {
-        Some(hint) => error.hint(hint),
-        None => error.hint(
+    if let Some(hint) = misspelt {
+        return Err(error.hint(hint));
+    }
+    let own = [&*session.environment.mu_home, &*session.environment.cache];
+    let formats = formats_below(root, own);
+    Err(match formats.is_empty() {
+        true => error.hint(
             "`mu init` creates a package here, and `mu get REF` installs packages without one",
         ),
+        false => {
+            let list = format!("[{}]", formats.join(", "));
+            error.hint(format!(
+                "packages of other tools are below it: `mu config set formats {}` makes them the workspace's own",
+                quoted(&list)
+            ))
+        }
     })
 }

@@ -9,7 +9,7 @@ use crate::manifest::{Manifest, YAML_NAME, quoted};
 use crate::ops::apply::helmignore;
 use crate::ops::{Code, CommandError};
 use crate::reference::{Base, Name, Reference};
-use crate::workspace::{MU_FOLDER, WORKSPACE_FILE, Workspace, find_root};
+use crate::workspace::{MU_FOLDER, WORKSPACE_FILE, Workspace, find_root, formats_below};
 
 /// Reads a package's name. One that cannot be a reference is called a wrong name, not a wrong reference.
 fn package_name(text: &str) -> Result<Reference, CommandError> {
@@ -81,6 +81,13 @@ pub fn init(environment: &Environment, request: &InitRequest) -> Result<Begun, C
         if let Some(namespace) = &request.namespace {
             check_namespace(namespace)?;
             text.push_str(&format!("namespace: {}\n", plain(namespace)));
+        }
+        let formats = formats_below(folder, [mu_home, &environment.cache]);
+        if !formats.is_empty() {
+            text.push_str(&format!(
+                "# What other tools have below this folder is the workspace's own.\nformats: [{}]\n",
+                formats.join(", ")
+            ));
         }
         files.push((path, text));
     }

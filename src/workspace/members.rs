@@ -6,9 +6,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use mu_formats::Format;
+use mu_formats::{FORMATS, Format};
 use walkdir::{DirEntry, WalkDir};
 
+use super::is_searched;
 use super::left_out::{LeftOut, Why};
 use super::root::{MU_FOLDER, WORKSPACE_FILE};
 use crate::formats;
@@ -183,6 +184,22 @@ pub(super) fn find(
     }
     let manifests = manifests.into_iter().collect();
     Ok(Members { manifests, nested, links, left_out: left_out.into_inner() })
+}
+
+/// The formats of other ecosystems that have a manifest below `root`, whatever settings say. No packages are searched in mu's own
+/// folders: `~/.mu` and the cache.
+pub fn formats_below(root: &Path, own: [&Path; 2]) -> Vec<&'static str> {
+    if !is_searched(root, own[0]) {
+        return Vec::new();
+    }
+    let mut all: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    all.dedup();
+    let found = find(root, own, &Patterns::default(), &all, &mut Vec::new());
+    let manifests = found.map(|members| members.manifests).unwrap_or_default();
+    let below = manifests.iter().filter(|(place, _)| !place.is_empty());
+    let present: Vec<&str> =
+        below.filter_map(|(_, path)| Some(formats::format_of(path)?.name)).collect();
+    all.into_iter().filter(|format| present.contains(format)).collect()
 }
 
 /// Whether a folder with a foreign manifest is part of another package: it is in that package's folder, or

@@ -31,6 +31,7 @@ pub use self::elsewhere::{Elsewhere, TrustedBuilds, Untrusted};
 pub use self::foreign::ForeignError;
 pub(crate) use self::foreign::{is_shared, refuse_links_of_edits};
 pub use self::left_out::{LeftOut, Why};
+pub use self::members::formats_below;
 use self::members::{Members, Patterns};
 use self::read::{Kind, Layer};
 pub(crate) use self::registry::names_folder;

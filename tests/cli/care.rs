@@ -189,7 +189,11 @@ fn pruning_leaves_the_trees_that_packs_are_links_to() {
     sandbox.mu_in("moved", &["verify"]).ok();
     // A workspace that no longer exists keeps nothing.
     std::fs::remove_dir_all(sandbox.path("moved")).expect("was there");
-    sandbox.mu_in("home", &["cache", "prune"]).ok();
+    let run = sandbox.mu_in("home", &["cache", "prune", "--dry-run"]).ok();
+    run.says(&["would remove 1 package ("]);
+    std::fs::create_dir_all(sandbox.path("work/.mu")).expect("can be made");
+    assert_eq!(checked(), 1);
+    sandbox.mu_in("home", &["cache", "prune"]).ok().says(&["removed 1 package ("]);
     std::fs::create_dir_all(sandbox.path("work/.mu")).expect("can be made");
     assert_eq!(checked(), 0);
 }

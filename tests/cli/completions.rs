@@ -7,6 +7,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use crate::support::Sandbox;
+#[cfg(feature = "publish")]
+use crate::support::Served;
 
 /// What a shell prints when it waits for a line.
 const READY: &str = "ready> ";
@@ -196,4 +198,26 @@ fn only_names_that_mean_nothing_to_a_shell_are_offered_whatever_a_checkout_names
         }
     }
     assert!(offered > 50, "only {offered} names");
+}
+
+#[cfg(feature = "publish")]
+#[test]
+fn packages_of_a_hub_complete_once_its_server_was_searched() {
+    let sandbox = Sandbox::new();
+    sandbox.mu(&["hub", "init", "../srv"]).ok();
+    let served = Served::start(&sandbox, "../srv", &[]);
+    sandbox.offer("acme/vpc 1.0.0:\nacme/web 1.0.0:");
+    let add = ["hub", "token", "add", "../srv", "me", "--namespace", "acme", "--json"];
+    let token = sandbox.mu(&add).ok().json()["token"].as_str().expect("is a token").to_owned();
+    for name in ["vpc", "web"] {
+        let archive = std::fs::read(sandbox.hub().archive(&format!("acme/{name}"), "1.0.0"));
+        let archive = archive.expect("was published");
+        served.put(&token, &format!("acme/{name}/1.0.0"), &archive).is(201);
+    }
+    sandbox.hub_is_at(&format!("http://{}/", served.address));
+    let complete = || sandbox.mu(&["__complete", "--", "add", "acme/"]).ok().stdout;
+    assert_eq!(complete(), "");
+    sandbox.mu(&["search", "vpc"]).ok().says(&["acme/vpc"]);
+    assert_eq!(complete(), "acme/vpc\nacme/web\n");
+    sandbox.mu(&["search", "web", "--offline"]).ok().says(&["acme/web"]);
 }

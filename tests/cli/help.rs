@@ -187,6 +187,22 @@ fn a_misspelt_command_is_known_by_its_letters() {
 }
 
 #[test]
+fn an_option_is_answered_with_the_nearest_one_of_its_command() {
+    let sandbox = Sandbox::new();
+    for (arguments, meant) in [
+        (&["add", "--dve", "a/x"][..], "'--dev'"),
+        (&["cache", "prune", "--dyr-run"], "'--dry-run'"),
+        (&["get", "--ofline"], "'--offline'"),
+    ] {
+        let run = sandbox.mu(arguments);
+        assert_eq!(run.status, 2, "{}", run.shown());
+        run.says(&[meant]).does_not_say(&["as a value"]);
+    }
+    let run = sandbox.mu(&["add", "--purple", "a/x"]).does_not_say(&["tip:"]);
+    assert_eq!(run.status, 2, "{}", run.shown());
+}
+
+#[test]
 fn topics_are_pages_of_their_own() {
     let sandbox = Sandbox::new();
     for (topic, part) in [
@@ -206,6 +222,8 @@ fn topics_are_pages_of_their_own() {
         let json: serde_json::Value = serde_json::from_str(&text).expect("is JSON");
         assert!(json["help"].as_str().is_some_and(|text| text.contains("mu")), "{text}");
     }
+    // As behind a command, further words are passed over.
+    sandbox.mu(&["help", "references", "x"]).ok().says(&["[PROTOCOL][BASE/]NAME[#VERSION]"]);
     let text = sandbox.mu(&["--json", "--version"]).ok().stdout;
     let json: serde_json::Value = serde_json::from_str(&text).expect("is JSON");
     assert_eq!(json["version"], env!("CARGO_PKG_VERSION"));

@@ -63,6 +63,8 @@ fn settings_are_set_in_a_persons_own_layout() {
         sandbox.mu(&["config", "set", key, value, "--json"]).fails_with("usage");
     }
     assert!(sandbox.state() == before);
+    sandbox.mu(&["config", "set", "lnik", "copy"]).says(&["did you mean `link`?"]);
+    sandbox.mu(&["config", "set", "colour", "red"]).says(&["`mu schema workspace`"]);
     std::fs::remove_file(sandbox.path("work/.mu/workspace.yaml")).expect("was there");
     sandbox.mu(&["config", "set", "base", "acme.co/"]).ok();
     assert_eq!(sandbox.read(".mu/workspace.yaml"), "base: acme.co/\n");
@@ -79,6 +81,16 @@ fn variables_are_shown_without_secrets() {
     let run = sandbox.mu(&["env"]).ok().does_not_say(&["hunter2"]);
     let run = run.says(&["MU_HOME ", "[DIR]/home/.mu ", "MU_TOKEN_ACME_CO ", "proxy.acme.co:3128"]);
     assert!(run.narrow().contains("workspace  [DIR]/work  this folder"), "{}", run.narrow());
+    // Some of them, as scripts want them.
+    let run = sandbox.mu(&["env", "MU_HOME", "workspace"]).ok();
+    assert_eq!(run.stdout, "[DIR]/home/.mu\n[DIR]/work\n");
+    sandbox.mu(&["env", "MU_TOKEN_ACME_CO"]).ok().does_not_say(&["hunter2"]);
+    let json = sandbox.mu(&["env", "MU_HOME", "--json"]).ok().json();
+    assert_eq!(json["settings"].as_array().map(Vec::len), Some(1));
+    sandbox
+        .mu(&["env", "MU_HOM"])
+        .fails()
+        .says(&["`MU_HOM` is not set", "did you mean `MU_HOME`?"]);
 }
 
 #[test]

@@ -1,6 +1,9 @@
 //! Chart repositories as a user has made them known to Helm (`helm repo add`): their short names, and their passwords.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
 use crate::node::Node;
 use crate::reader;
@@ -30,8 +33,15 @@ pub(crate) fn shape() -> &'static Shape {
 }
 
 /// Repositories by the short names that the user gave them: `helm repo add NAME URL`.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Aliases(BTreeMap<String, String>);
+#[derive(Clone, Default)]
+pub struct Aliases {
+    named: BTreeMap<String, String>,
+    /// Where else a chart is known to be, whose repository has a name that is not there.
+    otherwise: Option<Arc<OfChart>>,
+}
+
+/// Finds the URL of the repository of a chart by the chart's name.
+type OfChart = dyn Fn(&str) -> Option<String> + Send + Sync;
 
 impl Aliases {
     /// Reads Helm's `repositories.yaml`. What cannot be read names nothing.
@@ -39,11 +49,29 @@ impl Aliases {
         let Ok(root) = reader::read(text, &SHAPE) else { return Self::default() };
         let pair =
             |repository: &Node<'_>| Some((repository.said("name")?, repository.said("url")?));
-        Self(root.list("repositories").unwrap_or_default().iter().filter_map(pair).collect())
+        let repositories = root.list("repositories").unwrap_or_default();
+        Self { named: repositories.iter().filter_map(pair).collect(), otherwise: None }
     }
 
-    pub(crate) fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+    /// With a way to know the repository of a chart, by the chart's name, where the user has given no name to it.
+    #[must_use]
+    pub fn or_of_chart(
+        self,
+        known: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
+    ) -> Self {
+        Self { otherwise: Some(Arc::new(known)), ..self }
+    }
+
+    /// The URL of the repository called `name`, which has a chart called `chart`.
+    pub(crate) fn url(&self, name: &str, chart: &str) -> Option<Cow<'_, str>> {
+        let named = self.named.get(name).map(|url| Cow::Borrowed(url.as_str()));
+        named.or_else(|| Some(self.otherwise.as_ref()?(chart)?.into()))
+    }
+}
+
+impl fmt::Debug for Aliases {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.named.fmt(formatter)
     }
 }
 

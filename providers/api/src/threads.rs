@@ -44,6 +44,21 @@ pub fn start_in<'scope, T: Send + 'scope>(
     Builder::new().spawn_scoped(scope, work).map_err(too_many)
 }
 
+/// Does work on a thread with a stack of so many bytes, or on this one when the system starts no more threads: the first thread of
+/// a process has the stack that `ulimit -s` leaves it.
+pub fn with_stack<T: Send>(bytes: usize, work: impl FnOnce() -> T + Send) -> T {
+    let work = Mutex::new(Some(work));
+    let once = || {
+        let work = lock(&work).take();
+        work.map(|work| work())
+    };
+    let done = std::thread::scope(|scope| {
+        let thread = Builder::new().stack_size(bytes).spawn_scoped(scope, once).ok()?;
+        thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    });
+    done.or_else(once).expect("it is done on one of two threads")
+}
+
 fn too_many(error: io::Error) -> io::Error {
     let text =
         format!("no further thread can be started: {error}; a limit of processes is too low");

@@ -27,6 +27,9 @@ const CAPABILITIES: &str = "capabilities";
 /// The longest catalog, in bytes.
 const LONGEST_CATALOG: u64 = 512 << 20;
 
+/// The longest catalog that is brought although a server answers, in bytes.
+const SHORT_CATALOG: u64 = 1 << 20;
+
 /// The longest answer of a server, in bytes.
 const LONGEST_ANSWER: u64 = 16 << 20;
 
@@ -55,6 +58,7 @@ impl HubProvider {
         if let Some(api) = &root.file.api
             && let Some(hits) = ask_server(&root, api, query, &asking)?
         {
+            self.keep_short_catalog(&root, &kept, &asking);
             return Ok(hits);
         }
         let catalog = below(&root.url, CATALOG)?;
@@ -101,6 +105,14 @@ impl HubProvider {
         let Some(file) = fs::open_if_there(&kept)? else { return Err(not_here(&url)) };
         let found = capabilities(BufReader::with_capacity(256 << 10, file)).at("read", &kept)?;
         Ok(Some(found))
+    }
+
+    /// Brings the catalog beside an answer of the server, unless it is long: names are completed from it, and searched offline.
+    fn keep_short_catalog(&self, root: &Root, kept: &Path, asking: &Asking<'_>) {
+        let asking = Asking { limit: SHORT_CATALOG, ..*asking };
+        // The question was answered.
+        let _ = below(&root.url, CATALOG)
+            .and_then(|catalog| bring(root, &catalog, kept, &asking).map(drop));
     }
 
     /// Where the catalog of a hub is stored.

@@ -26,7 +26,8 @@ pub(super) fn asked_for(arguments: &[OsString]) -> Option<&'static str> {
     let words: Vec<&str> =
         words(arguments, &program).filter_map(|(_, word)| word.to_str()).collect();
     match words.as_slice() {
-        [_, "help", name] => find(name),
+        // Words behind it are passed over, as behind a command: `mu help get x`.
+        [_, "help", name, ..] => find(name),
         _ => None,
     }
 }

@@ -186,7 +186,7 @@ fn listed(
     let member = &session.workspace.members[index];
     let path = &formats::lists_dependencies(&member.manifest_path);
     let text = formats::dependencies_text(path)?;
-    let editor = formats::editor(path, text, &member.defaults, &session.environment);
+    let editor = formats::editor(path, text, &member.defaults, session.short_names());
     let is_tagged = formats::format_of(path).is_some_and(|format| format.lenient);
     let mut dependencies = Vec::new();
     for (number, entry) in

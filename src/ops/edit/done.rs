@@ -300,12 +300,12 @@ fn ways(
     ]
 }
 
-/// Removes clones that have been in the trash for 30 days; returns how many.
+/// Removes clones that have been in the trash for 30 days, but in a dry run; returns how many.
 ///
 /// # Errors
 ///
 /// When one cannot be removed.
-pub fn prune_trash(session: &Session) -> Result<usize, CommandError> {
+pub fn prune_trash(session: &Session, dry_run: bool) -> Result<usize, CommandError> {
     let root = &session.workspace.root;
     let mut edits = Edits::read(root)?;
     let is_old = |edit: &Edit| {
@@ -315,6 +315,9 @@ pub fn prune_trash(session: &Session) -> Result<usize, CommandError> {
     let old: Vec<Edit> = edits.edits.iter().filter(|edit| is_old(edit)).cloned().collect();
     let mut names: Vec<&InnerPath> = old.iter().filter_map(|edit| edit.trash.as_ref()).collect();
     names.dedup();
+    if dry_run {
+        return Ok(names.len());
+    }
     for name in &names {
         session.workspace.opened()?.remove(&TRASH.join(name))?;
     }

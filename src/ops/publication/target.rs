@@ -138,7 +138,10 @@ impl Target {
                 let sending = Sending(Arc::new(move |done, total| {
                     events.request(&RequestEvent::Sending { number: NO_REQUEST, done, total });
                 }));
-                let opened = Hub::open(&hub::place(&session.environment, to)?.telling(sending));
+                let place = hub::place(&session.environment, to).map_err(|error| {
+                    error.hint("packages are published to servers (`https://HOST/`) and OCI registries (`oci://HOST/PREFIX`), too")
+                })?;
+                let opened = Hub::open(&place.telling(sending));
                 let opened = opened.map_err(|error| match (&error, server_meant(to)) {
                     (HubError::Missing { .. }, Some(url)) => {
                         let hint = format!("if that is a server, not a folder: `{url}`");

@@ -47,7 +47,7 @@ impl Editing {
         }
         let text = editor.into_text();
         let path = formats::lists_dependencies(&session.workspace.members[index].manifest_path);
-        let manifest = formats::parse_own(&path, &text, &session.environment)?;
+        let manifest = formats::parse_own(&path, &text, session.short_names())?;
         self.set(index, manifest);
         match self.edits.iter_mut().find(|edit| edit.path == path) {
             Some(edit) => edit.text = text,
@@ -68,7 +68,7 @@ impl Editing {
             Some(edit) => edit.text.clone(),
             None => formats::dependencies_text(&path)?,
         };
-        Ok(formats::editor(&path, text, &member.defaults, &session.environment))
+        Ok(formats::editor(&path, text, &member.defaults, session.short_names()))
     }
 
     /// Supposes another version for an entry of a member's manifest, whether or not its format can say that: nothing of it is

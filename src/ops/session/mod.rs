@@ -29,6 +29,7 @@ pub(crate) mod programs;
 pub(crate) mod providers;
 mod proxies;
 mod shared_store;
+mod short_names;
 pub(crate) mod source;
 #[cfg(feature = "git")]
 mod sparse;
@@ -40,6 +41,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 
+use mu_formats::helm::Aliases;
 use mu_provider::http::{Http, HttpOptions, Watch};
 
 use crate::env::Environment;
@@ -151,6 +153,8 @@ pub struct Session {
     index: OnceLock<Index>,
     /// The lock as it was read, until it is written.
     lockfile: Mutex<Option<Option<Arc<Lockfile>>>>,
+    /// The short names of chart repositories.
+    short_names: OnceLock<Aliases>,
     /// Whether the lock has other versions of the workspace's own packages than their manifests.
     lock_lags: AtomicBool,
     /// Packages that were looked up to learn what a name means, and whether they exist.
@@ -206,6 +210,7 @@ impl Session {
             http: OnceLock::new(),
             index: OnceLock::new(),
             lockfile: Mutex::default(),
+            short_names: OnceLock::new(),
             lock_lags: AtomicBool::new(false),
             known_names: Mutex::default(),
             edited: Vec::new(),

@@ -1,18 +1,19 @@
 //! Opening a session: the workspace around the current folder or the global packs, for reading, or as the only process that
 //! changes them.
 
+use std::cell::LazyCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use mu_provider::threads;
 
 use super::shared_store::warn_without_locks;
+use super::short_names::short_names;
 #[cfg(feature = "git")]
 use super::sparse::add_left_out;
 use super::view::View;
 use super::{ChangeLock, Session, packs_of};
 use crate::env::Environment;
-use crate::formats;
 use crate::fs;
 use crate::lock::Lockfile;
 use crate::ops::{Code, CommandError, Events, Options, Scope};
@@ -162,7 +163,8 @@ fn own(
     environment: &Environment,
     events: &dyn Events,
 ) -> Result<Workspace, CommandError> {
-    let aliases = || formats::helms_aliases(environment);
+    let names = LazyCell::new(|| short_names(root, environment));
+    let aliases = || names.clone();
     let own = [&*environment.mu_home, &*environment.cache];
     #[cfg_attr(not(feature = "git"), expect(unused_mut, reason = "only Git adds to it"))]
     let mut workspace = Workspace::open(root, own, &aliases)?;

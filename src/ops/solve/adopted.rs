@@ -77,7 +77,7 @@ impl Adopted {
 
 /// What the lock of a chart has, and its name.
 fn of_chart(session: &Session, member: &Member) -> (&'static str, Vec<(Reference, String)>) {
-    let needs = formats::helms_needs(&member.manifest_path, &session.environment, true);
+    let needs = formats::helms_needs(&member.manifest_path, session.short_names(), true);
     let Ok(helm::Needs { needs, lock }) = needs else { return ("", Vec::new()) };
     let text = fs::read_text_if_there(&member.folder.join(lock)).ok().flatten();
     let locked = text.map(|text| helm::locked(&text)).unwrap_or_default();

@@ -52,7 +52,9 @@ pub(super) fn add(
     check_name(name, "a chart").map_err(|reason| at.fault(reason))?;
     let version = node.text("version")?;
     let (repository, at) = match node.text("repository")? {
-        Some((text, at)) => (repository(text, around).map_err(|reason| at.fault(reason))?, at),
+        Some((text, at)) => {
+            (repository(name, text, around).map_err(|reason| at.fault(reason))?, at)
+        }
         None => (Repository::Inside, node),
     };
     let place = match (repository, version) {
@@ -111,15 +113,15 @@ fn depend(
     true
 }
 
-/// What a `repository` names.
-fn repository(text: &str, around: &Reading<'_>) -> Result<Repository, String> {
+/// What the `repository` of the chart `name` names.
+fn repository(name: &str, text: &str, around: &Reading<'_>) -> Result<Repository, String> {
     if let Some(alias) = text.strip_prefix('@').or_else(|| text.strip_prefix("alias:")) {
-        let url = around.aliases.and_then(|aliases| aliases.get(alias)).ok_or_else(|| {
+        let url = around.aliases.and_then(|aliases| aliases.url(alias, name)).ok_or_else(|| {
             format!(
                 "the repository `{text}` is not named in Helm's `repositories.yaml`: name it with `helm repo add {alias} URL`, or write its URL here"
             )
         })?;
-        return url_of(url);
+        return url_of(&url);
     }
     let Some(path) = text.strip_prefix(FOLDER) else { return url_of(text) };
     let inner = path.trim_start_matches("./");

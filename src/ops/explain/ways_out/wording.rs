@@ -389,7 +389,7 @@ impl Wording<'_> {
     /// Whether mu edits the manifest of a member, so that a command can.
     fn is_edited(&self, member: usize) -> bool {
         let path = &self.session.workspace.members[member].manifest_path;
-        formats::is_edited(path, &self.session.environment)
+        formats::is_edited(path, self.session.short_names())
     }
 
     /// Whether an entry of a manifest requires a package.
@@ -415,8 +415,8 @@ impl Wording<'_> {
         let path = &formats::lists_dependencies(path);
         let text = formats::dependencies_text(path).ok();
         let Some(text) = text.filter(|_| is_pin) else { return false };
-        let (defaults, environment) = (self.session.defaults(), &self.session.environment);
-        let editor = formats::editor(path, text, &defaults, environment);
+        let (defaults, names) = (self.session.defaults(), self.session.short_names());
+        let editor = formats::editor(path, text, &defaults, names);
         let Ok(Some(note)) = editor.note(section, reference, MARK) else { return false };
         let before =
             if note == NOTHING { Ok(VersionSpec::Latest) } else { VersionSpec::parse(&note) };

@@ -168,9 +168,8 @@ enum Content {
 impl<'run> Vendoring<'run> {
     /// Fills one chart.
     fn chart(&mut self, member: &Member) -> Result<VendoredChart, CommandError> {
-        let environment = &self.session.environment;
         let Needs { needs, lock: lock_name } =
-            formats::helms_needs(&member.manifest_path, environment, true)?;
+            formats::helms_needs(&member.manifest_path, self.session.short_names(), true)?;
         let around = self.session.workspace.folder_of(member)?;
         if around.look_at(&CHARTS.into())?.is_some() {
             around.inner(&CHARTS.into())?;

@@ -91,9 +91,9 @@ impl<'run> Vendoring<'run> {
         files: &mut BTreeMap<String, Content>,
     ) -> Result<bool, CommandError> {
         let manifest = chart.folder.join(helm::CHART);
-        let environment = &self.session.environment;
+        let names = self.session.short_names();
         if self.unify && !chart.is_own {
-            let all = formats::helms_needs(&manifest, environment, false)?;
+            let all = formats::helms_needs(&manifest, names, false)?;
             for need in &all.needs {
                 if self.is_resolved(chart, need) {
                     let folder = format!("charts/{}/", need.name);
@@ -109,7 +109,7 @@ impl<'run> Vendoring<'run> {
                 return Ok(true);
             }
         }
-        let all = formats::helms_needs(&manifest, environment, chart.is_own)?;
+        let all = formats::helms_needs(&manifest, names, chart.is_own)?;
         let mut added = BTreeMap::new();
         for need in &all.needs {
             let folder = format!("charts/{}/{}", need.name, helm::CHART);

@@ -3,6 +3,7 @@
 //! Its digest covers the JSON of the dependencies in the chart and of the locked ones, exactly as Go prints
 //! it (`HashReq` in Helm's `internal/resolver`).
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use mu_manifest::Requirement;
@@ -130,8 +131,8 @@ fn need(text: &str, node: &Node<'_>, around: &Reading<'_>) -> Result<Need, Fault
         [word("name")?, word("version")?, word("condition")?, word("alias")?];
     let written = word("repository")?;
     let named = written.strip_prefix('@').or_else(|| written.strip_prefix("alias:"));
-    let url = named.and_then(|name| around.aliases?.get(name));
-    let repository = url.map_or(written.clone(), str::to_owned);
+    let url = named.and_then(|alias| around.aliases?.url(alias, &name));
+    let repository = url.map_or(written.clone(), Cow::into_owned);
     let mut json = "{".to_owned();
     let mut field = |key: &str, value: &dyn Fn(&mut String)| {
         json.push_str(if json.len() > 1 { ",\"" } else { "\"" });

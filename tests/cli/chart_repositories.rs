@@ -1,0 +1,81 @@
+//! The short names of chart repositories, which a machine without Helm's settings does not know, and charts that nobody told mu about.
+
+use std::fs;
+
+use crate::support::{Chart, Charts, Nginx, Sandbox, write};
+
+/// Where Helm keeps the names, in the sandbox.
+const NAMES: &str = "home/.config/helm/repositories.yaml";
+
+/// A sandbox, and a repository with `common` and `web`, which needs it.
+fn repository() -> (Sandbox, Charts, Nginx) {
+    let sandbox = Sandbox::new();
+    fs::create_dir_all(sandbox.path("www/stable")).expect("can be made");
+    let mut charts = Charts::new(&sandbox.path("www/stable"));
+    let nginx = Nginx::serve(&sandbox.path("www"), "");
+    charts.add(&Chart::new("common", "2.1.0"));
+    let url = nginx.url("stable");
+    charts.add(&Chart::new("web", "0.3.0").needs("common", "2.x.x", &url));
+    fs::remove_dir_all(sandbox.path("work/.mu")).expect("is there");
+    write(sandbox.root(), NAMES, format!("repositories: [{{name: acme, url: '{url}'}}]\n"));
+    (sandbox, charts, nginx)
+}
+
+/// A chart that needs others from `@acme`.
+fn chart(needs: &[&str]) -> String {
+    let mut text = "apiVersion: v2\nname: shop\nversion: 0.1.0\ndependencies:\n".to_owned();
+    for need in needs {
+        text.push_str(&format!("- {{name: {need}, version: '>=0.1', repository: '@acme'}}\n"));
+    }
+    text
+}
+
+#[test]
+fn a_locked_chart_is_found_without_the_short_name_of_its_repository() {
+    let (sandbox, mut charts, _nginx) = repository();
+    sandbox.write("Chart.yaml", &chart(&["web"]));
+    sandbox.mu(&["get"]).ok();
+    sandbox.mu(&["vendor", "--for", "helm"]).ok();
+    let [lock, helms] = ["Mu.lock", "Chart.lock"].map(|file| sandbox.read(file));
+    fs::remove_file(sandbox.path(NAMES)).expect("is there");
+    fs::remove_dir_all(sandbox.path("work/.mu")).expect("is there");
+    sandbox.mu(&["get", "--locked"]).ok().says(&["installed 2 packages"]);
+    sandbox.mu(&["vendor", "--for", "helm", "--check"]).ok();
+    charts.add(&Chart::new("web", "0.4.0").needs("common", "2.x.x", &_nginx.url("stable")));
+    sandbox.mu(&["outdated"]).says(&["0.4.0"]);
+    assert_eq!([lock, helms], ["Mu.lock", "Chart.lock"].map(|file| sandbox.read(file)));
+    sandbox.mu(&["update"]).ok().says(&["0.3.0 → 0.4.0"]);
+    // What only another chart needs says nothing of where this one wants it from.
+    sandbox.write("Chart.yaml", &chart(&["web", "common"]));
+    sandbox.mu(&["get"]).fails().says(&[
+        "the repository `@acme` is not named in Helm's `repositories.yaml`",
+        "helm repo add acme URL",
+        "Chart.yaml:6",
+    ]);
+}
+
+#[test]
+fn charts_below_a_folder_are_named_with_the_setting_that_makes_them_its_own() {
+    let (sandbox, _charts, _nginx) = repository();
+    sandbox.write("web/Chart.yaml", &chart(&["web"]));
+    sandbox.write("rules/kcl.mod", "[package]\nname = \"rules\"\nversion = \"0.1.0\"\n");
+    let hint = "`mu config set formats '[helm, kcl]'`";
+    sandbox.mu(&["get"]).fails().says(&["there is no Mu.yaml", hint]);
+    // Inside of it, too, once the folder is a workspace.
+    sandbox.write(".mu/workspace.yaml", "link: copy\n");
+    sandbox.mu_in("work/web", &["get"]).fails().says(&[hint]);
+    sandbox.mu(&["config", "set", "formats", "[helm, kcl]"]).ok();
+    sandbox.mu_in("work/web", &["get"]).ok().says(&["installed 2 packages"]);
+    fs::remove_dir_all(sandbox.path("work/.mu")).expect("is there");
+    fs::remove_file(sandbox.path("work/Mu.lock")).expect("is there");
+    sandbox.mu(&["init", "--workspace"]).ok();
+    let settings = sandbox.read(".mu/workspace.yaml");
+    assert!(settings.ends_with("formats: [helm, kcl]\n"), "{settings}");
+    sandbox.mu(&["get"]).ok().says(&["installed 2 packages"]);
+    // A chart of the root counts anyway.
+    let alone = Sandbox::new();
+    fs::remove_dir_all(alone.path("work/.mu")).expect("is there");
+    alone.write("Chart.yaml", &chart(&[]));
+    alone.mu(&["init", "--workspace"]).ok();
+    assert!(!alone.read(".mu/workspace.yaml").contains("formats"));
+}
