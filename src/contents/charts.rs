@@ -26,7 +26,8 @@ impl Derived {
         let is_brought = |need: &&Need| need.requirement.is_some() || !need.repository.is_empty();
         let kept: BTreeSet<&str> =
             needs.iter().filter(|need| !is_brought(need)).map(|need| &*need.name).collect();
-        let former = lock.map(helm::locked).unwrap_or_default().into_iter();
+        let former = lock.and_then(|lock| helm::locked("", lock).ok());
+        let former = former.unwrap_or_default().into_iter();
         Self {
             names: needs.iter().filter(is_brought).map(|need| need.name.clone()).collect(),
             locked: former

@@ -4,11 +4,15 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
+#[cfg(feature = "oci")]
+use mu_formats::check_passwords;
+use mu_formats::{FormatError, check_repositories};
 use mu_provider::{ErrorKind, Programs, ProviderError, SafeUrl, Silent, with_causes};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::env::Environment;
+use crate::formats;
 use crate::fs::{self, AtPath as _};
 use crate::index::Route;
 use crate::ops::session::programs::programs;
@@ -70,6 +74,7 @@ pub fn doctor(environment: &Environment, settings: &Result<Session, CommandError
     ];
     findings.extend(proxies(environment));
     findings.extend(certificates(environment));
+    findings.extend(passwords(environment));
     match settings {
         Ok(session) => {
             findings.extend(registries(session));
@@ -199,6 +204,32 @@ fn certificates(environment: &Environment) -> Vec<Finding> {
         findings.push(Finding { ok, ..Finding::new("SSL_CERT_DIR", format!("{folder}{found}")) });
     }
     findings
+}
+
+/// The files in which other tools keep passwords and names of registries: what of them cannot be read, and their misspelt keys.
+/// Whatever is in there would never be found.
+fn passwords(environment: &Environment) -> Vec<Finding> {
+    type Check = fn(&str, &str) -> Result<Vec<String>, FormatError>;
+    let mut files = vec![(formats::helms_repositories(environment), check_repositories as Check)];
+    #[cfg(feature = "oci")]
+    {
+        let stores = mu_provider_oci::Stores::of(&environment.home, &programs(environment));
+        files.extend(stores.files.into_iter().map(|file| (file, check_passwords as Check)));
+    }
+    let judged = files.into_iter().filter_map(|(path, check)| {
+        let text = fs::read_text_if_there(&path).ok()??;
+        let shown = path.display().to_string();
+        let advice = "mu finds no password and no name of a repository there: correct the file, or let the tool write it that it belongs to";
+        match check(&shown, &text) {
+            Err(error) => Some(Finding::failed("passwords of other tools", error.to_string(), advice)),
+            Ok(unknown) if unknown.is_empty() => None,
+            Ok(unknown) => {
+                let found = format!("{shown} has keys that mu does not know: {}", unknown.join(", "));
+                Some(Finding::new("passwords of other tools", found))
+            }
+        }
+    });
+    judged.collect()
 }
 
 /// Which names mean others, and whether anything here comes from there.

@@ -210,6 +210,43 @@ fn doctor_looks_at_this_machine() {
 }
 
 #[test]
+fn doctor_names_misspelt_keys_beside_passwords() {
+    let sandbox = Sandbox::new();
+    let docker = sandbox.path("home/.docker/config.json");
+    let helm = sandbox.path("home/.config/helm/repositories.yaml");
+    for file in [&docker, &helm] {
+        std::fs::create_dir_all(file.parent().expect("has one")).expect("is ours");
+    }
+    let write = |file: &std::path::Path, text: &str| std::fs::write(file, text).expect("is ours");
+    write(
+        &docker,
+        "{\n\t\"auths\": {\"h.example\": {\"auth\": \"eA==\"}},\n\t\"psFormat\": \"x\"\n}\n",
+    );
+    write(
+        &helm,
+        "apiVersion: v1\nrepositories:\n- {name: a, url: 'https://a.example/', cache: x}\n",
+    );
+    sandbox.mu(&["doctor"]).ok().does_not_say(&["passwords of other tools"]);
+    write(
+        &docker,
+        "{\n\t\"auths\": {\"h.example\": {\"usrname\": \"ada\", \"password\": \"geheim\"}}\n}\n",
+    );
+    write(&helm, "repositories:\n- name: a\n  ulr: https://a.example/\n");
+    let run = sandbox.mu(&["doctor"]).fails();
+    run.says(&[
+        "[DIR]/home/.docker/config.json:2:26: unknown key `usrname`; did you mean `username`?",
+        "[DIR]/home/.config/helm/repositories.yaml:3:3: unknown key `ulr`; did you mean `url`?",
+    ])
+    .does_not_say(&["geheim"]);
+    write(&docker, "{\"shiny\": 1}");
+    write(&helm, "repositories: [");
+    sandbox
+        .mu(&["doctor"])
+        .fails()
+        .says(&["config.json has keys that mu does not know: shiny", "repositories.yaml:1:"]);
+}
+
+#[test]
 fn completions_are_made_for_every_shell() {
     let sandbox = Sandbox::new();
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {

@@ -487,6 +487,20 @@ fn what_helm_has_locked_stays_where_there_is_no_lock_of_mu_yet() {
     // A version that is there no more is no obstacle.
     let lock = needs.replace("4.x", "4.47.0").replace("0.x", "0.2.0");
     sandbox.write("Chart.lock", &format!("{lock}digest: sha256:0\ngenerated: \"x\"\n"));
+    // A key that no lock has, or a merge that nobody has finished, would lose the versions.
+    for (from, to, said) in [
+        ("dependencies", "dependecies", "unknown key `dependecies`; did you mean `dependencies`?"),
+        ("dependencies", "<<<<<<< HEAD\ndependencies", "this is not a lock: it has no keys"),
+    ] {
+        let right = sandbox.read("Chart.lock");
+        sandbox.write("Chart.lock", &right.replace(from, to));
+        sandbox.mu(&["get"]).fails().says(&[
+            said,
+            "Chart.lock:1:",
+            "`helm dependency update` writes it anew",
+        ]);
+        sandbox.write("Chart.lock", &right);
+    }
     sandbox.mu(&["get"]).ok().says(&["kept 1 version of Chart.lock"]);
     let has = |text: &str| sandbox.locked().contains(&repository.id(text));
     assert!(has("exporter 4.47.0") && has("web 0.3.0"), "{:?}", sandbox.locked());

@@ -204,6 +204,13 @@ fn what_kcl_has_locked_stays_where_there_is_no_lock_of_mu_yet() {
         )
     };
     let lock = [entry("k8s", "1.30"), entry("konfig", "v0.4.0")].concat();
+    sandbox
+        .write("kcl.mod.lock", &format!("[dependencies]\n{}", lock.replace("oci_tag", "ocitag")));
+    sandbox.mu(&["get"]).fails().says(&[
+        "kcl.mod.lock:8:5",
+        "unknown key `ocitag`; did you mean `oci_tag`?",
+        "`kcl mod update` writes it anew",
+    ]);
     sandbox.write("kcl.mod.lock", &format!("[dependencies]\n{lock}"));
     sandbox.mu(&["get"]).ok().says(&[
         "k8s 1.30",

@@ -422,6 +422,21 @@ fn the_folder_of_a_bundle_is_a_package() {
     let csv = "manifests/kafka.clusterserviceversion.yaml";
     sandbox.write(csv, "kind: ClusterServiceVersion\nspec: {version: latest}\n");
     sandbox.mu(&["get"]).fails().says(&[csv, "`latest` is not a version"]);
+    let spec = "kind: ClusterServiceVersion\nspec:\n  version: 1.1.0\n";
+    sandbox.write(csv, &format!("{spec}  minkubeversion: 1.20.0\n"));
+    let said = "unknown key `minkubeversion`; did you mean `minKubeVersion`?";
+    sandbox.mu(&["get"]).fails().says(&[&format!("{csv}:4:3"), said]);
+    // Annotations are free, and those of bundles are not.
+    sandbox.write(csv, spec);
+    let annotations = sandbox.read("metadata/annotations.yaml");
+    let own = "operators.operatorframework.io.bundle.";
+    sandbox.write("metadata/annotations.yaml", &format!("{annotations}  com.acme.team: x\n"));
+    sandbox.mu(&["get"]).ok();
+    let wrong = annotations.replace(&format!("{own}channels.v1"), &format!("{own}chanels.v1"));
+    assert_ne!(wrong, annotations);
+    sandbox.write("metadata/annotations.yaml", &wrong);
+    let said = format!("unknown key `{own}chanels.v1`; did you mean `{own}channels.v1`?");
+    sandbox.mu(&["get"]).fails().says(&["metadata/annotations.yaml:", &said]);
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::error::FormatError;
 use crate::node::Node;
 use crate::reader;
 use crate::shape::Shape::{self, Folded, List, Text, Unused};
@@ -24,7 +25,19 @@ const REPOSITORY: Shape = Folded(&[
     ("keyFile", Unused),
     ("insecure_skip_tls_verify", Unused),
     ("pass_credentials_all", Unused),
+    // Of Helm 2.
+    ("cache", Unused),
 ]);
+
+/// The keys in `text`, Helm's `repositories.yaml` at `file`, which such a file does not have.
+///
+/// # Errors
+///
+/// When it is not YAML, or one is probably a misspelt key that is needed.
+pub fn check_repositories(file: &str, text: &str) -> Result<Vec<String>, FormatError> {
+    let unknown = reader::read_all(text, &SHAPE).and_then(|(_, unknown)| unknown.check(false));
+    unknown.map_err(|fault| FormatError::new(file, text, fault))
+}
 
 /// What is read of `repositories.yaml`.
 #[cfg(test)]

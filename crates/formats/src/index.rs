@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use mu_manifest::reference::Version;
+use mu_manifest::source::nearest;
 use mu_provider::{ArchiveDigest, Release, Yanked};
 use serde_yaml::granit_parser::Event;
 
@@ -15,6 +16,9 @@ use crate::node::Node;
 use crate::reader::{Key, Reader, is_nothing};
 use crate::shape::{Shape, grouped};
 use crate::unknown::Unknown;
+
+/// The key of an index with what it lists.
+const ENTRIES: &str = "entries";
 
 /// The most versions that an index may have, in all of its packages.
 const MOST_VERSIONS: usize = 500_000;
@@ -32,6 +36,8 @@ pub(crate) struct Entries<'a> {
     pub(crate) format: &'static str,
     /// What the entries are called.
     pub(crate) called: &'static str,
+    /// What is read of the index.
+    pub(crate) index: &'static Shape,
     /// What is read of an entry.
     pub(crate) shape: &'static Shape,
     /// The key that has the version of an entry.
@@ -51,7 +57,7 @@ pub fn is_index(text: &str) -> bool {
     let level = reader.level();
     loop {
         match reader.key(level) {
-            Ok(Some(key)) if key.text == "entries" => return true,
+            Ok(Some(key)) if key.text == ENTRIES => return true,
             Ok(Some(_)) => {
                 let passed = reader.next().and_then(|(event, span)| reader.pass_over(event, span));
                 if passed.is_err() {
@@ -124,21 +130,27 @@ impl Lines<'_> {
             return Err(no_index(0..1));
         };
         let mut has_entries = false;
+        let mut misspelt = None;
         let level = reader.level();
         while let Some(Key { text: key, span, .. }) = reader.key(level)? {
             let (event, begin) = reader.value()?;
+            let is_entries = key == ENTRIES;
             match event {
-                Event::MappingStart(..) if key == "entries" && !has_entries => {
+                Event::MappingStart(..) if is_entries && !has_entries => {
                     has_entries = true;
                     self.entries(&mut reader)?;
                 }
-                _ if key == "entries" && has_entries => {
+                _ if is_entries && has_entries => {
                     return Err(Fault::new(span, "`entries` appears twice"));
                 }
                 event => {
+                    // Servers have keys of their own.
+                    if nearest(&key, [ENTRIES]).is_some() && !self.of.index.knows(&key) {
+                        misspelt.get_or_insert((key.into_owned(), span));
+                    }
                     // Helm writes `entries: null` if there are none.
-                    let is_one = matches!(&event, Event::Scalar(text, ..) if is_nothing(text));
-                    has_entries |= key == "entries" && is_one;
+                    has_entries |=
+                        is_entries && matches!(&event, Event::Scalar(text, ..) if is_nothing(text));
                     reader.pass_over(event, begin)?;
                 }
             }
@@ -146,7 +158,13 @@ impl Lines<'_> {
         match self.others {
             Some(span) if !self.has_versions => Err(Fault::new(span, self.of.other.1)),
             _ if has_entries => Ok(self.index),
-            _ => Err(no_index(0..1)),
+            _ => Err(match misspelt {
+                Some((key, span)) => {
+                    let reason = format!("unknown key `{key}`; did you mean `{ENTRIES}`?");
+                    Fault::new(span, reason)
+                }
+                None => no_index(0..1),
+            }),
         }
     }
 

@@ -10,20 +10,31 @@ use serde_json::Number;
 use crate::error::Fault;
 use crate::node::{Entries, Entry, Kind, Node};
 use crate::shape::{Shape, Under, Values};
+use crate::unknown::Unknown;
 
-/// Reads what `shape` declares of the JSON that a text begins with; returns how many bytes that has.
+/// A value of JSON.
+pub(crate) struct Read<'t> {
+    pub(crate) node: Node<'t>,
+    /// How many bytes it has.
+    pub(crate) length: usize,
+    /// The keys that the format does not have.
+    pub(crate) unknown: Unknown,
+}
+
+/// Reads what `shape` declares of the JSON that a text begins with.
 pub(crate) fn read<'t>(
     text: &'t str,
     shape: &'static Shape,
     values: &mut Values,
-) -> Result<(Node<'t>, usize), Fault> {
+) -> Result<Read<'t>, Fault> {
     let mut from = serde_json::Deserializer::from_str(text);
-    let mut excess = None;
-    let value = Value { shape, values, excess: &mut excess };
+    let (mut excess, mut unknown) = (None, Unknown::default());
+    let value = Value { shape, values, excess: &mut excess, unknown: &mut unknown };
     match value.deserialize(&mut from) {
         Ok(kind) => {
-            let rest = from.into_iter::<IgnoredAny>();
-            Ok((Node { span: 0..0, kind }, rest.byte_offset()))
+            let length = from.into_iter::<IgnoredAny>().byte_offset();
+            unknown.locate(text);
+            Ok(Read { node: Node { span: 0..0, kind }, length, unknown })
         }
         Err(error) => {
             let before = text.split_inclusive('\n').take(error.line().saturating_sub(1));
@@ -43,6 +54,7 @@ struct Value<'v> {
     values: &'v mut Values,
     /// Set if there are too many.
     excess: &'v mut Option<Fault>,
+    unknown: &'v mut Unknown,
 }
 
 impl Value<'_> {
@@ -56,7 +68,7 @@ impl Value<'_> {
 
     /// What is read inside of it.
     fn inner(&mut self, shape: &'static Shape) -> Value<'_> {
-        Value { shape, values: self.values, excess: self.excess }
+        Value { shape, values: self.values, excess: self.excess, unknown: self.unknown }
     }
 }
 
@@ -120,16 +132,27 @@ impl<'t> Visitor<'t> for Value<'_> {
     fn visit_map<A: MapAccess<'t>>(mut self, mut from: A) -> Result<Kind<'t>, A::Error> {
         let shape = self.shape;
         let mut entries = Entries::new(shape);
+        let known = self.unknown.len();
         while let Some(key) = from.next_key_seed(KeyText)? {
-            let Under::Read(key, under) = shape.under(key) else {
-                from.next_value::<IgnoredAny>()?;
-                continue;
+            let (key, under) = match shape.under(key) {
+                Under::Read(key, under) => (key, under),
+                passed => {
+                    if let Under::Unknown(key, keys) = passed {
+                        self.unknown.add(&key, 0..0, keys);
+                    }
+                    from.next_value::<IgnoredAny>()?;
+                    continue;
+                }
             };
             self.count()?;
             let value = Node { span: 0..0, kind: from.next_value_seed(self.inner(under))? };
             entries.add(Entry { key, span: 0..0, value }, false);
         }
-        Ok(entries.finish())
+        let map = entries.finish();
+        if !map.is_of_known_type() {
+            self.unknown.truncate(known);
+        }
+        Ok(map)
     }
 }
 

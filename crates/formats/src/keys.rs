@@ -1,29 +1,34 @@
 //! Holds the tables of keys in `testdata/keys` against what the readers declare: one row for each key of a format, what it means to
 //! mu, and where the format says so.
 //!
-//! `used` counts for selection or installing, `shown` is for people, `without meaning` is known and passed over. What is in no row is
-//! no key of the format. `BLESS=1` writes the rows again, and keeps their sources.
+//! `used` counts for selection or installing, `shown` is for people, `without meaning` is known and passed over, `noted` is told and
+//! passed over. What is in no row is no key of the format. `BLESS=1` writes the rows again, and keeps their sources.
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
 use crate::shape::Shape;
-use crate::{aliases, crossplane, helm, kcl, kudo, olm};
+use crate::{aliases, crossplane, helm, kcl, kudo, olm, passwords};
 
 /// The tables, by their names, with the parts of each: a path before its keys, and their shape.
 fn tables() -> Vec<(&'static str, Vec<(&'static str, &'static Shape)>)> {
     let [packed, served] = crossplane::shapes();
     let [document, resource, annotated, listed] = olm::shapes();
-    let [chart, required, lock] = helm::shapes();
+    let [chart, required, lock, index] = helm::shapes();
+    let [operator, operators] = kudo::shapes();
+    let [module, locked] = kcl::shapes();
     vec![
         ("Chart.yaml", vec![("", chart)]),
         ("requirements.yaml", vec![("", required)]),
         ("Chart.lock", vec![("", lock)]),
         ("repositories.yaml", vec![("", aliases::shape())]),
-        ("kcl.mod", vec![("", kcl::shape())]),
+        ("index.yaml", vec![("", index), ("kudo:", operators)]),
+        ("config.json", vec![("", passwords::shape())]),
+        ("kcl.mod", vec![("", module)]),
+        ("kcl.mod.lock", vec![("", locked)]),
         ("crossplane.yaml", vec![("", packed), ("definition:", served)]),
-        ("operator.yaml", vec![("", kudo::shape())]),
+        ("operator.yaml", vec![("", operator)]),
         (
             "olm",
             vec![
@@ -53,24 +58,29 @@ fn rows(
         path => format!("{path}.{key}"),
     };
     match shape {
-        Shape::Map(keys) | Shape::Folded(keys) | Shape::Open(keys) => {
+        Shape::Map(keys)
+        | Shape::Folded(keys)
+        | Shape::Open(keys)
+        | Shape::Prefixed(_, keys)
+        | Shape::Typed(_, keys) => {
             for (key, under) in *keys {
                 let meaning = match under {
                     Shape::Unused => "without meaning",
+                    Shape::Noted => "noted",
                     Shape::Shown(_) => "shown",
                     _ => used,
                 };
                 into.push([child(key), meaning.to_owned()]);
                 rows((under, meaning), &child(key), &above, into);
             }
-            if matches!(shape, Shape::Open(_)) {
+            if matches!(shape, Shape::Open(_) | Shape::Prefixed(..)) {
                 into.push([child("*"), "without meaning".to_owned()]);
             }
         }
         Shape::Each(under) => rows((under, used), &child("NAME"), &above, into),
         Shape::List(inside) => rows((inside, used), &format!("{path}[]"), &above, into),
         Shape::As(inside) | Shape::Shown(inside) => rows((inside, used), path, &above, into),
-        Shape::Text | Shape::All | Shape::Unused => {}
+        Shape::Text | Shape::All | Shape::Unused | Shape::Noted => {}
     }
 }
 

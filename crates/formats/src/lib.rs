@@ -28,6 +28,9 @@ pub mod kudo;
 mod manifest;
 mod node;
 pub mod olm;
+mod passwords;
+#[cfg(test)]
+mod published_keys;
 mod range;
 mod reader;
 mod repeat;
@@ -35,7 +38,7 @@ mod shape;
 mod unedited;
 mod unknown;
 
-pub use self::aliases::{Aliases, Guarded};
+pub use self::aliases::{Aliases, Guarded, check_repositories};
 pub use self::artifact::{Artifact, Image, Layer};
 pub use self::catalog::catalog_line;
 pub use self::error::FormatError;
@@ -43,6 +46,7 @@ pub use self::files::Texts;
 pub use self::format::{Format, GIT, Package, Place, Reading};
 pub use self::index::Index;
 pub use self::manifest::{as_listed, manifest, same_version, version_of};
+pub use self::passwords::check_passwords;
 pub use self::range::{Rewritten, rewritten};
 
 /// The formats, in order of precedence of their manifests.

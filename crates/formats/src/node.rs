@@ -95,6 +95,15 @@ impl<'t> Entries<'t> {
     }
 }
 
+impl Kind<'_> {
+    /// Whether the keys in it are known: in a map with a `type`, that says which they are.
+    pub(crate) fn is_of_known_type(&self) -> bool {
+        let Self::Map(entries, Shape::Typed(types, _)) = self else { return true };
+        let kind = entries.iter().rfind(|entry| entry.key == "type");
+        kind.and_then(|kind| kind.value.scalar()).is_none_or(|kind| types.contains(&kind))
+    }
+}
+
 impl<'t> Node<'t> {
     pub(crate) fn fault(&self, reason: impl AsRef<str>) -> Fault {
         Fault::new(self.span.clone(), reason)

@@ -35,7 +35,7 @@ pub(crate) fn read_all<'t>(
     Ok((node, reader.unknown))
 }
 
-/// Reads what `shape` declares of every document of a text, and hands it to `take`.
+/// Reads what `shape` declares of every document of a text, and hands it to `take`, with the keys that the format does not have.
 ///
 /// # Errors
 ///
@@ -44,7 +44,7 @@ pub(crate) fn documents<'t>(
     text: &'t str,
     shape: &'static Shape,
     values: &mut Values,
-    take: &mut dyn FnMut(Node<'t>),
+    take: &mut dyn FnMut(Node<'t>, Unknown),
 ) -> Result<(), (usize, Fault)> {
     let mut reader = Reader { values: values.clone(), ..Reader::new(text) };
     let mut begin = 0;
@@ -58,7 +58,7 @@ pub(crate) fn documents<'t>(
             Ok((event, span)) => {
                 reader.values.next_document();
                 match reader.node(event, span, shape) {
-                    Ok(node) => take(node),
+                    Ok(node) => take(node, std::mem::take(&mut reader.unknown)),
                     Err(fault) => break Err(fault),
                 }
             }
@@ -214,6 +214,7 @@ impl<'t> Reader<'t> {
             }
             Event::MappingStart(..) => {
                 let mut entries = Entries::new(shape);
+                let known = self.unknown.len();
                 let level = self.level();
                 while let Some(Key { text: key, span, is_merged }) = self.key(level)? {
                     let (event, begin) = self.next()?;
@@ -233,7 +234,11 @@ impl<'t> Reader<'t> {
                         }
                     }
                 }
-                entries.finish()
+                let map = entries.finish();
+                if !map.is_of_known_type() {
+                    self.unknown.truncate(known);
+                }
+                map
             }
             _ => return Err(Fault::new(span, "expected a value")),
         };

@@ -265,7 +265,7 @@ mod tests {
     fn documents_do_not_name_values_of_others() {
         let text = "a: &a [x]\nb: *a\n---\nb: *a\n";
         let mut read = 0;
-        let mut take = |_: crate::node::Node<'_>| read += 1;
+        let mut take = |_: crate::node::Node<'_>, _| read += 1;
         let mut values = crate::shape::Values::default();
         let read_all = reader::documents(text, &SHAPE, &mut values, &mut take);
         assert!(read_all.is_err());

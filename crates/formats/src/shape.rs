@@ -22,12 +22,18 @@ pub(crate) enum Shape {
     Folded(Keys),
     /// A map of which these keys have a meaning here, and others may be there.
     Open(Keys),
+    /// As [`Self::Open`], and all keys that begin with this are the format's own.
+    Prefixed(&'static str, Keys),
+    /// As [`Self::Map`], with a `type` and a `value`. The keys of the value are known only if it is of one of these types.
+    Typed(&'static [&'static str], Keys),
     /// A map whose keys are names, and this under each.
     Each(&'static Shape),
     /// What is only shown to people.
     Shown(&'static Shape),
     /// What the format knows, and has no meaning for mu.
     Unused,
+    /// What the format does not have, and published files do: they can be used, and it is told.
+    Noted,
     /// What is declared there, so that it can hold itself.
     As(&'static Shape),
     /// All of it: for maps whose keys are not known beforehand.
@@ -48,19 +54,38 @@ impl Shape {
     pub(crate) fn under<'k>(&'static self, key: Cow<'k, str>) -> Under<'k> {
         let (keys, is_folded) = match self {
             Self::Map(keys) | Self::Open(keys) => (keys, false),
+            Self::Prefixed(_, keys) | Self::Typed(_, keys) => (keys, false),
             Self::Folded(keys) => (keys, true),
             Self::As(shape) | Self::Shown(shape) => return shape.under(key),
             Self::All => return Under::Read(key, self),
             Self::Each(shape) => return Under::Read(key, shape),
-            Self::Text | Self::List(_) | Self::Unused => return Under::Nothing,
+            Self::Text | Self::List(_) | Self::Unused | Self::Noted => return Under::Nothing,
         };
         let found = keys.iter().find(|(known, _)| *known == key);
         let folded = || keys.iter().find(|(known, _)| known.eq_ignore_ascii_case(&key));
         match found.or_else(|| is_folded.then(folded).flatten()) {
             Some((_, Self::Unused)) => Under::Nothing,
+            Some((_, Self::Noted)) => Under::Unknown(key, keys),
             Some((known, shape)) => Under::Read(Cow::Borrowed(*known), shape),
-            None if matches!(self, Self::Open(_)) => Under::Nothing,
+            None if self.is_free(&key) => Under::Nothing,
             None => Under::Unknown(key, keys),
+        }
+    }
+
+    /// Whether any other key may be there.
+    fn is_free(&self, key: &str) -> bool {
+        match self {
+            Self::Open(_) => true,
+            Self::Prefixed(own, _) => !key.starts_with(own),
+            _ => false,
+        }
+    }
+
+    /// Whether a key is declared.
+    pub(crate) fn knows(&self, key: &str) -> bool {
+        match self {
+            Self::Map(keys) | Self::Open(keys) => keys.iter().any(|(known, _)| *known == key),
+            _ => false,
         }
     }
 
@@ -79,8 +104,11 @@ impl Shape {
             | Self::Map(_)
             | Self::Folded(_)
             | Self::Open(_)
+            | Self::Prefixed(..)
+            | Self::Typed(..)
             | Self::Each(_)
-            | Self::Unused => None,
+            | Self::Unused
+            | Self::Noted => None,
         }
     }
 }
@@ -184,12 +212,12 @@ mod tests {
     fn both(text: &str, values: &Values) -> [Result<String, Fault>; 2] {
         let shown = |node: &Node<'_>| format!("{:?}", without_spans(node));
         let mut found = None;
-        let mut take = |node: Node<'_>| found = Some(shown(&node));
+        let mut take = |node: Node<'_>, _| found = Some(shown(&node));
         let mut left = values.clone();
         let yaml =
             reader::documents(text, &SHAPE, &mut left, &mut take).map_err(|(_, fault)| fault);
         let yaml = yaml.map(|()| found.unwrap_or_default());
-        let json = json::read(text, &SHAPE, &mut values.clone()).map(|(node, _)| shown(&node));
+        let json = json::read(text, &SHAPE, &mut values.clone()).map(|read| shown(&read.node));
         [yaml, json]
     }
 

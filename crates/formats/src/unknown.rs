@@ -18,6 +18,12 @@ const MOST_KEPT: usize = 20;
 /// What a key may begin with that means nothing to any tool.
 const OF_AUTHORS: &str = "x-";
 
+/// Leaves out what is told twice, and what is too much to tell.
+pub(crate) fn once(written: &mut Vec<String>) {
+    crate::format::once(written, String::as_str);
+    written.truncate(MOST_KEPT);
+}
+
 /// The keys of a document that its format does not have.
 #[derive(Debug, Default)]
 pub(crate) struct Unknown(Vec<Key>);
@@ -58,14 +64,38 @@ impl Unknown {
         if written.starts_with(OF_AUTHORS) || self.0.len() >= MOST_KEPT {
             return;
         }
-        let meant = nearest(written, keys.iter().map(|(key, _)| *key));
-        let shape = keys.iter().find(|(key, _)| Some(*key) == meant).map(|(_, shape)| shape);
-        let decides = shape.is_some_and(|shape| !matches!(shape, Shape::Shown(_) | Shape::Unused));
+        let own = || keys.iter().filter(|(_, shape)| !matches!(shape, Shape::Noted));
+        let meant = nearest(written, own().map(|(key, _)| *key));
+        let shape = own().find(|(key, _)| Some(*key) == meant).map(|(_, shape)| shape);
+        let is_noted = own().count() < keys.len()
+            && keys.iter().any(|(key, shape)| *key == written && matches!(shape, Shape::Noted));
+        let decides = shape.is_some_and(|shape| !matches!(shape, Shape::Shown(_) | Shape::Unused))
+            && !is_noted;
         self.0.push(Key { written: written.to_owned(), span, meant, decides });
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Looks in a text of JSON where they are, which its reader does not know.
+    pub(crate) fn locate(&mut self, text: &str) {
+        for key in &mut self.0 {
+            let quoted = format!("\"{}\"", key.written);
+            if let Some(at) = text.find(&quoted) {
+                key.span = at..at + quoted.len();
+            }
+        }
+    }
+
+    /// Forgets those that came after the first `length` ones.
+    pub(crate) fn truncate(&mut self, length: usize) {
+        self.0.truncate(length);
     }
 
     /// Refuses the first key where the author works on the manifest (`is_own`), and elsewhere the first one that selection may need.

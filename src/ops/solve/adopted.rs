@@ -4,14 +4,16 @@
 //! This is looked at once. Afterwards only Mu.lock counts, and `mu vendor` writes the other lock.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
-use mu_formats::{helm, kcl};
+use mu_formats::{FormatError, helm, kcl};
 
 use crate::formats;
 use crate::fs;
-use crate::ops::Session;
+use crate::lock::FILE_NAME;
 use crate::ops::requirements::names::id_in;
 use crate::ops::session::words::count;
+use crate::ops::{CommandError, Session};
 use crate::reference::{PackageId, Reference, Version};
 use crate::select::{Locked, Selection};
 use crate::workspace::Member;
@@ -24,15 +26,19 @@ pub(super) struct Adopted {
 }
 
 impl Adopted {
-    /// What there is beside the manifests of the workspace. A lock that cannot be read has nothing.
-    pub(super) fn find(session: &Session) -> Self {
+    /// What there is beside the manifests of the workspace.
+    ///
+    /// # Errors
+    ///
+    /// When a lock cannot be read, or has keys that no such lock has: the versions that were in use would be lost without a word.
+    pub(super) fn find(session: &Session) -> Result<Self, CommandError> {
         let mut adopted = Self::default();
         for member in &session.workspace.members {
             let format = formats::format_of(&member.manifest_path).map(|format| format.name);
             let (lock, found) = if format == Some(helm::FORMAT.name) {
-                of_chart(session, member)
+                of_chart(session, member)?
             } else if format == Some(kcl::FORMAT.name) {
-                (kcl::LOCK, of_module(member))
+                (kcl::LOCK, of_module(member)?)
             } else {
                 continue;
             };
@@ -42,7 +48,7 @@ impl Adopted {
                 adopted.versions.entry(id).or_insert((version, lock));
             }
         }
-        adopted
+        Ok(adopted)
     }
 
     /// The packages, as selection knows those of a lock.
@@ -75,12 +81,16 @@ impl Adopted {
     }
 }
 
+/// The packages that a lock has, with their versions.
+type Found = Vec<(Reference, String)>;
+
 /// What the lock of a chart has, and its name.
-fn of_chart(session: &Session, member: &Member) -> (&'static str, Vec<(Reference, String)>) {
+fn of_chart(session: &Session, member: &Member) -> Result<(&'static str, Found), CommandError> {
     let needs = formats::helms_needs(&member.manifest_path, session.short_names(), true);
-    let Ok(helm::Needs { needs, lock }) = needs else { return ("", Vec::new()) };
-    let text = fs::read_text_if_there(&member.folder.join(lock)).ok().flatten();
-    let locked = text.map(|text| helm::locked(&text)).unwrap_or_default();
+    let Ok(helm::Needs { needs, lock }) = needs else { return Ok(("", Vec::new())) };
+    let path = member.folder.join(lock);
+    let read = |text: &str| helm::locked(lock, text);
+    let locked = read_lock(&path, "`helm dependency update`", read)?;
     let found = needs.into_iter().enumerate().filter_map(|(at, need)| {
         let reference = need.requirement?.reference;
         // One chart can be there several times, in the order of the manifest.
@@ -88,14 +98,28 @@ fn of_chart(session: &Session, member: &Member) -> (&'static str, Vec<(Reference
         let same = locked.get(at).filter(is_it).or_else(|| locked.iter().find(is_it));
         Some((reference, same?.1.clone()))
     });
-    (lock, found.collect())
+    Ok((lock, found.collect()))
 }
 
 /// What the lock of a KCL module has.
-fn of_module(member: &Member) -> Vec<(Reference, String)> {
-    let text = fs::read_text_if_there(&member.folder.join(kcl::LOCK)).ok().flatten();
-    let locked = text.map(|text| kcl::locked(&text)).unwrap_or_default();
+fn of_module(member: &Member) -> Result<Found, CommandError> {
+    let path = member.folder.join(kcl::LOCK);
+    let locked = read_lock(&path, "`kcl mod update`", kcl::locked)?;
     let parsed =
         |(place, version): (String, String)| Some((Reference::parse(&place).ok()?, version));
-    locked.into_iter().filter_map(parsed).collect()
+    Ok(locked.into_iter().filter_map(parsed).collect())
+}
+
+/// What a lock has, which `written_by` writes; nothing if it is not there.
+fn read_lock(
+    path: &Path,
+    written_by: &str,
+    read: impl Fn(&str) -> Result<Vec<(String, String)>, FormatError>,
+) -> Result<Vec<(String, String)>, CommandError> {
+    let Some(text) = fs::read_text_if_there(path).ok().flatten() else { return Ok(Vec::new()) };
+    read(&text).map_err(|error| {
+        CommandError::from(error.in_text(path, &text)).hint(format!(
+            "mu keeps the versions in it, because there is no {FILE_NAME} yet; {written_by} writes it anew, and without it mu chooses the versions"
+        ))
+    })
 }

@@ -270,7 +270,7 @@ fn choose_once(
     let mut request = request(session, requirements, &previous, update);
     let stays = request.update == Update::Nothing;
     let is_first = follows_lock && stays && session.lockfile()?.is_none();
-    let adopted = if is_first { Adopted::find(session) } else { Adopted::default() };
+    let adopted = if is_first { Adopted::find(session)? } else { Adopted::default() };
     request.locked.extend(adopted.locked());
     let may_hold = !supposes_more_than_a_lock(requirements);
     if follows_lock

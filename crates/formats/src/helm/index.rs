@@ -8,12 +8,23 @@ use crate::error::{Fault, FormatError};
 use crate::format::{Reading, Seen, check_name};
 use crate::index::{Entries, Index, add_archive};
 use crate::node::Node;
+use crate::shape::Shape;
 
 /// What an entry of KUDO is told apart by, and why it is not read.
 const OTHER: (&str, &str) = (
     "operatorVersion",
     "this is not an index of charts: it has KUDO operators, which `kudo+https://` leads to",
 );
+
+/// The keys of an index. Servers add others to it.
+pub(super) static INDEX: Shape = Shape::Open(&[
+    ("apiVersion", Shape::Unused),
+    ("annotations", Shape::Unused),
+    ("entries", Shape::Each(&Shape::List(&chart::SHAPE))),
+    ("generated", Shape::Unused),
+    ("publicKeys", Shape::Unused),
+    ("serverInfo", Shape::Unused),
+]);
 
 /// Reads `text`, the index that came from `file`.
 ///
@@ -25,6 +36,7 @@ pub fn index(file: &str, text: &str, aliases: &Aliases) -> Result<Index, FormatE
     let entries = Entries {
         format: FORMAT.name,
         called: "charts",
+        index: &INDEX,
         shape: &chart::SHAPE,
         version: "version",
         other: OTHER,

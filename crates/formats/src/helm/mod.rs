@@ -78,8 +78,12 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
     };
     match required(files)? {
         Some((text, root, unknown)) => {
-            let read = unknown.check(around.is_own).and_then(|_| add(text, &root));
-            read.map_err(|fault| FormatError::new(REQUIREMENTS, text, fault))?;
+            let read = unknown.check(around.is_own).and_then(|keys| {
+                add(text, &root)?;
+                Ok(keys)
+            });
+            let keys = read.map_err(|fault| FormatError::new(REQUIREMENTS, text, fault))?;
+            release.unknown.extend(keys);
         }
         None => add(text, &root).map_err(in_chart)?,
     }
@@ -122,10 +126,10 @@ pub fn head(files: &Texts) -> Result<Release, FormatError> {
     files.read(CHART, |text| chart::head(&reader::read(text, &chart::SHAPE)?, None))
 }
 
-/// What is read of `Chart.yaml` and of the entries of an index, of `requirements.yaml`, and of a lock.
+/// What is read of `Chart.yaml` and of the entries of an index, of `requirements.yaml`, of a lock, and of an index.
 #[cfg(test)]
-pub(crate) fn shapes() -> [&'static crate::shape::Shape; 3] {
-    [&chart::SHAPE, &chart::REQUIRED, lock::shape()]
+pub(crate) fn shapes() -> [&'static crate::shape::Shape; 4] {
+    [&chart::SHAPE, &chart::REQUIRED, lock::shape(), &index::INDEX]
 }
 
 #[cfg(test)]

@@ -14,9 +14,30 @@ use super::{MODULE, REGISTRY, parse};
 use crate::error::FormatError;
 use crate::files::Texts;
 use crate::format::Reading;
+use crate::shape::Shape::{self, Each, Map, Text, Unused};
+use crate::unknown::Unknown;
 
 /// The file.
 pub const LOCK: &str = "kcl.mod.lock";
+
+/// The keys of a lock.
+pub(super) static SHAPE: Shape = Map(&[(
+    "dependencies",
+    Each(&Map(&[
+        ("name", Text),
+        ("full_name", Unused),
+        ("version", Text),
+        ("sum", Unused),
+        ("reg", Text),
+        ("repo", Text),
+        ("oci_tag", Text),
+        ("url", Unused),
+        ("branch", Text),
+        ("commit", Text),
+        ("git_tag", Text),
+        ("package", Unused),
+    ])),
+)]);
 
 /// The keys of an entry whose text is the second part of the name of its folder, in the order in which KCL looks for them.
 const NAMED_BY: [&str; 5] = ["oci_tag", "git_tag", "commit", "branch", "version"];
@@ -186,9 +207,17 @@ pub fn folders(lock: &str) -> Vec<InnerPath> {
     modules.iter().filter_map(folder).collect()
 }
 
-/// The modules of OCI registries in a lock: the reference of each, and its version. One that cannot be read has none.
-pub fn locked(lock: &str) -> Vec<(String, String)> {
-    let Ok(document) = parse(lock) else { return Vec::new() };
+/// The modules of OCI registries in a lock: the reference of each, and its version.
+///
+/// # Errors
+///
+/// When it is not TOML, or has keys that no lock has.
+pub fn locked(lock: &str) -> Result<Vec<(String, String)>, FormatError> {
+    let read = parse(lock).and_then(|document| {
+        Unknown::in_table(document.as_table(), &SHAPE).check(true)?;
+        Ok(document)
+    });
+    let document = read.map_err(|fault| FormatError::new(LOCK, lock, fault))?;
     let modules = document.get("dependencies").and_then(|all| all.as_table_like());
     let found = modules.into_iter().flat_map(|modules| modules.iter()).filter_map(|(_, module)| {
         let table = module.as_table_like()?;
@@ -197,7 +226,7 @@ pub fn locked(lock: &str) -> Vec<(String, String)> {
         let version = text("oci_tag").or_else(|| text("version"))?;
         Some((format!("oci://{registry}/{}", text("repo")?), version.to_owned()))
     });
-    found.collect()
+    Ok(found.collect())
 }
 
 /// A name as a key: bare where TOML allows it.

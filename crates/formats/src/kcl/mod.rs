@@ -164,10 +164,10 @@ fn release(document: &Document<&str>) -> Result<Release, Fault> {
     Ok(release)
 }
 
-/// What is read of `kcl.mod`.
+/// What is read of `kcl.mod` and of its lock.
 #[cfg(test)]
-pub(crate) fn shape() -> &'static crate::shape::Shape {
-    &SHAPE
+pub(crate) fn shapes() -> [&'static crate::shape::Shape; 2] {
+    [&SHAPE, &lock::SHAPE]
 }
 
 #[cfg(test)]

@@ -7,12 +7,20 @@ use crate::error::{Fault, FormatError};
 use crate::format::check_name;
 use crate::index::{Entries, Index, add_archive};
 use crate::node::Node;
+use crate::shape::Shape;
 
 /// What entries of Helm, and of the first versions of KUDO, are told apart by, and why they are not read.
 const OTHER: (&str, &str) = (
     "version",
     "this is not an index of KUDO operators: its entries have no `operatorVersion`; `helm+https://` leads to charts",
 );
+
+/// The keys of an index.
+pub(super) static INDEX: Shape = Shape::Open(&[
+    ("apiVersion", Shape::Unused),
+    ("entries", Shape::Each(&Shape::List(&operator::SHAPE))),
+    ("generated", Shape::Unused),
+]);
 
 /// Reads `text`, the index that came from `file`.
 ///
@@ -23,6 +31,7 @@ pub fn index(file: &str, text: &str) -> Result<Index, FormatError> {
     let entries = Entries {
         format: NAME,
         called: "KUDO operators",
+        index: &INDEX,
         shape: &operator::SHAPE,
         version: "operatorVersion",
         other: OTHER,

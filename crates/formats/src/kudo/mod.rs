@@ -136,10 +136,10 @@ fn release(root: &Node<'_>) -> Result<Release, Fault> {
     }
 }
 
-/// What is read of `operator.yaml` and of the entries of an index.
+/// What is read of `operator.yaml` and of the entries of an index, and of an index.
 #[cfg(test)]
-pub(crate) fn shape() -> &'static crate::shape::Shape {
-    &operator::SHAPE
+pub(crate) fn shapes() -> [&'static crate::shape::Shape; 2] {
+    [&operator::SHAPE, &index::INDEX]
 }
 
 #[cfg(test)]

@@ -19,25 +19,32 @@ use crate::files::Texts;
 use crate::format::{Package, Place, Reading, check_name, once, unique};
 use crate::json;
 use crate::node::{Kind, NOTHING, Node};
-use crate::shape::Shape::{self, Open, Text};
+use crate::shape::Shape::{self, Map, Prefixed, Text, Unused};
 use crate::shape::Values;
+use crate::unknown::{self, Unknown};
 
 /// What the annotations of bundles start with.
 const PREFIX: &str = "operators.operatorframework.io.bundle.";
 
 /// What mu reads of the annotations.
-static ANNOTATED: Shape = Open(&[(
+static ANNOTATED: Shape = Map(&[(
     "annotations",
-    Open(&[
-        ("operators.operatorframework.io.bundle.package.v1", Text),
-        ("operators.operatorframework.io.bundle.channels.v1", Text),
-        ("operators.operatorframework.io.bundle.channel.default.v1", Text),
-    ]),
+    Prefixed(
+        PREFIX,
+        &[
+            ("operators.operatorframework.io.bundle.package.v1", Text),
+            ("operators.operatorframework.io.bundle.channels.v1", Text),
+            ("operators.operatorframework.io.bundle.channel.default.v1", Text),
+            ("operators.operatorframework.io.bundle.manifests.v1", Unused),
+            ("operators.operatorframework.io.bundle.mediatype.v1", Unused),
+            ("operators.operatorframework.io.bundle.metadata.v1", Unused),
+        ],
+    ),
 )]);
 
 /// What mu reads of the files beside them.
 static LISTED: Shape =
-    Open(&[("properties", document::PROPERTIES), ("dependencies", document::PROPERTIES)]);
+    Map(&[("properties", document::PROPERTIES), ("dependencies", document::PROPERTIES)]);
 
 /// What is read of the annotations of a bundle, and of the files beside them.
 #[cfg(test)]
@@ -55,9 +62,10 @@ pub fn is_bundle(text: &str) -> bool {
 /// # Errors
 ///
 /// When it names no package or version, has no ClusterServiceVersion or several, or says something that OLM would not take.
-pub fn read(files: &Texts, _around: &Reading<'_>) -> Result<Package, FormatError> {
-    let mut release = named(files)?;
-    let Resources { file, csv, kinds } = resources(files)?;
+pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError> {
+    let mut passed = Passed { is_own: around.is_own, all: Vec::new() };
+    let mut release = named(files, &mut passed)?;
+    let Resources { file, csv, kinds } = resources(files, &mut passed)?;
     let wrong = |file: &str, reason: String| FormatError::new(file, "", Fault::new(0..0, reason));
     let in_csv = |reason: String| wrong(&file, reason);
     release.version = version(&csv).map_err(in_csv)?;
@@ -67,14 +75,19 @@ pub fn read(files: &Texts, _around: &Reading<'_>) -> Result<Package, FormatError
     release.provides.extend(kinds);
     if let Some(own) = annotation(&csv, "olm.properties") {
         let own = json::read(&own, &document::PROPERTIES, &mut Values::default());
-        if let Ok((Node { kind: Kind::List(own), .. }, _)) = &own {
-            add_all(&mut release, own, |kind| kind).map_err(in_csv)?;
+        if let Ok(json::Read { node: Node { kind: Kind::List(own), .. }, unknown, .. }) = own {
+            passed.add(unknown).map_err(|fault| in_csv(fault.reason))?;
+            add_all(&mut release, &own, |kind| kind).map_err(in_csv)?;
         }
     }
     for (file, key) in [(PROPERTIES, "properties"), (DEPENDENCIES, "dependencies")] {
         let Some(found) = files.text(file) else { continue };
         let mut result = Ok(());
-        document::read(file, found, &LISTED, &mut |value| {
+        let mut unknown = Ok(());
+        document::read(file, found, &LISTED, &mut |value, keys| {
+            if unknown.is_ok() {
+                unknown = passed.add(keys);
+            }
             let all = add_all(&mut release, list(&value, key), |kind| match (key, kind) {
                 ("dependencies", "olm.package") => "olm.package.required",
                 ("dependencies", "olm.gvk") => "olm.gvk.required",
@@ -84,9 +97,11 @@ pub fn read(files: &Texts, _around: &Reading<'_>) -> Result<Package, FormatError
                 result = all;
             }
         })?;
+        unknown.map_err(|fault| FormatError::new(file, found, fault))?;
         result.map_err(|reason| wrong(file, reason))?;
     }
     unique(&mut release);
+    release.unknown = passed.all;
     let spec = csv.last("spec");
     let entry = Entry {
         name: String::new(),
@@ -106,23 +121,45 @@ pub fn read(files: &Texts, _around: &Reading<'_>) -> Result<Package, FormatError
 ///
 /// When it has none.
 pub fn head(files: &Texts) -> Result<Release, FormatError> {
-    let mut release = named(files)?;
-    let Resources { file, csv, .. } = resources(files)?;
+    let mut passed = Passed::default();
+    let mut release = named(files, &mut passed)?;
+    let Resources { file, csv, .. } = resources(files, &mut passed)?;
     release.version =
         version(&csv).map_err(|reason| FormatError::new(&file, "", Fault::new(0..0, reason)))?;
     Ok(release)
 }
 
+/// The keys that were passed over.
+#[derive(Default)]
+struct Passed {
+    /// Whether the author works on the bundle, so that each is a mistake.
+    is_own: bool,
+    all: Vec<String>,
+}
+
+impl Passed {
+    fn add(&mut self, unknown: Unknown) -> Result<(), Fault> {
+        self.all.extend(unknown.check(self.is_own)?);
+        unknown::once(&mut self.all);
+        Ok(())
+    }
+}
+
 /// The package and its channels, from the annotations.
-fn named(files: &Texts) -> Result<Release, FormatError> {
+fn named(files: &Texts, passed: &mut Passed) -> Result<Release, FormatError> {
     let wrong = |reason: &str| FormatError::new(ANNOTATIONS, "", Fault::new(0..0, reason));
     let found = files.manifest(ANNOTATIONS)?;
     let mut annotations = NOTHING.clone();
-    document::read(ANNOTATIONS, found, &ANNOTATED, &mut |value| {
+    let mut unknown = Ok(());
+    document::read(ANNOTATIONS, found, &ANNOTATED, &mut |value, keys| {
+        if unknown.is_ok() {
+            unknown = passed.add(keys);
+        }
         if document::is_there(value.last("annotations")) {
             annotations = value.last("annotations").clone();
         }
     })?;
+    unknown.map_err(|fault| FormatError::new(ANNOTATIONS, found, fault))?;
     let annotation = |key: &str| text(&annotations, &format!("{PREFIX}{key}"));
     let name = annotation("package.v1")
         .ok_or_else(|| wrong(&format!("it has no annotation `{PREFIX}package.v1`")))?;
@@ -155,7 +192,7 @@ struct Resources<'t> {
 const DEFINITION: &str = "CustomResourceDefinition";
 
 /// Reads the resources of a bundle.
-fn resources(files: &Texts) -> Result<Resources<'_>, FormatError> {
+fn resources<'t>(files: &'t Texts, passed: &mut Passed) -> Result<Resources<'t>, FormatError> {
     let mut found: Vec<(String, Node<'_>)> = Vec::new();
     let mut kinds = Vec::new();
     let within = files.0.iter().filter(|(name, _)| name.starts_with(MANIFESTS));
@@ -165,18 +202,26 @@ fn resources(files: &Texts) -> Result<Resources<'_>, FormatError> {
             continue;
         }
         let mut wrong = None;
-        document::read(name, content, &RESOURCE, &mut |value| {
-            if Csv::whole(&value).is_some() {
-                found.push((name.clone(), value));
-            } else if text(&value, "kind").is_some_and(|kind| kind == DEFINITION) {
-                match defined(&value) {
-                    Ok(defined) => kinds.extend(defined),
-                    Err(reason) => wrong = Some(reason),
+        document::read(name, content, &RESOURCE, &mut |value, unknown| {
+            let is_csv = Csv::whole(&value).is_some();
+            if !is_csv && text(&value, "kind").is_none_or(|kind| kind != DEFINITION) {
+                return;
+            }
+            let read = passed.add(unknown).and_then(|()| {
+                match is_csv {
+                    true => found.push((name.clone(), value)),
+                    false => {
+                        kinds.extend(defined(&value).map_err(|reason| Fault::new(0..0, reason))?)
+                    }
                 }
+                Ok(())
+            });
+            if let Err(fault) = read {
+                wrong.get_or_insert(fault);
             }
         })?;
-        if let Some(reason) = wrong {
-            return Err(FormatError::new(name, "", Fault::new(0..0, reason)));
+        if let Some(fault) = wrong {
+            return Err(FormatError::new(name, content, fault));
         }
     }
     let wrong = |reason: &str| FormatError::new(ANNOTATIONS, "", Fault::new(0..0, reason));

@@ -3,19 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use mu_manifest::reference::Version;
-use mu_provider::{ArchiveDigest, Release, Yanked, json_lines};
+use mu_provider::{Release, Yanked, json_lines};
 
 use super::NAME;
-use super::csv::Csv;
-use super::document::{self, DOCUMENT, RESOURCE, list, text, texts};
-use super::edges::{BundleVersions, Channel, Entry, upgrades, version_in};
-use super::properties::{self, identity};
+use super::document::{self, DOCUMENT, list, text, texts};
+use super::edges::{BundleVersions, Channel, Entry, upgrades};
+use super::listed::{Beside, Bundle, bundle};
 use super::range::range;
-use super::resource::{Resource, object};
 use crate::error::{Fault, FormatError};
-use crate::format::{check_name, once, unique};
+use crate::format::{check_name, once};
 use crate::node::Node;
 use crate::shape::{Values, grouped};
+use crate::unknown::{self, Unknown};
 
 /// What names are of, in messages.
 const OPERATOR: &str = "an operator";
@@ -43,6 +42,12 @@ const MOST: [(usize, &str); 4] = [
     (1_000_000, "kinds that its bundles provide"),
     (10_000, "documents that cannot be read"),
 ];
+
+/// The schemas of the documents that are read.
+const SCHEMAS: [&str; 4] = ["olm.package", "olm.channel", BUNDLE, "olm.deprecations"];
+
+/// The schema of bundles.
+const BUNDLE: &str = "olm.bundle";
 
 /// The places in [`MOST`].
 const BUNDLES: usize = 0;
@@ -83,17 +88,10 @@ struct Package {
     deprecated: BTreeMap<(String, String), String>,
     /// The names of bundles that say no version.
     nameless: Vec<String>,
+    /// The keys of its documents that no catalog has, except those of bundles.
+    unknown: Vec<String>,
     /// Why nothing of it can be used.
     broken: Option<String>,
-}
-
-/// A bundle of a catalog.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Bundle {
-    /// Its name, such as `etcdoperator.v0.9.4`.
-    pub name: String,
-    /// What it says itself.
-    pub release: Release,
 }
 
 impl Catalog {
@@ -110,7 +108,9 @@ impl Catalog {
         let mut broken: BTreeMap<Option<String>, Fault> = BTreeMap::new();
         let mut packages = BTreeSet::new();
         let mut values = self.values.clone();
-        let mut take = |value: Node<'_>| packages.extend(self.document(&value, beside));
+        let mut take = |value: Node<'_>, unknown: Unknown| {
+            packages.extend(self.document(&value, unknown, file, beside));
+        };
         let mut count = 0;
         document::each(text, &DOCUMENT, &mut values, &mut take, &mut |document, fault| {
             count += 1;
@@ -162,7 +162,13 @@ impl Catalog {
     }
 
     /// Adds a document; returns the package that it is about.
-    fn document(&mut self, value: &Node<'_>, beside: &mut Beside<'_>) -> Option<String> {
+    fn document(
+        &mut self,
+        value: &Node<'_>,
+        unknown: Unknown,
+        file: &str,
+        beside: &mut Beside<'_>,
+    ) -> Option<String> {
         if self.excess().is_some() {
             return None;
         }
@@ -170,6 +176,30 @@ impl Catalog {
         self.is_one |= schema.starts_with("olm.");
         let key = if schema == "olm.package" { "name" } else { "package" };
         let name = text(value, key).filter(|name| check_name(name, OPERATOR).is_ok())?;
+        if !SCHEMAS.contains(&schema.as_str()) {
+            return None;
+        }
+        if schema == BUNDLE {
+            self.counts[BUNDLES] += 1;
+            match bundle(value, unknown, &name, beside) {
+                Some(bundle) => {
+                    self.counts[PROVIDED] += bundle.release.provides.len();
+                    self.package(&name).bundles.push(bundle);
+                }
+                None => self.package(&name).nameless.extend(text(value, "name")),
+            }
+            return Some(name);
+        }
+        let package = self.package(&name);
+        match unknown.check(false) {
+            Ok(unknown) => {
+                package.unknown.extend(unknown);
+                unknown::once(&mut package.unknown);
+            }
+            Err(fault) => {
+                package.broken.get_or_insert(format!("`{file}`: {}", fault.reason));
+            }
+        }
         match schema.as_str() {
             "olm.package" => self.package(&name).default_channel = text(value, "defaultChannel"),
             "olm.channel" => {
@@ -182,23 +212,13 @@ impl Catalog {
                     self.package(&name).channels.push(Channel { name: channel, entries });
                 }
             }
-            "olm.bundle" => {
-                self.counts[BUNDLES] += 1;
-                match bundle(value, &name, beside) {
-                    Some(bundle) => {
-                        self.counts[PROVIDED] += bundle.release.provides.len();
-                        self.package(&name).bundles.push(bundle);
-                    }
-                    None => self.package(&name).nameless.extend(text(value, "name")),
-                }
-            }
             "olm.deprecations" => {
                 let entries = list(value, "entries");
                 self.counts[ENTRIES] += entries.len();
                 let found = entries.iter().filter_map(deprecation);
                 self.package(&name).deprecated.extend(found);
             }
-            _ => return None,
+            _ => {}
         }
         Some(name)
     }
@@ -289,6 +309,8 @@ impl Package {
             if release.unusable.is_none() && release.channels.is_empty() {
                 release.unusable = Some(format!("no channel of the catalog has `{}`", bundle.name));
             }
+            release.unknown.extend_from_slice(&self.unknown);
+            unknown::once(&mut release.unknown);
             if let Some(reason) = &self.broken {
                 release.unusable = Some(format!("a document about it cannot be read: {reason}"));
             }
@@ -379,122 +401,4 @@ fn deprecation(value: &Node<'_>) -> Option<((String, String), String)> {
     let is_package = schema == "olm.package";
     let name = if is_package { String::new() } else { text(reference, "name")? };
     Some(((schema, name), text(value, "message").unwrap_or_default()))
-}
-
-/// A bundle; `None` if nobody could name its version.
-fn bundle(value: &Node<'_>, package: &str, beside: &mut Beside<'_>) -> Option<Bundle> {
-    let name = text(value, "name")?;
-    let own = |property: &&Node<'_>| text(property, "type").as_deref() == Some("olm.package");
-    let of = |property: &Node<'_>| identity(property.last("value"));
-    let identity = list(value, "properties").iter().filter(own).find_map(of);
-    let version = match &identity {
-        Some(identity) => identity.version.clone(),
-        None => version_in(&name)?,
-    };
-    let mut release = Release {
-        name: package.to_owned(),
-        version,
-        format: Some(NAME.to_owned()),
-        locator: Some(name.clone()),
-        ..Release::default()
-    };
-    let read = match identity {
-        None => Err(format!("`{name}` has no property `olm.package`")),
-        Some(identity) if identity.package != package => {
-            Err(format!("`{name}` is of the package `{}`", identity.package))
-        }
-        Some(identity) => fill(&mut release, identity.release, value, beside),
-    };
-    if let Err(reason) = read {
-        let known = Release {
-            name: release.name,
-            version: release.version,
-            versioning: release.versioning,
-            app_version: release.app_version,
-            format: release.format,
-            locator: release.locator,
-            ..Release::default()
-        };
-        let dependencies = Some(Vec::new());
-        release = Release { unusable: Some(reason), dependencies, ..known };
-    }
-    Some(Bundle { name, release })
-}
-
-fn fill(
-    release: &mut Release,
-    revision: Option<String>,
-    value: &Node<'_>,
-    beside: &mut Beside<'_>,
-) -> Result<(), String> {
-    if Version::parse(&release.version).is_err() || release.version.starts_with('v') {
-        return Err(format!("`{}` is not a version", release.version));
-    }
-    if let Some(revision) = revision {
-        if Version::composite(&release.version, &revision).is_err() {
-            let version = &release.version;
-            return Err(format!("`{version}` with the release `{revision}` is not a version"));
-        }
-        release.versioning = Some("composite".to_owned());
-        release.app_version = Some(std::mem::replace(&mut release.version, revision));
-    }
-    release.dependencies = Some(Vec::new());
-    let mut excerpt = None;
-    let mut objects = Vec::new();
-    for property in list(value, "properties") {
-        let (Some(kind), Some(value)) = (text(property, "type"), property.written("value")) else {
-            continue;
-        };
-        match kind.as_str() {
-            "olm.csv.metadata" => excerpt = Some(value),
-            "olm.bundle.object" => objects.push(value),
-            kind => properties::add(release, kind, value)?,
-        }
-    }
-    match excerpt.map(Csv::excerpt) {
-        Some(csv) => csv.fill(release)?,
-        None => whole(release, &objects, beside)?,
-    }
-    unique(release);
-    if let Some(image) = text(value, "image") {
-        if let Some((_, digest)) = image.split_once('@') {
-            let digest: ArchiveDigest = digest
-                .parse()
-                .map_err(|_| format!("the image `{image}` has a digest that is not SHA-256"))?;
-            release.archive = Some(digest.to_string());
-        }
-        release.urls = vec![format!("oci://{image}")];
-    }
-    Ok(())
-}
-
-/// Reads a file that a catalog refers to, as seen from the folder of the file that does; `None` if it is not there.
-pub type Beside<'a> = dyn FnMut(&str) -> Option<Vec<u8>> + 'a;
-
-/// Adds what the ClusterServiceVersion says that is among the resources which a catalog has of a bundle.
-fn whole(
-    release: &mut Release,
-    objects: &[&Node<'_>],
-    beside: &mut Beside<'_>,
-) -> Result<(), String> {
-    for value in objects {
-        let bytes = match object(value) {
-            Some(Resource::Whole(bytes)) => Some(bytes),
-            Some(Resource::File(path)) => beside(&path),
-            None => None,
-        };
-        let mut filled = None;
-        let mut take = |value: Node<'_>| {
-            if let (None, Some(csv)) = (&filled, Csv::whole(&value)) {
-                filled = Some(csv.fill(release));
-            }
-        };
-        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
-        // What cannot be read says nothing: the resource is for the cluster.
-        let _ = document::read("", &text, &RESOURCE, &mut take);
-        if let Some(filled) = filled {
-            return filled;
-        }
-    }
-    Ok(())
 }

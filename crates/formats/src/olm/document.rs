@@ -5,12 +5,13 @@
 
 use crate::error::{Fault, FormatError};
 use crate::node::{Kind, Node, PEOPLE};
-use crate::shape::Shape::{self, List, Map, Open, Text, Unused};
-use crate::shape::{TEXTS, Values};
+use crate::shape::Shape::{self, List, Map, Noted, Open, Text, Typed, Unused};
+use crate::shape::{SHOWN, TEXTS, Values};
+use crate::unknown::Unknown;
 use crate::{json, reader};
 
-/// A document of a catalog.
-pub(super) static DOCUMENT: Shape = Open(&[
+/// A document of a catalog: one of a package, a channel, a bundle or deprecations. Those with other schemas may have any keys.
+pub(super) static DOCUMENT: Shape = Map(&[
     ("schema", Text),
     ("name", Text),
     ("package", Text),
@@ -35,10 +36,23 @@ pub(super) static DOCUMENT: Shape = Open(&[
 ]);
 
 /// The properties of a bundle.
-pub(super) const PROPERTIES: Shape = List(&Map(&[("type", Text), ("value", Shape::As(&PROPERTY))]));
+pub(super) const PROPERTIES: Shape =
+    List(&Typed(TYPES, &[("type", Text), ("value", Shape::As(&PROPERTY))]));
+
+/// The types of properties whose keys are known. Authors have types of their own.
+const TYPES: &[&str] = &[
+    "olm.package",
+    "olm.package.required",
+    "olm.gvk",
+    "olm.gvk.required",
+    "olm.constraint",
+    "olm.channel",
+    "olm.bundle.object",
+    "olm.csv.metadata",
+];
 
 /// The value of a property. Its type says which of the keys count.
-static PROPERTY: Shape = Open(&[
+static PROPERTY: Shape = Map(&[
     ("packageName", Text),
     ("version", Text),
     ("versionRange", Text),
@@ -57,42 +71,100 @@ static PROPERTY: Shape = Open(&[
     // A resource.
     ("ref", Text),
     ("data", Text),
+    // A channel, of catalogs before they had documents for them.
+    ("channelName", Unused),
+    ("name", Unused),
+    ("replaces", Unused),
     // The excerpt of a ClusterServiceVersion.
     ("annotations", ANNOTATIONS),
     ("crdDescriptions", KINDS),
     ("apiServiceDefinitions", KINDS),
     ("minKubeVersion", Text),
-    ("displayName", Text),
-    ("keywords", TEXTS),
+    ("displayName", SHOWN),
+    ("keywords", Shape::Shown(&TEXTS)),
     ("maintainers", PEOPLE),
     ("links", LINKS),
     ("provider", LINK),
+    ("description", Unused),
+    ("installModes", Unused),
+    ("labels", Unused),
+    ("maturity", Unused),
+    ("nativeAPIs", Unused),
 ]);
 
-/// A resource of a bundle: a ClusterServiceVersion, or the definition of a kind.
-pub(super) static RESOURCE: Shape = Open(&[
+/// A resource of a bundle: a ClusterServiceVersion, or the definition of a kind. Other resources may have any keys.
+pub(super) static RESOURCE: Shape = Map(&[
+    ("apiVersion", Unused),
     ("kind", Text),
     ("metadata", Open(&[("name", Text), ("annotations", ANNOTATIONS)])),
     (
         "spec",
-        Open(&[
+        Map(&[
             ("version", Text),
             ("replaces", Text),
             ("skips", TEXTS),
             ("customresourcedefinitions", KINDS),
             ("apiservicedefinitions", KINDS),
             ("minKubeVersion", Text),
-            ("displayName", Text),
-            ("keywords", TEXTS),
+            ("displayName", SHOWN),
+            ("keywords", Shape::Shown(&TEXTS)),
             ("maintainers", PEOPLE),
             ("links", LINKS),
             ("provider", LINK),
+            ("annotations", Unused),
+            ("cleanup", Unused),
+            ("description", Unused),
+            ("icon", Unused),
+            ("install", Unused),
+            ("installModes", Unused),
+            ("labels", Unused),
+            ("maturity", Unused),
+            ("nativeAPIs", Unused),
+            ("relatedImages", Unused),
+            ("release", Unused),
+            ("selector", Unused),
+            ("webhookdefinitions", Unused),
+            // Published bundles have these, and no cluster reads them.
+            ("MinKubeVersion", Noted),
+            ("miniKubeVersion", Noted),
+            ("minikubeVersion", Noted),
+            ("crds", Noted),
             // The definition of a kind.
             ("group", Text),
-            ("names", Open(&[("kind", Text)])),
-            ("versions", List(&Open(&[("name", Text)]))),
+            (
+                "names",
+                Map(&[
+                    ("kind", Text),
+                    ("categories", Unused),
+                    ("listKind", Unused),
+                    ("plural", Unused),
+                    ("shortNames", Unused),
+                    ("singular", Unused),
+                ]),
+            ),
+            (
+                "versions",
+                List(&Map(&[
+                    ("name", Text),
+                    ("additionalPrinterColumns", Unused),
+                    ("deprecated", Unused),
+                    ("deprecationWarning", Unused),
+                    ("schema", Unused),
+                    ("selectableFields", Unused),
+                    ("served", Unused),
+                    ("storage", Unused),
+                    ("subresources", Unused),
+                ])),
+            ),
+            ("additionalPrinterColumns", Unused),
+            ("conversion", Unused),
+            ("preserveUnknownFields", Unused),
+            ("scope", Unused),
+            ("subresources", Unused),
+            ("validation", Unused),
         ]),
     ),
+    ("status", Unused),
 ]);
 
 /// The annotations of a ClusterServiceVersion.
@@ -105,21 +177,37 @@ const ANNOTATIONS: Shape = Open(&[
 ]);
 
 /// The kinds that a bundle has and needs.
-const KINDS: Shape = Open(&[("owned", List(&KIND)), ("required", List(&KIND))]);
+const KINDS: Shape = Map(&[("owned", List(&KIND)), ("required", List(&KIND))]);
 
 /// A kind, by the name of its definition, or by its group.
-const KIND: Shape = Open(&[("name", Text), ("group", Text), ("version", Text), ("kind", Text)]);
+const KIND: Shape = Map(&[
+    ("name", Text),
+    ("group", Text),
+    ("version", Text),
+    ("kind", Text),
+    ("actionDescriptors", Unused),
+    ("containerPort", Unused),
+    ("deploymentName", Unused),
+    ("description", Unused),
+    ("displayName", Unused),
+    ("resources", Unused),
+    ("specDescriptors", Unused),
+    ("statusDescriptors", Unused),
+]);
 
-const LINK: Shape = Open(&[("url", Text)]);
+const LINK: Shape = Shape::Shown(&Map(&[("name", Unused), ("url", Text)]));
 
-const LINKS: Shape = List(&LINK);
+const LINKS: Shape = Shape::Shown(&List(&LINK));
+
+/// Takes a document, and the keys in it that its format does not have.
+pub(super) type Take<'a, 't> = dyn FnMut(Node<'t>, Unknown) + 'a;
 
 /// Hands every document of `text`, the content of `file`, to `take`.
 pub(super) fn read<'t>(
     file: &str,
     text: &'t str,
     shape: &'static Shape,
-    take: &mut dyn FnMut(Node<'t>),
+    take: &mut Take<'_, 't>,
 ) -> Result<(), FormatError> {
     let mut first = None;
     each(text, shape, &mut Values::default(), take, &mut |_, fault| {
@@ -134,7 +222,7 @@ pub(super) fn each<'t>(
     text: &'t str,
     shape: &'static Shape,
     values: &mut Values,
-    take: &mut dyn FnMut(Node<'t>),
+    take: &mut Take<'_, 't>,
     broken: &mut dyn FnMut(&str, Fault),
 ) {
     let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -165,7 +253,7 @@ fn stream<'t>(
     text: &'t str,
     shape: &'static Shape,
     values: &mut Values,
-    take: &mut dyn FnMut(Node<'t>),
+    take: &mut Take<'_, 't>,
 ) -> Result<(), (usize, Fault)> {
     let mut begin = 0;
     loop {
@@ -174,12 +262,12 @@ fn stream<'t>(
             return Ok(());
         }
         values.next_document();
-        let (node, length) = json::read(rest, shape, values).map_err(|fault| {
+        let read = json::read(rest, shape, values).map_err(|fault| {
             let span = fault.span.start + begin..fault.span.end + begin;
             (begin, Fault { span, ..fault })
         })?;
-        take(node);
-        begin += length;
+        take(read.node, read.unknown);
+        begin += read.length;
     }
 }
 

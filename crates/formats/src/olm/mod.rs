@@ -9,12 +9,14 @@ mod catalog;
 mod csv;
 mod document;
 mod edges;
+mod listed;
 mod properties;
 mod range;
 mod resource;
 
 pub use self::bundle::{head, is_bundle, read};
-pub use self::catalog::{Beside, Bundle, Catalog, Excess, Index, best};
+pub use self::catalog::{Catalog, Excess, Index, best};
+pub use self::listed::{Beside, Bundle};
 pub use self::range::range;
 pub use self::resource::{Resource, annotations, file_name, resources};
 

@@ -23,7 +23,7 @@ pub enum Resource {
 /// The resources that `text`, a part of a catalog, has of a bundle of a package, as far as it can be read.
 pub fn resources(text: &str, package: &str, bundle: &str) -> Vec<Resource> {
     let mut found = Vec::new();
-    let mut take = |value: Node<'_>| {
+    let mut take = |value: Node<'_>, _| {
         let is = |key: &str, wanted: &str| document::text(&value, key).as_deref() == Some(wanted);
         if is("schema", "olm.bundle") && is("package", package) && is("name", bundle) {
             let properties = list(&value, "properties").iter();
@@ -50,7 +50,7 @@ pub fn file_name(resource: &[u8], taken: &mut BTreeSet<String>) -> String {
     let resource = String::from_utf8_lossy(resource);
     let read = json::read(&resource, &RESOURCE, &mut Values::default());
     let parts = match &read {
-        Ok((resource, _)) => [text(resource.last("metadata"), "name"), text(resource, "kind")],
+        Ok(json::Read { node, .. }) => [text(node.last("metadata"), "name"), text(node, "kind")],
         Err(_) => [None, None],
     };
     let plain = |text: String| {

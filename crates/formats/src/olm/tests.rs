@@ -30,7 +30,7 @@ fn documents(text: &str) -> Vec<Value> {
         }
     }
     let mut all = Vec::new();
-    let mut take = |node: Node<'_>| all.push(value(&node));
+    let mut take = |node: Node<'_>, _| all.push(value(&node));
     crate::reader::documents(text, &Shape::All, &mut Values::default(), &mut take)
         .expect("is YAML");
     all
@@ -427,4 +427,36 @@ fn a_catalog_with_too_much_is_not_read() {
         .collect();
     let many = catalog(&names).expect_err("is too much");
     assert_eq!(many.to_string(), "more than 100,000 packages and bundles");
+}
+
+#[test]
+fn keys_that_no_catalog_has_are_told_or_take_out_what_needs_them() {
+    let newest = |text: &str| releases(&index(text), "kafka").pop().expect("is there");
+    let usable = |text: &str| (newest(text).unusable, newest(text).unknown);
+    // What nobody needs is told: of its bundle, or of its package.
+    let text = KAFKA.replace("name: kafka.v0.3.0\nprop", "name: kafka.v0.3.0\nlogo: x\nprop");
+    assert_eq!(usable(&text), (None, vec!["logo".to_owned()]));
+    let text = KAFKA
+        .replace("package: kafka\nname: stable", "package: kafka\nname: stable\nx-own: 1\nhint: 2");
+    assert_eq!(usable(&text), (None, vec!["hint".to_owned()]));
+    // A misspelt key is the reason why its bundle, or its package, cannot be used.
+    let reason =
+        |from: &str, to: &str| newest(&KAFKA.replace(from, to)).unusable.unwrap_or_default();
+    let last = "properties:\n- {type: olm.package, value: {packageName: kafka, version: 0.3.0}}";
+    let said = reason(last, &last.replace("properties", "propertis"));
+    assert_eq!(said, "unknown key `propertis`; did you mean `properties`?");
+    let said = reason(last, &last.replace("version:", "versoin:"));
+    assert_eq!(said, "unknown key `versoin`; did you mean `version`?");
+    let said = reason("{name: kafka.v0.3.0, replaces:", "{name: kafka.v0.3.0, replces:");
+    assert_eq!(
+        said,
+        "a document about it cannot be read: `catalog.yaml`: unknown key `replces`; did you mean `replaces`?"
+    );
+    // Authors have types of properties of their own, and documents.
+    let own = "- {type: acme.own, value: {versoin: 1}}\n- {type: olm.label, value: {lable: x}}\n";
+    let text =
+        format!("{}{own}", KAFKA.split("---\nschema: olm.deprecations").next().expect("is there"));
+    assert_eq!(usable(&text), (None, Vec::new()));
+    let text = format!("{KAFKA}---\nschema: acme.other\npackage: kafka\npropertis: []\n");
+    assert_eq!(usable(&text), (None, Vec::new()));
 }

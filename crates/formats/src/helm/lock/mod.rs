@@ -189,11 +189,22 @@ pub fn dependencies(files: &Texts) -> Result<Vec<String>, FormatError> {
     Ok(names)
 }
 
-/// Names and versions in a lock. One that cannot be read has none.
-pub fn locked(text: &str) -> Vec<(String, String)> {
-    let Ok(root) = reader::read(text, &LOCK) else { return Vec::new() };
-    let pair = |node: &Node<'_>| Some((node.said("name")?, node.said("version")?));
-    root.list("dependencies").unwrap_or_default().iter().filter_map(pair).collect()
+/// Names and versions in `text`, that of the lock `file`.
+///
+/// # Errors
+///
+/// When it is not YAML, or has keys that no lock has.
+pub fn locked(file: &str, text: &str) -> Result<Vec<(String, String)>, FormatError> {
+    let read = || -> Result<_, Fault> {
+        let (root, unknown) = reader::read_all(text, &LOCK)?;
+        unknown.check(true)?;
+        if !root.is_map() && !matches!(root.kind, Kind::Null) {
+            return Err(root.fault("this is not a lock: it has no keys"));
+        }
+        let pair = |node: &Node<'_>| Some((node.said("name")?, node.said("version")?));
+        Ok(root.list("dependencies")?.iter().filter_map(pair).collect())
+    };
+    read().map_err(|fault| FormatError::new(file, text, fault))
 }
 
 /// The text of the lock for `needs`, with one of `versions` for each. `previous` is kept if it says the same.

@@ -1,0 +1,155 @@
+//! A bundle as a catalog lists it: its document there, and the resources that the catalog has of it.
+
+use mu_manifest::reference::Version;
+use mu_provider::{ArchiveDigest, Release};
+
+use super::NAME;
+use super::csv::Csv;
+use super::document::{self, RESOURCE, list, text};
+use super::edges::version_in;
+use super::properties::{self, identity};
+use super::resource::{Resource, object};
+use crate::format::unique;
+use crate::node::Node;
+use crate::unknown::{self, Unknown};
+
+/// A bundle of a catalog.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Bundle {
+    /// Its name, such as `etcdoperator.v0.9.4`.
+    pub name: String,
+    /// What it says itself.
+    pub release: Release,
+}
+
+/// Reads a file that a catalog refers to, as seen from the folder of the file that does; `None` if it is not there.
+pub type Beside<'a> = dyn FnMut(&str) -> Option<Vec<u8>> + 'a;
+
+/// A bundle; `None` if nobody could name its version.
+pub(super) fn bundle(
+    value: &Node<'_>,
+    unknown: Unknown,
+    package: &str,
+    beside: &mut Beside<'_>,
+) -> Option<Bundle> {
+    let name = text(value, "name")?;
+    let own = |property: &&Node<'_>| text(property, "type").as_deref() == Some("olm.package");
+    let of = |property: &Node<'_>| identity(property.last("value"));
+    let identity = list(value, "properties").iter().filter(own).find_map(of);
+    let version = match &identity {
+        Some(identity) => identity.version.clone(),
+        None => version_in(&name)?,
+    };
+    let mut release = Release {
+        name: package.to_owned(),
+        version,
+        format: Some(NAME.to_owned()),
+        locator: Some(name.clone()),
+        ..Release::default()
+    };
+    let read = match (unknown.check(false), identity) {
+        (Err(fault), _) => Err(fault.reason),
+        (_, None) => Err(format!("`{name}` has no property `olm.package`")),
+        (_, Some(identity)) if identity.package != package => {
+            Err(format!("`{name}` is of the package `{}`", identity.package))
+        }
+        (Ok(unknown), Some(identity)) => {
+            release.unknown = unknown;
+            fill(&mut release, identity.release, value, beside)
+        }
+    };
+    if let Err(reason) = read {
+        let known = Release {
+            name: release.name,
+            version: release.version,
+            versioning: release.versioning,
+            app_version: release.app_version,
+            format: release.format,
+            locator: release.locator,
+            ..Release::default()
+        };
+        let dependencies = Some(Vec::new());
+        release = Release { unusable: Some(reason), dependencies, ..known };
+    }
+    Some(Bundle { name, release })
+}
+
+fn fill(
+    release: &mut Release,
+    revision: Option<String>,
+    value: &Node<'_>,
+    beside: &mut Beside<'_>,
+) -> Result<(), String> {
+    if Version::parse(&release.version).is_err() || release.version.starts_with('v') {
+        return Err(format!("`{}` is not a version", release.version));
+    }
+    if let Some(revision) = revision {
+        if Version::composite(&release.version, &revision).is_err() {
+            let version = &release.version;
+            return Err(format!("`{version}` with the release `{revision}` is not a version"));
+        }
+        release.versioning = Some("composite".to_owned());
+        release.app_version = Some(std::mem::replace(&mut release.version, revision));
+    }
+    release.dependencies = Some(Vec::new());
+    let mut excerpt = None;
+    let mut objects = Vec::new();
+    for property in list(value, "properties") {
+        let (Some(kind), Some(value)) = (text(property, "type"), property.written("value")) else {
+            continue;
+        };
+        match kind.as_str() {
+            "olm.csv.metadata" => excerpt = Some(value),
+            "olm.bundle.object" => objects.push(value),
+            kind => properties::add(release, kind, value)?,
+        }
+    }
+    match excerpt.map(Csv::excerpt) {
+        Some(csv) => csv.fill(release)?,
+        None => whole(release, &objects, beside)?,
+    }
+    unique(release);
+    if let Some(image) = text(value, "image") {
+        if let Some((_, digest)) = image.split_once('@') {
+            let digest: ArchiveDigest = digest
+                .parse()
+                .map_err(|_| format!("the image `{image}` has a digest that is not SHA-256"))?;
+            release.archive = Some(digest.to_string());
+        }
+        release.urls = vec![format!("oci://{image}")];
+    }
+    Ok(())
+}
+
+/// Adds what the ClusterServiceVersion says that is among the resources which a catalog has of a bundle.
+fn whole(
+    release: &mut Release,
+    objects: &[&Node<'_>],
+    beside: &mut Beside<'_>,
+) -> Result<(), String> {
+    for value in objects {
+        let bytes = match object(value) {
+            Some(Resource::Whole(bytes)) => Some(bytes),
+            Some(Resource::File(path)) => beside(&path),
+            None => None,
+        };
+        let mut filled = None;
+        let mut take = |value: Node<'_>, unknown: Unknown| {
+            if let (None, Some(csv)) = (&filled, Csv::whole(&value)) {
+                let unknown = unknown.check(false).map_err(|fault| fault.reason);
+                filled = Some(unknown.and_then(|unknown| {
+                    release.unknown.extend(unknown);
+                    unknown::once(&mut release.unknown);
+                    csv.fill(release)
+                }));
+            }
+        };
+        let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+        // What cannot be read says nothing: the resource is for the cluster.
+        let _ = document::read("", &text, &RESOURCE, &mut take);
+        if let Some(filled) = filled {
+            return filled;
+        }
+    }
+    Ok(())
+}
