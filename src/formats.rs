@@ -243,6 +243,14 @@ fn read(
     Ok(named.expect("a reader takes no name that is not a reference's"))
 }
 
+/// Whether the manifest at `path` says no name, so that the package has that of its folder.
+pub fn says_no_name(path: &Path) -> bool {
+    let Some(format) = format_of(path) else { return false };
+    let text = read_text_if_there(path).ok().flatten().unwrap_or_default();
+    let texts = Texts([(format.manifest.to_owned(), text)].into());
+    (format.head)(&texts).is_ok_and(|release| release.name.is_empty())
+}
+
 /// The name of a package that says none, by the folder of its manifest.
 fn name_of_folder(path: &Path) -> String {
     let folder = folder_of(path).and_then(Path::file_name).and_then(|name| name.to_str());

@@ -12,6 +12,7 @@ mod left_out;
 mod members;
 mod read;
 mod registry;
+mod repeated;
 mod root;
 #[allow(dead_code, reason = "only the shape of its types and their keys are used")]
 mod schema;
@@ -395,20 +396,6 @@ impl Workspace {
 
     fn left_out_mut(&mut self) -> &mut LeftOut {
         Arc::make_mut(&mut self.left_out)
-    }
-
-    fn refuse_repeated(&self) -> Result<(), WorkspaceError> {
-        let mut seen = HashMap::with_capacity(self.members.len());
-        for member in &self.members {
-            if let Some(first) = seen.insert(&member.id, &member.manifest_path) {
-                return Err(WorkspaceError::Repeated {
-                    id: member.id.clone(),
-                    first: first.clone(),
-                    second: member.manifest_path.clone(),
-                });
-            }
-        }
-        Ok(())
     }
 }
 

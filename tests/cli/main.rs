@@ -68,6 +68,7 @@ mod installed;
 mod joined;
 mod json;
 mod kcl;
+mod kcl_git;
 mod kcl_story;
 #[cfg(feature = "keyring")]
 mod keyring;

@@ -106,7 +106,11 @@ pub(crate) fn describe(
             let reference = release.reference.as_deref();
             let tag = reference.map(|name| name.strip_prefix("refs/tags/").unwrap_or(name));
             let tag = tag.map_or_else(|| release.version.replace('+', "_"), str::to_owned);
-            let known = Known { tag: Some(tag), kind: release.kind.clone() };
+            let known = Known {
+                tag: Some(tag),
+                kind: release.kind.clone(),
+                in_repository: in_repository(session, resolved, &id),
+            };
             editing.change(session, index, |editor| {
                 editor.describe(Section::Dependencies, number, &known)
             })?;
@@ -121,6 +125,22 @@ fn chosen(session: &Session, resolved: &Resolved, id: &PackageId) -> Option<Arc<
     let (place, package) = all.next_back()?;
     let new = resolved.releases.get(&place).map(|(_, release)| Arc::clone(release));
     new.or_else(|| Some(release_of(session, package)?.1))
+}
+
+/// The name that the manifest of a package in a Git repository says, and its folder there, if it has one.
+fn in_repository(
+    session: &Session,
+    resolved: &Resolved,
+    id: &PackageId,
+) -> Option<(String, String)> {
+    let package = resolved.lock.packages.iter().rfind(|one| one.id == *id)?;
+    let folder = package.folder.clone().filter(|folder| !folder.is_empty())?;
+    let manifest = release_of(session, package).and_then(|(position, _)| {
+        session.index().manifest(id, Candidate::Release(position)).ok().flatten()
+    });
+    let named = manifest.map(|manifest| manifest.name.name().leaf().to_owned());
+    let named = named.unwrap_or_else(|| folder.rsplit('/').next().unwrap_or(&folder).to_owned());
+    Some((named, folder))
 }
 
 fn refused(

@@ -205,7 +205,7 @@ pub(super) fn at_least(tag: &str) -> String {
 }
 
 /// A URL of Git's as a reference.
-fn git(url: &str) -> String {
+pub(super) fn git(url: &str) -> String {
     match url.split_once("://") {
         Some(("https" | "http", _)) => format!("git+{url}"),
         Some(("file", path)) => format!("git+file://{path}"),

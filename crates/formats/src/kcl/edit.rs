@@ -8,7 +8,7 @@ use mu_manifest::reference::{Protocol, Reference, Version, VersionSpec};
 use mu_manifest::source::{New, Problem, SourceError};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, Value};
 
-use super::dependency::{self, Key};
+use super::dependency::{self, Key, git};
 use super::{FORMAT, NAMESPACE, REGISTRY};
 use crate::format::Reading;
 
@@ -120,8 +120,12 @@ fn changed(text: &str, change: &Change<'_>) -> Result<String, Problem> {
         Change::Describe { index, known } => {
             let (name, key) = place(text, *index)?;
             let entry = document.get_mut("dependencies").and_then(|table| table.get_mut(&name));
-            if let (Some(entry), Some(tag)) = (entry, &known.tag) {
+            let Some(entry) = entry else { return Ok(document.to_string()) };
+            if let Some(tag) = &known.tag {
                 name_tag(entry, key, tag);
+            }
+            if let Some((module, folder)) = &known.in_repository {
+                name_module(entry, module, folder)?;
             }
         }
         Change::Version(version) => {
@@ -233,6 +237,41 @@ fn name_tag(entry: &mut Item, key: Key, tag: &str) {
     if old.as_str().is_some_and(|old| old != tag && bare(old) == bare(tag)) {
         replace(old, Value::from(tag));
     }
+}
+
+/// Has an entry of a repository with several modules name the one that it means as KCL does: by the module's own name, beside the URL
+/// of the repository.
+fn name_module(entry: &mut Item, module: &str, folder: &str) -> Result<(), Problem> {
+    let Some(table) = entry.as_table_like_mut().filter(|table| !table.contains_key("package"))
+    else {
+        return Ok(());
+    };
+    let Some(url) = table.get_mut("git").and_then(Item::as_value_mut) else { return Ok(()) };
+    let written = url.as_str().unwrap_or_default().to_owned();
+    let Some(repository) = written.strip_suffix(folder).and_then(|url| url.strip_suffix('/'))
+    else {
+        return Ok(());
+    };
+    if module != folder {
+        let what = format!(
+            "`kcl.mod` names a module of a Git repository by its own name, `{module}`, and not by its folder `{folder}`"
+        );
+        let reference = git(&format!("{repository}/{module}"));
+        return Err(Problem::new(what).help(format!("add it by its name: `{reference}`")));
+    }
+    replace(url, Value::from(repository));
+    table.insert("package", toml_edit::value(module));
+    // The space before the bracket is the last value's.
+    if let Some(table) = entry.as_inline_table_mut() {
+        let mut values: Vec<_> = table.iter_mut().map(|(_, value)| value).collect();
+        if let [.., before, last] = &mut values[..]
+            && let Some(end) = before.decor().suffix().cloned()
+        {
+            before.decor_mut().set_suffix("");
+            last.decor_mut().set_suffix(end);
+        }
+    }
+    Ok(())
 }
 
 fn replace(old: &mut Value, mut new: Value) {

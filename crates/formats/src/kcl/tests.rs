@@ -270,7 +270,7 @@ fn a_comment_marks_what_only_others_need() {
 #[test]
 fn an_entry_names_a_tag() {
     let mut editor = editor("[package]\nname = \"x\"\n\n[dependencies]\nk8s = \"1.28\"\n");
-    let known = |tag: &str| Known { tag: Some(tag.to_owned()), kind: None };
+    let known = |tag: &str| Known { tag: Some(tag.to_owned()), ..Known::default() };
     let section = Section::Dependencies;
     assert!(editor.describe(section, 0, &known("v1.28")).expect("can be said"));
     assert!(editor.text().ends_with("k8s = \"v1.28\"\n"));

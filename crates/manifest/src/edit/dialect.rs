@@ -94,6 +94,8 @@ pub struct Known {
     pub tag: Option<String>,
     /// Which of the kinds of packages of its ecosystem it is.
     pub kind: Option<String>,
+    /// Git: the name in its own manifest, and its folder in the repository.
+    pub in_repository: Option<(String, String)>,
 }
 
 /// A change to a manifest. Places are those of [`Placed`].

@@ -1,0 +1,58 @@
+//! KCL modules in Git repositories and in folders: how `kcl.mod` names them.
+
+use super::support::Sandbox;
+use super::support::git::Origin;
+
+const MODULE: &str = "[package]\nname = \"shop\"\nversion = \"0.1.0\"\n\n[dependencies]\n";
+
+#[test]
+fn a_module_of_a_repository_is_added_as_kcl_names_it() {
+    let origin = Origin::new("modules.git");
+    origin.commit(&[
+        ("ndots/kcl.mod", "[package]\nname = \"ndots\"\nversion = \"0.1.0\"\n"),
+        ("ndots/main.k", "a = 1\n"),
+        ("mods/deep/kcl.mod", "[package]\nname = \"add-deep\"\nversion = \"0.2.0\"\n"),
+    ]);
+    origin.git(&["tag", "v0.1.0"]);
+    let mut sandbox = Sandbox::new();
+    let place = origin.folder().display().to_string();
+    sandbox.replace(&place, "[REPOSITORY]");
+    let url = format!("git+file://{place}");
+    sandbox.write("kcl.mod", MODULE);
+    sandbox.mu(&["add", &format!("{url}/ndots#v0.1.0")]).ok();
+    let entry =
+        format!("ndots = {{ git = \"file://{place}\", tag = \"v0.1.0\", package = \"ndots\" }}\n");
+    assert!(sandbox.read("kcl.mod").ends_with(&entry), "{}", sandbox.read("kcl.mod"));
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    // KCL finds it by the name that it gives itself, wherever it is.
+    let before = sandbox.read("kcl.mod");
+    sandbox.mu(&["add", &format!("{url}/mods/deep#v0.1.0")]).fails().says(&[
+        "by its own name, `add-deep`, and not by its folder `mods/deep`",
+        "add it by its name: `git+file://[REPOSITORY]/add-deep`",
+    ]);
+    assert_eq!(sandbox.read("kcl.mod"), before);
+    sandbox.mu(&["add", &format!("{url}/add-deep#v0.1.0")]).ok();
+    let entry = format!(
+        "add-deep = {{ git = \"file://{place}\", tag = \"v0.1.0\", package = \"add-deep\" }}\n"
+    );
+    assert!(sandbox.read("kcl.mod").ends_with(&entry), "{}", sandbox.read("kcl.mod"));
+    sandbox.mu(&["get", "--locked"]).ok().says(&["up to date"]);
+    sandbox.mu(&["remove", "ndots"]).ok();
+    assert!(!sandbox.read("kcl.mod").contains("ndots"));
+}
+
+#[test]
+fn modules_without_names_are_told_apart_by_their_paths() {
+    let sandbox = Sandbox::new();
+    sandbox.write(".mu/workspace.yaml", "formats: [kcl]\n");
+    sandbox.write("Mu.yaml", "name: acme/all\n");
+    sandbox.write("a/app/kcl.mod", "[dependencies]\n");
+    sandbox.write("b/app/kcl.mod", "[dependencies]\n");
+    sandbox.write("b/web/kcl.mod", "[dependencies]\n");
+    sandbox.mu(&["tree"]).ok().says(&["a/app", "b/app", "web"]).does_not_say(&["b/web"]);
+    // One that says its name keeps it.
+    sandbox.write("b/app/kcl.mod", "[package]\nname = \"app\"\n");
+    sandbox.mu(&["tree"]).ok().says(&["a/app", "app"]).does_not_say(&["b/app"]);
+    sandbox.write("a/app/kcl.mod", "[package]\nname = \"app\"\n");
+    sandbox.mu(&["tree"]).fails().says(&["is in this workspace twice"]);
+}
