@@ -100,6 +100,56 @@ fn a_repository_that_nothing_can_read_is_no_missing_one() {
 }
 
 #[test]
+fn packages_are_published_from_checkouts_in_any_format() {
+    for (format, init, after) in FORMATS {
+        let sandbox = committed(init, after);
+        let work = sandbox.path("work");
+        let mark = sandbox.path("mark");
+        let run = format!("touch '{}'; false", mark.display());
+        git(&work, &["config", "filter.x.clean", &run]);
+        git(&work, &["config", "core.fsmonitor", &run]);
+        write(&work, ".git/info/attributes", "* filter=x\n");
+        let to = sandbox.path("published").display().to_string();
+        let publish = ["publish", "--to", &to];
+        sandbox.mu(&["hub", "init", &to]).ok();
+        let manifest = sandbox.read("Mu.yaml");
+        sandbox.write("Mu.yaml", &format!("{manifest}description: x\nlicense: MIT\n"));
+        sandbox.mu(&publish).fails().says(&["changes that are not committed: `Mu.yaml`"]);
+        assert!(!mark.exists(), "{format}: a program of the checkout ran");
+        git(&work, &["config", "--unset", "core.fsmonitor"]);
+        fs::remove_file(work.join(".git/info/attributes")).expect("is there");
+        git(&work, &["commit", "--quiet", "--message", "more", "Mu.yaml"]);
+        sandbox.write("new/file", "untracked");
+        sandbox.mu(&publish).fails().says(&["changes that are not committed: `new/file`"]);
+        fs::remove_dir_all(work.join("new")).expect("is ours");
+        if format == "a sparse index" {
+            let left_out = "without files that this sparse checkout leaves out: `far/away/file`";
+            sandbox.mu(&publish).fails().says(&[left_out, "git sparse-checkout add"]);
+            git(&work, &["sparse-checkout", "add", "far"]);
+        }
+        sandbox.mu(&publish).ok();
+        let commit = git(&work, &["rev-parse", "HEAD"]);
+        let index = fs::read_to_string(sandbox.path("published/index/acme/web.jsonl"));
+        let index = index.expect("was published");
+        assert!(index.contains(commit.trim()), "{format}: {index}");
+        assert!(!mark.exists(), "{format}: a program of the checkout ran");
+    }
+}
+
+#[test]
+fn a_checkout_that_nothing_can_read_is_no_reason_to_publish() {
+    let sandbox = committed(&["--ref-format=reftable"], &[]);
+    let to = sandbox.path("published").display().to_string();
+    sandbox.mu(&["hub", "init", &to]).ok();
+    let manifest = sandbox.read("Mu.yaml");
+    sandbox.write("Mu.yaml", &format!("{manifest}description: x\nlicense: MIT\n"));
+    sandbox.write(".git/index", "no index");
+    let publish = ["publish", "--to", &to];
+    sandbox.mu(&publish).fails().says(&["cannot tell whether", "`git` says: ", "--allow-dirty"]);
+    sandbox.mu(&[&publish[..], &["--allow-dirty"]].concat()).ok();
+}
+
+#[test]
 fn a_partial_clone_is_published_like_any_other() {
     let sandbox = committed(&[], FORMATS[3].2);
     let work = sandbox.path("work");

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 use git2::Repository;
+use mu_provider::Commit;
 use mu_provider::fs::{self, FileError, RunFolder, canonicalize};
 
 use crate::config_text::{Setting, settings};
@@ -37,6 +38,9 @@ pub enum StandInError {
     /// `git` cannot be run.
     #[error("`git` cannot be run")]
     Run(#[source] std::io::Error),
+    /// Nothing looks like a checkout.
+    #[error("no folder above it has a repository that `git` would read")]
+    NoCheckout,
     /// `git` failed, with these words.
     #[error("`git` says: {0}")]
     Failed(String),
@@ -244,6 +248,56 @@ impl StandIn {
         if code == 0 { Ok(!listed.is_empty()) } else { Err(StandInError::Failed(listed)) }
     }
 
+    /// The commit that is checked out; `None` before the first one.
+    ///
+    /// # Errors
+    ///
+    /// When `git` fails.
+    pub(crate) fn commit(&self, programs: &GitPrograms) -> Result<Option<Commit>, StandInError> {
+        // Only the repository itself has references in tables. This reads no objects and runs nothing.
+        let arguments = ["rev-parse", "--verify", "--quiet", "HEAD"];
+        let said = match self.ask_in(&self.place.own, &arguments, b"", programs)? {
+            (0, said) => String::from_utf8_lossy(&said).trim().to_owned(),
+            (1, _) => return Ok(None),
+            (_, said) => return Err(StandInError::Failed(printable_end(&said))),
+        };
+        let commit = said.parse().map_err(|_| StandInError::Failed(said))?;
+        // Status compares with it.
+        self.write("HEAD", format!("{commit}\n").as_bytes())?;
+        Ok(Some(commit))
+    }
+
+    /// The files below the folder `inside` that differ from the commit, which was asked for before, or that it does not have.
+    ///
+    /// # Errors
+    ///
+    /// When `git` fails.
+    pub(crate) fn changed(
+        &self,
+        inside: &str,
+        programs: &GitPrograms,
+    ) -> Result<Vec<String>, StandInError> {
+        let place = if inside.is_empty() { "." } else { inside };
+        // In submodules, `git` would use their own configuration.
+        let arguments = [
+            "status",
+            "--porcelain",
+            "-z",
+            "--untracked-files=all",
+            "--no-renames",
+            "--ignore-submodules=all",
+            "--",
+            place,
+        ];
+        match self.ask(&arguments, b"", programs)? {
+            // Two letters and a space come before each path.
+            (0, listed) => {
+                Ok(listed.split('\0').filter_map(|line| line.get(3..)).map(str::to_owned).collect())
+            }
+            (_, said) => Err(StandInError::Failed(said)),
+        }
+    }
+
     /// Whether Git ignores the file at `place`, or the folder, with a slash at its end.
     ///
     /// # Errors
@@ -329,8 +383,19 @@ impl StandIn {
         input: &[u8],
         programs: &GitPrograms,
     ) -> Result<(i32, Vec<u8>), StandInError> {
+        self.ask_in(self.folder.path(), arguments, input, programs)
+    }
+
+    /// As [`Self::ask_bytes`], with the repository in `folder`.
+    fn ask_in(
+        &self,
+        folder: &Path,
+        arguments: &[&str],
+        input: &[u8],
+        programs: &GitPrograms,
+    ) -> Result<(i32, Vec<u8>), StandInError> {
         let mut command = programs.git().map_err(StandInError::Run)?;
-        command.arg("--git-dir").arg(self.folder.path());
+        command.arg("--git-dir").arg(folder);
         command.arg("--work-tree").arg(&self.place.root);
         command.args(["-c", "core.fsmonitor=false"]).args(arguments);
         command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_LITERAL_PATHSPECS", pathspecs(arguments));
@@ -357,5 +422,5 @@ fn next_object(rest: &mut &[u8]) -> Option<Vec<u8>> {
 
 /// Whether the paths in these arguments are no patterns. `check-ignore` takes no patterns, and refuses to be told so.
 fn pathspecs(arguments: &[&str]) -> &'static str {
-    if arguments.first() == Some(&"ls-files") { "1" } else { "0" }
+    if arguments.first() == Some(&"check-ignore") { "0" } else { "1" }
 }
