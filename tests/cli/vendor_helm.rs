@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use mu_testing::{Artifact, DockerRegistry};
+
 use crate::support::{Chart, Charts, Helm, Nginx, Run, Sandbox, tree, write};
 
 /// What a chart of these tests renders: which chart it is, and a value.
@@ -95,7 +97,9 @@ impl Around {
             for folder in folders {
                 let place = self.sandbox.path(&format!("alone/{folder}"));
                 let place = place.to_str().expect("is UTF-8");
-                helm.run(&home, &["dependency", "update", place]).expect("Helm can");
+                // For registries of OCI.
+                let arguments = ["dependency", "update", "--plain-http", place];
+                helm.run(&home, &arguments).expect("Helm can");
             }
             helm.template(&home, &self.sandbox.path(&format!("alone/{last}")))
         });
@@ -472,8 +476,17 @@ fn what_helm_uses_from_inside_of_charts_is_said_and_follows_the_lock_if_asked() 
 
 #[test]
 fn an_umbrella_is_what_helm_alone_makes_of_it() {
-    let around = Around::with_trust();
+    let mut around = Around::with_trust();
+    let registry = DockerRegistry::start();
+    let host = registry.host();
+    around.sandbox.replace(&host, "[REGISTRY]");
+    for version in ["2.0.3", "2.1.0", "3.0.0"] {
+        Artifact::chart(&chart("queue", version)).push(&host, "charts/queue", version);
+    }
     let (sandbox, url) = (&around.sandbox, around.url());
+    let queue = |range: &str, more: &str| {
+        format!("- {{name: queue, version: {range:?}, repository: 'oci://{host}/charts'{more}}}\n")
+    };
     let also = |name: &str, range: &str, more: &str| {
         format!("- {{name: {name}, version: {range:?}, repository: {url:?}, {more}}}\n")
     };
@@ -482,6 +495,7 @@ fn an_umbrella_is_what_helm_alone_makes_of_it() {
         also("redis", "^17.0", "condition: redis.enabled"),
         also("redis", "^17.0", "alias: sessions, tags: [extra]"),
         need("cart", "0.2.x", "file://../cart"),
+        queue("^2.0", ", alias: jobs, condition: jobs.enabled"),
     ];
     let values = "value: original\nredis: {enabled: false}\nsessions: {value: ours}\n";
     around.write("shop", chart("shop", "1.6.2").file("values.yaml", values), &needs);
@@ -490,13 +504,14 @@ fn an_umbrella_is_what_helm_alone_makes_of_it() {
         need("shop", ">=1.0.0-0", "file://../shop"),
         also("postgresql", "12.x", "alias: db, condition: db.enabled"),
         also("nginx", "4.x", imports),
+        queue("2.x", ""),
     ];
-    let values =
-        "value: original\ndb: {enabled: true, value: db}\nshop: {cart: {front: {value: deep}}}\n";
+    let values = "value: original\ndb: {enabled: true, value: db}\nshop: {cart: {front: {value: deep}}, jobs: {value: queued}}\n";
     around.write("work", chart("platform", "3.4.0").file("values.yaml", values), &needs);
     let expected = around.by_helm_alone(&["cart", "shop", "work"]);
     let shows = |text: &str| expected.values().any(|shown| shown.contains(text));
     assert!(shows("value: ours") && shows("value: db") && shows("value: deep"), "{expected:?}");
+    assert!(shows("value: queued") && shows("chart: queue 2.1.0"), "{expected:?}");
     sandbox.mu(&["get"]).ok();
     around.vendor(&[]).ok();
     assert_eq!(around.rendered("work"), expected);
@@ -522,13 +537,13 @@ fn an_umbrella_is_what_helm_alone_makes_of_it() {
         helm.run(&home, &["lint", place]).expect("nothing is wrong with it");
         helm.run(&home, &["package", place, "-d", packed]).expect("is packed");
         let listed = helm.run(&home, &["dependency", "list", place]).expect("is listed");
-        assert_eq!(listed.matches("\tok").count(), 3, "{listed}");
+        assert_eq!(listed.matches("\tok").count(), 4, "{listed}");
         let archive = sandbox.path("packed/platform-3.4.0.tgz");
         assert_eq!(helm.template(&home, &archive), patched);
     }
     for helm in Helm::all() {
         // It fetches all again, without a complaint about the lock.
         helm.run(&home, &["repo", "add", "stable", &url]).expect("is known from now on");
-        helm.run(&home, &["dependency", "build", place]).expect("the lock fits");
+        helm.run(&home, &["dependency", "build", "--plain-http", place]).expect("the lock fits");
     }
 }
