@@ -62,7 +62,7 @@ const ARGUMENTS: &[Argument] = &[
     argument(SSH, "format!(\"{user}@{}\", remote.host())", "RemoteUrl", true),
     argument(SSH, "remote.host()", "RemoteUrl", true),
     argument(SSH, "format!(\"git-upload-pack {}\", quote(&remote.path()))", "RemoteUrl", true),
-    argument(STAND_IN, "self.folder.path()", "an absolute path of mu's own", false),
+    argument(STAND_IN, "git_dir", "an absolute path of mu's own, or that of a checkout", false),
     argument(STAND_IN, "&self.place.root", "an absolute path", false),
     argument(STAND_IN, "arguments", "constants, and a path behind `--`", false),
     argument("src/ops/doctor.rs", "version", "constants", false),

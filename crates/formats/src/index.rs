@@ -145,7 +145,7 @@ impl Lines<'_> {
                 }
                 event => {
                     // Servers have keys of their own.
-                    if nearest(&key, [ENTRIES]).is_some() && !self.of.index.knows(&key) {
+                    if nearest(&key, [ENTRIES]).is_some() && !self.of.index.declares(&key) {
                         misspelt.get_or_insert((key.into_owned(), span));
                     }
                     // Helm writes `entries: null` if there are none.

@@ -13,7 +13,7 @@ use crate::shape::{Shape, Under, Values};
 use crate::unknown::Unknown;
 
 /// A value of JSON.
-pub(crate) struct Read<'t> {
+pub(crate) struct JsonValue<'t> {
     pub(crate) node: Node<'t>,
     /// How many bytes it has.
     pub(crate) length: usize,
@@ -26,15 +26,15 @@ pub(crate) fn read<'t>(
     text: &'t str,
     shape: &'static Shape,
     values: &mut Values,
-) -> Result<Read<'t>, Fault> {
+) -> Result<JsonValue<'t>, Fault> {
     let mut from = serde_json::Deserializer::from_str(text);
     let (mut excess, mut unknown) = (None, Unknown::default());
     let value = Value { shape, values, excess: &mut excess, unknown: &mut unknown };
     match value.deserialize(&mut from) {
         Ok(kind) => {
             let length = from.into_iter::<IgnoredAny>().byte_offset();
-            unknown.locate(text);
-            Ok(Read { node: Node { span: 0..0, kind }, length, unknown })
+            unknown.find_places(text);
+            Ok(JsonValue { node: Node { span: 0..0, kind }, length, unknown })
         }
         Err(error) => {
             let before = text.split_inclusive('\n').take(error.line().saturating_sub(1));
@@ -150,7 +150,7 @@ impl<'t> Visitor<'t> for Value<'_> {
         }
         let map = entries.finish();
         if !map.is_of_known_type() {
-            self.unknown.truncate(known);
+            self.unknown.forget_after(known);
         }
         Ok(map)
     }

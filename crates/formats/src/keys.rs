@@ -48,6 +48,7 @@ fn rows(
     above: &[&'static Shape],
     into: &mut Vec<[String; 2]>,
 ) {
+    // What holds itself is listed once.
     if above.iter().any(|other| std::ptr::eq(*other, shape)) {
         return;
     }

@@ -121,6 +121,7 @@ fn told(file: &str, key: &str) -> Told {
     let named = "operators.operatorframework.io.bundle.package.v1";
     let annotated = json!({"annotations": {named: "web"}});
     let reason = |error: crate::FormatError| error.reason;
+    // Each gets the least text that its reader takes, with the key in it.
     match (file, part) {
         ("Chart.yaml", _) => read(helm::FORMAT, helm::CHART, &[], &with(chart)),
         ("requirements.yaml", _) => {

@@ -236,7 +236,7 @@ impl<'t> Reader<'t> {
                 }
                 let map = entries.finish();
                 if !map.is_of_known_type() {
-                    self.unknown.truncate(known);
+                    self.unknown.forget_after(known);
                 }
                 map
             }

@@ -82,7 +82,7 @@ impl Shape {
     }
 
     /// Whether a key is declared.
-    pub(crate) fn knows(&self, key: &str) -> bool {
+    pub(crate) fn declares(&self, key: &str) -> bool {
         match self {
             Self::Map(keys) | Self::Open(keys) => keys.iter().any(|(known, _)| *known == key),
             _ => false,

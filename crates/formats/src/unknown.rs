@@ -4,6 +4,7 @@
 //! misspelt key that selection needs; the others are only shown.
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::ops::Range;
 
 use mu_manifest::source::nearest;
@@ -19,8 +20,9 @@ const MOST_KEPT: usize = 20;
 const OF_AUTHORS: &str = "x-";
 
 /// Leaves out what is told twice, and what is too much to tell.
-pub(crate) fn once(written: &mut Vec<String>) {
-    crate::format::once(written, String::as_str);
+pub(crate) fn told_once(written: &mut Vec<String>) {
+    let mut seen = HashSet::new();
+    written.retain(|key| seen.insert(key.clone()));
     written.truncate(MOST_KEPT);
 }
 
@@ -84,7 +86,7 @@ impl Unknown {
     }
 
     /// Looks in a text of JSON where they are, which its reader does not know.
-    pub(crate) fn locate(&mut self, text: &str) {
+    pub(crate) fn find_places(&mut self, text: &str) {
         for key in &mut self.0 {
             let quoted = format!("\"{}\"", key.written);
             if let Some(at) = text.find(&quoted) {
@@ -94,7 +96,7 @@ impl Unknown {
     }
 
     /// Forgets those that came after the first `length` ones.
-    pub(crate) fn truncate(&mut self, length: usize) {
+    pub(crate) fn forget_after(&mut self, length: usize) {
         self.0.truncate(length);
     }
 

@@ -59,8 +59,8 @@ impl Checkout {
             return Ok(found);
         }
         let Some(inside) = inside(&place.root, folder) else { return Ok(None) };
-        let asked = stand_in.commit(&programs).and_then(|commit| {
-            let changed = stand_in.changed(&inside, &programs)?;
+        let asked = stand_in.checked_out_commit(&programs).and_then(|commit| {
+            let changed = stand_in.differing_files(&inside, &programs)?;
             Ok(Self { commit, changed: below(&inside, changed) })
         });
         asked.map(Some).map_err(|source| unreadable(&place.root, source))

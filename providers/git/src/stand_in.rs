@@ -253,7 +253,10 @@ impl StandIn {
     /// # Errors
     ///
     /// When `git` fails.
-    pub(crate) fn commit(&self, programs: &GitPrograms) -> Result<Option<Commit>, StandInError> {
+    pub(crate) fn checked_out_commit(
+        &self,
+        programs: &GitPrograms,
+    ) -> Result<Option<Commit>, StandInError> {
         // Only the repository itself has references in tables. This reads no objects and runs nothing.
         let arguments = ["rev-parse", "--verify", "--quiet", "HEAD"];
         let said = match self.ask_in(&self.place.own, &arguments, b"", programs)? {
@@ -272,7 +275,7 @@ impl StandIn {
     /// # Errors
     ///
     /// When `git` fails.
-    pub(crate) fn changed(
+    pub(crate) fn differing_files(
         &self,
         inside: &str,
         programs: &GitPrograms,
@@ -386,16 +389,16 @@ impl StandIn {
         self.ask_in(self.folder.path(), arguments, input, programs)
     }
 
-    /// As [`Self::ask_bytes`], with the repository in `folder`.
+    /// As [`Self::ask_bytes`], with the repository whose data is in `git_dir`.
     fn ask_in(
         &self,
-        folder: &Path,
+        git_dir: &Path,
         arguments: &[&str],
         input: &[u8],
         programs: &GitPrograms,
     ) -> Result<(i32, Vec<u8>), StandInError> {
         let mut command = programs.git().map_err(StandInError::Run)?;
-        command.arg("--git-dir").arg(folder);
+        command.arg("--git-dir").arg(git_dir);
         command.arg("--work-tree").arg(&self.place.root);
         command.args(["-c", "core.fsmonitor=false"]).args(arguments);
         command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_LITERAL_PATHSPECS", pathspecs(arguments));

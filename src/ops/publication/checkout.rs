@@ -35,6 +35,7 @@ pub(super) fn commit(
         found => found?,
     };
     let Some(Checkout { commit, changed, absent }) = found else { return Ok(None) };
+    // What is not packed may be as it likes.
     let entries: BTreeSet<&str> =
         packed.archive.tree.entries().iter().map(|entry| entry.path.as_str()).collect();
     let dirty: Vec<String> =

@@ -17,7 +17,7 @@ const OTHER: (&str, &str) = (
 );
 
 /// The keys of an index. Servers add others to it.
-pub(super) static INDEX: Shape = Shape::Open(&[
+pub(super) static CHART_INDEX: Shape = Shape::Open(&[
     ("apiVersion", Shape::Unused),
     ("annotations", Shape::Unused),
     ("entries", Shape::Each(&Shape::List(&chart::SHAPE))),
@@ -36,7 +36,7 @@ pub fn index(file: &str, text: &str, aliases: &Aliases) -> Result<Index, FormatE
     let entries = Entries {
         format: FORMAT.name,
         called: "charts",
-        index: &INDEX,
+        index: &CHART_INDEX,
         shape: &chart::SHAPE,
         version: "version",
         other: OTHER,

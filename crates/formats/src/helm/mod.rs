@@ -129,7 +129,7 @@ pub fn head(files: &Texts) -> Result<Release, FormatError> {
 /// What is read of `Chart.yaml` and of the entries of an index, of `requirements.yaml`, of a lock, and of an index.
 #[cfg(test)]
 pub(crate) fn shapes() -> [&'static crate::shape::Shape; 4] {
-    [&chart::SHAPE, &chart::REQUIRED, lock::shape(), &index::INDEX]
+    [&chart::SHAPE, &chart::REQUIRED, lock::shape(), &index::CHART_INDEX]
 }
 
 #[cfg(test)]

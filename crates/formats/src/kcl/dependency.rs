@@ -155,7 +155,7 @@ impl Entry<'_> {
             let (revision, key) = version(&["tag", "commit", "branch", "version"])?;
             let revision = revision.map(|text| format!("#{text}")).unwrap_or_default();
             let folder = module.map(|name| format!("/{name}")).unwrap_or_default();
-            let url = git(url);
+            let url = git_reference(url);
             let place = format!("{}{folder}", url.trim_end_matches('/'));
             return Ok(Some((format!("{place}{revision}"), key)));
         }
@@ -205,7 +205,7 @@ pub(super) fn at_least(tag: &str) -> String {
 }
 
 /// A URL of Git's as a reference.
-pub(super) fn git(url: &str) -> String {
+pub(super) fn git_reference(url: &str) -> String {
     match url.split_once("://") {
         Some(("https" | "http", _)) => format!("git+{url}"),
         Some(("file", path)) => format!("git+file://{path}"),

@@ -8,7 +8,7 @@ use mu_manifest::reference::{Protocol, Reference, Version, VersionSpec};
 use mu_manifest::source::{New, Problem, SourceError};
 use toml_edit::{DocumentMut, InlineTable, Item, Table, Value};
 
-use super::dependency::{self, Key, git};
+use super::dependency::{self, Key, git_reference};
 use super::{FORMAT, NAMESPACE, REGISTRY};
 use crate::format::Reading;
 
@@ -118,6 +118,7 @@ fn changed(text: &str, change: &Change<'_>) -> Result<String, Problem> {
             set(entry, key, &wanted.reference)?;
         }
         Change::Describe { index, known } => {
+            // What is known is written only where the author has left it to mu.
             let (name, key) = place(text, *index)?;
             let entry = document.get_mut("dependencies").and_then(|table| table.get_mut(&name));
             let Some(entry) = entry else { return Ok(document.to_string()) };
@@ -256,7 +257,7 @@ fn name_module(entry: &mut Item, module: &str, folder: &str) -> Result<(), Probl
         let what = format!(
             "`kcl.mod` names a module of a Git repository by its own name, `{module}`, and not by its folder `{folder}`"
         );
-        let reference = git(&format!("{repository}/{module}"));
+        let reference = git_reference(&format!("{repository}/{module}"));
         return Err(Problem::new(what).help(format!("add it by its name: `{reference}`")));
     }
     replace(url, Value::from(repository));

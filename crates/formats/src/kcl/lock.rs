@@ -21,7 +21,7 @@ use crate::unknown::Unknown;
 pub const LOCK: &str = "kcl.mod.lock";
 
 /// The keys of a lock.
-pub(super) static SHAPE: Shape = Map(&[(
+pub(super) static LOCKED: Shape = Map(&[(
     "dependencies",
     Each(&Map(&[
         ("name", Text),
@@ -214,7 +214,7 @@ pub fn folders(lock: &str) -> Vec<InnerPath> {
 /// When it is not TOML, or has keys that no lock has.
 pub fn locked(lock: &str) -> Result<Vec<(String, String)>, FormatError> {
     let read = parse(lock).and_then(|document| {
-        Unknown::in_table(document.as_table(), &SHAPE).check(true)?;
+        Unknown::in_table(document.as_table(), &LOCKED).check(true)?;
         Ok(document)
     });
     let document = read.map_err(|fault| FormatError::new(LOCK, lock, fault))?;

@@ -167,7 +167,7 @@ fn release(document: &Document<&str>) -> Result<Release, Fault> {
 /// What is read of `kcl.mod` and of its lock.
 #[cfg(test)]
 pub(crate) fn shapes() -> [&'static crate::shape::Shape; 2] {
-    [&SHAPE, &lock::SHAPE]
+    [&SHAPE, &lock::LOCKED]
 }
 
 #[cfg(test)]

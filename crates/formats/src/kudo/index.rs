@@ -16,7 +16,7 @@ const OTHER: (&str, &str) = (
 );
 
 /// The keys of an index.
-pub(super) static INDEX: Shape = Shape::Open(&[
+pub(super) static OPERATOR_INDEX: Shape = Shape::Open(&[
     ("apiVersion", Shape::Unused),
     ("entries", Shape::Each(&Shape::List(&operator::SHAPE))),
     ("generated", Shape::Unused),
@@ -31,7 +31,7 @@ pub fn index(file: &str, text: &str) -> Result<Index, FormatError> {
     let entries = Entries {
         format: NAME,
         called: "KUDO operators",
-        index: &INDEX,
+        index: &OPERATOR_INDEX,
         shape: &operator::SHAPE,
         version: "operatorVersion",
         other: OTHER,

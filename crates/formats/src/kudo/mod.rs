@@ -139,7 +139,7 @@ fn release(root: &Node<'_>) -> Result<Release, Fault> {
 /// What is read of `operator.yaml` and of the entries of an index, and of an index.
 #[cfg(test)]
 pub(crate) fn shapes() -> [&'static crate::shape::Shape; 2] {
-    [&operator::SHAPE, &index::INDEX]
+    [&operator::SHAPE, &index::OPERATOR_INDEX]
 }
 
 #[cfg(test)]

@@ -75,7 +75,7 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
     release.provides.extend(kinds);
     if let Some(own) = annotation(&csv, "olm.properties") {
         let own = json::read(&own, &document::PROPERTIES, &mut Values::default());
-        if let Ok(json::Read { node: Node { kind: Kind::List(own), .. }, unknown, .. }) = own {
+        if let Ok(json::JsonValue { node: Node { kind: Kind::List(own), .. }, unknown, .. }) = own {
             passed.add(unknown).map_err(|fault| in_csv(fault.reason))?;
             add_all(&mut release, &own, |kind| kind).map_err(in_csv)?;
         }
@@ -140,7 +140,7 @@ struct Passed {
 impl Passed {
     fn add(&mut self, unknown: Unknown) -> Result<(), Fault> {
         self.all.extend(unknown.check(self.is_own)?);
-        unknown::once(&mut self.all);
+        unknown::told_once(&mut self.all);
         Ok(())
     }
 }

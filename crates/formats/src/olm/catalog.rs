@@ -8,7 +8,7 @@ use mu_provider::{Release, Yanked, json_lines};
 use super::NAME;
 use super::document::{self, DOCUMENT, list, text, texts};
 use super::edges::{BundleVersions, Channel, Entry, upgrades};
-use super::listed::{Beside, Bundle, bundle};
+use super::listed::{Beside, Bundle, listed_bundle};
 use super::range::range;
 use crate::error::{Fault, FormatError};
 use crate::format::{check_name, once};
@@ -179,9 +179,10 @@ impl Catalog {
         if !SCHEMAS.contains(&schema.as_str()) {
             return None;
         }
+        // A key that is wrong takes out its bundle; in all other documents, the package.
         if schema == BUNDLE {
             self.counts[BUNDLES] += 1;
-            match bundle(value, unknown, &name, beside) {
+            match listed_bundle(value, unknown, &name, beside) {
                 Some(bundle) => {
                     self.counts[PROVIDED] += bundle.release.provides.len();
                     self.package(&name).bundles.push(bundle);
@@ -194,7 +195,7 @@ impl Catalog {
         match unknown.check(false) {
             Ok(unknown) => {
                 package.unknown.extend(unknown);
-                unknown::once(&mut package.unknown);
+                unknown::told_once(&mut package.unknown);
             }
             Err(fault) => {
                 package.broken.get_or_insert(format!("`{file}`: {}", fault.reason));
@@ -310,7 +311,7 @@ impl Package {
                 release.unusable = Some(format!("no channel of the catalog has `{}`", bundle.name));
             }
             release.unknown.extend_from_slice(&self.unknown);
-            unknown::once(&mut release.unknown);
+            unknown::told_once(&mut release.unknown);
             if let Some(reason) = &self.broken {
                 release.unusable = Some(format!("a document about it cannot be read: {reason}"));
             }

@@ -200,14 +200,14 @@ const LINK: Shape = Shape::Shown(&Map(&[("name", Unused), ("url", Text)]));
 const LINKS: Shape = Shape::Shown(&List(&LINK));
 
 /// Takes a document, and the keys in it that its format does not have.
-pub(super) type Take<'a, 't> = dyn FnMut(Node<'t>, Unknown) + 'a;
+pub(super) type TakeDocument<'a, 't> = dyn FnMut(Node<'t>, Unknown) + 'a;
 
 /// Hands every document of `text`, the content of `file`, to `take`.
 pub(super) fn read<'t>(
     file: &str,
     text: &'t str,
     shape: &'static Shape,
-    take: &mut Take<'_, 't>,
+    take: &mut TakeDocument<'_, 't>,
 ) -> Result<(), FormatError> {
     let mut first = None;
     each(text, shape, &mut Values::default(), take, &mut |_, fault| {
@@ -222,7 +222,7 @@ pub(super) fn each<'t>(
     text: &'t str,
     shape: &'static Shape,
     values: &mut Values,
-    take: &mut Take<'_, 't>,
+    take: &mut TakeDocument<'_, 't>,
     broken: &mut dyn FnMut(&str, Fault),
 ) {
     let bare = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -253,7 +253,7 @@ fn stream<'t>(
     text: &'t str,
     shape: &'static Shape,
     values: &mut Values,
-    take: &mut Take<'_, 't>,
+    take: &mut TakeDocument<'_, 't>,
 ) -> Result<(), (usize, Fault)> {
     let mut begin = 0;
     loop {

@@ -26,7 +26,7 @@ pub struct Bundle {
 pub type Beside<'a> = dyn FnMut(&str) -> Option<Vec<u8>> + 'a;
 
 /// A bundle; `None` if nobody could name its version.
-pub(super) fn bundle(
+pub(super) fn listed_bundle(
     value: &Node<'_>,
     unknown: Unknown,
     package: &str,
@@ -47,6 +47,7 @@ pub(super) fn bundle(
         locator: Some(name.clone()),
         ..Release::default()
     };
+    // The first of the reasons that apply is told.
     let read = match (unknown.check(false), identity) {
         (Err(fault), _) => Err(fault.reason),
         (_, None) => Err(format!("`{name}` has no property `olm.package`")),
@@ -92,6 +93,7 @@ fn fill(
         release.app_version = Some(std::mem::replace(&mut release.version, revision));
     }
     release.dependencies = Some(Vec::new());
+    // The resources themselves count where there is no excerpt of them.
     let mut excerpt = None;
     let mut objects = Vec::new();
     for property in list(value, "properties") {
@@ -139,7 +141,7 @@ fn whole(
                 let unknown = unknown.check(false).map_err(|fault| fault.reason);
                 filled = Some(unknown.and_then(|unknown| {
                     release.unknown.extend(unknown);
-                    unknown::once(&mut release.unknown);
+                    unknown::told_once(&mut release.unknown);
                     csv.fill(release)
                 }));
             }

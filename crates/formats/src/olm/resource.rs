@@ -50,7 +50,9 @@ pub fn file_name(resource: &[u8], taken: &mut BTreeSet<String>) -> String {
     let resource = String::from_utf8_lossy(resource);
     let read = json::read(&resource, &RESOURCE, &mut Values::default());
     let parts = match &read {
-        Ok(json::Read { node, .. }) => [text(node.last("metadata"), "name"), text(node, "kind")],
+        Ok(json::JsonValue { node, .. }) => {
+            [text(node.last("metadata"), "name"), text(node, "kind")]
+        }
         Err(_) => [None, None],
     };
     let plain = |text: String| {
