@@ -88,6 +88,7 @@ mod memory;
 mod minimal;
 mod mirror;
 mod mirror_example;
+mod mirror_foreign;
 mod mislabelled;
 mod missing;
 mod moved_registry;

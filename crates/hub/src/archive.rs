@@ -9,7 +9,7 @@ use mu_manifest::source::MAX_BYTES;
 use mu_manifest::{JSON_NAME, Manifest, ManifestError, Outline, Versioning, YAML_NAME, agreement};
 use mu_provider::fs::{self, FileError};
 use mu_provider::{ArchiveDigest, Digest, Folder, Limits, Mode, Tree, TreeWriter};
-use mu_provider_hub::archive::{self, ArchiveError};
+use mu_provider_hub::archive::{self, ArchiveError, Layout, Scratch};
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -49,9 +49,9 @@ pub(crate) fn hex(bytes: &[u8]) -> String {
 pub(crate) fn unpack(
     staging: &Staging,
     bytes: &Bytes,
-    package: &str,
+    line: &PublishedLine,
 ) -> Result<Unpacked, HubError> {
-    unpack_within(staging, bytes, package, Limits::default())
+    unpack_within(staging, bytes, (&line.describe(), line.archive_layout()), Limits::default())
 }
 
 /// Like [`unpack`], for archives of anyone who may publish: with no more than `entries` files and links, and with the manifest among
@@ -59,7 +59,7 @@ pub(crate) fn unpack(
 pub(crate) fn unpack_new(
     staging: &Staging,
     bytes: &Bytes,
-    package: &str,
+    (package, layout): (&str, Layout),
     entries: usize,
     has_manifest: bool,
 ) -> Result<Unpacked, HubError> {
@@ -71,21 +71,22 @@ pub(crate) fn unpack_new(
         );
         return Err(refused(package, &reason));
     }
-    unpack_within(staging, bytes, package, Limits { entries, ..Limits::default() })
+    let limits = Limits { entries, ..Limits::default() };
+    unpack_within(staging, bytes, (package, layout), limits)
 }
 
 /// Like [`unpack`], for archives that may hold no more than `limits`.
 pub(crate) fn unpack_within(
     staging: &Staging,
     bytes: &Bytes,
-    package: &str,
+    (package, layout): (&str, Layout),
     limits: Limits,
 ) -> Result<Unpacked, HubError> {
     let io = |source| HubError::Io { action: "unpack into a temporary folder".to_owned(), source };
     let fail = |source: ArchiveError| HubError::Archive { package: package.to_owned(), source };
     let folder = staging.folder()?;
     let mut writer = TreeWriter::new(Folder::open(folder.path()).map_err(io)?, limits);
-    archive::unpack(bytes, &mut writer).map_err(fail)?;
+    archive::unpack_with(&Scratch::default(), bytes, layout, &mut writer).map_err(fail)?;
     let tree = writer.finish().map_err(|error| fail(error.into()))?;
     Ok(Unpacked {
         archive: digest(bytes),

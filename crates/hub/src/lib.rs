@@ -81,7 +81,7 @@ pub struct Publication {
 pub fn compare(publication: &Publication, staging: PathBuf) -> Result<(), HubError> {
     let line = PublishedLine::new(publication.line.clone());
     let staging = Staging::new(Some(staging));
-    let unpacked = archive::unpack(&staging, &publication.archive, &line.describe())?;
+    let unpacked = archive::unpack(&staging, &publication.archive, &line)?;
     unpacked.check(&line)?;
     unpacked.agrees(&line)
 }
@@ -119,11 +119,25 @@ impl Hub {
         let line = PublishedLine::new(publication.line.clone());
         line.check_new()?;
         let staging = &self.writer.files.staging;
-        let unpacked = archive::unpack(staging, &publication.archive, &line.describe())?;
+        let unpacked = archive::unpack(staging, &publication.archive, &line)?;
         unpacked.check(&line)?;
         unpacked.agrees(&line)?;
         let archive = publication.archive.clone();
         self.runtime.block_on(self.writer.publish(line, archive, &unpacked))
+    }
+
+    /// Keeps the signed statement about the archive of a version beside it (`.prov`), as Helm looks for it; one that is there stays.
+    ///
+    /// # Errors
+    ///
+    /// When the place refuses.
+    pub fn add_provenance(
+        &self,
+        name: &str,
+        version: &str,
+        provenance: Bytes,
+    ) -> Result<(), HubError> {
+        self.runtime.block_on(self.writer.write_provenance(name, version, provenance))
     }
 
     /// Withdraws a version, with or without a reason; without one, that of an earlier withdrawal stays. Returns whether that changed anything.

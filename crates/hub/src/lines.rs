@@ -7,6 +7,7 @@ use bytes::Bytes;
 use mu_manifest::reference::Version;
 use mu_provider::Dependency;
 use mu_provider::publishable::{self, is_in_archive_name};
+use mu_provider_hub::archive::Layout;
 use serde_json::{Map, Value};
 
 use crate::HubError;
@@ -185,6 +186,11 @@ impl PublishedLine {
             Some(app) => format!("{app}-{}", self.version()),
             None => self.version().to_owned(),
         }
+    }
+
+    /// How its archive is laid out.
+    pub(crate) fn archive_layout(&self) -> Layout {
+        Layout::for_locator(self.text("locator"))
     }
 
     /// `NAME VERSION`, for messages.

@@ -165,6 +165,23 @@ impl Writer {
         .await
     }
 
+    /// Keeps the signed statement about the archive of a version beside it, where tools look for it.
+    pub(crate) async fn write_provenance(
+        &self,
+        name: &str,
+        version: &str,
+        bytes: Bytes,
+    ) -> Result<(), HubError> {
+        let _turn = self.files.turn().await?;
+        let root = Root::read_to_write(&self.files).await?;
+        let present = derived::index(&self.files, &root, name).await?;
+        let Some(line) = present.find(version) else { return Ok(()) };
+        let own = line.texts("urls").next().filter(|place| !place.contains("://"));
+        let usual = || format!("{}{}", root.packs_folder(), line.usual_archive());
+        let archive = own.map_or_else(usual, str::to_owned);
+        self.place(&format!("{archive}.prov"), &bytes).await.map(drop)
+    }
+
     /// Makes all changes of a version at once; returns whether that changed anything.
     pub(crate) async fn change_version(
         &self,

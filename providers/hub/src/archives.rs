@@ -134,19 +134,25 @@ impl Archives {
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
         let archive = self.get(place, release, None, progress)?;
-        let is_kept = layout == Layout::InFolder && tree.keeps_archive;
-        let unpacked = match is_kept {
-            false => archive.unpack(&self.scratch, layout, tree),
-            true => {
-                let mut bytes = Vec::new();
-                let copied = archive.copy(&mut bytes).map_err(ArchiveError::Io);
-                let unpacked =
-                    copied.and_then(|()| unpack_with(&self.scratch, &bytes, layout, tree));
-                tree.archive = Some(bytes);
-                unpacked
-            }
-        };
+        let unpacked = self.unpack_kept(archive, layout, tree);
         unpacked.map_err(|error| error.at(&place.url.to_string()))
+    }
+
+    /// Unpacks an archive, and keeps it beside `tree` if that wants those of other tools.
+    pub(crate) fn unpack_kept(
+        &self,
+        archive: Archive,
+        layout: Layout,
+        tree: &mut TreeWriter,
+    ) -> Result<(), ArchiveError> {
+        if layout == Layout::Files || !tree.keeps_archive {
+            return archive.unpack(&self.scratch, layout, tree);
+        }
+        let mut bytes = Vec::new();
+        archive.copy(&mut bytes).map_err(ArchiveError::Io)?;
+        let unpacked = unpack_with(&self.scratch, &bytes, layout, tree);
+        tree.archive = Some(bytes);
+        unpacked
     }
 
     /// Unpacks what is wanted of a layer of an image, if it is what `layer` says in `archive` and `size`; the last layer comes

@@ -370,9 +370,9 @@ impl Provider for HubProvider {
         tree: &mut TreeWriter,
         progress: &dyn Progress,
     ) -> Result<(), ProviderError> {
-        let take = &mut |archive: download::Archive| {
-            archive.unpack(&self.archives.scratch, archive::Layout::Files, tree)
-        };
+        let layout = archive::Layout::for_locator(release.locator.as_deref());
+        let take =
+            &mut |archive: download::Archive| self.archives.unpack_kept(archive, layout, tree);
         self.fetch_release(location, release, take, progress)
     }
 

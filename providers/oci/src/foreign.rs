@@ -270,7 +270,8 @@ pub(crate) fn layout(locator: Option<&str>) -> Layout {
     match artifact {
         Some(artifact) if artifact.in_folder => Layout::InFolder,
         Some(_) => Layout::Layer,
-        None => Layout::Files,
+        // A copy from a hub says it as hubs do.
+        None => Layout::for_locator(locator),
     }
 }
 

@@ -42,7 +42,7 @@ use mu_provider::{
     SafeUrl, Silent, TreeWriter, json_lines, none_if,
 };
 use mu_provider_hub::Archives;
-use mu_provider_hub::archive::{Scratch, unpack_with};
+use mu_provider_hub::archive::{Layout, Scratch, unpack_with};
 
 pub use crate::auth::Stores;
 use crate::auth::{Keys, RepositoryGuard};
@@ -160,6 +160,9 @@ impl OciProvider {
         let layout = foreign::layout(release.locator.as_deref());
         if let Some(layer) = lock(&self.layers).get(archive) {
             let unpacked = unpack_with(&Scratch::default(), &layer, layout, tree);
+            if tree.keeps_archive && layout != Layout::Files {
+                tree.archive = Some(layer.to_vec());
+            }
             return unpacked
                 .map(|()| true)
                 .map_err(|error| error.at(&repository.place(&format!("blobs/{archive}"))));

@@ -243,6 +243,23 @@ impl Target {
         }
     }
 
+    /// Keeps the signed statement about the archive of a version beside it. A server takes none.
+    ///
+    /// # Errors
+    ///
+    /// When the place refuses.
+    pub(crate) fn keep_provenance(
+        &self,
+        name: &str,
+        version: &str,
+        provenance: Vec<u8>,
+    ) -> Result<(), CommandError> {
+        match &self.kind {
+            Kind::Files(hub) => Ok(hub.add_provenance(name, version, provenance.into())?),
+            _ => Ok(()),
+        }
+    }
+
     /// Checks that the line of an upload matches the manifest in its archive, as every client does at
     /// installation. A folder or bucket is checked when it is written.
     ///

@@ -223,7 +223,7 @@ impl Check<'_> {
             let Some(read) = self.read(&place).await? else { continue };
             self.report.bytes += read.bytes.len() as u64;
             let staging = &self.writer.files.staging;
-            let result = archive::unpack(staging, &read.bytes, &line.describe());
+            let result = archive::unpack(staging, &read.bytes, line);
             match result.and_then(|unpacked| unpacked.check(line).map(|()| unpacked)) {
                 Err(error) => self.problem(&place, with_causes(&error)),
                 Ok(unpacked) => {

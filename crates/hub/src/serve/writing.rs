@@ -18,6 +18,7 @@ use mu_manifest::reference::Name;
 use mu_manifest::rename::Rename;
 use mu_provider::Commit;
 use mu_provider::publishable::{COMMIT_HEADER, COPY_TYPE};
+use mu_provider_hub::archive::Layout;
 use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value, json};
 use tokio::runtime::Handle;
@@ -159,8 +160,15 @@ async fn publish(
     let unpacking =
         tokio::task::spawn_blocking(move || -> Result<(PublishedLine, Unpacked), HubError> {
             let is_foreign = stated.as_ref().is_some_and(|line| line.contains_key("format"));
-            let unpacked =
-                archive::unpack_new(&staging, &archive, &what, most_entries, !is_foreign)?;
+            let locator = stated.as_ref().and_then(|line| line.get("locator")?.as_str());
+            let layout = Layout::for_locator(locator);
+            let unpacked = archive::unpack_new(
+                &staging,
+                &archive,
+                (&what, layout),
+                most_entries,
+                !is_foreign,
+            )?;
             let mut map = match stated {
                 Some(line) => line,
                 None => unpacked.manifest(&what)?.index_line(),

@@ -120,6 +120,23 @@ pub enum Layout {
     InFolder,
 }
 
+impl Layout {
+    /// What the lines of a hub say in `locator` of archives that other tools have made.
+    const NAMED: [(Self, &str); 2] = [(Self::InFolder, "in-folder"), (Self::Layer, "layer")];
+
+    /// How the archive of the line of a hub with this `locator` is laid out.
+    pub fn for_locator(locator: Option<&str>) -> Self {
+        let named = Self::NAMED.into_iter().find(|(_, name)| Some(*name) == locator);
+        named.map_or(Self::Files, |(layout, _)| layout)
+    }
+
+    /// The `locator` of a line whose archive is laid out like this; `None` for mu's own.
+    pub fn as_locator(self) -> Option<&'static str> {
+        let named = Self::NAMED.into_iter().find(|(layout, _)| *layout == self);
+        named.map(|(_, name)| name)
+    }
+}
+
 /// Unpacks an archive that is in memory.
 ///
 /// # Errors

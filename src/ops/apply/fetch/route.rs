@@ -290,7 +290,22 @@ pub(super) fn release_of(
     let id = used_instead(session, &package.id);
     let index = session.index();
     let failed = |error| unavailable(session, error);
-    let is_repository = way.route.provider.facts().is_repository;
+    let facts = way.route.provider.facts();
+    let is_repository = facts.is_repository;
+    let former = index.providers().get(&package.source.provider);
+    let of_hub = former.is_ok_and(|provider| provider.facts().is_hub);
+    // A hub has the archives of other tools as they are, and its line says how they are laid out.
+    if facts.is_hub
+        && package.commit.is_none()
+        && !of_hub
+        && let Ok(releases) = index.published(&id)
+        && let Some(position) = package.parsed_version().and_then(|one| releases.position(&one))
+        && let Ok((_, listed)) = index.release(&id, Candidate::Release(position))
+        && listed.locator.is_some()
+        && listed.digest == release.digest
+    {
+        return Ok(listed);
+    }
     if let (Some(_), false, Some(digest)) = (&package.commit, is_repository, &release.digest) {
         // A registry with a copy may give a commit another name than Git does, but it has the same content.
         let releases = index.published(&id).map_err(failed)?;

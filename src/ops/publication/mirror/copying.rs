@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use mu_formats::helm;
 use mu_provider::{Digest, Listing, Progress as _, Provider as _, Release, Silent};
 use mu_provider_hub::HubProvider;
 
@@ -12,6 +13,7 @@ use crate::index::releases::{Position, Releases};
 use crate::index::{Candidate, Route, Universe as _};
 use crate::lock::in_order;
 use crate::manifest::rename::Rename;
+use crate::ops::apply::fetch::provenance_of;
 use crate::ops::explain::failure::unavailable;
 use crate::ops::publication::lines::{
     IndexLine, Mark, copy_of, full_version, tags, tidied, yanked,
@@ -177,7 +179,15 @@ impl<'a> Copying<'a> {
                 let upload = upload(&route, archive, line, &name, renamed.as_ref());
                 self.target.compare(session, &upload)?;
                 work.doing(&format!("sending {id} {version}"));
+                let (name, version) = (upload.name.clone(), upload.version.clone());
                 self.target.publish(upload)?;
+                // A chart as Helm has packed it may have been signed.
+                if line.contains_key("locator")
+                    && line.get("format").is_some_and(|one| one == helm::FORMAT.name)
+                    && let Some(provenance) = provenance_of(session, &route, &release, work)?
+                {
+                    self.target.keep_provenance(&name, &version, provenance)?;
+                }
                 has_copied = true;
             }
             self.mirrored.copied.push(Copied { name: name.clone(), version });

@@ -6,9 +6,11 @@
 
 use std::sync::Arc;
 
-use mu_formats::{GIT, Reading, helm};
-use mu_provider::Release;
+use mu_formats::{FORMATS, GIT, Reading, helm};
+use mu_provider::{ArchiveDigest, Release};
+use mu_provider_hub::archive::Layout;
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use super::copying::Copying;
 use super::{Copied, Elsewhere, VersionsToCopy};
@@ -118,19 +120,33 @@ impl Copying<'_> {
                 if let Some(renamed) = &renamed {
                     renamed.apply(&mut line);
                 }
-                let archive = archive_of(self.session, &format!("{id} {called}"), &stored)?;
-                line.insert("archive".to_owned(), archive.archive.to_string().into());
-                line.insert("size".to_owned(), archive.size.into());
+                let archive = match self.of_other_tool(package, &mut line)? {
+                    Some(archive) => archive,
+                    None => {
+                        archive_of(self.session, &format!("{id} {called}"), &stored)?.bytes()?
+                    }
+                };
+                let digest = ArchiveDigest::from_bytes(Sha256::digest(&archive).into());
+                line.insert("archive".to_owned(), digest.to_string().into());
+                line.insert("size".to_owned(), archive.len().into());
                 let version = full_version(&line);
                 let upload = Upload {
                     name: name.clone(),
                     version: version.clone(),
                     line,
-                    archive: archive.bytes()?,
+                    archive,
                     renamed: renamed.clone(),
                 };
                 self.target.compare(self.session, &upload)?;
+                let is_chart =
+                    upload.line.get("format").is_some_and(|one| one == helm::FORMAT.name);
                 self.target.publish(upload)?;
+                if is_chart
+                    && !route.provider.facts().is_oci
+                    && let Some(provenance) = fetch_provenance(self.session, package)?
+                {
+                    self.target.keep_provenance(&name, &version, provenance)?;
+                }
                 if let Some(tag) = &followed {
                     self.target.mark(&name, &version, Mark::Tag(tag))?;
                 }
@@ -152,6 +168,29 @@ impl Copying<'_> {
             true => fetch_archive(self.session, package),
             false => Ok(None),
         }
+    }
+
+    /// The archive that a tool of another ecosystem has made of a package, which goes into a hub byte for byte: the line says how it is
+    /// laid out. `None` if mu packs the package.
+    fn of_other_tool(
+        &self,
+        package: &LockedPackage,
+        line: &mut IndexLine,
+    ) -> Result<Option<Vec<u8>>, CommandError> {
+        let name = line.get("format").and_then(Value::as_str);
+        let mut of_name = FORMATS.iter().filter(|format| Some(format.name) == name);
+        let Some(artifact) = of_name.find_map(|format| format.artifact.as_ref()) else {
+            return Ok(None);
+        };
+        if package.source.is_archive() {
+            return Ok(None);
+        }
+        let archive = fetch_archive(self.session, package)?;
+        let layout = if artifact.in_folder { Layout::InFolder } else { Layout::Layer };
+        if let (Some(_), Some(locator)) = (&archive, layout.as_locator()) {
+            line.insert("locator".to_owned(), locator.into());
+        }
+        Ok(archive)
     }
 
     fn leave_at(&mut self, id: &PackageId, route: &Route, reason: Refusal) {

@@ -247,7 +247,7 @@ fn unpack(staging: &Staging, bytes: &Bytes, line: &PublishedLine) -> Option<Unpa
         return None;
     }
     let limits = Limits { bytes: LARGEST_TREE, entries: MOST_FILES, ..Limits::default() };
-    archive::unpack_within(staging, bytes, &line.describe(), limits).ok()
+    archive::unpack_within(staging, bytes, (&line.describe(), line.archive_layout()), limits).ok()
 }
 
 /// Reads what a page shows. The pictures in the readme are cached too, because browsers request them next.
