@@ -19,6 +19,9 @@ const TOLD: &[(&str, &str)] = &[
     ("crossplane.yaml", "spec.repository"),
     ("olm", "manifests:spec.MinKubeVersion"),
     ("olm", "manifests:spec.crds"),
+    ("olm", "manifests:spec.customresourcedefinitions.owned[].displayname"),
+    ("olm", "manifests:spec.customresourcedefinitions.owned[].statusDescriptions"),
+    ("olm", "manifests:spec.customresourcedefinitions.owned[].validation"),
     ("olm", "manifests:spec.miniKubeVersion"),
     ("olm", "manifests:spec.minikubeVersion"),
 ];
@@ -116,8 +119,12 @@ fn told(file: &str, key: &str) -> Told {
     let chart = json!({"apiVersion": "v2", "name": "web", "version": "1.0.0"});
     let entry = json!({"name": "NAME", "version": "1.0.0", "urls": ["a.tgz"], "apiVersion": "v2"});
     let operator = json!({"name": "NAME", "operatorVersion": "1.0.0", "urls": ["a.tgz"]});
+    let kind =
+        json!({"name": "webs.web.example", "group": "web.example", "version": "v1", "kind": "Web"});
+    let kinds = json!({"owned": [kind], "required": [kind]});
     let csv = json!({"kind": "ClusterServiceVersion", "metadata": {"name": "web.v1.0.0"},
-        "spec": {"version": "1.0.0"}});
+        "spec": {"version": "1.0.0", "customresourcedefinitions": kinds,
+            "apiservicedefinitions": kinds}});
     let named = "operators.operatorframework.io.bundle.package.v1";
     let annotated = json!({"annotations": {named: "web"}});
     let reason = |error: crate::FormatError| error.reason;
