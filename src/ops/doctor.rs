@@ -210,6 +210,7 @@ fn certificates(environment: &Environment) -> Vec<Finding> {
 /// Whatever is in there would never be found.
 fn passwords(environment: &Environment) -> Vec<Finding> {
     type Check = fn(&str, &str) -> Result<Vec<String>, FormatError>;
+    #[cfg_attr(not(feature = "oci"), allow(unused_mut))]
     let mut files = vec![(formats::helms_repositories(environment), check_repositories as Check)];
     #[cfg(feature = "oci")]
     {

@@ -81,6 +81,7 @@ fn some_of(files: &[String]) -> String {
 }
 
 /// A checkout around a folder.
+#[cfg_attr(not(feature = "git"), allow(dead_code))]
 struct Checkout {
     /// Its commit, if it has one.
     commit: Option<Commit>,
