@@ -196,6 +196,9 @@ enum Command {
     Login(login::Arguments),
     /// Remove the token for a registry's host
     Logout(login::LogoutArguments),
+    /// Show whose the token for a registry's host is, and what it allows
+    #[command(name = "whoami")]
+    WhoAmI(login::WhoAmIArguments),
     #[command(subcommand)]
     Registry(registry::Command),
     #[cfg(feature = "publish")]
@@ -382,6 +385,7 @@ fn carry_out(context: &Context, command: Command) -> Ending {
         Command::Mirror(arguments) => mirror::run(context, arguments),
         Command::Login(arguments) => login::run(context, &arguments),
         Command::Logout(arguments) => login::run_logout(context, &arguments),
+        Command::WhoAmI(arguments) => login::run_whoami(context, &arguments),
         Command::Registry(command) => registry::run(context, command),
         #[cfg(feature = "publish")]
         Command::Hub(command) => hub::run(context, command),

@@ -166,6 +166,7 @@ const ANSWERS: &[(&str, &[Shape])] = &[
     ("versions", &[shape::<VersionList>]),
     ("what-if", &[shape::<change::Answer<'_>>, shape::<resolve::Compared<'_>>]),
     ("which", &[shape::<which::Place>, shape::<which::Places>]),
+    ("whoami", &[shape::<login::WhoAmI>]),
     ("why", &[shape::<Why>]),
     #[cfg(feature = "publish")]
     ("yank", &[shape::<yank::Answer>]),

@@ -23,7 +23,7 @@ const GROUPS: [(&str, &str); 5] = [
     ("Start", "init get add remove edit"),
     ("Versions", "update upgrade downgrade pin unpin patch resolve what-if fetch build vendor"),
     ("Inspect", "which list tree graph why outdated diff status search info versions verify"),
-    ("Publish", "version pack publish yank tag mirror login logout hub"),
+    ("Publish", "version pack publish yank tag mirror login logout whoami hub"),
     ("Maintain", "registry plugin config env cache doctor completions man schema"),
 ];
 

@@ -1,10 +1,13 @@
-//! `login` and `logout`: tokens for the hosts that packages come from, stored on this machine.
+//! `login`, `logout` and `whoami`: tokens for the hosts that packages come from, stored on this machine.
 //!
-//! The command line asks for a token; it never comes as an argument.
+//! The command line asks for a token; it never comes as an argument. A token is stored if a server accepts it.
 
-use mu_provider::SafeUrl;
+use std::sync::Arc;
+
 use mu_provider::http::{Secret, names_of, token_variable};
+use mu_provider::{Account, SafeUrl};
 
+use crate::ops::session::account::{Candidate, Said, ask};
 use crate::ops::session::credentials;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Base;
@@ -16,6 +19,8 @@ pub use crate::ops::session::credentials::Stored;
 pub struct Host {
     /// Host, and port if it is not the default one.
     pub host: String,
+    /// The start of the ids of its packages.
+    prefix: String,
     /// The variable with a token for it, which takes precedence over the stored token, if it is set.
     pub variable: Option<String>,
 }
@@ -42,7 +47,8 @@ pub fn host_of(session: &Session, base: &str) -> Result<Host, CommandError> {
     let names = names_of(&host);
     // It is stored for the last one.
     let variable = names.iter().find_map(|name| token_variable(name).filter(is_set));
-    Ok(Host { host: names.last().map_or(host.clone(), |&name| name.to_owned()), variable })
+    let host = names.last().map_or(host.clone(), |&name| name.to_owned());
+    Ok(Host { host, prefix, variable })
 }
 
 fn check(prefix: &str, url: &SafeUrl) -> Result<String, CommandError> {
@@ -63,22 +69,101 @@ fn check(prefix: &str, url: &SafeUrl) -> Result<String, CommandError> {
     Ok(url.host_and_port())
 }
 
-/// Stores a token for a host.
+/// Where a token was stored, and what the server said of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedIn {
+    /// Where it is.
+    pub stored: Stored,
+    /// Whose it is; `None` if no server could be asked, and the user wanted it stored all the same.
+    pub account: Option<Account>,
+}
+
+/// Stores a token for a host, if its server accepts it; if no server can be asked, only if the user wants it.
 ///
 /// # Errors
 ///
-/// When the text is not a token, or cannot be stored.
-pub fn login(session: &Session, host: &Host, token: &Secret) -> Result<Stored, CommandError> {
+/// When the text is not a token, is refused, or cannot be stored.
+pub fn login(session: &Session, host: &Host, token: &Secret) -> Result<LoggedIn, CommandError> {
     let text = token.expose();
     if text.is_empty() || text.contains(|character: char| !character.is_ascii_graphic()) {
         let message = "a token is one word of visible ASCII characters; this is not";
         return Err(CommandError::new(Code::Usage, message));
     }
+    let account = accepted(session, host, token)?;
     let home = &session.environment.mu_home;
     for name in names_of(&host.host).into_iter().filter(|name| *name != host.host) {
         credentials::remove(home, name)?;
     }
-    credentials::store(home, &host.host, token)
+    Ok(LoggedIn { stored: credentials::store(home, &host.host, token)?, account })
+}
+
+/// Whose the server says a token is; `None` if none can be asked, and the user wants it stored.
+fn accepted(
+    session: &Session,
+    host: &Host,
+    token: &Secret,
+) -> Result<Option<Account>, CommandError> {
+    let candidate = Candidate { host: host.host.clone(), token: token.clone() };
+    let providers = session.providers_with(Arc::new(candidate));
+    let why = match ask(session, &providers, &host.prefix) {
+        Ok(Said::Accepted(account)) => return Ok(Some(account)),
+        Ok(Said::Nothing) => None,
+        Err(error) if error.code == Code::Auth => {
+            let refused = format!("`{}` does not accept the token; it was not stored", host.host);
+            return Err(error.while_doing(refused));
+        }
+        Err(error) => Some(error),
+    };
+    let question = format!("`{}` cannot be asked whether the token is good; store it?", host.host);
+    if session.options.yes || session.events.confirm(&question) {
+        return Ok(None);
+    }
+    let message = format!(
+        "`{}` cannot be asked whether the token is good, as a hub, an OCI registry or a guarded chart repository can; it was not stored",
+        host.host
+    );
+    let error = match why {
+        Some(why) => why.while_doing(message),
+        None => CommandError::new(Code::Usage, message),
+    };
+    Err(error.hint("`--yes` stores it all the same, such as for a Git server"))
+}
+
+/// Whose the token is that is used for a host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The host.
+    pub host: String,
+    /// What the server says, or else the user that is stored.
+    pub account: Account,
+    /// Whether the server said it.
+    pub is_asked: bool,
+}
+
+/// Asks the server behind a base whose the token is that is stored for it.
+///
+/// # Errors
+///
+/// When there is none, the server does not accept it, or cannot be reached.
+pub fn whoami(session: &Session, base: &str) -> Result<Identity, CommandError> {
+    let Host { host, prefix, .. } = host_of(session, base)?;
+    let http = session.http();
+    let schemes = ["https", "http"].map(|scheme| SafeUrl::parse(&format!("{scheme}://{host}/")));
+    let user = schemes.into_iter().flatten().find_map(|url| http.stored_user(&url));
+    let nobody = || {
+        CommandError::new(Code::Auth, format!("nobody is logged in at `{host}`"))
+            .hint(format!("`mu login {}` stores a token", prefix.trim_end_matches('/')))
+    };
+    match ask(session, session.index().providers(), &prefix) {
+        Ok(Said::Accepted(account)) => Ok(Identity { host, account, is_asked: true }),
+        Ok(Said::Nothing) => {
+            let name = user.ok_or_else(nobody)?;
+            let account = Account { name, ..Account::default() };
+            Ok(Identity { host, account, is_asked: false })
+        }
+        Err(error) if error.code == Code::Auth && user.is_none() => Err(nobody()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Removes the stored token of a host; returns whether there was one.

@@ -12,7 +12,9 @@ fn a_token_in_the_keyring_opens_its_host_and_is_on_no_disk() {
     let mut sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
     let _nginx = guarded(&mut sandbox);
     // One that is in the file from earlier is replaced by the one in the keyring.
-    send(&sandbox, &["login", "hub.mu.com"], "before\n").ok().says(&["credentials.json"]);
+    send(&sandbox, &["login", "--yes", "--offline", "hub.mu.com"], "before\n")
+        .ok()
+        .says(&["credentials.json"]);
     let keyring = Keyring::start(&sandbox.path("keyring"));
     sandbox.set_all([keyring.variable()]);
     let run = send(&sandbox, &["login", "hub.mu.com"], "hunter2\n").ok();

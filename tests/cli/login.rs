@@ -63,14 +63,15 @@ fn dockers_registry_has_one_token_under_all_its_names() {
         fs::read_to_string(sandbox.path("home/.mu/credentials.json")).unwrap_or_default()
     };
     for name in ["docker.io", "index.docker.io", "registry-1.docker.io"] {
-        send(&sandbox, &["login", name], "ada:hunter2\n").ok().says(&["for docker.io in"]);
+        let login = ["login", "--yes", "--offline", name];
+        send(&sandbox, &login, "ada:hunter2\n").ok().says(&["for docker.io in"]);
         assert!(stored(&sandbox).contains("\"docker.io\""), "{name}");
     }
     sandbox.mu(&["logout", "registry-1.docker.io"]).ok().says(&["removed the token"]);
     assert_eq!(stored(&sandbox), "");
     sandbox.mu(&["logout", "docker.io"]).ok().says(&["nothing to do"]);
     sandbox.set("MU_TOKEN_INDEX_DOCKER_IO", "ada:hunter2");
-    send(&sandbox, &["login", "docker.io"], "ada:hunter2\n")
+    send(&sandbox, &["login", "--yes", "--offline", "docker.io"], "ada:hunter2\n")
         .ok()
         .says(&["`MU_TOKEN_INDEX_DOCKER_IO` is set"]);
 }
@@ -80,7 +81,7 @@ fn a_token_is_for_one_host_and_port() {
     let mut sandbox = Sandbox::with_dependencies(&["aws/ec2"]);
     let _nginx = guarded(&mut sandbox);
     for other in ["127.0.0.1", "127.0.0.1:1", "other.example"] {
-        send(&sandbox, &["login", other], "hunter2").ok();
+        send(&sandbox, &["login", "--yes", "--offline", other], "hunter2").ok();
     }
     sandbox.mu(&["get"]).fails().says(&["mu login"]).does_not_say(&["hunter2"]);
 }
@@ -113,7 +114,8 @@ fn a_damaged_file_is_never_overwritten() {
     let file = sandbox.path("home/.mu/credentials.json");
     for text in ["{\"version\": 1, \"tokens\": {\"a.example\": \"secr", "{\"version\": 9}"] {
         fs::write(&file, text).expect("is ours");
-        let run = send(&sandbox, &["login", "acme.example"], "hunter2").fails();
+        let login = ["login", "--yes", "--offline", "acme.example"];
+        let run = send(&sandbox, &login, "hunter2").fails();
         run.says(&["is damaged, or was written by a newer mu"]).does_not_say(&["secr"]);
         assert_eq!(fs::read_to_string(&file).expect("is there"), text);
     }
@@ -127,7 +129,7 @@ fn many_logins_at_once_lose_none() {
             let sandbox = &sandbox;
             scope.spawn(move || {
                 let host = format!("h{number}.example");
-                let mut command = sandbox.command(&["login", &host]);
+                let mut command = sandbox.command(&["login", "--yes", "--offline", &host]);
                 let mut child = command
                     .stdin(Stdio::piped())
                     .stderr(Stdio::null())

@@ -83,6 +83,8 @@ mod local_override;
 mod lock;
 mod lock_facts;
 mod login;
+#[cfg(feature = "publish")]
+mod login_asks;
 #[cfg(feature = "olm")]
 mod memory;
 mod minimal;

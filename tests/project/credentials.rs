@@ -132,6 +132,7 @@ const GUARDED: [(&str, &[&str]); 5] = [
             "providers/api/src/http/request.rs",
             "providers/exec/src/plugin.rs",
             "providers/git/src/transport/credentials.rs",
+            "providers/hub/src/account.rs",
             "src/ops/publication/server.rs",
         ],
     ),

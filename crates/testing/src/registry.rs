@@ -23,6 +23,18 @@ pub struct DockerRegistry {
 impl DockerRegistry {
     /// Starts a registry on a free port of this machine.
     pub fn start() -> Self {
+        Self::start_with("")
+    }
+
+    /// Starts one that lets in only the user `ada` with the password `hunter2`.
+    pub fn guarded() -> Self {
+        Self::start_with("auth: {htpasswd: {realm: tests, path: FOLDER/users}}\n")
+    }
+
+    /// Starts one with more lines of configuration.
+    fn start_with(more: &str) -> Self {
+        /// What `htpasswd -B` writes.
+        const USERS: &str = "ada:$2b$05$abcdefghijklmnopqrstuuoXuKqgZXLiJqzfmMXDDhSFPIvxV7t8.\n";
         let folder = tempfile::tempdir().expect("a temporary folder can be made");
         let port = ReservedPort::take();
         let data = folder.path().join("data");
@@ -32,7 +44,9 @@ impl DockerRegistry {
             port.host()
         );
         let file = folder.path().join("config.yml");
-        fs::write(&file, configuration).expect("can be written");
+        let more = more.replace("FOLDER", &folder.path().display().to_string());
+        fs::write(&file, configuration + &more).expect("can be written");
+        fs::write(folder.path().join("users"), USERS).expect("can be written");
         let mut process = Command::new(find())
             .arg("serve")
             .arg(&file)

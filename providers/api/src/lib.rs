@@ -47,8 +47,8 @@ pub use crate::location::{Dates, Location};
 pub use crate::program::{Program, Programs};
 pub use crate::progress::{Progress, Silent};
 pub use crate::provider::{
-    FOREIGN_MANIFESTS, Facts, Found, Listing, MANIFEST_NAMES, MARKED_MANIFESTS, ManifestFile,
-    MarkedManifest, Provider, Soon,
+    Account, FOREIGN_MANIFESTS, Facts, Found, Listing, MANIFEST_NAMES, MARKED_MANIFESTS,
+    ManifestFile, MarkedManifest, Provider, Soon,
 };
 pub use crate::release::{
     Dependency, DetailedDependency, Maintainer, Release, Upgrade, json_lines,

@@ -215,6 +215,35 @@ pub trait Provider: Send + Sync + fmt::Debug {
     ) -> Result<Option<Hits>, ProviderError> {
         Ok(None)
     }
+
+    /// Asks the registry at `location`, whose path is empty, whose the password or token is that is stored for it.
+    ///
+    /// `None` means that it lets in everybody, or that this kind of place cannot be asked, which is the default.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Auth`](crate::ErrorKind::Auth) if it does not accept what is stored; otherwise when it cannot be reached, or there
+    /// is none.
+    fn account(
+        &self,
+        _location: &Location,
+        _progress: &dyn Progress,
+    ) -> Result<Option<Account>, ProviderError> {
+        Ok(None)
+    }
+}
+
+/// Whose a password or token is, as far as a place says it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Account {
+    /// The user, or the name of the token; empty if it has none.
+    pub name: String,
+    /// The packages that it is for: those in these namespaces.
+    pub namespaces: Vec<String>,
+    /// What it allows.
+    pub can: Vec<String>,
+    /// When it ends, as RFC 3339 writes it.
+    pub expires: Option<String>,
 }
 
 /// What holds for the places of a provider.

@@ -23,8 +23,8 @@ use mu_formats::{catalog_line, kudo};
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::{
-    ErrorKind, Facts, Listing, Location, Progress, Provider, ProviderError, Release, SafeUrl,
-    Silent, Soon, TreeWriter, none_if,
+    Account, ErrorKind, Facts, Listing, Location, Progress, Provider, ProviderError, Release,
+    SafeUrl, Silent, Soon, TreeWriter, none_if,
 };
 use mu_provider_hub::Archives;
 use mu_provider_hub::archive::Layout;
@@ -268,5 +268,18 @@ impl Provider for RepositoryProvider {
             return Err(ProviderError::new(ErrorKind::NotFound, text));
         };
         Ok(Some(repository.search(query, |_, part| catalog_line(part.lines))))
+    }
+
+    fn account(
+        &self,
+        location: &Location,
+        _progress: &dyn Progress,
+    ) -> Result<Option<Account>, ProviderError> {
+        let url = self.url(location)?;
+        if url.scheme() == "file" {
+            return Ok(None);
+        }
+        let user = self.http.user_let_in(&url, location.insecure)?;
+        Ok(user.map(|name| Account { name, ..Account::default() }))
     }
 }

@@ -15,6 +15,7 @@
 // Data of a hub, and of its archives, must not lead to an index out of bounds.
 #![deny(clippy::indexing_slicing)]
 
+mod account;
 pub mod archive;
 mod archives;
 mod catalog;
@@ -43,8 +44,8 @@ use std::sync::{Arc, Mutex};
 use mu_provider::catalog::{Hits, Query};
 use mu_provider::http::{Http, or_variable};
 use mu_provider::{
-    ErrorKind, Facts, Found, Lead, Listing, Location, Progress, Provider, ProviderError, Release,
-    SafeUrl, Silent, Soon, TreeWriter, none_if,
+    Account, ErrorKind, Facts, Found, Lead, Listing, Location, Progress, Provider, ProviderError,
+    Release, SafeUrl, Silent, Soon, TreeWriter, none_if,
 };
 
 pub use crate::archives::{Archives, Held, Looked, Place};
@@ -401,5 +402,13 @@ impl Provider for HubProvider {
         progress: &dyn Progress,
     ) -> Result<Option<Hits>, ProviderError> {
         self.search_hub(location, query, progress).map(Some)
+    }
+
+    fn account(
+        &self,
+        location: &Location,
+        progress: &dyn Progress,
+    ) -> Result<Option<Account>, ProviderError> {
+        self.account_of_hub(location, progress)
     }
 }

@@ -14,6 +14,7 @@
 // Data from a registry must not lead to an index out of bounds.
 #![deny(clippy::indexing_slicing)]
 
+mod account;
 mod auth;
 mod foreign;
 mod image;
@@ -38,8 +39,8 @@ use mu_provider::catalog::{CatalogLine, Hits, Query};
 use mu_provider::http::Http;
 use mu_provider::threads::{lock, start_in};
 use mu_provider::{
-    ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError, Release,
-    SafeUrl, Silent, TreeWriter, json_lines, none_if,
+    Account, ErrorKind, Facts, Found, Listing, Location, Progress, Provider, ProviderError,
+    Release, SafeUrl, Silent, TreeWriter, json_lines, none_if,
 };
 use mu_provider_hub::Archives;
 use mu_provider_hub::archive::{Layout, Scratch, unpack_with};
@@ -346,6 +347,14 @@ impl Provider for OciProvider {
         let line = |name| CatalogLine { name, ..CatalogLine::default() };
         let lines = json_lines(names.into_iter().map(line));
         Ok(Some(query.search(&*lines).expect("it is in memory")))
+    }
+
+    fn account(
+        &self,
+        location: &Location,
+        progress: &dyn Progress,
+    ) -> Result<Option<Account>, ProviderError> {
+        self.account_of_registry(location, progress)
     }
 
     fn archive(&self, location: &Location, release: &Release) -> Option<SafeUrl> {

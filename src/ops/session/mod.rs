@@ -4,6 +4,7 @@
 //! Opening a session reads settings and manifests, and nothing else; providers and the index are made when they are first
 //! needed.
 
+pub(crate) mod account;
 pub(crate) mod age;
 pub(crate) mod changed_manifests;
 pub(crate) mod credentials;
@@ -42,7 +43,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock};
 
 use mu_formats::helm::Aliases;
-use mu_provider::http::{Http, HttpOptions, Watch};
+use mu_provider::http::{Credentials, Http, HttpOptions, Watch};
 
 use crate::env::Environment;
 use crate::fs::{Lock, create_private_folder};
@@ -375,20 +376,32 @@ impl Session {
     pub(crate) fn http(&self) -> Arc<Http> {
         Arc::clone(self.http.get_or_init(|| {
             let events = Arc::clone(&self.events);
-            let watch: Watch = Arc::new(move |event| events.request(event));
-            Http::new(HttpOptions {
-                offline: self.options.offline,
-                ahead: self.network_jobs(),
-                most_requests: REQUESTS_OF_A_PACKAGE * self.most_packages().max(MOST_PACKAGES),
-                credentials: Arc::new(Tokens::new(&self.environment, Arc::clone(&self.events))),
-                token_hosts: self.workspace.settings.token_hosts.clone(),
-                watch: Some(watch),
-                proxies: proxies::proxies(&self.environment),
-                buckets: providers::buckets(&self.environment),
-                certificates: proxies::certificates(&self.environment),
-                ..HttpOptions::default()
-            })
+            self.http_with(Arc::new(Tokens::new(&self.environment, events)))
         }))
+    }
+
+    /// A client with other passwords and tokens than those of the user.
+    fn http_with(&self, credentials: Arc<dyn Credentials>) -> Arc<Http> {
+        let events = Arc::clone(&self.events);
+        let watch: Watch = Arc::new(move |event| events.request(event));
+        Http::new(HttpOptions {
+            offline: self.options.offline,
+            ahead: self.network_jobs(),
+            most_requests: REQUESTS_OF_A_PACKAGE * self.most_packages().max(MOST_PACKAGES),
+            credentials,
+            token_hosts: self.workspace.settings.token_hosts.clone(),
+            watch: Some(watch),
+            proxies: proxies::proxies(&self.environment),
+            buckets: providers::buckets(&self.environment),
+            certificates: proxies::certificates(&self.environment),
+            ..HttpOptions::default()
+        })
+    }
+
+    /// The providers with other passwords and tokens than those of the user, without plugins.
+    pub(crate) fn providers_with(&self, credentials: Arc<dyn Credentials>) -> Providers {
+        let (offline, http) = (self.options.offline, self.http_with(credentials));
+        providers::all(&self.environment, offline, &http, &self.folders)
     }
 
     /// Whether there is a token for the host of a URL, and it may be sent there.

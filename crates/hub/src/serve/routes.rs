@@ -32,6 +32,7 @@ pub(super) fn router(server: Arc<Server>) -> Router {
         .route("/healthz", get(healthy))
         .route("/metrics", get(metrics))
         .route("/api/v1/search", get(answer_search))
+        .route("/api/v1/whoami", get(writing::whose))
         .route("/api/{*path}", any(writing::answer))
         .merge(page::routes())
         .fallback(answer_file)

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use axum::extract::{Extension, Request, State};
-use axum::http::{HeaderMap, Method, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt as _;
@@ -73,11 +73,34 @@ pub(super) async fn answer(
     response
 }
 
+/// Answers whose token a request shows, and what it allows.
+pub(crate) async fn whose(
+    State(server): State<Arc<Server>>,
+    Extension(peer): Extension<Peer>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    if let Err(wait) = server.changes.take(peer.address, Instant::now()) {
+        count(&server.metrics.limited);
+        return Ok(too_many(wait).into_response());
+    }
+    let token =
+        token(&server, &headers).await.inspect_err(|_| count(&server.metrics.unauthorized))?;
+    let Token { name, namespaces, can, expires, .. } = &token;
+    let mut answer = json!({ "name": name, "namespaces": namespaces, "can": can });
+    if let Some(expires) = expires {
+        answer["expires"] = json!(expires);
+    }
+    let mut response = json(StatusCode::OK, &answer);
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response.extensions_mut().insert(Asker(name.clone()));
+    Ok(response)
+}
+
 /// The token of a request, which is known and has not ended.
 async fn token(server: &Server, headers: &HeaderMap) -> Result<Token, Problem> {
     let refuse = |detail| Err(Problem::new(StatusCode::UNAUTHORIZED, detail));
     let Some(value) = headers.get(header::AUTHORIZATION) else {
-        return refuse("changes need a token: `Authorization: Bearer TOKEN`");
+        return refuse("this needs a token: `Authorization: Bearer TOKEN`");
     };
     let secret = value.to_str().ok().and_then(|value| {
         let (scheme, secret) = value.split_once(' ')?;

@@ -186,6 +186,33 @@ impl Http {
         Credential::stored(self.options.credentials.as_ref(), &AskedServer::new(url)).is_some()
     }
 
+    /// The user of what is stored for the server at `url`, empty for a token without one; `None` if nothing is, or nothing may be sent
+    /// there.
+    pub fn stored_user(&self, url: &SafeUrl) -> Option<String> {
+        let credentials = self.options.credentials.as_ref();
+        let found = Credential::stored(credentials, &AskedServer::new(url))?;
+        let released = found.release(Recipient::Server(url), &self.options.token_hosts).ok()?;
+        Some(released.user_and_password("").map(|(user, _)| user).unwrap_or_default())
+    }
+
+    /// The user that a server lets in for a file which it does not show to everybody; `None` if it shows it.
+    ///
+    /// # Errors
+    ///
+    /// As [`Request::send`].
+    pub fn user_let_in(
+        &self,
+        url: &SafeUrl,
+        insecure: bool,
+    ) -> Result<Option<String>, ProviderError> {
+        let open = self.get(url).insecure(insecure).authorization(Authorization::Nothing);
+        if open.allow(401).send()?.status() != 401 {
+            return Ok(None);
+        }
+        self.get(url).insecure(insecure).send()?;
+        Ok(self.stored_user(url))
+    }
+
     /// A request that reads `url`.
     pub fn get(&self, url: &SafeUrl) -> Request<'_> {
         self.request(Method::GET, url)

@@ -216,6 +216,39 @@ impl Keys {
         }
     }
 
+    /// What shows a registry the password that is stored for it, whatever that allows; `None` if there is none that may be shown.
+    pub(crate) fn login(
+        &self,
+        asked: &AskedServer,
+        challenges: &[&str],
+    ) -> Result<Option<Authorization>, ProviderError> {
+        let repository = Repository { asked, name: "" };
+        let Some(challenge) = Challenge::best(challenges) else { return Ok(None) };
+        if let Challenge::Bearer { realm, .. } = &challenge
+            && self.released(repository, &place_of_tokens(asked, realm)?)?.is_none()
+        {
+            // Others would be let in, too.
+            return Ok(None);
+        }
+        let shown = self.shown(repository, &challenge, "", &Authorization::Nothing)?;
+        Ok((shown != Authorization::Nothing).then_some(shown))
+    }
+
+    /// What helps if a registry does not accept the password.
+    pub(crate) fn hints_of(&self, asked: &AskedServer) -> Vec<String> {
+        self.hints_elsewhere(Repository { asked, name: "" })
+    }
+
+    /// The user of the password that is stored for a registry; empty for a token without one.
+    pub(crate) fn user(&self, asked: &AskedServer) -> Result<String, ProviderError> {
+        let found = self.credential(Repository { asked, name: "" })?;
+        let pairs = &self.http.options().token_hosts;
+        let released =
+            found.and_then(|own| own.release(Recipient::Server(asked.url()), pairs).ok());
+        let pair = released.and_then(|released| released.user_and_password(""));
+        Ok(pair.map(|(user, _)| user).unwrap_or_default())
+    }
+
     /// Requests a token from the server that the registry names: with the registry's password if that may go there, or else without one,
     /// which is enough for what everybody may read.
     fn new_token(
@@ -230,7 +263,8 @@ impl Keys {
         let released = self.released(repository, &place)?;
         let mut url = place.as_url().clone();
         url.set_fragment(None);
-        let pairs = [("service", service), ("scope", Some(scope))];
+        let scope = Some(scope).filter(|scope| !scope.is_empty());
+        let pairs = [("service", service), ("scope", scope)];
         let pairs = pairs.into_iter().filter_map(|(key, value)| Some((key, value?)));
         let request = match released.as_ref().map(|released| (released, released.identity())) {
             Some((_, Some(token))) => {

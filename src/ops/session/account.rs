@@ -1,0 +1,110 @@
+//! Whose a password or token is: what the servers behind a base say of it.
+//!
+//! A host alone does not say what it serves, so it is asked as a hub and as an OCI registry, and a place on it as a chart repository, too.
+//! Only requests that the host itself asks a password for show one.
+
+use std::sync::Arc;
+
+use mu_provider::http::{AskedServer, Credential, Credentials, Secret};
+use mu_provider::{Account, ErrorKind, Lead, Location, Provider, ProviderError, SafeUrl};
+
+use super::Session;
+use super::events::Work;
+use crate::index::Providers;
+use crate::ops::CommandError;
+
+/// One token, for one host.
+pub(crate) struct Candidate {
+    /// Host, and port if it is not the default one.
+    pub(crate) host: String,
+    pub(crate) token: Secret,
+}
+
+impl Credentials for Candidate {
+    fn find(&self, asked: &AskedServer) -> Option<Credential> {
+        let is_it = asked.host_and_port() == self.host;
+        is_it.then(|| Credential::token(asked, self.token.clone()))
+    }
+}
+
+/// What servers say of a password or token.
+pub(crate) enum Said {
+    /// One accepts it.
+    Accepted(Account),
+    /// No server asks for it where mu looked, or none is there that could be asked.
+    Nothing,
+}
+
+/// Asks the servers behind `prefix`, a base or the start of ids, by these providers.
+///
+/// # Errors
+///
+/// When one of them refuses what is stored for it, and none accepts it, or the host cannot be reached.
+pub(crate) fn ask(
+    session: &Session,
+    providers: &Providers,
+    prefix: &str,
+) -> Result<Said, CommandError> {
+    let (mut refused, mut unreachable) = (None, None);
+    let mut is_answered = false;
+    for (name, location) in places(session, prefix) {
+        let Ok(provider) = providers.get(&name) else { continue };
+        match ask_one(session, &provider, &location) {
+            Ok(Some(account)) => return Ok(Said::Accepted(account)),
+            Ok(None) => is_answered = true,
+            Err(error) => match error.kind() {
+                ErrorKind::Auth => {
+                    refused.get_or_insert(error);
+                }
+                ErrorKind::Network | ErrorKind::Offline => {
+                    unreachable.get_or_insert(error);
+                }
+                // There is something else.
+                _ => is_answered = true,
+            },
+        }
+    }
+    match refused.or(unreachable.filter(|_| !is_answered)) {
+        Some(error) => Err(error.into()),
+        None => Ok(Said::Nothing),
+    }
+}
+
+fn ask_one(
+    session: &Session,
+    provider: &Arc<dyn Provider>,
+    location: &Location,
+) -> Result<Option<Account>, ProviderError> {
+    let progress = Work::begin(&session.events, location.root.to_string().as_str());
+    provider.account(location, &progress)
+}
+
+/// Where packages are whose ids start with `prefix`, each with the name of its provider: where the settings say, or else where they would
+/// be.
+fn places(session: &Session, prefix: &str) -> Vec<(String, Location)> {
+    let registries = session.index().registries();
+    let own = registries.into_iter().filter(|place| place.prefix == prefix);
+    let is_set = session.workspace.settings.registries.iter().any(|set| set.prefix == prefix);
+    if is_set {
+        let own = own.filter_map(|place| place.route.ok());
+        return own.map(|route| (route.provider.name().to_owned(), route.location)).collect();
+    }
+    let (host, path) = prefix.split_once('/').unwrap_or((prefix, ""));
+    let mut places = Vec::new();
+    let mut add = |provider: &str, scheme: &str, rest: &str| {
+        let Ok(url) = SafeUrl::parse(&format!("{scheme}://{host}/{rest}")) else { return };
+        let mut location = Location::new(Lead::of_user(url), "");
+        location.insecure = session.options.allow_insecure;
+        places.push((provider.to_owned(), location));
+    };
+    let is_here = SafeUrl::parse(&format!("https://{host}/")).is_ok_and(|url| url.is_loopback());
+    let schemes: &[&str] = if is_here { &["http", "https"] } else { &["https"] };
+    for scheme in schemes {
+        add("hub", scheme, path);
+        if !path.is_empty() {
+            add("helm", scheme, path);
+        }
+    }
+    add("oci", "https", "");
+    places
+}
