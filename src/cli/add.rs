@@ -17,6 +17,7 @@ that it raises are raised in Mu.yaml too.
 Examples:
   mu add aws/ec2
   mu add 'acme/utils#~1.5' --dev
+  mu add 'helm+https://charts.acme.co/postgresql#^12' --alias olddb
   mu add 'https://github.com/acme/logs#main' -p acme/web")]
 pub(crate) struct Arguments {
     /// What to depend on: [PROTOCOL][BASE/]NAME[#VERSION], or a folder
@@ -25,6 +26,10 @@ pub(crate) struct Arguments {
     /// Write into devDependencies: needed only to develop the package
     #[arg(long)]
     dev: bool,
+    /// Give the dependency this name in the manifest: the alias of a chart, or the key where dependencies are a map. A chart \
+    /// may be listed under several
+    #[arg(long, value_name = "NAME")]
+    alias: Option<String>,
     /// The package of the workspace whose Mu.yaml is edited
     #[arg(short, long, value_name = "PACKAGE")]
     package: Option<String>,
@@ -36,9 +41,9 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
-    let Arguments { references, dev, package, dry_run, narrowing } = arguments;
+    let Arguments { references, dev, alias, package, dry_run, narrowing } = arguments;
     let session = context.open_for_manifest(Scope::Workspace, package.as_deref(), dry_run)?;
-    let (save, narrowing) = (Some(Save { package, dev }), narrowing.into_operation());
+    let (save, narrowing) = (Some(Save { package, dev, alias }), narrowing.into_operation());
     let request = GetRequest { references, save, update: false, dry_run, narrowing };
     change::print(context, &get(&session, &request)?)
 }

@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use clap::Args;
+use clap::{Args, CommandFactory as _};
 
 use crate::cli::context::{Context, Ending};
-use crate::cli::global;
+use crate::cli::{Cli, global, topics};
 use crate::env::Environment;
 use crate::ops::config::settings;
 use crate::ops::search::{SearchRequest, search};
@@ -40,6 +40,12 @@ enum Names {
     Members,
     /// Settings.
     Settings,
+    /// The beginnings of ids that registries of the settings have.
+    Registries,
+    /// Bases, which have passwords.
+    Bases,
+    /// What there is help about.
+    Help,
 }
 
 /// The kind of name that the last word is, if it is a name.
@@ -62,6 +68,9 @@ fn expected(words: &[String]) -> Option<Names> {
         "remove" | "rm" | "update" | "up" | "upgrade" | "downgrade" | "pin" | "unpin" | "patch"
         | "why" | "tree" | "edit" => Some(Names::Locked),
         "pack" | "publish" => Some(Names::Members),
+        "login" | "logout" | "whoami" => Some(Names::Bases),
+        "registry" if matches!(commands.next(), Some("remove" | "rm")) => Some(Names::Registries),
+        "help" if commands.next().is_none() => Some(Names::Help),
         "config" if matches!(commands.next(), Some("get" | "set")) && commands.next().is_none() => {
             Some(Names::Settings)
         }
@@ -87,6 +96,12 @@ fn is_plain(name: &str) -> bool {
 }
 
 fn names(environment: &Environment, expected: Names, words: &[String]) -> Option<BTreeSet<String>> {
+    if expected == Names::Help {
+        let program = Cli::command();
+        let commands = program.get_subcommands().filter(|command| !command.is_hide_set());
+        let commands = commands.map(|command| command.get_name().to_owned());
+        return Some(commands.chain(topics::names().map(str::to_owned)).collect());
+    }
     let options = Options { offline: true, ..Options::default() };
     let events = Arc::new(NoEvents);
     let session = Session::open(environment.clone(), options, Scope::Workspace, events).ok()?;
@@ -96,6 +111,17 @@ fn names(environment: &Environment, expected: Names, words: &[String]) -> Option
         let request = SearchRequest { limit: MOST, ..SearchRequest::default() };
         let found = search(&session, &request).unwrap_or_default();
         names.extend(found.packages.iter().map(|package| short(&package.id)));
+    }
+    if matches!(expected, Names::Registries | Names::Bases) {
+        let settings = &session.workspace.settings;
+        let bases = [settings.base.as_str().to_owned()].into_iter();
+        names.extend(bases.filter(|_| expected == Names::Bases));
+        names.extend(settings.registries.iter().map(|registry| registry.prefix.to_string()));
+        let is_base = |name: String| match expected {
+            Names::Bases => name.trim_end_matches('/').to_owned(),
+            _ => name,
+        };
+        return Some(names.into_iter().map(is_base).collect());
     }
     if matches!(expected, Names::Locked | Names::Any) {
         let lock = session.lockfile().ok()?.unwrap_or_default();
@@ -150,6 +176,14 @@ _mu_with_names() {
         # What the other function takes for files is none.
         COMPREPLY=("${names[@]}")
         compopt +o default +o bashdefault 2>/dev/null
+        return 0
+    fi
+    # Options come after a dash; commands come first.
+    for name in "${COMPREPLY[@]}"; do
+        case "$name" in -* | __complete) ;; *) names+=("$name") ;; esac
+    done
+    if [[ ${#names[@]} -gt 0 ]]; then
+        COMPREPLY=("${names[@]}")
     fi
     return 0
 }
@@ -186,7 +220,7 @@ function __mu_names
         __fish_complete_path "$word"
     end
 end
-complete -c mu -n "__fish_seen_subcommand_from get install i add remove rm update up upgrade downgrade pin unpin patch resolve what-if which why info versions tree mirror pack publish config" -f -a "(__mu_names)"
+complete -c mu -n "__fish_seen_subcommand_from get install i add remove rm update up upgrade downgrade pin unpin patch resolve what-if which why info versions tree mirror pack publish config login logout whoami registry help" -f -a "(__mu_names)"
 complete -c mu -n "__fish_seen_subcommand_from get install i add remove rm tree pack publish" -s p -l package -x -a "(__mu_names)"
 complete -c mu -n "__fish_seen_subcommand_from tree" -s i -l invert -x -a "(__mu_names)"
 complete -c mu -n "__fish_seen_subcommand_from resolve what-if" -l with -x -a "(__mu_names)"
@@ -249,6 +283,11 @@ mod tests {
             ("config ", None),
             ("config get res", Some(Names::Settings)),
             ("config set link ", None),
+            ("login ", Some(Names::Bases)),
+            ("registry add x", None),
+            ("registry rm x", Some(Names::Registries)),
+            ("help ", Some(Names::Help)),
+            ("help get ", None),
         ] {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             assert_eq!(expected(&words), names, "{line}");

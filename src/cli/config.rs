@@ -22,6 +22,7 @@ Examples:
   mu config set -g minimumReleaseAge '3 days'")]
 pub(crate) enum Command {
     /// List each setting, its value, and where it comes from
+    #[command(visible_alias = "ls")]
     List,
     /// Print the value of a setting
     #[command(after_help = "\

@@ -92,7 +92,7 @@ pub(crate) fn run(context: &Context, arguments: Arguments) -> Ending {
         check_not_empty(&session)?;
     }
     session.options.no_dev = arguments.no_dev;
-    let save = arguments.save.then_some(Save { package, dev: false });
+    let save = arguments.save.then_some(Save { package, ..Save::default() });
     let narrowing = arguments.narrowing.into_operation();
     let request = GetRequest { references, save, update, dry_run, narrowing };
     change::print(context, &get(&session, &request)?)

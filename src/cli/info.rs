@@ -301,7 +301,7 @@ fn facts(context: &Context, found: &Info) -> Vec<(&'static str, Vec<String>)> {
         format!("the workspace's own, in `{}`", if place.is_empty() { "." } else { place })
     }));
     vec![
-        ("licence", one(&about.license)),
+        ("license", one(&about.license)),
         ("website", one(&about.website)),
         ("repository", one(&about.repository)),
         ("maintainers", about.maintainers.clone()),

@@ -330,6 +330,7 @@ fn asks_registries(command: &Command) -> bool {
         | Command::Downgrade(_)
         | Command::Outdated(_)
         | Command::Versions(_)
+        | Command::Diff(_)
         | Command::Info(_) => true,
         #[cfg(feature = "publish")]
         Command::Publish(_) | Command::Mirror(_) => true,

@@ -22,6 +22,7 @@ Examples:
   mu registry remove git.acme.co/")]
 pub(crate) enum Command {
     /// List registries, and where each is set
+    #[command(visible_alias = "ls")]
     List,
     /// Set where the packages below a base or a namespace come from
     #[command(after_help = "\
@@ -57,9 +58,12 @@ Examples:
         global: bool,
     },
     /// Remove a registry
-    #[command(after_help = "\
+    #[command(
+        visible_alias = "rm",
+        after_help = "\
 Examples:
-  mu registry remove git.acme.co/")]
+  mu registry remove git.acme.co/"
+    )]
     Remove {
         /// The prefix, as `mu registry list` shows it
         #[arg(value_name = "PREFIX")]

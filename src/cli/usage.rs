@@ -104,6 +104,7 @@ const WORDS: &[(&[&str], &str)] = &[
         "`mu get` reads the manifests of Helm, KCL and Crossplane as they are",
     ),
     (&["sbom", "licenses"], "`mu list --json` lists what is installed, with digests and sources"),
+    (&["self"], "mu is updated in the way in which it was installed"),
     (&["bump"], "`mu version patch` raises the version in Mu.yaml"),
     (
         &["run", "exec", "dlx", "x"],

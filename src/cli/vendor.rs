@@ -208,7 +208,8 @@ fn print_chart(context: &Context, chart: &VendoredChart, dry_run: bool) -> Resul
             "note: Helm uses {name} {version} from inside {inside}; Mu.lock has {locked}"
         ));
     }
-    let what = format!("{} in {prefix} and the lock of {name}", count(archives.len(), "chart"));
+    let archives = count(archives.len(), "archive");
+    let what = format!("{prefix}/ ({archives}) and {lock} of {name}");
     say_fit(context, &what, is_same, dry_run, "run `helm package`");
     Ok(())
 }
@@ -228,8 +229,8 @@ fn print_module(context: &Context, module: &VendoredModule, dry_run: bool) -> Re
             "note: the kcl.mod of {by} names {name} {named}; Mu.lock has {locked}{next}"
         ));
     }
-    let what = count(folders.len(), "module");
-    let what = format!("{what} in {prefix} and the kcl.mod.lock of {name}");
+    let folders = count(folders.len(), "module");
+    let what = format!("{prefix}/ ({folders}) and {} of {name}", kcl::LOCK_NAME);
     say_fit(context, &what, is_same, dry_run, "use `kcl run --vendor`");
     Ok(())
 }

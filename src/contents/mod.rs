@@ -124,6 +124,16 @@ pub(crate) fn choose(
         chosen.retain(|item| !derived.contains(&item.path));
     }
     chosen.sort_unstable_by(|left, right| left.path.as_bytes().cmp(right.path.as_bytes()));
+    #[cfg(feature = "git")]
+    if let Some(modes) = owned.has_more().then(|| mu_provider_git::recorded_modes(folder)).flatten()
+    {
+        for item in &mut chosen {
+            let Content::File { place, executable } = &mut item.content else { continue };
+            // As for Git, what is not tracked is an ordinary file.
+            let recorded = fs::canonicalize(place).ok().and_then(|real| modes.get(&real));
+            *executable = recorded.copied().unwrap_or_default();
+        }
+    }
     Ok(chosen)
 }
 

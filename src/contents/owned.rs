@@ -60,6 +60,12 @@ impl Owned {
         &self.top
     }
 
+    /// Whether a repository or workspace around the package is its author's, too.
+    #[cfg(feature = "git")]
+    pub(super) fn has_more(&self) -> bool {
+        self.around.is_some()
+    }
+
     /// Whether the file or folder at `real`, a path without links, is inside the package itself.
     pub(super) fn is_inside(&self, real: &Path) -> bool {
         is_kept(&self.package, real)

@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::lock::Lockfile;
 use crate::manifest::edit::Section;
 use crate::manifest::{self, Manifest};
+use crate::ops::apply::adding::add;
 use crate::ops::apply::element::find_package;
 use crate::ops::apply::plan::{self, Adding, Plan};
 use crate::ops::requirements::names::in_full;
@@ -47,6 +48,8 @@ pub struct Save {
     pub package: Option<String>,
     /// Whether they are dev dependencies.
     pub dev: bool,
+    /// The name of the one dependency in the manifest.
+    pub alias: Option<String>,
 }
 
 impl Save {
@@ -111,7 +114,7 @@ fn get_noting(
         None => extra.extend(ready.iter().chain(&open).map(print_extra)),
         Some((member, section)) => {
             for dependency in ready {
-                plan::add(session, &mut plan.editing, member, section, dependency)?;
+                add(session, &mut plan.editing, member, section, dependency)?;
             }
             let ids = open.iter().map(|open| session.id_of(&open.reference));
             plan.says_newer = Some(ids.collect());
@@ -140,6 +143,10 @@ fn read(
     target: Option<usize>,
     notes: &mut Vec<String>,
 ) -> Result<Vec<manifest::Requirement>, CommandError> {
+    let alias = request.save.as_ref().and_then(|save| save.alias.clone());
+    if let Some(alias) = &alias {
+        check_alias(alias, &request.references)?;
+    }
     let mut dependencies = Vec::new();
     for text in &request.references {
         let reference = Reference::parse(text)?;
@@ -162,11 +169,25 @@ fn read(
             channel: narrowing.channel.clone().filter(|channel| !channel.is_empty()),
             app_version: narrowing.app_version.clone().filter(|version| !version.is_empty()),
             prerelease: narrowing.prereleases,
+            alias: alias.clone(),
             ..manifest::Requirement::new(reference)
         };
         dependencies.push(narrowing.at_revision(session, dependency)?);
     }
     Ok(dependencies)
+}
+
+/// Checks the name of a dependency in the manifest.
+fn check_alias(alias: &str, references: &[String]) -> Result<(), CommandError> {
+    let refused = |message: String| Err(CommandError::new(Code::Usage, message));
+    let is_letter = |letter: char| letter.is_ascii_alphanumeric() || "-_".contains(letter);
+    if alias.is_empty() || !alias.chars().all(is_letter) {
+        return refused(format!("`{alias}` is no alias: it has letters, digits, `-` and `_`"));
+    }
+    match references {
+        [_] => Ok(()),
+        _ => refused("`--alias` is for one dependency: add them one by one".to_owned()),
+    }
 }
 
 /// The packages that the command names: each once, and not the one whose manifest is to change.

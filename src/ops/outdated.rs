@@ -14,6 +14,7 @@ use crate::ops::explain::failure::unavailable;
 use crate::ops::requirements::check_chosen;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::supposition::installed;
+use crate::ops::session::locked::version_of;
 use crate::ops::solve::ceiling::{asking, newest, obstacle};
 use crate::ops::solve::names;
 use crate::ops::solve::planning::resolve_newest;
@@ -109,7 +110,14 @@ pub fn outdated(session: &Session, supposed: &[String]) -> Result<Vec<Outdated>,
             now.artifact != package.artifact
                 || (package.source.is_archive() && now.archive != package.archive)
         });
+        // A branch may have moved on without another version in its manifest.
+        let is_other_commit = package.commit.is_some()
+            && now
+                .is_some_and(|now| now.version == package.version && now.commit != package.commit);
         let shown_with_content = |package: &LockedPackage| match package.revision() {
+            _ if is_other_commit && package.version != LockedPackage::NO_VERSION => {
+                version_of(package)
+            }
             Some(digest) if is_other_archive => {
                 format!("{} ({})", package.version, ArtifactDigest::shortened(&digest))
             }
@@ -117,7 +125,9 @@ pub fn outdated(session: &Session, supposed: &[String]) -> Result<Vec<Outdated>,
         };
         let current = shown_with_content(package);
         let allowed = now.map_or_else(|| current.clone(), shown_with_content);
-        let newest = newest.filter(|_| !is_other_archive).unwrap_or_else(|| allowed.clone());
+        let newest = newest
+            .filter(|_| !is_other_archive && !is_other_commit)
+            .unwrap_or_else(|| allowed.clone());
         let moved_to = moved_to(&releases);
         let details = package.parsed_version();
         let details = details.and_then(|version| releases.details(releases.position(&version)?));

@@ -123,3 +123,63 @@ fn every_entry_is_upgraded() {
         shop.sandbox.mu(&["get", "--locked"]).ok();
     }
 }
+
+#[test]
+fn a_dependency_is_added_under_an_alias() {
+    let shop = Shop::new("1.5.0", "1.0.0");
+    let sandbox = &shop.sandbox;
+    let web = format!("helm+http://{}/stable/web", shop.nginx.host());
+    sandbox.write("Chart.yaml", "apiVersion: v2\nname: shop\nversion: 0.1.0\n");
+    let has = |front: &str, back: &str| {
+        let text = sandbox.read("Chart.yaml");
+        for (alias, version) in [("front", front), ("back", back)] {
+            let entry = text.split("- ").find(|entry| entry.contains(&format!("alias: {alias}")));
+            let is_so = |entry: &str| entry.contains(&format!("version: {version}\n"));
+            assert!(entry.is_some_and(is_so), "{alias} {version}: {text}");
+        }
+        assert_eq!(text.matches("name: web").count(), 2, "{text}");
+    };
+    sandbox.mu(&["add", &format!("{web}#1.5.0"), "--alias", "front"]).ok();
+    sandbox.mu(&["add", &format!("{web}#^1.0.0"), "--alias", "back"]).ok();
+    has("1.5.0", "^1.0.0");
+    // Each is changed by its alias.
+    sandbox.mu(&["add", &format!("{web}#1.0.0"), "--alias", "back"]).ok();
+    has("1.5.0", "1.0.0");
+    assert_eq!(sandbox.locked().len(), 2);
+    sandbox.mu(&["vendor", "--for", "helm"]).ok();
+    assert!(sandbox.has("work/charts/web-1.0.0.tgz") && sandbox.has("work/charts/web-1.5.0.tgz"));
+    // Without a version, one that fits is taken.
+    sandbox.mu(&["add", &web, "--alias", "third", "--dry-run"]).ok();
+    for (arguments, said) in [
+        (&["add", &web, "--alias", "a b"][..], "is no alias"),
+        (&["add", &web, "--alias", ""], "is no alias"),
+        (&["add", &web, "a/b", "--alias", "x"], "is for one dependency"),
+    ] {
+        sandbox.mu(arguments).says(&[said]);
+        has("1.5.0", "1.0.0");
+    }
+    sandbox.mu(&["remove", "back"]).ok();
+    let text = sandbox.read("Chart.yaml");
+    assert!(text.contains("alias: front") && !text.contains("alias: back"), "{text}");
+}
+
+#[test]
+fn an_alias_is_the_key_where_dependencies_are_a_map() {
+    let sandbox = Sandbox::new();
+    sandbox.offer("aws/vpc 1.0.0:\naws/vpc 2.0.0:\naws/log 1.0.0:");
+    let manifest = |list: &str| format!("name: acme/web\nversion: 1.0.0\ndependencies:{list}\n");
+    sandbox.write("Mu.yaml", &manifest("\n  aws/log: ^1.0.0"));
+    sandbox.mu(&["add", "aws/vpc#^1", "--alias", "net"]).ok();
+    let added = manifest("\n  aws/log: ^1.0.0\n  net: aws/vpc#^1");
+    assert_eq!(sandbox.read("Mu.yaml"), added);
+    sandbox.mu(&["add", "aws/vpc#^2", "--alias", "net"]).ok();
+    assert_eq!(sandbox.read("Mu.yaml"), added.replace("#^1", "#^2"));
+    sandbox.mu(&["add", "aws/vpc", "--alias", "other"]).says(&["is listed already"]);
+    sandbox.mu(&["add", "aws/log", "--alias", "net"]).says(&["is listed already"]);
+    // A list has no names.
+    for list in [" [aws/log#^1.0.0]", " []"] {
+        sandbox.write("Mu.yaml", &manifest(list));
+        sandbox.mu(&["add", "aws/vpc", "--alias", "net"]).says(&["without names", "as a map"]);
+        assert_eq!(sandbox.read("Mu.yaml"), manifest(list));
+    }
+}

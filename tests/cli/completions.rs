@@ -221,3 +221,22 @@ fn packages_of_a_hub_complete_once_its_server_was_searched() {
     assert_eq!(complete(), "acme/vpc\nacme/web\n");
     sandbox.mu(&["search", "web", "--offline"]).ok().says(&["acme/web"]);
 }
+
+#[test]
+fn commands_come_before_options_and_registries_and_topics_complete() {
+    let sandbox = Sandbox::new();
+    sandbox.mu(&["registry", "add", "acme.co/", "https://acme.co/"]).ok();
+    let complete = |words: &[&str]| {
+        let words: Vec<&str> = [&["__complete", "--"], words].concat();
+        sandbox.mu(&words).ok().stdout
+    };
+    assert_eq!(complete(&["login", ""]), "acme.co\nhub.mu.com\n");
+    assert_eq!(complete(&["registry", "rm", ""]), "acme.co/\nhub.mu.com/\n");
+    assert_eq!(complete(&["help", "re"]), "references\nregistry\nremove\nresolve\n");
+    let mut terminal = Shell::start(&sandbox, "bash");
+    terminal.press("mu \t\t");
+    terminal.waits_for("init ");
+    terminal.press("\u{15}mu registry \t\t");
+    terminal.waits_for("remove");
+    assert!(!terminal.printed.contains("--offline"));
+}

@@ -787,7 +787,7 @@ fn helm_finds_what_it_reads_in_charts_and_its_lock() {
         "+ charts/exporter-4.47.3.tgz",
         "- charts/exporter-4.46.0.tgz",
         "note: Helm uses common 0.0.1 from inside web 0.3.0; Mu.lock has 2.0.0",
-        "3 charts in charts and the lock of shop fit Mu.lock",
+        "charts/ (3 archives) and Chart.lock of shop fit Mu.lock",
     ]);
     let published = |name: &str| fs::read(sandbox.path(&format!("www/stable/{name}"))).expect("is");
     for name in ["web-0.3.0.tgz", "exporter-4.47.3.tgz"] {
@@ -821,7 +821,7 @@ fn helm_finds_what_it_reads_in_charts_and_its_lock() {
     // The second time, it requests nothing and changes nothing.
     let (asked, state) = (repository.nginx.log().len(), tree(&sandbox.path("work")));
     let run = sandbox.mu(&["vendor", "--for", "helm", "--offline"]).ok();
-    run.says(&["3 charts in charts and the lock of shop are up to date"]);
+    run.says(&["charts/ (3 archives) and Chart.lock of shop are up to date"]);
     assert_eq!((repository.nginx.log().len(), tree(&sandbox.path("work"))), (asked, state));
     // Another requirement, another lock; the same versions.
     let lock = sandbox.read("Chart.lock");

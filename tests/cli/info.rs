@@ -31,7 +31,7 @@ fn what_a_hub_knows() {
     assert!(!text.contains('\u{1b}'), "{text}");
     let expected = r"aws/ec2 1.2.0
 Machines \u{1b}[31mmade of air
-licence      Apache-2.0
+license      Apache-2.0
 website      https://acme.example/ec2
 maintainers  Ada <ada@acme.example>
              Bob
@@ -84,7 +84,7 @@ fn what_manifests_of_repositories_and_folders_say() {
     assert_eq!(untagged["commit"].as_str().map(str::len), Some(40));
     origin.git(&["tag", "v1.1.0"]);
     let run = sandbox.mu(&["info", &reference]).ok();
-    assert!(run.stdout.contains(" 1.1.0\nLogs\nlicence      MIT\n"), "{}", run.shown());
+    assert!(run.stdout.contains(" 1.1.0\nLogs\nlicense      MIT\n"), "{}", run.shown());
     assert!(run.stdout.ends_with(&format!("mu add {reference}\n")), "{}", run.shown());
     sandbox.place("elsewhere/web", &Package::new("acme/web", "0.3.0").manifest("license: MIT\n"));
     let folder = sandbox.mu(&["info", "../elsewhere/web", "--json"]).ok().json();
@@ -109,7 +109,7 @@ fn what_a_snapshot_leaves_out_is_told_too() {
     assert!(seen.iter().any(|request| request.contains("snapshot")), "{seen:?}");
     let run = sandbox.mu(&["info", "aws/ec2"]).ok();
     assert!(
-        run.stdout.starts_with("aws/ec2 1.0.0\nMachines\nlicence      MIT\n"),
+        run.stdout.starts_with("aws/ec2 1.0.0\nMachines\nlicense      MIT\n"),
         "{}",
         run.shown()
     );

@@ -355,7 +355,7 @@ fn modules_go_where_kcl_looks_for_them() {
     note: the kcl.mod of shop names k8s 1.28; Mu.lock has 1.31.10; `mu pin` writes that into kcl.mod, which KCL goes by
     note: the kcl.mod of shop names konfig v0.4.0; Mu.lock has 0.4.2; `mu pin` writes that into kcl.mod, which KCL goes by
     note: the kcl.mod of konfig 0.4.2 names k8s 1.30; Mu.lock has 1.31.10
-    2 modules in vendor and the kcl.mod.lock of shop fit Mu.lock; commit them, or use `kcl run --vendor`
+    vendor/ (2 modules) and kcl.mod.lock of shop fit Mu.lock; commit them, or use `kcl run --vendor`
     [exit 0]
     ");
     let text = module("k8s", "1.31.10", "");

@@ -60,6 +60,8 @@ mod hub_page;
 mod hub_private;
 mod hub_round_trip;
 mod hub_serve;
+#[cfg(all(feature = "publish", feature = "oci"))]
+mod hub_story;
 mod hub_tags;
 mod identity;
 mod info;
@@ -152,6 +154,8 @@ mod stopped;
 mod support;
 mod tables;
 mod team;
+#[cfg(feature = "git")]
+mod team_story;
 mod update;
 mod upgrades;
 mod vendor;

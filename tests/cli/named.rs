@@ -21,6 +21,7 @@ const ARGUMENTS: &[(&str, &str, Version)] = &[
     ("get", "package", Refused),
     ("add", "references", Used),
     ("add", "package", Refused),
+    ("add", "alias", NoPackage),
     ("remove", "references", Refused),
     ("remove", "package", Refused),
     ("update", "packages", Used),

@@ -328,3 +328,40 @@ fn what_hubs_do_not_take_is_not_packed() {
     sandbox.mu(&["publish", "--to", "../srv", "--dry-run"]).fails().says(&expected);
     assert!(!sandbox.has("work/web-1.0.0.tgz"));
 }
+
+#[cfg(feature = "git")]
+#[test]
+fn modes_are_those_in_the_index_where_the_file_system_has_none() {
+    use crate::support::git::git;
+    let sandbox = Sandbox::new();
+    let folder = sandbox.path("work");
+    write_tree(&folder, "022", false);
+    git(&folder, &["init", "--quiet", "."]);
+    git(&folder, &["add", "."]);
+    let archive = |name: &str| {
+        sandbox.mu(&["pack", "--output", name]).ok();
+        fs::read(folder.join(name)).expect("was packed")
+    };
+    let real = archive("../real.tgz");
+    let mode = |mode: u32| {
+        for path in ["Mu.yaml", "bin/run", "a-b", "a.b", "a/b/c/file"] {
+            fs::set_permissions(folder.join(path), fs::Permissions::from_mode(mode)).expect("ours");
+        }
+    };
+    // As on mounts of WSL and FAT, and without a word of Git's.
+    mode(0o777);
+    assert!(archive("../wrong.tgz") != real);
+    git(&folder, &["config", "core.fileMode", "false"]);
+    for all in [0o777, 0o644] {
+        mode(all);
+        assert!(archive("../again.tgz") == real, "{all:o}");
+    }
+    // What Git does not know is an ordinary file.
+    write(&folder, "new.sh", "#!/bin/sh\n");
+    mode(0o777);
+    fs::set_permissions(folder.join("new.sh"), fs::Permissions::from_mode(0o777)).expect("ours");
+    archive("../new.tgz");
+    let files = unpacked(&sandbox.path("new.tgz"));
+    let files = tree(files.path());
+    assert_eq!((files["new.sh"].0, files["bin/run"].0), ('f', 'x'));
+}

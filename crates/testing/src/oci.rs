@@ -196,7 +196,8 @@ impl Content {
                 let repository = format!("{}{repository}", self.behaviour.known_below);
                 let scope = format!("repository:{repository}:{actions}");
                 let token = shown.strip_prefix("Bearer ").unwrap_or_default();
-                let allows = token == format!("token-for-{scope}")
+                let allows = (path.is_empty() && token.starts_with("token-for-"))
+                    || token == format!("token-for-{scope}")
                     || token == format!("token-for-repository:{repository}:pull,push");
                 let challenge =
                     format!("Bearer realm=\"{realm}\",service=\"tests\",scope=\"{scope}\"");
@@ -220,7 +221,9 @@ impl Content {
         let scope = query.split('&').find_map(|pair| pair.strip_prefix("scope="));
         let scope = scope.unwrap_or_default().replace("%3A", ":").replace("%2F", "/");
         let scope = scope.replace("%2C", ",");
-        if !scope.starts_with(&format!("repository:{}", self.behaviour.known_below)) {
+        // Without a scope, it lets in, as for `docker login`.
+        let below = format!("repository:{}", self.behaviour.known_below);
+        if !scope.is_empty() && !scope.starts_with(&below) {
             return Reply::status(403);
         }
         Reply::body(json!({"token": format!("token-for-{scope}"), "expires_in": 300}).to_string())

@@ -41,6 +41,7 @@ mod export;
 mod gitmodules;
 mod listing;
 mod manifest;
+mod modes;
 mod modules;
 mod oid;
 mod pack;
@@ -65,6 +66,7 @@ mod working_copy;
 
 pub use crate::ahead::commits_ahead;
 pub use crate::checkout::Checkout;
+pub use crate::modes::recorded_modes;
 pub use crate::provider::{CheckFolder, GitOptions, GitProvider};
 pub use crate::ref_name::{BranchName, TagName};
 pub use crate::stand_in::StandInError;

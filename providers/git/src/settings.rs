@@ -21,6 +21,8 @@ pub(crate) struct Settings {
     pub(crate) has_ask_pass: bool,
     /// Whether anything is set about the web.
     has_web: bool,
+    /// `http.extraHeader`, which may be there several times: the URL that it is for, if it is for one, and its value.
+    headers: Vec<(Option<String>, String)>,
     /// The beginning of a URL, and its replacement.
     instead_of: Vec<(String, String)>,
 }
@@ -29,9 +31,9 @@ pub(crate) struct Settings {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct WebSettings {
     pub(crate) connection: Connection,
-    /// `http.extraHeader`, if it is no `Authorization`.
-    pub(crate) header: Option<(String, Secret)>,
-    /// `http.extraHeader`, if it is one.
+    /// Those in `http.extraHeader` that are no `Authorization`.
+    pub(crate) headers: Vec<(String, Secret)>,
+    /// The last one that is one.
     pub(crate) authorization: Option<Stated>,
 }
 
@@ -61,8 +63,12 @@ impl Settings {
                 settings.ssh_command = Some(value.to_owned());
             } else if key == "core.askpass" {
                 settings.has_ask_pass = !value.is_empty();
-            } else if key.starts_with("http.") {
+            } else if let Some(key) = key.strip_prefix("http.") {
                 settings.has_web = true;
+                if let Some(url) = key.strip_suffix("extraheader") {
+                    let url = url.strip_suffix('.').map(str::to_owned);
+                    settings.headers.push((url, value.to_owned()));
+                }
             } else if let Some(url) = key.strip_prefix("url.")
                 && let Some(url) = url.strip_suffix(".insteadof")
             {
@@ -92,7 +98,7 @@ impl Settings {
         if !matches!(remote.scheme, Scheme::Https | Scheme::Http) {
             return found;
         }
-        let said = if self.has_web { asked_for(remote, programs) } else { String::new() };
+        let said = if self.has_web { self.asked_for(remote, programs) } else { String::new() };
         let value = |key: &str| {
             let mut all = pairs(&said).filter(|(name, _)| *name == key);
             all.next_back().map(|(_, value)| value.to_owned()).filter(|value| !value.is_empty())
@@ -108,26 +114,62 @@ impl Settings {
         });
         let mut proxies = pairs(&said).filter(|(name, _)| *name == "http.proxy");
         found.connection.proxy = proxies.next_back().map(|(_, value)| value.to_owned());
-        if let Some(header) = value("http.extraheader")
-            && let Some((name, value)) = header.split_once(':')
-        {
+        for header in self.headers(&said) {
+            let Some((name, value)) = header.split_once(':') else { continue };
             let (name, value) = (name.trim(), value.trim());
             match is_authorization(name) {
                 true => found.authorization = Some(Stated::Header(Secret::new(value))),
-                false => found.header = Some((name.to_owned(), Secret::new(value))),
+                false => found.headers.push((name.to_owned(), Secret::new(value))),
+            }
+        }
+        found
+    }
+
+    /// Asks Git what is set for the URL of a remote, and which URLs with headers of their own are meant.
+    fn asked_for(&self, remote: &RemoteUrl, programs: &GitPrograms) -> String {
+        let Ok(mut command) = programs.git() else { return String::new() };
+        for (number, (url, _)) in self.headers.iter().enumerate() {
+            // A key of a program's option ends at the first `=`.
+            if let Some(url) = url.as_ref().filter(|url| !url.contains('=')) {
+                command.arg("-c").arg(format!("http.{url}.{MARK}{number}=1"));
+            }
+        }
+        command.args(["config", "--null", "--type=path", "--get-urlmatch", "http"]);
+        command.arg(remote.url.as_url().as_str()).stdin(Stdio::null());
+        let output = command.output().map(|output| output.stdout).unwrap_or_default();
+        String::from_utf8_lossy(&output).into_owned()
+    }
+
+    /// The headers for a URL about which Git has said this. As for Git, one for a less specific URL than an earlier one does not count, and an
+    /// empty one takes back those before.
+    fn headers(&self, said: &str) -> Vec<&str> {
+        let mut found = Vec::new();
+        let mut best = None;
+        for (number, (url, value)) in self.headers.iter().enumerate() {
+            let mark = format!("http.{MARK}{number}");
+            let is_meant = url.is_none() || pairs(said).any(|(key, _)| key == mark);
+            let closeness = url.as_deref().map(closeness);
+            if !is_meant || closeness < best {
+                continue;
+            }
+            best = closeness;
+            match &**value {
+                "" => found.clear(),
+                value => found.push(value),
             }
         }
         found
     }
 }
 
-/// Asks Git what is set for the URL of a remote.
-fn asked_for(remote: &RemoteUrl, programs: &GitPrograms) -> String {
-    let Ok(mut command) = programs.git() else { return String::new() };
-    command.args(["config", "--null", "--type=path", "--get-urlmatch", "http"]);
-    command.arg(remote.url.as_url().as_str()).stdin(Stdio::null());
-    let output = command.output().map(|output| output.stdout).unwrap_or_default();
-    String::from_utf8_lossy(&output).into_owned()
+/// The beginning of the keys with which Git is asked which URLs are meant.
+const MARK: &str = "mu-asks-";
+
+/// How closely a URL of the settings, which is meant, names a remote: one without patterns, the longer path, then one with a user.
+fn closeness(url: &str) -> (bool, usize, bool) {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    let (host, path) = rest.split_once('/').unwrap_or((rest, ""));
+    (!host.contains('*'), path.trim_end_matches('/').len(), host.contains('@'))
 }
 
 /// The pairs in what Git prints with `--null`.

@@ -78,6 +78,9 @@ pub(crate) fn note_apps(context: &Context, outcome: &Outcome) {
     }
 }
 
+/// What stands between a version and the digest of its content.
+const CONTENT: &str = " (h1:";
+
 /// `+ id 1.0.0`, `- id 1.0.0`, `~ id 1.0.0 → 1.1.0`, in the styles of faint, new, removed and changed text.
 fn shown(context: &Context, change: &Change, styles: [Style; 4]) -> String {
     let ([faint, good, bad, notice], name) = (styles, context.name(&change.id));
@@ -85,6 +88,15 @@ fn shown(context: &Context, change: &Change, styles: [Style; 4]) -> String {
         (None, Some(to)) => format!("{good}+{good:#} {name} {to}"),
         (Some(from), None) => format!("{bad}-{bad:#} {name} {faint}{from}{faint:#}"),
         (Some(from), Some(to)) => {
+            if let (Some((version, before)), Some((same, after))) =
+                (from.split_once(CONTENT), to.split_once(CONTENT))
+                && version == same
+            {
+                return format!(
+                    "{notice}~{notice:#} {name} {version} with other files {faint}(h1:{} →{faint:#} h1:{after}",
+                    before.trim_end_matches(')')
+                );
+            }
             let steps: String = change.via.iter().map(|step| format!(" → {step}")).collect();
             format!("{notice}~{notice:#} {name} {faint}{from}{steps} →{faint:#} {to}")
         }

@@ -32,6 +32,11 @@ pub(super) fn asked_for(arguments: &[OsString]) -> Option<&'static str> {
     }
 }
 
+/// The names of the topics.
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    TOPICS.iter().map(|(name, ..)| *name)
+}
+
 /// A line for each topic.
 pub(super) fn list() -> String {
     let line = |(name, title, _): &(&str, &str, &str)| {

@@ -8,10 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::formats;
 use crate::lock::Lockfile;
 use crate::manifest;
 use crate::manifest::edit::Section;
+use crate::ops::apply::adding::add;
 use crate::ops::apply::install::install;
 use crate::ops::apply::kinds::{check_kinds, describe};
 use crate::ops::apply::rewrite::{List, rewrite};
@@ -26,7 +26,7 @@ use crate::ops::solve::record::restate;
 use crate::ops::solve::resolve::{is_settled, resolve};
 use crate::ops::solve::resolved::Resolved;
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::{PackageId, Protocol, Reference};
+use crate::reference::PackageId;
 use crate::select::{Change, Installed, Lowered, Move, Update};
 
 /// What a command is about to do.
@@ -397,58 +397,4 @@ pub(crate) fn narrow(
     let has_version = wanted.reference.version().is_some();
     editing.change(session, member, |editor| editor.set(section, &wanted))?;
     Ok(Some(has_version))
-}
-
-/// The reference to a package as manifests of other ecosystems write it: with the protocol, which the settings
-/// know.
-fn with_protocol(session: &Session, id: &PackageId, reference: Reference) -> Reference {
-    let is_whole = reference.protocol().is_some() || reference.local().is_some();
-    let Some(route) = session.index().known_route(id).filter(|_| !is_whole) else {
-        return reference;
-    };
-    let (provider, scheme) = (route.provider.name(), route.location.root.scheme());
-    let protocols = [format!("{provider}+{scheme}"), provider.to_owned()];
-    let written = protocols.iter().filter_map(|protocol| {
-        let written = Reference::parse(&format!("{protocol}://{id}")).ok()?;
-        let is_known = !matches!(written.protocol(), Some(Protocol::Plugin(_)) | None);
-        is_known.then(|| written.with_version(reference.version().cloned()))
-    });
-    written.into_iter().next().unwrap_or(reference)
-}
-
-/// Writes a dependency into a list of a manifest, by the name that the manifest has for its package, if it has one.
-///
-/// # Errors
-///
-/// When the manifest cannot be changed.
-pub(crate) fn add(
-    session: &Session,
-    editing: &mut Editing,
-    member: usize,
-    section: Section,
-    mut dependency: manifest::Requirement,
-) -> Result<(), CommandError> {
-    let own = &session.workspace.members[member];
-    let id = |reference: &Reference| id_in(session, own, reference);
-    let new = id(&dependency.reference);
-    let manifest = editing.changed.manifest(&session.workspace, member);
-    let all = manifest.dependencies.iter().chain(&manifest.dev_dependencies);
-    if let Some(known) = all.map(|known| &known.reference).find(|known| id(known) == new) {
-        dependency.reference = known.with_version(dependency.reference.version().cloned());
-    } else if formats::format_of(&own.manifest_path).is_some() {
-        dependency.reference = with_protocol(session, &new, dependency.reference);
-    }
-    let listed = |section: Section| {
-        let mut entries = section.of(manifest).iter();
-        entries.find(|known| id(&known.reference) == new && !known.indirect)
-    };
-    if let (None, Some(old)) = (listed(section), listed(section.other()).cloned()) {
-        // It moves from one list to the other.
-        dependency.channel = dependency.channel.or(old.channel);
-        dependency.app_version = dependency.app_version.or(old.app_version);
-        dependency.prerelease |= old.prerelease;
-        editing.change(session, member, |editor| editor.remove(section.other(), &old.reference))?;
-    }
-    editing.change(session, member, |editor| editor.add(section, &dependency))?;
-    Ok(())
 }

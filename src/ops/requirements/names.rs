@@ -106,7 +106,28 @@ pub(crate) fn as_here(session: &Session, reference: Reference) -> Reference {
 /// The package that a reference of the command line means here, which may name one of its elements.
 pub(crate) fn package_here(session: &Session, reference: Reference) -> Reference {
     let reference = as_here(session, reference);
-    element_here(session, &reference).unwrap_or(reference)
+    let found = element_here(session, &reference).or_else(|| end_here(session, &reference));
+    found.unwrap_or(reference)
+}
+
+/// The only package in use whose name ends with the several segments of a reference, if nothing in use is called just so.
+fn end_here(session: &Session, reference: &Reference) -> Option<Reference> {
+    let is_short = reference.base().is_none() && reference.protocol().is_none();
+    if !is_short || reference.local().is_some() || reference.is_single_name() {
+        return None;
+    }
+    let lock = session.lockfile().ok().flatten()?;
+    let own = session.id_of(reference);
+    if session.places.member_of(&own).is_some() || lock.replacement(&own).is_some() {
+        return None;
+    }
+    let end = format!("/{}", reference.name().as_str());
+    let ids = lock.packages.iter().map(|package| &package.id);
+    let mut ids = ids.filter(|id| **id == own || id.name_str().ends_with(&end));
+    match (ids.next(), ids.next()) {
+        (Some(id), None) if *id != own => Some(in_use(session, id, reference)),
+        _ => None,
+    }
 }
 
 /// The package in use that exports what a reference names, if it is one and nothing in use has that name.

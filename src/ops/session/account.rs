@@ -47,7 +47,10 @@ pub(crate) fn ask(
 ) -> Result<Said, CommandError> {
     let (mut refused, mut unreachable) = (None, None);
     let mut is_answered = false;
-    for (name, location) in places(session, prefix) {
+    for Place { provider: name, location, is_last } in places(session, prefix) {
+        if is_last && (is_answered || refused.is_some()) {
+            continue;
+        }
         let Ok(provider) = providers.get(&name) else { continue };
         match ask_one(session, &provider, &location) {
             Ok(Some(account)) => return Ok(Said::Accepted(account)),
@@ -79,32 +82,45 @@ fn ask_one(
     provider.account(location, &progress)
 }
 
-/// Where packages are whose ids start with `prefix`, each with the name of its provider: where the settings say, or else where they would
-/// be.
-fn places(session: &Session, prefix: &str) -> Vec<(String, Location)> {
+/// A place that may have packages, and the name of its provider.
+struct Place {
+    provider: String,
+    location: Location,
+    /// Whether it is asked only if nobody answers at the others.
+    is_last: bool,
+}
+
+/// Where packages are whose ids start with `prefix`: where the settings say, or else where they would be.
+fn places(session: &Session, prefix: &str) -> Vec<Place> {
     let registries = session.index().registries();
     let own = registries.into_iter().filter(|place| place.prefix == prefix);
     let is_set = session.workspace.settings.registries.iter().any(|set| set.prefix == prefix);
     if is_set {
-        let own = own.filter_map(|place| place.route.ok());
-        return own.map(|route| (route.provider.name().to_owned(), route.location)).collect();
+        let own = own.filter_map(|place| place.route.ok()).map(|route| Place {
+            provider: route.provider.name().to_owned(),
+            location: route.location,
+            is_last: false,
+        });
+        return own.collect();
     }
     let (host, path) = prefix.split_once('/').unwrap_or((prefix, ""));
     let mut places = Vec::new();
+    let is_here = SafeUrl::parse(&format!("https://{host}/")).is_ok_and(|url| url.is_loopback());
     let mut add = |provider: &str, scheme: &str, rest: &str| {
         let Ok(url) = SafeUrl::parse(&format!("{scheme}://{host}/{rest}")) else { return };
         let mut location = Location::new(Lead::of_user(url), "");
         location.insecure = session.options.allow_insecure;
-        places.push((provider.to_owned(), location));
+        let is_last = is_here && provider != "oci" && scheme == "https";
+        places.push(Place { provider: provider.to_owned(), location, is_last });
     };
-    let is_here = SafeUrl::parse(&format!("https://{host}/")).is_ok_and(|url| url.is_loopback());
-    let schemes: &[&str] = if is_here { &["http", "https"] } else { &["https"] };
-    for scheme in schemes {
+    // Servers on this machine rarely speak TLS. An OCI registry is asked by both.
+    for scheme in if is_here { &["http", "https"][..] } else { &["https"] } {
         add("hub", scheme, path);
         if !path.is_empty() {
             add("helm", scheme, path);
         }
     }
     add("oci", "https", "");
+    places.sort_by_key(|place| place.is_last);
     places
 }

@@ -61,12 +61,15 @@ impl Dialect for Charts {
         let version = self.version(new)?;
         let text = format!("{protocol}://{host}{folder}/{}#{version}", name.leaf());
         let read = Reference::parse(&text).map_err(|_| refused())?;
-        let pairs = vec![
+        let mut pairs = vec![
             ("name", New::Text(name.leaf().to_owned())),
             ("version", New::Text(version)),
             ("repository", New::Text(format!("{scheme}://{host}{folder}"))),
         ];
-        let read = Requirement { prerelease: names_prerelease(&read), ..Requirement::new(read) };
+        let alias = new.alias.clone();
+        pairs.extend(alias.iter().map(|alias| ("alias", New::Text(alias.clone()))));
+        let prerelease = names_prerelease(&read);
+        let read = Requirement { prerelease, alias, ..Requirement::new(read) };
         Ok((New::Lines(pairs), read))
     }
 

@@ -66,12 +66,13 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
     let (root, unknown) = reader::read_all(text, &chart::SHAPE).map_err(in_chart)?;
     let mut release = chart::head(&root, None).map_err(in_chart)?;
     release.unknown = unknown.check(around.is_own).map_err(in_chart)?;
-    let (mut places, mut seen) = (Vec::new(), Seen::default());
+    let (mut places, mut names, mut seen) = (Vec::new(), Vec::new(), Seen::default());
     let mut add = |text: &str, root: &Node<'_>| -> Result<(), Fault> {
         for (index, node) in root.list("dependencies")?.iter().enumerate() {
             if dependency::add(&mut release, node, around, &mut seen)? {
                 let line = mu_manifest::source::line_of(text, node.span.start);
                 places.push(Place { line, index });
+                names.push(node.said("alias"));
             }
         }
         Ok(())
@@ -89,7 +90,7 @@ pub fn read(files: &Texts, around: &Reading<'_>) -> Result<Package, FormatError>
     }
     chart::details(&mut release, &root).map_err(in_chart)?;
     release.dependencies.get_or_insert_default();
-    Ok(Package { release, places, ..Package::default() })
+    Ok(Package { release, places, names, ..Package::default() })
 }
 
 /// What `requirements.yaml` says, if it lists dependencies: Helm then reads them there, and not in `Chart.yaml`, in both formats of

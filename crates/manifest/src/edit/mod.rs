@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use super::schema::File;
 use super::source::layout::{self, Collection, Patch};
-use super::source::{Document, SourceError};
+use super::source::{Document, Problem, SourceError};
 use super::{Manifest, Requirement};
 use crate::reference::{Defaults, Reference, VersionSpec};
 
@@ -133,6 +133,30 @@ impl Editor {
             ..old.clone()
         };
         self.rewrite(section, index, &old, &wanted)
+    }
+
+    /// Adds a dependency under its alias, or gives the entry with that alias its version. Returns whether anything changed.
+    ///
+    /// # Errors
+    ///
+    /// When the entry with the alias is for another package, the manifest has no place for one, or it cannot be changed safely.
+    pub fn add_named(&mut self, section: Section, new: &Requirement) -> Result<bool, EditError> {
+        let known = self.requirements(section)?;
+        let Some(index) = known.iter().position(|known| known.alias == new.alias) else {
+            if let Some(dialect) = self.dialect.clone() {
+                let checked = dialect.check(&self.path, &self.text, Some(new));
+                checked.map_err(|problem| self.problem(problem))?;
+            }
+            return self.append(section, new);
+        };
+        let Some(old) = known.get(index).map(|known| &known.reference) else { return Ok(false) };
+        let alias = new.alias.as_deref().unwrap_or_default();
+        if !self.is_same_package(old, &new.reference) {
+            let other = old.with_version(None);
+            let what = Problem::new(format!("`{alias}` is the alias of `{other}` already"));
+            return Err(self.problem(what));
+        }
+        self.set_version_at(section, index, new.reference.version().cloned())
     }
 
     /// Makes a package's entry equal to `wanted`. Returns whether anything changed; a package that is not

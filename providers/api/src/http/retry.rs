@@ -76,6 +76,17 @@ fn by_proxy(cause: &str) -> Option<Refusal> {
     }
 }
 
+/// Whether nobody knows the name of the host, by the words of the system (glibc, musl, macOS, Windows), which are all that there is.
+fn is_unknown_name(cause: &str) -> bool {
+    const WORDS: [&str; 4] = [
+        "Name or service not known",
+        "Name does not resolve",
+        "nodename nor servname provided",
+        "No such host is known",
+    ];
+    WORDS.iter().any(|words| cause.contains(words))
+}
+
 impl Failure {
     /// A failure that another attempt may not meet again.
     pub fn may_pass(error: ProviderError) -> Self {
@@ -131,8 +142,8 @@ impl Failure {
             ExchangeError::Transport(error) if error.is_connect() => {
                 let proxy = proxy.map(str::to_owned);
                 let cause = root_cause(&error.without_url());
-                // A proxy that refuses will refuse again.
-                let may_pass = by_proxy(&cause).is_none();
+                // A proxy that refuses will refuse again, and a name that is not known will not be.
+                let may_pass = by_proxy(&cause).is_none() && !is_unknown_name(&cause);
                 let failed = unreachable_for(Unreachable::Unconnected { proxy, cause });
                 return Self { may_pass, ..failed };
             }

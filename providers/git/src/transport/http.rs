@@ -85,11 +85,9 @@ fn common<'http>(
     authorization: &Authorization,
     web: &WebSettings,
 ) -> Request<'http> {
-    let request = match &web.header {
-        Some((name, value)) => request.own_header(name, value),
-        None => request,
-    };
-    request
+    let headers = web.headers.iter();
+    headers
+        .fold(request, |request, (name, value)| request.own_header(name, value))
         .by(&web.connection)
         .header("user-agent", USER_AGENT)
         .header("git-protocol", "version=2")

@@ -146,6 +146,55 @@ fn headers_for_a_url_go_to_its_server_alone() {
 }
 
 #[test]
+fn several_headers_are_sent_as_git_counts_them() {
+    let origin = origin();
+    let server = HttpServer::start(origin.root());
+    let root = server.root();
+    let headers = |lines: &[&str]| {
+        lines.iter().map(|line| format!("\textraHeader = {line}\n")).collect::<String>()
+    };
+    let section = |url: &str, lines: &[&str]| match url {
+        "" => format!("[http]\n{}", headers(lines)),
+        url => format!("[http \"{url}\"]\n{}", headers(lines)),
+    };
+    let inner = format!("{root}private.git");
+    for (config, sent) in [
+        (section("", &["X-A: 1", "X-B: 2"]), "x-a=1 x-b=2"),
+        (section("", &["X-A: 1", "\"\"", "X-B: 2"]), "x-b=2"),
+        (section("", &["X-A: 1"]) + &section(&root, &["X-B: 2", "X-C: 3"]), "x-a=1 x-b=2 x-c=3"),
+        // What is less close and comes later does not count.
+        (section(&root, &["X-A: 1"]) + &section("", &["X-B: 2"]), "x-a=1"),
+        (section(&inner, &["X-A: 1"]) + &section(&root, &["X-B: 2"]), "x-a=1"),
+        (section(&root, &["X-A: 1"]) + &section(&inner, &["X-B: 2"]), "x-a=1 x-b=2"),
+        (section(&root, &["X-A: 1"]) + &section(&inner, &["\"\"", "X-B: 2"]), "x-b=2"),
+        (section("http://other/", &["X-A: 1"]) + &section(&root, &["X-B: 2"]), "x-b=2"),
+        (section("", &["X-A: 1", "X-A: 2"]), "x-a=1 x-a=2"),
+    ] {
+        let seen = |since: usize| {
+            let seen = server.seen().into_iter().nth(since).expect("was asked");
+            let own = seen.headers.into_iter().filter(|(name, _)| name.starts_with("x-"));
+            own.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(" ")
+        };
+        let before = server.seen().len();
+        let world = configured(&config, &[]);
+        let listed = world.provider.list(&written(&root, "private.git"), None, &world.notes);
+        listed.expect("everybody is let in");
+        assert_eq!(seen(before), sent, "{config}");
+        // Git itself sends the same.
+        let before = server.seen().len();
+        let home = world.folder.path().join("home");
+        let status = std::process::Command::new("git")
+            .args(["ls-remote", "--quiet", &inner])
+            .env("GIT_CONFIG_GLOBAL", home.join("config"))
+            .env("GIT_CONFIG_NOSYSTEM", "1")
+            .stdout(std::process::Stdio::null())
+            .status();
+        assert!(status.is_ok_and(|status| status.success()));
+        assert_eq!(seen(before), sent, "git, {config}");
+    }
+}
+
+#[test]
 fn certificates_for_a_url_are_trusted_and_a_wrong_file_is_named() {
     let origin = origin();
     let server = HttpServer::start(origin.root());

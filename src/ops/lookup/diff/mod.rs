@@ -14,9 +14,10 @@ use crate::manifest::source::Document;
 use crate::manifest::{JSON_NAME, YAML_NAME};
 use crate::ops::apply::fetch::bring_locked;
 use crate::ops::lookup::chosen::fetched;
+use crate::ops::lookup::package::published;
 use crate::ops::session::error::quoted;
 use crate::ops::{Code, CommandError, Outcome, Session};
-use crate::reference::PackageId;
+use crate::reference::{PackageId, Version};
 use crate::store::Stored;
 
 /// One of the two versions.
@@ -53,7 +54,8 @@ struct Fetched {
 }
 
 /// Compares the version that `from` names with the one that `to` names: `PKG#VERSION`, or only `#VERSION` for the same package.
-/// Without `to`, compares the locked version with the one that `from` names, which is the newest if it names none.
+/// Without `to`, compares the locked version with the one that `from` names, which is the newest if it names none, or the tip of the
+/// branch that is locked.
 ///
 /// # Errors
 ///
@@ -67,12 +69,26 @@ pub fn diff(session: &Session, from: &str, to: Option<&str>) -> Result<Differenc
             (of_registry(session, from)?, of_registry(session, &to)?)
         }
         None => {
-            let to = of_registry(session, from)?;
+            let to = of_registry(session, &followed(session, from)?)?;
             (of_lock(session, &to.side.id, from)?, to)
         }
     };
     session.save_index();
     compare(Some(&from), Some(&to))
+}
+
+/// A reference, with the branch that is locked for its package, if it names no version.
+fn followed(session: &Session, text: &str) -> Result<String, CommandError> {
+    if text.contains('#') {
+        return Ok(text.to_owned());
+    }
+    let id = published(session, text)?.id;
+    let lock = session.lockfile()?.unwrap_or_default();
+    let package = lock.find(lock.used_for(&id)).last().filter(|package| package.commit.is_some());
+    let is_tag = |name: &&str| Version::parse_lenient(name.trim_start_matches('v')).is_ok();
+    let branch = package.and_then(|package| package.reference.as_deref());
+    let branch = branch.filter(|name| !is_tag(name));
+    Ok(branch.map_or_else(|| text.to_owned(), |branch| format!("{text}#{branch}")))
 }
 
 /// How the packages differ that a run moves from the lock `before` to what it has chosen.
