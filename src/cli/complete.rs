@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use clap::{Args, CommandFactory as _};
+use clap::{Args, Command};
 
 use crate::cli::context::{Context, Ending};
-use crate::cli::{Cli, global, topics};
+use crate::cli::{global, topics};
 use crate::env::Environment;
 use crate::ops::config::settings;
 use crate::ops::search::{SearchRequest, search};
@@ -78,13 +78,23 @@ fn expected(words: &[String]) -> Option<Names> {
     }
 }
 
-pub(crate) fn run(context: &Context, arguments: &Arguments) -> Ending {
+pub(crate) fn run(context: &Context, arguments: &Arguments, program: fn() -> Command) -> Ending {
     let Some(expected) = expected(&arguments.words) else { return Ok(0) };
     let typed = arguments.words.last().map(String::as_str).unwrap_or_default();
-    let names = names(&context.environment, expected, &arguments.words).unwrap_or_default();
+    let names = match expected {
+        Names::Help => topics_of(&program()),
+        _ => names(&context.environment, expected, &arguments.words).unwrap_or_default(),
+    };
     let fitting = names.iter().filter(|name| name.starts_with(typed) && is_plain(name));
     context.print(&fitting.map(|name| format!("{name}\n")).collect::<String>())?;
     Ok(0)
+}
+
+/// What there is help about.
+fn topics_of(program: &Command) -> BTreeSet<String> {
+    let commands = program.get_subcommands().filter(|command| !command.is_hide_set());
+    let commands = commands.map(|command| command.get_name().to_owned());
+    commands.chain(topics::names().map(str::to_owned)).collect()
 }
 
 /// Whether a name has only characters that references have, and begins like one. Names are those of whoever made the checkout, and
@@ -96,12 +106,6 @@ fn is_plain(name: &str) -> bool {
 }
 
 fn names(environment: &Environment, expected: Names, words: &[String]) -> Option<BTreeSet<String>> {
-    if expected == Names::Help {
-        let program = Cli::command();
-        let commands = program.get_subcommands().filter(|command| !command.is_hide_set());
-        let commands = commands.map(|command| command.get_name().to_owned());
-        return Some(commands.chain(topics::names().map(str::to_owned)).collect());
-    }
     let options = Options { offline: true, ..Options::default() };
     let events = Arc::new(NoEvents);
     let session = Session::open(environment.clone(), options, Scope::Workspace, events).ok()?;

@@ -62,7 +62,7 @@ Examples:
   mu env --json")]
 pub(crate) struct EnvironmentArguments {
     /// Print only the values of these, a line each
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "VARIABLE")]
     names: Vec<String>,
 }
 

@@ -396,7 +396,7 @@ fn carry_out(context: &Context, command: Command) -> Ending {
         #[cfg(feature = "exec")]
         Command::Plugin(command) => plugin::run(context, &command),
         Command::Doctor(arguments) => doctor::run(context, &arguments),
-        Command::Complete(arguments) => complete::run(context, &arguments),
+        Command::Complete(arguments) => complete::run(context, &arguments, Cli::command),
         Command::Completions(arguments) => {
             completions::run(context, &arguments, &mut Cli::command())
         }

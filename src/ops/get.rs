@@ -7,9 +7,9 @@ use std::path::Path;
 use crate::lock::Lockfile;
 use crate::manifest::edit::Section;
 use crate::manifest::{self, Manifest};
-use crate::ops::apply::adding::add;
 use crate::ops::apply::element::find_package;
 use crate::ops::apply::plan::{self, Adding, Plan};
+use crate::ops::apply::rewrite::enter;
 use crate::ops::requirements::names::in_full;
 use crate::ops::requirements::requester::Requester;
 use crate::ops::requirements::{Requirements, print_extra, without};
@@ -114,7 +114,7 @@ fn get_noting(
         None => extra.extend(ready.iter().chain(&open).map(print_extra)),
         Some((member, section)) => {
             for dependency in ready {
-                add(session, &mut plan.editing, member, section, dependency)?;
+                enter(session, &mut plan.editing, member, section, dependency)?;
             }
             let ids = open.iter().map(|open| session.id_of(&open.reference));
             plan.says_newer = Some(ids.collect());

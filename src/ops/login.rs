@@ -7,7 +7,7 @@ use std::sync::Arc;
 use mu_provider::http::{Secret, names_of, token_variable};
 use mu_provider::{Account, SafeUrl};
 
-use crate::ops::session::account::{Candidate, Said, ask};
+use crate::ops::session::account::{Candidate, Said, ask, providers_with};
 use crate::ops::session::credentials;
 use crate::ops::{Code, CommandError, Session};
 use crate::reference::Base;
@@ -104,7 +104,7 @@ fn accepted(
     token: &Secret,
 ) -> Result<Option<Account>, CommandError> {
     let candidate = Candidate { host: host.host.clone(), token: token.clone() };
-    let providers = session.providers_with(Arc::new(candidate));
+    let providers = providers_with(session, Arc::new(candidate));
     let why = match ask(session, &providers, &host.prefix) {
         Ok(Said::Accepted(account)) => return Ok(Some(account)),
         Ok(Said::Nothing) => None,

@@ -53,6 +53,12 @@ const ARGUMENTS: &[Argument] = &[
     argument("providers/git/src/transport/file.rs", "&folder", "an absolute path", true),
     argument("providers/git/src/transport/credentials.rs", "verb", "constants", false),
     argument("providers/git/src/settings.rs", "KEYS", "a constant", false),
+    argument(
+        "providers/git/src/settings.rs",
+        "format!(\"http.{url}.{MARK}{number}=1\")",
+        "a key of the user's own configuration, behind `-c`",
+        false,
+    ),
     argument("providers/git/src/settings.rs", "remote.url.as_url().as_str()", "RemoteUrl", false),
     argument(SSH, "format!(\"{line} \\\"$@\\\"\")", "the user's own command line", false),
     argument(SSH, "line", "the user's own command line", false),

@@ -1,6 +1,5 @@
 //! From a lock to packs on disk: fetching, installing, and the edits of manifests that go with it.
 
-pub(crate) mod adding;
 mod at_once;
 pub(crate) mod dependencies;
 pub(crate) mod development;

@@ -11,10 +11,9 @@ use std::sync::Arc;
 use crate::lock::Lockfile;
 use crate::manifest;
 use crate::manifest::edit::Section;
-use crate::ops::apply::adding::add;
 use crate::ops::apply::install::install;
 use crate::ops::apply::kinds::{check_kinds, describe};
-use crate::ops::apply::rewrite::{List, rewrite};
+use crate::ops::apply::rewrite::{List, enter, rewrite};
 use crate::ops::apply::written::{Written, differences, note_newer, unchanged};
 use crate::ops::requirements::editing::Editing;
 use crate::ops::requirements::names::id_in;
@@ -359,7 +358,7 @@ impl Adding {
             };
             let is_exact = !takes(&compatible) && takes(&exact);
             let dependency = if is_exact { exact } else { compatible };
-            add(session, editing, member, section, dependency)?;
+            enter(session, editing, member, section, dependency)?;
         }
         Ok(())
     }

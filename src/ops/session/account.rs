@@ -8,8 +8,8 @@ use std::sync::Arc;
 use mu_provider::http::{AskedServer, Credential, Credentials, Secret};
 use mu_provider::{Account, ErrorKind, Lead, Location, Provider, ProviderError, SafeUrl};
 
-use super::Session;
 use super::events::Work;
+use super::{Session, client, providers};
 use crate::index::Providers;
 use crate::ops::CommandError;
 
@@ -33,6 +33,12 @@ pub(crate) enum Said {
     Accepted(Account),
     /// No server asks for it where mu looked, or none is there that could be asked.
     Nothing,
+}
+
+/// The providers with other passwords and tokens than those of the user, without plugins.
+pub(crate) fn providers_with(session: &Session, credentials: Arc<dyn Credentials>) -> Providers {
+    let (offline, http) = (session.options.offline, client(session, credentials));
+    providers::all(&session.environment, offline, &http, &session.folders)
 }
 
 /// Asks the servers behind `prefix`, a base or the start of ids, by these providers.
@@ -106,21 +112,21 @@ fn places(session: &Session, prefix: &str) -> Vec<Place> {
     let (host, path) = prefix.split_once('/').unwrap_or((prefix, ""));
     let mut places = Vec::new();
     let is_here = SafeUrl::parse(&format!("https://{host}/")).is_ok_and(|url| url.is_loopback());
-    let mut add = |provider: &str, scheme: &str, rest: &str| {
+    let mut add = |provider: &str, scheme: &str, rest: &str, is_last: bool| {
         let Ok(url) = SafeUrl::parse(&format!("{scheme}://{host}/{rest}")) else { return };
         let mut location = Location::new(Lead::of_user(url), "");
         location.insecure = session.options.allow_insecure;
-        let is_last = is_here && provider != "oci" && scheme == "https";
         places.push(Place { provider: provider.to_owned(), location, is_last });
     };
     // Servers on this machine rarely speak TLS. An OCI registry is asked by both.
     for scheme in if is_here { &["http", "https"][..] } else { &["https"] } {
-        add("hub", scheme, path);
+        let is_last = is_here && *scheme == "https";
+        add("hub", scheme, path, is_last);
         if !path.is_empty() {
-            add("helm", scheme, path);
+            add("helm", scheme, path, is_last);
         }
     }
-    add("oci", "https", "");
+    add("oci", "https", "", false);
     places.sort_by_key(|place| place.is_last);
     places
 }

@@ -376,32 +376,8 @@ impl Session {
     pub(crate) fn http(&self) -> Arc<Http> {
         Arc::clone(self.http.get_or_init(|| {
             let events = Arc::clone(&self.events);
-            self.http_with(Arc::new(Tokens::new(&self.environment, events)))
+            client(self, Arc::new(Tokens::new(&self.environment, events)))
         }))
-    }
-
-    /// A client with other passwords and tokens than those of the user.
-    fn http_with(&self, credentials: Arc<dyn Credentials>) -> Arc<Http> {
-        let events = Arc::clone(&self.events);
-        let watch: Watch = Arc::new(move |event| events.request(event));
-        Http::new(HttpOptions {
-            offline: self.options.offline,
-            ahead: self.network_jobs(),
-            most_requests: REQUESTS_OF_A_PACKAGE * self.most_packages().max(MOST_PACKAGES),
-            credentials,
-            token_hosts: self.workspace.settings.token_hosts.clone(),
-            watch: Some(watch),
-            proxies: proxies::proxies(&self.environment),
-            buckets: providers::buckets(&self.environment),
-            certificates: proxies::certificates(&self.environment),
-            ..HttpOptions::default()
-        })
-    }
-
-    /// The providers with other passwords and tokens than those of the user, without plugins.
-    pub(crate) fn providers_with(&self, credentials: Arc<dyn Credentials>) -> Providers {
-        let (offline, http) = (self.options.offline, self.http_with(credentials));
-        providers::all(&self.environment, offline, &http, &self.folders)
     }
 
     /// Whether there is a token for the host of a URL, and it may be sent there.
@@ -444,4 +420,22 @@ fn packs_of(scope: Scope, root: &Path, environment: &Environment) -> PacksFolder
         Scope::Workspace => PacksFolder::of_workspace(root, &environment.cache),
         Scope::Global => PacksFolder::of_user(&environment.mu_home, &environment.cache),
     }
+}
+
+/// A client for http requests that shows these passwords and tokens.
+fn client(session: &Session, credentials: Arc<dyn Credentials>) -> Arc<Http> {
+    let events = Arc::clone(&session.events);
+    let watch: Watch = Arc::new(move |event| events.request(event));
+    Http::new(HttpOptions {
+        offline: session.options.offline,
+        ahead: session.network_jobs(),
+        most_requests: REQUESTS_OF_A_PACKAGE * session.most_packages().max(MOST_PACKAGES),
+        credentials,
+        token_hosts: session.workspace.settings.token_hosts.clone(),
+        watch: Some(watch),
+        proxies: proxies::proxies(&session.environment),
+        buckets: providers::buckets(&session.environment),
+        certificates: proxies::certificates(&session.environment),
+        ..HttpOptions::default()
+    })
 }
